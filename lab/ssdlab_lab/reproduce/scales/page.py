@@ -43,8 +43,7 @@ ABOUT = (
     f" {', '.join(FIRST_POLICIES[:-1])} and {FIRST_POLICIES[-1]} before any has the other loads and"
     " policies. A drive of each kind of pool comes before those that resemble another:"
     " hynix-pe8110 has the superblocks of tlc-960gb and nearly its over-provisioning (14.53 instead"
-    " of 14.50%), so its predictions err like those of tlc-960gb, apart from the fault named"
-    " below.",
+    " of 14.50%), so its predictions err like those of tlc-960gb.",
     f"A prediction holds if it is within {CLOSE:.0%} of full size, or if its interval contains it."
     " *Same*: of the policies run on both sides, `try` would name the best one. *None*: it"
     " names no single one. A dash is a run that was not made. A load without a run at full size"
@@ -56,11 +55,6 @@ WHY = (
     " of thousands of pages, and its intervals have a term of their own for that"
     " ([ADR 0026](adr/0026-a-trial-keeps-the-blocks-of-a-drive.md)). With a footprint of 64 MiB,"
     " blocks have fewer than 32 pages, and `try` gives no verdict.",
-    "Greedy victims are a case of their own where a few pages are rewritten so often that the"
-    " superblock filled last has the fewest valid pages, as under Zipf's law. In a trial it may be"
-    " the next victim. At full size it often may not, because the planes are a page apart when the"
-    " load begins. Where greedy and greedy + sepbit write less at full size than predicted under"
-    " Zipf's law, that is a fault of the run at full size and not chance: seeds agree within 1%.",
     "Under mysql, independent, one page in a thousand takes 13% of the writes. There, write"
     " amplification under greedy rises and falls again with the pages of a block, and an"
     " extrapolation from two sizes can miss that. The same article has the numbers.",
