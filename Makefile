@@ -127,7 +127,7 @@ papers: build ## make the papers' evaluations and write docs/papers; an hour
 	cp runs/drives/drive_errors.json python/ssdlab/config/drive_errors.json
 
 scale: build ## run drives at full size beside the predictions of try, and write docs/scale.md; hours, and it resumes
-	$(BIN)/ssdlab drives scale --measured docs/scale.csv --out runs/scale
+	$(BIN)/ssdlab drives scale $(addprefix --measured ,$(wildcard docs/scale.csv)) --out runs/scale
 	cp runs/scale/reproduction.md docs/scale.md
 	cp runs/scale/scale.csv docs/scale.csv
 

@@ -16,7 +16,7 @@ import ssdlab
 from running import ROOT, refused, signalled_at, ssdlab_command
 from ssdlab.errors import ConfigError
 from ssdlab.results.report import REPORT, Report
-from ssdlab_lab.reproduce.scales import choices, known, loads, page, study
+from ssdlab_lab.reproduce.scales import choices, loads, page, study, table
 from ssdlab_lab.reproduce.scales.choices import FULL, LOADS, POLICIES, SEEDS, Load, Place
 from ssdlab_lab.reproduce.scales.outcome import Scales
 
@@ -155,38 +155,45 @@ HALVED = Place("drive:samsung-pm9a3", LOADS[-1], "8 GiB", "fifo", 2, 1)
 
 def test_the_numbers_of_earlier_runs_are_read_as_they_were_written(tmp_path: Path) -> None:
     measured = {FULL_GREEDY: 4.25, HALVED: 1.000001}
-    file = tmp_path / known.FILE
-    file.write_text(known.text(measured, quick=False))
+    file = tmp_path / table.FILE
+    file.write_text(table.text(measured, quick=False))
     assert len(file.read_text().splitlines()) == 3
-    assert known.read(file, quick=False) == measured
+    assert table.read(file, quick=False).measured == measured
+    # As a spreadsheet writes it.
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes().replace(b"\n", b"\r\n"))
+    assert table.read(file, quick=False).measured == measured
     # The same places of a quick study have other pools.
-    assert known.read(file, quick=True) == {}
+    assert table.read(file, quick=True).measured == {}
 
 
 def test_numbers_of_other_results_or_configurations_are_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = tmp_path / known.FILE
-    file.write_text(known.text({FULL_GREEDY: 4.25, HALVED: 1.5}, quick=False))
+    file = tmp_path / table.FILE
+    file.write_text(table.text({FULL_GREEDY: 4.25, HALVED: 1.5}, quick=False))
     before = file.read_text()
     header, greedy, fifo = before.splitlines()
     cells = greedy.split(",")
     assert cells[header.split(",").index("results")] == str(ssdlab.__results_version__)
     file.write_text("\n".join([header, greedy.replace(cells[4], "0123456789ab"), fifo]))
-    assert known.read(file, quick=False) == {HALVED: 1.5}
+    assert table.read(file, quick=False).measured == {HALVED: 1.5}
     file.write_text(before.replace("greedy", "gredy"))
-    assert known.read(file, quick=False) == {HALVED: 1.5}
+    assert table.read(file, quick=False).measured == {HALVED: 1.5}
     file.write_text(before)
-    monkeypatch.setattr(known, "RESULTS", ssdlab.__results_version__ + 1)
-    assert known.read(file, quick=False) == {}
+    monkeypatch.setattr(table, "RESULTS", ssdlab.__results_version__ + 1)
+    assert table.read(file, quick=False).measured == {}
 
 
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (lambda text: text.replace("4.250000", "four"), f"{known.FILE}:2: not a line"),
-        (lambda text: text.replace("policy", "rule"), f"{known.FILE}:2: not a line"),
-        (lambda text: text[: text.index("4.25")].rstrip(","), f"{known.FILE}:2: not a line"),
+        (lambda text: text.replace("4.250000", "four"), f"{table.FILE}:2: not a line"),
+        (lambda text: text.replace("4.250000", "nan"), "nan is no write amplification"),
+        (lambda text: text.replace("4.250000", "0"), "0 is no write amplification"),
+        (lambda text: text + text.splitlines()[1], f"{table.FILE}:3: .*the same drive, load"),
+        (lambda text: text.replace("policy", "rule"), f"{table.FILE}:1: .*'policy' is missing"),
+        (lambda _: "", f"{table.FILE}:1: not the header"),
+        (lambda text: text[: text.index("4.25")].rstrip(","), f"{table.FILE}:2: not a line"),
         (lambda text: text.replace("uniform", '"uni"form'), "cannot be read"),
         (lambda text: "\udcff" + text, "cannot be read"),
     ],
@@ -194,18 +201,18 @@ def test_numbers_of_other_results_or_configurations_are_left_out(
 def test_a_damaged_file_of_numbers_is_refused(
     damage: Callable[[str], str], said: str, tmp_path: Path
 ) -> None:
-    file = tmp_path / known.FILE
-    text = known.text({FULL_GREEDY: 4.25}, quick=False)
+    file = tmp_path / table.FILE
+    text = table.text({FULL_GREEDY: 4.25}, quick=False)
     file.write_bytes(damage(text).encode(errors="surrogateescape"))
     with pytest.raises(ConfigError, match=said):
-        known.read(file, quick=False)
+        table.read(file, quick=False)
 
 
 def test_runs_whose_numbers_are_given_are_not_repeated(tmp_path: Path) -> None:
     command = ("drives", "scale", "--quick", "--drive", DRIVE, "--load", "uniform", "--quiet")
     first = ssdlab_command(*command, "--policy", "greedy", cwd=tmp_path)
     assert first.returncode == 0, first.stderr
-    measured = tmp_path / "runs/scale-quick" / known.FILE
+    measured = tmp_path / "runs/scale-quick" / table.FILE
     again = ("--policy", "greedy", "--policy", "fifo", "--measured", str(measured), "--out", "out")
     second = ssdlab_command(*command, *again, cwd=tmp_path)
     assert second.returncode == 0, second.stderr
@@ -213,7 +220,7 @@ def test_runs_whose_numbers_are_given_are_not_repeated(tmp_path: Path) -> None:
     assert len(made) == len(SEEDS) + 2
     assert all("fifo" in name for name in made)
     before, after = (
-        file.read_text().splitlines() for file in (measured, tmp_path / "out" / known.FILE)
+        file.read_text().splitlines() for file in (measured, tmp_path / "out" / table.FILE)
     )
     assert before[1] in after
     assert len(after) == len(before) + 1
@@ -223,6 +230,8 @@ def test_runs_whose_numbers_are_given_are_not_repeated(tmp_path: Path) -> None:
     )
     (line,) = (line for line in page_before.splitlines() if line.startswith("| uniform | greedy |"))
     assert line in page_after
+    remark = f"{len(SEEDS) + 2} numbers of earlier runs are those of {table.FILE}."
+    assert remark in page_after
     missing = ssdlab_command(*command, "--measured", "none.csv", cwd=tmp_path)
     assert missing.returncode == 2
     assert "none.csv: cannot be read: No such file or directory" in missing.stderr

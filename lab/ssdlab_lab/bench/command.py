@@ -169,6 +169,15 @@ def _shown(count: instructions.Count) -> str:
     return f"{per_page:.0f} instructions a host page, {per_operation:.0f} a flash operation"
 
 
+def _short(commit: str) -> str:
+    """The abbreviation of a commit. Raises `ConfigError` where there is none of that name."""
+    words = ["git", "rev-parse", "--short=12", "--verify", "--end-of-options", commit]
+    found = subprocess.run(words, check=False, capture_output=True, text=True)
+    if found.returncode:
+        raise ConfigError([f"--against {commit}: no commit of this checkout has that name"])
+    return found.stdout.strip()
+
+
 def _against(commit: str, cases: Sequence[Counted], path: Path) -> int:
     """Print the ratios to another commit; 1 where the answers differ."""
     if commit == RECORDED:
@@ -177,9 +186,7 @@ def _against(commit: str, cases: Sequence[Counted], path: Path) -> int:
             sys.stderr.write(f"{path}: no instructions are recorded; run --instructions first\n")
             return 2
         commit = last["commit"].rstrip("+")
-    short = subprocess.run(
-        ["git", "rev-parse", "--short=12", commit], check=True, capture_output=True, text=True
-    ).stdout.strip()
+    short = _short(commit)
     table = Table(title=f"Against {short}: instructions a host page, and processor time")
     for title in ("case", "before", "now", "ratio", "speed-up, by time", "answer"):
         table.add_column(title, justify="left" if title == "case" else "right")

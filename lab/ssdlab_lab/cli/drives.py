@@ -121,6 +121,8 @@ def drives_scale(
         out=out,
         progress=not quiet,
     )
+    if done.earlier is not None and not quiet:
+        say(done.earlier.remark)
     text = "\n".join([*page.verdict(done), ""])
     put_result(json_, quiet, lambda: page.to_json(done), lambda: text)
     end(done.folder, done.failures, done.interrupted, quiet)

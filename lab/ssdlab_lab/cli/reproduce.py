@@ -16,7 +16,7 @@ from ssdlab.errors import ConfigError
 from ssdlab_lab.cli.examples import EXAMPLES
 
 if TYPE_CHECKING:
-    from ssdlab_lab.reproduce.studies import Known
+    from ssdlab_lab.reproduce.studies import StudyEntry
 
 app = typer.Typer()
 OF_STUDIES = "--quick, --jobs, --on, --out, --json and --quiet"
@@ -99,7 +99,7 @@ def _refuse(given: Mapping[str, bool], options: tuple[str, ...], why: str) -> No
         raise ConfigError([f"{' and '.join(refused)}: {why}"])
 
 
-def _study(study: Known, how: Mapping[str, Any], json_: Form, quiet: bool) -> None:
+def _study(study: StudyEntry, how: Mapping[str, Any], json_: Form, quiet: bool) -> None:
     """Run a study and print its verdict, or its numbers."""
     done = study.run(**how)
     text = "\n".join([*study.verdict(done), ""])

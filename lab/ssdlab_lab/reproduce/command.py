@@ -47,7 +47,7 @@ def paper_of(name: str) -> Paper:
     names = [*PAPERS, REMAPCOM, *STUDIES]
     near = get_close_matches(name, names, 1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise ConfigError([f"{name}: no such paper{hint}; there are: {', '.join(names)}"])
+    raise ConfigError([f"{name}: no such paper or study{hint}; there are: {', '.join(names)}"])
 
 
 def reproduce(

@@ -27,7 +27,7 @@ class Done(Protocol):
         """The folder of its results."""
 
 
-class Known(NamedTuple):
+class StudyEntry(NamedTuple):
     """A study by its parts."""
 
     title: str
@@ -39,11 +39,11 @@ class Known(NamedTuple):
 
 
 STUDIES = {
-    choices.NAME: Known(choices.TITLE, study.combined, page.verdict, page.to_json),
-    raid_beyond.NAME: Known(
+    choices.NAME: StudyEntry(choices.TITLE, study.combined, page.verdict, page.to_json),
+    raid_beyond.NAME: StudyEntry(
         raid_beyond.TITLE, raid_beyond.raid_beyond, raid_beyond.verdict, raid_beyond.to_json
     ),
-    "separations": Known(
+    "separations": StudyEntry(
         SEPARATIONS, separations.separations, separations.verdict, separations.to_json
     ),
 }

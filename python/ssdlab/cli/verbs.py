@@ -10,6 +10,7 @@ value is the Typer app that has the verb.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
@@ -17,10 +18,9 @@ from typing import TYPE_CHECKING, Any, cast
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from ssdlab import _core
 from ssdlab.cli.examples import EXAMPLES, add_examples
 from ssdlab.errors import ConfigError
-from ssdlab.versions import install
+from ssdlab.versions import VERSION
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -47,7 +47,8 @@ MODULES = {
     "snapshot": "snapshot",
 }
 ENTRY_POINTS = "ssdlab.verbs"
-LAB = {
+LAB = "ssdlab-lab"
+LAB_VERBS = {
     "reproduce",
     "validate",
     "bench",
@@ -56,11 +57,11 @@ LAB = {
     "kv.bench",
     "list.papers",
 }
-"""The entry points of the lab, a package of its own."""
+"""The entry points of the lab, a package of its own, whose version is that of ssdlab."""
 
 
 @cache
-def _added() -> Mapping[str, EntryPoint]:
+def _entry_points() -> Mapping[str, EntryPoint]:
     """The entry points that are installed, by name."""
     from importlib.metadata import entry_points  # takes longer than a short command
 
@@ -70,14 +71,29 @@ def _added() -> Mapping[str, EntryPoint]:
 def load_added(name: str) -> Any:  # noqa: ANN401 - whatever the other package names
     """What an entry point refers to.
 
-    Raises `ConfigError` if it is one of the lab, which is not installed, and `KeyError` if no
-    package has it.
+    Raises `ConfigError` if its package cannot be loaded, or if it is the lab, and that is not
+    installed or of another version; `KeyError` if no package has it.
     """
-    if name not in _added() and name in LAB:
-        words = name.replace(".", " ")
-        lab = f"ssdlab-lab=={_core.__version__}"
-        raise ConfigError([f"`ssdlab {words}` needs the lab: {install(lab)}"])
-    return _added()[name].load()
+    words = name.replace(".", " ")
+    point = _entry_points().get(name)
+    if point is None and name in LAB_VERBS:
+        message = (
+            f"`ssdlab {words}` is in the package {LAB}, which is not installed: install its wheel,"
+            f" {LAB.replace('-', '_')}-{VERSION}-py3-none-any.whl, as you installed that of ssdlab"
+            " (in a checkout: make build)"
+        )
+        raise ConfigError([message])
+    if point is None:
+        raise KeyError(name)
+    package, version = (point.dist.name, point.dist.version) if point.dist else (point.module, "")
+    if package == LAB and version != VERSION:
+        message = f"`ssdlab {words}`: {LAB} {version} is installed, but ssdlab {VERSION} needs"
+        raise ConfigError([f"{message} {LAB} {VERSION} (in a checkout: make build)"])
+    try:
+        return point.load()
+    except (ImportError, AttributeError) as error:
+        message = f"`ssdlab {words}`: the package {package} cannot be loaded: {error}"
+        raise ConfigError([message]) from error
 
 
 @cache
@@ -114,14 +130,18 @@ class _Extended(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - of Click, without types
         if name in self._own:
             return self._own[name]
+        if "." in name:
+            raise KeyError(name)
         return get_group(load_added(self._prefix + name)).commands[name]
 
     def __iter__(self) -> Iterator[str]:
         yield from self._own
-        for name in _added():
+        for name in _entry_points():
             prefix, dot, verb = name.rpartition(".")
-            if prefix + dot == self._prefix and verb not in self._own:
-                yield verb
+            # A list of verbs is to be had even if one of them is broken.
+            with suppress(ConfigError, KeyError):
+                if prefix + dot == self._prefix and verb not in self._own and self[verb]:
+                    yield verb
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

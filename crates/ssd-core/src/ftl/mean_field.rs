@@ -138,7 +138,7 @@ impl Ftl {
             let blocks = self.space.good_blocks(pool).saturating_sub(free + frontiers) as usize;
             let open = (u64::from(frontiers) * u64::from(self.geo.pages_per_block) / 2)
                 .min(u64::from(addresses.count));
-            // A superblock is filled evenly, and it is the turn of its first plane.
+            // Open superblocks are filled in whole rows, so that the next page goes to the first plane.
             let members = self.geo.members;
             let row = if members > 1 { self.space.streams() * members } else { 1 };
             let open = open - open % u64::from(row);

@@ -324,9 +324,9 @@ fn turns_are_at_planes_and_of_frontiers_with_superblocks() {
     let mut none = at_rest(plain);
     none.columns.push(("host_turns".to_string(), vec![0; 4]));
     for (config, p, expected) in [
-        (supers, beyond, "it is the turn of plane 4 of 4 to take a page"),
-        (supers, more, "2 frontiers take turns, expected 1"),
-        (plain, none, "1 frontiers take turns, expected 0"),
+        (supers, beyond, "host_turns names plane 4 of a device with 4"),
+        (supers, more, "host_turns has 2 entries, expected 1"),
+        (plain, none, "host_turns has 1 entries, expected 0"),
     ] {
         let refused = Ftl::restore(config, &p.read().expect("its form is right")).err();
         let refused = refused.unwrap_or_else(|| panic!("{expected:?} is let in"));

@@ -15,6 +15,8 @@ Numbers = npt.NDArray[np.int64]
 SECTORS = 8
 """Of a page."""
 FORMAT = "block-event"
+VERSION = 1
+"""Of the writes below: numbers of runs that had other writes are not used again."""
 
 
 def stretched(requests: Requests, pages: int) -> tuple[Numbers, Numbers, npt.NDArray[np.bool_]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -22,8 +22,8 @@ from ssdlab_lab.reproduce.scales.choices import (
     drives,
     sizes,
 )
-from ssdlab_lab.reproduce.scales.known import DECIMALS
 from ssdlab_lab.reproduce.scales.pools import pool_of
+from ssdlab_lab.reproduce.scales.table import DECIMALS, Earlier
 from ssdlab_lab.reproduce.study import Study
 
 Winner: TypeAlias = Literal["same", "none", "another"]
@@ -60,8 +60,8 @@ class Compared(NamedTuple):
 class Scales(Study[Place]):
     """What came out, by place."""
 
-    earlier: Mapping[Place, float] = field(default_factory=dict)
-    """Write amplification in runs of earlier studies."""
+    earlier: Earlier | None = None
+    """Numbers of earlier studies, whose runs were not repeated."""
 
     name = NAME
     smaller = "Quick: one footprint, and pools of small blocks in place of full size."
@@ -74,7 +74,11 @@ class Scales(Study[Place]):
             for place, report in self.reports.items()
             if (waf := report.waf.total) is not None
         }
-        return {**self.earlier, **now}
+        return {**(self.earlier.measured if self.earlier else {}), **now}
+
+    def remarks(self) -> list[str]:
+        """What a reader should know before using the numbers."""
+        return [*super().remarks(), *([self.earlier.remark] if self.earlier else [])]
 
     def full(self, drive: str, load: Load, policy: str) -> float | None:
         """That of the pool at full size."""

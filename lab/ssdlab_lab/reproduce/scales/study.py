@@ -18,7 +18,7 @@ from ssdlab.running.trial import DRIVE
 from ssdlab.traces.trace import Trace
 from ssdlab_lab.reproduce.command import write_results
 from ssdlab_lab.reproduce.matrix import Cell, Scheme, Source, Workload
-from ssdlab_lab.reproduce.scales import choices, known
+from ssdlab_lab.reproduce.scales import choices, table
 from ssdlab_lab.reproduce.scales.choices import FULL, LOADS, POLICIES, ZIPF, Load, Place
 from ssdlab_lab.reproduce.scales.loads import FORMAT, write_trace, write_zipf
 from ssdlab_lab.reproduce.scales.outcome import Scales
@@ -168,11 +168,12 @@ def compare(
     of_loads = _matching(loads, [load.title for load in LOADS], "load")
     of_policies = _matching(policies, [*POLICIES], "policy")
     of_sizes = _matching(sizes, [*choices.sizes(quick), FULL], "size")
-    earlier = {} if measured is None else known.read(Path(measured), quick)
+    earlier = None if measured is None else table.read(Path(measured), quick)
+    known = {} if earlier is None else earlier.measured
 
     def is_asked(place: Place) -> bool:
         return (
-            place not in earlier
+            place not in known
             and place.drive in of_drives
             and place.load.title in of_loads
             and place.size in of_sizes
@@ -198,7 +199,7 @@ def compare(
         progress=progress,
     )
     done = replace(done, earlier=earlier)
-    table = outputs.text(known.text(done.measured, quick))
-    outputs.write_all({done.folder / known.FILE: table}, force=True)
+    numbers = outputs.text(table.text(done.measured, quick))
+    outputs.write_all({done.folder / table.FILE: numbers}, force=True)
     write_results(done.folder, to_json(done), page(done), markdown(done))
     return done

@@ -128,8 +128,8 @@ columns! {
     frontiers: u32,
     /// Of each pool and stream the number of its open superblocks, then these, oldest first.
     open_superblocks: u32,
-    /// With superblocks, unless it is the first one everywhere: the plane whose turn it is to take a page of each
-    /// frontier that the host may fill, in striping order.
+    /// With superblocks, for each frontier that the host may fill: the plane, in striping order, that takes its next
+    /// page. Left out if it is the first one everywhere.
     host_turns: u32,
     /// Whether a block of each pool has been opened since collection last considered it.
     opened: u8,

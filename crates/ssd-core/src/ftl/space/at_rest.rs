@@ -176,10 +176,10 @@ impl Space {
         }
         let (frontiers, planes) = (self.host_turn.len(), self.planes());
         if column.len() != frontiers {
-            return Err(format!("{} frontiers take turns, expected {frontiers}", column.len()));
+            return Err(format!("host_turns has {} entries, expected {frontiers}", column.len()));
         }
         if let Some(turn) = column.iter().find(|&&turn| turn >= planes) {
-            return Err(format!("it is the turn of plane {turn} of {planes} to take a page"));
+            return Err(format!("host_turns names plane {turn} of a device with {planes}"));
         }
         self.host_turn.copy_from_slice(column);
         Ok(())
