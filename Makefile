@@ -100,8 +100,8 @@ seeded-bugs: build .venv/checks.stamp ## is every seeded bug caught? TENTH=today
 	$(BIN)/python tools/seeded_bugs.py $(if $(TENTH),--tenth $(TENTH))
 
 bench: build ## print ratios to the recorded commit, measure speed and append it to bench/history.jsonl
-	$(BIN)/python -m ssdlab.bench --against recorded
-	$(BIN)/python -m ssdlab.bench
+	$(BIN)/ssdlab bench --against recorded
+	$(BIN)/ssdlab bench
 
 docs: build .venv/checks.stamp ## write the generated pages of docs/
 	$(BIN)/python tools/docs.py
@@ -114,12 +114,12 @@ papers: build ## make the papers' evaluations and write docs/papers; an hour
 	    cp -r runs/reproduce-$$paper/pictures docs/papers/ || exit; done
 	$(BIN)/ssdlab reproduce remapcom --out runs/reproduce-remapcom
 	cp runs/reproduce-remapcom/reproduction.md docs/papers/remapcom.md
-	$(BIN)/ssdlab compare --preset-matrix --out runs/preset-matrix
-	cp runs/preset-matrix/reproduction.md docs/papers/combined.md
-	cp -r runs/preset-matrix/pictures docs/papers/
-	$(BIN)/ssdlab compare --raid-beyond --out runs/raid-beyond
+	$(BIN)/ssdlab reproduce combined --out runs/combined
+	cp runs/combined/reproduction.md docs/papers/combined.md
+	cp -r runs/combined/pictures docs/papers/
+	$(BIN)/ssdlab reproduce raid-beyond --out runs/raid-beyond
 	cp runs/raid-beyond/reproduction.md docs/papers/raid-beyond.md
-	$(BIN)/ssdlab compare --separations --out runs/separations
+	$(BIN)/ssdlab reproduce separations --out runs/separations
 	cp runs/separations/reproduction.md docs/separation.md
 	cp -r runs/separations/pictures docs/
 	$(BIN)/ssdlab drives compare --out runs/drives
@@ -127,8 +127,9 @@ papers: build ## make the papers' evaluations and write docs/papers; an hour
 	cp runs/drives/drive_errors.json python/ssdlab/config/drive_errors.json
 
 scale: build ## run drives at full size beside the predictions of try, and write docs/scale.md; hours, and it resumes
-	$(BIN)/ssdlab drives scale --out runs/scale
+	$(BIN)/ssdlab drives scale $(addprefix --measured ,$(wildcard docs/scale.csv)) --out runs/scale
 	cp runs/scale/reproduction.md docs/scale.md
+	cp runs/scale/scale.csv docs/scale.csv
 
 policies: build ## measure every policy on one grid and write docs/policies; ten minutes
 	$(BIN)/python tools/policy_pages.py
@@ -141,7 +142,7 @@ MACHINES ?= x86_64 aarch64
 dist: build .venv/checks.stamp ## build wheels and sources into dist, and check them as a new user would
 	$(BIN)/python tools/dist.py $(MACHINES)
 
-build: .venv/extension.stamp ## build and install the package into .venv
+build: .venv/extension.stamp .venv/lab.stamp ## build and install ssdlab and its lab into .venv
 
 lock: .venv/checks.stamp ## resolve the Python packages anew into the lock files
 	$(BIN)/python tools/lock.py
@@ -215,4 +216,9 @@ $(CARGO_MUTANTS): tools/mutation/listing.py
 
 .venv/extension.stamp: pyproject.toml $(RUST_INPUTS) .venv/runtime.stamp
 	$(NO_JOBSERVER) PIP_QUIET=1 $(BIN)/maturin develop --release
+	@touch $@
+
+# Editable, without its dependencies: ssdlab has the same ones.
+.venv/lab.stamp: lab/pyproject.toml lab/ssdlab_lab/__init__.py .venv/runtime.stamp
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable lab
 	@touch $@

@@ -25,13 +25,15 @@ def release(machines: list[str]) -> None:
     check.citation()
     sdist = build.source_distribution()
     check.sources(sdist)
+    lab = build.lab_wheel()
+    check.lab_contents(lab)
     source = build.unpacked(sdist)
     for machine in machines:
         file = build.wheel(source, machine)
         check.contents(file)
         check.portable(file)
         if machine == platform.machine():
-            _as_a_user(file)
+            _as_a_user(file, lab)
         elif root := os.environ.get(f"SSDLAB_{machine.upper()}_ROOT"):
             check.emulated(file, Path(root))
         else:
@@ -44,12 +46,13 @@ def release(machines: list[str]) -> None:
     say(f"all checks passed after {time.monotonic() - begin:.0f} s")
 
 
-def _as_a_user(wheel: Path) -> None:
+def _as_a_user(wheel: Path, lab: Path) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         python = check.first_picture(wheel, folder)
         check.goldens([python], outside())
         check.used(python, folder)
+        check.lab_used(python, lab, folder)
 
 
 def main() -> int:

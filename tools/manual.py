@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, get_args
+from typing import Any
 
 import typer
 
 from ssdlab.cli import app
 from ssdlab.cli.examples import EXAMPLES
+from ssdlab.cli.verbs import LAB
 
 HEAD = """.\\" Written by `make docs`: change the source, not this page.
 .TH SSDLAB 1 "" "ssdlab" "User Commands"
@@ -75,8 +76,10 @@ def manual() -> str:
 
 
 def verbs(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
-    """Every verb with its words, those of groups too."""
+    """Every verb of ssdlab with its words, those of groups too, and none of its lab."""
     for name, inner in command.commands.items():
+        if ".".join((*words, name)) in LAB:
+            continue
         # A group may be a verb itself.
         if getattr(inner, "invoke_without_command", True):
             yield " ".join((*words, name)), inner
@@ -112,8 +115,8 @@ def verb(words: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - of Click,
 
 def metavar(option: Any) -> str:  # noqa: ANN401 - of Click, without types
     """What stands for the value of an option: what it may be, if that is said."""
-    words = get_args(option.type_descriptor.annotation)
-    if option.metavar is None and words and all(isinstance(word, str) for word in words):
+    words = getattr(option.type, "choices", ())
+    if option.metavar is None and words:
         return "|".join(words)
     return str(option.metavar or option.name.upper())
 

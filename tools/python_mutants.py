@@ -26,6 +26,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import math
+import os
 import re
 import shutil
 import subprocess
@@ -39,7 +40,7 @@ import bounded
 from bounded import Limits
 from mutation import python_sites, script_sites
 from mutation.command import check_names, diff, fork_of
-from mutation.page import KEPT, is_stale
+from mutation.page import KEPT, PAGES, is_stale
 from mutation.python_sites import Change, compiles
 from mutation.reach import MOST_S, PAGE_SCRIPTS, Tests, tests_of
 from mutation.results import AT_FIRST, Origin, Results, reasons
@@ -48,14 +49,15 @@ from mutation.witness import witness
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "target" / "mutants"
 EQUIVALENT = ROOT / "tools" / "mutation" / "equivalent_python.txt"
-PACKAGE = ROOT / "python" / "ssdlab"
+FOLDERS = ("python", "lab")
+PACKAGES = ("python/ssdlab", "lab/ssdlab_lab")
+"""The product and its lab."""
 SEED = 1
 SAMPLE = {"python": 80, "pages": 40}
 # Measurements of the simulator itself, whose tests are slow or which print times of this machine.
-LEFT_OUT = ("bench", "validation", "kv/bench.py")
-LEFT_OUT_FILES = tuple(f"python/ssdlab/{name}" for name in LEFT_OUT)
+LEFT_OUT = tuple(f"lab/ssdlab_lab/{name}" for name in ("bench", "validation", "kv/bench.py"))
 # Of the papers: numbers transcribed from them, which docs/papers shows. Functions are mutated.
-TRANSCRIBED = ("reproduce/papers",)
+TRANSCRIBED = "lab/ssdlab_lab/reproduce/papers"
 FIRST_FILES = 2
 # Times the processor time of the tests without a mutant, and at least so many seconds: it hangs.
 PATIENCE, LEAST_S = 5, 60
@@ -93,10 +95,12 @@ class Mutant:
 
 def sources() -> Iterator[tuple[str, Path]]:
     """Area and path of every source."""
-    for path in sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.js")]):
-        inner = path.relative_to(PACKAGE).as_posix()
-        if not inner.startswith(LEFT_OUT):
-            yield "pages" if inner.startswith("html/") else "python", path
+    folders = [ROOT / name for name in PACKAGES]
+    files = sorted(path for one in folders for path in one.rglob("*"))
+    for path in (path for path in files if path.suffix in (".py", ".js")):
+        name = path.relative_to(ROOT).as_posix()
+        if not name.startswith(LEFT_OUT):
+            yield "pages" if name.startswith(PAGES) else "python", path
 
 
 def mutants(areas: list[str], lines: dict[str, set[int]] | None = None) -> Iterator[Mutant]:
@@ -107,7 +111,7 @@ def mutants(areas: list[str], lines: dict[str, set[int]] | None = None) -> Itera
             continue
         source = path.read_text(encoding="utf-8")
         sites = python_sites if path.suffix == ".py" else script_sites
-        transcribed = path.relative_to(PACKAGE).as_posix().startswith(TRANSCRIBED)
+        transcribed = file.startswith(TRANSCRIBED)
         seen: dict[str, int] = {}
         for change in sites.changes(source):
             if lines is not None and change.line not in lines[file]:
@@ -149,15 +153,13 @@ def viable(mutant: Mutant) -> bool:
 
 def changed(base: str) -> list[Mutant]:
     """The mutants of the lines that differ from where this branch left `base`."""
-    fork = fork_of(base, "python/ssdlab/*.py", "python/ssdlab/*.js")
-    lines = changed_lines(diff(fork, "-U0", "--", "python"))
+    fork = fork_of(base, *(f"{one}/*.{end}" for one in PACKAGES for end in ("py", "js")))
+    lines = changed_lines(diff(fork, "-U0", "--", *FOLDERS))
     if not lines:
-        print(f"no line of the Python package differs from {base}")
+        print(f"no line of the Python packages differs from {base}")
     known = {path.relative_to(ROOT).as_posix() for _, path in sources()}
     for file in sorted({*lines} - known):
-        why = (
-            "measures the simulator" if file.startswith(LEFT_OUT_FILES) else "no source of a sample"
-        )
+        why = "measures the simulator" if file.startswith(LEFT_OUT) else "no source of a sample"
         print(f"{file}: {len(lines[file])} changed lines are left out: {why}")
     found = [mutant for mutant in mutants(list(SAMPLE), lines) if viable(mutant)]
     for file in sorted({*lines} & known):
@@ -200,7 +202,8 @@ class Judge:
         """What passes on the copy as it is."""
         shutil.rmtree(self.tree, ignore_errors=True)
         unwanted = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / "python", self.tree / "python", ignore=unwanted)
+        for name in filter(lambda name: (ROOT / name).exists(), FOLDERS):
+            shutil.copytree(ROOT / name, self.tree / name, ignore=unwanted)
 
     def verdict(self, mutant: Mutant, until: float) -> tuple[str, str]:
         """Verdict, and the first test that failed; no test is measured after a time of the clock.
@@ -248,7 +251,8 @@ class Judge:
 def run_tests(tests: list[str], most_s: float, tree: Path) -> tuple[str, str]:
     """Whether one of the tests fails on the package in `tree`, and which."""
     # Stale bytecode is known by the second in which its source was written: none is kept.
-    environment = {"PYTHONPATH": str(tree / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
+    path = os.pathsep.join(str(tree / name) for name in FOLDERS)
+    environment = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-qx", "-m", "not slow", "--no-header"]
     command += ["--tb=line", "-p", "no:cacheprovider", *tests]
     limits = Limits(LONGEST_S, most_s if most_s < math.inf else None)

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ssdlab.kv import reuse
+from ssdlab_lab.kv import reuse
 
 MAKE = {
     "xfs": ("mkfs.xfs", "-q"),

@@ -22,6 +22,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import math
+import os
 import re
 import shutil
 import sys
@@ -84,8 +85,12 @@ def hunks(patch: str) -> list[tuple[str, str, str]]:
     return [(file, "".join(old), "".join(new)) for file, old, new in found]
 
 
+OF_PYTHON = {"ssdlab": "python", "ssdlab_lab": "lab"}
+"""The Python packages, and the folder of each."""
+
+
 def crate_of(patch: Path) -> str:
-    """The crate or the Python package that a patch changes."""
+    """The crate, or one of `OF_PYTHON`, that a patch changes."""
     file, _, _ = hunks(patch.read_text(encoding="utf-8"))[0]
     return Path(file).parts[1]
 
@@ -95,7 +100,7 @@ def suite_of(patch: Path) -> str:
     named = re.match(r"Caught by: (\w+)\n", patch.read_text(encoding="utf-8"))
     area = crate_of(patch)
     folder, ending = (
-        ("tests/py", "py") if area == "ssdlab" else (f"crates/{area}/tests/suite", "rs")
+        ("tests/py", "py") if area in OF_PYTHON else (f"crates/{area}/tests/suite", "rs")
     )
     return named[1] if named and (ROOT / folder / f"{named[1]}.{ending}").exists() else ""
 
@@ -177,9 +182,10 @@ class Together:
 
 
 def python_failure(suite: str, tree: Path) -> str:
-    """The first test that fails in a test file of this folder, on the package in `tree`."""
+    """The first test that fails in a test file of this folder, on the packages in `tree`."""
     # Stale bytecode is detected by the second in which the source was written.
-    environment = {"PYTHONPATH": str(tree / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
+    path = os.pathsep.join(str(tree / folder) for folder in OF_PYTHON.values())
+    environment = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-qx", f"tests/py/{suite}.py"]
     ended = bounded.run(command, ROOT, environment, LIMITS)
     if ended.hung:
@@ -191,14 +197,14 @@ def python_failure(suite: str, tree: Path) -> str:
 
 
 class OfPython:
-    """Bugs of the Python package, each put into a copy."""
+    """Bugs of the Python packages, each put into a copy."""
 
     def __init__(self, tree: Path) -> None:
         self.tree = tree
         self.passing: set[str] = set()
-        shutil.copytree(
-            ROOT / "python", tree / "python", ignore=shutil.ignore_patterns("__pycache__")
-        )
+        unwanted = shutil.ignore_patterns("__pycache__")
+        for folder in OF_PYTHON.values():
+            shutil.copytree(ROOT / folder, tree / folder, ignore=unwanted)
 
     def failure(self, patch: Path, name: str) -> str:
         """The first test of a file that fails on a bug; "" if none does."""
@@ -244,7 +250,7 @@ def main() -> int:
     patches = chosen(options.names, options.tenth)
     # All of them, whatever is asked for: so the build stays the same.
     every = {patch: stale(patch) for patch in sorted(PATCHES.glob("*.patch"))}
-    of_crates = [p for p, why in every.items() if not why and crate_of(p) != "ssdlab"]
+    of_crates = [p for p, why in every.items() if not why and crate_of(p) not in OF_PYTHON]
     caught = 0
     with tempfile.TemporaryDirectory() as folder:
         bugs: dict[bool, Together | OfPython] = {}

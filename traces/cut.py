@@ -35,7 +35,7 @@ RECORDINGS = {
 PAGE_SECTORS = 8
 TOUCHED_PAGES = (1 << 30) // 4096
 """Pages that the requests of a trace read or write at most: a quarter of 4 GiB, the volume that
-reproductions write before they measure (`LIVE` in python/ssdlab/reproduce/paper.py)."""
+reproductions write before they measure (`LIVE` in lab/ssdlab_lab/reproduce/paper.py)."""
 LICENCE = "Apache-2.0 OR MIT; recorded by the authors of ssdlab"
 ZSTD = ["zstd", "-19", "--long=27", "-q", "-T1"]
 CUT = (

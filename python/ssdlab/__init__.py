@@ -7,78 +7,33 @@
 Unless stated otherwise, times are integer nanoseconds and sizes are bytes.
 """
 
-from ssdlab import html, kv, policy, versions
-from ssdlab.config.resolve import Config, load_config, preset_names
-from ssdlab.errors import (
-    ClusterError,
-    ConfigError,
-    InternalError,
-    Interrupted,
-    OutputError,
-    RunError,
-    WorkloadError,
-)
-from ssdlab.fleets.fleet import Fleet
-from ssdlab.fleets.fleet_runs import fleet
-from ssdlab.kv.keys import KeyBatch, key_stream
-from ssdlab.results.comparison import Comparison
-from ssdlab.results.report import Report
-from ssdlab.results.search import Search
-from ssdlab.results.spare_plan import SparePlan
-from ssdlab.results.sweep import Sweep
-from ssdlab.results.trial import Trial
-from ssdlab.running.compare_runs import compare
-from ssdlab.running.device import Completions, Device, SnapshotInfo, snapshot_info
-from ssdlab.running.run import run
-from ssdlab.running.spare_plan import plan_drive
-from ssdlab.running.sweep_runs import sweep
-from ssdlab.running.trial import try_trace
-from ssdlab.searching.search import search
-from ssdlab.store.results import Results, results
-from ssdlab.traces.trace import Trace, generate, merge
+import sys
+from importlib import import_module
+from importlib.util import find_spec
 
-__all__ = [
-    "ClusterError",
-    "Comparison",
-    "Completions",
-    "Config",
-    "ConfigError",
-    "Device",
-    "Fleet",
-    "InternalError",
-    "Interrupted",
-    "KeyBatch",
-    "OutputError",
-    "Report",
-    "Results",
-    "RunError",
-    "Search",
-    "SnapshotInfo",
-    "SparePlan",
-    "Sweep",
-    "Trace",
-    "Trial",
-    "WorkloadError",
-    "__results_version__",
-    "__version__",
-    "compare",
-    "fleet",
-    "generate",
-    "key_stream",
-    "kv",
-    "load_config",
-    "merge",
-    "plan_drive",
-    "policy",
-    "preset_names",
-    "results",
-    "run",
-    "search",
-    "snapshot_info",
-    "sweep",
-    "try_trace",
-]
+import lazy_loader
+
+from ssdlab import html, results, versions
+
+_import_public, _, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__all__ += ["__results_version__", "__version__"]
+del results  # This attribute is the public function; the package of that name is importable.
 
 __version__ = versions.checked()
 __results_version__ = versions.RESULTS
 html.draw_results()
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name, which __init__.pyi declares, or a module when it is first used."""
+    if name in __all__:
+        return _import_public(name)
+    if not name.startswith("__") and find_spec(f"{__name__}.{name}") is not None:
+        return import_module(f"{__name__}.{name}")
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message, name=name, obj=sys.modules[__name__])
+
+
+def __dir__() -> list[str]:
+    """Names that are imported, and those that will be."""
+    return sorted({*globals(), *__all__})

@@ -5,33 +5,24 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from importlib import metadata
 
 from ssdlab import _core
 
+VERSION = "0.1.0"
+"""Of the Python files, which their compiled part must have as well (Cargo.toml)."""
 RESULTS = _core.__results_version__
 """Version of the results: equal inputs of equal versions have equal results (ADR 0022)."""
 
 
-def _release(version: str) -> str:
-    """The numbers of a version: packaging tools spell its rest in several ways."""
-    found = re.match(r"\d+(\.\d+)*", version)
-    return found[0] if found else version
-
-
 def checked() -> str:
     """The version; an `ImportError` if the compiled part is of another one."""
-    try:
-        installed = metadata.version("ssdlab")
-    except metadata.PackageNotFoundError:
-        return _core.__version__
-    if _release(installed) != _release(_core.__version__):
+    if _core.__version__ != VERSION:
         message = (
-            f"ssdlab {installed} found a compiled part of version {_core.__version__}: install the"
+            f"ssdlab {VERSION} found a compiled part of version {_core.__version__}: install the"
             " package again (in a checkout: make build)"
         )
         raise ImportError(message)
-    return _core.__version__
+    return VERSION
 
 
 def install(*packages: str) -> str:
@@ -39,6 +30,8 @@ def install(*packages: str) -> str:
 
     It names packages, not extras of ssdlab, which may not have been installed from an index.
     """
+    from importlib import metadata  # Its import takes longer than that of the command line.
+
     try:
         required = metadata.requires("ssdlab") or []
     except metadata.PackageNotFoundError:

@@ -20,9 +20,9 @@ import pytest
 
 import ssdlab
 from ssdlab import cli
-from ssdlab.reproduce.calibration import Arrivals, Calibration, Lifetimes, entry_name
-from ssdlab.reproduce.matrix import Scheme
 from ssdlab.results.text import WIDTH
+from ssdlab_lab.reproduce.calibration import Arrivals, Calibration, Lifetimes, entry_name
+from ssdlab_lab.reproduce.matrix import Scheme
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-m", "ssdlab"]

@@ -11,7 +11,7 @@ chance alone met the optimum in 8 of 10 (its words are few), this one was added,
 was enumerated or searched. A search of `WIDE_TRIALS` points, a fiftieth of all, has to come within
 `TOY_NEAR` of the optimum in 8 of 10 seeds; sampling by chance is run beside it.
 
-MATRIX. The preset matrix (`ssdlab.reproduce.combined`) as `--quick` runs it, at a live share of
+MATRIX. The preset matrix (`ssdlab_lab.reproduce.combined`) as `--quick` runs it, at a live share of
 60 % and half the load that the conventional line sustains: its lines under its orders, over its two
 workloads. The space of the search is that of all answers to its questions under all orders, 288
 points, among which every line is. The measure is that of the matrix: the p99.9 of writes over that

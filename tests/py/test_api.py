@@ -4,13 +4,13 @@ import dataclasses
 import json
 import pickle
 import signal
+import subprocess
 import sys
 import threading
 import time
 import types
 import typing
 from functools import reduce
-from importlib import metadata
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -384,9 +384,31 @@ def test_arguments_are_split() -> None:
 def test_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ssdlab.__version__ == _core.__version__ == versions.checked()
     assert small().provenance.commit == _core.__commit__
-    monkeypatch.setattr(metadata, "version", lambda _: "99.1")
+    monkeypatch.setattr(versions, "VERSION", "99.1")
     with pytest.raises(ImportError, match=r"99\.1"):
         versions.checked()
+
+
+def test_public_names_are_imported_when_they_are_used() -> None:
+    def modules(code: str) -> set[str]:
+        """Those in memory after `code`, which may say more."""
+        words = [sys.executable, "-c", f"import sys; {code}; print(*sys.modules)"]
+        return set(subprocess.run(words, check=True, capture_output=True, text=True).stdout.split())
+
+    at_start = modules("import ssdlab.cli")
+    assert "ssdlab.cli.verbs" in at_start
+    assert at_start.isdisjoint({"numpy", "pydantic", "ssdlab.results.report", "importlib.metadata"})
+    assert "ssdlab.running.run" in modules("import ssdlab; ssdlab.run")
+
+
+def test_public_names_hide_packages_of_the_same_name() -> None:
+    code = "import ssdlab.results.report; import ssdlab; print(ssdlab.results.__module__)"
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    assert done.stdout == "ssdlab.store.results\n"
+    assert all(getattr(ssdlab, name) is not None for name in ssdlab.__all__)
+    with pytest.raises(AttributeError):
+        _ = ssdlab.reslts  # type: ignore[attr-defined]
 
 
 def test_panics_are_internal_errors(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 import pytest
 
 from ssdlab.errors import ConfigError
-from ssdlab.reproduce import calibrate, calibration
-from ssdlab.reproduce.calibrate import Common, Measured, Shares, search
-from ssdlab.reproduce.calibration import (
+from ssdlab_lab.reproduce import calibrate, calibration
+from ssdlab_lab.reproduce.calibrate import Common, Measured, Shares, search
+from ssdlab_lab.reproduce.calibration import (
     AS_RUN,
     Arrivals,
     Calibration,
@@ -22,13 +22,13 @@ from ssdlab.reproduce.calibration import (
     file_of,
     parsed,
 )
-from ssdlab.reproduce.matrix import Scheme, Source
-from ssdlab.reproduce.paper import Scale
-from ssdlab.reproduce.papers import READINGS
-from ssdlab.reproduce.pictures import Log, pictures
-from ssdlab.reproduce.readings import Reading, baseline_of, cells_by_reading
-from ssdlab.reproduce.scoring import BAND
-from ssdlab.reproduce.tables import Row, Table, half_width, mean_of
+from ssdlab_lab.reproduce.matrix import Scheme, Source
+from ssdlab_lab.reproduce.paper import Scale
+from ssdlab_lab.reproduce.papers import READINGS
+from ssdlab_lab.reproduce.pictures import Log, pictures
+from ssdlab_lab.reproduce.readings import Reading, baseline_of, cells_by_reading
+from ssdlab_lab.reproduce.scoring import BAND
+from ssdlab_lab.reproduce.tables import Row, Table, half_width, mean_of
 
 CALIBRATED = [name for name, how in READINGS.items() if how.longest]
 LIVES = Lifetimes(0.4, 1.5, 0, 0.99, (60.0, 61.0), (50.0, 49.0))
@@ -36,7 +36,7 @@ LIVES = Lifetimes(0.4, 1.5, 0, 0.99, (60.0, 61.0), (50.0, 49.0))
 
 @pytest.mark.parametrize("name", CALIBRATED)
 def test_the_file_of_the_project_is_for_this_version_and_every_baseline(name: str) -> None:
-    """If not: `python -m ssdlab.reproduce.calibrate NAME` makes it anew."""
+    """If not: `python -m ssdlab_lab.reproduce.calibrate NAME` makes it anew."""
     how = READINGS[name]
     found = calibration_of(name)
     text = file_of(name).read_text(encoding="utf-8")
@@ -70,7 +70,7 @@ def one() -> Calibration:
 def test_a_calibration_is_refused_for_another_device_version_or_paper() -> None:
     made = one()
     scheme = Scheme("Conventional", "noc-copyback-conventional")
-    again = "make it anew: python -m ssdlab.reproduce.calibrate noc-copyback"
+    again = "make it anew: python -m ssdlab_lab.reproduce.calibrate noc-copyback"
     assert made.keys(scheme, 4, AS_RUN, "MySQL")[1].cycle == 2048
     other = replace(scheme, keys={"timing.program": "201 us"})
     with pytest.raises(ConfigError, match=f"was made for another device .*{again}"):

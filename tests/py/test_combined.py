@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from running import refused, ssdlab_command
-from ssdlab.reproduce.combined import choices, outcome, study
-from ssdlab.reproduce.combined.choices import (
+from ssdlab_lab.reproduce.combined import choices, outcome, study
+from ssdlab_lab.reproduce.combined.choices import (
     BASE,
     CHANGES,
     FIXED,
@@ -20,8 +20,8 @@ from ssdlab.reproduce.combined.choices import (
     QUICK_WORKLOADS,
     TOGETHER,
 )
-from ssdlab.reproduce.combined.expected import EXPECTED
-from ssdlab.reproduce.combined.outcome import (
+from ssdlab_lab.reproduce.combined.expected import EXPECTED
+from ssdlab_lab.reproduce.combined.outcome import (
     MEASURES,
     READS,
     RECORDED,
@@ -33,12 +33,12 @@ from ssdlab.reproduce.combined.outcome import (
     chosen,
     told,
 )
-from ssdlab.reproduce.combined.page import drawn, effect, markdown, page, to_json, verdict
-from ssdlab.reproduce.combined.study import answers_of, combined, scheme_of
-from ssdlab.reproduce.command import JSON, MARKDOWN, PAGE
-from ssdlab.reproduce.matrix import Cell
-from ssdlab.reproduce.paper import Scale
-from ssdlab.reproduce.result import VERSION
+from ssdlab_lab.reproduce.combined.page import drawn, effect, markdown, page, to_json, verdict
+from ssdlab_lab.reproduce.combined.study import answers_of, combined, scheme_of
+from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE
+from ssdlab_lab.reproduce.matrix import Cell
+from ssdlab_lab.reproduce.paper import Scale
+from ssdlab_lab.reproduce.result import VERSION
 
 HERE = Setting("oldest first", QUICK_LIVE[0])
 
@@ -240,8 +240,8 @@ def test_bad_input(tmp_path: Path) -> None:
     held = tmp_path / JSON
     text = json.dumps({"version": VERSION, "paper": "noc-copyback"})
     held.write_text(text, encoding="utf-8")
-    asked = ("compare", "--preset-matrix", "--quick", "--out", str(tmp_path))
+    asked = ("reproduce", "combined", "--quick", "--out", str(tmp_path))
     done = ssdlab_command(*asked, cwd=tmp_path)
     refused(done, 2, "of noc-copyback, not of combined")
-    refused(ssdlab_command(*asked, "--seed", "0", cwd=tmp_path), 2, "--preset-matrix accepts")
+    refused(ssdlab_command(*asked, "--readings", cwd=tmp_path), 2, "combined accepts")
     assert held.read_text(encoding="utf-8") == text

@@ -10,13 +10,13 @@ import pytest
 
 import ssdlab
 from ssdlab.export.logs import log
-from ssdlab.reproduce.command import recorded_traces, reproduce
-from ssdlab.reproduce.page import DECIDED, decisions_markdown, page
-from ssdlab.reproduce.paper import Scale, published
-from ssdlab.reproduce.papers.deferred_gc_raid import cases, measures
-from ssdlab.reproduce.papers.deferred_gc_raid import paper as raid
-from ssdlab.reproduce.papers.deferred_gc_raid.decisions import DECIDED as DECISIONS
-from ssdlab.reproduce.requests import volume_of
+from ssdlab_lab.reproduce.command import recorded_traces, reproduce
+from ssdlab_lab.reproduce.page import DECIDED, decisions_markdown, page
+from ssdlab_lab.reproduce.paper import Scale, published
+from ssdlab_lab.reproduce.papers.deferred_gc_raid import cases, measures
+from ssdlab_lab.reproduce.papers.deferred_gc_raid import paper as raid
+from ssdlab_lab.reproduce.papers.deferred_gc_raid.decisions import DECIDED as DECISIONS
+from ssdlab_lab.reproduce.requests import volume_of
 
 VALUES = published(measures.NAME).values
 SMALL = Scale(quick=True, divide_by=16)

@@ -22,16 +22,17 @@ from ssdlab.config.drives import (
     named_errors,
 )
 from ssdlab.config.published import configuration
+from ssdlab.drives import unknowns
+from ssdlab.drives.measurements import RANKS, UNIFORM, ZONES, Load, knee_of
 from ssdlab.errors import ConfigError
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.run_page import run_page
-from ssdlab.reproduce.command import JSON, MARKDOWN, PAGE
-from ssdlab.reproduce.drives import choices, command, errors, page, study, unknowns, writes
-from ssdlab.reproduce.drives.known import Drive, drive_of, drives
-from ssdlab.reproduce.drives.measurements import RANKS, UNIFORM, ZONES, Load, knee_of
-from ssdlab.reproduce.drives.study import LOAD, Drives, Place
 from ssdlab.results.report import Report
 from ssdlab.running import spare_plan, trial
+from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE
+from ssdlab_lab.reproduce.drives import choices, command, errors, page, study, writes
+from ssdlab_lab.reproduce.drives.known import Drive, drive_of, drives
+from ssdlab_lab.reproduce.drives.study import LOAD, Drives, Place
 
 MICRON = "drive:micron-7450-max-800"
 SAMSUNG = "drive:samsung-pm9a3"

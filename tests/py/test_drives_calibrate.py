@@ -11,14 +11,14 @@ import pytest
 import ssdlab
 from running import nothing_left, refused, ssdlab_command
 from ssdlab.config.drives import MachineErrors, errors_file, machine_digest
+from ssdlab.drives import fit, unknowns
+from ssdlab.drives.calibrate import calibrate
+from ssdlab.drives.measurements import read
+from ssdlab.drives.unknowns import ACCURACY
 from ssdlab.errors import ConfigError, OutputError
-from ssdlab.oracles.amplification import greedy
-from ssdlab.reproduce.drives import fit, unknowns
-from ssdlab.reproduce.drives.calibrate import calibrate
-from ssdlab.reproduce.drives.known import drive_of
-from ssdlab.reproduce.drives.measurements import read
-from ssdlab.reproduce.drives.unknowns import ACCURACY
 from ssdlab.running.spare_plan import sized
+from ssdlab_lab.oracles.amplification import greedy
+from ssdlab_lab.reproduce.drives.known import drive_of
 
 LIKE = "drive:samsung-pm9a3"
 SHAPE = fit.Shape.of(ssdlab.load_config(LIKE))

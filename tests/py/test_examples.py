@@ -20,10 +20,12 @@ import typer
 from running import ROOT, SMALL_TOML, ssdlab_command
 from ssdlab import kv
 from ssdlab.cli import app
-from ssdlab.cli.examples import EXAMPLES
+from ssdlab.cli.examples import EXAMPLES as OF_PRODUCT
 from ssdlab.cli.terminal import coloured
+from ssdlab_lab.cli.examples import EXAMPLES as OF_LAB
 
 COMMAND: Any = typer.main.get_command(app)
+EXAMPLES = OF_PRODUCT | OF_LAB
 
 
 def verbs(command: Any = COMMAND, words: tuple[str, ...] = ()) -> Iterator[str]:  # noqa: ANN401
@@ -53,7 +55,7 @@ def test_examples_are_accepted(verb: str, line: str) -> None:
     assert command.name == verb.split()[-1]
 
 
-LONG = {"try", "plan", "compare", "sweep", "search", "reproduce", "drives compare"}
+LONG = {"try", "plan", "compare", "sweep", "search", "reproduce", "drives compare", "validate"}
 """Verbs whose first example takes from ten seconds to minutes."""
 MADE = {
     "config init": "mine.toml",
@@ -63,6 +65,7 @@ MADE = {
 """What the first example of a verb writes."""
 VARY = ("--vary", "gc.victim=greedy,fifo")
 HOURS = {
+    "bench": "it fails on a machine that is too slow",
     "drives scale": "a drive at full size",
     "fleet": "volumes that fill a drive",
     "serve": "a server has no end",

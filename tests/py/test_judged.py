@@ -17,12 +17,12 @@ import pytest
 
 import ssdlab
 from running import ROOT
-from ssdlab.reproduce import PAPERS, reproduce
-from ssdlab.reproduce.command import MARKDOWN
-from ssdlab.reproduce.matrix import Cell, Results
-from ssdlab.reproduce.papers.adaptive_channel import paper as adaptive_channel
-from ssdlab.reproduce.rescore import rescored
-from ssdlab.reproduce.tables import geometric_mean
+from ssdlab_lab.reproduce import PAPERS, reproduce
+from ssdlab_lab.reproduce.command import MARKDOWN
+from ssdlab_lab.reproduce.matrix import Cell, Results
+from ssdlab_lab.reproduce.papers.adaptive_channel import paper as adaptive_channel
+from ssdlab_lab.reproduce.rescore import rescored
+from ssdlab_lab.reproduce.tables import geometric_mean
 from test_figures import SERIES, values
 from test_golden import differences
 
@@ -105,7 +105,7 @@ def test_reports_by_hand_are_judged_as_before(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # without recorded traces
-    monkeypatch.setattr("ssdlab.reproduce.command.run_cells", by_hand)
+    monkeypatch.setattr("ssdlab_lab.reproduce.command.run_cells", by_hand)
     done = reproduce(name, quick=True, out="out", progress=False, readings=True)
     told = kept(json.loads(done.to_json()), (tmp_path / "out" / MARKDOWN).read_text())
     file = JUDGED / f"{name}.json"
@@ -121,7 +121,7 @@ def test_a_page_is_scored_anew_from_its_tables(
 ) -> None:
     """All is as written from the results themselves but for the last digits of the errors."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("ssdlab.reproduce.command.run_cells", by_hand)
+    monkeypatch.setattr("ssdlab_lab.reproduce.command.run_cells", by_hand)
     reproduce(name, quick=True, out="out", progress=False)
     page = (tmp_path / "out" / MARKDOWN).read_text()
     made = rescored(PAPERS[name], page.replace(" (near)", "").replace("| loss |", "| lost |"))

@@ -16,7 +16,7 @@ import pytest
 
 from running import COMMAND, HANG_S, nothing_left, refused, ssdlab_command
 from ssdlab import _core, kv
-from ssdlab.kv import bench
+from ssdlab_lab.kv import bench
 
 
 @pytest.fixture

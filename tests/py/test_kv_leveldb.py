@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ssdlab import kv
-from ssdlab.kv import bench
+from ssdlab_lab.kv import bench
 
 plyvel = pytest.importorskip("plyvel", reason="plyvel has no wheels for this Python")
 

@@ -16,7 +16,7 @@ import pytest
 
 from running import ssdlab_command
 from ssdlab import kv
-from ssdlab.kv import reuse
+from ssdlab_lab.kv import reuse
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL: dict[str, Any] = {"write_buffer_size": 64 << 10, "max_file_size": 1 << 20}

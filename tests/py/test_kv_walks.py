@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ssdlab import kv
-from ssdlab.kv import iterate
+from ssdlab_lab.kv import iterate
 
 
 def _pairs(count: int) -> dict[bytes, bytes]:

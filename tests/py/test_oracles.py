@@ -11,7 +11,7 @@ import random
 
 import pytest
 
-from ssdlab import oracles
+from ssdlab_lab import oracles
 
 UNIFORM_COLUMNS = ("greedy", "fifo", "dch2", "dch5", "dch10", "wg100", "wg500", "random")
 # b = 64, single frontier, N' = 2000, U = floor(N' b / (1 + OP)): OP -> analytic, simulated, CI.

@@ -9,17 +9,17 @@ import re
 import pytest
 
 from running import ROOT
-from ssdlab.reproduce.combined import choices
-from ssdlab.reproduce.combined import page as combined
-from ssdlab.reproduce.combined.expected import EXPECTED
-from ssdlab.reproduce.matrix import Results
-from ssdlab.reproduce.page import decisions_markdown, lines_of
-from ssdlab.reproduce.paper import Paper, Scale
-from ssdlab.reproduce.papers import PAPERS, READINGS
-from ssdlab.reproduce.readings import cells_by_reading, read
-from ssdlab.reproduce.readings_page import CHANGED, CLAIM_HEADS, _lead, heads
-from ssdlab.reproduce.result import NO_INTERVALS
-from ssdlab.validation import applications, synthetic
+from ssdlab_lab.reproduce.combined import choices
+from ssdlab_lab.reproduce.combined import page as combined
+from ssdlab_lab.reproduce.combined.expected import EXPECTED
+from ssdlab_lab.reproduce.matrix import Results
+from ssdlab_lab.reproduce.page import decisions_markdown, lines_of
+from ssdlab_lab.reproduce.paper import Paper, Scale
+from ssdlab_lab.reproduce.papers import PAPERS, READINGS
+from ssdlab_lab.reproduce.readings import cells_by_reading, read
+from ssdlab_lab.reproduce.readings_page import CHANGED, CLAIM_HEADS, _lead, heads
+from ssdlab_lab.reproduce.result import NO_INTERVALS
+from ssdlab_lab.validation import applications, synthetic
 
 PAGES = ROOT / "docs/papers"
 SYNTHETIC_ALONE = ("deferred-gc-raid", "adaptive-channel")

@@ -194,12 +194,12 @@ def test_changed_files_without_mutants_are_named(
 ) -> None:
     import python_mutants
 
-    lines = {"python/ssdlab/bench/cases.py": {1, 2}, "python/ssdlab/py.typed": {1}}
+    lines = {"lab/ssdlab_lab/bench/cases.py": {1, 2}, "python/ssdlab/py.typed": {1}}
     monkeypatch.setattr(python_mutants, "fork_of", lambda *_: "HEAD")
     monkeypatch.setattr(python_mutants, "changed_lines", lambda _: lines)
     assert not python_mutants.changed("HEAD")
     assert capsys.readouterr().out.splitlines() == [
-        "python/ssdlab/bench/cases.py: 2 changed lines are left out: measures the simulator",
+        "lab/ssdlab_lab/bench/cases.py: 2 changed lines are left out: measures the simulator",
         "python/ssdlab/py.typed: 1 changed lines are left out: no source of a sample",
     ]
 
@@ -257,7 +257,6 @@ def test_each_mutant_meets_the_tests_that_run_it(
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
     monkeypatch.setattr(python_mutants, "ROOT", tmp_path)
     monkeypatch.setattr(python_mutants, "WORK", tmp_path / "work")
-    monkeypatch.setattr(python_mutants, "PACKAGE", tmp_path / "python/ssdlab")
     every = {mutant.name: mutant for mutant in python_mutants.mutants(["python"])}
 
     def named(before: str, after: str) -> python_mutants.Mutant:

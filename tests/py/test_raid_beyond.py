@@ -10,9 +10,10 @@ import pytest
 
 from running import refused, ssdlab_command
 from ssdlab import run
-from ssdlab.reproduce import raid_beyond as module
-from ssdlab.reproduce.command import JSON, MARKDOWN, PAGE
-from ssdlab.reproduce.raid_beyond import (
+from ssdlab.results.report import Report
+from ssdlab_lab.reproduce import raid_beyond as module
+from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE
+from ssdlab_lab.reproduce.raid_beyond import (
     BOTH,
     FIFO,
     FLOOR,
@@ -29,7 +30,6 @@ from ssdlab.reproduce.raid_beyond import (
     verdict,
     workload_of,
 )
-from ssdlab.results.report import Report
 
 
 @dataclass
@@ -110,7 +110,7 @@ def test_lines_differ_only_in_their_rules() -> None:
 
 def test_the_quick_page(tmp_path: Path) -> None:
     folder = tmp_path / "q"
-    asked = ("compare", "--raid-beyond", "--quick", "--out", str(folder))
+    asked = ("reproduce", "raid-beyond", "--quick", "--out", str(folder))
     done = ssdlab_command(*asked, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "At most 2 times is" in done.stdout
@@ -131,9 +131,9 @@ def test_the_quick_page(tmp_path: Path) -> None:
     assert max(collected) <= 2.01, "the floor collects"
 
 
-@pytest.mark.parametrize("also", [("--seed", "0"), ("--preset-matrix",)])
+@pytest.mark.parametrize("also", [("--workloads", "Zipf"), ("--readings",)])
 def test_bad_input(also: tuple[str, ...], tmp_path: Path) -> None:
-    done = ssdlab_command("compare", "--raid-beyond", *also, cwd=tmp_path)
+    done = ssdlab_command("reproduce", "raid-beyond", *also, cwd=tmp_path)
     refused(done, 2, "accepts only --quick, --jobs")
 
 

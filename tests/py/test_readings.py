@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from running import one_workload, ssdlab_command, with_any_calibration
-from ssdlab.reproduce import Reproduction, paper, reproduce
-from ssdlab.reproduce.command import JSON, MARKDOWN, PAGE
-from ssdlab.reproduce.matrix import Results
-from ssdlab.reproduce.paper import Scale
-from ssdlab.reproduce.papers import PAPERS, READINGS
-from ssdlab.reproduce.readings import AS_RUN, Evidence, Read, cells_by_reading
-from ssdlab.reproduce.scoring import score
+from ssdlab_lab.reproduce import Reproduction, paper, reproduce
+from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE
+from ssdlab_lab.reproduce.matrix import Results
+from ssdlab_lab.reproduce.paper import Scale
+from ssdlab_lab.reproduce.papers import PAPERS, READINGS
+from ssdlab_lab.reproduce.readings import AS_RUN, Evidence, Read, cells_by_reading
+from ssdlab_lab.reproduce.scoring import score
 
 QUICK, FULL = Scale(quick=True), Scale(quick=False)
 PATTERN = (

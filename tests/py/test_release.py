@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import ssdlab
+import ssdlab_lab
 from running import ROOT
 from ssdlab import _core, versions
 
@@ -25,6 +26,17 @@ else:
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 CONTAINER = (ROOT / "Containerfile").read_text(encoding="utf-8")
+
+
+def test_the_lab_is_of_this_version() -> None:
+    manifest = tomllib.loads((ROOT / "lab/pyproject.toml").read_text(encoding="utf-8"))
+    assert ssdlab_lab.__version__ == ssdlab.__version__
+    lines = manifest["project"]["dependencies"]
+    assert f"ssdlab=={ssdlab.__version__}" in lines
+    # The others are those of ssdlab.
+    assert {line for line in lines if "ssdlab" not in line} <= {*PROJECT["project"]["dependencies"]}
+    builders = [*manifest["build-system"]["requires"]]
+    assert {one.replace("_", "-") for one in builders} <= {*PROJECT["dependency-groups"]["build"]}
 
 
 def test_the_citation_is_of_this_version() -> None:
@@ -73,7 +85,8 @@ def test_the_tools_are_pinned() -> None:
     pins = [line for line in lines if line and not line.startswith("#")]
     assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in pins)
     locked = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
-    assert next(line for line in pins if line.startswith("maturin")) in locked
+    for builder in ("flit-core", "maturin"):
+        assert next(line for line in pins if line.startswith(builder)) in locked
 
 
 def test_what_is_missing_is_said() -> None:

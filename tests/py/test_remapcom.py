@@ -10,10 +10,10 @@ import pytest
 
 from running import ROOT, refused, ssdlab_command
 from ssdlab.errors import ConfigError
-from ssdlab.reproduce.command import JSON, MARKDOWN, PAGE
-from ssdlab.reproduce.remapcom import choices, command, page
-from ssdlab.reproduce.remapcom.outcome import Outcome, amplification, rate, unchanged
-from ssdlab.reproduce.remapcom.runs import RUNS, Run, planned
+from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE
+from ssdlab_lab.reproduce.remapcom import choices, command, page
+from ssdlab_lab.reproduce.remapcom.outcome import Outcome, amplification, rate, unchanged
+from ssdlab_lab.reproduce.remapcom.runs import RUNS, Run, planned
 
 
 def numbers(per_second: float, wa: float, shares: tuple[float | None, ...] = ()) -> dict[str, Any]:

@@ -13,16 +13,16 @@ import pytest
 from running import ROOT, one_workload, refused, ssdlab_command, with_any_calibration
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
 from ssdlab.html.curves import Series
-from ssdlab.reproduce import PAPERS, Reproduction, paper, reproduce
-from ssdlab.reproduce.claims import Most, half_of, least, most, rank_correlation
-from ssdlab.reproduce.command import JSON, MARKDOWN, PAGE, recorded_traces
-from ssdlab.reproduce.curves import peak_to_mean
-from ssdlab.reproduce.paper import Recording, Scale, fitting
-from ssdlab.reproduce.requests import shares_invalid
-from ssdlab.reproduce.result import QUICK, VERSION
-from ssdlab.reproduce.scoring import score
-from ssdlab.reproduce.tables import number
 from ssdlab.traces.trace import Requests
+from ssdlab_lab.reproduce import PAPERS, Reproduction, paper, reproduce
+from ssdlab_lab.reproduce.claims import Most, half_of, least, most, rank_correlation
+from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE, recorded_traces
+from ssdlab_lab.reproduce.curves import peak_to_mean
+from ssdlab_lab.reproduce.paper import Recording, Scale, fitting
+from ssdlab_lab.reproduce.requests import shares_invalid
+from ssdlab_lab.reproduce.result import QUICK, VERSION
+from ssdlab_lab.reproduce.scoring import score
+from ssdlab_lab.reproduce.tables import number
 
 WRITE, TRIM = Requests.OPS.index("write"), Requests.OPS.index("trim")
 

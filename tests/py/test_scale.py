@@ -13,13 +13,13 @@ import pytest
 
 import ssdlab
 from running import ROOT
-from ssdlab.oracles.amplification import fifo
-from ssdlab.reproduce.scales.choices import SYNTHETIC, THETA, ZIPF
-from ssdlab.reproduce.scales.loads import stretched, write_trace, write_zipf
-from ssdlab.reproduce.scales.study import Pool as WholePool
 from ssdlab.running import scale
 from ssdlab.running.trial import POLICIES
 from ssdlab.traces.trace import Requests, Trace
+from ssdlab_lab.oracles.amplification import fifo
+from ssdlab_lab.reproduce.scales.choices import SYNTHETIC, THETA, ZIPF
+from ssdlab_lab.reproduce.scales.loads import stretched, write_trace, write_zipf
+from ssdlab_lab.reproduce.scales.pools import Pool as WholePool
 
 DRIVE = "drive:samsung-pm9a3"
 BLOCKS, SPARE = 686, 0.15132

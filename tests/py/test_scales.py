@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -13,10 +14,11 @@ import pytest
 
 import ssdlab
 from running import ROOT, refused, signalled_at, ssdlab_command
-from ssdlab.reproduce.scales import choices, loads, page, study
-from ssdlab.reproduce.scales.choices import FULL, LOADS, POLICIES, SEEDS, Load, Place
-from ssdlab.reproduce.scales.outcome import Scales
+from ssdlab.errors import ConfigError
 from ssdlab.results.report import REPORT, Report
+from ssdlab_lab.reproduce.scales import choices, loads, page, study, table
+from ssdlab_lab.reproduce.scales.choices import FULL, LOADS, POLICIES, SEEDS, Load, Place
+from ssdlab_lab.reproduce.scales.outcome import Scales
 
 DRIVE = "tlc-960gb"
 UNIFORM = Load("uniform", "")
@@ -26,8 +28,7 @@ def outcome(full: dict[str, float], trial: dict[str, float], halved: float = 0.0
     """Runs under uniform writes: at full size, and trials whose halved one has so much less."""
 
     def report(waf: float) -> Report:
-        config = {"device": {"pages_per_block": 14, "planes_per_chip": 16}}
-        return cast("Report", SimpleNamespace(waf=SimpleNamespace(total=waf), config=config))
+        return cast("Report", SimpleNamespace(waf=SimpleNamespace(total=waf)))
 
     reports = {
         Place(DRIVE, UNIFORM, FULL, policy, 1, SEEDS[0]): report(waf)
@@ -146,6 +147,94 @@ def test_the_cells_are_those_of_the_drive(tmp_path: Path) -> None:
     assert trial["device.chips_per_channel"] == 2
     assert trial["device.blocks_per_plane"] == pytest.approx(683, rel=0.06)
     assert trial["workload.requests"] == 3 << 17
+
+
+FULL_GREEDY = Place(DRIVE, UNIFORM, FULL, "greedy", 1, 1)
+HALVED = Place("drive:samsung-pm9a3", LOADS[-1], "8 GiB", "fifo", 2, 1)
+
+
+def test_the_numbers_of_earlier_runs_are_read_as_they_were_written(tmp_path: Path) -> None:
+    measured = {FULL_GREEDY: 4.25, HALVED: 1.000001}
+    file = tmp_path / table.FILE
+    file.write_text(table.text(measured, quick=False))
+    assert len(file.read_text().splitlines()) == 3
+    assert table.read(file, quick=False).measured == measured
+    # As a spreadsheet writes it.
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes().replace(b"\n", b"\r\n"))
+    assert table.read(file, quick=False).measured == measured
+    # The same places of a quick study have other pools.
+    assert table.read(file, quick=True).measured == {}
+
+
+def test_numbers_of_other_results_or_configurations_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / table.FILE
+    file.write_text(table.text({FULL_GREEDY: 4.25, HALVED: 1.5}, quick=False))
+    before = file.read_text()
+    header, greedy, fifo = before.splitlines()
+    cells = greedy.split(",")
+    assert cells[header.split(",").index("results")] == str(ssdlab.__results_version__)
+    file.write_text("\n".join([header, greedy.replace(cells[4], "0123456789ab"), fifo]))
+    assert table.read(file, quick=False).measured == {HALVED: 1.5}
+    file.write_text(before.replace("greedy", "gredy"))
+    assert table.read(file, quick=False).measured == {HALVED: 1.5}
+    file.write_text(before)
+    monkeypatch.setattr(table, "RESULTS", ssdlab.__results_version__ + 1)
+    assert table.read(file, quick=False).measured == {}
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda text: text.replace("4.250000", "four"), f"{table.FILE}:2: not a line"),
+        (lambda text: text.replace("4.250000", "nan"), "nan is no write amplification"),
+        (lambda text: text.replace("4.250000", "0"), "0 is no write amplification"),
+        (lambda text: text + text.splitlines()[1], f"{table.FILE}:3: .*the same drive, load"),
+        (lambda text: text.replace("policy", "rule"), f"{table.FILE}:1: .*'policy' is missing"),
+        (lambda _: "", f"{table.FILE}:1: not the header"),
+        (lambda text: text[: text.index("4.25")].rstrip(","), f"{table.FILE}:2: not a line"),
+        (lambda text: text.replace("uniform", '"uni"form'), "cannot be read"),
+        (lambda text: "\udcff" + text, "cannot be read"),
+    ],
+)
+def test_a_damaged_file_of_numbers_is_refused(
+    damage: Callable[[str], str], said: str, tmp_path: Path
+) -> None:
+    file = tmp_path / table.FILE
+    text = table.text({FULL_GREEDY: 4.25}, quick=False)
+    file.write_bytes(damage(text).encode(errors="surrogateescape"))
+    with pytest.raises(ConfigError, match=said):
+        table.read(file, quick=False)
+
+
+def test_runs_whose_numbers_are_given_are_not_repeated(tmp_path: Path) -> None:
+    command = ("drives", "scale", "--quick", "--drive", DRIVE, "--load", "uniform", "--quiet")
+    first = ssdlab_command(*command, "--policy", "greedy", cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    measured = tmp_path / "runs/scale-quick" / table.FILE
+    again = ("--policy", "greedy", "--policy", "fifo", "--measured", str(measured), "--out", "out")
+    second = ssdlab_command(*command, *again, cwd=tmp_path)
+    assert second.returncode == 0, second.stderr
+    made = {file.parent.name for file in (tmp_path / "out/runs").glob("*/report.json")}
+    assert len(made) == len(SEEDS) + 2
+    assert all("fifo" in name for name in made)
+    before, after = (
+        file.read_text().splitlines() for file in (measured, tmp_path / "out" / table.FILE)
+    )
+    assert before[1] in after
+    assert len(after) == len(before) + 1
+    page_before, page_after = (
+        (tmp_path / folder / "reproduction.md").read_text()
+        for folder in ("runs/scale-quick", "out")
+    )
+    (line,) = (line for line in page_before.splitlines() if line.startswith("| uniform | greedy |"))
+    assert line in page_after
+    remark = f"{len(SEEDS) + 2} numbers of earlier runs are those of {table.FILE}."
+    assert remark in page_after
+    missing = ssdlab_command(*command, "--measured", "none.csv", cwd=tmp_path)
+    assert missing.returncode == 2
+    assert "none.csv: cannot be read: No such file or directory" in missing.stderr
 
 
 def test_the_command_resumes_and_shows_what_earlier_runs_made(tmp_path: Path) -> None:

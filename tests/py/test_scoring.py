@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ssdlab.reproduce.score_page import (
+from ssdlab_lab.reproduce.score_page import (
     details_html,
     details_markdown,
     grids,
@@ -13,7 +13,7 @@ from ssdlab.reproduce.score_page import (
     score_markdown,
     seeds_markdown,
 )
-from ssdlab.reproduce.scoring import (
+from ssdlab_lab.reproduce.scoring import (
     Count,
     Errors,
     Gain,
@@ -34,7 +34,7 @@ from ssdlab.reproduce.scoring import (
     typical,
     verdict,
 )
-from ssdlab.reproduce.tables import Number, Row, Table
+from ssdlab_lab.reproduce.tables import Number, Row, Table
 
 
 def gains(*pairs: tuple[float, float]) -> list[Gain]:

@@ -7,12 +7,6 @@ from pathlib import Path
 import pytest
 
 import search_proofs as proofs
-from ssdlab.reproduce.combined.choices import BASE, FIXED, ORDERS, QUICK_DIVISOR, TOGETHER
-from ssdlab.reproduce.combined.outcome import USUAL, WRITES, Combined, Setting, numbers_of
-from ssdlab.reproduce.combined.study import Study, answers_of, scheme_of, workload_of
-from ssdlab.reproduce.command import run_cells
-from ssdlab.reproduce.matrix import Cell, Workload
-from ssdlab.reproduce.paper import Scale
 from ssdlab.results.intervals import paired_ratio
 from ssdlab.results.report import Report
 from ssdlab.results.search import Tried
@@ -22,6 +16,12 @@ from ssdlab.searching.design import Case, SearchDesign
 from ssdlab.searching.plan import Goals, Requests, designed
 from ssdlab.searching.search import run_search, sought
 from ssdlab.searching.trying import Runs
+from ssdlab_lab.reproduce.combined.choices import BASE, FIXED, ORDERS, QUICK_DIVISOR, TOGETHER
+from ssdlab_lab.reproduce.combined.outcome import USUAL, WRITES, Combined, Setting, numbers_of
+from ssdlab_lab.reproduce.combined.study import Study, answers_of, scheme_of, workload_of
+from ssdlab_lab.reproduce.command import run_cells
+from ssdlab_lab.reproduce.matrix import Cell, Workload
+from ssdlab_lab.reproduce.paper import Scale
 
 SCALE = Scale(quick=True, divide_by=QUICK_DIVISOR)
 LIVE, LOAD = proofs.MATRIX_LIVE, 0.5

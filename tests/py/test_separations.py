@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from running import ROOT, refused, ssdlab_command
-from ssdlab.oracles.amplification import fifo
-from ssdlab.oracles.separated import best_split
-from ssdlab.reproduce.command import JSON, MARKDOWN, PAGE
-from ssdlab.reproduce.separations.choices import (
+from ssdlab.results.report import Report
+from ssdlab_lab.oracles.amplification import fifo
+from ssdlab_lab.oracles.separated import best_split
+from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE
+from ssdlab_lab.reproduce.separations.choices import (
     ANY,
     APART,
     APPLICATIONS,
@@ -34,9 +35,8 @@ from ssdlab.reproduce.separations.choices import (
     workload_of,
     workloads,
 )
-from ssdlab.reproduce.separations.outcome import Separations
-from ssdlab.reproduce.separations.page import files, markdown, page, to_json, verdict
-from ssdlab.results.report import Report
+from ssdlab_lab.reproduce.separations.outcome import Separations
+from ssdlab_lab.reproduce.separations.page import files, markdown, page, to_json, verdict
 
 
 def of(best: str, spread: float) -> Separations:
@@ -152,7 +152,7 @@ def test_missing_runs_decide_nothing() -> None:
 @pytest.mark.slow
 def test_the_quick_page(tmp_path: Path) -> None:
     folder = tmp_path / "q"
-    done = ssdlab_command("compare", "--separations", "--quick", "--out", str(folder), cwd=tmp_path)
+    done = ssdlab_command("reproduce", "separations", "--quick", "--out", str(folder), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Lowest with greedy victims" in done.stdout
     assert "Below 'future', beyond the intervals: none." in done.stdout
@@ -163,7 +163,7 @@ def test_the_quick_page(tmp_path: Path) -> None:
     assert min(run["waf"] for run in values["runs"]) >= 1
 
 
-@pytest.mark.parametrize("also", [("--seed", "0"), ("--preset-matrix",)])
+@pytest.mark.parametrize("also", [("--workloads", "Zipf"), ("--readings",)])
 def test_bad_input(also: tuple[str, ...], tmp_path: Path) -> None:
-    done = ssdlab_command("compare", "--separations", *also, cwd=tmp_path)
+    done = ssdlab_command("reproduce", "separations", *also, cwd=tmp_path)
     refused(done, 2, "accepts only --quick, --jobs")

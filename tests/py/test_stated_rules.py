@@ -24,7 +24,7 @@ from ssdlab.display.form import columns
 from ssdlab.display.numbers import on_page
 from ssdlab.display.progress import say_before
 from ssdlab.errors import ConfigError, OutputError
-from ssdlab.kv import plyvel, reuse
+from ssdlab.kv import plyvel
 from ssdlab.kv import store as kv_store
 from ssdlab.results import comparison, folder, points, search, search_answer, sweep, text
 from ssdlab.results.intervals import Ratio
@@ -38,7 +38,8 @@ from ssdlab.store.keys import key_of
 from ssdlab.store.rows import Made
 from ssdlab.traces import table as trace_table
 from ssdlab.traces import trace as traces
-from ssdlab.validation import check
+from ssdlab_lab.kv import reuse
+from ssdlab_lab.validation import check
 from stored import in_process, seeded
 
 

@@ -231,7 +231,7 @@ def _part_complaints(name: str, text: str) -> Iterator[str]:
             yield f"{name}:{line}: {part} must not use sim::{path}"
 
 
-# ---------------------------------------------------------------- arrows inside the Python package
+# ---------------------------------------------------------------- arrows inside the Python packages
 
 PACKAGE = "python/ssdlab"
 # Everything at the top of the package; it may import what stands above it in this list, in
@@ -252,22 +252,21 @@ PACKAGES = [
     "fleets",
     "kv",
     "sqlite",
+    "drives",
     "ssdlab",  # __init__.py, the public interface: those below it use the package as anybody does.
-    "oracles",
-    "bench",
-    "reproduce",
-    "validation",
     "cli",
     "__main__",
 ]
+LAB = "lab/ssdlab_lab"
+# The same of the lab, which may use all of ssdlab.
+LAB_PACKAGES = ["ssdlab_lab", "oracles", "kv", "bench", "reproduce", "validation", "cli"]
 FLAT = {"__init__", "__main__", "errors", "policy", "versions"}
 # An error carries the results so far: for type checkers only.
 FOR_TYPES = {("errors", "results"), ("errors", "fleets")}
 
 
-def _python_arrows(name: str, tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
-    """What the module `name` uses of the package, as elements of PACKAGES if it is one."""
-    here = ["ssdlab", *Path(name).relative_to(PACKAGE).parts[:-1]]
+def _python_uses(here: list[str], tree: ast.AST) -> Iterator[tuple[ast.AST, list[str]]]:
+    """The modules that a module in the package `here` uses, each as its parts."""
     for node in ast.walk(tree):
         match node:
             case ast.Import():
@@ -278,28 +277,27 @@ def _python_arrows(name: str, tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
                 used = [".".join([*module, one.name]) for one in node.names]
             case ast.Attribute(value=ast.Name(id="ssdlab")):
                 used = [f"ssdlab.{node.attr}"]
-            case ast.Constant(value=str(text)) if re.fullmatch(r"ssdlab(\.\w+)+\.?", text):
+            case ast.Constant(value=str(text)) if re.fullmatch(r"ssdlab(_lab)?(\.\w+)+\.?", text):
                 used = [text]  # of import_module, importlib.resources, `python -m`
             case _:
                 continue
-        for first, *rest in (one.split(".") for one in used):
-            part = rest[0] if rest else ""
-            if first == "ssdlab" and part != "_core":
-                yield node, part if part in PACKAGES else "ssdlab"
+        yield from ((node, one.split(".")) for one in used)
 
 
 def _package_complaints(name: str, text: str) -> Iterator[str]:
-    if not name.startswith(PACKAGE + "/") or not name.endswith(".py"):
+    root = next((one for one in (PACKAGE, LAB) if name.startswith(f"{one}/")), None)
+    if root is None or not name.endswith(".py"):
         return
-    first, *rest = Path(name).relative_to(PACKAGE).with_suffix("").parts
+    package, packages = Path(root).name, PACKAGES if root == PACKAGE else LAB_PACKAGES
+    first, *rest = Path(name).relative_to(root).with_suffix("").parts
     if not rest and first not in FLAT:
         yield f"{name}: a flat module: it belongs in a package"
         return
-    own = "ssdlab" if first == "__init__" else first
-    if own not in PACKAGES:
-        yield f"{name}: {own} is not in PACKAGES"
+    own = package if first == "__init__" else first
+    if own not in packages:
+        yield f"{name}: {own} is not among the packages of {package}"
         return
-    allowed = PACKAGES[: PACKAGES.index(own) + 1]
+    allowed = packages[: packages.index(own) + 1]
     tree = ast.parse(text)
     guarded = [
         node
@@ -307,11 +305,18 @@ def _package_complaints(name: str, text: str) -> Iterator[str]:
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
     ]
     for_types = {id(inner) for node in guarded for inner in ast.walk(node)}
-    for node, part in _python_arrows(name, tree):
+    here = [package, *Path(name).relative_to(root).parts[:-1]]
+    for node, (used, *parts) in _python_uses(here, tree):
+        line = getattr(node, "lineno", 0)
+        if used == "ssdlab_lab" and root == PACKAGE:
+            yield f"{name}:{line}: ssdlab must not use its lab"
+        part = parts[0] if parts else ""
+        if used != package or part == "_core":
+            continue
+        part = part if part in packages else package
         known = (own, part) in FOR_TYPES and id(node) in for_types
         if part not in allowed and not known:
-            line = getattr(node, "lineno", 0)
-            yield f"{name}:{line}: {own} must not use {part}, which stands below it in PACKAGES"
+            yield f"{name}:{line}: {own} must not use {part}, which stands below it"
 
 
 # ---------------------------------------------------------------- bans
@@ -613,10 +618,19 @@ BREAKS: list[tuple[Rule, str, str]] = [
     (_package_complaints, f"{PACKAGE}/results/a.py", "def f():\n    import ssdlab.cli"),
     (_package_complaints, f"{PACKAGE}/results/a.py", "from ssdlab import run"),
     (_package_complaints, f"{PACKAGE}/results/a.py", "import_module('ssdlab.html.svg')"),
-    (_package_complaints, f"{PACKAGE}/bench/a.py", "import ssdlab\nssdlab.cli.main()"),
-    (_package_complaints, f"{PACKAGE}/__init__.py", "from ssdlab.bench import cases"),
+    (_package_complaints, f"{PACKAGE}/drives/a.py", "import ssdlab\nssdlab.cli.main()"),
+    (_package_complaints, f"{PACKAGE}/__init__.py", "from ssdlab.cli import main"),
+    (
+        _package_complaints,
+        f"{PACKAGE}/cli/a.py",
+        "def f():\n    from ssdlab_lab.bench import cases",
+    ),
+    (_package_complaints, f"{PACKAGE}/cli/a.py", "import_module('ssdlab_lab.bench')"),
+    (_package_complaints, f"{LAB}/novel/a.py", ""),
+    (_package_complaints, f"{LAB}/bench/a.py", "from ssdlab_lab.reproduce import PAPERS"),
+    (_package_complaints, f"{LAB}/bench/a.py", "from ..cli import examples"),
     (_package_complaints, f"{PACKAGE}/errors.py", "from ssdlab.results.report import Report"),
-    (_package_complaints, f"{PACKAGE}/kv/a.py", "if TYPE_CHECKING:\n    import ssdlab.bench"),
+    (_package_complaints, f"{PACKAGE}/kv/a.py", "if TYPE_CHECKING:\n    import ssdlab.sqlite"),
     (_trace_complaints, f"{TRACE}/read/scan.rs", "use crate::generate::synthetic::Synthetic;"),
     (_trace_complaints, f"{TRACE}/read/scan.rs", "use crate::write::convert;"),
     (_trace_complaints, f"{TRACE}/read/scan.rs", "use crate::Synthetic;"),
@@ -672,7 +686,12 @@ PASSES: list[tuple[Rule, str, str]] = [
         f"{PACKAGE}/running/a.py",
         "from ssdlab import _core, policy\nfrom ssdlab.html import svg\nfrom . import simulate",
     ),
-    (_package_complaints, f"{PACKAGE}/bench/a.py", "import ssdlab\nssdlab.run()"),
+    (_package_complaints, f"{PACKAGE}/cli/a.py", "import ssdlab\nssdlab.run()"),
+    (
+        _package_complaints,
+        f"{LAB}/bench/a.py",
+        "import ssdlab\nssdlab.run()\nfrom ssdlab.cli import main\nfrom ..oracles import load",
+    ),
     (_package_complaints, f"{PACKAGE}/errors.py", "if TYPE_CHECKING:\n    import ssdlab.results"),
     *((_ban_complaints, home, "unsafe { f() }") for home in UNSAFE_HOMES),
     (_ban_complaints, KV_WORLD, "use std::fs::File;"),

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from ssdlab import oracles
-from ssdlab.validation.check import Run, simulate
-from ssdlab.validation.one_pool import OnePool
+from ssdlab_lab import oracles
+from ssdlab_lab.validation.check import Run, simulate
+from ssdlab_lab.validation.one_pool import OnePool
 
 
 def amplification(device: OnePool, ties: str, space: float, access: float) -> float:

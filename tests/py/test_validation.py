@@ -1,12 +1,12 @@
-"""The simulator meets the closed forms: every line of `python -m ssdlab.validation`."""
+"""The simulator meets the closed forms: every line of `ssdlab validate`."""
 
 from collections.abc import Sequence
 
 import pytest
 
-from ssdlab.validation.__main__ import all_checks, quick_checks
-from ssdlab.validation.check import Check, Line, Outcome, carry_out
-from ssdlab.validation.page import markdown
+from ssdlab_lab.validation.check import Check, Line, Outcome, carry_out
+from ssdlab_lab.validation.command import all_checks, quick_checks
+from ssdlab_lab.validation.page import markdown
 
 
 def _outside(checks: Sequence[Check]) -> list[Line]:

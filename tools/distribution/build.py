@@ -136,6 +136,21 @@ def wheel(source: Path, machine: str) -> Path:
     return file
 
 
+def lab_wheel() -> Path:
+    """Build the wheel of the lab, which is pure Python, with the licences of the project."""
+    say("build the wheel of the lab")
+    place = WORK / "lab"
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(ROOT / "lab", place, ignore=shutil.ignore_patterns("__pycache__"))
+    for licence in ROOT.glob("LICENSE-*"):
+        shutil.copy(licence, place)
+    command = [str(TOOLS / "bin/python"), "-m", "pip", "wheel", "--quiet", "--no-deps"]
+    command += ["--disable-pip-version-check", "--no-build-isolation", "--wheel-dir", str(OUT)]
+    output_of([*command, place], env=outside(commit()))
+    [file] = OUT.glob("ssdlab_lab-*.whl")
+    return file
+
+
 def _toolchain() -> str:
     """The compiler that the checkout pins: the sources of a release pin none."""
     text = (ROOT / "rust-toolchain.toml").read_text(encoding="utf-8")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
+import subprocess
 import sys
 import tarfile
 import tempfile
@@ -20,6 +22,8 @@ PAGE = ROOT / "docs/tutorials/ten-minutes.md"
 MOST_SECONDS = 60.0
 """From `pip install` to the first picture."""
 MANUAL = r"ssdlab-[\d.]+\.data/data/share/man/man1/ssdlab\.1"
+LAB_COMMAND = shlex.split("reproduce adaptive-channel --quick --workloads mysql --out reproduced")
+"""What is run with the lab: seconds, and it reads the tables of a paper."""
 EXTENSION = "ssdlab/_core.abi3.so"
 SOURCES = {
     *("Cargo.lock", "Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "PKG-INFO", "README.md"),
@@ -41,15 +45,15 @@ def sources(sdist: Path) -> None:
     if found != SOURCES:
         raise Refused(f"{sdist.name}: differs from what is expected by {sorted(found ^ SOURCES)}")
     package = {name.as_posix() for name in names if name.parts[:1] == ("python",) and name.suffix}
-    if differs := package ^ {name for name in _package_files() if Path(name).suffix}:
+    if differs := package ^ {name for name in _files_in("python") if Path(name).suffix}:
         raise Refused(f"{sdist.name}: its package differs from the checkout by {sorted(differs)}")
 
 
-def _package_files() -> set[str]:
-    """The files of the package that are kept in git, or all where there is no git."""
+def _files_in(folder: str) -> set[str]:
+    """The files in a folder that are kept in git, or all where there is no git."""
     if (ROOT / ".git").exists():
-        return set(output_of(["git", "ls-files", "python"]).split())
-    found = (ROOT / "python").rglob("*")
+        return set(output_of(["git", "ls-files", folder]).split())
+    found = (ROOT / folder).rglob("*")
     return {
         file.relative_to(ROOT).as_posix()
         for file in found
@@ -62,19 +66,35 @@ def contents(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if not name.endswith("/")}
         compiled = archive.read(EXTENSION)
-    package = {name.removeprefix("python/") for name in _package_files()} | {EXTENSION}
+    package = {name.removeprefix("python/") for name in _files_in("python")} | {EXTENSION}
     described = {name for name in names if re.match(r"ssdlab-[\d.]+\.dist-info/", name)}
     manual = {name for name in names if re.fullmatch(MANUAL, name)}
     if not manual:
         raise Refused(f"{wheel.name}: without its manual page")
     if differs := (names - described - manual) ^ package:
         raise Refused(f"{wheel.name}: differs by {sorted(differs)}")
-    for licence in ("LICENSE-APACHE", "LICENSE-MIT"):
-        if not any(name.endswith(licence) for name in described):
-            raise Refused(f"{wheel.name}: without {licence}")
+    _licensed(wheel, described)
     for place in (Path.home(), ROOT):
         if place != Path("/") and os.fsencode(place) + b"/" in compiled:
             raise Refused(f"{wheel.name}: the extension names the folder {place}")
+
+
+def lab_contents(wheel: Path) -> None:
+    """The wheel of the lab has its package and what describes it, and nothing else."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    package = {name.removeprefix("lab/") for name in _files_in("lab/ssdlab_lab")}
+    described = {name for name in names if re.match(r"ssdlab_lab-[\d.]+\.dist-info/", name)}
+    if differs := (names - described) ^ package:
+        raise Refused(f"{wheel.name}: differs by {sorted(differs)}")
+    _licensed(wheel, described)
+
+
+def _licensed(wheel: Path, described: set[str]) -> None:
+    """The metadata of a wheel has both licences."""
+    for licence in ("LICENSE-APACHE", "LICENSE-MIT"):
+        if not any(name.endswith(licence) for name in described):
+            raise Refused(f"{wheel.name}: without {licence}")
 
 
 def portable(wheel: Path) -> None:
@@ -126,6 +146,22 @@ def used(python: Path, folder: Path) -> None:
     except AssertionError as error:
         line = block.line if block else 0
         raise Refused(f"{PAGE.relative_to(ROOT)}:{line}: {error}") from error
+
+
+def lab_used(python: Path, wheel: Path, folder: Path) -> None:
+    """Without the lab `ssdlab reproduce` says what is missing; with it, it reproduces a paper."""
+    say("install the lab and reproduce a part of a paper")
+    command: list[str | Path] = [python.parent / "ssdlab", *LAB_COMMAND]
+    refused = subprocess.run(
+        command, cwd=folder, env=outside(), capture_output=True, text=True, check=False
+    )
+    if refused.returncode != 2 or "pip install ssdlab-lab==" not in refused.stderr:
+        raise Refused(f"without the lab: exit code {refused.returncode}: {refused.stderr}")
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    output_of([*pip, wheel], folder=folder)
+    output_of(command, folder=folder)
+    if "<svg" not in (folder / "reproduced/report.html").read_text(encoding="utf-8"):
+        raise Refused("the page of `ssdlab reproduce` has no picture")
 
 
 def built_from_sources(sdist: Path, folder: Path) -> None:

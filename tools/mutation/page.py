@@ -21,23 +21,23 @@ PAGES = "python/ssdlab/html"
 # Where an area is, as git names files, and how many of its mutants are drawn.
 AREAS = {
     **{crate: ([f"crates/{crate}/src"], SAMPLE[crate]) for crate in SAMPLE},
-    "python": (["python/ssdlab", f":!{PAGES}"], 80),
+    "python": (["python/ssdlab", "lab/ssdlab_lab", f":!{PAGES}"], 80),
     "pages": ([PAGES], 40),
 }
 HEAD = f"""# Mutation testing
 
 A mutant is the program with one operator, value or branch changed. At least one test should fail
 on it; otherwise a test is missing or the line is not needed. The table shows a fixed random sample
-of each crate and of the Python package, whose HTML pages are an area of their own. A seed fixes the
+of each crate and of the Python packages. HTML pages are an area of their own. A seed fixes the
 order of the mutants. The first {AT_FIRST} of every area are judged before all others.
 
 - *crates*: cargo-mutants {VERSION} generates the mutants, and seed {SEED} draws the sample. The
   tests of the crate run until one fails; `ssd-py`, the library for Python, is tested by the Python
   tests. A mutant that does not compile is replaced by the next one. Command: `make mutants-sample`.
 - *python*, *pages*: at most one mutant per line. Texts and numbers transcribed from papers are not
-  changed, nor is code that measures (`bench`, `validation`, `kv/bench.py`). The tests that execute
-  the changed line run for at most 100 s. Tests that need a browser, LevelDB's sources, signals or
-  a full disk are left out. Command: `make mutants-python-sample`.
+  changed, nor is code of the lab that measures (`bench`, `validation`, `kv/bench.py`). The tests
+  that execute the changed line run for at most 100 s. Tests that need a browser, LevelDB's sources,
+  signals or a full disk are left out. Command: `make mutants-python-sample`.
 - *hangs*: the tests take more than 8 times (Python: 5 times) their usual processor time. A hang
   counts as caught.
 - *equivalent*: the change has no observable effect, for the reason given in

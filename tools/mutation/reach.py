@@ -41,7 +41,7 @@ MOST_S = 100.0
 LONGEST_S = 1800
 RCFILE = """\
 [run]
-source_pkgs = ssdlab
+source_pkgs = ssdlab,ssdlab_lab
 data_file = {data}
 parallel = true
 context = ${{SSDLAB_TEST-}}
@@ -126,7 +126,7 @@ def _measure(root: Path, work: Path, test: Path) -> Reached:
     tools = Path(__file__).resolve().parents[1]
     environment = {
         "SSDLAB_COVERAGE": str(rcfile),
-        "PYTHONPATH": os.pathsep.join(map(str, (folder, tools, root / "python"))),
+        "PYTHONPATH": os.pathsep.join(map(str, (folder, tools, root / "python", root / "lab"))),
     }
     file = test.relative_to(root).as_posix()
     command = [sys.executable, "-m", "coverage", "run", f"--rcfile={rcfile}", "-m", "pytest"]

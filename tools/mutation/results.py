@@ -99,7 +99,7 @@ class Origin:
     @staticmethod
     def of_committed(root: Path) -> Origin:
         """The same; exit if the sources are not those of the commit."""
-        changed = _git(root, "status", "--porcelain", "--", "crates", "python", "tests")
+        changed = _git(root, "status", "--porcelain", "--", "crates", "python", "lab", "tests")
         if changed:
             files = f"{changed.split()[1]} and others" if changed.count("\n") > 1 else changed[3:]
             words = "results of a sample are of a commit, and it is not in one: commit it first"

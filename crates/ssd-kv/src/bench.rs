@@ -1,6 +1,6 @@
 //! The workloads of LevelDB's `db_bench`, without a clock: the caller measures the time.
 //!
-//! `python/ssdlab/kv/leveldb_bench.cc` runs the same operations on LevelDB.
+//! `lab/ssdlab_lab/kv/leveldb_bench.cc` runs the same operations on LevelDB.
 
 use crate::db::Db;
 use crate::error::{Error, Result};

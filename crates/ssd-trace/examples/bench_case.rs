@@ -1,4 +1,4 @@
-//! One run whose instructions are counted: `python -m ssdlab.bench --instructions`.
+//! One run whose instructions are counted: `ssdlab bench --instructions`.
 //!
 //! `bench_case FIRST KEY=VALUE...` preconditions the device of the configuration, drives the first `FIRST`
 //! requests of its workload, and then the others inside [`counted`], the function between whose beginning

@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ssdlab.config.quantity import KeyUnit, quantity
-from ssdlab.config.vary import has_range, split
+from ssdlab.config.vary import IF, has_range, split
 from ssdlab.display.argument import came_as
 from ssdlab.errors import ConfigError
-from ssdlab.searching.space import IF
 
 
 def _pairs(option: str, said: Sequence[str] | None, form: str) -> Iterator[tuple[str, str]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-import ssdlab
-from ssdlab import kv
+from ssdlab._core import KvError
 from ssdlab.cli.terminal import Form, put_result, say
 from ssdlab.errors import (
     ClusterError,
@@ -17,11 +17,14 @@ from ssdlab.errors import (
     OutputError,
     RunError,
     ServerError,
+    WorkloadError,
 )
-from ssdlab.results.comparison import Comparison
-from ssdlab.results.spare_plan import SparePlan
 from ssdlab.results.text import by_reason
-from ssdlab.results.trial import Trial
+
+if TYPE_CHECKING:
+    from ssdlab.results.comparison import Comparison
+    from ssdlab.results.spare_plan import SparePlan
+    from ssdlab.results.trial import Trial
 
 UNFINISHED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 MOST_REASONS = 10
@@ -123,7 +126,7 @@ def explained(error: BaseException) -> tuple[int, str]:
     if isinstance(error, OutputError):
         # A message has one line, even if the name of a folder has several.
         return BAD_INPUT, "error: " + str(error).replace("\n", "\\n")
-    if isinstance(error, ssdlab.WorkloadError | kv.Error):
+    if isinstance(error, WorkloadError | KvError):
         return BAD_INPUT, f"error: {error}"
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else "standard output: "

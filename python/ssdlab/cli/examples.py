@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import typer
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
@@ -45,7 +47,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "serve status": ("ssdlab serve status drive", "ssdlab serve status drive --smart --json"),
     "serve why": ("ssdlab serve why 1234 drive",),
-    "reproduce": ("ssdlab reproduce adaptive-channel --quick",),
     "report": ("ssdlab report runs/demo --plots figures --picture png",),
     "export": ("ssdlab export runs/demo/greedy/seed-1 --to parquet",),
     "list": ("ssdlab list policies", "ssdlab list drives"),
@@ -63,8 +64,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "trace merge": ("ssdlab trace merge mysql.csv mail.csv.gz --out both.ssdtrace",),
     "trace generate": ("ssdlab trace generate app:mysql mysql.ssdtrace --size 4GiB",),
     "trace split": ("ssdlab trace split volumes.csv --out volumes",),
-    "drives compare": ("ssdlab drives compare --quick",),
-    "drives scale": ("ssdlab drives scale --drive tlc-960gb --load uniform",),
     "drives calibrate": ("ssdlab drives calibrate mine.csv --out mine.toml",),
     "kv dump": ("ssdlab kv dump store/000005.ldb",),
     "kv stats": ("ssdlab kv stats store",),
@@ -74,7 +73,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ssdlab kv simulate remapcom --remap full --set device.pages_per_block=4"
         " --set device.user_capacity=192MiB",
     ),
-    "kv bench": ("ssdlab kv bench --value 100 --size 50",),
     "results query": (
         'ssdlab results query "select gc_victim, avg(waf) from results group by 1" --store kept',
         """ssdlab results query "select report->>'$.gc.calls' from results" --store kept --csv""",
@@ -92,19 +90,18 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 }
 
 
-def add_examples(app: typer.Typer) -> None:
-    """Show the examples below the help of every verb of `app`."""
+def add_examples(app: typer.Typer, examples: Mapping[str, tuple[str, ...]]) -> None:
+    """Show the examples of every verb of `app` below its help."""
     group = [app.info.name] if isinstance(app.info.name, str) else []
     for command in app.registered_commands:
-        epilog = _epilog(" ".join([*group, command.name or ""]), command.epilog)
+        epilog = _epilog(examples.get(" ".join([*group, command.name or ""]), ()), command.epilog)
         command.epilog = epilog or command.epilog
     # A group may be a verb itself.
-    app.info.epilog = _epilog(" ".join(group), app.info.epilog) or app.info.epilog
+    app.info.epilog = _epilog(examples.get(" ".join(group), ()), app.info.epilog) or app.info.epilog
 
 
-def _epilog(verb: str, before: str | None) -> str | None:
-    """What stands below the help of a verb with examples."""
-    examples = EXAMPLES.get(verb, ())
+def _epilog(examples: tuple[str, ...], before: str | None) -> str | None:
+    """What stands below the help of a verb with these examples."""
     if not examples:
         return None
     head = f"Example{'s' * (len(examples) > 1)}:"

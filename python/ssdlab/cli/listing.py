@@ -4,41 +4,53 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from dataclasses import asdict
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import typer
 
 from ssdlab import _core
 from ssdlab.cli.options import Json
 from ssdlab.cli.terminal import put_result
+from ssdlab.cli.verbs import load_added
+from ssdlab.config.drives import named_errors
+from ssdlab.config.resolve import load_config
 from ssdlab.results.text import listed
+
+What: TypeAlias = Literal["policies", "presets", "drives", "formats", "papers", "words"]
 
 app = typer.Typer()
 
 
 @app.command("list")
 def list_command(
-    what: Annotated[
-        Literal["policies", "presets", "drives", "formats", "papers", "words"],
-        typer.Argument(show_default=False),
-    ],
+    what: Annotated[What, typer.Argument(metavar="WHAT", help=f"{', '.join(get_args(What))}.")],
     json_: Json = None,
 ) -> None:
     """List policies, presets, drives with errors, trace formats, papers, words of other tools."""
     if what == "papers":
-        from ssdlab.reproduce import PAPERS  # needs numpy, which is slow to import
-        from ssdlab.reproduce.remapcom import choices
-
-        known: Any = [{"name": one.name, "summary": one.title} for one in PAPERS.values()]
-        known.append({"name": choices.NAME, "summary": choices.TITLE})
+        known: Any = load_added("list.papers")()
     elif what == "drives":
-        from ssdlab.reproduce.drives.errors import listed  # needs numpy, which is slow to import
-
-        known = listed()
+        known = _drives()
     else:
         known = json.loads(_core.registry())[what]
     text = json.dumps(known, indent=2, ensure_ascii=False) + "\n"
     put_result(json_, False, lambda: text, lambda: "\n".join([*_lines(known), ""]))
+
+
+def _drives() -> list[dict[str, object]]:
+    """Every drive that has measurements, with its errors."""
+    presets = json.loads(_core.registry())["presets"]
+    names = [one["name"] for one in presets if one["measured"] is not None]
+    errors = named_errors()
+    return [
+        {
+            "name": name,
+            "summary": load_config(name)["run.drive"],
+            "errors": asdict(errors[name].errors) if name in errors else None,
+        }
+        for name in names
+    ]
 
 
 def _lines(known: Any) -> Iterator[str]:  # noqa: ANN401 - as the simulator lists it

@@ -174,31 +174,3 @@ def drive_named(drive: str | None, otherwise: str) -> str:
     if Path(drive).suffix == ".toml" or drive in preset_names():
         return drive
     return drive_preset(drive, f"--drive {drive}")
-
-
-Matrix = Annotated[
-    bool,
-    typer.Option(
-        "--preset-matrix", help="Combine the papers' policies on one device, over all workloads."
-    ),
-]
-Beyond = Annotated[
-    bool,
-    typer.Option(
-        "--raid-beyond",
-        help="Compare reads under collection of a drive with parity to those without any.",
-    ),
-]
-Separate = Annotated[
-    bool,
-    typer.Option(
-        "--separations", help="Compare the write amplification of all separation policies."
-    ),
-]
-Quick = Annotated[
-    bool,
-    typer.Option(
-        "--quick",
-        help="With --preset-matrix, --raid-beyond or --separations: use a smaller device.",
-    ),
-]

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Protocol, TypeAlias, TypeVar
+from typing import Annotated, Any
 
 import typer
 
 import ssdlab
 from ssdlab.cli.arguments import read_as, vary_values
-from ssdlab.cli.ending import INTERRUPTED, KEPT, end, end_comparison, results_in
+from ssdlab.cli.ending import INTERRUPTED, KEPT, end_comparison, results_in
 from ssdlab.cli.options import (
-    Beyond,
     Columns,
     ConfigArgument,
     Force,
     Format,
     Jobs,
     Json,
-    Matrix,
     NoHtml,
     On,
     Out,
     PageSize,
-    Quick,
     Quiet,
     Seed,
     Seeds,
-    Separate,
     Sets,
     Sort,
     StoreOption,
@@ -40,7 +36,7 @@ from ssdlab.cli.options import (
     presets,
 )
 from ssdlab.cli.terminal import Form, put_result, say
-from ssdlab.errors import ConfigError, Interrupted, OutputError, RunError
+from ssdlab.errors import Interrupted, OutputError, RunError
 from ssdlab.results.report import Report
 from ssdlab.running.compare_runs import plan, run_all
 from ssdlab.running.kept import VARIABLE, maker_of, not_stored
@@ -115,10 +111,6 @@ def compare_command(
         ),
     ] = None,
     traces: Traces = None,
-    preset_matrix: Matrix = False,
-    raid_beyond: Beyond = False,
-    separations: Separate = False,
-    quick: Quick = False,
     sets: Sets = None,
     format_: Format = None,
     columns: Columns = None,
@@ -147,22 +139,6 @@ def compare_command(
 ) -> None:
     """Simulate the same work under several configurations, side by side."""
     values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
-    studies = {
-        "--preset-matrix": (preset_matrix, _matrix),
-        "--raid-beyond": (raid_beyond, _raid_beyond),
-        "--separations": (separations, _separations),
-    }
-    asked = [which for which, (said, _) in studies.items() if said]
-    if asked:
-        said_seeds = seed is not None or seeds is not None
-        others = configs or traces or values or vary or force or no_html or said_seeds
-        if others or len(asked) > 1:
-            message = f"{asked[0]} accepts only --quick, --jobs, --on, --out, --json and --quiet"
-            raise ConfigError([message])
-        studies[asked[0]][1](quick, (on, jobs), out, json_, quiet)
-        return
-    if quick:
-        raise ConfigError([f"--quick: only with {', '.join(studies)}"])
     planned = plan(
         configs or [],
         traces=traces or [],
@@ -173,68 +149,6 @@ def compare_command(
     )
     target = out or Path("runs") / f"{planned[0].config.name}-compared"
     _compared(planned, (on, jobs, store), target, force, json_, quiet, no_html)
-
-
-_Where: TypeAlias = tuple[str | None, int | None]
-"""What `--on` and `--jobs` say."""
-
-
-class _Study(Protocol):
-    """What came out of a study."""
-
-    @property
-    def failures(self) -> Mapping[str, str]:
-        """Runs that failed, and why."""
-
-    @property
-    def interrupted(self) -> bool:
-        """Ctrl-C."""
-
-    @property
-    def folder(self) -> Path:
-        """Of its results."""
-
-
-_Done = TypeVar("_Done", bound=_Study)
-
-
-def _shown(
-    done: _Done,
-    verdict: Callable[[_Done], list[str]],
-    to_json: Callable[[_Done], str],
-    json_: Form,
-    quiet: bool,
-) -> None:
-    """Print the verdict of a study, or its numbers, and end."""
-    put_result(json_, quiet, lambda: to_json(done), lambda: "\n".join([*verdict(done), ""]))
-    end(done.folder, done.failures, done.interrupted, quiet)
-
-
-def _matrix(quick: bool, where: _Where, out: Path | None, json_: Form, quiet: bool) -> None:
-    """Run the preset matrix and print its verdict."""
-    from ssdlab.reproduce.combined import page, study  # need numpy, which is slow to import
-
-    on, jobs = where
-    done = study.combined(quick=quick, jobs=jobs, on=on, out=out, progress=not quiet)
-    _shown(done, page.verdict, page.to_json, json_, quiet)
-
-
-def _raid_beyond(quick: bool, where: _Where, out: Path | None, json_: Form, quiet: bool) -> None:
-    """Run the lines of reads under collection and print the verdict."""
-    from ssdlab.reproduce import raid_beyond as study  # needs numpy, which is slow to import
-
-    on, jobs = where
-    done = study.raid_beyond(quick=quick, jobs=jobs, on=on, out=out, progress=not quiet)
-    _shown(done, study.verdict, study.to_json, json_, quiet)
-
-
-def _separations(quick: bool, where: _Where, out: Path | None, json_: Form, quiet: bool) -> None:
-    """Run all separation policies and print who has the lowest write amplification."""
-    from ssdlab.reproduce import separations as study  # needs numpy, which is slow to import
-
-    on, jobs = where
-    done = study.separations(quick=quick, jobs=jobs, on=on, out=out, progress=not quiet)
-    _shown(done, study.verdict, study.to_json, json_, quiet)
 
 
 def _compared(

@@ -1,20 +1,29 @@
 """The verbs and groups of the command line, and the module of each.
 
 A command is built when it is looked up: a short command would otherwise spend most of its time on
-the imports and options of the others.
+the imports and options of the others. Another package adds verbs by entry points of the group
+`ssdlab.verbs` (ADR 0031), which are read only if a verb is not found here, or if verbs are listed.
+The name of an entry point is `VERB`, or `GROUP.VERB` for a verb of a group of this package; its
+value is the Typer app that has the verb.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from ssdlab.cli.examples import add_examples
+from ssdlab.cli.examples import EXAMPLES, add_examples
+from ssdlab.errors import ConfigError
+from ssdlab.versions import VERSION
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 # In the order of `--help`, which lists verbs before groups.
 MODULES = {
@@ -26,7 +35,6 @@ MODULES = {
     "search": "search",
     "fleet": "fleet",
     "serve": "serve",
-    "reproduce": "reproduce",
     "report": "report",
     "export": "report",
     "list": "listing",
@@ -38,18 +46,69 @@ MODULES = {
     "results": "results",
     "snapshot": "snapshot",
 }
+ENTRY_POINTS = "ssdlab.verbs"
+LAB = "ssdlab-lab"
+LAB_VERBS = {
+    "reproduce",
+    "validate",
+    "bench",
+    "drives.compare",
+    "drives.scale",
+    "kv.bench",
+    "list.papers",
+}
+"""The entry points of the lab, a package of its own, whose version is that of ssdlab."""
+
+
+@cache
+def _entry_points() -> Mapping[str, EntryPoint]:
+    """The entry points that are installed, by name."""
+    from importlib.metadata import entry_points  # takes longer than a short command
+
+    return {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+
+
+def load_added(name: str) -> Any:  # noqa: ANN401 - whatever the other package names
+    """What an entry point refers to.
+
+    Raises `ConfigError` if its package cannot be loaded, or if it is the lab, and that is not
+    installed or of another version; `KeyError` if no package has it.
+    """
+    words = name.replace(".", " ")
+    point = _entry_points().get(name)
+    if point is None and name in LAB_VERBS:
+        message = (
+            f"`ssdlab {words}` is in the package {LAB}, which is not installed: install its wheel,"
+            f" {LAB.replace('-', '_')}-{VERSION}-py3-none-any.whl, as you installed that of ssdlab"
+            " (in a checkout: make build)"
+        )
+        raise ConfigError([message])
+    if point is None:
+        raise KeyError(name)
+    package, version = (point.dist.name, point.dist.version) if point.dist else (point.module, "")
+    if package == LAB and version != VERSION:
+        message = f"`ssdlab {words}`: {LAB} {version} is installed, but ssdlab {VERSION} needs"
+        raise ConfigError([f"{message} {LAB} {VERSION} (in a checkout: make build)"])
+    try:
+        return point.load()
+    except (ImportError, AttributeError) as error:
+        message = f"`ssdlab {words}`: the package {package} cannot be loaded: {error}"
+        raise ConfigError([message]) from error
 
 
 @cache
 def _group(module: str) -> TyperGroup:
     """The commands of a module: a group, or verbs without one."""
     app = import_module(f"ssdlab.cli.{module}").app
-    add_examples(app)
-    return get_group(app)
+    add_examples(app, EXAMPLES)
+    group = get_group(app)
+    if group.name in MODULES:
+        group.commands = cast(Any, _Extended(group.commands, f"{group.name}."))
+    return group
 
 
-class _Commands(Mapping[str, Any]):
-    """Every command by its name."""
+class _Own(Mapping[str, Any]):
+    """The commands of this package by name."""
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - of Click, without types
         group = _group(MODULES[name])
@@ -62,9 +121,35 @@ class _Commands(Mapping[str, Any]):
         return len(MODULES)
 
 
+class _Extended(Mapping[str, Any]):
+    """The commands of this package, followed by those that other packages add."""
+
+    def __init__(self, own: Mapping[str, Any], prefix: str) -> None:
+        self._own, self._prefix = own, prefix
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - of Click, without types
+        if name in self._own:
+            return self._own[name]
+        if "." in name:
+            raise KeyError(name)
+        return get_group(load_added(self._prefix + name)).commands[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._own
+        for name in _entry_points():
+            prefix, dot, verb = name.rpartition(".")
+            # A list of verbs is to be had even if one of them is broken.
+            with suppress(ConfigError, KeyError):
+                if prefix + dot == self._prefix and verb not in self._own and self[verb]:
+                    yield verb
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 class Verbs(TyperGroup):
     """The group of all commands."""
 
     def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - those of Click
         super().__init__(**attributes)
-        self.commands = cast(Any, _Commands())
+        self.commands = cast(Any, _Extended(_Own(), ""))

@@ -27,6 +27,8 @@ MOST_VALUES = 1_000_000
 """Of one key."""
 DIGITS = 4
 """Significant digits of values that are drawn or spaced by logarithms."""
+IF = " if "
+"""Between a key of a space and its conditions."""
 FORMS = "A,B,C or LO:HI:STEP or LO:HI:xFACTOR or log:LO:HI:COUNT"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from ssdlab import policy
 from ssdlab.config.quantity import quantity
 from ssdlab.config.resolve import ConfigLike, Source
-from ssdlab.config.vary import Range
+from ssdlab.config.vary import IF, Range
 from ssdlab.display.argument import argument, keyed
 from ssdlab.errors import ConfigError
 from ssdlab.searching.constraint import constraint_of
@@ -23,7 +23,7 @@ from ssdlab.searching.design import (
     without_impossible,
 )
 from ssdlab.searching.metric import Metric, key_metric, metric_of
-from ssdlab.searching.space import IF, Dimension, SearchSpace, spaced
+from ssdlab.searching.space import Dimension, SearchSpace, spaced
 
 TEST_SEEDS, LEAST_TESTS = 5, 2
 """Seeds of the test; with one there is no interval."""

@@ -21,14 +21,12 @@ from typing import Protocol, TypeAlias
 
 from ssdlab import policy
 from ssdlab.config.quantity import quantity
-from ssdlab.config.vary import Range, values_of
+from ssdlab.config.vary import IF, Range, values_of
 from ssdlab.display.argument import argument, keyed
 from ssdlab.display.numbers import Value
 from ssdlab.errors import ConfigError
 from ssdlab.searching import everything
 
-IF = " if "
-"""Between a key and its conditions."""
 MOST_COUNTED = 100_000
 """Points of a space up to which they are counted."""
 Point: TypeAlias = "dict[str, object]"

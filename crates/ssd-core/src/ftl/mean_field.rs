@@ -138,6 +138,10 @@ impl Ftl {
             let blocks = self.space.good_blocks(pool).saturating_sub(free + frontiers) as usize;
             let open = (u64::from(frontiers) * u64::from(self.geo.pages_per_block) / 2)
                 .min(u64::from(addresses.count));
+            // Open superblocks are filled in whole rows, so that the next page goes to the first plane.
+            let members = self.geo.members;
+            let row = if members > 1 { self.space.streams() * members } else { 1 };
+            let open = open - open % u64::from(row);
             let valid = u64::from(addresses.count) - open;
             let counts = valid_counts(blocks, self.geo.pages_per_block, valid).ok_or(pool)?;
             let fill = Fill { addresses: &mut addresses, rng, sealed: &mut sealed };

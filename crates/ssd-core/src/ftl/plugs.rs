@@ -12,7 +12,7 @@ use super::gc::concurrency::{Concurrency, ConcurrencyPolicy};
 use super::gc::trigger::{Trigger, TriggerPolicy};
 use super::gc::victim::by_class::ByClass;
 use super::gc::victim::{Victim, VictimPolicy};
-use super::place::{Layout, Placement, PlacementPolicy, Placements};
+use super::place::{Layout, Placement, PlacementPolicy};
 use super::separation::future::Foreseen;
 use super::separation::{self, Ground, Separation, SeparationPolicy};
 use crate::config::Gc;
@@ -214,16 +214,9 @@ impl Plugs {
         outside.map_or_else(|| Concurrency::build(spec), Concurrency::External)
     }
 
-    pub(crate) fn placements(
-        &self,
-        spec: &PolicySpec,
-        layout: &Layout,
-        frontiers: u32,
-    ) -> Placements {
-        Placements::new(frontiers, || {
-            let outside = self.outside.as_ref().and_then(|outside| outside.placement(layout));
-            outside.map_or_else(|| Placement::build(spec, layout), Placement::External)
-        })
+    pub(crate) fn placement(&self, spec: &PolicySpec, layout: &Layout) -> Placement {
+        let outside = self.outside.as_ref().and_then(|outside| outside.placement(layout));
+        outside.map_or_else(|| Placement::build(spec, layout), Placement::External)
     }
 
     /// The policy that separates pages, if one does, and its name.

@@ -109,6 +109,8 @@ pub struct Space {
     open_supers: Vec<Vec<BlockId>>,
     /// With superblocks: the plane of the pool that takes the next copy, indexed like `open_supers`.
     copy_turn: Vec<u32>,
+    /// There: the plane, in striping order, that takes the next page of each frontier that the host may fill.
+    host_turn: Vec<u32>,
     used: u64,
     free_total: u64,
     lowest_free: u64,
@@ -152,6 +154,7 @@ impl Space {
     #[must_use]
     pub fn new(geo: &Geometry, config: &Config, classes: Classes, separates: bool) -> Space {
         let Classes { host: of_host, all: streams } = classes;
+        let for_host = classes.of_host(separates);
         let homes = if geo.members > 1 { geo.pools } else { geo.planes };
         let per_home = geo.pools * geo.blocks_per_pool / homes;
         let pools = geo.pools as usize;
@@ -182,12 +185,13 @@ impl Space {
             held: Vec::new(),
             open_supers: vec![Vec::new(); pools * (streams as usize + 1)],
             copy_turn: vec![0; if geo.members > 1 { pools * (streams as usize + 1) } else { 0 }],
+            host_turn: vec![0; if geo.members > 1 { for_host as usize } else { 0 }],
             used: 0,
             free_total: all,
             lowest_free: all,
             streams,
             of_host,
-            for_host: classes.of_host(separates),
+            for_host,
             frontiers: streams + 1,
             clock: 0,
             opened: vec![0; if separates { streams as usize + 1 } else { 0 }],
@@ -222,13 +226,6 @@ impl Space {
     pub(super) fn is_for_host(&self, stream: u32) -> bool {
         debug_assert!(self.for_host >= 1 && self.for_host >= self.of_host, "the host has none");
         stream < self.for_host
-    }
-
-    /// Frontiers of the host whose pages take turns at the planes on their own, or 1.
-    #[must_use]
-    pub(crate) fn frontiers_in_turn(&self) -> u32 {
-        debug_assert!(self.for_host >= 1, "the host has none");
-        if self.superblock { self.for_host } else { 1 }
     }
 
     /// The frontier of GC copies: the only one or, if the device separates, the first of those that take some.

@@ -97,12 +97,12 @@ impl Core {
     /// The plane an admitted write of stream or class `stream` is queued for.
     #[inline]
     pub(crate) fn place<const FULL: bool>(&mut self, lpn: Lpn, stream: u8) -> PlaneId {
+        let space = &mut self.ftl.space;
+        let turn = if FULL { space.take_turn(space.host_stream(stream)) } else { None };
         let now = PlanesNow { ftl: &self.ftl, array: &self.array, gc: &self.gc };
-        let placements = &mut self.front.placements;
-        let plane = if FULL {
-            placements.of(self.ftl.space.host_stream(stream)).place(lpn, &now)
-        } else {
-            placements.common.place(lpn, &now)
+        let plane = match turn {
+            Some(turn) => self.front.layout.striped(turn),
+            None => self.front.placement.place(lpn, &now),
         };
         debug_assert!(plane.0 < self.ftl.geo.planes, "{lpn:?} goes to {plane:?}");
         plane

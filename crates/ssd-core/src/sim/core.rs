@@ -43,7 +43,7 @@ pub struct Core {
 impl Core {
     /// Over the device `ftl`, with `sequence` pages admitted so far.
     pub(super) fn new(config: &Config, ftl: Ftl, sequence: u64, plugs: &Plugs) -> Core {
-        let front = Front::new(config, plugs, sequence, ftl.space.frontiers_in_turn());
+        let front = Front::new(config, plugs, sequence);
         let gc = Collector::new(config, &ftl, plugs);
         let loads = ChipLoads::new(config, &ftl.geo);
         debug_assert!(loads.is_none() || ftl.groups.is_some(), "writes without parity redirected");
@@ -80,12 +80,7 @@ impl Core {
         } = self;
         debug_assert!(buffer_starts.is_empty(), "power is cut within an instant");
         let now = array.now;
-        *front = front.after_cut(Front::new(
-            config,
-            plugs,
-            front.sequence,
-            ftl.space.frontiers_in_turn(),
-        ));
+        *front = front.after_cut(Front::new(config, plugs, front.sequence));
         ftl.lose_power(config);
         let mut anew = Array::new(config, &ftl.geo);
         anew.take_over(array);

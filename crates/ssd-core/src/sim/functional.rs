@@ -19,7 +19,7 @@ use crate::ftl::blocks::BlockState;
 use crate::ftl::gc::Demand;
 use crate::ftl::gc::agenda::{Agenda, AlwaysItsTurn, Next};
 use crate::ftl::owners::of_block::OwnedPages;
-use crate::ftl::place::{AtRest, Layout, PlacementPolicy, Placements};
+use crate::ftl::place::{AtRest, Layout, Placement, PlacementPolicy};
 use crate::ftl::plugs::Plugs;
 use crate::ftl::snapshot::DeviceSnapshot;
 use crate::ftl::{Choice, Ftl};
@@ -77,7 +77,7 @@ pub struct Functional {
     pub groups: GroupTally,
     /// Invalid pages of each victim counted in the tally.
     pub victim_invalid: Histogram,
-    placements: Placements,
+    placement: Placement,
     layout: Layout,
     remap: RemapMode,
     agenda: Agenda,
@@ -138,11 +138,7 @@ impl Functional {
             tally: Tally::default(),
             groups: GroupTally::default(),
             victim_invalid: Histogram::new(),
-            placements: plugs.placements(
-                &config.alloc.placement,
-                &layout,
-                ftl.space.frontiers_in_turn(),
-            ),
+            placement: plugs.placement(&config.alloc.placement, &layout),
             layout,
             remap: config.remap.mode,
             agenda,
@@ -156,8 +152,8 @@ impl Functional {
         }
     }
 
-    /// Begin a run under `config` as a timed run on this device begins: placement starts over, and every pool is marked
-    /// for a look, which [`Functional::meet_demands`] takes.
+    /// Begin a run under `config` as a timed run on this device begins: the placement starts over, except for the turns
+    /// at the planes of superblocks, and every pool is marked for a look, which [`Functional::meet_demands`] takes.
     #[must_use]
     pub fn begin_run(self, config: &Config) -> Functional {
         let Functional { mut ftl, sequence, plugs, .. } = self;
@@ -240,9 +236,19 @@ impl Functional {
         self.admit(lpn);
         let class = self.class_of(lpn, stream, pages)?;
         let frontier = self.ftl.space.host_stream(class);
-        let planned = self.placements.of(frontier).place(lpn, &AtRest);
-        debug_assert!(planned.0 < self.ftl.geo.planes, "{lpn:?} goes to {planned:?}");
+        let planned = self.plan(lpn, frontier);
         self.write_planned(lpn, planned, frontier)
+    }
+
+    /// The plane for which a page of the host's frontier `frontier` is planned.
+    #[inline]
+    fn plan(&mut self, lpn: Lpn, frontier: u32) -> PlaneId {
+        let planned = match self.ftl.space.take_turn(frontier) {
+            Some(turn) => self.layout.striped(turn),
+            None => self.placement.place(lpn, &AtRest),
+        };
+        debug_assert!(planned.0 < self.ftl.geo.planes, "{lpn:?} goes to {planned:?}");
+        planned
     }
 
     /// Write one page on a device whose pages have one class.
@@ -251,7 +257,7 @@ impl Functional {
         debug_assert!(self.plain, "{lpn:?} has a class");
         self.admit(lpn);
         let stream = self.ftl.space.host_stream(stream);
-        let planned = self.placements.common.place(lpn, &AtRest);
+        let planned = self.placement.place(lpn, &AtRest);
         debug_assert!(planned.0 < self.ftl.geo.planes, "{lpn:?} goes to {planned:?}");
         if let Some((old, eventful)) = self.ftl.write_open(planned, stream, lpn) {
             if eventful || !self.agenda.is_quiet() {

@@ -311,6 +311,29 @@ fn contents_are_of_programmed_pages_in_order() {
     }
 }
 
+#[test]
+fn turns_are_at_planes_and_of_frontiers_with_superblocks() {
+    let [plain, _, supers] = &devices()[..3] else { panic!("devices of three kinds") };
+    let parts = at_rest(supers);
+    let taken_turn = parts.clone().word("host_turns", 0);
+    assert!((1..4).contains(&taken_turn), "{taken_turn}");
+    let mut beyond = parts.clone();
+    beyond.set("host_turns", 0, &4u32.to_le_bytes());
+    let mut more = parts.clone();
+    more.column("host_turns").extend([0; 4]);
+    let mut none = at_rest(plain);
+    none.columns.push(("host_turns".to_string(), vec![0; 4]));
+    for (config, p, expected) in [
+        (supers, beyond, "host_turns names plane 4 of a device with 4"),
+        (supers, more, "host_turns has 2 entries, expected 1"),
+        (plain, none, "host_turns has 1 entries, expected 0"),
+    ] {
+        let refused = Ftl::restore(config, &p.read().expect("its form is right")).err();
+        let refused = refused.unwrap_or_else(|| panic!("{expected:?} is let in"));
+        assert!(refused.contains(expected), "{expected:?}: {refused}");
+    }
+}
+
 /// What has been levelled goes on where wear is not levelled, and nothing is due there.
 #[test]
 fn a_levelled_device_goes_on_without_levelling() {

@@ -4,14 +4,18 @@
 use crate::cases::cases;
 use crate::rig::any_config::{Drawn, superblocks};
 use crate::rig::storm::{Storm, Weather};
-use crate::rig::{device, free_blocks, named, pages_of, victim};
+use crate::rig::{alone, device, free_blocks, named, pages_of, victim, whole};
 use proptest::prelude::*;
 use ssd_core::config::{Config, DataMode, EraseUnit, Frontiers, PoolScope};
 use ssd_core::ftl::Ftl;
 use ssd_core::ftl::place;
+use ssd_core::ftl::plugs::Plugs;
 use ssd_core::ftl::separation::ALL;
+use ssd_core::host::device::Device as _;
+use ssd_core::host::request::{Op, Request};
 use ssd_core::rng::Stream;
 use ssd_core::sim::functional::Functional;
+use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Lpn, PoolId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,12 +31,15 @@ fn small_drive(separation: &str) -> Config {
     c
 }
 
-/// A third of the pages is written, then `writes` pages, nearly all of them of a few.
+/// A third of the pages is written, then `writes` pages, nearly all of them of a few, in a second run.
 fn write_few(c: &Config, writes: u32, seed: u64) -> Functional {
     let mut f = Functional::new(c, Ftl::new(c));
     let (third, mut rng) = (c.device.user_pages / 3, Stream::new(seed, "few"));
     let streams = if let Frontiers::Streams(n) = c.alloc.frontiers { u64::from(n) } else { 1 };
     for write in 0..third + writes {
+        if write == third {
+            f = f.begin_run(c);
+        }
         let span = if rng.chance(0.9) { third / 20 } else { third };
         let lpn = if write < third { write } else { rng.below(u64::from(span.max(1))) as u32 };
         let stream = rng.below(streams) as u8;
@@ -44,6 +51,12 @@ fn write_few(c: &Config, writes: u32, seed: u64) -> Functional {
     f
 }
 
+/// Write page `lpn` of `stream`, the only request.
+fn write_in_time(ssd: &mut Ssd, lpn: Lpn, stream: u8) {
+    alone(ssd, Request { stream, ..whole(Op::Write, lpn.0, 1) });
+}
+
+/// In every run, whether it begins on the device as it is or as a snapshot has it, with or without time.
 #[test]
 fn the_pages_of_each_stream_come_to_the_planes_in_turn() {
     let mut c = small_drive("none");
@@ -52,13 +65,32 @@ fn the_pages_of_each_stream_come_to_the_planes_in_turn() {
     let layout = place::Layout::new([2, 1, 16]);
     let mut f = Functional::new(&c, Ftl::new(&c));
     let (mut rng, mut written) = (Stream::new(5, "turns"), [0; 3]);
-    for lpn in (0..2000).map(Lpn) {
-        let stream = rng.below(3) as usize;
-        f.write(lpn, stream as u8).expect("there is room");
-        let page = f.ftl.owners.committed(lpn).expect("it is on flash");
+    let mut check = |ftl: &Ftl, lpn: Lpn, stream: usize| {
+        let page = ftl.owners.committed(lpn).expect("it is on flash");
         let plane = layout.striped(written[stream] % 32);
-        assert_eq!(f.ftl.geo.plane_of(page), plane, "page {} of stream {stream}", written[stream]);
+        assert_eq!(ftl.geo.plane_of(page), plane, "page {} of stream {stream}", written[stream]);
         written[stream] += 1;
+    };
+    let mut lpns = (0..5000).map(Lpn);
+    for run in 0..5 {
+        for lpn in lpns.by_ref().take(500) {
+            let stream = rng.below(3) as u8;
+            f.write(lpn, stream).expect("there is room");
+            check(&f.ftl, lpn, usize::from(stream));
+        }
+        f = f.begin_run(&c);
+        if run < 2 {
+            continue;
+        }
+        let admitted = f.sequence();
+        let mut ssd = Ssd::new(&c, f.ftl, admitted);
+        for lpn in lpns.by_ref().take(100) {
+            let stream = rng.below(3) as u8;
+            write_in_time(&mut ssd, lpn, stream);
+            check(&ssd.core.ftl, lpn, usize::from(stream));
+        }
+        let snapshot = ssd.snapshot().expect("at rest");
+        f = Functional::restore(&c, &snapshot, &Plugs::default()).expect("it fits");
     }
 }
 
@@ -132,11 +164,14 @@ fn shared_and_alone(frontiers: Frontiers, policy: &str, pages: u32) -> [Config; 
 }
 
 /// Pages of the host and copies come to the planes of a superblock in turn, in frontiers of their own: it is
-/// written, and collected, exactly like one block of all its pages.
+/// written, and collected, exactly like one block of all its pages. So it is in a run that begins when some of the
+/// planes have had their turn.
 #[test]
 fn a_superblock_is_written_like_one_block() {
     for (policy, pages) in [("greedy", 3), ("fifo", 5), ("cost-benefit", 12), ("d-choices", 4)] {
-        let moved = shared_and_alone(Frontiers::HostGc, policy, pages).map(|c| {
+        let moved = shared_and_alone(Frontiers::HostGc, policy, pages).map(|mut c| {
+            // The first run ends within the turn of the planes, but not within that of the pools.
+            c.device.user_pages = c.device.user_pages / 96 * 96 + 30;
             let f = write_few(&c, 3 * c.device.user_pages, 9);
             f.ftl.audit().unwrap();
             assert!(f.tally.gc_pages > 0, "{policy}: nothing is collected");

@@ -64,6 +64,12 @@ pub(crate) fn given(workload: &Workload, key: &str) -> String {
     kept.filter_map(|(_, option)| Some(option? + " ")).collect()
 }
 
+/// `options` and `--sort`, which they may already have.
+pub(crate) fn sorted(options: &str) -> String {
+    let sort = if options.split(' ').any(|option| option == "--sort") { "" } else { " --sort" };
+    format!("{options}{sort}")
+}
+
 /// `text` with the name of the file in place of the word FILE.
 pub(crate) fn with_name(file: &str, text: &str) -> String {
     let name = path(file);

@@ -79,7 +79,7 @@ pub(crate) fn check(records: &[Record], page: u64) -> Result<u64, SourceError> {
                 }
                 open = &[];
             }
-            op => return error(format!("a {} is no part of a copy", op.name())),
+            op => return error(format!("a {} is not part of a copy", op.name())),
         }
     }
     if open.is_empty() {

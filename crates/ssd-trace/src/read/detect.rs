@@ -242,9 +242,8 @@ impl File<'_> {
                 Err(refusal) => refusal,
             };
             let readings = columns.iter().filter_map(|columns| file.with_columns(columns));
-            let is_possible =
-                |reading: &Reading| reading.counts.bad == 0 && reading.counts.is_possible();
-            let readings: Vec<Reading> = readings.filter(is_possible).collect();
+            let readings: Vec<Reading> =
+                readings.filter(|reading| reading.counts.is_sound()).collect();
             if let [reading] = &readings[..] {
                 return command(&reading.options);
             } else if !readings.is_empty() {
@@ -276,7 +275,7 @@ impl File<'_> {
         let bytes = self.head.bytes;
         foreign::unmarked(self.name, bytes)
             .map(|text| self.refused(&text))
-            .or_else(|| self.rewritten(&[logs::known, logs::of_ends, logs::of_biosnoop]))
+            .or_else(|| self.rewritten(&[logs::known, logs::ranges_with_ends, logs::biosnoop_rows]))
             .or_else(|| foreign::named_text(bytes).map(|text| self.foreign(&text)))
             .or_else(|| self.rounded().map(|text| self.refused(&text)))
             .or_else(|| self.rewritten(&rewriting::FORMS))
@@ -333,8 +332,8 @@ impl File<'_> {
             let unread: String =
                 guess::values::unread(self.head).iter().map(|text| format!("{text}; ")).collect();
             let what = format!(
-                "its first lines match no known format (it begins {}); {unread}as a table it may be read in these \
-                 ways, or with other columns (--columns)",
+                "its first lines match no known format (it begins with {}); {unread}it can be read as a table in \
+                 these ways, or with other columns (--columns)",
                 shown(first)
             );
             return Err(self.doubt(what, readings));
@@ -350,7 +349,7 @@ impl File<'_> {
         readings.iter_mut().for_each(|reading| reading.options.insert_str(0, "--format table "));
         let what = format!(
             "the names of its columns are those of a table of requests, but its numbers are impossible: {why}; \
-             correct them, or insist on a reading"
+             correct them, or read them all the same"
         );
         Some(self.doubt(what, readings))
     }
@@ -360,7 +359,7 @@ impl File<'_> {
         let [names] = self.head.lines[..] else { return None };
         guess::is_names(names).then(|| {
             self.refused(&format!(
-                "there is no request below the names of its columns, {}",
+                "the names of its columns, {}, have no requests below them",
                 shown(names)
             ))
         })
@@ -418,8 +417,8 @@ impl File<'_> {
         let all: Vec<&str> = formats::ALL.iter().map(|info| info.format.word()).collect();
         let example = command(self.name, "--columns time=1:us,op=2,offset=3:512B,size=4");
         self.refused(&format!(
-            "its first lines match no known format (it begins {}); if it is a table, name its columns, as in \
-             {example}; or set workload.format (--format) to one of these to see what it expects: {}",
+            "its first lines match no known format (it begins with {}); if it is a table, name its columns, as in \
+             {example}; or set workload.format (--format) to one of these to see what that format expects: {}",
             shown(first),
             all.join(", ")
         ))

@@ -53,7 +53,7 @@ pub struct TraceFacts {
     pub base_ns: u64,
     /// Name of the volume used, such as "MAJ,MIN".
     pub device: String,
-    /// Events of that action without data that are no flush: packet commands, ends of flush
+    /// Events of that action without data that are not flushes: packet commands, ends of flush
     /// sequences. They are not replayed.
     pub dataless_events: u64,
     /// Events of that action outside the time range.

@@ -96,7 +96,7 @@ pub(crate) fn unreadable(file: &str, place: &str, error: &io::Error) -> SourceEr
 pub(crate) fn other_cpus(path: &str) -> Result<Vec<Part<'static>>, SourceError> {
     let path = Path::new(path);
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Ok(Vec::new()) };
-    let Some((base, cpu, suffix)) = cpu_of(name) else { return Ok(Vec::new()) };
+    let Some((base, cpu, suffix)) = parse_cpu_file(name) else { return Ok(Vec::new()) };
     let folder = path.parent().filter(|folder| *folder != "").unwrap_or(Path::new("."));
     let fail = |error| {
         let folder = folder.display();
@@ -105,7 +105,7 @@ pub(crate) fn other_cpus(path: &str) -> Result<Vec<Part<'static>>, SourceError> 
     let mut found = BTreeMap::new();
     for entry in folder.read_dir().map_err(fail)? {
         let other = entry.map_err(fail)?.file_name();
-        let Some((its_base, its_cpu, its_suffix)) = other.to_str().and_then(cpu_of) else {
+        let Some((its_base, its_cpu, its_suffix)) = other.to_str().and_then(parse_cpu_file) else {
             continue;
         };
         if (its_base, its_suffix) == (base, suffix) && its_cpu != cpu {
@@ -122,12 +122,12 @@ pub(crate) fn other_cpus(path: &str) -> Result<Vec<Part<'static>>, SourceError> 
 }
 
 /// Whether the trace at `path` may be read with others, those of [`other_cpus`].
-pub(crate) fn is_of_a_cpu(path: &str) -> bool {
-    Path::new(path).file_name().and_then(|name| name.to_str()).and_then(cpu_of).is_some()
+pub(crate) fn is_cpu_file(path: &str) -> bool {
+    Path::new(path).file_name().and_then(|name| name.to_str()).and_then(parse_cpu_file).is_some()
 }
 
-/// `NAME.blktrace.`, N and the suffix of compression of such a file's name.
-pub(crate) fn cpu_of(name: &str) -> Option<(&str, u32, &str)> {
+/// The parts of the name of such a file: `NAME.blktrace.`, the CPU and the suffix of the compression.
+pub(crate) fn parse_cpu_file(name: &str) -> Option<(&str, u32, &str)> {
     let (base, rest) = name.split_at(name.rfind(".blktrace.")? + ".blktrace.".len());
     let (digits, suffix) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
     let cpu = digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))?;

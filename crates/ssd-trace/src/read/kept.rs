@@ -232,7 +232,7 @@ impl Kept {
         page_bytes: u32,
         watch: &Watch<'_>,
     ) -> Option<Whole> {
-        if path == "-" || input::is_of_a_cpu(path) || !std::fs::metadata(path).ok()?.is_file() {
+        if path == "-" || input::is_cpu_file(path) || !std::fs::metadata(path).ok()?.is_file() {
             return None;
         }
         let file = File::open(path).ok()?;

@@ -40,7 +40,7 @@ pub struct Reading {
     pub events: BTreeMap<char, u64>,
     /// The action that was taken.
     pub action: char,
-    /// Events of that action without data that are no flush.
+    /// Events of that action without data that are not flushes.
     pub dataless_events: u64,
     /// Events of that action outside the time range.
     pub events_outside_range: u64,

@@ -89,13 +89,13 @@ pub(crate) fn each_event(
         let reading = command(file, &detect::insisted(format, &scan.how));
         return Err(SourceError(if scan.how.columns.is_some() {
             format!(
-                "{file}: its columns fit its lines, but not its numbers: {text}; correct workload.columns \
-                 (--columns), or insist on them: {reading}"
+                "{file}: its columns fit its lines, but the numbers are impossible: {text}; correct \
+                 workload.columns (--columns), or read them anyway: {reading}"
             )
         } else {
             format!(
-                "{file}: its lines fit format {:?}, but its numbers do not: {text}; name its columns \
-                 (--columns), or insist on the format: {reading}",
+                "{file}: its lines fit format {:?}, but the numbers are impossible: {text}; name its columns \
+                 (--columns), or read it in that format anyway: {reading}",
                 format.word()
             )
         }));
@@ -125,8 +125,7 @@ fn doubts(
     }
     warnings.extend(tally.doubt_of_end(format));
     if let Some(skips) = &tally.skips {
-        warnings
-            .push(format!("events are missing, as blkparse reports at its end: Skips: {skips}"));
+        warnings.push(format!("events are missing: blkparse reports at the end, Skips: {skips}"));
     }
     if workload.sort && tally.late.events > 0 {
         warnings.push(format!("sorted: {}", tally.late.told()));

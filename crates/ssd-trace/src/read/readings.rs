@@ -1,5 +1,6 @@
 //! The readings of an ambiguous file: what its beginning would be under each, as commands to paste.
 
+use crate::read::commands::sorted;
 use crate::read::formats::{self, Cut, Format, Head, Line, Mapping, ReadAs, TraceFormat, Work};
 use crate::read::unit;
 use ssd_core::host::request::Op;
@@ -22,7 +23,7 @@ pub(crate) struct Counts {
     pub(crate) reads: u64,
     pub(crate) writes: u64,
     pub(crate) discards: u64,
-    /// Flushes and events that are no requests.
+    /// Flushes and events that are not requests.
     pub(crate) others: u64,
     /// Lines that do not fit.
     pub(crate) bad: u64,
@@ -87,6 +88,11 @@ impl Counts {
     /// Whether a device may have received these requests: the times are in order, and see [`Counts::is_plausible`].
     pub(crate) fn is_possible(&self) -> bool {
         self.is_plausible() && self.descents == 0
+    }
+
+    /// Whether all lines fit, and [`Counts::is_possible`].
+    pub(crate) fn is_sound(&self) -> bool {
+        self.bad == 0 && self.is_possible()
     }
 
     /// Whether addresses are below 1 PiB, and not more bytes a second than any device carries.
@@ -203,10 +209,8 @@ impl Reading {
 
     /// Reads it in order of time.
     pub(crate) fn sort(&mut self) {
-        if !self.is_sorted {
-            self.options.push_str(" --sort");
-            self.is_sorted = true;
-        }
+        self.options = sorted(&self.options);
+        self.is_sorted = true;
     }
 }
 

@@ -89,7 +89,7 @@ impl Tally {
         self.waits.add(number);
     }
 
-    /// An event that is no request; messages show its letter.
+    /// An event that is not a request; messages show its letter.
     pub(super) fn other(&mut self, letter: u8) {
         let letter = if letter.is_ascii_graphic() { letter } else { b'?' };
         self.others[usize::from(letter)] += 1;

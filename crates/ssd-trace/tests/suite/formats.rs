@@ -73,7 +73,7 @@ fn the_waits_of_fio_have_two_meanings() {
     assert_eq!(found, [0, 3, 5, 10]);
     let told = "3 `wait` lines are read as pauses in microseconds, as fio's manual describes them: 10.0 ms in all; fio \
         3.33 itself reads the numbers as milliseconds since the start, 5.00 s at the end; to read them as fio does: \
-        ssdlab trace info t --format fio-v2-clock; to keep the pauses: --format fio-v2";
+        ssdlab trace info t --format fio-v2-clock; to keep the pauses: ssdlab trace info t --format fio-v2";
     assert!(warnings.iter().any(|warning| warning.contains(told)), "{warnings:?}");
     // Who says which is not told.
     assert_eq!(times(&of(TraceFormat::FioV2)), (vec![0, 3, 5, 10], vec![]));

@@ -269,7 +269,10 @@ fn columns_whose_numbers_no_device_has_are_refused_wherever_they_stand() {
     assert_eq!(read(&text, &workload), Ok(()));
     text.push_str("8000,W,4611686018427387904,4096\n");
     let error = read(&text, &workload).unwrap_err().0;
-    assert!(error.contains("fit its lines, but not its numbers: addresses up to"), "{error}");
+    assert!(
+        error.contains("fit its lines, but the numbers are impossible: addresses up to"),
+        "{error}"
+    );
     let command = "ssdlab trace info t --format table --columns time=1:us,op=2,offset=3,size=4";
     assert!(error.ends_with(command), "{error}");
     let insisted = Workload { format: TraceFormat::Table, ..workload };

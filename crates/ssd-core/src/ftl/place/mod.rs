@@ -103,32 +103,5 @@ crate::plugs! {
     }
 }
 
-/// The placement of a device. Where frontiers share out superblocks each has one of its own, so that its pages come to
-/// all planes alike.
-pub struct Placements {
-    /// Of all frontiers that have none of their own.
-    pub(crate) common: Placement,
-    own: Vec<Placement>,
-}
-
-impl Placements {
-    /// One for each of so many frontiers, or a single one for all.
-    pub(crate) fn new(frontiers: u32, build: impl Fn() -> Placement) -> Placements {
-        assert!(frontiers > 0, "a device without placement");
-        let own = if frontiers == 1 { 0 } else { frontiers };
-        Placements { common: build(), own: (0..own).map(|_| build()).collect() }
-    }
-
-    /// That of the host's frontier `frontier`.
-    #[inline(always)]
-    pub(crate) fn of(&mut self, frontier: u32) -> &mut Placement {
-        debug_assert!(
-            self.own.is_empty() || (frontier as usize) < self.own.len(),
-            "frontier {frontier} has no placement"
-        );
-        self.own.get_mut(frontier as usize).unwrap_or(&mut self.common)
-    }
-}
-
 #[cfg(test)]
 mod tests;

@@ -12,6 +12,7 @@
 //! | `seal_order` | `state`, the counter of seals | [`orders`] |
 //! | `free_order` | `state`, `erases`, `wear.dynamic` | [`orders`] |
 //! | `frontiers`, `open_superblocks` | `state`, `programmed`, `alloc` | `Space::load` |
+//! | `host_turns` | `alloc`, `device` | `Space::load` |
 //! | `opened`, `level_due` | nothing: flags | [`flags`] |
 //! | `victim` | the policy in the header, `state`, the clock | `load_victim` |
 //! | `sequence`, `digest`, `contents` | `valid`, `lpn`, what is kept | [`data`], `load_contents` |

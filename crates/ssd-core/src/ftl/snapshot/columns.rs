@@ -105,9 +105,9 @@ macro_rules! columns {
 
 /// The column that only version 2 has.
 pub(super) const OWNERS: &str = "owners";
-/// Columns that only some devices have: those that share or separate pages, or whose victim policy has state of its
-/// own.
-const OPTIONAL: [&str; 5] = [OWNERS, "class", "opened_at", "separation", "victim"];
+/// Columns that only some devices have: those that share or separate pages, that have superblocks, or whose victim
+/// policy has state of its own.
+const OPTIONAL: [&str; 6] = [OWNERS, "host_turns", "class", "opened_at", "separation", "victim"];
 
 columns! {
     /// LPN in the out-of-band area of each page; `u32::MAX` where none is programmed.
@@ -128,6 +128,9 @@ columns! {
     frontiers: u32,
     /// Of each pool and stream the number of its open superblocks, then these, oldest first.
     open_superblocks: u32,
+    /// With superblocks, for each frontier that the host may fill: the plane, in striping order, that takes its next
+    /// page. Left out if it is the first one everywhere.
+    host_turns: u32,
     /// Whether a block of each pool has been opened since collection last considered it.
     opened: u8,
     /// Whether a block of each pool has been erased since wear levelling last considered it; meaningless on a

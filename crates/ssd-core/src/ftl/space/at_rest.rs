@@ -40,6 +40,9 @@ impl Space {
             let lists = self.open_supers.iter().zip(&self.copy_turn);
             columns.open_superblocks = lists.flat_map(list).collect();
         }
+        if self.host_turn.iter().any(|&turn| turn > 0) {
+            columns.host_turns.clone_from(&self.host_turn);
+        }
         columns.opened = self.pools.iter().map(|pool| u8::from(pool.opened)).collect();
     }
 
@@ -66,6 +69,7 @@ impl Space {
             *open = Open { block, left };
         }
         self.load_superblocks(ground, &columns.open_superblocks)?;
+        self.load_turns(&columns.host_turns)?;
         self.check_frontiers(ground)?;
         // After a power cut no block is open, and those opened before are counted.
         if self.separates() && ground.blocks.state.contains(&BlockState::Open) {
@@ -163,6 +167,22 @@ impl Space {
             None if rest.is_empty() => Ok(()),
             None => Err("the list of open superblocks continues after its end".to_string()),
         }
+    }
+
+    /// Without a column it is the first plane's turn everywhere.
+    fn load_turns(&mut self, column: &[u32]) -> Result<(), String> {
+        if column.is_empty() {
+            return Ok(());
+        }
+        let (frontiers, planes) = (self.host_turn.len(), self.planes());
+        if column.len() != frontiers {
+            return Err(format!("host_turns has {} entries, expected {frontiers}", column.len()));
+        }
+        if let Some(turn) = column.iter().find(|&&turn| turn >= planes) {
+            return Err(format!("host_turns names plane {turn} of a device with {planes}"));
+        }
+        self.host_turn.copy_from_slice(column);
+        Ok(())
     }
 
     /// Every frontier continues after the programmed pages of its block, and every open block has a frontier.

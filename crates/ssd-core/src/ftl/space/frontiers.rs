@@ -284,6 +284,29 @@ impl Space {
         self.other_copy_plane(home, stream, blocks)
     }
 
+    /// With superblocks the plane, in striping order, for which the next page of the host's frontier `stream` is
+    /// planned.
+    ///
+    /// Each frontier has a turn of its own, so that its pages come to all planes alike. The turn goes on where the
+    /// pages before stopped, in whatever run or mode they were written. If it started over with a run, the planes
+    /// would stay a page apart, and every superblock would be sealed only after the next one has been opened.
+    #[inline(always)]
+    pub(crate) fn take_turn(&mut self, stream: u32) -> Option<u32> {
+        let planes = self.planes();
+        let turn = self.host_turn.get_mut(stream as usize)?;
+        debug_assert!(*turn < planes, "it is the turn of plane {turn} of {planes}");
+        let next = if *turn + 1 == planes { 0 } else { *turn + 1 };
+        Some(std::mem::replace(turn, next))
+    }
+
+    /// Planes of the device.
+    #[inline(always)]
+    pub(super) fn planes(&self) -> u32 {
+        let planes = self.planes_per_pool.get() * self.pools.len() as u32;
+        debug_assert_eq!((planes * self.frontiers) as usize, self.open.len(), "a plane lacks one");
+        planes
+    }
+
     /// Whether [`Space::copy_plane_in_turn`] selects the plane of collection's copies.
     #[inline(always)]
     #[must_use]

@@ -6,7 +6,7 @@
 pub(crate) mod request;
 
 use crate::config::Config;
-use crate::ftl::place::{Layout, Placements};
+use crate::ftl::place::{Layout, Placement};
 use crate::ftl::plugs::Plugs;
 use crate::host::device::DeviceError;
 use crate::host::firmware::Firmware;
@@ -34,7 +34,8 @@ pub(crate) struct Front {
     pub(crate) requests: Requests,
     pub(crate) epochs: Epochs,
     pub(crate) arrivals: VecDeque<Arrival>,
-    pub(crate) placements: Placements,
+    pub(crate) layout: Layout,
+    pub(crate) placement: Placement,
     /// Admission number of the page admitted last.
     pub(crate) sequence: u64,
     /// Completions of this instant that the driver has not seen.
@@ -50,8 +51,8 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// Without requests; `sequence` pages have been admitted before, and so many `frontiers` are placed in turn.
-    pub(crate) fn new(config: &Config, plugs: &Plugs, sequence: u64, frontiers: u32) -> Front {
+    /// Without requests; `sequence` pages have been admitted before.
+    pub(crate) fn new(config: &Config, plugs: &Plugs, sequence: u64) -> Front {
         let host = &config.host;
         let (link, buffer) = (host.link_bytes_per_s, host.write_buffer_pages);
         let layout = Layout::new(config.device.shape());
@@ -59,7 +60,8 @@ impl Front {
             requests: Requests::default(),
             epochs: Epochs::default(),
             arrivals: VecDeque::new(),
-            placements: plugs.placements(&config.alloc.placement, &layout, frontiers),
+            placement: plugs.placement(&config.alloc.placement, &layout),
+            layout,
             sequence,
             done: Vec::new(),
             link: link.map(|rate| Link::new(rate, host.link_duplex)),

@@ -3,7 +3,6 @@
 
 use super::Functional;
 use crate::config::RemapMode;
-use crate::ftl::place::{AtRest, PlacementPolicy};
 use crate::host::device::DeviceError;
 use crate::host::request::Request;
 use crate::metrics::counters::RemapCounts;
@@ -73,7 +72,7 @@ impl Functional {
         self.tally.remap_pages += 1;
         let class = self.class_of(lpn, stream, 1)?;
         let stream = self.ftl.space.host_stream(class);
-        let planned = self.placements.of(stream).place(lpn, &AtRest);
+        let planned = self.plan(lpn, stream);
         let plane = self.plane_for(planned, stream)?;
         let shared = self.ftl.owners.committed(lpn).expect("it shares a page");
         let (page, old) = self.ftl.write_now(plane, stream, lpn);

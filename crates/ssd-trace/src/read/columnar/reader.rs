@@ -44,7 +44,7 @@ impl Reader {
     /// Opens the trace file at `path`, plain or packed.
     ///
     /// # Errors
-    /// The file cannot be read, is no trace file, or its header is damaged; the message names the
+    /// The file cannot be read, is not a trace file, or its header is damaged; the message names the
     /// file, the byte, what was expected and what was found. Damaged blocks are found when they are
     /// reached.
     pub fn open(path: &Path) -> Result<Reader, SourceError> {

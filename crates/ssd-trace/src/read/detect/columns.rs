@@ -99,11 +99,11 @@ impl File<'_> {
         }
         readings.retain(|reading| reading.counts.is_possible());
         let what = format!(
-            "workload.columns fits its lines, but not its numbers: {why} (to read them anyway: {})",
+            "workload.columns fits its lines, but the numbers are impossible: {why} (to read them anyway: {})",
             command(self.name, &(insisted(format, how) + &others)),
         );
         Err(if readings.is_empty() {
-            self.refused(&format!("{what}; no other unit fits either: correct the columns"))
+            self.refused(&format!("{what}; no other unit fits, so correct the columns"))
         } else {
             self.doubt(what, readings)
         })
@@ -167,7 +167,7 @@ impl File<'_> {
             let head = Head { bytes: &bytes, lines: &lines };
             let fits = |text: &String| {
                 let reading = guess::reading(text, &head, how.action)?;
-                (reading.counts.bad == 0 && reading.counts.is_possible()).then_some(reading)
+                reading.counts.is_sound().then_some(reading)
             };
             let Some(reading) = mappings.iter().find_map(fits) else { continue };
             let command = self.behind(&filter, &reading.options);
@@ -213,12 +213,12 @@ impl File<'_> {
             unordered.for_each(Reading::sort);
             let open = what_names_leave_open(&readings);
             return Err(
-                self.doubt(format!("a table, but its column names do not say {open}"), readings)
+                self.doubt(format!("it is a table whose column names do not say {open}"), readings)
             );
         }
         let Some(reading) = readings.pop() else { return Err(self.unknown(self.head.lines[0])) };
         let mut note = format!(
-            "{}: matches no known format; read by the names of its columns, as {}",
+            "{}: it matches no known format, so it was read by the names of its columns: {}",
             self.name, reading.options
         );
         if !reading.has_times() {
@@ -231,7 +231,7 @@ impl File<'_> {
             .map(|columns| guess::unused(self.head, columns))
             .unwrap_or_default();
         if !unused.is_empty() {
-            note += &format!("; not used: {}", shown(unused.join(", ").as_bytes()));
+            note += &format!("; unused columns: {}", shown(unused.join(", ").as_bytes()));
         }
         let how = ReadAs { columns: reading.columns, ..how };
         Ok((TraceFormat::Table, how, vec![note]))
@@ -261,7 +261,7 @@ fn what_names_leave_open(readings: &[Reading]) -> String {
         (differ(&|a, b| a.offset.place != b.offset.place), "which of them is the address"),
         (differ(&|a, b| length(a) != length(b)), "which of them is the length"),
         (differ(&|a, b| place(a) != place(b)), "which of them is the time"),
-        (differ(&|a, b| a.event != b.event), "which of the events is the request"),
+        (differ(&|a, b| a.event != b.event), "which event is the request"),
         (
             differ(&|a, b| {
                 (place(a), length(a), &a.offset.place) == (place(b), length(b), &b.offset.place)

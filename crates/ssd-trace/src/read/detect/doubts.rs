@@ -234,7 +234,7 @@ impl File<'_> {
             return Err(self.unknown(first));
         }
         let what = format!(
-            "its first lines may be of format {} (workload.format; it begins {})",
+            "its first lines may be of format {} (workload.format; it begins with {})",
             quoted.join(" or "),
             shown(first)
         );
@@ -256,7 +256,7 @@ impl File<'_> {
         readings.retain(|reading| reading.counts.is_possible());
         (!readings.is_empty()).then(|| {
             let what = format!(
-                "its first lines match no known format in its usual unit of time (it begins {})",
+                "its first lines match no known format in its usual unit of time (it begins with {})",
                 shown(first)
             );
             self.doubt(what, readings)

@@ -2,7 +2,7 @@
 
 use super::File;
 use crate::config::Workload;
-use crate::read::commands::{filter_of, given, list, one_of, with_name};
+use crate::read::commands::{filter_of, given, list, one_of, sorted, with_name};
 use crate::read::foreign::Filter;
 use crate::read::readings::{self, Reading};
 use ssd_core::host::source::SourceError;
@@ -55,9 +55,9 @@ impl File<'_> {
     /// The command that reads the output of a `filter` of FILE with these options, and those of the workload
     /// that do not depend on the columns.
     pub(super) fn behind(&self, filter: &str, options: &str) -> String {
-        let Workload { action, volume, skip_bad, .. } = *self.workload;
-        let sort = self.workload.sort && !options.contains(" --sort");
-        let independent = Workload { action, volume, skip_bad, sort, ..Workload::default() };
+        let Workload { action, volume, sort, skip_bad, .. } = *self.workload;
+        let independent = Workload { action, volume, skip_bad, ..Workload::default() };
+        let options = if sort { sorted(options) } else { options.to_owned() };
         let options = format!("{options} {}", given(&independent, ""));
         let options = options.trim();
         let space = if options.is_empty() { "" } else { " " };

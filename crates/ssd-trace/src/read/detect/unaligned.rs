@@ -1,4 +1,4 @@
-//! Tables of formats in bytes with requests that are no whole sectors.
+//! Tables of formats in bytes with requests that are not whole sectors.
 
 use super::File;
 use super::refusal::Refusal;
@@ -43,16 +43,16 @@ impl File<'_> {
                 let columns = format!("{others},offset={at}:512B,size={size}:{unit}");
                 guess::reading(&columns, head, action)
             });
-            let fits = |reading: &Reading| reading.counts.bad == 0 && reading.counts.is_possible();
-            let in_sectors: Vec<Reading> = in_sectors.filter(fits).collect();
+            let in_sectors: Vec<Reading> =
+                in_sectors.filter(|reading| reading.counts.is_sound()).collect();
             let names = usize::from(range_of(&cells_of(head.lines[0]), at).is_none());
             let table = awk::Table { separator: b',', lines: head.lines, names };
             let statement = format!(
                 "e = ${at} + ${size}; ${at} -= ${at} % 512; ${size} = int((e - ${at} + 511) / 512) * 512"
             );
             let what = format!(
-                "its columns are those of {}, which counts bytes, but in {} of {} lines offset and size are not both \
-                 whole sectors of 512 B; to extend these requests to whole sectors: {}",
+                "its columns are those of {}, which counts bytes, but in {} of {} lines the offset or the size is \
+                 not a multiple of 512; to extend these requests to whole sectors: {}",
                 formats::info(format).map_or("", |info| info.title),
                 count(unaligned as u64),
                 count(head.lines.len() as u64),

@@ -1,6 +1,6 @@
 //! Text around requests, and forms in which other programs wrap them, with the filters that leave the requests.
 
-use super::html::{of_html_tables, of_preformatted_text};
+use super::html::{html_tables, preformatted_text};
 use super::json::Cursor;
 use super::pattern::{bytes_of, characters, pattern, replaced};
 use super::{Rewrite, Rewriting, by_line, notation};
@@ -11,26 +11,26 @@ use std::collections::BTreeSet;
 
 /// Rewrites that are tried whatever the format is.
 pub(crate) const AROUND: [Rewrite; 16] = [
-    of_html_tables,
-    of_preformatted_text,
+    html_tables,
+    preformatted_text,
     without_zeros,
     without_comments,
     times::with_24_hours,
-    dates::with_numbers_of_months,
+    dates::with_month_numbers,
     dates::with_marks,
     without_status_lines,
-    of_tuples,
-    of_printed_json,
+    tuples,
+    printed_lines,
     without_stacks,
     without_differences,
-    of_ruled_table,
-    of_inserts,
-    of_copied_rows,
-    of_pairs,
+    ruled_table,
+    inserted_rows,
+    copied_rows,
+    value_pairs,
 ];
 
-/// The columns that bpftrace's scripts print most often. Scripts may divide the time by 1,000.
-const OF_BPFTRACE: [&str; 8] = [
+/// The columns that bpftrace scripts print most often: first those with times in nanoseconds, then in microseconds.
+const BPFTRACE_COLUMNS: [&str; 8] = [
     "time=1:ns,op=2,offset=3:512B,size=4",
     "time=1:ns,op=2,offset=3:512B,size=4:512B",
     "time=1:ns,op=3,offset=4:512B,size=5",
@@ -40,31 +40,31 @@ const OF_BPFTRACE: [&str; 8] = [
     "time=1:us,op=3,offset=4:512B,size=5",
     "time=1:us,op=3,offset=4:512B,size=5:512B",
 ];
-/// As [`OF_BPFTRACE`], with the device in the second column.
-const OF_DEVICES: [&str; 4] = [
+/// As [`BPFTRACE_COLUMNS`], for lines with the device in the second column.
+const DEVICE_COLUMNS: [&str; 4] = [
     "time=1:ns,op=3,offset=4:512B,size=5,volume=2",
     "time=1:ns,op=3,offset=4:512B,size=5:512B,volume=2",
     "time=1:us,op=3,offset=4:512B,size=5,volume=2",
     "time=1:us,op=3,offset=4:512B,size=5:512B,volume=2",
 ];
-/// Times above this are in nanoseconds: in microseconds they would be more than 30 years.
-const IN_NANOSECONDS: u64 = 1_000_000_000_000_000;
+/// Times from here on are in nanoseconds, since the machine has hardly been up for 30 years.
+const FIRST_NANOSECONDS: u64 = 1_000_000_000_000_000;
 
-/// The columns of lines that bpftrace has printed.
-fn columns_of_bpftrace(lines: &[u8]) -> &'static [&'static str] {
+/// The columns that the lines of a bpftrace script may have.
+fn bpftrace_columns(lines: &[u8]) -> &'static [&'static str] {
     let line = lines.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let mut words = line
-        .split(|byte| byte.is_ascii_whitespace() || *byte == b',')
-        .filter(|word| !word.is_empty());
-    let time = words.next().and_then(|word| std::str::from_utf8(word).ok()?.parse::<u64>().ok());
+    let line = line.trim_ascii_start();
+    let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let time = std::str::from_utf8(&line[..digits]).ok().and_then(|time| time.parse::<u64>().ok());
     let second = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).nth(1);
     // Its number, in one or two parts; a name may be that of a process.
     let is_device = |word: &[u8]| {
         word.len() > 2 && word.iter().all(|byte| byte.is_ascii_digit() || b":,".contains(byte))
     };
-    let all: &[&str] = if second.is_some_and(is_device) { &OF_DEVICES } else { &OF_BPFTRACE };
-    let is_certain = time.is_some_and(|time| time >= IN_NANOSECONDS);
-    if is_certain { &all[..all.len() / 2] } else { all }
+    let all: &[&str] =
+        if second.is_some_and(is_device) { &DEVICE_COLUMNS } else { &BPFTRACE_COLUMNS };
+    let is_in_nanoseconds = time.is_some_and(|time| time >= FIRST_NANOSECONDS);
+    if is_in_nanoseconds { &all[..all.len() / 2] } else { all }
 }
 
 /// Text without the zero bytes behind it, as a crash leaves them.
@@ -96,7 +96,7 @@ fn without_comments(bytes: &[u8]) -> Option<Rewriting> {
 }
 
 /// The rows of a table that Python has printed as tuples or lists.
-fn of_tuples(bytes: &[u8]) -> Option<Rewriting> {
+fn tuples(bytes: &[u8]) -> Option<Rewriting> {
     let is_list = bytes.strip_prefix(b"[").is_some_and(|rest| !rest.trim_ascii().starts_with(b"{"));
     if !bytes.starts_with(b"(") && !is_list {
         return None;
@@ -123,11 +123,11 @@ fn without_status_lines(bytes: &[u8]) -> Option<Rewriting> {
     let what = "bpftrace has printed other lines around the requests; remove those lines";
     let filter = r"grep -avE '^(Attaching |Tracing |Lost |\^C|@|\[|$)' FILE";
     let rewritten = notation(what, filter, bytes, lines_without(bytes, is_status))?;
-    Some(Rewriting { columns: columns_of_bpftrace(&rewritten.bytes), ..rewritten })
+    Some(Rewriting { columns: bpftrace_columns(&rewritten.bytes), ..rewritten })
 }
 
 /// The lines that bpftrace has printed as JSON (`-f json`).
-fn of_printed_json(bytes: &[u8]) -> Option<Rewriting> {
+fn printed_lines(bytes: &[u8]) -> Option<Rewriting> {
     if !bytes.starts_with(b"{\"type\": \"") {
         return None;
     }
@@ -143,7 +143,7 @@ fn of_printed_json(bytes: &[u8]) -> Option<Rewriting> {
     let what = "the file is JSON of bpftrace (-f json); keep what its script has printed";
     let filter = r#"jq -rj 'select(.type == "printf").data' FILE"#;
     let rewritten = notation(what, filter, bytes, printed).filter(|text| !text.bytes.is_empty())?;
-    Some(Rewriting { columns: columns_of_bpftrace(&rewritten.bytes), ..rewritten })
+    Some(Rewriting { columns: bpftrace_columns(&rewritten.bytes), ..rewritten })
 }
 
 /// The events of perf script without the stacks below them.
@@ -194,7 +194,7 @@ pub(crate) fn with_summed_times(bytes: &[u8]) -> Option<Rewriting> {
 }
 
 /// The rows of a table with rules between its cells, as psql, mysql and Markdown write them.
-fn of_ruled_table(bytes: &[u8]) -> Option<Rewriting> {
+fn ruled_table(bytes: &[u8]) -> Option<Rewriting> {
     let is_rule = |line: &[u8]| {
         line.windows(2).any(|part| part == b"--")
             && line.iter().all(|byte| b"-+|: \r".contains(byte))
@@ -221,7 +221,7 @@ fn of_ruled_table(bytes: &[u8]) -> Option<Rewriting> {
 }
 
 /// The rows that statements of SQL insert, below the names of the columns where the statements have them.
-fn of_inserts(bytes: &[u8]) -> Option<Rewriting> {
+fn inserted_rows(bytes: &[u8]) -> Option<Rewriting> {
     let text = String::from_utf8_lossy(bytes);
     let mut rows = String::new();
     let mut names = BTreeSet::new();
@@ -255,10 +255,10 @@ fn of_inserts(bytes: &[u8]) -> Option<Rewriting> {
     (!rows.is_empty()).then(|| notation(what, filter, bytes, rows.into_bytes()))?
 }
 
-/// The rows between `COPY TABLE (NAMES) FROM stdin;` and `\.`, as pg_dump writes them, below their names: those of the
-/// first table whose columns are those of requests.
-fn of_copied_rows(bytes: &[u8]) -> Option<Rewriting> {
-    let command = pattern(r"(?i)^COPY ([\w.]+) \(([^()]*)\) FROM stdin;");
+/// The rows of the first table in a dump of pg_dump that has the columns of requests, below their names. The rows stand
+/// between `COPY TABLE (NAMES) FROM stdin;` and `\.`.
+fn copied_rows(bytes: &[u8]) -> Option<Rewriting> {
+    let command = pattern(r#"(?i)^COPY ([\w."]+) \(([^()]*)\) FROM stdin;"#);
     let text = characters(bytes);
     let names_of = |names: &str| names.replace('"', "").replace(", ", "\t");
     let mut tables = text.split('\n').filter_map(|line| command.captures(line));
@@ -275,11 +275,12 @@ fn of_copied_rows(bytes: &[u8]) -> Option<Rewriting> {
             None => {}
         }
     }
-    let what = format!("the file is a dump of PostgreSQL; keep the rows of {table}");
+    let what = format!("the file is a PostgreSQL dump; keep the rows of {table}");
     let filter = format!(
         concat!(
-            r"perl -ne 'if (/^COPY {table} \(([^()]*)\) FROM stdin;/i) {{ ($n = $1) =~ s/\x22//g; $n =~ s/, /\t/g; ",
-            r#"print "$n\n"; $r = 1 }} elsif (/^\\[.]\r?$/) {{ $r = 0 }} elsif ($r) {{ print }}' < FILE"#
+            r"perl -ne 'if (/^COPY \Q{table}\E \(([^()]*)\) FROM stdin;/i) {{ ($n = $1) =~ s/\x22//g; ",
+            r#"$n =~ s/, /\t/g; print "$n\n"; $r = 1 }} elsif (/^\\[.]\r?$/) {{ $r = 0 }} "#,
+            "elsif ($r) {{ print }}' < FILE"
         ),
         table = table
     );
@@ -287,7 +288,7 @@ fn of_copied_rows(bytes: &[u8]) -> Option<Rewriting> {
 }
 
 /// A table of the values in lines of `NAME=VALUE`, below the names.
-fn of_pairs(bytes: &[u8]) -> Option<Rewriting> {
+fn value_pairs(bytes: &[u8]) -> Option<Rewriting> {
     let text = String::from_utf8_lossy(bytes);
     let pairs = |line: &str| -> Option<Vec<(String, String)>> {
         let words = line.split([' ', '\t', '\r', ',', ';']).filter(|word| !word.is_empty());

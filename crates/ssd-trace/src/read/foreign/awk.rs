@@ -27,7 +27,7 @@ impl Table<'_> {
             }
             before += "gsub(/\"/, \"\"); ";
         }
-        // Blanks around cells are no part of them.
+        // Blanks around cells are not part of them.
         let spaced = [[self.separator, b' '], [b' ', self.separator]];
         let is_spaced =
             |line: &&[u8]| line.windows(2).any(|pair| spaced.iter().any(|mark| pair == mark));

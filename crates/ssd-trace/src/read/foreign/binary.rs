@@ -111,7 +111,7 @@ pub(super) fn marked(bytes: &[u8]) -> Option<String> {
     Some(format!("the file is {what}, not a trace; {remedy}"))
 }
 
-/// Whether `bytes` are no text.
+/// Whether `bytes` are not text.
 fn is_binary(bytes: &[u8]) -> bool {
     let head = &bytes[..bytes.len().min(HEAD)];
     let is_control = |byte: &&u8| matches!(byte, 1..=8 | 14..=26 | 28..=31 | 127);
@@ -125,8 +125,8 @@ pub(crate) fn unmarked(file: &str, bytes: &[u8]) -> Option<String> {
     }
     if bytes.iter().all(|&byte| byte == 0) {
         return Some(
-            "the file begins with nothing but zero bytes, so it is not a trace, or its data were never written; \
-             copy or record it again"
+            "the file begins with zero bytes only: it is not a trace, or its data were never written; copy or \
+             record it again"
                 .to_owned(),
         );
     }

@@ -2,7 +2,7 @@
 
 use super::pattern::{bytes_of, characters, pattern, replaced};
 use super::times::numbers_at;
-use super::{Rewriting, by_line, notation};
+use super::{Rewriting, by_line, filled_lines, notation};
 use regex_lite::Captures;
 
 /// Dates with the year last, and the number of the month, 1 or 2, as dates that are read.
@@ -40,21 +40,24 @@ pub(super) fn with_year_first(
 /// The names of the months, three letters each.
 const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
+/// What a filter does to dates with names of months.
+const WITHOUT_NAMES: &str =
+    "its dates have month names; write the month as a number, and the year first";
+
 /// The number of a month.
-fn number_of(month: &str) -> usize {
-    MONTHS.find(month).map_or(0, |at| at / 3 + 1)
+fn month_number(name: &str) -> usize {
+    MONTHS.find(name).map_or(0, |at| at / 3 + 1)
 }
 
-/// Dates such as 14/Nov/2023:13:59:59 +0000 and 14-Nov-2023 13:59:59, with the numbers of the months.
-pub(super) fn with_numbers_of_months(bytes: &[u8]) -> Option<Rewriting> {
+/// Dates such as 14/Nov/2023:13:59:59 +0000 and 14-Nov-2023 13:59:59, with month numbers.
+pub(super) fn with_month_numbers(bytes: &[u8]) -> Option<Rewriting> {
     const DATE: &str = r"(\d\d?)[/-]([A-Z][a-z][a-z])[/-](\d{4})[: ](\d\d:\d\d:\d\d(?:[.]\d+)?)(?: ([+-]\d\d)(\d\d))?";
     let rewritten = replaced(bytes, DATE, |part| {
         let zone =
             part.get(5).map_or(String::new(), |zone| format!("{}:{}", zone.as_str(), &part[6]));
         let day = part[1].parse::<u8>().unwrap_or(0);
-        format!("{}-{:02}-{day:02}T{}{zone}", &part[3], number_of(&part[2]), &part[4])
+        format!("{}-{:02}-{day:02}T{}{zone}", &part[3], month_number(&part[2]), &part[4])
     });
-    let what = "its dates have month names; write the month as a number, and the year first";
     let filter = format!(
         concat!(
             r"perl -pe 's{{{date}}}",
@@ -63,31 +66,42 @@ pub(super) fn with_numbers_of_months(bytes: &[u8]) -> Option<Rewriting> {
         date = DATE,
         months = MONTHS
     );
-    notation(what, &filter, bytes, rewritten)
+    notation(WITHOUT_NAMES, &filter, bytes, rewritten)
 }
 
-/// Dates such as Tue Nov 14 13:59:59 2023 and Nov 14 13:59:59 in cells of their own, with the numbers of the months and
-/// the year, if there is one, first.
+/// Dates such as Tue Nov 14 13:59:59 2023 and Nov 14 13:59:59 in cells of their own, with the year first and the month
+/// as a number. Dates without a year begin in 2000, and the year changes where January follows December.
 pub(super) fn with_months_first(bytes: &[u8]) -> Option<Rewriting> {
     const DATE: &str = concat!(
         r#"(?m)(^|[,;\t|"])(?:[A-Z][a-z][a-z],? )?([A-Z][a-z][a-z]) +(\d\d?) "#,
         r#"(\d\d:\d\d:\d\d(?:[.]\d+)?)(?: (\d{4}))?([,;\t|"\r]|$)"#
     );
-    let mut has_years = true;
-    let rewritten = replaced(bytes, DATE, |part| {
+    let date = pattern(DATE);
+    let (mut has_years, mut missing, mut latest) = (true, 2000, None);
+    let mut numbered = |part: &Captures<'_>| {
+        let (month, day) = (month_number(&part[2]), part[3].parse::<u8>().unwrap_or(0));
+        // A request may be late by a little, before or after the new year.
+        let before = latest.replace(month).unwrap_or(month);
+        missing += i32::from(month + 6 < before) - i32::from(month > before + 6);
         has_years &= part.get(5).is_some();
-        let year = part.get(5).map_or("2000", |year| year.as_str());
-        let (month, day) = (number_of(&part[2]), part[3].parse::<u8>().unwrap_or(0));
+        let year = part.get(5).map_or(missing.to_string(), |year| year.as_str().to_owned());
         format!("{}{year}-{month:02}-{day:02}T{}{}", &part[1], &part[4], &part[6])
+    };
+    let rewritten = by_line(bytes, |line| {
+        let mut line = characters(line);
+        // A match takes the separator behind it, which the next date needs, too.
+        while date.is_match(&line) {
+            line = date.replace(&line, &mut numbered).into_owned();
+        }
+        Some(bytes_of(&line))
     });
-    let doubt = if has_years { "" } else { " (2000, where it is missing)" };
-    let what = format!(
-        "its dates have month names; write the month as a number, and the year first{doubt}"
-    );
+    let doubt = if has_years { "" } else { " (where it is missing: 2000 and the years after)" };
+    let what = format!("{WITHOUT_NAMES}{doubt}");
     let filter = format!(
         concat!(
-            r"perl -pe 's{{{date}}}",
-            r#"{{sprintf "%s%d-%02d-%02dT%s%s", $1, $5 // 2000, index("{months}", $2) / 3 + 1, $3, $4, $6}}ge' < FILE"#
+            r"perl -pe '1 while s{{{date}}}",
+            r#"{{$m = index("{months}", $2) / 3 + 1; $l //= $m; $y += ($m + 6 < $l) - ($m > $l + 6); $l = $m; "#,
+            r#"sprintf "%s%d-%02d-%02dT%s%s", $1, $5 // 2000 + $y, $m, $3, $4, $6}}e' < FILE"#
         ),
         date = DATE,
         months = MONTHS
@@ -126,7 +140,7 @@ pub(super) fn with_marks(bytes: &[u8]) -> Option<Rewriting> {
         });
         Some(bytes_of(&line))
     });
-    let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).count();
+    let lines = filled_lines(bytes).count();
     let what = "its times are dates of digits only; insert the separators";
     let filter = format!(r"perl -pe 's/{DATE}/$1-$2-$3T$4:$5:$6.$7/' < FILE");
     (count > 1 && count + 1 >= lines).then(|| notation(what, &filter, bytes, rewritten))?

@@ -60,7 +60,7 @@ pub(crate) fn without_files(lines: &[&[u8]]) -> Option<String> {
 
 /// What a log of results or a job file is, and what to do with it.
 pub(super) fn named(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
-    match content_of(bytes) {
+    match log_content(bytes) {
         Some(Content::IssueTimes) => Some((
             "a log of results that fio wrote with --log_offset=1 and --log_issue_time=1",
             "read it by its columns: ssdlab trace info FILE --columns \
@@ -68,12 +68,12 @@ pub(super) fn named(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
         )),
         Some(Content::Offsets) => Some((
             "a log of results that fio wrote with --log_offset=1",
-            "read it by its columns (its times are those of completion): ssdlab trace info FILE --columns \
+            "read it by its columns (its times are completion times): ssdlab trace info FILE --columns \
              time=1:ms,op=3,offset=5,size=4,read=0,write=1,discard=2",
         )),
         Some(Content::Results) => Some((
             "a log of latencies, bandwidths or rates that fio wrote, which has no addresses",
-            "record the requests instead: fio --write_iolog=OUT, or let it log addresses, too: --log_offset=1",
+            "record the requests instead: fio --write_iolog=OUT, or log their addresses, too: fio --log_offset=1",
         )),
         None => is_job(bytes).then_some((
             "a job file of fio, which describes a workload but is not a trace",
@@ -82,17 +82,18 @@ pub(super) fn named(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// What a log of results has.
+/// What the lines of a log of results contain.
 enum Content {
+    /// Latencies, bandwidths or rates only.
     Results,
     /// Addresses, too.
     Offsets,
-    /// These, and the times at which requests were issued.
+    /// Addresses and the times at which the requests were issued.
     IssueTimes,
 }
 
-/// What a log of results has: lines `TIME, VALUE, DIRECTION, SIZE[, OFFSET][, PRIORITY[, ISSUE_TIME]]`.
-fn content_of(bytes: &[u8]) -> Option<Content> {
+/// What a log of results contains: lines `TIME, VALUE, DIRECTION, SIZE[, OFFSET][, PRIORITY[, ISSUE_TIME]]`.
+fn log_content(bytes: &[u8]) -> Option<Content> {
     let text =
         std::str::from_utf8(&bytes[..bytes.iter().rposition(|&byte| byte == b'\n')?]).ok()?;
     let (mut last, mut has_offsets, mut has_times, mut has_results) = (0, false, false, false);
@@ -101,13 +102,15 @@ fn content_of(bytes: &[u8]) -> Option<Content> {
         let number = |at: usize| cells.get(at)?.parse::<u64>().ok();
         let is_priority =
             |at: usize| cells[at].starts_with("0x") || number(at).is_some_and(|number| number < 8);
-        let (time, value, 0..=2, _) = (number(0)?, number(1)?, number(2)?, number(3)?) else {
+        let (time, value, 0..=2, size) = (number(0)?, number(1)?, number(2)?, number(3)?) else {
             return None;
         };
         has_offsets |= match cells.len() {
             4 => false,
             5 => !is_priority(4) && number(4)? > 0,
             6 if is_priority(5) => number(4)? > 0,
+            // An issue time, but no offset.
+            6 if is_priority(4) && number(5).is_some() && size.is_multiple_of(512) => false,
             7 if is_priority(5) => {
                 has_times |= number(6)? > 0;
                 number(4)? > 0

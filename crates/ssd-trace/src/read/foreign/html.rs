@@ -16,7 +16,7 @@ pub(super) fn is_page(bytes: &[u8]) -> bool {
 }
 
 /// The rows of the tables in a page.
-pub(super) fn of_html_tables(bytes: &[u8]) -> Option<Rewriting> {
+pub(super) fn html_tables(bytes: &[u8]) -> Option<Rewriting> {
     let page = is_page(bytes).then(|| characters(bytes))?;
     let row = pattern(r"(?i)<tr\b");
     let after_table = pattern(r"(?si)</table.*");
@@ -41,7 +41,7 @@ pub(super) fn of_html_tables(bytes: &[u8]) -> Option<Rewriting> {
 }
 
 /// The preformatted text in a page.
-pub(super) fn of_preformatted_text(bytes: &[u8]) -> Option<Rewriting> {
+pub(super) fn preformatted_text(bytes: &[u8]) -> Option<Rewriting> {
     let page = is_page(bytes).then(|| characters(bytes))?;
     let preformatted = pattern(r"(?si)<pre\b[^>]*>(.*?)(?:</pre>|$)");
     let tag = pattern(r"</?[A-Za-z][^<>]*>");

@@ -2,7 +2,7 @@
 
 use super::pattern::{Pattern, characters, replaced, requests};
 use super::times::with_a_date;
-use super::{Rewriting, notation};
+use super::{Rewriting, filled_lines, notation};
 
 /// A log of a program.
 struct Log {
@@ -72,7 +72,7 @@ const LOGS: [(&[&str], Log); 19] = [
     (
         &["# tracer: blk"],
         Log {
-            what: "text of ftrace's tracer blk; convert it to that of blkparse",
+            what: "output of ftrace's blk tracer; convert it to that of blkparse",
             request: r"-(\d+) +(?:\(.*?\) +)?\[(\d+)\] .*?([0-9.]+): +(\d+,\d+) +(\w +\w+ .*)",
             row: "$4 $2 0 $3 $1 $5",
             columns: &[],
@@ -81,7 +81,7 @@ const LOGS: [(&[&str], Log); 19] = [
     (
         &["BDEV_IO_START"],
         Log {
-            what: "text of spdk_trace; convert it to a table (blocks are taken as 512 B)",
+            what: "output of spdk_trace; convert it to a table (blocks are taken as 512 B)",
             request: concat!(
                 r"^ *\d+:\s*([0-9.]+)\s.*BDEV_IO_START\s+(?:size:\s*\d+)?.*type:\s*([1-3]),?\s",
                 r".*offset:\s*(\w+)\s+len:\s*(\w+)"
@@ -93,7 +93,7 @@ const LOGS: [(&[&str], Log); 19] = [
     (
         &["BDEV_IO_START"],
         Log {
-            what: "text of spdk_trace; convert it to a table (blocks are taken as 512 B)",
+            what: "output of spdk_trace; convert it to a table (blocks are taken as 512 B)",
             request: r"^ *\d+:\s*([0-9.]+)\s.*BDEV_IO_START\s+size:\s*(\d+)\s.*type:\s*([1-3]),?\s.*offset:\s*(\w+)",
             row: "$1,$3,$4,$2",
             columns: &["time=1:us,op=2,offset=3:512B,size=4:512B,read=1,write=2,discard=3"],
@@ -102,7 +102,7 @@ const LOGS: [(&[&str], Log); 19] = [
     (
         &["librbd:"],
         Log {
-            what: "text of LTTng with the calls of librbd; convert it to a table",
+            what: "output of LTTng with the calls of librbd; convert it to a table",
             request: concat!(
                 r"^\[((?:[0-9-]+ )?[0-9:.]+)\].*librbd:(?:aio_)?(read|write|discard)\d?_enter",
                 r".*\boff(?:set)? = (\d+), len(?:gth)? = (\d+)"
@@ -114,7 +114,7 @@ const LOGS: [(&[&str], Log); 19] = [
     (
         &["block_rq_issue: { cpu_id"],
         Log {
-            what: "text of LTTng, where a bit of rwbs is the operation; convert it to a table",
+            what: "output of LTTng, in which a bit of rwbs is the operation; convert it to a table",
             request: concat!(
                 r"^\[((?:[0-9-]+ )?[0-9:.]+)\].*block_rq_issue: .*\bsector = (\d+), ",
                 r"nr_sector = ([1-9]\d*), .*\brwbs = (\d+)"
@@ -162,8 +162,8 @@ const LOGS: [(&[&str], Log); 19] = [
     (
         &["nvme_setup_cmd: "],
         Log {
-            what: "text of ftrace with NVMe commands, whose lengths are zero-based; convert it to a table (blocks are \
-                   taken as 512 B)",
+            what: "output of ftrace with NVMe commands, whose lengths are zero-based; convert it to a table (blocks \
+                   are taken as 512 B)",
             request: r" ([0-9.]+): nvme_setup_cmd: .*nvme_cmd_(read|write) slba=(\d+), len=(\d+)",
             row: "$1,$2,$3,{$4 + 1}",
             columns: IN_SECTORS,
@@ -172,7 +172,7 @@ const LOGS: [(&[&str], Log); 19] = [
     (
         &["scsi_dispatch_cmd_start: "],
         Log {
-            what: "text of ftrace with SCSI commands; convert it to a table (blocks are taken as 512 B)",
+            what: "output of ftrace with SCSI commands; convert it to a table (blocks are taken as 512 B)",
             request: r" ([0-9.]+): scsi_dispatch_cmd_start: .*cmnd=\(([A-Z]+)_\d+ lba=(\d+) txlen=(\d+) ",
             row: "$1,$2,$3,$4",
             columns: IN_SECTORS,
@@ -181,7 +181,7 @@ const LOGS: [(&[&str], Log); 19] = [
     (
         &["ufshcd_command: "],
         Log {
-            what: "text of ftrace with UFS commands; convert it to a table (blocks are taken as 4 KiB; older kernels \
+            what: "output of ftrace with UFS commands; convert it to a table (blocks are taken as 4 KiB; older kernels \
                    print sectors, 512B)",
             request: r" ([0-9.]+): ufshcd_command: send.* size: (\d+), .*LBA: (\d+), .*opcode: \S+ \(([A-Z]+)",
             row: "$1,$4,$3,$2",
@@ -191,7 +191,7 @@ const LOGS: [(&[&str], Log); 19] = [
     (
         &["\"SCSI: "],
         Log {
-            what: "packets of iSCSI, as Wireshark exports them; convert their reads and writes to a table (blocks are \
+            what: "iSCSI packets, as Wireshark exports them; convert their reads and writes to a table (blocks are \
                    taken as 512 B)",
             request: concat!(
                 r#"^"\d+","([0-9.]+)","[^"]*","([^"]*)",.*"SCSI: (Read|Write)\(\d+\) LUN: (\w+) "#,
@@ -204,7 +204,7 @@ const LOGS: [(&[&str], Log); 19] = [
     (
         &["Event Name, "],
         Log {
-            what: "output of tracerpt; convert its events of disks to a table",
+            what: "output of tracerpt; convert its disk events to a table",
             // Of the data of an event: disk, flags, size, and behind a reserved field the address.
             request: concat!(
                 r"^ *DiskIo, +(Read|Write),(?:[^,]*,){14} *(\d+),(?:[^,]*,){2} *(\d+), *0x\w+, *(0x\w+),",
@@ -217,8 +217,8 @@ const LOGS: [(&[&str], Log); 19] = [
     (
         &[" block "],
         Log {
-            what: "text of the kernel's block_dump; convert it to a table",
-            request: r"\[ *(\d+\.\d+)\] .*: (READ|WRITE) block (\d+) on (\w+) \((\d+) sectors\)",
+            what: "output of the kernel's block_dump; convert it to a table",
+            request: r"\[ *(\d+\.\d+)\] .*: (READ|WRITE) block (\d+) on (\S+) \((\d+) sectors\)",
             row: "$1,$2,$3,$5,$4",
             columns: &["time=1:s,op=2,offset=3:512B,size=4:512B,volume=5"],
         },
@@ -235,7 +235,7 @@ const LOGS: [(&[&str], Log); 19] = [
     (
         &[" bdev(0x"],
         Log {
-            what: "a log of a Ceph OSD with the requests to its device; convert it to a table",
+            what: "a log of a Ceph OSD with the requests to its device; convert these to a table",
             // A line with `aio 0x...` behind the range repeats one.
             request: concat!(
                 r"^(\d{4}-\d\d-\d\d[ T][0-9:.]+).* bdev\(0x.*\) (?:aio_)?(read|write|discard) ",
@@ -249,8 +249,8 @@ const LOGS: [(&[&str], Log); 19] = [
 
 /// A table of times, first sectors and end sectors, as btt -B writes it.
 const ENDS: Log = Log {
-    what: "a table of times, first sectors and end sectors, as btt -B writes it, with the operation only in the file \
-           name (NAME_r.dat has reads, NAME_w.dat writes); convert the ends to lengths",
+    what: "a table of times, first sectors and end sectors, as btt -B writes it; only its name tells the operation \
+           (NAME_r.dat has reads, NAME_w.dat writes); convert the ends to lengths",
     request: r"^\s*(\d+\.\d+)\s+(\d+)\s+(\d+)\s*$",
     row: "$1,$2,{$3 - $2}",
     columns: &[
@@ -268,7 +268,7 @@ pub(crate) fn known(bytes: &[u8]) -> Option<Rewriting> {
 }
 
 /// A table of the requests in a file in which every line has a time, a first sector and an end sector.
-pub(crate) fn of_ends(bytes: &[u8]) -> Option<Rewriting> {
+pub(crate) fn ranges_with_ends(bytes: &[u8]) -> Option<Rewriting> {
     let text = std::str::from_utf8(bytes).ok()?;
     let cells = |line: &str| -> Vec<u64> {
         line.split_ascii_whitespace().skip(1).filter_map(|cell| cell.parse().ok()).collect()
@@ -277,8 +277,9 @@ pub(crate) fn of_ends(bytes: &[u8]) -> Option<Rewriting> {
     (!text.is_empty() && text.lines().all(is_range)).then(|| ENDS.table(text))?
 }
 
-/// Rows of biosnoop below the names that it prints, with a dash for the name of the command, which may have blanks.
-pub(crate) fn of_biosnoop(bytes: &[u8]) -> Option<Rewriting> {
+/// Rows of biosnoop that lack the names of its columns, below these names. A dash replaces the name of the command,
+/// which may contain blanks.
+pub(crate) fn biosnoop_rows(bytes: &[u8]) -> Option<Rewriting> {
     const NAMES: &str = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)";
     const ROW: &str = r"(?m)^ *(\d+\.\d+) +\S.*? +(\d+ +\S+ +[A-Z]+ +\d+ +\d+ +\d+\.\d+[ \r]*)$";
     let mut count = 0;
@@ -286,9 +287,9 @@ pub(crate) fn of_biosnoop(bytes: &[u8]) -> Option<Rewriting> {
         count += 1;
         format!("{} - {}", &row[1], &row[2])
     });
-    let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-    let what = "the names of biosnoop's columns are missing; write them above the rows";
+    let what = "it is output of biosnoop without the header line; insert that line";
     let filter = format!(r#"perl -pe 'BEGIN {{ print "{NAMES}\n" }} s/{ROW}/$1 - $2/' < FILE"#);
     let named = [NAMES.as_bytes(), b"\n", &rows].concat();
-    (count > 0 && count == lines.count()).then(|| notation(what, &filter, bytes, named))?
+    (count > 0 && count == filled_lines(bytes).count())
+        .then(|| notation(what, &filter, bytes, named))?
 }

@@ -72,6 +72,11 @@ fn notation(what: &str, filter: &str, bytes: &[u8], rewritten: Vec<u8>) -> Optio
     (rewritten != bytes).then_some(Rewriting { what, filter, bytes: rewritten, columns })
 }
 
+/// The lines of `bytes` that are not blank.
+fn filled_lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty())
+}
+
 /// The lines of `bytes`, of which `change` rewrites some.
 fn by_line(bytes: &[u8], mut change: impl FnMut(&[u8]) -> Option<Vec<u8>>) -> Vec<u8> {
     let lines = bytes.split_inclusive(|&byte| byte == b'\n');

@@ -56,7 +56,7 @@ pub(crate) const NOTATIONS: [Rewrite; 22] = [
         let mut decimals = bytes.split(|&byte| byte == b',').skip(1).map(digits);
         let may_be_thousands = decimals.all(|digits| digits == 3);
         let doubt = if may_be_thousands {
-            " (or remove it, s/,//g, if it separates thousands)"
+            " (if it separates thousands, remove it instead: s/,//g)"
         } else {
             ""
         };

@@ -2,7 +2,7 @@
 
 use super::pattern::characters;
 use super::times::is_rising;
-use super::{Filter, Rewrite, Rewriting, awk, json, notation};
+use super::{Filter, Rewrite, Rewriting, awk, filled_lines, json, notation};
 use crate::read::formats::mapping::{separated, separated_by};
 use crate::read::guess::{is_field, is_length, is_names, is_operation, is_time};
 
@@ -87,8 +87,7 @@ struct Table<'a> {
 
 impl<'a> Table<'a> {
     fn of(bytes: &'a [u8]) -> Option<Table<'a>> {
-        let lines = bytes.split(|&byte| byte == b'\n');
-        let mut lines: Vec<&[u8]> = lines.filter(|line| !line.trim_ascii().is_empty()).collect();
+        let mut lines: Vec<&[u8]> = filled_lines(bytes).collect();
         let (separator, first) = separated(lines.first()?)?;
         let mut rows: Vec<Vec<String>> =
             lines.iter().map(|line| separated_by(line, separator)).collect();
@@ -260,8 +259,7 @@ fn with_times_from_zero(bytes: &[u8]) -> Option<Rewriting> {
 
 /// A name for the first column, which R's write.table leaves without one.
 fn with_name_of_rows(bytes: &[u8]) -> Option<Rewriting> {
-    let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-    let mut lines = lines.take(16);
+    let mut lines = filled_lines(bytes).take(16);
     let first = lines.next()?;
     let (separator, names) = separated(first)?;
     let width = |line: &[u8]| separated_by(line, separator).len();
@@ -347,10 +345,7 @@ fn with_operation_of_lengths(bytes: &[u8]) -> Option<Rewriting> {
     let is_number = |cell: &String| cell.parse::<u64>().is_ok();
     let are_numbers = |row: &Vec<String>| is_number(&row[read]) && is_number(&row[write]);
     let has_operation = table.rows[0].iter().any(|cell| is_operation(cell));
-    // Beside rates they are totals.
-    let has_rates = table.rows[0].iter().any(|cell| letters(cell).contains("iops"));
-    let is_it = table.has_names && !has_operation && !has_rates;
-    if !is_it || !table.body().iter().all(are_numbers) {
+    if !table.has_names || has_operation || !table.body().iter().all(are_numbers) {
         return None;
     }
     let (r, w) = (read + 1, write + 1);

@@ -1,8 +1,8 @@
-//! Text of tools that record no requests, or print them in a form that is no table.
+//! Output of tools that do not record requests, or do not print them as a table.
 
-use super::{RECORD, fio, html};
+use super::{RECORD, filled_lines, fio, html};
 use crate::read::formats::mapping::cells_of;
-use crate::read::guess::{is_address, is_length};
+use crate::read::guess::{is_address, is_length, is_operation, is_rate};
 
 /// What several tools print instead of requests, and their outputs: words in them, and what they are.
 type Lacking = (&'static str, &'static [(&'static [&'static str], &'static str)]);
@@ -37,7 +37,7 @@ const LACKING: [Lacking; 6] = [
         ],
     ),
     (
-        ", which has calls on files but no requests to a device",
+        ", which has system calls on files but no requests to a device",
         &[
             (&[" ms): "], "output of perf trace"),
             (&["pwrite64(", "pread64("], "output of strace"),
@@ -47,8 +47,8 @@ const LACKING: [Lacking; 6] = [
     (
         ", which has keys but no device addresses",
         &[
-            (&[",get,0\n"], "a trace of a cache (Twitter's)"),
-            (&["key_size,"], "a trace of a cache"),
+            (&[",get,0\n"], "a cache trace of Twitter"),
+            (&["key_size,"], "a cache trace"),
             (&["usertable user"], "a log of YCSB"),
         ],
     ),
@@ -107,7 +107,7 @@ const TEXTS: [(&[&str], &str, &str); 6] = [
     ),
     (
         &["\"Operation\",\"Path\""],
-        "output of Process Monitor, which has calls on files but no requests to a device",
+        "output of Process Monitor, which has operations on files but no requests to a device",
         "record disk events instead: wpr -start DiskIO -filemode, wpr -stop T.etl, xperf -i T.etl -o OUT.csv",
     ),
 ];
@@ -117,7 +117,7 @@ pub(crate) fn named_text(bytes: &[u8]) -> Option<String> {
     let has = |words: &[&str]| {
         words.iter().any(|word| bytes.windows(word.len()).any(|part| part == word.as_bytes()))
     };
-    if has_rates(bytes) {
+    if is_table_of_rates(bytes) {
         return Some(format!("the file is a table of rates{}; {RECORD}", LACKING[0].0));
     }
     for (lacks, outputs) in LACKING {
@@ -136,11 +136,19 @@ pub(crate) fn named_text(bytes: &[u8]) -> Option<String> {
     Some(format!("the file is {what}; {remedy}"))
 }
 
-/// Whether the first line names rates of reads and writes, and no addresses.
-fn has_rates(bytes: &[u8]) -> bool {
-    let names = cells_of(bytes.split(|&byte| byte == b'\n').next().unwrap_or_default());
-    let has = |rate: &str| names.iter().any(|name| name.eq_ignore_ascii_case(rate));
-    has("read_iops") && has("write_iops") && !names.iter().any(|name| is_address(name))
+/// Whether it is a table of rates: the first line names one, and neither an operation nor an address, and the next line
+/// has as many cells.
+fn is_table_of_rates(bytes: &[u8]) -> bool {
+    let mut rows = filled_lines(bytes).map(cells_of);
+    let (Some(names), Some(row)) = (rows.next(), rows.next()) else { return false };
+    let is_other = |name: &str| {
+        name.starts_with(|first: char| first.is_ascii_digit())
+            || is_operation(name)
+            || is_address(name)
+    };
+    names.len() == row.len()
+        && names.iter().any(|name| is_rate(name))
+        && !names.iter().any(|name| is_other(name))
 }
 
 /// What a page without requests is.

@@ -1,7 +1,7 @@
 //! Notations of times that a filter rewrites, but for those of dates.
 
 use super::pattern::replaced;
-use super::{Rewriting, by_line, notation};
+use super::{Rewriting, by_line, filled_lines, notation};
 
 /// Times as seconds and nanoseconds of which the latter have no leading zeros: they are in order as pairs, but not as
 /// decimals.
@@ -98,8 +98,7 @@ pub(super) fn with_hours(bytes: &[u8]) -> Option<Rewriting> {
         let (hour, minute) = (minutes / 60, minutes % 60);
         format!("{}2000-01-01T{hour:02}:{minute:02}:{}{}", &parts[1], &parts[3], &parts[4])
     });
-    let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-    let lines = lines.count();
+    let lines = filled_lines(bytes).count();
     // The first line may be names.
     let is_on_every_line = times.len() == lines || times.len() + 1 == lines;
     let may_be_hours =
@@ -129,7 +128,7 @@ pub(super) fn without_colons(bytes: &[u8]) -> Vec<u8> {
         count += 1;
         Some([&line[..at], &line[at + 1..]].concat())
     });
-    let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).count();
+    let lines = filled_lines(bytes).count();
     if 2 * count > lines { rewritten } else { bytes.to_vec() }
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// At the first byte of a line that is no blank; `None` if there is none.
+    /// At the first byte of a line that is not blank; `None` if there is none.
     #[inline(always)]
     pub(crate) fn of(line: &'a [u8]) -> Option<Cursor<'a>> {
         let mut cursor = Cursor { line, at: 0 };

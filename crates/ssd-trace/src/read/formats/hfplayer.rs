@@ -2,7 +2,7 @@
 //!
 //! Source: umn-cris/hfplayer, bin/sampleTrace.csv and IOLogDumpSchema.h: names with a type behind a dot,
 //! LBA and NBLKS in blocks of 512 bytes, ELAPSED_USECS from the start. Decided: rows of completions
-//! (`RD_OUT`, `WR_OUT`) are no requests.
+//! (`RD_OUT`, `WR_OUT`) are not requests.
 
 use super::mapping::known::{Known, Mapped};
 use super::{Clock, FormatInfo, TimeRule, TraceFormat, UnitRule};

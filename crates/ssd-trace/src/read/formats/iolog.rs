@@ -58,11 +58,12 @@ impl Waits {
             format!(
                 "{} `wait` lines are read as pauses in microseconds, as fio's manual describes them: {} in all; \
                  fio 3.33 itself reads the numbers as milliseconds since the start, {} at the end; to read them as \
-                 fio does: {}; to keep the pauses: --format fio-v2",
+                 fio does: {}; to keep the pauses: {}",
                 count(self.lines),
                 waits(self.sum, 1000),
                 waits(self.largest, 1_000_000),
                 command(file, "--format fio-v2-clock"),
+                command(file, "--format fio-v2"),
             )
         })
     }

@@ -122,7 +122,7 @@ impl Format for Parser {
     }
 
     fn detect(head: &super::Head<'_>) -> u32 {
-        // Other tracepoints alone are no trace of requests.
+        // Other tracepoints alone are not a trace of requests.
         let block = |line: &&[u8]| line.windows(6).any(|six| six == b"block_");
         if head.lines.iter().any(block) {
             super::share(&mut Parser::default(), head.lines)

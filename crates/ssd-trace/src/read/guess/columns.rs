@@ -65,7 +65,7 @@ impl Columns {
     pub(super) fn of(names: &[String]) -> Option<Columns> {
         let first = |known: &[&str]| all_named(names, known).into_iter().next();
         Some(Columns {
-            // `start_sector` is no start in sectors.
+            // `start_sector` is not a start in sectors.
             time: all_named(names, &TIMES)
                 .into_iter()
                 .find(|time| time.unit.is_none_or(|unit| unit.ends_with('s'))),

@@ -215,15 +215,12 @@ fn below(names: &[String], above: usize, head: &Head<'_>, action: u8) -> Vec<Rea
     for (rival, columns) in columns.with_rivals(names, &rows).into_iter().enumerate() {
         for text in columns.mappings(&rows) {
             let Some(reading) = reading(&(text.clone() + &skip), head, action) else { continue };
-            // Bytes that are no whole sectors are refused, and remain a rival of sectors.
+            // Bytes that are not whole sectors are refused, and remain a rival of sectors.
             let is_open = text.contains(&format!("offset={}:B,", columns.offset.place))
                 && columns.offset.unit.is_none()
                 && columns.size.unit.is_none();
-            let fits = if rival > 0 {
-                reading.counts.bad == 0 && reading.counts.is_possible()
-            } else {
-                is_open || reading.counts.fit()
-            };
+            let fits =
+                if rival > 0 { reading.counts.is_sound() } else { is_open || reading.counts.fit() };
             if fits && !different.iter().any(|other| other.counts == reading.counts) {
                 different.push(reading);
             }
@@ -348,6 +345,12 @@ pub(crate) fn is_operation(name: &str) -> bool {
     unit_named(name, &OPS).is_some()
 }
 
+/// Whether a column of this name holds requests per second.
+pub(crate) fn is_rate(name: &str) -> bool {
+    let letters = letters_of(name);
+    letters.starts_with("iops") || letters.ends_with("iops")
+}
+
 /// What the bare name of an address or a length says.
 fn unit_of_name(letters: &str) -> Option<&'static str> {
     match letters {
@@ -375,7 +378,7 @@ fn unit_of_time(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The unit of addresses or lengths in brackets behind a name, whatever the language of the name.
+/// The unit of addresses or lengths that stands in brackets behind a name in any language.
 fn unit_in_brackets(name: &str) -> Option<&'static str> {
     let name = name.trim_end();
     let inner = name.strip_suffix([']', ')'])?;

@@ -116,7 +116,7 @@ impl Rows {
         self.column(at).all(|cell| time(cell.as_bytes(), 1).is_ok())
     }
 
-    /// The values of a column, durations in nanoseconds; one that is no number is not a number.
+    /// The values of a column, durations in nanoseconds; NaN for a cell that is not a number.
     fn values(&self, at: usize) -> Vec<f64> {
         let value = |cell: &str| {
             let duration = || stated_time(cell.as_bytes()).map(|ns| ns as f64);
@@ -168,14 +168,14 @@ impl Rows {
             (false, 1e15..=1e16) => &["us", "ns"],
             (false, 1e12..=1e13) => &["ms", "us", "ns"],
             (false, 1e9..=4e9) => &["s", "us", "ns"],
-            (false, _) if at == 0 && self.is_like_msr() => &["100ns", "us", "ms", "ns", "s"],
+            (false, _) if at == 0 && self.has_msr_columns() => &["100ns", "us", "ms", "ns", "s"],
             (false, _) => &["us", "ms", "ns", "s"],
         };
         units.to_vec()
     }
 
-    /// Whether it has the columns of MSR's traces: time, host, disk, operation, offset, size and latency.
-    fn is_like_msr(&self) -> bool {
+    /// Whether its columns are those of MSR traces: time, host, disk, operation, offset, size and latency.
+    fn has_msr_columns(&self) -> bool {
         let is_operation =
             |cell: &str| ["read", "write"].iter().any(|verb| cell.eq_ignore_ascii_case(verb));
         self.width() == 7
@@ -236,7 +236,7 @@ impl Rows {
         let cells: Vec<&str> = of(at).into_iter().collect();
         let (last, others) = cells.split_last()?;
         Some(format!(
-            "column {} has {} different values ({} and {last:.20}), perhaps volumes: to keep them apart, add \
+            "column {} has {} different values ({} and {last:.20}), which may be volumes: to keep them apart, add \
              ,volume={} to the columns",
             at + 1,
             cells.len(),

@@ -90,7 +90,7 @@ pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> 
     all
 }
 
-/// As [`meanings`], for two unknown words, such as those of another language: either may mean a read.
+/// As [`meanings`], for two unknown words. Unless they are known in another language, either may mean a read.
 pub(super) fn meanings_of_two<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> {
     let cells: BTreeSet<&str> = cells.collect();
     let known = Words::default();
@@ -103,17 +103,14 @@ pub(super) fn meanings_of_two<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<S
         return Vec::new();
     }
     let (first, second) = (cells.first().unwrap_or(&""), cells.last().unwrap_or(&""));
-    let is = |words: &[&str], cell: &str| words.contains(&cell.to_lowercase().as_str());
-    let (first_reads, second_reads) =
-        (is(&READS, first) || is(&WRITES, second), is(&READS, second) || is(&WRITES, first));
-    let mut all =
-        vec![format!(",read={first},write={second}"), format!(",read={second},write={first}")];
-    match (first_reads, second_reads) {
-        (true, false) => all.truncate(1),
-        (false, true) => drop(all.remove(0)),
-        _ => {}
-    }
-    all
+    let is_among = |words: &[&str], cell: &str| words.contains(&cell.to_lowercase().as_str());
+    let is_known =
+        |(read, write): &(&str, &str)| is_among(&READS, read) || is_among(&WRITES, write);
+    let all = [(*first, *second), (*second, *first)];
+    // Where both orders have a known word, or neither has, the words decide nothing.
+    let is_decided = all.iter().filter(|words| is_known(words)).count() == 1;
+    let likely = all.into_iter().filter(|words| !is_decided || is_known(words));
+    likely.map(|(read, write)| format!(",read={read},write={write}")).collect()
 }
 
 /// Columns of address and length, with pairs of their units, the likeliest first.
@@ -248,12 +245,11 @@ impl Rows {
                 (false, true) => vec![["512B", "B"], ["512B", "512B"]],
                 _ => vec![["512B", "512B"], ["4KiB", "4KiB"]],
             };
-            let unit = |at: usize, open| {
-                self.names.get(at).and_then(|name| unit_in_brackets(name)).unwrap_or(open)
-            };
-            let units = units
-                .into_iter()
-                .map(|[of_offset, of_size]| [unit(offset, of_offset), unit(size, of_size)]);
+            let stated = |at: usize| self.names.get(at).and_then(|name| unit_in_brackets(name));
+            let (offset_unit, size_unit) = (stated(offset), stated(size));
+            let units = units.into_iter().map(|[of_offset, of_size]| {
+                [offset_unit.unwrap_or(of_offset), size_unit.unwrap_or(of_size)]
+            });
             let mut units: Vec<[&str; 2]> = units.collect();
             units.dedup();
             all.push((score, Range { offset, size, units }));
@@ -352,7 +348,7 @@ fn of_rows(rows: &Rows, times: Option<&Times>, head: &Head<'_>, action: u8) -> V
     let all = all.into_iter().take(READINGS);
     let all = all.filter_map(|(_, columns)| reading(&columns, head, action));
     let mut all: Vec<Reading> = of_distinct_times(all.filter(is_possible).collect());
-    // A command that fails at a line is no choice where another reads all of them, unless that line is cut.
+    // A command that fails at a line is not offered where another reads all of them, unless that line is cut.
     if all.iter().any(|reading| reading.counts.bad == 0) {
         let ended = Head { lines: ended_lines(head), ..*head };
         let fails = |reading: &Reading| {

@@ -49,7 +49,7 @@ impl Scan<'_, '_> {
             return format!(
                 "{file}, {place}: this is not {}: expected {}, found {found}; give a trace of that \
                  format, plain or compressed, or set workload.format to the format of the file \
-                 ({noun} read as far as byte {column}: expected {expected})",
+                 (the {noun} fits up to byte {column}, where {expected} was expected)",
                 P::INFO.title,
                 P::INFO.form,
             );
@@ -69,7 +69,7 @@ impl Scan<'_, '_> {
             return format!("{said}; correct the {noun}, or {}", self.skip_remedy());
         };
         let options = format!("{}--columns {}", given(self.workload, "columns"), word(&columns));
-        let ignoring = (options, "if such lines are no requests".to_owned());
+        let ignoring = (options, "if such lines are not requests".to_owned());
         format!("{said}; correct the {noun}, or {}", one_of(file, &[ignoring, self.skip_options()]))
     }
 

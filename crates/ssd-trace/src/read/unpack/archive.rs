@@ -2,7 +2,7 @@
 
 use super::told;
 use crate::read::commands::word;
-use crate::read::input::cpu_of;
+use crate::read::input::parse_cpu_file;
 use std::io::{self, Read};
 
 /// The members of an archive, one after the other.
@@ -11,9 +11,9 @@ pub(super) trait Members {
     fn next_file(&mut self) -> io::Result<Option<String>>;
     /// Bytes of the file; none at its end.
     fn read_file(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
-    /// The command that writes one file of such an archive to standard output.
+    /// The command that writes a file of such an archive to standard output.
     const COMMAND: &'static str;
-    /// The command that writes all files of such an archive.
+    /// The command that extracts all files of such an archive.
     const UNPACK: &'static str;
 }
 
@@ -50,7 +50,7 @@ impl<M: Members> Read for Archive<M> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if matches!(self.state, State::Start) {
             let Some(name) = self.next_file()? else {
-                return Err(told("an archive without files"));
+                return Err(told("an archive without files; give the trace itself"));
             };
             if name == "[Content_Types].xml" {
                 return Err(told("an office workbook or document; save the sheet as CSV"));
@@ -68,11 +68,11 @@ impl<M: Members> Read for Archive<M> {
             None => Ok(0),
             Some(other) => {
                 let other = other.escape_debug().to_string();
-                if let Some((base, ..)) = cpu_of(&name).or_else(|| cpu_of(&other)) {
+                if let Some((base, ..)) = parse_cpu_file(&name).or_else(|| parse_cpu_file(&other)) {
                     let recording = base.trim_end_matches(".blktrace.").trim_start_matches('/');
                     return Err(told(format!(
-                        "an archive of files of blktrace, one for each processor; unpack it ({}), and read each \
-                         recording by its name: ssdlab trace info {}",
+                        "an archive of blktrace files, one for each CPU; unpack it: {}; then read each recording by \
+                         its name: ssdlab trace info {}",
                         M::UNPACK,
                         word(recording)
                     )));

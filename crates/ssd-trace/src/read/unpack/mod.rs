@@ -163,7 +163,7 @@ pub(crate) fn unpacked<'a>(raw: impl Read + 'a) -> io::Result<Bytes<'a>> {
     while let Some(layer) = Layer::of(&head) {
         if layers == MOST_LAYERS {
             return Err(told(format!(
-                "packed more than {MOST_LAYERS} times; unpack it, and give the trace itself"
+                "it is packed more than {MOST_LAYERS} times; unpack it, and give the trace itself"
             )));
         }
         layers += 1;

@@ -124,7 +124,7 @@ fn what_cannot_be_read_is_named() {
         bytes[6] |= 1;
         bytes
     };
-    let of_processors = [
+    let several_cpus = [
         tar("run/sdb.blktrace.0", b'0', TEXT),
         tar("run/sdb.blktrace.1", b'0', TEXT),
         vec![0; 1024],
@@ -143,8 +143,8 @@ fn what_cannot_be_read_is_named() {
     for (packed, expected) in [
         (several, "an archive of several files, a.csv and b.csv among them"),
         (
-            of_processors,
-            "unpack it (tar -xf FILE), and read each recording by its name: ssdlab trace info run/sdb",
+            several_cpus,
+            "unpack it: tar -xf FILE; then read each recording by its name: ssdlab trace info run/sdb",
         ),
         (END.to_vec(), "without files"),
         ([tar("folder/", b'5', b""), vec![0; 1024]].concat(), "without files"),

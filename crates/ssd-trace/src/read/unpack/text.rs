@@ -59,7 +59,7 @@ impl Read for Failed {
     }
 }
 
-/// Turns UTF-16 into UTF-8. What is no character becomes U+FFFD, which no number or word contains.
+/// Turns UTF-16 into UTF-8. What is not a character becomes U+FFFD, which no number or word contains.
 struct Utf16<'a> {
     packed: BufReader<Bytes<'a>>,
     join: fn([u8; 2]) -> u16,

@@ -121,7 +121,9 @@ impl Members for Zip<'_> {
                 b"PK\x03\x04" => {}
                 b"PK\x01\x02" | b"PK\x05\x06" | b"PK\x06\x06" | b"PK\x06\x08" => return Ok(None),
                 b"PK\x07\x08" => {
-                    return Err(told("one part of a split zip archive; join the parts: zip -s 0"));
+                    return Err(told(
+                        "one part of a split zip archive; join the parts: zip -s 0 FILE --out OUT.zip",
+                    ));
                 }
                 _ => return Err(damaged("no header behind a member")),
             }

@@ -17,7 +17,7 @@ pub trait Known {
     /// How lines begin that may stand above the names.
     const PREAMBLE: Option<&'static str> = None;
 
-    /// A row of length 0 is no request.
+    /// A row of length 0 is not a request.
     const EMPTY: bool = false;
 
     /// What a line of a request or an event has to be, beyond what the mapping asks of it.

@@ -43,7 +43,7 @@ pub(crate) struct Table {
     /// A column whose cells may have blanks in them, where blanks separate: what is behind it is counted
     /// from the end.
     spare: Option<&'static str>,
-    /// A row of length 0 is no request.
+    /// A row of length 0 is not a request.
     pub(super) empty: bool,
     separator: Option<u8>,
     columns: Option<Columns>,
@@ -413,7 +413,7 @@ fn unknown_op(word: &[u8], at: usize) -> Reject {
     Reject { flaw, ..Reject::new(format!("an operation, such as R, W or read ({how})"), at) }
 }
 
-/// An event that is no request.
+/// An event that is not a request.
 fn other(word: &[u8]) -> Line {
     Line::Other(word.first().copied().unwrap_or(b'?') & 127)
 }

@@ -1,0 +1,122 @@
+"""One case in one process: speed, memory, answer."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from ssdlab import _core
+
+from .cases import CASES, Case, toml
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one run of a case gave."""
+
+    writes_per_cpu_s: float
+    """Host writes per second of the processor, of the measured part."""
+    wall_s: float
+    """Of the whole run, preconditioning included."""
+    build_cpu_s: float
+    """Processor time of preconditioning."""
+    flash_ops_per_cpu_s: float
+    amplification: float
+    bytes_per_page: float
+    """As the simulator counts, for a physical page."""
+    rss_bytes_per_page: float
+    """Growth of the process for a physical page."""
+    peak_rss_bytes: int
+    programs: int
+    """Pages programmed in the measured part."""
+    erases: int
+    digest: str | None
+    """Of all events; None without time."""
+
+    def as_json(self) -> str:
+        """Return one line."""
+        return json.dumps(asdict(self))
+
+
+def measure(case: Case) -> Figures:
+    """Run the case in this process; raise `RuntimeError` if it does not reach its end."""
+    config = _core.load(sets=[(key, toml(value)) for key, value in case.settings().items()])
+    clock: list[tuple[int, int]] = []
+
+    def progress(stage: str, done: int, total: int | None) -> None:
+        del total
+        if stage == "workload":
+            clock.append((done, time.process_time_ns()))
+
+    before = _peak_rss()
+    started, started_cpu = time.perf_counter(), time.process_time()
+    finished = _core.run(config, progress=progress)
+    wall, cpu = time.perf_counter() - started, time.process_time() - started_cpu
+    if finished.ending != "completed":
+        message = f"{case.name}: {finished.ending}: {finished.message}"
+        raise RuntimeError(message)
+    report = json.loads(finished.report)
+    seconds = report["time"]["cpu"] * 1e-9
+    writes = float(case.writes)
+    if case.warmup:
+        (first, since), (last, until) = next(c for c in clock if c[0] >= case.warmup), clock[-1]
+        writes, seconds = float(last - first), (until - since) * 1e-9
+    flash = report["flash"]
+    programs = sum(flash["programs"].values())
+    operations = programs + sum(flash["reads"].values()) + flash["erases"]
+    measured = report["host"]["pages_written"]
+    return Figures(
+        writes_per_cpu_s=writes / seconds,
+        wall_s=wall,
+        build_cpu_s=cpu - report["time"]["cpu"] * 1e-9,
+        flash_ops_per_cpu_s=operations / measured * writes / seconds,
+        amplification=report["waf"]["total"],
+        bytes_per_page=report["speed"]["bytes_per_page"],
+        rss_bytes_per_page=(_peak_rss() - before) / case.physical,
+        peak_rss_bytes=_peak_rss(),
+        programs=programs,
+        erases=flash["erases"],
+        digest=report["provenance"]["event_digest"],
+    )
+
+
+RESERVE = 2
+"""Erased blocks at which collection goes before the host: the default."""
+
+
+def expected_amplification(case: Case) -> tuple[float, float]:
+    """Return bounds of WA, known without the timed machine, with 1.5 % on either side.
+
+    With the host first, collection lags: it goes on between `soft` and the reserve, so WA lies
+    between what either gives without time. In a steady state that is the closed form, else (the
+    device was empty) the functional executor, which shares no event with the timed one.
+    """
+    if case.overwrite is not None:
+        values = [case.mean_field(soft) for soft in (RESERVE, case.soft)]
+    else:
+        values = [
+            measure(replace(case, functional=True, soft=soft)).amplification
+            for soft in (RESERVE, case.soft)
+        ]
+    return 0.985 * min(values), 1.015 * max(values)
+
+
+def _peak_rss() -> int:
+    """Return the most memory this program has had, bytes."""
+    try:
+        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    # Elsewhere; on Linux it would count what ran in this process before.
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+if __name__ == "__main__":
+    [wanted] = sys.argv[1:]
+    sys.stdout.write(measure(next(case for case in CASES if case.name == wanted)).as_json() + "\n")

@@ -1,0 +1,198 @@
+"""What was fixed before the proposed scheme of a paper was run, kept in a file beside the paper.
+
+A paper gives neither its traces nor their arrival times. `python -m ssdlab_lab.reproduce.calibrate`
+fixes, from published numbers in which the proposed scheme has no part, what the synthetic requests
+do, and writes it into `calibration.json` in the folder of the paper. A calibration that was made
+for another version of ssdlab or for another device is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ssdlab import _core
+from ssdlab.config.resolve import load_config
+from ssdlab.errors import ConfigError
+from ssdlab_lab.reproduce.matrix import Scheme
+
+FORMAT = 1
+"""Version of the file."""
+FILE = "calibration.json"
+AS_RUN = "as run"
+"""The entry of the main runs; the others are named after readings."""
+TABLES = ("device", "timing", "interconnect", "alloc", "sched", "controller", "gc", "raid")
+"""Of a configuration: the device and its policies, not what the host does."""
+NOTHING = {"policy": "none"}
+NO_TIME = ("firmware_p50_ns", "firmware_p99_ns")
+"""Keys that have no effect if they are 0."""
+
+
+@dataclass(frozen=True)
+class Lifetimes:
+    """How long the data of a workload live."""
+
+    live: float
+    """Share of the raw flash that the volume takes."""
+    written: float
+    """Times the raw flash is written by the host."""
+    journal_run: int
+    """Writes by which the journal is ahead of its share, and behind it."""
+    table_skew: float
+    """Skew of the overwrites of tables."""
+    invalid_70: tuple[float | None, float]
+    """Percent of the blocks written that are 70 % invalid at the end: published, if it is, and
+    here."""
+    invalid_90: tuple[float | None, float]
+    """The same for 90 %."""
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """When the requests of a workload arrive, on one baseline."""
+
+    cycle: int
+    """Requests of a cycle: the length of surges."""
+    interval_us: float
+    """Mean time between requests."""
+    mean_ms: tuple[float | None, float | None]
+    """Mean write latency of the baseline: published, and here. None here: the arrivals are those of
+    the small device, and have not been checked on this one; in both places: they are not found by
+    a published mean."""
+    longest_ms: tuple[float | None, float | None]
+    """Its longest write latency: published, if it is, and here."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One baseline: a size and a reading."""
+
+    device: str
+    """Digest of the device and policies of the baseline."""
+    arrivals: Mapping[str, Arrivals]
+    """By workload."""
+
+    @property
+    def checked(self) -> bool:
+        """Whether all arrivals were found on this baseline."""
+        return all(one.mean_ms[1] is not None for one in self.arrivals.values())
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """All that was fixed for a paper."""
+
+    paper: str
+    ssdlab: str
+    """Version."""
+    date: str
+    """When it was begun, before the first run of the proposed scheme on these requests."""
+    lifetimes: Mapping[str, Lifetimes]
+    """By workload."""
+    entries: Mapping[str, Entry]
+    """By size and reading, see `entry_name`."""
+
+    def keys(
+        self, baseline: Scheme, divisor: int, reading: str, workload: str
+    ) -> tuple[Lifetimes, Arrivals]:
+        """What was fixed for a workload. Raises `ConfigError` if it is for another device."""
+        name = entry_name(divisor, reading)
+        entry = self.entries.get(name)
+        if entry is None or workload not in entry.arrivals or workload not in self.lifetimes:
+            raise refused(self.paper, f"has nothing for {workload}, {name}")
+        if entry.device != device_of(baseline):
+            raise refused(self.paper, f"was made for another device ({name})")
+        return self.lifetimes[workload], entry.arrivals[workload]
+
+    def to_json(self) -> str:
+        """The text of the file."""
+        values = {"format": FORMAT, "command": command(self.paper), **asdict(self)}
+        return json.dumps(values, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def command(paper: str) -> str:
+    """What makes a calibration."""
+    return f"python -m ssdlab_lab.reproduce.calibrate {paper}"
+
+
+def entry_name(divisor: int, reading: str) -> str:
+    """Key of an entry: the device and the requests are divided by `divisor`."""
+    return f"1/{divisor}, {reading}"
+
+
+def device_of(baseline: Scheme) -> str:
+    """Digest of a device and its policies."""
+    values = load_config(None, preset=baseline.preset, set=baseline.keys).values
+    # Keys without effect are left out, so that calibrations older than such a key stay valid.
+    kept = {
+        table: {
+            key: value
+            for key, value in values[table].items()
+            if value != NOTHING and not (key in NO_TIME and value == 0)
+        }
+        for table in TABLES
+        if table in values
+    }
+    return sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def refused(paper: str, why: str) -> ConfigError:
+    """That a calibration cannot be used, and what makes it anew."""
+    return ConfigError([f"the calibration of {paper} {why}; make it anew: {command(paper)}"])
+
+
+def file_of(paper: str) -> Path:
+    """Where the calibration of a paper lies."""
+    return Path(__file__).parent / "papers" / paper.replace("-", "_") / FILE
+
+
+def parsed(paper: str, text: str) -> Calibration:
+    """The calibration in the text of a file. Raises `ConfigError`."""
+    try:
+        values: dict[str, Any] = json.loads(text)
+        if values["format"] != FORMAT or values["ssdlab"] != _core.__version__:
+            made = f"ssdlab {values['ssdlab']}, format {values['format']}"
+            raise refused(paper, f"was made by {made}; this is {_core.__version__}, {FORMAT}")
+        if values["paper"] != paper:
+            raise refused(paper, f"is that of {values['paper']}")
+        return Calibration(
+            paper=paper,
+            ssdlab=values["ssdlab"],
+            date=values["date"],
+            lifetimes={name: _lifetimes(one) for name, one in values["lifetimes"].items()},
+            entries={
+                name: Entry(
+                    one["device"],
+                    {workload: arrivals(found) for workload, found in one["arrivals"].items()},
+                )
+                for name, one in values["entries"].items()
+            },
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise refused(paper, f"is damaged ({type(error).__name__}: {error})") from error
+
+
+def _lifetimes(values: Mapping[str, Any]) -> Lifetimes:
+    both = {key: tuple(values[key]) for key in ("invalid_70", "invalid_90")}
+    return Lifetimes(**{**values, **both})
+
+
+def arrivals(values: Mapping[str, Any]) -> Arrivals:
+    """What was fixed for a workload on one baseline, from JSON."""
+    both = {key: tuple(values[key]) for key in ("mean_ms", "longest_ms")}
+    return Arrivals(**{**values, **both})
+
+
+@cache
+def calibration_of(paper: str) -> Calibration:
+    """The calibration of a paper. Raises `ConfigError` if it is missing or of another version."""
+    try:
+        text = file_of(paper).read_text(encoding="utf-8")
+    except OSError as error:
+        raise refused(paper, f"cannot be read: {error.strerror}") from error
+    return parsed(paper, text)

@@ -1,0 +1,133 @@
+"""What a paper claims in words, as a metric with a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from ssdlab.display.numbers import number
+from ssdlab_lab.reproduce.matrix import Results, Source
+from ssdlab_lab.reproduce.tables import Number
+
+Verdict: TypeAlias = Literal["holds", "does not hold", "undecided"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The verdict, and the numbers it rests on."""
+
+    verdict: Verdict
+    numbers: str
+
+
+Judge: TypeAlias = "Callable[[Results, Source], Finding]"
+"""Looks at the results from one source."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper."""
+
+    text: str
+    where: str
+    """Section, table or figure."""
+    metric: str
+    """What is computed, and when the claim holds."""
+    judge: Judge
+
+
+def found(holds: bool | None, numbers: str) -> Finding:
+    """A finding; None: undecided."""
+    if holds is None:
+        return Finding("undecided", numbers)
+    return Finding("holds" if holds else "does not hold", numbers)
+
+
+def least(values: Sequence[Number], which: int) -> bool | None:
+    """Whether one of the values is below all others; None if one is missing or as small."""
+    mine, others = values[which], [*values[:which], *values[which + 1 :]]
+    if mine is None or None in others:
+        return None
+    nearest = min(other for other in others if other is not None)
+    return None if nearest == mine else nearest > mine
+
+
+def short(value: float, digits: int = 3) -> str:
+    """At most `digits` significant digits, without an exponent."""
+    text = f"{value:.{digits}g}"
+    return number(float(text)) if "e" in text else text
+
+
+def listed(names: Sequence[str], values: Sequence[Number], digits: int = 3) -> str:
+    """`name value` of those that there are."""
+    return ", ".join(
+        f"{name} {short(value, digits)}"
+        for name, value in zip(names, values, strict=True)
+        if value is not None
+    )
+
+
+def rank_correlation(xs: Sequence[float], ys: Sequence[float]) -> float | None:
+    """Spearman's rank correlation, ties at their mean rank; None where one side does not vary."""
+    assert len(xs) == len(ys), "pairs"
+    if len(xs) < 3:
+        return None
+    a, b = _ranks(xs), _ranks(ys)
+    mean = (len(xs) + 1) / 2
+    top = sum((x - mean) * (y - mean) for x, y in zip(a, b, strict=True))
+    below = sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b)
+    return top / below**0.5 if below > 0 else None
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    return [
+        sum(other < value for other in values) + (sum(other == value for other in values) + 1) / 2
+        for value in values
+    ]
+
+
+@dataclass(frozen=True)
+class Most:
+    """The largest published gain of a kind, percent."""
+
+    kind: str
+    """"reads", "writes"."""
+    workload: str
+    percent: float
+
+    def __str__(self) -> str:
+        return f"{self.percent:.1f} % ({self.kind} of {self.workload})"
+
+
+def most(kind: str, published: Sequence[Number], names: Sequence[str]) -> list[Most]:
+    """The largest of the published gains of the workloads `names`; empty without any."""
+    known = [(gain, name) for gain, name in zip(published, names, strict=True) if gain is not None]
+    if not known:
+        return []
+    percent, name = max(known, key=lambda one: one[0])
+    return [Most(kind, name, percent)]
+
+
+def half_of(several: Sequence[Most], ours: Sequence[Number]) -> Finding:
+    """Whether the gain here of each workload is at least half of that published.
+
+    Of that workload, not of any: the largest of several gains is large by chance, too.
+    """
+    numbers, holds = [], []
+    for one, gain in zip(several, ours, strict=True):
+        if gain is not None:
+            numbers.append(
+                f"{one.kind} of {one.workload} {short(gain)}, published {short(one.percent)}"
+            )
+            holds.append(gain >= one.percent / 2)
+    verdict = all(holds) if len(holds) == len(several) or False in holds else None
+    return found(verdict if holds else None, "; ".join(numbers))
+
+
+def improved(
+    values: Sequence[Number], names: Sequence[str], holds: Callable[[list[float]], bool]
+) -> Finding:
+    """A finding about a number of each workload; undecided without any."""
+    known = [value for value in values if value is not None]
+    return found(holds(known) if known else None, listed(names, values))

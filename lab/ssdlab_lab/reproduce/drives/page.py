@@ -1,0 +1,285 @@
+"""The comparison of named drives as a page, and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Any
+
+from ssdlab.display.numbers import difference, duration, on_page
+from ssdlab.drives.measurements import KNEE_NS, UNIFORM, Load
+from ssdlab.html.answer import paragraph
+from ssdlab.html.page import Section, document, prose, warnings_box
+from ssdlab.html.page import table as html_table
+from ssdlab.results.text import counted
+from ssdlab.versions import described
+from ssdlab_lab.reproduce.drives import choices
+from ssdlab_lab.reproduce.drives.errors import Line, errors_of, full_size, lines
+from ssdlab_lab.reproduce.drives.known import Drive
+from ssdlab_lab.reproduce.drives.study import Drives
+from ssdlab_lab.reproduce.study import Rows, json_of, table_of
+
+ABOUT = (
+    "Presets `drive:...` (`ssdlab list drives`) beside published measurements of these drives. The"
+    " configuration of each, with the source of every number, is in"
+    " [Presets](reference/presets.md). A CSV file beside each preset contains the measurements and"
+    " marks those used for fitting: the raw capacity is fitted to one measured write amplification,"
+    " and the firmware time to the latencies at one load below the knee. Everything else is"
+    " predicted.",
+    "Measurements: SSD-iq (Haas et al., PVLDB 18(11), 2025, p. 4295), from the drives' own"
+    " counters. Numbers marked *from its logs* are our own estimates, media writes divided by host"
+    " writes over the last fifth of the samples; they do not prove that the drive was in its steady"
+    " state by then. *Second hand*: medians over the last tenth of the samples, as others report"
+    " them from the same data.",
+    "Write amplification is simulated on one die with four of its planes; blocks and pages have the"
+    " sizes of the drive. Each run fills the used space sequentially, writes four times that space"
+    " to warm up, and measures while it writes twice that space. Zipf by rank, with the hot pages"
+    " next to each other, runs on a quarter of that size. Load tests use all dies and planes, with"
+    " 1/16 of the pages of a block and 1/16 of the erase time. Their requests are 99 % writes and 1"
+    " % reads of 4 KiB with Poisson arrivals, with a warm-up of 4 s and a measurement of 8 s.",
+    "The knee lies between two neighbouring loads: up to the lower, the 99th percentile of writes"
+    " stays below 1 ms. The measured knee lies between two published loads. The simulated knee lies"
+    " between two simulated loads, which are 3 % apart near the measured knee. The errors compare"
+    " the midpoints. Latencies beyond the knee depend on how long requests kept arriving, so they"
+    " are not compared.",
+)
+NOT_MODELLED = (
+    "Unknown for every drive: the GC policy, the size of a superblock, the reserve, and whether"
+    " the host or GC goes first. Not modelled: programs of three pages in one step, program"
+    " suspension, SLC caches, parity across dies, metadata on flash, refresh of old data, and"
+    " throttling by temperature or power."
+)
+MEMORY = (
+    "A run at full size needs 16 bytes of free memory per page, or ssdlab refuses it: 4.3 to 4.5"
+    " GB for the drives with 16 dies, 8.9 GB for the drive with 32, and 17 GB for the drive with"
+    " 64. It uses about half of that, and starts from the mean-field state instead of a fill."
+    " `--set device.pages_per_block=N`, with the N that each preset names, simulates the drive at"
+    " 1/8 of its size. The numbers of channels, chips and planes may be reduced as well. The ratio"
+    " of raw to user capacity stays the same. Erases then occur eight times as often and take 2 %"
+    " of the time of a plane, unless `timing.erase` is divided, too. For write amplification alone"
+    " use `--set run.mode=functional`."
+)
+
+OWN = (
+    "Two files with the same base name describe a drive. The TOML file contains its keys and, after"
+    " them, the table `[published]` with its `title`. The CSV file contains its measurements. Pass"
+    " the TOML file wherever an option takes a drive (`--drive my.toml`); the source code does not"
+    " change. `ssdlab drives compare --drive my.toml` simulates every measurement in the CSV file"
+    " and writes the errors beside it (`my.errors.json`). Every report names the drive and its"
+    " errors. If the keys of a run differ from those of the drive, its report says that the errors"
+    " do not apply.",
+    "`ssdlab drives calibrate MEASUREMENTS.csv` generates both files from measurements. The column"
+    " `fill` is the used share of the user capacity, in ascending order. The column `waf` is the"
+    " write amplification in the steady state, from the counters of the drive. It is measured under"
+    " uniform writes of 4 KiB, unless the column `workload` says `zipf 0.8 shuffled`, `zipf 0.8 by"
+    " rank` or `zones 4`. Rows with `load` (writes per second), `p50_us` and `p99_us`, at one fill"
+    " and without `waf`, serve to fit two more numbers. The knee gives the program time, because"
+    " all planes are then always busy. Latencies below the knee give the firmware time, which is"
+    " what a write takes in addition to link and SRAM. The column `use` marks the rows to hold out"
+    " (`test`), or the only rows to fit (`fit`). The column `source` is free text. `--like PRESET`"
+    " supplies everything that is not fitted.",
+    "For each fill, the result lists the prediction of a fit without that fill. For each unknown,"
+    " it lists the values that fit about as well when everything else is refitted. If nearly all"
+    " values do, it says that *the data cannot decide*. Write amplification depends on the"
+    " difference between raw capacity and the blocks kept erased, so it cannot separate the two."
+    " It hardly depends on the size of a superblock, and not at all on the buffer. Latencies rise"
+    " before all planes are busy, so the fitted program time is too long: the preset of the PM9A3"
+    " has programs of 678.5 µs, but its knee would give 750 µs.",
+)
+
+
+def _percent(of: float | None, digits: int = 1) -> str:
+    return "–" if of is None else difference(of, digits)
+
+
+def _plain(of: float | None) -> str:
+    return "–" if of is None else f"{100 * of:.1f} %"
+
+
+def _knee(of: tuple[float, float] | None) -> str:
+    return "–" if of is None else f"{of[0] - of[1]:,.0f} to {of[0] + of[1]:,.0f}"
+
+
+HEADS = (
+    "drive",
+    "fitted",
+    "WAF, uniform",
+    "skewed",
+    "knee measured",
+    "simulated",
+    "error",
+    "p50",
+    "p99",
+)
+
+
+def overview(done: Drives) -> Rows:
+    """Every drive in a line."""
+    rows: Rows = []
+    for drive in done.of.values():
+        errors = errors_of(done, drive)
+        fitted = "raw capacity" if drive.is_fitted else "nothing"
+        fitted += "" if drive.fitted is None else f", {100 * drive.fitted:.4g} % used"
+        ours = done.knee(drive)
+        row = [fitted, _plain(errors.uniform), _plain(errors.skewed), _knee(drive.knee)]
+        row += [_knee(ours), _percent(errors.knee), _percent(errors.p50), _percent(errors.p99)]
+        rows.append((drive.title, row))
+    return rows
+
+
+def facts(done: Drives, drive: Drive) -> list[str]:
+    """What was fitted, what was decided, what was not known."""
+    raw = (1 + drive.over_provisioning) * drive.user_gib
+    how = f"raw capacity {raw:,.0f} GiB for a user capacity of {drive.user_gib:,.0f} GiB"
+    if "raw" in drive.published:
+        first = f"Not fitted: {how}, {drive.published['raw']}."
+    elif drive.fitted is None:
+        first = f"Fitted: {how}."
+    else:
+        waf = drive.uniform[drive.fitted]
+        at = f"a write amplification of {waf:g} with {100 * drive.fitted:.4g} % used"
+        first = f"Fitted: {how}, to {at}."
+    firmware = [drive.config[f"controller.firmware_p{part}_ns"] for part in (50, 99)]
+    if firmware[0]:
+        of = " and ".join(f"{load.rate:,.0f}/s" for load in drive.loads if load.fitted)
+        times = on_page(f"median {duration(firmware[0])}, 99th percentile {duration(firmware[1])}")
+        first += f" Firmware: {times}" + (f", fitted at {of}." if of else ".")
+    sources = f" Measurements: {'; '.join(drive.measured.sources)}." * bool(drive.measured.sources)
+    said = [f"`{drive.name}`. {first}{sources}"]
+    if drive.unknown:
+        said.append("Unknown: " + " ".join(drive.unknown))
+    whole = full_size(done, drive)
+    if whole is not None:
+        small = done.waf((drive.name, UNIFORM, 1.0))
+        beside = "" if small is None else f", against {small:.3f} for the smaller device"
+        text = "Write amplification at full size, from the mean-field state and with all of it used"
+        said.append(f"{text}: {whole:.3f}{beside}.")
+    return said
+
+
+LINE_HEADS = ("write amplification", "published", "simulated", "error")
+
+
+def line_rows(of: Sequence[Line]) -> Rows:
+    """Published and simulated write amplification."""
+
+    def row(line: Line) -> tuple[str, list[str]]:
+        ours = "–" if line.simulated is None else f"{line.simulated:.3f}"
+        error = _percent(line.error) + (" (fitted)" if line.fitted else "")
+        return line.name, [f"{line.published:g}", ours, error]
+
+    return [row(line) for line in of]
+
+
+LOAD_HEADS = ("requests/s", "published p50", "p99", "simulated p50", "p99", "error p50", "p99")
+
+
+def shown(published: Sequence[Load], simulated: Sequence[Load]) -> list[float]:
+    """The loads in the table: those published, the lowest, and two on each side of the knee."""
+    rates = [load.rate for load in simulated]
+    over = [load.rate for load in simulated if load.p99 > KNEE_NS]
+    near = [rate for rate in rates if over and rate < over[0]][-2:] + over[:2]
+    return sorted({*(load.rate for load in published), *rates[:1], *near})
+
+
+def load_rows(done: Drives, drive: Drive) -> Rows:
+    """Latencies of writes over load."""
+    theirs = {load.rate: load for load in drive.loads}
+    ours = {load.rate: load for load in done.loads(drive)}
+
+    def pair(load: Load | None) -> list[str]:
+        return (
+            ["–", "–"] if load is None else [on_page(duration(one)) for one in (load.p50, load.p99)]
+        )
+
+    rows: Rows = []
+    for rate in shown(drive.loads, [*ours.values()]):
+        known, found = theirs.get(rate), ours.get(rate)
+        over = found is not None and found.p99 > KNEE_NS
+        row = [*pair(known), *(["beyond", "beyond"] if over else pair(found))]
+        if known is None or found is None or max(known.p99, found.p99) > KNEE_NS:
+            row += ["–", "–"]
+        else:
+            off = (found.p50 / known.p50 - 1, found.p99 / known.p99 - 1)
+            mark = " (fitted)" * known.fitted
+            row += [_percent(one, 0) + mark for one in off]
+        rows.append((f"{rate:,.0f}", row))
+    return rows
+
+
+def verdict(done: Drives) -> list[str]:
+    """The errors of each drive, in words."""
+    found = []
+    for one in done.of.values():
+        marks = [of.fitted for of in one.measured.wafs]
+        marks += [of.fitted for of in one.measured.below_knee]
+        used_up = marks and all(marks) and one.knee is None
+        errors = errors_of(done, one).text()
+        text = "every measurement is fitted, so none is left to compare" if used_up else errors
+        found.append(f"{one.title}: {text}.")
+    return found
+
+
+def _tables(done: Drives, drive: Drive) -> Iterator[tuple[str, tuple[str, ...], Rows]]:
+    """Title, heads and rows."""
+    of = lines(done, drive)
+    if of:
+        yield "Write amplification", LINE_HEADS, line_rows(of)
+    if drive.loads:
+        yield "Latency of writes", LOAD_HEADS, load_rows(done, drive)
+
+
+def page(done: Drives) -> str:
+    """The page as HTML."""
+    told = "".join(paragraph(text) for text in verdict(done))
+    first = html_table(list(HEADS), overview(done), "All drives")
+    sections = [Section("all", "Errors", warnings_box(done.remarks()) + told + first)]
+    for drive in done.of.values():
+        said = "".join(f"<p>{prose(text)}</p>" for text in facts(done, drive))
+        tables = "".join(
+            html_table(list(heads), rows, title) for title, heads, rows in _tables(done, drive)
+        )
+        sections.append(Section(drive.config.name, drive.title, said + tables))
+    texts = "".join(f"<p>{prose(text)}</p>" for text in (*ABOUT, NOT_MODELLED, MEMORY))
+    sections.append(Section("how", "What was run, and what is not modelled", texts))
+    sections.append(
+        Section("own", "A drive of your own", "".join(f"<p>{prose(text)}</p>" for text in OWN))
+    )
+    count = counted(len(done.of), "drive")
+    lead = f'<p class="lead">{count} beside measurements · ssdlab {escape(described())}</p>'
+    return document(choices.TITLE, lead, sections)
+
+
+def markdown(done: Drives) -> str:
+    """The page as Markdown."""
+    text = ["<!-- Written by `ssdlab drives compare`. -->", "", f"# {choices.TITLE}", ""]
+    text += [line for one in (*ABOUT, *done.remarks()) for line in (one, "")]
+    text += table_of(HEADS, overview(done))
+    text += [line for one in (NOT_MODELLED, MEMORY) for line in (one, "")]
+    for drive in done.of.values():
+        text += [f"## {drive.title}", ""]
+        text += [line for one in facts(done, drive) for line in (one, "")]
+        for _, heads, rows in _tables(done, drive):
+            text += table_of(heads, rows)
+    text += ["## A drive of your own", "", *(line for one in OWN for line in (one, ""))]
+    text.append(f"`ssdlab drives compare`, ssdlab {described()}.")
+    return "\n".join(text).rstrip() + "\n"
+
+
+def to_json(done: Drives) -> str:
+    """The text of reproduction.json."""
+    runs: list[dict[str, Any]] = []
+    for (name, kind, at), report in done.reports.items():
+        write = report.latency.write
+        timed = report.config["run.mode"] == "timed"
+        runs.append(
+            {
+                "drive": name,
+                "kind": kind,
+                "at": at,
+                "waf": report.waf.total,
+                "p50_ns": write.p50 if timed else None,
+                "p99_ns": write.p99 if timed else None,
+            }
+        )
+    return json_of(done, verdict(done), runs)

@@ -1,0 +1,324 @@
+"""What a paper is to a reproduction, and what all of them share."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from ssdlab import _core
+from ssdlab.errors import WorkloadError
+from ssdlab.html.plot import Figure
+from ssdlab.traces.trace import Trace
+from ssdlab_lab.reproduce.calibration import Arrivals, Lifetimes
+from ssdlab_lab.reproduce.claims import Claim
+from ssdlab_lab.reproduce.matrix import Cell, Results, Workload
+from ssdlab_lab.reproduce.tables import Number, Table
+
+GIB = 1 << 30
+PAGE_BYTES = 4096
+"""Of the pages that `Trace.info` counts."""
+QUICK = 4
+"""A quick reproduction divides the device and the requests by this."""
+LIVE = 0.25
+"""Share of the raw flash that the volume of a workload takes, written before the measurement."""
+SPARE = 0.15
+"""Share of the raw flash that the host does not see: that of the presets."""
+OVERWRITE = 3.0
+"""Times the raw flash is written by the host: enough to reach the steady state."""
+MOST_LIVE = 0.6
+"""Share of the raw flash that the pages of a recorded trace take at most: collection starts at 70 %
+used space, and has to have something to collect then."""
+MOST_BUSY = 0.5
+"""Share of the time for which the pages of recorded requests keep the busy units of the device busy
+at most: arrival times are stretched until they do. Recorded on other storage, the requests would
+otherwise queue for ever, and the latencies say how long the trace is."""
+MOST_INTERVALS = 20_000
+"""Of the time series of a run, about: runs of many hours would fill memory and disk otherwise."""
+REQUESTS_SEED = 1
+"""Seed of the synthetic requests: the same in all trials, which differ in the errors drawn."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large the device and the workloads are."""
+
+    quick: bool
+    divide_by: int | None = None
+    """What blocks of a plane and bytes written are divided by, if not as `quick` says."""
+
+    @property
+    def divisor(self) -> int:
+        """What they are divided by."""
+        return self.divide_by or (QUICK if self.quick else 1)
+
+
+@dataclass(frozen=True)
+class Flash:
+    """The geometry of a paper's device, as far as workloads depend on it."""
+
+    planes: int
+    blocks: int
+    """Of each plane."""
+    pages: int
+    """Of each block."""
+    units: int
+    """Busy units."""
+    read_us: float
+    """For which a page that the host reads keeps one busy: the delays of the paper added up."""
+    write_us: float
+    """The same of a page that the host writes."""
+    page_bytes: int = 4096
+
+    @property
+    def raw_bytes(self) -> int:
+        """Bytes of all pages."""
+        return self.planes * self.blocks * self.pages * self.page_bytes
+
+    def keys(self, scale: Scale) -> dict[str, object]:
+        """Keys that make the device of this scale."""
+        return {
+            "device.blocks_per_plane": self.blocks // scale.divisor,
+            "device.user_capacity": f"{self.user_bytes(scale)} B",
+        }
+
+    def user_bytes(self, scale: Scale) -> int:
+        """Bytes that the host sees."""
+        page = self.page_bytes
+        return round(self.raw_bytes * (1 - SPARE) / scale.divisor) // page * page
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A recorded trace, and what decides how it is run."""
+
+    file: Path
+    written_bytes: int
+    """By all its writes."""
+    touched_bytes: int
+    """Of the pages that it reads or writes."""
+    page_reads: int
+    """Pages that are read, each time counted."""
+    page_writes: int
+    duration_us: float
+    """From the first arrival to the last."""
+
+    @staticmethod
+    def of(file: Path) -> Recording:
+        """That of a file. Raises `ConfigError` and `WorkloadError`."""
+        info = Trace(file).info()
+        if not info.ops.write.bytes:
+            raise WorkloadError(f"{file}: writes nothing; expected a trace with writes")
+        return Recording(
+            file,
+            written_bytes=info.ops.write.bytes,
+            touched_bytes=info.footprint.pages_touched * PAGE_BYTES,
+            page_reads=info.footprint.page_reads,
+            page_writes=info.updates.page_writes,
+            duration_us=info.duration_ns / 1e3,
+        )
+
+    def time_scale(self, flash: Flash) -> float:
+        """What arrival times are multiplied by, at least 1, on such a device; see `MOST_BUSY`."""
+        busy_us = self.page_reads * flash.read_us + self.page_writes * flash.write_us
+        wanted_us = busy_us / (flash.units * MOST_BUSY)
+        if wanted_us <= self.duration_us or not self.duration_us:
+            return 1.0
+        return round(wanted_us / self.duration_us, 2)
+
+
+Basis: TypeAlias = Literal["text", "sibling paper", "published elsewhere", "ours"]
+"""What a decision rests on."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A choice that the comparison depends on."""
+
+    question: str
+    choice: str
+    basis: Basis
+    why: str
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What was decided before the proposed scheme was run."""
+
+    date: str
+    """From which the decisions stand."""
+    decisions: tuple[Decision, ...]
+
+
+ENGINES = {"MongoDB": "WiredTiger"}
+"""Whose trace takes the place of a recorded one of a workload that there is none of."""
+
+
+def trace_names(name: str) -> tuple[str, ...]:
+    """Name of the file of an application's recorded trace."""
+    return (f"{name.lower()}.trace.zst",)
+
+
+def trace_file(folder: Path, name: str) -> Path:
+    """Where a recorded trace of an application lies."""
+    return folder / trace_names(name)[0]
+
+
+def fitting(
+    traces: Mapping[str, Recording], flash: Flash, scale: Scale
+) -> tuple[dict[str, Recording], list[str]]:
+    """The recorded traces that a device of this scale can hold, and what is said of all of them."""
+    raw = flash.raw_bytes / scale.divisor
+    kept = {name: one for name, one in traces.items() if one.touched_bytes <= MOST_LIVE * raw}
+    notes = [
+        f"Recorded requests of {name} are omitted: they touch {one.touched_bytes / GIB:.2f} GiB,"
+        f" but at most {100 * MOST_LIVE:.0f} % of the flash, {MOST_LIVE * raw / GIB:.2f} GiB, may"
+        " be live."
+        for name, one in traces.items()
+        if name not in kept
+    ]
+    notes += [
+        f"The recorded requests of {name} come from its engine, {ENGINES[name]}."
+        for name, one in kept.items()
+        if name in ENGINES and one.file.name == trace_file(Path(), ENGINES[name]).name
+    ]
+    return kept, notes
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper whose evaluation is reproduced."""
+
+    name: str
+    title: str
+    """Authors' title and where it appeared."""
+    flash: Flash
+    """Of its device."""
+    workloads: tuple[str, ...]
+    """In the order of its tables."""
+    proposed: str
+    """Its own scheme."""
+    load: tuple[str, Mapping[str, Number]]
+    """The scheme whose published mean write latency the arrival rates are chosen by, and these
+    latencies by workload, milliseconds."""
+    notes: str
+    """What was decided where the paper is silent, and what was found; paragraphs."""
+    cells: Callable[[Scale, Sequence[str], Mapping[str, Recording]], list[Cell]]
+    """The runs, for workloads and recorded traces."""
+    tables: Callable[[Results, Sequence[str]], list[Table]]
+    figures: Callable[[Results, Sequence[str]], list[Figure]]
+    claims: Callable[[Sequence[str]], list[Claim]]
+    setting: str
+    """How the device is filled and what the host writes."""
+    empty: bool = False
+    """The device is empty at first: calibrated volumes are not written before the measurement."""
+    decided: Decided | None = None
+    """What was decided before the proposed scheme was run, if it is kept apart from the notes."""
+    trace_files: Callable[[str], tuple[str, ...]] = trace_names
+    """Names that the file of a recorded trace of a workload may have."""
+
+
+GC_FIRST: dict[str, object] = {"sched.order": "gc-first"}
+"""Keys under which collection does not give way to the host."""
+FIFO: dict[str, object] = {"sched.order": "fifo"}
+"""Host and collection take turns, first come, first served."""
+HOST_FIRST: dict[str, object] = {"sched.order": "host-first"}
+"""Collection gives way to the host."""
+
+
+NAMES = ("workloads", "trace")
+"""Keys of a published table that name its columns."""
+
+
+class Published:
+    """The numbers of a paper (papers/NAME.toml)."""
+
+    def __init__(self, paper: str) -> None:
+        self.values: dict[str, Any] = json.loads(_core.published(paper))
+        tables = [one for one in self.values.values() if isinstance(one, dict)]
+        lists = [one[key] for one in tables for key in NAMES if key in one]
+        self._columns: list[str] = max(lists, key=len)
+        """Workloads of the tables that do not name theirs."""
+
+    def row(self, table: str, key: str, workloads: Sequence[str]) -> tuple[Number, ...]:
+        """Numbers of the line `key` of a table, for each of `workloads`; None where it has none."""
+        at = self.values
+        for part in table.split("."):
+            at = at[part]
+        names = next((at[key] for key in NAMES if key in at), self._columns)
+        by_name = dict(zip(names, at[key], strict=True))
+        return tuple(by_name.get(name) for name in workloads)
+
+    def lists(self, table: str, key: str, workloads: Sequence[str]) -> list[tuple[Number, ...]]:
+        """The lines of a table of sensitivity, whose columns are those of table 6."""
+        lines = [dict(zip(self._columns, line, strict=True)) for line in self.values[table][key]]
+        return [tuple(line.get(name) for name in workloads) for line in lines]
+
+
+@cache
+def published(paper: str) -> Published:
+    """The numbers of a paper, read once."""
+    return Published(paper)
+
+
+def load_of(
+    paper: str, scheme: str, table: str, key: str, workloads: Sequence[str]
+) -> tuple[str, Mapping[str, Number]]:
+    """`Paper.load` from the line `key` of a table of mean write latencies."""
+    values = published(paper).row(table, key, workloads)
+    return scheme, dict(zip(workloads, values, strict=True))
+
+
+def volume_keys(live: float = LIVE) -> dict[str, object]:
+    """Keys that write a volume of that share of the raw flash before the measurement."""
+    share = live / (1 - SPARE)
+    return {"precondition.fill": share, "workload.span": share}
+
+
+def _interval(duration_us: float) -> dict[str, object]:
+    """The key that keeps the time series of a run within `MOST_INTERVALS`."""
+    default_ms = 100
+    return {"metrics.interval": f"{max(default_ms, round(duration_us / 1e3 / MOST_INTERVALS))} ms"}
+
+
+def calibrated(name: str, paper: Paper, scale: Scale, lives: Lifetimes, at: Arrivals) -> Workload:
+    """Synthetic requests as they were fixed; every seed of a run draws others."""
+    model = json.loads(_core.application(name.lower(), paper.name))
+    write = model["ops"][1]
+    written = lives.written * paper.flash.raw_bytes / scale.divisor
+    requests = round(written / (write["share"] * write["bytes"]))
+    keys = {
+        **volume_keys(lives.live),
+        **({"precondition.fill": 0.0} if paper.empty else {}),
+        "workload.kind": f"app:{name.lower()}",
+        "workload.set": paper.name,
+        "workload.requests": requests,
+        "workload.cycle": at.cycle,
+        "workload.journal_run": lives.journal_run,
+        "workload.table_skew": lives.table_skew,
+        "workload.arrival.interval": f"{round(at.interval_us * 1000)} ns",
+        **_interval(requests * at.interval_us),
+    }
+    return Workload(name, "synthetic", keys)
+
+
+def recorded(name: str, trace: Recording, flash: Flash, scale: Scale) -> Workload:
+    """A recorded trace, repeated until as much is written as of synthetic requests.
+
+    Its pages are renumbered from 0 and lie in the volume, which is written before.
+    """
+    wanted = OVERWRITE * flash.raw_bytes / scale.divisor
+    loops, stretch = math.ceil(wanted / trace.written_bytes), trace.time_scale(flash)
+    keys: dict[str, object] = {
+        "precondition.fill": LIVE / (1 - SPARE),
+        "workload.trace": str(trace.file),
+        "workload.fit": "compact",
+        "workload.loops": loops,
+        "workload.time_scale": stretch,
+        **_interval(trace.duration_us * stretch * loops),
+    }
+    return Workload(name, "recorded", keys)

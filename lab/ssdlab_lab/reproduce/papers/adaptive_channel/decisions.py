@@ -1,0 +1,75 @@
+"""What was decided for the reproduction of adaptive GC control before the scheme was run."""
+
+from __future__ import annotations
+
+from ssdlab_lab.reproduce.paper import Decided, Decision
+
+DECIDED = Decided(
+    "2026-11-22",
+    (
+        Decision(
+            "how much is collected",
+            "every block in the list once the trigger holds, under all four schemes",
+            "ours",
+            "section 3.3: victim selection and trigger logic are not modified, only how much may be"
+            " collected in parallel. That all listed blocks are collected is ours: section 4.3 has"
+            " large bursts",
+        ),
+        Decision(
+            "when a channel may begin",
+            "when it is idle",
+            "text",
+            "section 3.1: a GC task begins on a channel only when that channel becomes idle",
+        ),
+        Decision(
+            "what is not interrupted",
+            "a block job, from its choice to its erase",
+            "ours",
+            "section 3.1 says so of a running NAND operation; GC before user reads is said of"
+            " Conv_0.7_AllCh. Orders that let the host in between are readings",
+        ),
+        Decision(
+            "victims",
+            "70 % invalid, earliest enqueued first",
+            "ours",
+            "section 3.1 has earliest enqueued first, and 70 to 80 % invalid as usual",
+        ),
+        Decision(
+            "rounding of G(t)",
+            "up",
+            "ours",
+            "the paper states none; rounded down, nothing is collected up to 59 % used",
+        ),
+        Decision(
+            "fill",
+            "empty device",
+            "text",
+            "figure 6: blocks are empty at first. How much is written is not said: see lifetimes",
+        ),
+        Decision(
+            "8 KiB pages",
+            "cell times and transfers double, half as many blocks, requests in whole pages",
+            "ours",
+            "mean writes of table 9 are about twice those of table 6 where little is waited for",
+        ),
+        Decision(
+            "operations, sizes, sequential shares, journal",
+            "those of tables 3 to 5",
+            "text",
+            "tables 3 to 5",
+        ),
+        Decision(
+            "lifetimes",
+            "closest to the shares of blocks that become 70 % and 90 % invalid; Varmail, which has"
+            " none: the median live share",
+            "sibling paper",
+            "invalidation-rate, table 1, of the same applications; no device is run for it",
+        ),
+        Decision(
+            "mean time between requests, length of surges",
+            "mean and longest write of Conv_0_AllCh as published",
+            "ours",
+            "the paper gives no times; the proposed scheme has no part in it",
+        ),
+    ),
+)

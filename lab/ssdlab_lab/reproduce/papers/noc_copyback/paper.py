@@ -1,0 +1,552 @@
+"""Selective copy-back in a network-on-chip controller. Electronics 2024, 13(23), 4838.
+
+The baseline is the unconditional copy-back over the ECC engine. What the paper leaves open is in
+`decisions`, what was fixed by published numbers of the baseline in `calibration.json`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from ssdlab.html.plot import Axis, Figure
+from ssdlab.results.report import Report
+from ssdlab_lab.reproduce.calibration import AS_RUN, calibration_of
+from ssdlab_lab.reproduce.claims import (
+    Claim,
+    Finding,
+    Judge,
+    Most,
+    found,
+    half_of,
+    listed,
+    most,
+    rank_correlation,
+    short,
+)
+from ssdlab_lab.reproduce.curves import gauge, over_time, peak_to_mean, rise, rise_of, series_of
+from ssdlab_lab.reproduce.matrix import Cell, Results, Scheme, Source, Workload
+from ssdlab_lab.reproduce.paper import (
+    LIVE,
+    MOST_BUSY,
+    Flash,
+    Paper,
+    Recording,
+    Scale,
+    calibrated,
+    load_of,
+    published,
+    recorded,
+)
+from ssdlab_lab.reproduce.papers.noc_copyback.decisions import DECIDED
+from ssdlab_lab.reproduce.requests import table_3
+from ssdlab_lab.reproduce.tables import (
+    HALF_WIDTH,
+    KINDS,
+    Measure,
+    Measured,
+    Measures,
+    Number,
+    Row,
+    Table,
+    improvements,
+    max_ms,
+    mean_ms,
+)
+
+NAME = "noc-copyback"
+WORKLOADS = ("Cassandra", "Dbench", "MySQL", "SQLite", "MongoDB", "RocksDB")
+FLASH = Flash(planes=32, blocks=512, pages=64, units=8, read_us=763, write_us=938)
+CONVENTIONAL, PROPOSED = "Conventional", "Proposed"
+PRESETS = {CONVENTIONAL: "noc-copyback-conventional", PROPOSED: "noc-copyback"}
+CHOSEN: dict[str, object] = {
+    "sched.order": "round-robin",
+    "gc.amount": "all-candidates",
+    "gc.window": 8,
+    "controller.buffers": 8,
+}
+"""Keys over those of the presets; see `noc_copyback.decisions`."""
+SEEDS = 5
+"""Each draws the requests and the page errors anew."""
+Trials: TypeAlias = "Callable[[Sequence[float]], float]"
+"""Statistic over several seeds."""
+BIN_S = 10.0
+"""Seconds in which the writes are counted whose peak-to-mean says how irregular requests are."""
+OPS = ("read", "write")
+MEAN, MAX = "table4_mean_latency_ms", "table5_max_latency_ms"
+CHANNELS = (4, 16)
+BLOCK_PAGES = (128, 256)
+VARIED = ("Dbench", "MySQL")
+"""Workloads on which geometries are varied."""
+
+
+def schemes(scale: Scale, note: str = "", keys: Mapping[str, object] | None = None) -> list[Scheme]:
+    """Both, with `note` at the end of their names and `keys` over theirs."""
+    return [
+        Scheme(name + note, preset, {**FLASH.keys(scale), **CHOSEN, **(keys or {})})
+        for name, preset in PRESETS.items()
+    ]
+
+
+def variations(scale: Scale) -> dict[str, dict[str, object]]:
+    """Geometries of the same capacity, by what they are called."""
+    blocks = FLASH.blocks // scale.divisor
+    wide: dict[str, dict[str, object]] = {
+        f", {channels} channels": {
+            "device.channels": channels,
+            "device.blocks_per_plane": blocks * 8 // channels,
+        }
+        for channels in CHANNELS
+    }
+    long: dict[str, dict[str, object]] = {
+        f", {pages} pages": {
+            "device.pages_per_block": pages,
+            "device.blocks_per_plane": blocks * FLASH.pages // pages,
+        }
+        for pages in BLOCK_PAGES
+    }
+    return {**wide, **long}
+
+
+def requested(name: str, scale: Scale) -> Workload:
+    """The calibrated requests of a workload."""
+    base = next(one for one in schemes(scale) if one.name == CONVENTIONAL)
+    found = calibration_of(NAME).keys(base, scale.divisor, AS_RUN, name)
+    return calibrated(name, PAPER, scale, *found)
+
+
+def _cells(scale: Scale, names: Sequence[str], traces: Mapping[str, Recording]) -> list[Cell]:
+    cells = []
+    for name in names:
+        workload = requested(name, scale)
+        cells += [
+            Cell(workload, scheme, seed)
+            for scheme in schemes(scale)
+            for seed in range(1, (2 if scale.quick else SEEDS) + 1)
+        ]
+        if name in VARIED:
+            for note, keys in variations(scale).items():
+                cells += [Cell(workload, scheme) for scheme in schemes(scale, note, keys)]
+    for name, trace in traces.items():
+        workload = recorded(name, trace, FLASH, scale)
+        cells += [Cell(workload, scheme) for scheme in schemes(scale)]
+    return cells
+
+
+def compared(results: Results, names: Sequence[str]) -> list[Table]:
+    """Tables 4 and 5."""
+    made, columns = Measured(results, names), tuple(names)
+    return [
+        *_latencies(made, columns, MEAN, "Table 4: mean latency", mean_ms),
+        *_latencies(made, columns, MAX, "Table 5: longest latency", max_ms),
+    ]
+
+
+def _latencies(
+    made: Measured, columns: tuple[str, ...], table: str, title: str, how: Measures
+) -> list[Table]:
+    tables = []
+    for op in OPS:
+        measure, of = how(op), f"{table}.{op}"
+        rows = [
+            made.row(scheme, scheme, measure, published(NAME).row(of, scheme.lower(), columns))
+            for scheme in PRESETS
+        ]
+        numbers = published(NAME).row(of, "improvement_percent", columns)
+        rows.append(made.better("improvement, %", PROPOSED, [CONVENTIONAL], measure, numbers))
+        rows.append(made.half_width(HALF_WIDTH, PROPOSED, [CONVENTIONAL], measure))
+        name, kind = f"{title}, {op}s", KINDS[how]
+        tables.append(Table(f"{table[:6]}-{op}", name, "ms", columns, tuple(rows), kind=kind))
+    return tables
+
+
+def _over_trials(
+    what: Trials,
+    results: Results,
+    name: str,
+    source: Source,
+    measure: Measure,
+) -> Number:
+    values = [measure(report) for report in results.seeds(name, source, PROPOSED)]
+    known = [value for value in values if value is not None]
+    return what(known) if len(known) > 1 else None
+
+
+def _table_6(results: Results, names: Sequence[str]) -> Table:
+    table = "table6_standard_deviation_over_5_trials_ms"
+
+    def row(label: str, numbers: Sequence[Number], kind: Trials, of: Measure) -> Row:
+        ours = {
+            source: tuple(
+                _times_1000(_over_trials(kind, results, name, source, of)) for name in names
+            )
+            for source in results.sources
+        }
+        return Row(label, tuple(map(_times_1000, numbers)), ours)
+
+    rows = []
+    for op in OPS:
+        for what, how in (("mean", mean_ms), ("max", max_ms)):
+            part = f"{table}.read" if op == "read" else table
+            numbers = published(NAME).row(part, f"{what}_{op}", names)
+            rows.append(row(f"{what} {op}", numbers, statistics.stdev, how(op)))
+    for op in OPS:
+        for what, how in (("mean", mean_ms), ("max", max_ms)):
+            none = (None,) * len(names)
+            rows.append(row(f"{what} {op}, mean over seeds", none, statistics.mean, how(op)))
+    title = "Table 6: standard deviation over trials"
+    return Table("table6", title, "us", tuple(names), tuple(rows))
+
+
+def _times_1000(value: Number) -> Number:
+    return None if value is None else 1000 * value
+
+
+def _moved(report: Report) -> Number:
+    return float(report.gc.pages_moved)
+
+
+def _tables(results: Results, names: Sequence[str]) -> list[Table]:
+    made, columns = Measured(results, names), tuple(names)
+    copies = tuple(made.row(scheme, scheme, _moved) for scheme in PRESETS)
+    note = "The paper shows bars without values."
+    return [
+        *table_3(made, NAME, CONVENTIONAL),
+        *compared(results, names),
+        _table_6(results, names),
+        Table("figure8", "Figure 8: copy-backs", "pages", columns, copies, note),
+        _geometries(results, names),
+    ]
+
+
+def _geometries(results: Results, names: Sequence[str]) -> Table:
+    """The outlook of section 5, which the paper does not measure."""
+    varied = tuple(name for name in VARIED if name in names)
+    made = Measured(results.only(1), varied)  # the others have one seed
+    notes = ["", *variations(Scale(quick=False))]
+    rows = tuple(
+        made.better(
+            note.removeprefix(", ") or "8 channels, 64 pages",
+            PROPOSED + note,
+            [CONVENTIONAL + note],
+            mean_ms("write"),
+        )
+        for note in notes
+    )
+    title = "Section 5: improvement of the mean write in other geometries"
+    return Table(
+        "geometries", title, "%", varied, rows, ("The paper states an expectation, without values.")
+    )
+
+
+def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
+    drawn: list[Figure] = []
+    accesses = [
+        ("reads", PROPOSED, rise("host_reads_completed")),
+        ("writes", PROPOSED, rise("host_writes_completed")),
+    ]
+    load = [
+        ("host requests", PROPOSED, rise_of("host_reads_completed", "host_writes_completed")),
+        ("pages copied", PROPOSED, rise("gc_programs")),
+        ("pending, conventional", CONVENTIONAL, gauge("pending_requests")),
+        ("pending, proposed", PROPOSED, gauge("pending_requests")),
+    ]
+    count = Axis("per sample period", "count")
+    for name in names:
+        drawn.append(
+            over_time(
+                results, "figure6", "Figures 6 and 9: host requests",
+                "Requests completed per sample period.", count, name, "synthetic", accesses,
+            )
+        )  # fmt: skip
+        drawn.append(
+            over_time(
+                results, "figure7", "Figure 7: host, GC and pending",
+                "Requests and copies per sample period; requests pending at its end.",
+                count, name, "synthetic", load,
+            )
+        )  # fmt: skip
+    return drawn
+
+
+def _gains(
+    results: Results, source: Source, names: Sequence[str], measure: Measure, note: str = ""
+) -> list[Number]:
+    bases = [CONVENTIONAL + note]
+    return improvements(results, source, names, PROPOSED + note, bases, measure)
+
+
+def _largest(table: str, ops: Sequence[str], names: Sequence[str]) -> list[Most]:
+    """The largest published gain of each operation."""
+    of = {op: published(NAME).row(f"{table}.{op}", "improvement_percent", names) for op in ops}
+    return [one for op in ops for one in most(f"{op}s", of[op], names)]
+
+
+def _up_to(how: Measures, several: Sequence[Most]) -> Judge:
+    def judge(results: Results, source: Source) -> Finding:
+        gains = [
+            _gains(results, source, [one.workload], how(one.kind.removesuffix("s")))[0]
+            for one in several
+        ]
+        return half_of(several, gains)
+
+    return judge
+
+
+def _everywhere(names: Sequence[str]) -> Judge:
+    def judge(results: Results, source: Source) -> Finding:
+        gains = {op: _gains(results, source, names, mean_ms(op)) for op in OPS}
+        known = [gain for of in gains.values() for gain in of if gain is not None]
+        numbers = "; ".join(f"{op}s: {listed(names, values)}" for op, values in gains.items())
+        return found(min(known) > 0 if known else None, numbers)
+
+    return judge
+
+
+def _irregular(how: Measures, names: Sequence[str]) -> Judge:
+    """Rank correlation of gain with peak-to-mean of the requests, without RocksDB."""
+
+    def judge(results: Results, source: Source) -> Finding:
+        others = [name for name in names if name != "RocksDB"]
+        gains, peaks, kept = [], [], []
+        for name, gain in zip(others, _gains(results, source, others, how("write")), strict=True):
+            series = series_of(results.get(name, source, PROPOSED))
+            peak = None if series is None else peak_to_mean(series, "host_writes_completed", BIN_S)
+            if gain is not None and peak is not None:
+                kept.append(name)
+                gains.append(gain)
+                peaks.append(peak)
+        rho = rank_correlation(peaks, gains)
+        if rho is None:
+            return found(None, "fewer than three workloads")
+        verdict = True if rho >= 0.5 else False if rho <= 0 else None
+        numbers = (
+            f"rho {rho:.2f}; peak to mean: {listed(kept, peaks)}; gain %: {listed(kept, gains)}"
+        )
+        return found(verdict, numbers)
+
+    return judge
+
+
+def _rocksdb_copies(names: Sequence[str]) -> Judge:
+    def judge(results: Results, source: Source) -> Finding:
+        row = Measured(results, names).row("", CONVENTIONAL, _copies_per_page)
+        values = row.ours.get(source, ())
+        by_name = dict(zip(names, values, strict=False))
+        mine = by_name.pop("RocksDB", None)
+        others = [value for value in by_name.values() if value is not None]
+        holds = None if mine is None or not others else mine <= min(others) / 2
+        return found(holds, listed(names, values) if values else "")
+
+    return judge
+
+
+def _copies_per_page(report: Report) -> Number:
+    written = report.host.pages_written
+    return report.gc.pages_moved / written if written else None
+
+
+def _sqlite_mysql(results: Results, source: Source) -> Finding:
+    names = ("SQLite", "MySQL")
+    copies = Measured(results, names).row("", CONVENTIONAL, _moved).ours.get(source, (None, None))
+    gains = _gains(results, source, names, mean_ms("write"))
+    if None in (*copies, *gains):
+        return found(None, "one of them is missing")
+    more = (copies[0] or 0) > (copies[1] or 0)
+    numbers = f"copies: {listed(names, copies)}; gain %: {listed(names, gains)}"
+    return found(more and (gains[0] or 0) <= (gains[1] or 0), numbers)
+
+
+def _cassandra(results: Results, source: Source) -> Finding:
+    both = [_gains(results, source, ["Cassandra"], mean_ms(op))[0] for op in OPS]
+    read, write = both
+    holds = None if read is None or write is None else write > read
+    return found(holds, listed(OPS, both))
+
+
+def _deviations(names: Sequence[str]) -> Judge:
+    def judge(results: Results, source: Source) -> Finding:
+        numbers, holds = [], []
+        for name in names:
+            report = results.get(name, source, PROPOSED)
+            mean = None if report is None else mean_ms("write")(report)
+            of_mean = _over_trials(statistics.stdev, results, name, source, mean_ms("write"))
+            of_longest = _over_trials(statistics.stdev, results, name, source, max_ms("write"))
+            if mean and of_mean is not None and of_longest is not None:
+                numbers.append(f"{name} {short(1000 * of_mean)} and {short(1000 * of_longest)}")
+                holds.append(of_mean <= min(0.05 * mean, of_longest))
+        return found(all(holds) if holds else None, ", ".join(numbers))
+
+    return judge
+
+
+def _geometry(notes: Sequence[str], names: Sequence[str], grows: bool) -> Judge:
+    """Whether the gain in mean writes rises (or falls) along the geometries `notes`."""
+
+    def judge(results: Results, source: Source) -> Finding:
+        numbers, verdicts = [], []
+        of = results.only(1)  # as the other geometries
+        for name in names:
+            write = mean_ms("write")
+            gains = [gain for note in notes for gain in _gains(of, source, [name], write, note)]
+            known = [gain for gain in gains if gain is not None]
+            if len(known) == len(notes):
+                steps = itertools.pairwise(known)
+                verdicts.append(all((b > a) == grows for a, b in steps))
+                numbers.append(f"{name}: {' → '.join(map(short, known))}")
+        return found(all(verdicts) if verdicts else None, "; ".join(numbers) or "not run")
+
+    return judge
+
+
+def _outlook(names: Sequence[str]) -> list[Claim]:
+    """What section 5 expects of other geometries."""
+    gain = "improvement of mean writes over the conventional scheme in percent"
+    varied = [name for name in VARIED if name in names]
+    return [
+        Claim(
+            "With more channels the gain grows.",
+            "section 5",
+            f"{gain} with 4, 8 and 16 channels at the same capacity; holds if it rises",
+            _geometry([", 4 channels", "", ", 16 channels"], varied, grows=True),
+        ),
+        Claim(
+            "With more pages in a block the gain shrinks.",
+            "section 5",
+            f"{gain} with 64, 128 and 256 pages per block; holds if it falls",
+            _geometry(["", ", 128 pages", ", 256 pages"], varied, grows=False),
+        ),
+    ]
+
+
+def _claims_up_to(names: Sequence[str]) -> list[Claim]:
+    """The largest gains of tables 4 and 5, each of its own workload."""
+    half = "over the conventional scheme in percent; holds if at least half of the published one"
+    mean, longest = _largest(MEAN, ["write"], names), _largest(MAX, OPS, names)
+    return [
+        *(
+            Claim(
+                f"Mean latency improves by up to {one}.",
+                "section 4.3, table 4",
+                f"improvement of that mean {half}",
+                _up_to(mean_ms, [one]),
+            )
+            for one in mean
+        ),
+        Claim(
+            f"Peak latency improves by up to {' and '.join(map(str, longest))}.",
+            "section 4.3, table 5",
+            f"improvement of the longest of these requests {half}, for each",
+            _up_to(max_ms, longest),
+        ),
+    ]
+
+
+def _claims(names: Sequence[str]) -> list[Claim]:
+    return [
+        Claim(
+            "Mean latency improves in every workload.",
+            "table 4",
+            "improvement of mean reads and writes over the conventional scheme in percent; holds"
+            " if above 0 in every workload",
+            _everywhere(names),
+        ),
+        *_claims_up_to(names),
+        Claim(
+            "The more irregular the requests, the larger the gain in mean latency.",
+            "section 4.3, figures 6 and 7",
+            "Spearman's rank correlation of the gain with the peak-to-mean ratio of the writes"
+            f" completed per {BIN_S:g} s, without RocksDB; holds from 0.5, does not hold at 0 or"
+            " below",
+            _irregular(mean_ms, names),
+        ),
+        Claim(
+            "The more irregular the requests, the larger the gain in peak latency.",
+            "section 4.3, table 5",
+            "the same with the gain in the longest write",
+            _irregular(max_ms, names),
+        ),
+        Claim(
+            "RocksDB copies far less than the others.",
+            "figure 8",
+            "pages copied per page written by the host; holds if RocksDB has at most half of the"
+            " next lowest",
+            _rocksdb_copies(names),
+        ),
+        Claim(
+            "More copies do not mean more gain: SQLite copies more than MySQL and gains no more.",
+            "section 4.3, figure 8",
+            "pages copied and gain in mean writes of both; holds if SQLite has more copies and no"
+            " more gain",
+            _sqlite_mysql,
+        ),
+        Claim(
+            "In Cassandra writes gain more than reads.",
+            "section 4.3, figure 9",
+            "improvement of both means in percent; holds if larger for writes",
+            _cassandra,
+        ),
+        Claim(
+            "Mean latencies hardly vary over trials; peaks vary more.",
+            "table 6",
+            "standard deviations over the seeds of the mean write and of the longest write, us;"
+            " holds if the former is at most 5 % of the mean and not above the latter in every"
+            " workload",
+            _deviations(names),
+        ),
+        *_outlook(names),
+    ]
+
+
+NOTES = """\
+Found: with all of this fixed beforehand, synthetic requests show no skill. Gains of the right size
+come out where surges are long (Cassandra), but mean writes of RocksDB gain 20 %, where the paper
+has nothing, and those of Dbench and MySQL no more than the seeds differ: for
+these, for channels and for pages the claimed differences are within the noise. The trial that had
+suggested round
+robin (one live share of 40 %, an eighth of the device, one seed) had 18 of 18 directions; that is
+not confirmed, and which of the three differences matters was not tested.
+
+Two readings come a little nearer than the main one: 60 % live, and *device empty at first*, which
+was added after these results. They are suggestions for a run to come. All three explanations that
+were written before the run failed their tests (below).
+
+Surges were to give the longest writes of the baseline, and do not: 21 ms for a published 3.6
+(MongoDB), 15 for 3.8 (SQLite), 421 for 1,055 (Cassandra).
+
+Table 6: here seeds draw requests and page errors anew; in the paper trials differ in page errors
+alone. Deviations here are therefore those of other requests with the same statistics.
+
+Recorded traces keep their own arrival times: mean latencies are 150 times the published ones, and
+of their nine near gains five are of no published change. They are run with one seed: nothing in
+them is drawn.
+"""
+
+SETTING = (
+    "The volume of each workload has the live share of its calibration and is written before the"
+    " measurement, so used space starts there; the host then writes the flash as many times as the"
+    " calibration says (synthetic requests), or three times (recorded traces, whose volume is"
+    f" {100 * LIVE:.0f} % of the flash, more if they touch more). The recorded traces of Cassandra,"
+    " RocksDB and WiredTiger (the engine of MongoDB) have a different mix from the paper's traces,"
+    " most of whose writes go to a journal: they are different workloads, not replicas. They keep"
+    " the arrival times of the busy machine they were recorded on, stretched if their pages alone"
+    f" would keep the device busy for more than {100 * MOST_BUSY:.0f} % of the time."
+)
+
+PAPER = Paper(
+    name=NAME,
+    title="Selective copy-back in a network-on-chip SSD controller, Electronics 2024, 13(23), 4838",
+    flash=FLASH,
+    workloads=WORKLOADS,
+    proposed=PROPOSED,
+    load=load_of(NAME, CONVENTIONAL, f"{MEAN}.write", "conventional", WORKLOADS),
+    notes=NOTES,
+    cells=_cells,
+    tables=_tables,
+    figures=_figures,
+    claims=_claims,
+    decided=DECIDED,
+    setting=SETTING,
+)

@@ -1,0 +1,336 @@
+"""Other readings: the main comparison of a paper again, with one decision taken otherwise.
+
+What a paper leaves open is decided somehow in the main runs. A reading decides one thing otherwise
+and is judged as they are: how many published improvements agree, and which claims hold. What does
+not hold in the main runs is explained, and every explanation is put to a test on these runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from ssdlab.results.report import Report
+from ssdlab_lab.reproduce.calibration import AS_RUN as AS_RUN
+from ssdlab_lab.reproduce.calibration import Lifetimes, calibration_of
+from ssdlab_lab.reproduce.claims import Claim, Finding, Verdict
+from ssdlab_lab.reproduce.matrix import Cell, Results, Scheme, Source, Workload
+from ssdlab_lab.reproduce.paper import Paper, Scale, calibrated
+from ssdlab_lab.reproduce.scoring import Score, gains_of, score
+from ssdlab_lab.reproduce.tables import (
+    Measure,
+    Number,
+    Table,
+    geometric_mean,
+    mean_ms,
+    percent_better,
+)
+
+SYNTHETIC: Source = "synthetic"
+"""Readings are run on synthetic requests only."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One decision taken otherwise."""
+
+    name: str
+    keys: Mapping[str, object] = field(default_factory=dict, hash=False)
+    """Configuration keys over those of all schemes."""
+    device: Callable[[Scale], Mapping[str, object]] | None = None
+    """Such keys that depend on the scale."""
+    of: Mapping[str, Mapping[str, object]] = field(default_factory=dict, hash=False)
+    """Keys over those of one scheme, by its name."""
+    requests: Mapping[str, object] = field(default_factory=dict, hash=False)
+    """Keys over those of all workloads."""
+    live: float | None = None
+    """Share of the raw flash that the volume of a workload takes; None: as in the main runs."""
+    load: float = 1.0
+    """Requests arrive so many times as fast as in the main runs."""
+    filled: bool = False
+    """The volume is written before the measurement, also where the device is empty at first."""
+    phases: int | None = None
+    """Surges of a run, in place of the calibrated length of surges."""
+    arrivals_of: str | None = None
+    """The reading on whose baseline the arrivals were calibrated; None: this one."""
+    further: Callable[[Scale], Sequence[Scheme]] | None = None
+    """Schemes of the main runs beside those compared, for claims that need them."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What an explanation is tested on."""
+
+    names: Sequence[str]
+    """The workloads."""
+    main: Results
+    readings: Mapping[str, Results]
+    """By name."""
+
+    def at(self, reading: str, workload: str, scheme: str, measure: Measure) -> Number:
+        """A measure of one run under a reading; None if it is not there."""
+        report = self.readings[reading].get(workload, SYNTHETIC, scheme)
+        return None if report is None else measure(report)
+
+    def better(self, reading: str, workload: str, scheme: str, base: str, of: Measure) -> Number:
+        """Improvement of `scheme` over `base` under a reading, percent."""
+        return percent_better(
+            self.at(reading, workload, scheme, of), self.at(reading, workload, base, of)
+        )
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a claim does not hold in the main runs, with a test of it."""
+
+    claim: str
+    """How the text of the claim begins."""
+    why: str
+    """The mechanism."""
+    metric: str
+    """What is computed, and when the test passes."""
+    judge: Callable[[Evidence], Finding]
+
+
+@dataclass(frozen=True)
+class Readings:
+    """The other readings of a paper."""
+
+    paper: Paper
+    schemes: Callable[[Scale], list[Scheme]]
+    """Baselines and proposed scheme, as in the main runs."""
+    compared: Callable[[Results, Sequence[str]], list[Table]]
+    """The tables of published improvements that they fill."""
+    mean_write: str
+    """Key of that of the mean write latency."""
+    claims: Callable[[Sequence[str]], list[Claim]]
+    """Claims that the choice of a reading can touch."""
+    several: tuple[Reading, ...]
+    explanations: tuple[Explanation, ...]
+    requests: Callable[[str, Scale], Workload] | None = None
+    """Synthetic requests of a workload whose arrivals are its own: those of a paper that is not
+    calibrated."""
+    tables: Callable[[Mapping[str, Results], Sequence[str]], list[Table]] | None = None
+    """Tables with a line for each reading."""
+    longest: Mapping[str, Number] = field(default_factory=dict)
+    """Published longest write latencies, ms, of the scheme that arrivals are calibrated on; empty:
+    the requests are not calibrated."""
+
+
+def schemes_of(how: Readings, reading: Reading, scale: Scale) -> list[Scheme]:
+    """The schemes of one reading."""
+    keys = {**reading.keys, **(reading.device(scale) if reading.device else {})}
+    return [
+        replace(scheme, keys={**scheme.keys, **keys, **reading.of.get(scheme.name, {})})
+        for scheme in (*how.schemes(scale), *(reading.further(scale) if reading.further else ()))
+    ]
+
+
+def baseline_of(how: Readings, reading: Reading, scale: Scale) -> Scheme:
+    """The scheme of one reading that its arrivals are calibrated on."""
+    return next(one for one in schemes_of(how, reading, scale) if one.name == how.paper.load[0])
+
+
+def lives_of(lives: Lifetimes, reading: Reading) -> Lifetimes:
+    """Lifetimes under a reading."""
+    return lives if reading.live is None else replace(lives, live=reading.live)
+
+
+def read_so(workload: Workload, reading: Reading) -> Workload:
+    """The requests of a workload under a reading."""
+    filled = {"precondition.fill": workload.keys["workload.span"]} if reading.filled else {}
+    return replace(workload, keys={**workload.keys, **filled, **reading.requests})
+
+
+def requests_of(how: Readings, reading: Reading, scale: Scale, name: str) -> Workload:
+    """The calibrated requests of a workload under a reading.
+
+    Raises `ConfigError` if they were calibrated for another device or version.
+    """
+    of = reading.arrivals_of or reading.name
+    found = calibration_of(how.paper.name)
+    known = (
+        reading
+        if of == reading.name
+        else next((one for one in how.several if one.name == of), Reading(of))
+    )
+    base = baseline_of(how, known, scale)
+    lives, at = found.keys(base, scale.divisor, of, name)
+    at = replace(at, interval_us=at.interval_us / reading.load)
+    return calibrated(name, how.paper, scale, lives_of(lives, reading), at)
+
+
+def cells_of(how: Readings, reading: Reading, scale: Scale, names: Sequence[str]) -> list[Cell]:
+    """The runs of one reading."""
+    schemes = schemes_of(how, reading, scale)
+    cells = []
+    for name in names:
+        if how.longest:
+            made = requests_of(how, reading, scale, name)
+        else:
+            assert how.requests is not None, "requests that are neither calibrated nor its own"
+            assert reading.load == 1.0, "requests with arrivals of their own"
+            assert reading.live is None, "a volume of its own"
+            made = how.requests(name, scale)
+        workload = read_so(made, reading)
+        cells += [Cell(workload, scheme, reading=reading.name) for scheme in schemes]
+    return cells
+
+
+def cells_by_reading(how: Readings, main: Scale, names: Sequence[str]) -> dict[str, list[Cell]]:
+    """The runs of all readings, by name: on the small device, whatever that of the main runs.
+
+    If it is the same one, the reading of the main runs is not run again.
+    """
+    scale = Scale(quick=True)
+    further = next((one.further for one in how.several if one.further), None)
+    first = cells_of(how, Reading(AS_RUN, further=further), scale, names)
+    if main == scale:
+        first = [replace(cell, reading="") for cell in first]
+    others = {one.name: cells_of(how, one, scale, names) for one in how.several}
+    return {AS_RUN: first, **others}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came out under one reading."""
+
+    name: str
+    runs: int
+    made: int
+    """Of the runs, those that are there."""
+    score: Score
+    published: Number
+    """How many times faster the mean write is under the proposed scheme; geometric mean over the
+    workloads."""
+    ours: Number
+    baseline: Number
+    """Mean write of the baseline over the published one; geometric mean."""
+    waf: Number
+    """Of the proposed scheme; geometric mean."""
+    verdicts: tuple[Verdict, ...]
+    """Of the claims."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """An explanation with what was found."""
+
+    explanation: Explanation
+    finding: Finding
+
+
+@dataclass(frozen=True)
+class Read:
+    """All readings of a paper."""
+
+    outcomes: tuple[Outcome, ...]
+    claims: tuple[Claim, ...]
+    explained: Mapping[str, tuple[Explained, ...]]
+    """By the text of each claim that does not hold in the main runs."""
+    divisor: int
+    """What the device and the requests of the paper are divided by."""
+    tables: tuple[Table, ...] = ()
+    calibrated: bool = False
+    """Arrivals are calibrated on the baseline of each reading."""
+
+    def under(self, at: int, verdict: Verdict) -> list[str]:
+        """Names of the readings under which a claim, by its place, has that verdict."""
+        return [one.name for one in self.outcomes if one.verdicts[at] == verdict]
+
+    def differing(self, one: Outcome) -> Iterator[tuple[int, Verdict]]:
+        """Places and verdicts of the claims that one reading decides otherwise than the first."""
+        for at, (verdict, before) in enumerate(
+            zip(one.verdicts, self.outcomes[0].verdicts, strict=True)
+        ):
+            if verdict != before:
+                yield at, verdict
+
+    def summary(self) -> list[str]:
+        """A line of text for each reading."""
+        return [
+            f"{one.name}: {one.score.ours.direction} of {one.score.ours.cells} with the published"
+            f" direction, {one.score.ours.near} within a factor of two of its logarithm"
+            for one in self.outcomes
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Its part of reproduction.json."""
+        texts = [claim.text for claim in self.claims]
+        return {
+            "divided_by": self.divisor,
+            "readings": [
+                {**asdict(one), "verdicts": dict(zip(texts, one.verdicts, strict=True))}
+                for one in self.outcomes
+            ],
+            "tables": [asdict(table) for table in self.tables],
+            "explanations": [
+                {
+                    "claim": claim,
+                    "why": one.explanation.why,
+                    "metric": one.explanation.metric,
+                    "finding": asdict(one.finding),
+                }
+                for claim, several in self.explained.items()
+                for one in several
+            ],
+        }
+
+
+def read(
+    how: Readings,
+    plan: Mapping[str, Sequence[Cell]],
+    reports: Mapping[Cell, Report],
+    names: Sequence[str],
+    main: Results,
+) -> Read:
+    """Judge the readings `plan` and explain the claims that do not hold in the `main` runs."""
+    results = {name: Results(cells, reports) for name, cells in plan.items()}
+    claims = how.claims(names)
+    outcomes = tuple(
+        _outcome(how, name, cells, results[name], names, claims) for name, cells in plan.items()
+    )
+    evidence, explained = Evidence(names, main, results), {}
+    for claim in how.paper.claims(names):
+        verdict = claim.judge(main, SYNTHETIC).verdict
+        known = [one for one in how.explanations if claim.text.startswith(one.claim)]
+        if verdict == "does not hold" or (verdict != "holds" and known):
+            explained[claim.text] = tuple(Explained(one, one.judge(evidence)) for one in known)
+    tables = () if how.tables is None else tuple(how.tables(results, names))
+    divisor, calibrated = Scale(quick=True).divisor, bool(how.longest)
+    return Read(outcomes, tuple(claims), explained, divisor, tables, calibrated)
+
+
+def _outcome(
+    how: Readings,
+    name: str,
+    cells: Sequence[Cell],
+    results: Results,
+    names: Sequence[str],
+    claims: Sequence[Claim],
+) -> Outcome:
+    tables = how.compared(results, names)
+    scheme, published = how.paper.load
+    mean_write, over = mean_ms("write"), []
+    for one in names:
+        report, wanted = results.get(one, SYNTHETIC, scheme), published.get(one)
+        found = None if report is None else mean_write(report)
+        over.append(None if found is None or not wanted else found / wanted)
+    proposed = [results.get(one, SYNTHETIC, how.paper.proposed) for one in names]
+    table = next(one for one in tables if one.key == how.mean_write)
+    gains = gains_of(table, SYNTHETIC)
+    return Outcome(
+        name=name,
+        runs=len(cells),
+        made=sum(
+            results.get(cell.workload.name, SYNTHETIC, cell.scheme.name) is not None
+            for cell in cells
+        ),
+        score=score(tables, SYNTHETIC, how.paper.proposed),
+        published=geometric_mean([one.published for one in gains]),
+        ours=geometric_mean([one.ours for one in gains]),
+        baseline=geometric_mean(over),
+        waf=geometric_mean([None if one is None else one.waf.total for one in proposed]),
+        verdicts=tuple(claim.judge(results, SYNTHETIC).verdict for claim in claims),
+    )

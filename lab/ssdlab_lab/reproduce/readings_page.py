@@ -1,0 +1,197 @@
+"""Other readings to look at, as a section of the page of a reproduction and of its Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ssdlab.html.page import prose
+from ssdlab.html.page import table as html_table
+from ssdlab_lab.reproduce.calibration import AS_RUN
+from ssdlab_lab.reproduce.readings import Explained, Outcome, Read
+from ssdlab_lab.reproduce.tables import Number, number
+
+Rows = list[tuple[str, list[str]]]
+
+HEADS = (
+    "reading",
+    "direction",
+    "near",
+    "rank correlation",
+    "speed-up of mean writes: published",
+    "ours",
+    "baseline's mean write, ours / published",
+    "WAF, proposed",
+    "claims: hold",
+    "do not hold",
+    "verdicts changed",
+)
+LONGEST_HEAD = "baselines' longest writes and reads, typical factor (not fitted)"
+"""Of calibrated readings: what tells orders apart without the proposed scheme."""
+CHANGED = "Claims whose verdict depends on the reading"
+CLAIM_HEADS = ("claim", AS_RUN, "holds under", "does not hold under")
+EFFECT = 1.05
+"""Speed-up over the baseline below which the effect of a paper counts as gone."""
+NO_CAUSE = "No explanation of this has been tested."
+
+
+def _lead(read: Read) -> str:
+    arrivals = (
+        "Every reading has arrivals of its own, calibrated on its own baseline, unless it is said"
+        " to keep those of the main runs."
+        if read.calibrated
+        else "All readings use the arrival rates of the main runs unless their name gives another"
+        " load, so where the baseline's mean write is far from the published one, the load differs"
+        " from the paper's."
+    )
+    return (
+        "The main comparison on synthetic requests, repeated under readings that each change one"
+        " or more decisions of the main runs. The device and the number of requests are divided by"
+        f" {read.divisor}; *as run* is the main reading on that smaller device. Factors are"
+        f" geometric means over the workloads. {arrivals}"
+    )
+
+
+def _effects(read: Read) -> list[str]:
+    """Which readings matter, in words."""
+    first, *others = read.outcomes
+    gone = [one.name for one in others if one.ours is not None and one.ours < EFFECT]
+    same = [
+        one.name
+        for one in others
+        if one.verdicts == first.verdicts and _agreements(one) == _agreements(first)
+    ]
+    centre = (
+        "As run, the proposed scheme reduces the mean write latency by a factor of"
+        f" {number(first.ours)} relative to its fastest baseline (published:"
+        f" {number(first.published)}). Readings with a factor below {number(EFFECT)}:"
+        f" {_list(gone)}."
+    )
+    return [centre, f"Readings that change no verdict and no count of agreements: {_list(same)}."]
+
+
+def _agreements(one: Outcome) -> tuple[int, int | None]:
+    return one.score.ours.direction, one.score.ours.near
+
+
+def _list(names: Sequence[str]) -> str:
+    return "; ".join(names) or "none"
+
+
+def _name(one: Outcome) -> str:
+    missing = "" if one.made == one.runs else f" ({one.made} of {one.runs} runs)"
+    return one.name + missing
+
+
+def _rows(read: Read) -> Rows:
+    """A line for each reading."""
+    return [
+        (
+            _name(one),
+            [
+                f"{one.score.ours.direction}/{one.score.ours.cells}",
+                f"{one.score.ours.near}/{one.score.ours.cells}",
+                "–" if one.score.correlation is None else f"{one.score.correlation:.2f}",
+                *map(number, (one.published, one.ours, one.baseline, one.waf)),
+                str(one.verdicts.count("holds")),
+                str(one.verdicts.count("does not hold")),
+                str(sum(1 for _ in read.differing(one))),
+                *([number(_longest(one))] if read.calibrated else []),
+            ],
+        )
+        for one in read.outcomes
+    ]
+
+
+def _longest(one: Outcome) -> Number:
+    """How far the longest latencies of the baselines are from the published ones."""
+    kinds = [
+        found.typical
+        for found in one.score.errors
+        if (found.schemes, found.kind) == ("baselines", "longest")
+    ]
+    return kinds[0] if kinds else None
+
+
+def heads(read: Read) -> tuple[str, ...]:
+    """Of the table of readings."""
+    return (*HEADS, LONGEST_HEAD) if read.calibrated else HEADS
+
+
+def _by_claim(read: Read) -> Rows:
+    """A line for each claim that some reading decides otherwise than the first."""
+    changed = {at for one in read.outcomes for at, _ in read.differing(one)}
+    return [
+        (
+            claim.text,
+            [
+                read.outcomes[0].verdicts[at],
+                _names(read, at, read.under(at, "holds")),
+                _names(read, at, read.under(at, "does not hold")),
+            ],
+        )
+        for at, claim in enumerate(read.claims)
+        if at in changed
+    ]
+
+
+def _names(read: Read, at: int, names: Sequence[str]) -> str:
+    """The readings of a verdict, shortly where they are nearly all."""
+    decided = [one for one in read.outcomes if one.verdicts[at] != "undecided"]
+    others = [one.name for one in decided if one.name not in names]
+    if 0 < len(others) < len(names) and len(decided) > 4:
+        undecided = len(decided) < len(read.outcomes)
+        return "all others with a verdict" if undecided else "all others"
+    return _list(names)
+
+
+def _why(one: Explained) -> tuple[str, str]:
+    """The mechanism, and the outcome of its test."""
+    outcome = {"holds": "Test passed", "does not hold": "Test failed", "undecided": "Not tested"}
+    numbers = f": {one.finding.numbers}" if one.finding.numbers else ""
+    tested = f"{outcome[one.finding.verdict]}{numbers} ({one.explanation.metric})."
+    return one.explanation.why, tested
+
+
+def readings_html(read: Read) -> str:
+    """The section of the page."""
+    rows = [(title, [prose(cell) for cell in cells]) for title, cells in _rows(read)]
+    texts = [_lead(read).replace("*", ""), *_effects(read)]
+    parts = [
+        *(f"<p>{prose(text)}</p>" for text in texts),
+        html_table(heads(read), rows, "Readings"),
+    ]
+    changed = _by_claim(read)
+    if changed:
+        parts.append(f"<h3>{CHANGED}</h3><ul>")
+        for claim, (first, holds, fails) in changed:
+            text = f"{AS_RUN}: {first}; holds under: {holds}; does not hold under: {fails}"
+            parts.append(f'<li>{prose(claim)} <p class="note">{prose(text)}</p></li>')
+        parts.append("</ul>")
+    for claim, several in read.explained.items():
+        parts.append(f"<h3>Why not: {prose(claim)}</h3>")
+        for one in several:
+            why, tested = _why(one)
+            parts.append(f'<p>{prose(why)}</p><p class="note">{prose(tested)}</p>')
+        parts += [] if several else [f"<p>{NO_CAUSE}</p>"]
+    return "".join(parts)
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """Lines of a table, with an empty one after it."""
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    return [*lines, *(f"| {' | '.join([title, *cells])} |" for title, cells in rows), ""]
+
+
+def readings_markdown(read: Read) -> list[str]:
+    """The lines of the Markdown page."""
+    texts = [text for one in (_lead(read), *_effects(read)) for text in (one, "")]
+    lines = ["## Other readings", "", *texts, *markdown_table(heads(read), _rows(read))]
+    claims = _by_claim(read)
+    if claims:
+        lines += [f"### {CHANGED}", ""]
+        lines += markdown_table(CLAIM_HEADS, claims)
+    lines += ["### Why claims do not hold", ""] if read.explained else []
+    for claim, several in read.explained.items():
+        texts = [text for one in several for text in _why(one)] or [NO_CAUSE]
+        lines += [f"**{claim}** {texts[0]}", "", *(text for one in texts[1:] for text in (one, ""))]
+    return lines

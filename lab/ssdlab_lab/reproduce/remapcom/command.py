@@ -1,0 +1,59 @@
+"""One reproduction of remapcom from beginning to end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from ssdlab.errors import ConfigError
+from ssdlab.versions import described
+from ssdlab_lab.reproduce.command import Kept, check_folder, folder_of, write_results
+from ssdlab_lab.reproduce.remapcom import choices, page
+from ssdlab_lab.reproduce.remapcom.outcome import Outcome
+from ssdlab_lab.reproduce.remapcom.runs import make, planned
+from ssdlab_lab.reproduce.result import VERSION
+
+
+def reproduce(
+    *,
+    quick: bool = False,
+    workloads: Sequence[str] | None = None,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    progress: bool = True,
+) -> Outcome:
+    """Run every line under all workloads ("load", "a" to "f") and write the results into `out`.
+
+    Runs in `out` of this version are not repeated. Ctrl-C keeps those that have ended and returns
+    with `interrupted` set. Raises `ConfigError` and `OutputError`.
+    """
+    names = _named(workloads, quick)
+    folder = folder_of(f"reproduce-{choices.NAME}", quick, out)
+    check_folder(folder, Kept.of(choices.NAME, quick, {}))
+    made = make(planned(quick, names), folder, quick, jobs, progress)
+    done = Outcome(made.numbers, names, quick, made.failures, made.interrupted, folder)
+    write_results(folder, to_json(done), page.page(done), page.markdown(done))
+    return done
+
+
+def to_json(done: Outcome) -> str:
+    """The text of reproduction.json."""
+    head = {"version": VERSION, "paper": choices.NAME, "quick": done.quick, "traces": {}}
+    values = {**head, "ssdlab": described(), **done.to_dict()}
+    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+
+
+def _named(workloads: Sequence[str] | None, quick: bool) -> tuple[str, ...]:
+    if workloads is None:
+        return choices.QUICK_WORKLOADS if quick else choices.WORKLOADS
+    asked = [name.strip().lower() for name in workloads]
+    unknown = [name for name in asked if name not in choices.WORKLOADS]
+    if unknown or not asked:
+        near = [one for name in unknown for one in get_close_matches(name, choices.WORKLOADS, 1)]
+        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        said = ", ".join(name or "(empty)" for name in unknown) or "none"
+        known = ", ".join(choices.WORKLOADS)
+        raise ConfigError([f"workloads: {said}: {choices.NAME} has {known}{hint}"])
+    return tuple(name for name in choices.WORKLOADS if name in asked)

@@ -1,0 +1,202 @@
+"""What the runs of remapcom's reproduction say, beside the published numbers."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ssdlab import _core
+from ssdlab.results.intervals import Ratio, paired_ratio
+from ssdlab_lab.reproduce.remapcom import choices
+from ssdlab_lab.reproduce.remapcom.runs import Numbers, Run
+from ssdlab_lab.reproduce.scoring import Gain, centre
+
+Of: TypeAlias = "Callable[[Numbers], float | None]"
+LEVELS = (1, 2, 3, 4)
+STOCK, ALIGNED, BASE, FULL = choices.LINES
+POINTS = 8.0
+"""Aim: shares of unchanged blocks on levels 1 to 3 within so many points of the published ones."""
+AMPLIFICATION = (45.0, 60.0)
+"""Aim: percent less write amplification of the load with values of 4,096 bytes."""
+FASTER = 15.0
+"""Aim: percent more operations per second of the same load."""
+
+
+@cache
+def published() -> dict[str, Any]:
+    """The numbers of the paper (papers/remapcom.toml)."""
+    values: dict[str, Any] = json.loads(_core.published(choices.NAME))
+    return values
+
+
+def rate(numbers: Numbers) -> float | None:
+    """Operations per second of simulated time."""
+    return float(numbers["operations_per_s"])
+
+
+def amplification(numbers: Numbers) -> float | None:
+    """Bytes programmed for a byte of keys and values; None where nothing is written."""
+    total = numbers["write_amplification"]["total"]
+    return None if total is None else float(total)
+
+
+def without_log(numbers: Numbers) -> float | None:
+    """The same without the store's log."""
+    parts = numbers["write_amplification"]
+    return None if parts["total"] is None else float(parts["total"] - (parts.get("log") or 0.0))
+
+
+def used(numbers: Numbers) -> float | None:
+    """Bytes of the file system's pages in use, for a byte of live pairs."""
+    known = numbers["space"]["amplification"]
+    return None if known is None else float(known)
+
+
+def unchanged(level: int) -> Of:
+    """Share of the data blocks written to a level that were unchanged, percent."""
+
+    def share(numbers: Numbers) -> float | None:
+        known = numbers["levels"][level]["udb_share"]
+        return None if known is None else 100 * float(known)
+
+    return share
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came out."""
+
+    numbers: Mapping[Run, Numbers]
+    workloads: tuple[str, ...]
+    quick: bool
+    failures: Mapping[str, str]
+    interrupted: bool
+    folder: Path
+
+    def values(self, run: tuple[str, int, str], of: Of, variation: str = "") -> Mapping[int, float]:
+        """A number of workload, size and line by seed, as far as it is known."""
+        found = {}
+        for seed in choices.QUICK_SEEDS if self.quick else choices.SEEDS:
+            numbers = self.numbers.get(Run(*run, seed, variation))
+            value = None if numbers is None else of(numbers)
+            if value is not None:
+                found[seed] = value
+        return found
+
+    def mean(self, run: tuple[str, int, str], of: Of, variation: str = "") -> float | None:
+        """Its mean over seeds."""
+        values = [*self.values(run, of, variation).values()]
+        return statistics.fmean(values) if values else None
+
+    def ratio(
+        self, run: tuple[str, int, str], of: Of, base: str = STOCK, variation: str = ""
+    ) -> Ratio | None:
+        """A number over that of another line, seed by seed; without an interval for one seed."""
+        workload, size, _ = run
+        mine = self.values(run, of, variation)
+        # Pages a block do not concern stock, which is not run again for them.
+        theirs = self.values((workload, size, base), of, variation)
+        both = [seed for seed in mine if seed in theirs]
+        if not both or not all(theirs[seed] for seed in both):
+            return None
+        if len(both) == 1:
+            return Ratio(1, mine[both[0]] / theirs[both[0]], None, None)
+        return paired_ratio([mine[seed] for seed in both], [theirs[seed] for seed in both])
+
+    def gains(self) -> list[Gain]:
+        """Published gains of operations per second over stock, with ours."""
+        return [*self._gains()]
+
+    def _gains(self) -> Iterator[Gain]:
+        table = published()["ycsb_throughput_gain_percent"]
+        for key, numbers in table.items():
+            if key == "bde_full_mean":
+                continue
+            workload, line = key.split("_")
+            for size, percent in zip(choices.SIZES, numbers, strict=True):
+                ours = self.ratio((workload, size, line), rate)
+                if ours is not None and percent is not None:
+                    said = f"{workload.upper()}, {size:,} B"
+                    yield Gain(f"{line} over stock", said, 1 + percent / 100, ours.ratio)
+        for workload, percent in table["bde_full_mean"].items():
+            several = [self.ratio((workload, size, FULL), rate) for size in choices.SIZES]
+            known = [one.ratio for one in several if one is not None]
+            mean = centre(known) if len(known) == len(choices.SIZES) else None
+            if mean is not None:
+                said = f"{workload.upper()}, mean of sizes"
+                yield Gain(f"{FULL} over stock", said, 1 + percent / 100, mean)
+
+    def shares(self) -> Iterator[tuple[str, int, float, float | None]]:
+        """Line, level, published and measured share of unchanged blocks, percent."""
+        table = published()["udb_ratio_percent"]
+        for line, key in ((BASE, "remapcom_base"), (FULL, "remapcom")):
+            for level, percent in zip(LEVELS, table[key], strict=True):
+                run = ("load", choices.UDB_SIZE, line)
+                yield line, level, percent, self.mean(run, unchanged(level))
+
+    def aims(self) -> list[tuple[str, str]]:
+        """What was aimed at, and what came of it."""
+        far = [
+            abs(ours - said)
+            for _, level, said, ours in self.shares()
+            if ours is not None and level <= 3
+        ]
+        cut = self.ratio(("load", 4096, FULL), amplification)
+        gain = self.ratio(("load", 4096, FULL), rate)
+        low, high = AMPLIFICATION
+        less = None if cut is None else 100 * (1 - cut.ratio)
+        more = None if gain is None else 100 * (gain.ratio - 1)
+        return [
+            (
+                f"shares of unchanged blocks on levels 1 to 3 within {POINTS:g} points",
+                "not measured"
+                if not far
+                else f"{sum(one <= POINTS for one in far)} of {len(far)}; the farthest is"
+                f" {max(far):.1f} points off",
+            ),
+            (
+                f"load of 4,096 B: write amplification {low:g} to {high:g} % lower",
+                "not measured"
+                if less is None
+                else f"{_met(low <= less <= high)}: {less:.1f} % lower",
+            ),
+            (
+                f"load of 4,096 B: at least {FASTER:g} % faster",
+                "not measured" if more is None else f"{_met(more >= FASTER)}: {more:+.1f} %",
+            ),
+        ]
+
+    def remarks(self) -> list[str]:
+        """What a reader should know before using the numbers."""
+        notes = [f"{title}: {why}" for title, why in self.failures.items()]
+        if self.interrupted:
+            notes.append("It was interrupted: runs are missing.")
+        if self.quick:
+            notes.append(
+                f"Quick: drive, store and operations divided by {choices.QUICK}, one seed and"
+                " no variations."
+            )
+        return notes
+
+    def to_dict(self) -> dict[str, Any]:
+        """What reproduction.json holds of it."""
+        return {
+            "completed": not self.interrupted and not self.failures,
+            "aims": dict(self.aims()),
+            "gains": [vars(one) for one in self.gains()],
+            "shares": [
+                {"line": line, "level": level, "published": said, "ours": ours}
+                for line, level, said, ours in self.shares()
+            ],
+            "failures": dict(self.failures),
+            "runs": [{**vars(run), **numbers} for run, numbers in sorted(self.numbers.items())],
+        }
+
+
+def _met(is_met: bool) -> str:
+    return "reached" if is_met else "missed"

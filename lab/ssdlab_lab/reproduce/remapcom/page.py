@@ -1,0 +1,266 @@
+"""The page of remapcom's reproduction, as HTML and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from ssdlab.html.page import Section, document, prose, warnings_box
+from ssdlab.html.page import table as html_table
+from ssdlab.results.intervals import Ratio
+from ssdlab.versions import described
+from ssdlab_lab.reproduce.remapcom import choices
+from ssdlab_lab.reproduce.remapcom.outcome import (
+    ALIGNED,
+    BASE,
+    FULL,
+    STOCK,
+    Of,
+    Outcome,
+    amplification,
+    rate,
+    unchanged,
+    used,
+    without_log,
+)
+from ssdlab_lab.reproduce.scoring import correlation, count, met, trivial, verdict
+
+HEADING = f"{choices.NAME}, reproduced"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the page."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+def _number(of: float | None, digits: int = 2) -> str:
+    return "–" if of is None else f"{of:,.{digits}f}"
+
+
+def _percent(of: Ratio | None) -> str:
+    """A ratio as a change, with its interval."""
+    if of is None:
+        return "–"
+    said = f"{100 * (of.ratio - 1):+.1f} %"
+    if of.low is None or of.high is None:
+        return said
+    return f"{said} ({100 * (of.low - 1):+.1f} to {100 * (of.high - 1):+.1f})"
+
+
+def _score(done: Outcome) -> Iterator[Table]:
+    gains = done.gains()
+    if not gains:
+        return
+    rows = [("ssdlab", count(gains, lambda one: one.ours)), *trivial(gains).items()]
+    yield Table(
+        "Score",
+        ("prediction", "direction", "near", "typical error, factor"),
+        tuple(
+            (
+                name,
+                f"{one.direction} of {one.cells}",
+                "–" if one.near is None else f"{one.near} of {one.cells}",
+                _number(one.error),
+            )
+            for name, one in rows
+        ),
+        f"Rank correlation of the gains: {_number(correlation(gains))}. Of published gains "
+        + ", ".join(f"{one.here} of {one.published} ({kind})" for kind, one in met(gains).items())
+        + " come out here.",
+    )
+    yield Table(
+        "Operations per second over stock",
+        ("gain", "published", "here", "verdict"),
+        tuple(
+            (
+                f"{one.measure}: {one.workload}",
+                f"{100 * (one.published - 1):+.1f} %",
+                f"{100 * (one.ours - 1):+.1f} %",
+                verdict(one.published, one.ours, 1.0) or "–",
+            )
+            for one in gains
+        ),
+    )
+
+
+def _shares(done: Outcome) -> Table:
+    rows = tuple(
+        (f"{line}, level {level}", f"{said:g} %", "–" if ours is None else f"{ours:.1f} %")
+        for line, level, said, ours in done.shares()
+    )
+    note = (
+        f"Of the blocks that compactions wrote to a level, load of {choices.UDB_SIZE:,} B. A level"
+        " without a number was not reached by a merge."
+    )
+    return Table("Unchanged data blocks", ("line", "published", "here"), rows, note)
+
+
+def _lines(done: Outcome, workload: str, sizes: Sequence[int]) -> Table:
+    heads: dict[str, Of] = {
+        "operations/s": rate,
+        "WA": amplification,
+        "WA without log": without_log,
+        "space": used,
+    }
+    rows = []
+    for size in sizes:
+        for line in choices.LINES:
+            run = (workload, size, line)
+            cells = [_number(done.mean(run, of), 0 if of is rate else 2) for of in heads.values()]
+            over = [
+                "" if line == STOCK else _percent(done.ratio(run, rate)),
+                "" if line == STOCK else _percent(done.ratio(run, amplification)),
+                "" if line in (STOCK, ALIGNED) else _percent(done.ratio(run, rate, ALIGNED)),
+            ]
+            rows.append((f"{size:,} B, {line}", *cells, *over))
+    head = ("", *heads, "speed over stock", "WA over stock", "speed over aligned")
+    return Table(f"Workload {workload.upper()}", head, tuple(rows))
+
+
+def _varied(done: Outcome) -> Table:
+    rows = []
+    for name in ("", *choices.VARIATIONS):
+        for size in choices.VARIED_SIZES:
+            full, seeds = ("load", size, FULL), choices.SEEDS[0]
+            mine = done.values(full, rate, name).get(seeds)
+            if mine is None:
+                continue
+            stock = done.values(("load", size, STOCK), rate, name).get(seeds)
+            wa = [
+                done.values(("load", size, line), amplification, name).get(seeds)
+                for line in choices.VARIED_LINES
+            ]
+            share = done.values(full, unchanged(2), name).get(seeds)
+            cells = (
+                _number(stock, 0),
+                _number(mine, 0),
+                "–" if stock is None else f"{100 * (mine / stock - 1):+.1f} %",
+                *(_number(one) for one in wa),
+                "–" if share is None else f"{share:.0f} %",
+            )
+            rows.append((f"{size:,} B, {name or 'as chosen'}", *cells))
+    head = ("load", "stock/s", "full/s", "gain", "WA stock", "WA full", "unchanged, level 2")
+    return Table("Variations", head, tuple(rows), f"Seed {choices.SEEDS[0]}.")
+
+
+def _read(done: Outcome, workload: str) -> Table:
+    rows = []
+    seed = choices.SEEDS[0]
+    for size in choices.SIZES:
+        for name in ("", *choices.READINGS):
+            speeds = {
+                line: done.values((workload, size, line), rate, name).get(seed)
+                for line in choices.READ_LINES
+            }
+            stock = speeds[STOCK]
+            gains = [
+                "–" if one is None or not stock else f"{100 * (one / stock - 1):+.1f} %"
+                for line, one in speeds.items()
+                if line != STOCK
+            ]
+            if any(one is not None for one in speeds.values()):
+                cells = [_number(one, 0) for one in speeds.values()]
+                rows.append((f"{size:,} B, {name or 'as chosen'}", *cells, *gains))
+    head = ("", *(f"{line}/s" for line in choices.READ_LINES), "base over stock", "full over stock")
+    return Table(
+        f"Workload {workload.upper()} and the page cache", head, tuple(rows), f"Seed {seed}."
+    )
+
+
+def tables(done: Outcome) -> list[Table]:
+    """All of them."""
+    made = [*_score(done)]
+    if "load" in done.workloads:
+        made += [_shares(done), _lines(done, "load", (*choices.SIZES, choices.PAGE_SIZE))]
+    made += [_lines(done, name, choices.SIZES) for name in done.workloads if name != "load"]
+    if not done.quick and "load" in done.workloads:
+        made.append(_varied(done))
+    if not done.quick:
+        made += [_read(done, name) for name in choices.READ_WORKLOADS if name in done.workloads]
+    return made
+
+
+ABOUT = (
+    f"{choices.TITLE}. Compaction of an LSM store does not write a data block again that it does"
+    " not change: the drive maps the page of the new table to the flash page of the old one. The"
+    " store is ours in LevelDB's format, on the simulated drive (`ssdlab kv simulate`). Four lines:"
+    f" *{STOCK}*, LevelDB's table layout; *{ALIGNED}*, blocks begin at pages and nothing is"
+    f" remapped; *{BASE}* and *{FULL}*, remapping without and with retention of unchanged blocks.",
+    "Drive, store, requests and host were decided before a line that remaps was run on this drive"
+    f" ({choices.DECIDED}), see `lab/ssdlab_lab/reproduce/remapcom/choices.py`. WA is bytes"
+    " programmed for a byte of keys and values, with everything the file system and collection"
+    " write, over the whole run: its load, the workload, and the compaction that is due at the end."
+    " Space is bytes in use for a byte of live pairs.",
+)
+LEFT = (
+    "Written down before the runs that could refute it, and not refuted: a pair of 4,096 bytes"
+    " takes two pages, so that flushes and the layout alone write twice as much. With values of"
+    " 4,000 bytes, a pair for each page, remapping is faster than stock and writes less than a"
+    " third (table *Workload LOAD*).",
+    "Not refuted either: the next compaction reads what was taken over from the drive. The load"
+    " is a little faster if the page cache keeps it, and much slower without read-ahead (table"
+    " *Variations*).",
+    "Refuted in part: where *base* loses against stock it gains over *aligned*, as expected,"
+    " but *full* loses against both with 1,024 bytes. Retention keeps more blocks than the paper"
+    " says, and ends so many early that the store takes nearly twice the pages of its pairs."
+    " With two or four pages a block it keeps fewer, and speed comes to that of stock and past"
+    " it.",
+    "Workloads with reads are decided by the page cache. As chosen beforehand it is larger than"
+    " the store: after the load stock finds all its pages there, and the remapping lines find"
+    " few, since pages taken over are not cached. The two readings of that were added after the"
+    " result was seen. With a page cache smaller than the store both lines read from the drive,"
+    " and with 256 bytes remapping is faster under A and C. With pages taken over cached, what"
+    " is left of the loss is about that of the layout. The paper gives neither the size of its"
+    " store nor what its file system does with remapped pages.",
+    "Tables are read by calls. The paper's store may map them into memory, which is not modelled.",
+)
+
+
+def page(done: Outcome) -> str:
+    """The page as HTML."""
+    aims = html_table(
+        ["aim", "outcome"],
+        [(what, [prose(came)]) for what, came in done.aims()],
+        "What was aimed at",
+    )
+    sections = [Section("outcome", "Outcome", aims + warnings_box(done.remarks()))]
+    for number, one in enumerate(tables(done)):
+        rows = [(row[0], [prose(cell) for cell in row[1:]]) for row in one.rows]
+        note = f'<p class="fine">{prose(one.note)}</p>' if one.note else ""
+        body = html_table(list(one.head), rows, one.title) + note
+        sections.append(Section(f"table-{number}", one.title, body))
+    lead = f'<p class="lead">{escape(HEADING)} · ssdlab {escape(described())}</p>'
+    return document(HEADING, lead, sections)
+
+
+def markdown(done: Outcome) -> str:
+    """The page as Markdown."""
+    lines = [f"<!-- Written by `ssdlab reproduce {choices.NAME}`. -->", "", f"# {HEADING}", ""]
+    lines += [text for one in ABOUT for text in (one, "")]
+    lines += ["| aim | outcome |", "|---|---|"]
+    lines += [f"| {what} | {came} |" for what, came in done.aims()]
+    lines += ["", *(text for one in done.remarks() for text in (one, ""))]
+    for one in tables(done):
+        lines += [f"## {one.title}", ""]
+        lines += [f"| {' | '.join(one.head)} |", "|---" * len(one.head) + "|"]
+        lines += [f"| {' | '.join(row)} |" for row in one.rows]
+        lines += ["", one.note, ""] if one.note else [""]
+    lines += ["## What differs, and why", ""]
+    lines += [text for one in LEFT for text in (one, "")]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def summary(done: Outcome) -> str:
+    """A few lines for the terminal."""
+    lines = [f"{what}: {came}" for what, came in done.aims()]
+    gains = done.gains()
+    if gains:
+        ours = count(gains, lambda one: one.ours)
+        lines.append(f"gains near the published ones: {ours.near} of {ours.cells}")
+    return "\n".join([*lines, *done.remarks(), ""])

@@ -1,0 +1,188 @@
+"""What comes out of a reproduction, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from ssdlab.html.plot import Figure, Plot
+from ssdlab.results.text import by_reason
+from ssdlab.versions import described
+from ssdlab_lab.reproduce.calibration import Calibration
+from ssdlab_lab.reproduce.calibration import command as command_of
+from ssdlab_lab.reproduce.claims import Claim, Finding
+from ssdlab_lab.reproduce.matrix import Source
+from ssdlab_lab.reproduce.paper import Paper
+from ssdlab_lab.reproduce.readings import Read
+from ssdlab_lab.reproduce.scoring import Count, Score
+from ssdlab_lab.reproduce.tables import Table
+
+VERSION = 4
+"""Version of reproduction.json and of the folder. 4: scores instead of
+counted improvements."""
+
+
+QUICK = (
+    "Quick: a quarter of the device and of the requests, fewer trials, and sensitivity runs with"
+    " synthetic requests only."
+)
+
+
+NO_INTERVALS = (
+    "No confidence intervals: verdicts and improvements compare single values, so small differences"
+    " may not be distinguishable."
+)
+"""What every reproduction says first."""
+
+
+def first_remarks(
+    failures: Mapping[str, str], interrupted: bool, notes: Sequence[str], intervals: bool = False
+) -> list[str]:
+    """What is missing in results, then `notes`."""
+    return [
+        *([] if intervals else [NO_INTERVALS]),
+        *(f"{title} could not finish: {why}" for title, why in by_reason(failures).items()),
+        *(
+            ["Interrupted: runs are missing; run the same command again to resume."]
+            if interrupted
+            else []
+        ),
+        *notes,
+    ]
+
+
+def score_lines(source: Source, found: Score) -> list[str]:
+    """The score of one source in words: one line for ours, one for each trivial prediction."""
+
+    def line(name: str, one: Count) -> str:
+        near = "" if one.near is None else f", {one.near} within a factor of two of its logarithm"
+        return f"    {name}: {one.direction} with the published direction{near}"
+
+    return [
+        f"{source}: {found.ours.cells} published gains",
+        line("here", found.ours),
+        *(line(name, one) for name, one in found.trivial.items()),
+    ]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with what was found, by source."""
+
+    claim: Claim
+    findings: Mapping[Source, Finding]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What came out."""
+
+    paper: Paper
+    quick: bool
+    tables: Sequence[Table]
+    figures: Sequence[Figure]
+    claims: Sequence[Judged]
+    scores: Mapping[Source, Score]
+    fill: Mapping[str, Mapping[Source, str]]
+    """Host writes and live data of the device, by workload."""
+    folder: Path
+    by_seed: Sequence[Score] = ()
+    """Scores of the seeds one by one, on synthetic requests."""
+    calibration: Calibration | None = None
+    """What was fixed beforehand, if anything was."""
+    readings: Read | None = None
+    """The main comparison under other readings, if they were asked for."""
+    notes: Sequence[str] = ()
+    """What is missing, and why."""
+    traces: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of the recorded traces whose runs are in the folder, by workload."""
+    failures: Mapping[str, str] = field(default_factory=dict)
+    interrupted: bool = False
+
+    def remarks(self) -> list[str]:
+        """What a reader should know before using the numbers."""
+        quick = [QUICK] if self.quick else []
+        several = len(self.by_seed) > 1
+        return first_remarks(self.failures, self.interrupted, [*quick, *self.notes], several)
+
+    def provenance(self) -> list[str]:
+        """Seeds, version and commit, command and calibration."""
+        quick = " --quick" if self.quick else ""
+        readings = " --readings" if self.readings else ""
+        command = f"`ssdlab reproduce {self.paper.name}{quick}{readings}`"
+        seeds = f"seeds 1 to {len(self.by_seed)}" if len(self.by_seed) > 1 else "seed 1"
+        said = [f"{command}, synthetic requests with {seeds}, ssdlab {described()}."]
+        if self.calibration is not None:
+            said.append(
+                f"Requests as fixed on {self.calibration.date} (`{command_of(self.paper.name)}`),"
+                " before the proposed scheme was run on them."
+            )
+        return said
+
+    def summary(self) -> str:
+        """The scores and the claims, as text."""
+        lines = [self.paper.title]
+        for source, one_score in self.scores.items():
+            lines += ["", *score_lines(source, one_score)]
+        if len(self.by_seed) > 1:
+            near = [one.ours.near or 0 for one in self.by_seed]
+            lines.append(f"    {len(near)} seeds one by one: {min(near)} to {max(near)} near")
+        lines.append("")
+        for one in self.claims:
+            found = "; ".join(f"{source}: {made.verdict}" for source, made in one.findings.items())
+            lines += [one.claim.text, f"    {found}"]
+        if self.readings is not None:
+            lines += ["", *self.readings.summary()]
+        return "\n".join([*lines, *self.remarks(), ""])
+
+    def to_json(self) -> str:
+        """The text of reproduction.json."""
+        values: dict[str, Any] = {
+            "version": VERSION,
+            "ssdlab": described(),
+            "paper": self.paper.name,
+            "title": self.paper.title,
+            "quick": self.quick,
+            "traces": dict(self.traces),
+            "completed": not self.interrupted and not self.failures,
+            "by_seed": [asdict(one) for one in self.by_seed],
+            "calibrated": None if self.calibration is None else self.calibration.date,
+            "scores": {source: asdict(one) for source, one in self.scores.items()},
+            "tables": [asdict(table) for table in self.tables],
+            "figures": [_curves(figure) for figure in self.figures],
+            "claims": [
+                {
+                    "text": one.claim.text,
+                    "where": one.claim.where,
+                    "metric": one.claim.metric,
+                    "findings": {source: asdict(made) for source, made in one.findings.items()},
+                }
+                for one in self.claims
+            ],
+            "fill": {name: dict(by_source) for name, by_source in self.fill.items()},
+            **({} if self.readings is None else {"other_readings": self.readings.to_json()}),
+            "notes": list(self.notes),
+            "failures": dict(self.failures),
+        }
+        return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+
+
+def _curves(figure: Figure) -> dict[str, Any]:
+    """A figure as values: x in the unit of its axis, null where a curve has a gap."""
+    values: dict[str, Any] = {"key": figure.key, "title": figure.title}
+    if not isinstance(figure, Plot):
+        return {**values, "curves": []}
+    axes = {"x": asdict(figure.x), "y": asdict(figure.y), "caption": figure.caption}
+    curves = [
+        {
+            "name": one.name,
+            "x": one.x.tolist(),
+            "y": [None if isnan(y) else y for y in one.y.tolist()],
+        }
+        for one in figure.curves
+    ]
+    return {**values, **axes, "curves": curves}

@@ -1,0 +1,144 @@
+"""Predictions beside full size: errors, and who wins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple, TypeAlias
+
+from ssdlab.results.prediction import Predicted, Ranking
+from ssdlab.running.scale import FEWEST_PAGES, beyond
+from ssdlab_lab.reproduce.scales.choices import (
+    CLOSE,
+    FOOTPRINTS,
+    FULL,
+    LOADS,
+    NAME,
+    POLICIES,
+    SEEDS,
+    Load,
+    Place,
+    drives,
+    sizes,
+)
+from ssdlab_lab.reproduce.scales.pools import pool_of
+from ssdlab_lab.reproduce.scales.table import DECIMALS, Earlier
+from ssdlab_lab.reproduce.study import Study
+
+Winner: TypeAlias = Literal["same", "none", "another"]
+
+
+class Compared(NamedTuple):
+    """A prediction beside full size."""
+
+    drive: str
+    load: Load
+    size: str
+    policy: str
+    predicted: Predicted
+    full: float
+
+    @property
+    def error(self) -> float:
+        """Of the prediction, as a share of full size."""
+        return self.predicted.mean / self.full - 1
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the interval contains full size."""
+        low, high = self.predicted.interval or (self.predicted.mean,) * 2
+        return low <= self.full <= high
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is close to full size, or its interval contains that."""
+        return abs(self.error) <= CLOSE or self.is_inside
+
+
+@dataclass(frozen=True)
+class Scales(Study[Place]):
+    """What came out, by place."""
+
+    earlier: Earlier | None = None
+    """Numbers of earlier studies, whose runs were not repeated."""
+
+    name = NAME
+    smaller = "Quick: one footprint, and pools of small blocks in place of full size."
+
+    @cached_property
+    def measured(self) -> dict[Place, float]:
+        """Write amplification of all runs, to the decimals that their file has."""
+        now = {
+            place: round(waf, DECIMALS)
+            for place, report in self.reports.items()
+            if (waf := report.waf.total) is not None
+        }
+        return {**(self.earlier.measured if self.earlier else {}), **now}
+
+    def remarks(self) -> list[str]:
+        """What a reader should know before using the numbers."""
+        return [*super().remarks(), *([self.earlier.remark] if self.earlier else [])]
+
+    def full(self, drive: str, load: Load, policy: str) -> float | None:
+        """That of the pool at full size."""
+        return self.measured.get(Place(drive, load, FULL, policy, 1, SEEDS[0]))
+
+    def predicted(self, drive: str, load: Load, size: str, policy: str) -> Predicted | None:
+        """What the trials of a footprint predict; None where one of them was not made."""
+        place = Place(drive, load, size, policy, 1, SEEDS[0])
+        values = [self.measured.get(place._replace(seed=seed)) for seed in SEEDS]
+        halved = self.measured.get(place._replace(pools=2))
+        known = tuple(value for value in values if value is not None)
+        if not halved or len(known) < len(values):
+            return None
+        keys = POLICIES[policy]
+        separation = str(keys.get("alloc.separation", "none"))
+        return Predicted(known, halved, beyond(str(keys["gc.victim"]), separation))
+
+    def compared(self, drive: str, load: Load, size: str) -> Iterator[Compared]:
+        """The predictions of a footprint that have a run at full size."""
+        for policy in POLICIES:
+            predicted = self.predicted(drive, load, size, policy)
+            full = self.full(drive, load, policy)
+            if predicted is not None and full is not None:
+                yield Compared(drive, load, size, policy, predicted, full)
+
+    def every(self) -> Iterator[Compared]:
+        """All of them."""
+        for drive in drives():
+            for size in sizes(self.quick):
+                for load in LOADS:
+                    yield from self.compared(drive, load, size)
+
+    def at_full_size(self, drive: str, load: Load) -> dict[str, float]:
+        """Policies that have a run at full size, and their write amplification there."""
+        full = {policy: self.full(drive, load, policy) for policy in POLICIES}
+        return {policy: waf for policy, waf in full.items() if waf is not None}
+
+    def ranking(self, drive: str, load: Load, size: str) -> Ranking | None:
+        """The prediction for these; None where there are fewer than two."""
+        predicted = {
+            policy: prediction
+            for policy in self.at_full_size(drive, load)
+            if (prediction := self.predicted(drive, load, size, policy)) is not None
+        }
+        return Ranking(predicted) if len(predicted) > 1 else None
+
+    def gives_verdict(self, drive: str, load: Load, size: str) -> bool:
+        """Whether `try` would name a policy there, or several."""
+        ranking = self.ranking(drive, load, size)
+        if ranking is None or ranking.unclear:
+            return False
+        pool = pool_of(drive, next(iter(POLICIES)), self.quick)
+        return pool.unit_of_trial(FOOTPRINTS[size]) >= FEWEST_PAGES
+
+    def winner(self, drive: str, load: Load, size: str) -> Winner | None:
+        """Whether the policy that a footprint names is that of full size; None: not measured."""
+        ranking, full = self.ranking(drive, load, size), self.at_full_size(drive, load)
+        compared = {case.policy for case in self.compared(drive, load, size)}
+        if ranking is None:
+            return None
+        if not self.gives_verdict(drive, load, size) or len(ranking.best) > 1:
+            return "none"
+        return "same" if ranking.best[0] == min(compared, key=full.__getitem__) else "another"

@@ -1,0 +1,314 @@
+"""How far the gains measured here agree with the published ones, by measures that can fail.
+
+A *gain* is a factor: the best baseline over the proposed scheme, above 1 if the proposed scheme is
+better. Gains are compared by their logarithms, so that twice as good and twice as bad are equally
+far from no change. On requests under which the proposed scheme wins everywhere, a count of equal
+signs says nothing: predictions that need no simulator are scored beside ours.
+
+Everything here is a pure function of numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal, TypeAlias
+
+from ssdlab_lab.reproduce.claims import rank_correlation
+from ssdlab_lab.reproduce.matrix import Source
+from ssdlab_lab.reproduce.tables import Number, Row, Table
+
+BAND = 1.03
+"""Gains within this factor of 1 are no change."""
+FACTOR = 2.0
+"""A gain is near if its logarithm is within this factor of the published one."""
+ABOVE, BELOW = BAND * (1 + 1e-12), 1 / BAND * (1 - 1e-12)
+"""The ends of the band belong to it, however they are rounded."""
+
+Change: TypeAlias = Literal[-1, 0, 1]
+"""Worse, no change, better."""
+CHANGES: Mapping[Change, str] = {1: "gain", 0: "no change", -1: "loss"}
+
+
+def change(gain: float) -> Change:
+    """What a gain amounts to."""
+    return 1 if gain > ABOVE else -1 if gain < BELOW else 0
+
+
+def is_near(published: float, ours: float) -> bool:
+    """Whether a gain is near the published one. Near no change means within the same band."""
+    if change(published) == 0:
+        return change(ours) == 0
+    ratio = math.log(ours) / math.log(published)
+    return (1 - 1e-12) / FACTOR <= ratio <= FACTOR * (1 + 1e-12)
+
+
+def as_factor(improvement: Number, neutral: float | None) -> Number:
+    """An improvement as a gain; None if it is missing or no gain.
+
+    With `neutral` 0 it is in percent of the baseline, with 1 a factor.
+    """
+    if improvement is None or neutral is None or math.isnan(improvement):
+        return None
+    if neutral:
+        return improvement if improvement > 0 else None
+    return 1 / (1 - improvement / 100) if improvement < 100 else None
+
+
+def verdict(published: Number, ours: Number, neutral: float | None) -> str | None:
+    """A word for one improvement; None if it cannot be compared."""
+    known = as_factor(published, neutral), as_factor(ours, neutral)
+    if known[0] is None or known[1] is None:
+        return None
+    if is_near(known[0], known[1]):
+        return "near"
+    if change(known[0]) == change(known[1]):
+        return "same direction"
+    return "no change" if change(known[1]) == 0 else "other direction"
+
+
+@dataclass(frozen=True)
+class Gain:
+    """One published gain, and ours."""
+
+    measure: str
+    """Title of the table."""
+    workload: str
+    published: float
+    ours: float
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many gains a prediction meets."""
+
+    cells: int
+    direction: int
+    """Better, worse or no change, as published."""
+    near: int | None
+    """None for a prediction without an amount."""
+    error: Number
+    """Mean distance of the logarithms, as a factor; None without an amount or without cells."""
+
+
+def count(gains: Sequence[Gain], predicted: Callable[[Gain], float]) -> Count:
+    """The score of a prediction of each gain."""
+    both = [(one.published, predicted(one)) for one in gains]
+    return Count(
+        cells=len(both),
+        direction=sum(change(published) == change(guess) for published, guess in both),
+        near=sum(is_near(published, guess) for published, guess in both),
+        error=typical(guess / published for published, guess in both),
+    )
+
+
+def typical(ratios: Iterable[float]) -> Number:
+    """Mean distance of ratios from 1, as a factor of at least 1; None without any."""
+    logs = [abs(math.log(ratio)) for ratio in ratios]
+    return math.exp(math.fsum(logs) / len(logs)) if logs else None
+
+
+def centre(ratios: Iterable[float]) -> Number:
+    """Geometric mean; None without any."""
+    logs = [math.log(ratio) for ratio in ratios]
+    return math.exp(math.fsum(logs) / len(logs)) if logs else None
+
+
+def trivial(gains: Sequence[Gain]) -> dict[str, Count]:
+    """Scores of predictions that need no simulator.
+
+    *Always better* has no amount. *All alike* is the geometric mean of the published gains, which
+    nobody can know beforehand.
+    """
+    mean = centre(one.published for one in gains) or 1.0
+    better = sum(change(one.published) == 1 for one in gains)
+    return {
+        "always better": Count(len(gains), better, None, None),
+        "no change": count(gains, lambda _: 1.0),
+        "all alike": count(gains, lambda _: mean),
+    }
+
+
+@dataclass(frozen=True)
+class Met:
+    """A published outcome: gain, no change or loss."""
+
+    published: int
+    here: int
+    """Of the published ones."""
+
+
+def met(gains: Sequence[Gain]) -> dict[str, Met]:
+    """How many of the published gains, cells without change and losses come out here."""
+    return {
+        name: Met(
+            sum(change(one.published) == kind for one in gains),
+            sum(change(one.published) == kind == change(one.ours) for one in gains),
+        )
+        for kind, name in CHANGES.items()
+    }
+
+
+def correlation(gains: Sequence[Gain]) -> Number:
+    """Spearman's rank correlation of the gains; None with fewer than three or without variation."""
+    return rank_correlation([one.published for one in gains], [one.ours for one in gains])
+
+
+@dataclass(frozen=True)
+class Order:
+    """Pairs of schemes under one workload and measure, whose order is compared."""
+
+    pairs: int
+    agree: int
+    """The same one is lower, or the two are within the band, as published."""
+    tied: int
+    """Published within the band: what "no change" meets."""
+    first: int | None
+    """Published with the proposed scheme lower: what "always better" meets. None without it."""
+
+
+Latencies: TypeAlias = "Mapping[str, Sequence[Number]]"
+"""By scheme, for each workload."""
+
+
+def order(published: Latencies, ours: Latencies, proposed: str, with_proposed: bool) -> Order:
+    """Order of the pairs with the proposed scheme, or of the baselines among themselves."""
+    pairs = agree = tied = first = 0
+    for one, two in combinations(published, 2):
+        if (proposed in (one, two)) != with_proposed:
+            continue
+        # The gain of the second over the first: the proposed scheme is the second.
+        base, scheme = (two, one) if one == proposed else (one, two)
+        columns = published[base], published[scheme], ours[base], ours[scheme]
+        for a, b, c, d in zip(*columns, strict=True):
+            if a and b and c and d:
+                said = change(a / b)
+                pairs += 1
+                agree += said == change(c / d)
+                tied += said == 0
+                first += said == 1
+    return Order(pairs, agree, tied, first if with_proposed else None)
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Latencies here over those published."""
+
+    schemes: str
+    """"baselines" or "proposed"."""
+    kind: str
+    """"mean" or "longest"."""
+    cells: int
+    centre: Number
+    """Geometric mean of the ratios: above 1, latencies here are higher."""
+    typical: Number
+    """Mean distance of the ratios from 1, as a factor."""
+    largest: Number
+    """The largest such distance."""
+
+
+def errors(schemes: str, kind: str, pairs: Sequence[tuple[Number, Number]]) -> Errors:
+    """Absolute errors of latencies, given as published and ours."""
+    ratios = [ours / published for published, ours in pairs if published and ours]
+    largest = max((max(ratio, 1 / ratio) for ratio in ratios), default=None)
+    return Errors(schemes, kind, len(ratios), centre(ratios), typical(ratios), largest)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """The gains of one table."""
+
+    title: str
+    count: Count
+    correlation: Number
+
+
+@dataclass(frozen=True)
+class Score:
+    """How far the results from one source agree with a paper."""
+
+    ours: Count
+    correlation: Number
+    """Over all gains."""
+    trivial: Mapping[str, Count]
+    met: Mapping[str, Met]
+    """Of the published gains, cells without change and losses."""
+    measures: tuple[Measure, ...]
+    with_proposed: Order
+    among_baselines: Order
+    errors: tuple[Errors, ...]
+
+
+def gains_of(table: Table, source: Source) -> list[Gain]:
+    """The published gains of a table that have one here."""
+    return [
+        Gain(table.title, workload, published, ours)
+        for row in table.rows
+        if row.neutral is not None
+        for workload, *both in zip(
+            table.columns, row.published, row.ours.get(source, ()), strict=False
+        )
+        for published, ours in [[as_factor(one, row.neutral) for one in both]]
+        if published is not None and ours is not None
+    ]
+
+
+def score(tables: Sequence[Table], source: Source, proposed: str) -> Score:
+    """The score of all tables with published gains or latencies."""
+    by_table = [(table.title, gains_of(table, source)) for table in tables]
+    gains = [gain for _, several in by_table for gain in several]
+    latencies = [(table, _latencies(table, source)) for table in tables if table.kind]
+    orders = [
+        [order(*both, proposed, with_proposed) for _, both in latencies]
+        for with_proposed in (True, False)
+    ]
+    found = []
+    for name in ("baselines", "proposed"):
+        for kind in dict.fromkeys(table.kind for table, _ in latencies):
+            pairs = [
+                pair
+                for table, (published, ours) in latencies
+                for scheme in published
+                if table.kind == kind and (scheme == proposed) == (name == "proposed")
+                for pair in zip(published[scheme], ours[scheme], strict=True)
+            ]
+            found.append(errors(name, kind, pairs))
+    return Score(
+        ours=count(gains, lambda one: one.ours),
+        correlation=correlation(gains),
+        trivial=trivial(gains),
+        met=met(gains),
+        measures=tuple(
+            Measure(title, count(several, lambda one: one.ours), correlation(several))
+            for title, several in by_table
+            if several
+        ),
+        with_proposed=_sum(orders[0], with_proposed=True),
+        among_baselines=_sum(orders[1], with_proposed=False),
+        errors=tuple(found),
+    )
+
+
+def _latencies(table: Table, source: Source) -> tuple[Latencies, Latencies]:
+    """Published and measured latencies by scheme, of the schemes that have published ones."""
+    rows = [row for row in table.rows if row.neutral is None and any(_known(row))]
+    none = (None,) * len(table.columns)
+    return (
+        {row.label: _known(row) for row in rows},
+        {row.label: row.ours.get(source, none) for row in rows},
+    )
+
+
+def _known(row: Row) -> tuple[Number, ...]:
+    return tuple(None if one is None or math.isnan(one) else one for one in row.published)
+
+
+def _sum(orders: Sequence[Order], with_proposed: bool) -> Order:
+    return Order(
+        pairs=sum(one.pairs for one in orders),
+        agree=sum(one.agree for one in orders),
+        tied=sum(one.tied for one in orders),
+        first=sum(one.first or 0 for one in orders) if with_proposed else None,
+    )

@@ -1,0 +1,267 @@
+"""The page of the study."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from ssdlab.html.page import Section, document, prose, warnings_box
+from ssdlab.html.page import table as html_table
+from ssdlab.results.intervals import Estimate
+from ssdlab.versions import described
+from ssdlab_lab.reproduce.pictures import files_of, markdown_of
+from ssdlab_lab.reproduce.separations.choices import (
+    APART,
+    BEFORE,
+    BLOCKS,
+    BOUND,
+    CELLS,
+    FILLED,
+    FIO_PAGES,
+    FIO_REACH,
+    FIO_SPARE,
+    FUTURE,
+    MEASURED,
+    OPTIMAL,
+    PAGES,
+    REAL,
+    REGIONS,
+    SEEDS,
+    SHRUNK,
+    SPARES,
+    USUAL,
+    VICTIMS,
+    WORKLOADS,
+    Place,
+    closed_form,
+    groups,
+    lines,
+    mark,
+    workloads,
+)
+from ssdlab_lab.reproduce.separations.outcome import Separations
+from ssdlab_lab.reproduce.separations.pictures import pictures
+from ssdlab_lab.reproduce.study import Rows, json_of, table_of
+
+TITLE = "Separation of pages: write amplification"
+CLOSED = "closed form, all rates apart"
+
+
+def verdict(done: Separations) -> list[str]:
+    """Who wins where, and whether the mark holds, in words."""
+    said = []
+    for victims in VICTIMS:
+        wins: dict[str, list[str]] = {}
+        for workload in workloads(done.quick):
+            winner = done.best(workload, victims, USUAL) or "nobody alone"
+            wins.setdefault(winner, []).append(workload)
+        each = "; ".join(f"{line} on {', '.join(names)}" for line, names in wins.items())
+        said.append(f"Lowest with {victims} victims at {100 * USUAL:g} %: {each}.")
+    below = done.beyond_the_mark()
+    where = "; ".join(f"{p.line}, {p.workload}, {p.victims}, {100 * p.spare:g} %" for p in below)
+    name = mark(done.quick)
+    every = len(VICTIMS) * len(SPARES) * len(workloads(done.quick)) * len(REAL)
+    of = f"in {len(below)} of {every} places"
+    said.append(f"Below {name!r}, beyond the intervals: {of + ': ' + where if below else 'none'}.")
+    return said
+
+
+def _number(of: Estimate | None, digits: int = 3) -> str:
+    if of is None:
+        return "–"
+    width = "" if of.ci95 is None else f" ± {of.ci95:.{digits}f}"
+    return f"{of.mean:.{digits}f}{width}"
+
+
+def _rows(done: Separations, victims: str, spare: float, names: Sequence[str]) -> Rows:
+    def found(line: str) -> list[str]:
+        return [_number(done.waf(Place(name, victims, spare, line))) for name in names]
+
+    rows = [(line, found(line)) for line in lines(done.quick)]
+    if names[0] in WORKLOADS:
+        rows.append((CLOSED, [f"{closed_form(name, spare):.3f}" for name in names]))
+    return rows
+
+
+def _bold(done: Separations, victims: str, spare: float, names: Sequence[str]) -> Rows:
+    """The same with the lines that win in bold, as Markdown."""
+    best = [done.best(name, victims, spare) for name in names]
+    return [
+        (line, [f"**{n}**" if line == of else n for n, of in zip(numbers, best, strict=True)])
+        for line, numbers in _rows(done, victims, spare, names)
+    ]
+
+
+def _wins(done: Separations, names: Sequence[str]) -> Rows:
+    """How often each line wins, and how far it is from the mark in the geometric mean."""
+    rows = []
+    for line in lines(done.quick):
+        cells = []
+        for victims in VICTIMS:
+            places = [Place(w, victims, s, line) for w in names for s in SPARES]
+            won = sum(done.best(p.workload, victims, p.spare) == line for p in places)
+            logs = [math.log(d) for p in places if (d := done.distance(p)) is not None]
+            mean = f"{math.exp(sum(logs) / len(logs)):.2f}" if logs else "–"
+            cells += [f"{won} of {len(places)}" if line in REAL else "–", mean]
+        rows.append((line, cells))
+    return rows
+
+
+WIN_HEADS = ["line", *(f"{v}: {what}" for v in VICTIMS for what in ("wins", "over the mark"))]
+CELL_HEADS = ["line", "simulator", "published", "here", "off", "here, as is"]
+
+
+def _cells(done: Separations) -> Rows:
+    rows = []
+    for place, published in CELLS.items():
+        of, plain = done.waf(place), done.waf(place._replace(device=""))
+        off = "–" if of is None else f"{100 * (of.mean / published.waf - 1):+.2f} %"
+        numbers = [f"{published.waf:.3f}", _number(of), off, _number(plain)]
+        victims = "" if place.victims == VICTIMS[0] else f", {place.victims}"
+        if place.spare not in (USUAL, FILLED):
+            victims += f", {100 * place.spare:.3g} %"
+        rows.append((f"{place.line}, {place.workload}{victims}", [published.simulator, *numbers]))
+    workload, spare, optimal = OPTIMAL
+    form = closed_form(workload, spare)
+    off = f"{100 * (form / optimal - 1):+.2f} %"
+    rows.append((CLOSED, ["SSD-iq, optimal", f"{optimal:.3f}", f"{form:.3f}", off, "–"]))
+    return rows
+
+
+ABOUT = (
+    "Which pages share a block (`alloc.separation`): write amplification of separation policies"
+    " beside one frontier for all pages, and one each for host and copies. One pool of"
+    f" {BLOCKS:,} blocks of {PAGES} pages, one of them kept erased; the host sees 1 / (1 + OP) of"
+    f" the pages, writes them once in order, then single pages of the workload, {BEFORE} times the"
+    f" user pages before the measurement and {MEASURED} times in it. Means over"
+    f" {len(SEEDS)} seeds with 95 % intervals; bold where the interval lies below"
+    f" those of all other lines but `{FUTURE}`.",
+    f"`{FUTURE}` knows when each page will be overwritten, with as many classes as the others;"
+    f" `{BOUND}` is the mark for all. Near the end of a run it knows of no more writes. The last"
+    " row of each table is no simulation: a pool of its own for each rate of the workload, blocks"
+    " without end, each pool first in, first out, and the spare split best.",
+    "Traces: recorded applications (`traces/`), and stand-ins of MSR volumes (docs/workloads.md)"
+    f" with 1/{SHRUNK} of the requests and addresses. The device is of the size of the pages that"
+    " they touch, which are written once in an order drawn by the seed; then the trace runs in"
+    f" whole loops, which write at least {BEFORE} times these pages before the measurement and"
+    f" {MEASURED} times in it. Discards count. A trace that hardly writes a page twice in a loop is"
+    " much like a sequential one when it is repeated.",
+    "Open blocks of classes take spare: six classes hold two blocks more open, on average, than"
+    " host and copies apart.",
+)
+CELLS_SAID = (
+    "Results of public simulators, greedy where nothing else is said. They count open segments as"
+    " no part of the space, so the device here gets half a block for each class, and the block that"
+    f" is kept erased; last column: without them. {100 * USUAL:g} %, unless the row says another."
+    " SSD-iq's 90/10 at 87.5 % full: 2,048 blocks of 2,048 pages, as published. `sfs` makes its"
+    " centres of pools of drawn pages, the simulator of all segments. SepBIT's cost-benefit cannot"
+    " be compared: its age there is the square root. MiDAS follows a plan in both.",
+    f"`{REGIONS}` is not SSD-iq's collector to the letter: that compacts survivors within the"
+    " victims, and lets the host fill up what they leave. A literal model of this meets all five of"
+    " its results, and with survivors copied apart those of the device"
+    " (crates/ssd-core/tests/suite/two_regions.rs).",
+    "Before it adapts MiDAS's simulator has 3.741 (greedy) and 2.650 (cost-benefit) on Zipf 0.99;"
+    " the device, without plans, 3.57 and 2.55. A literal model of the simulator has 3.735 and"
+    " 2.650, and with three rules of the device instead of its own the numbers of the device"
+    " (crates/ssd-core/tests/suite/midas.rs). Two are of the hot filter: how copies and overwrites"
+    " lower counters (3.68 if this rule alone is changed), and ages since the seal, with a mean"
+    " that is halved with the one before, for ages since the first page and a mean that fades"
+    " (3.645). The third is cost-benefit with the square root of the age (2.575 without).",
+)
+
+
+def _cells_said() -> tuple[str, ...]:
+    """What there is to know of the cells of public simulators."""
+    form = closed_form("Zipf 1", FIO_SPARE, FIO_PAGES)
+    return (
+        *CELLS_SAID,
+        "MiDAS's 2.300 is of a file that is not at hand, called Zipf 1.0 by fio; with the writes"
+        " that fill the drive. Of the writes of the file alone it is that of the row. The drive has"
+        f" {FIO_PAGES:,} pages, and the file is said to write 4 GiB, {FIO_REACH:,} of them. That is"
+        " most of the difference: over all pages the same Zipf has 3.66 here, and"
+        f" {form:.3f} by the closed form. fio takes no exponent of 1: with 1.01 it is 2.38 here,"
+        " with 0.99 2.52. The simulator follows a plan, the device none.",
+    )
+
+
+WINS_SAID = (
+    "Where a line wins, of all workloads and over-provisionings, and the geometric mean of its"
+    " write amplification over that of the mark."
+)
+
+
+def page(done: Separations) -> str:
+    """The page as HTML."""
+    texts = "".join(f"<p>{prose(text)}</p>" for text in (*ABOUT, *verdict(done)))
+    wins = "".join(
+        html_table(WIN_HEADS, _wins(done, names), f"{of}: {WINS_SAID}")
+        for of, names in groups(done.quick).items()
+    )
+    sections = [Section("best", "Outcome", texts + warnings_box(done.remarks()) + wins)]
+    drawings = "".join(
+        f"<figure><h3>{prose(one.title)}</h3>{one.svg}</figure>" for one in pictures(done)
+    )
+    sections.append(Section("pictures", "Beside host and copies apart", drawings))
+    for victims in VICTIMS:
+        tables = "".join(
+            html_table(
+                ["", *names],
+                _rows(done, victims, spare, names),
+                f"{of}, over-provisioning {spare:.0%}",
+            )
+            for of, names in groups(done.quick).items()
+            for spare in SPARES
+        )
+        sections.append(Section(victims, f"{victims} victims", tables))
+    said = "".join(f"<p>{prose(text)}</p>" for text in _cells_said())
+    cells = said + html_table(CELL_HEADS, _cells(done), "write amplification")
+    sections.append(Section("public", "Beside public simulators", cells))
+    lead = f'<p class="lead">{TITLE} · ssdlab {escape(described())}</p>'
+    return document(TITLE, lead, sections)
+
+
+def files(done: Separations) -> Mapping[str, str]:
+    """The files of the pictures."""
+    return files_of({one.name: one for one in pictures(done)})
+
+
+def to_json(done: Separations) -> str:
+    """The text of reproduction.json."""
+    runs: list[dict[str, Any]] = [
+        {
+            "workload": place.workload,
+            "victims": place.victims,
+            "over_provisioning": place.spare,
+            "line": place.line,
+            "device": place.device,
+            "seed": seed,
+            "waf": report.waf.total,
+        }
+        for (place, seed), report in done.reports.items()
+    ]
+    return json_of(done, verdict(done), runs)
+
+
+def markdown(done: Separations) -> str:
+    """The page as Markdown."""
+    text = ["<!-- Written by `ssdlab reproduce separations`. -->", "", f"# {TITLE}", ""]
+    text += [line for one in (*ABOUT, *done.remarks()) for line in (one, "")]
+    text += [*(f"- {one}" for one in verdict(done)), "", WINS_SAID, ""]
+    for of, names in groups(done.quick).items():
+        text += [f"{of.capitalize()}:", "", *table_of(WIN_HEADS, _wins(done, names))]
+    text += [f"## Beside {APART}", ""]
+    for one in pictures(done):
+        text += markdown_of(one)
+    for victims in VICTIMS:
+        text += [f"## {victims} victims", ""]
+        for of, names in groups(done.quick).items():
+            for spare in SPARES:
+                text += [f"### {of.capitalize()}, over-provisioning {spare:.0%}", ""]
+                text += table_of(["line", *names], _bold(done, victims, spare, names))
+    text += ["## Beside public simulators", ""]
+    text += [line for one in _cells_said() for line in (one, "")]
+    text += table_of(CELL_HEADS, _cells(done))
+    text.append(f"`ssdlab reproduce separations`, ssdlab {described()}.")
+    return "\n".join(text).rstrip() + "\n"

@@ -1,0 +1,99 @@
+"""A study whose runs are all known beforehand: what came out, by key, and what is made of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+
+from ssdlab.results.report import Report
+from ssdlab.running.on import runner_of
+from ssdlab.versions import described
+from ssdlab_lab.reproduce.command import Kept, check_folder, folder_of, run_cells
+from ssdlab_lab.reproduce.matrix import Cell
+from ssdlab_lab.reproduce.result import NO_INTERVALS, VERSION, first_remarks
+
+Key = TypeVar("Key")
+
+Rows: TypeAlias = list[tuple[str, list[str]]]
+"""Rows of a table: their heads and cells."""
+
+
+@dataclass(frozen=True)
+class Study(Generic[Key]):
+    """What came out."""
+
+    reports: Mapping[Key, Report]
+    quick: bool
+    failures: Mapping[str, str]
+    interrupted: bool
+    folder: Path
+
+    name: ClassVar[str]
+    """Of its folder and in its results."""
+    smaller: ClassVar[str]
+    """What a quick study leaves out."""
+
+    def remarks(self) -> list[str]:
+        """What a reader should know before using the numbers."""
+        quick = [self.smaller] if self.quick else []
+        missing = first_remarks(self.failures, self.interrupted, quick)
+        return [text for text in missing if text != NO_INTERVALS]
+
+
+Some = TypeVar("Some", bound=Study[Any])
+
+
+def made(
+    kind: type[Some],
+    plan: Callable[[Path], Mapping[Cell, Key]],
+    *,
+    is_asked: Callable[[Key], bool] = lambda _: True,
+    quick: bool,
+    jobs: int | None,
+    on: str | None,
+    out: str | Path | None,
+    progress: bool,
+) -> Some:
+    """The study of the runs that `plan` says. Those that are asked for and missing are made now.
+
+    An interrupted study is resumed, as by `reproduce`, which raises the same exceptions. `plan` may
+    write into the folder, which is that of the study, what its runs read.
+    """
+    folder = folder_of(kind.name, quick, out)
+    check_folder(folder, Kept.of(kind.name, quick, {}))
+    cells = plan(folder)
+    with runner_of(on, jobs) as runner:
+        asked = [cell for cell, key in cells.items() if is_asked(key)]
+        reports, failures, interrupted = run_cells(asked, folder, runner, progress)
+    for cell in cells.keys() - asked:
+        if (report := cell.stored(folder)) is not None:
+            reports[cell] = report
+    by_key = {key: reports[cell] for cell, key in cells.items() if cell in reports}
+    return kind(by_key, quick, failures, interrupted, folder)
+
+
+def json_of(done: Study[Any], verdict: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> str:
+    """The text of reproduction.json."""
+    values = {
+        "version": VERSION,
+        "paper": done.name,
+        "quick": done.quick,
+        "traces": {},
+        "ssdlab": described(),
+        "completed": not done.interrupted and not done.failures,
+        "verdict": list(verdict),
+        "failures": dict(done.failures),
+        "runs": list(runs),
+    }
+    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+
+
+def table_of(heads: Sequence[str], rows: Rows) -> Iterator[str]:
+    """The lines of a table in Markdown."""
+    yield f"| {' | '.join(heads)} |"
+    yield "|---" * len(heads) + "|"
+    yield from (f"| {name} | {' | '.join(found)} |" for name, found in rows)
+    yield ""

@@ -1,0 +1,1 @@
+"""Drives of users: their measurements, and what a fit makes of them (ADR 0020)."""

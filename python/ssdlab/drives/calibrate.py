@@ -1,0 +1,336 @@
+"""`ssdlab drives calibrate`: a user's drive from its measurements."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+
+from ssdlab.config.drives import Errors, MachineErrors, errors_file, is_title, machine_digest
+from ssdlab.config.resolve import Config, drive_preset, load_config, preset_names
+from ssdlab.display.argument import argument
+from ssdlab.display.numbers import difference
+from ssdlab.drives import fit, unknowns
+from ssdlab.drives.measurements import UNIFORM, Measurements, read
+from ssdlab.drives.unknowns import ACCURACY, Firmware, Program, Unknown, capacity_span
+from ssdlab.errors import ConfigError
+from ssdlab.results import outputs
+from ssdlab.results.text import table
+from ssdlab.running.spare_plan import capacity_bytes, sized
+from ssdlab.versions import described
+
+RESIDUAL = 0.05
+"""A residual above this is not explained by raw capacity."""
+SPREAD = 0.2
+"""Fills closer than this do not test the shape of the curve."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measured write amplification of uniform writes beside the fitted value."""
+
+    fill: float
+    measured: float
+    fitted: float
+    held_out: bool
+    """Whether the fit did not use it."""
+    predicted: float | None
+    """The prediction of a fit without this point; None if there is no such fit."""
+
+    @property
+    def residual(self) -> float:
+        """Relative residual of the fit."""
+        return self.fitted / self.measured - 1
+
+    @property
+    def error(self) -> float | None:
+        """Relative error of the prediction."""
+        return None if self.predicted is None else self.predicted / self.measured - 1
+
+    def cells(self) -> list[str]:
+        """As a line of a table."""
+        error = "-" if self.error is None else difference(self.error)
+        cells = [f"{self.fill:.4g}", f"{self.measured:.3f}", f"{self.fitted:.3f}"]
+        return [*cells, difference(self.residual), error, "held out" if self.held_out else ""]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A drive fitted to measurements."""
+
+    title: str
+    measured: Measurements
+    like: str
+    shape: fit.Shape
+    spare: float
+    """Over-provisioning, the number that is fitted."""
+    spares: tuple[float, float]
+    """The over-provisionings between which the fit is about as good: see `ACCURACY`."""
+    program: Program | None
+    firmware: Firmware | None
+    unknowns: tuple[Unknown, ...]
+    """The unknowns of the drive, and whether the measurements decide them."""
+    config: Config
+    """The fitted drive."""
+    warnings: tuple[str, ...]
+    file: Path
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """Every write amplification of uniform writes."""
+        points = self.measured.of(UNIFORM)
+        fitted = self.shape.wafs(fit.used(self.spare, np.array([one.fill for one in points])))
+        without = iter(fit.left_out(self.shape, self.measured.points).tolist())
+        rows = []
+        for one, ours in zip(points, fitted.tolist(), strict=True):
+            alone = next(without) if one.fitted else ours
+            predicted = alone if math.isfinite(alone) else None
+            rows.append(Row(one.fill, one.waf, ours, not one.fitted, predicted))
+        return rows
+
+    @property
+    def errors(self) -> Errors:
+        """Errors of predictions: of rows held out or, without such rows, of each point left out."""
+        rows = self.rows
+        of = [row for row in rows if row.held_out] or rows
+        off = [abs(row.error) for row in of if row.error is not None]
+        base = unknowns.base_ns(self.config)
+        below = [load for load in self.measured.below_knee if load.fitted]
+        latency = unknowns.latency_errors(below, base) if self.firmware else None
+        p50, p99 = latency or (None, None)
+        return Errors(uniform=fmean(off) if len(off) == len(of) else None, p50=p50, p99=p99)
+
+    def summary(self) -> str:
+        """In words."""
+        rows = [row.cells() for row in self.rows]
+        text = table(["fill", "measured", "fitted", "residual", "left out", ""], rows)
+        lines = [[one.name, one.value, one.between, one.verdict] for one in self.unknowns]
+        text += ["", *table(["", "fitted", "fits as well", "verdict"], lines), ""]
+        text.append(
+            f"raw capacity {1 + self.spare:.4f} times the user capacity (over-provisioning"
+            f" {self.spare:.4f});\n{capacity_span(self.spares)} if the measurements are off by"
+            f" {100 * ACCURACY:g} %"
+        )
+        if self.program is not None:
+            text.append(
+                f"program time {self.program.nanoseconds / 1000:,.1f} us, from a knee at"
+                f" {unknowns.rate(self.program.knee)} writes/s (± "
+                f"{unknowns.rate(self.program.half)});\n{self.program.span} at the loads around it"
+            )
+        text.append(f"{self.title}, predicted: {self.errors.text()}")
+        return "\n".join(text) + "\n"
+
+    def to_json(self) -> str:
+        """The same as JSON."""
+        rows = [
+            {
+                "fill": row.fill,
+                "measured": row.measured,
+                "fitted": row.fitted,
+                "residual": row.residual,
+                "held_out": row.held_out,
+                "predicted": row.predicted,
+            }
+            for row in self.rows
+        ]
+        values = {
+            "file": str(self.file),
+            "title": self.title,
+            "like": self.like,
+            "over_provisioning": self.spare,
+            "over_provisioning_range": list(self.spares),
+            "points": rows,
+            "knee_per_s": None if self.program is None else self.program.knee,
+            "knee_per_s_range": None if self.program is None else list(self.program.loads),
+            "program_ns": None if self.program is None else self.program.nanoseconds,
+            "program_ns_range": None if self.program is None else list(self.program.between),
+            "firmware_p50_ns": None if self.firmware is None else self.firmware.p50,
+            "firmware_p99_ns": None if self.firmware is None else self.firmware.p99,
+            "unknowns": [one.json() for one in self.unknowns],
+            "errors": MachineErrors(self.errors, machine_digest(self.config.values)).json(),
+            "warnings": list(self.warnings),
+        }
+        return json.dumps(values, indent=2) + "\n"
+
+    def toml(self) -> str:
+        """The TOML file of the drive."""
+        device = self.config.values["device"]
+        undecided = [one.name for one in self.unknowns if not one.decided]
+        lines = [
+            f"# {self.title}: fitted by `ssdlab drives calibrate`, ssdlab {described()}.",
+            f"# Everything else is as in {self.like}. The data cannot decide: "
+            f"{', '.join(undecided) or 'nothing'}.",
+            *(f"# Warning: {text}" for text in self.warnings),
+            f"preset = {json.dumps(self.like)}",
+            "",
+            "[device]",
+            f"chips_per_channel = {device['chips_per_channel']}",
+            f"blocks_per_plane = {device['blocks_per_plane']}  # fitted, with over_provisioning",
+            f"over_provisioning = {self.spare:.6f}  # fitted: raw capacity"
+            f" {capacity_span(self.spares)} times the user capacity",
+        ]
+        if self.program is not None:
+            low, high = map(unknowns.rate, self.program.loads)
+            lines += [
+                "",
+                "[timing]",
+                f"# {self.program.span}: the knee is between {low} and {high} writes/s.",
+                f'program = "{self.program.nanoseconds} ns"  # fitted',
+            ]
+        times = [0, 0] if self.firmware is None else [self.firmware.p50, self.firmware.p99]
+        why = "not fitted" if self.firmware is None else "fitted"
+        lines += ["", "[controller]", f'firmware_p50 = "{times[0]} ns"  # {why}']
+        lines += [f'firmware_p99 = "{times[1]} ns"  # {why}']
+        lines += ["", "[published]", f"title = {json.dumps(self.title, ensure_ascii=False)}"]
+        lines += ["# rated = { dwpd = 1, years = 5, waf = 4.2 }  # the maker's rating"]
+        return "\n".join(lines) + "\n"
+
+
+def calibrate(
+    measurements: str | Path,
+    *,
+    out: str | Path | None = None,
+    name: str | None = None,
+    like: str = "drive:samsung-pm9a3",
+    capacity: str | int | None = None,
+    force: bool = False,
+) -> Calibration:
+    """Fit a drive and write its file to `out`, with the measurements and its errors beside it.
+
+    The drive is called `name`, by default like its file. Everything that is not fitted comes from
+    the preset `like`, whose `drive:` may be left out. So does the capacity, unless `capacity` is
+    given. Raises `ConfigError` and `OutputError`; then nothing is written.
+    """
+    if not str(measurements):
+        raise ConfigError(["measurements: the name is empty; expected a CSV file"])
+    like = _preset(like)
+    source = Path(measurements)
+    measured = read(source)
+    if len(measured.points) == 0:
+        raise ConfigError([f"{source}: use: no uniform writes are marked `fit`; mark at least one"])
+    file = source.with_suffix(".toml") if out is None else Path(out)
+    if file.resolve() == source.resolve():
+        raise ConfigError([f"{argument(out=str(file))}: that is the file of the measurements"])
+    title = file.stem if name is None else name
+    if not is_title(title):
+        message = f"{argument(name=title)}: expected the name of the drive, without parentheses"
+        raise ConfigError([message])
+    beside = file.with_suffix(".csv")
+    copied = {} if beside.resolve() == source.resolve() else {beside: source.read_bytes()}
+    outputs.check([file, errors_file(file), *copied], force)
+    done = _fitted(title, measured, like, capacity, file)
+    errors = MachineErrors(done.errors, machine_digest(done.config.values)).json()
+    texts = {file: done.toml(), errors_file(file): json.dumps(errors, indent=2) + "\n"}
+    contents = {path: text.encode() for path, text in texts.items()} | copied
+    outputs.write_all({path: _writing(held) for path, held in contents.items()}, force=force)
+    return done
+
+
+def _writing(held: bytes) -> outputs.Write:
+    return lambda out: out.write(held)
+
+
+def _fitted(
+    title: str, measured: Measurements, like: str, capacity: str | int | None, file: Path
+) -> Calibration:
+    """The drive fitted to the measurements."""
+    base = load_config(None, preset=like)
+    shape, points = fit.Shape.of(base), measured.points
+    spare = fit.fitted(shape, points)
+    if math.isinf(shape.waf(spare)):
+        message = (
+            f"{file.with_suffix('.csv')}: waf: too high for the fills: the raw capacity that fits"
+            " best leaves no room to collect when the drive is full"
+        )
+        raise ConfigError([message])
+    device = base.values["device"]
+    page = device["page_bytes"]
+    pages = device["user_pages"] if capacity is None else capacity_bytes(capacity) // page
+    config = _with(base, sized(base, pages, spare), spare, {})
+    shape = fit.Shape.of(config)
+    spare = fit.fitted(shape, points)
+    spares = fit.plausible(shape, spare, points, ACCURACY)
+    program, doubts = unknowns.program(measured, config, shape, spare)
+    firmware, more = unknowns.firmware(measured, config)
+    keys: dict[str, object] = {"controller.firmware_p50": "0 s", "controller.firmware_p99": "0 s"}
+    if program is not None:
+        keys["timing.program"] = f"{program.nanoseconds} ns"
+    if firmware is not None:
+        keys["controller.firmware_p50"] = f"{firmware.p50} ns"
+        keys["controller.firmware_p99"] = f"{firmware.p99} ns"
+    config = _with(base, config, round(spare, 6), keys)
+    found = [unknowns.capacity(spare, spares)]
+    found += unknowns.of_pools(config, shape, spare, points)
+    buffer = f"{config['host.write_buffer_pages']:,} pages"
+    found.append(Unknown("write buffer", buffer, "any", False))
+    found += [] if program is None else [program.unknown]
+    found += [] if firmware is None else [*firmware.unknowns]
+    said = (*measured.warnings, *_doubts(measured, shape, spare, spares), *doubts, *more)
+    return Calibration(
+        title=title,
+        measured=measured,
+        like=like,
+        shape=shape,
+        spare=spare,
+        spares=spares,
+        program=program,
+        firmware=firmware,
+        unknowns=tuple(found),
+        config=config,
+        warnings=said,
+        file=file,
+    )
+
+
+def _with(base: Config, size: Config, spare: float, keys: Mapping[str, object]) -> Config:
+    """The preset with the dies and blocks of `size`, at an over-provisioning."""
+    device = size.values["device"]
+    of_size = {
+        "device.chips_per_channel": device["chips_per_channel"],
+        "device.blocks_per_plane": device["blocks_per_plane"],
+        "device.over_provisioning": spare,
+    }
+    return load_config(base, set={**of_size, **keys})
+
+
+def _preset(like: str) -> str:
+    """The preset that `like` names."""
+    if like in preset_names():
+        return like
+    given = argument(like=like)
+    if Path(like).suffix == ".toml":
+        raise ConfigError([f"{given}: found a file; expected a preset (ssdlab list drives)"])
+    return drive_preset(like, given)
+
+
+def _doubts(
+    measured: Measurements, shape: fit.Shape, spare: float, spares: tuple[float, float]
+) -> list[str]:
+    """Reasons why the fit may be weaker than it seems."""
+    said = []
+    fills = [fill for fill, _ in measured.points]
+    if not unknowns.capacity(spare, spares).decided:
+        said.append(
+            f"raw capacity is hardly decided: {capacity_span(spares)} times the user capacity fit"
+            " about as well; measure at higher fills"
+        )
+    if max(fills) - min(fills) < SPREAD:
+        said.append(
+            f"all fills lie between {min(fills):g} and {max(fills):g}: how write amplification"
+            " rises with the fill is not tested"
+        )
+    residuals = fit.residuals(shape, spare, measured.points)
+    worst = int(np.argmax(np.abs(residuals)))
+    if abs(residuals[worst]) > RESIDUAL:
+        said.append(
+            f"no raw capacity explains the measurements: {100 * math.expm1(residuals[worst]):+.1f}"
+            f" % at fill {fills[worst]:g}; the drive may not be greedy, or not have been in its"
+            " steady state"
+        )
+    return said

@@ -1,6 +1,0 @@
-"""Selective copy-back in a network-on-chip controller. Electronics 2024, 13(23), 4838."""
-
-from ssdlab.reproduce.papers.noc_copyback.paper import PAPER
-from ssdlab.reproduce.papers.noc_copyback.readings import READINGS
-
-__all__ = ["PAPER", "READINGS"]

@@ -1,9 +1,0 @@
-"""The simulator against the closed forms of `ssdlab.oracles`: `python -m ssdlab.validation`.
-
-- `check`: what a check is: runs of the simulator and lines that compare them with a formula.
-- `uniform`, `workloads`: write amplification, in functional mode.
-- `latency`, `queues`, `saturation`: the two timing models.
-- `page`: docs/validation.md.
-
-Every number on the page but the date of its making follows from the seeds: the same on each run.
-"""
