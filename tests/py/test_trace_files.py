@@ -89,6 +89,7 @@ def test_losses_are_refused_or_counted(folder: Path) -> None:
 
 BAD = [
     (["t.trace", "two.csv", "--to", "msr"], ["two.csv: exists", "--force"]),
+    (["t.trace", "t.trace", "--to", "msr", "--force"], ["t.trace: is the trace that is read"]),
     (["t.trace", "x.csv"], ["x.csv: its name does not say a format", "--to"]),
     (["t.trace", "x.csv", "--to", "mrs"], ["did you mean msr?", "fio-v3"]),
     (["t.trace", "x.csv", "--to", "alibaba"], ["expected one of block-event"]),

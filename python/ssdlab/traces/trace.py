@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -17,7 +17,7 @@ from ssdlab.config.resolve import Config, Source, load_config
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import size
 from ssdlab.display.progress import display
-from ssdlab.errors import ConfigError, WorkloadError, as_given, translated
+from ssdlab.errors import ConfigError, OutputError, WorkloadError, as_given, translated
 from ssdlab.results import outputs
 from ssdlab.results.folder import draft
 from ssdlab.results.text import counted
@@ -163,6 +163,7 @@ class Trace:
         """
         target = _target(Path(out), to)
         outputs.check([Path(out)], force)
+        _check_apart(Path(out), [self.path])
         with self._read(set, progress, allow) as (config, callback):
             text = _core.trace_convert(
                 config.text,
@@ -272,6 +273,7 @@ def merge(
     """
     target = _target(Path(out), to)
     outputs.check([Path(out)], force)
+    _check_apart(Path(out), traces)
     if len(traces) < 2:
         raise ConfigError([f"{counted(len(traces), 'trace')} to merge; expected at least two"])
     for loss in allow:
@@ -351,6 +353,12 @@ def targets() -> list[dict[str, str]]:
     """The formats that can be written: `name`, `extension` and what each `carries`."""
     found: list[dict[str, str]] = json.loads(_core.registry())["targets"]
     return found
+
+
+def _check_apart(out: Path, traces: Iterable[str | Path]) -> None:
+    """Raise `OutputError` if the file to write is one of those to read."""
+    if out.exists() and any(Path(one).exists() and out.samefile(one) for one in traces):
+        raise OutputError(f"{out}: is the trace that is read; name another file")
 
 
 def _target(out: Path, said: str | None) -> str:

@@ -17,7 +17,7 @@ impl File<'_> {
     /// Checks that the columns that are set fit the file.
     pub(super) fn mapped(&self, format: TraceFormat, how: ReadAs) -> Result<Found, Refusal> {
         let named = how.columns.as_ref().expect("it is mapped");
-        self.units_are_given_once(named)?;
+        self.units_are_given_once("workload.columns gives", named)?;
         if let Some(column) = &named.time
             && column.unit.is_none()
             && how.time_ns.is_none()
@@ -50,8 +50,8 @@ impl File<'_> {
         Ok((format, how, notes))
     }
 
-    /// Refuses a unit beside columns that have their own.
-    fn units_are_given_once(&self, columns: &Mapping) -> Result<(), Refusal> {
+    /// Refuses a unit beside columns that have their own. `given`: what has named these, with a verb.
+    fn units_are_given_once(&self, given: &str, columns: &Mapping) -> Result<(), Refusal> {
         let Workload { unit, time_unit, .. } = self.workload;
         let time = columns.time.as_ref().is_some_and(|time| time.unit.is_some());
         let size = match &columns.size {
@@ -67,8 +67,7 @@ impl File<'_> {
         };
         let (key, option, what) = twice;
         Err(self.refused(&format!(
-            "workload.columns gives the unit of {what}, and so does workload.{key}; leave out {option}, or the unit \
-             in {}",
+            "{given} the unit of {what}, and so does workload.{key}; leave out {option}, or the unit in --columns {}",
             word(&columns.text)
         )))
     }
@@ -217,6 +216,9 @@ impl File<'_> {
             );
         }
         let Some(reading) = readings.pop() else { return Err(self.unknown(self.head.lines[0])) };
+        if let Some(columns) = &reading.columns {
+            self.units_are_given_once("its header gives", columns)?;
+        }
         let mut note = format!(
             "{}: it matches no known format, so it was read by the names of its columns: {}",
             self.name, reading.options

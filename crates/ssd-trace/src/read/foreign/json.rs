@@ -1,7 +1,7 @@
 //! JSON whose objects are requests: the table that jq makes of it.
 
 use super::Rewriting;
-use crate::read::guess::{is_field, is_needed_field};
+use crate::read::guess::{is_address, is_field, is_needed_field};
 
 /// Fewest and most fields of an object that make a request.
 const FIELDS: [usize; 2] = [3, 8];
@@ -163,16 +163,28 @@ impl Cursor<'_> {
     }
 }
 
-/// Whether jq takes the name of a field without quotes.
+/// Whether the name of a field can be a title. Logstash's `@timestamp` can, too.
 fn is_plain(name: &str) -> bool {
+    let name = name.strip_prefix('@').unwrap_or(name);
     name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// The path of a field for jq, which takes names with an `@` in quotes only.
+fn path_of(name: &str) -> String {
+    let quoted = |part: &str| {
+        if part.starts_with('@') { format!(".\"{part}\"") } else { format!(".{part}") }
+    };
+    name.split('.').map(quoted).collect()
 }
 
 /// The names of the columns for the fields at these paths: those of the fields, behind that of their object if the
 /// field is a part of a time, or if two are alike.
 fn titles(paths: &[&str]) -> Vec<String> {
-    let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
+    let last = |path: &str| {
+        let name = path.rsplit('.').next().unwrap_or_default();
+        name.trim_start_matches('@').to_owned()
+    };
     let is_alone = |name: &str| paths.iter().filter(|path| last(path) == *name).count() == 1;
     let title = |path: &&str| {
         let name = last(path);
@@ -194,13 +206,19 @@ pub(super) fn table(bytes: &[u8]) -> Option<Rewriting> {
     }
     let is_used = |path: &&str| {
         let (object, name) = path.rsplit_once('.').unwrap_or(("", path));
+        let name = name.trim_start_matches('@');
         // What a device is says nothing of its requests.
         let is_of_device = is_field(object) && !is_needed_field(object);
         let is_part = is_needed_field(&format!("{object}_{name}"));
         !is_of_device && (is_field(name) || name == NLB || is_part)
     };
     let fields = objects.first()?.iter().filter(|(_, value)| value.is_some());
-    let names: Vec<&str> = fields.map(|(name, _)| name.as_str()).filter(is_used).collect();
+    let scalars: Vec<&str> = fields.map(|(name, _)| name.as_str()).collect();
+    let mut names: Vec<&str> = scalars.iter().copied().filter(is_used).collect();
+    // Another column may hold the addresses, and its place tells which.
+    if !names.iter().any(|path| is_address(path.rsplit('.').next().unwrap_or_default())) {
+        names = scalars;
+    }
     if !(FIELDS[0]..=FIELDS[1]).contains(&names.len()) {
         return None;
     }
@@ -215,7 +233,7 @@ pub(super) fn table(bytes: &[u8]) -> Option<Rewriting> {
         .any(|cell| cell.len() > EXACT && cell.bytes().all(|byte| byte.is_ascii_digit()));
     let titles = titles(&names);
     let strings: Vec<String> = titles.iter().map(|title| format!("\"{title}\"")).collect();
-    let paths: Vec<String> = names.iter().map(|name| format!(".{name}")).collect();
+    let paths: Vec<String> = names.iter().map(|name| path_of(name)).collect();
     Some(Rewriting {
         what: if has_long_numbers {
             "the file is JSON with long numbers, which jq rounds before version 1.7; convert it to a table"

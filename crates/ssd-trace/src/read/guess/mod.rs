@@ -58,8 +58,9 @@ const OPS: [&str; 20] = [
     "dir",
     "d",
 ];
-const OFFSETS: [&str; 28] = [
+const OFFSETS: [&str; 29] = [
     "offset",
+    "off",
     "byteoffset",
     "address",
     "addr",
