@@ -2,6 +2,7 @@
 
 mod columns;
 mod doubts;
+mod hosts;
 mod refusal;
 mod unaligned;
 
@@ -188,7 +189,7 @@ impl File<'_> {
         let shares = formats::detect(&Head { bytes, lines: few });
         let is_readable = |share: u32| share == 100 || (self.workload.skip_bad && share > MOST);
         if !shares.iter().any(|&(_, share)| is_readable(share))
-            && let Some(error) = self.rewritten(&around::AROUND)
+            && let Some(error) = self.of_several_hosts().or_else(|| self.rewritten(&around::AROUND))
         {
             return Err(error);
         }

@@ -13,6 +13,9 @@ use crate::read::readings::{self, Reading, of_distinct_times};
 use ssd_core::config::Word;
 use std::sync::Arc;
 
+/// Readings of a table with two columns of volumes that a message lists.
+const VOLUME_CHOICES: usize = 4;
+
 impl File<'_> {
     /// Checks that the columns that are set fit the file.
     pub(super) fn mapped(&self, format: TraceFormat, how: ReadAs) -> Result<Found, Refusal> {
@@ -198,6 +201,26 @@ impl File<'_> {
         )
     }
 
+    /// The error for a table with two columns of volumes, of which neither tells all volumes apart.
+    fn volumes_in_doubt(&self, readings: &[Reading]) -> Option<Refusal> {
+        let (Filter { what, filter, .. }, [own, other]) = guess::apart::of(self.head)?;
+        let joined = |reading: &Reading| {
+            let joined = self.behind(&filter, &reading.options);
+            (joined, format!("{other} and {own} together are the volume"))
+        };
+        let mut choices: Vec<_> = readings.iter().take(VOLUME_CHOICES).map(joined).collect();
+        // Units are the other doubt.
+        if let [reading] = readings {
+            choices.push((command(self.name, &reading.options), format!("{own} is the volume")));
+            let text = &reading.columns.as_ref()?.text;
+            let text = text.replace(&format!(",volume={own}"), &format!(",volume={other}"));
+            let options = format!("--columns {}", word(&text));
+            choices.push((command(self.name, &options), format!("{other} is the volume")));
+        }
+        Some(Refusal::Filtered(format!("{what}; {}", list(&choices, str::to_owned))))
+            .filter(|_| !choices.is_empty())
+    }
+
     /// Reads a table by the names of its columns.
     pub(super) fn guessed(&self, how: ReadAs) -> Result<Found, Refusal> {
         if let Some(filter) = guess::derived::of(self.head) {
@@ -207,7 +230,13 @@ impl File<'_> {
         if let Some(error) = self.all_at_once(&readings) {
             return Err(error);
         }
-        if readings.len() > 1 {
+        if let Some(refusal) = self.volumes_in_doubt(&readings) {
+            return Err(refusal);
+        }
+        let are_likely = |reading: &Reading| {
+            reading.columns.as_ref().is_some_and(|columns| guess::words::are_likely(&columns.text))
+        };
+        if readings.len() > 1 || readings.iter().any(are_likely) {
             let unordered = readings.iter_mut().filter(|reading| reading.counts.descents > 0);
             unordered.for_each(Reading::sort);
             let open = what_names_leave_open(&readings);
@@ -271,7 +300,10 @@ fn what_names_leave_open(readings: &[Reading]) -> String {
             }),
             "the units",
         ),
-        (differ(&|a, b| a.words != b.words), "which operations are reads and which are writes"),
+        (
+            differ(&|a, b| a.words != b.words) || all.len() == 1,
+            "which operations are reads and which are writes",
+        ),
     ];
     let open = open.into_iter().filter(|(is_open, _)| *is_open).map(|(_, what)| what);
     open.collect::<Vec<_>>().join(", nor ")

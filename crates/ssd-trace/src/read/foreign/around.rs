@@ -185,9 +185,17 @@ pub(crate) fn with_summed_times(bytes: &[u8]) -> Option<Rewriting> {
         sum += interval;
         format!("{sum:.9}{}", &parts[2])
     });
-    // Recorded events are nearly in order; every other interval is shorter than the one before.
+    // Recorded events are nearly in order and at different times; every other interval is shorter than the one before.
     let descents = intervals.windows(2).filter(|pair| pair[1] < pair[0]).count();
-    let are_intervals = intervals.first() == Some(&0.0) && 5 * descents >= intervals.len();
+    let rises = intervals.windows(2).any(|pair| pair[1] > pair[0]);
+    // Lines above may have been cut away, but no computer records in the first second after it has started.
+    let is_short = intervals.iter().filter(|time| **time < 1.0).count() * 2 > intervals.len();
+    let begins = intervals.first() == Some(&0.0);
+    let are_intervals = if rises || descents > 0 {
+        (begins || is_short) && 5 * descents >= intervals.len()
+    } else {
+        !begins && is_short && intervals.len() > 2
+    };
     let what = "each time is the interval since the previous event (--deltatime); add them up";
     let filter = format!(r#"perl -pe 's{{{time}}}{{$t += $1; sprintf("%.9f", $t) . $2}}e' < FILE"#);
     are_intervals.then(|| notation(what, &filter, bytes, rewritten))?

@@ -3,7 +3,7 @@
 use super::rows::{Rows, is_latency};
 use super::{
     NO, OFFSETS, OPS, SIZES, TIMES, VOLUMES, YES, is_pasted, letters_of, quoted, unit_named,
-    unit_of_time, values,
+    unit_of_time, values, words,
 };
 use ssd_core::units::SECTOR_BYTES;
 use std::cmp::Reverse;
@@ -134,16 +134,31 @@ impl Columns {
         }
     }
 
-    /// The column of the volumes: the one that has most of them.
-    fn volume(&self, rows: &Rows) -> String {
+    /// The columns that may hold the volumes.
+    fn free_volumes(&self) -> impl Iterator<Item = &Named> {
         let used = [self.op.at, self.offset.at, self.size.at];
-        let free = self.volumes.iter().filter(|column| !used.contains(&column.at));
-        let most = free.max_by_key(|column| {
+        self.volumes.iter().filter(move |column| !used.contains(&column.at))
+    }
+
+    /// The column of the volumes: the one that has most of them.
+    fn volume(&self, rows: &Rows) -> Option<&Named> {
+        self.free_volumes().max_by_key(|column| {
             let volumes = rows.column(column.at).collect::<BTreeSet<&str>>().len();
             let rank = VOLUMES.iter().position(|name| *name == column.letters);
             (volumes, Reverse(rank))
-        });
-        most.map_or(String::new(), |column| format!(",volume={}", column.place))
+        })
+    }
+
+    /// The column of the volumes, and another one whose values come with several of its values, and the reverse.
+    pub(super) fn two_volumes(&self, rows: &Rows) -> Option<[&Named; 2]> {
+        let own = self.volume(rows)?;
+        let count = |at: usize| rows.column(at).collect::<BTreeSet<&str>>().len();
+        let is_apart = |other: &&Named| {
+            let pairs = rows.column(own.at).zip(rows.column(other.at));
+            pairs.collect::<BTreeSet<_>>().len() > count(own.at).max(count(other.at))
+        };
+        let other = self.free_volumes().filter(|other| other.at != own.at).find(is_apart)?;
+        Some([own, other])
     }
 
     /// The parts `time=...` of a mapping, one for each column and unit that the time may have. If no column has the
@@ -181,7 +196,8 @@ impl Columns {
         if let Some(meaning) = meaning_of_flag(&self.op.letters, cells()) {
             return vec![meaning];
         }
-        let known = [values::meanings(cells()), values::meanings_of_two(cells())];
+        let known =
+            [values::meanings(cells()), words::likely(cells()), values::meanings_of_two(cells())];
         // Most words may be known.
         let mut all =
             known.into_iter().find(|all| !all.is_empty()).unwrap_or_else(|| vec![String::new()]);
@@ -255,6 +271,7 @@ impl Columns {
         let request = [self.op.at, self.offset.at, self.size.at];
         let events = rows.events(Some(self.op.at), Some(request), place);
         let volume = self.volume(rows);
+        let volume = volume.map_or(String::new(), |column| format!(",volume={}", column.place));
         let Columns { op, offset, size, .. } = self;
         let (op, offset, size) = (&op.place, &offset.place, &size.place);
         let mut all = Vec::new();

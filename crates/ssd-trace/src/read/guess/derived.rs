@@ -92,22 +92,22 @@ const LARGE_UNITS: [(&str, u64, u64); 3] =
     [("1KiB", 1 << 10, 1000), ("1MiB", 1 << 20, 1_000_000), ("1GiB", 1 << 30, 1_000_000_000)];
 
 /// A table whose names have been found.
-struct Table<'a> {
-    names: &'a [String],
-    columns: Columns,
-    rows: Rows,
+pub(super) struct Table<'a> {
+    pub(super) names: &'a [String],
+    pub(super) columns: Columns,
+    pub(super) rows: Rows,
 }
 
 /// How a filter derives a field.
-struct Change {
+pub(super) struct Change {
     /// Why, and what it does.
-    what: String,
+    pub(super) what: String,
     /// The names that it changes, in awk.
-    title: String,
+    pub(super) title: String,
     /// What it does to a row, in awk.
-    statement: String,
+    pub(super) statement: String,
     /// Decimals of the numbers that it calculates, if any.
-    decimals: Option<usize>,
+    pub(super) decimals: Option<usize>,
 }
 
 impl Table<'_> {
@@ -460,7 +460,10 @@ pub(crate) fn of_constant_time(head: &Head<'_>) -> Option<Filter> {
 }
 
 /// The change that `derive` finds for the table in `head`, as a filter.
-fn by_filter(head: &Head<'_>, derive: impl Fn(&Table<'_>) -> Option<Change>) -> Option<Filter> {
+pub(super) fn by_filter(
+    head: &Head<'_>,
+    derive: impl FnOnce(&Table<'_>) -> Option<Change>,
+) -> Option<Filter> {
     let mut lines = (1..).zip(head.lines.iter().take(HEADER));
     let (line, separator, names, columns) = lines.find_map(|(line, text)| {
         let (separator, names) = separated(text)?;

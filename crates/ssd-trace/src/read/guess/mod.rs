@@ -1,9 +1,11 @@
 //! The columns of a table below names, from these and the values under them.
 
+pub(crate) mod apart;
 mod columns;
 pub(crate) mod derived;
 mod rows;
 pub(crate) mod values;
+pub(crate) mod words;
 
 use crate::read::commands::word;
 use crate::read::formats::mapping::cells_of;

@@ -1,7 +1,7 @@
 //! The columns of a table from its values alone: readings to choose from, of which none is certain.
 
 use super::rows::{Rows, Times, ended_lines};
-use super::{LINES, NO, OFFSETS, SIZES, YES, reading, unit_in_brackets};
+use super::{LINES, NO, OFFSETS, SIZES, YES, reading, unit_in_brackets, words};
 use crate::read::formats::Head;
 use crate::read::formats::mapping::{Meaning, Words};
 use crate::read::readings::{Reading, of_distinct_times};
@@ -201,7 +201,8 @@ impl Rows {
         let is_text = |&at: &usize| !plain(at) && self.numbers(at).is_none();
         let texts: Vec<usize> = (0..self.width()).filter(is_text).collect();
         if let ([], [at]) = (&codes[..], &texts[..]) {
-            let all = meanings_of_two(self.column(*at));
+            let likely = words::likely(self.column(*at));
+            let all = if likely.is_empty() { meanings_of_two(self.column(*at)) } else { likely };
             codes.extend(all.into_iter().map(|words| ((at + 1).to_string(), words)));
         }
         codes.truncate(MEANINGS);

@@ -3,6 +3,7 @@
 use super::Scan;
 use crate::read::commands::{command, given, one_of, word};
 use crate::read::formats::{Flaw, Format, ReadAs, Reject};
+use crate::read::guess::words;
 use crate::read::lines::Pieces;
 use crate::read::tally::Tally;
 use ssd_core::host::source::SourceError;
@@ -58,19 +59,29 @@ impl Scan<'_, '_> {
         if reject.flaw == Flaw::Late || self.skip_bad {
             return said;
         }
-        let ignored = match (&reject.flaw, &self.how.columns) {
-            // The word may have been cut.
-            (Flaw::Operation(operation), Some(columns)) if !pieces.is_unended() => {
-                columns.text_ignoring(operation)
-            }
-            _ => None,
+        // The word may have been cut.
+        let mut choices = match &reject.flaw {
+            Flaw::Operation(operation) if !pieces.is_unended() => self.meanings(operation),
+            _ => Vec::new(),
         };
-        let Some(columns) = ignored else {
+        if choices.is_empty() {
             return format!("{said}; correct the {noun}, or {}", self.skip_remedy());
+        }
+        choices.push(self.skip_options());
+        format!("{said}; correct the {noun}, or {}", one_of(file, &choices))
+    }
+
+    /// The options that give an unknown `operation` a meaning, the likeliest first.
+    fn meanings(&self, operation: &str) -> Vec<(String, String)> {
+        let Some(columns) = &self.how.columns else { return Vec::new() };
+        let of = |key: &str, what: String| {
+            let columns = columns.text_meaning(key, operation)?;
+            Some((format!("{}--columns {}", given(self.workload, "columns"), word(&columns)), what))
         };
-        let options = format!("{}--columns {}", given(self.workload, "columns"), word(&columns));
-        let ignoring = (options, "if such lines are not requests".to_owned());
-        format!("{said}; correct the {noun}, or {}", one_of(file, &[ignoring, self.skip_options()]))
+        let verb = words::verb_of(operation);
+        let likely = verb.and_then(|verb| of(verb, format!("if it means {verb}")));
+        let ignoring = of("ignore", "if such lines are not requests".to_owned());
+        likely.into_iter().chain(ignoring).collect()
     }
 
     /// The options that skip bad lines, and what they do.

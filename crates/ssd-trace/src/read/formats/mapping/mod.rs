@@ -318,18 +318,17 @@ impl Mapping {
             && matches!(&self.size, Size::Of(column) if in_sectors(column.unit))
     }
 
-    /// The text of this mapping with `word` among the operations that it ignores; `None` if no mapping can have that
-    /// word.
-    pub(crate) fn text_ignoring(&self, word: &str) -> Option<String> {
+    /// The text of this mapping with `word` among the operations of `key`, such as those that it ignores; `None` if no
+    /// mapping can have that word.
+    pub(crate) fn text_meaning(&self, key: &str, word: &str) -> Option<String> {
         // Bytes that are no UTF-8 have been replaced.
         let is_said = |letter: char| !letter.is_control() && !",|=\"\u{fffd}".contains(letter);
         let is_plain = !word.is_empty() && word.chars().all(is_said);
         let parts = Parts::of(&self.text).ok()?;
-        let words = parts.get("ignore").map_or(String::new(), |words| format!("|{words}"));
-        let is_other =
-            |part: &&str| part.split('=').next().is_none_or(|key| key.trim() != "ignore");
+        let words = parts.get(key).map_or(String::new(), |words| format!("|{words}"));
+        let is_other = |part: &&str| part.split('=').next().is_none_or(|other| other.trim() != key);
         let others: Vec<&str> = split(&self.text).into_iter().filter(is_other).collect();
-        is_plain.then(|| format!("{},ignore={word}{words}", others.join(",")))
+        is_plain.then(|| format!("{},{key}={word}{words}", others.join(",")))
     }
 
     /// What is read, by the name of its field.
