@@ -388,7 +388,7 @@ WRONG = [
         ["--budget", "soon"],
         "--budget soon: expected a time",
     ),
-    ([(at, "Write", at) for at in range(50)], ["--seeds", "1"], "greater than or equal to 2"),
+    ([(at, "Write", at) for at in range(50)], ["--seeds", "1"], "x>=2"),
     ([(at, "Write", at) for at in range(50)], ["--set", "gc.victum=fifo"], 'did you mean "victim"'),
     ([(at, "Write", at) for at in range(50)], ["--drive", "raid.toml"], "parity groups span pools"),
     ([], [], "empty"),

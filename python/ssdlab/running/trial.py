@@ -449,10 +449,14 @@ class Runs:
         drive = self.plan.drive_with(policy)
         small = scale.timed_device(drive, self.plan.pages)
         points: list[tuple[float, float]] = []
+        tried: set[str] = set()
         for step in range(MATCHES):
             if small is None:
                 break
             run = self.plan.planned(policy, small.functional(), policy, 1, {})
+            if run.config.text in tried:
+                break  # A device with so few erase units comes no closer.
+            tried.add(run.config.text)
             reports = self._batch([run], None, f"match-{step}").reports
             waf = reports[policy].waf.total if policy in reports else None
             if waf is None or abs(waf / target - 1) < SAME:
