@@ -473,7 +473,7 @@ def test_bench(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--bloom 101", "1<=x<=100"),
+        ("--bloom 101", "0<=x<=100"),
         ("--value 2000000", "1<=x<=1048575"),
         ("--record .", "'--record'"),
         ("--record file/lines", "file: expected a folder"),
