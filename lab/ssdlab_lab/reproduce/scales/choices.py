@@ -75,6 +75,11 @@ SHARES = {"mysql": 1 / 3, "varmail": 1.0, "sqlite": 1 / 3}
 """Recorded traces, and the share of their requests that is run."""
 
 
+def recording(name: str) -> Path:
+    """The file of a recorded trace."""
+    return TRACES / f"{name}.trace.zst"
+
+
 class Load(NamedTuple):
     """What the host writes."""
 

@@ -72,7 +72,7 @@ class Files:
         """A recorded trace on so many pages."""
         file = self.folder / f"{name}-{pages}.trace"
         if not file.exists():
-            recorded = choices.TRACES / f"{name}.trace.zst"
+            recorded = choices.recording(name)
             if not recorded.exists():
                 raise WorkloadError(f"{recorded}: cannot open the trace: no such file")
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -60,12 +60,17 @@ def _configuration(drive: str, load: Load, policy: str, quick: bool) -> str:
     return sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
 
+@cache
+def _digest_of(trace: Path) -> str | None:
+    """The SHA-256 of a recording; None if it is missing."""
+    return sha256(trace.read_bytes()).hexdigest() if trace.exists() else None
+
+
 def _writes_of(load: Load) -> list[object]:
     """What decides the writes of a load."""
     if not load.phases:
         return [loads.VERSION, SYNTHETIC[load.name]]
-    trace = choices.TRACES / f"{load.name}.trace.zst"
-    digest = sha256(trace.read_bytes()).hexdigest() if trace.exists() else None
+    digest = _digest_of(choices.recording(load.name))
     return [loads.VERSION, choices.SHARES[load.name], digest]
 
 
