@@ -25,6 +25,6 @@ def contradiction(drive: Config) -> str:
     if abs(given / stated - 1) <= NEAR:
         return ""
     return (
-        f"{name}: user_gb = {stated:g}, but the keys of [device] give {given:,.0f} GB: correct"
-        " over_provisioning, the numbers of dies and blocks, or user_gb"
+        f"{name}: user_gb = {stated:g}, but the keys of [device] give {given:,.0f} GB: there are no"
+        " years until one of them is corrected"
     )

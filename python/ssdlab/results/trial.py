@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,8 +20,8 @@ from ssdlab.results.text import by_reason, table, wrapped
 from ssdlab.results.trial_answer import answer, listed
 
 JSON, SUMMARY = "try.json", "summary.txt"
-WIDTH = 12
-"""Columns of the words before the lines of the first screen."""
+LINES, WIDTH = 12, 12
+"""Most lines of the first screen, and columns of the words before them."""
 PACED = "--pace closed"
 """The remedy where the recorded arrivals overload the drive, or leave it idle."""
 PERCENTILE = "p99_9"
@@ -140,8 +140,17 @@ class Trial:
 
     def screen(self, *, detailed: bool = False) -> list[str]:
         """The answer in at most twelve lines of 80 columns; `detailed`: beside the details."""
+        rows = self.rows(detailed=detailed)
+        lines = self._laid_out(rows)
+        if len(lines) > LINES:
+            option = self._option(detailed)
+            short = f"the same command with {option}" if option else ""
+            lines = self._laid_out([*rows[:-1], ("next", short)])
+        return lines
+
+    def _laid_out(self, rows: Iterable[tuple[str, str]]) -> list[str]:
         lines = [*wrapped("", f"{self.name} on {self.drive}")]
-        for title, text in self.rows(detailed=detailed):
+        for title, text in rows:
             if text:
                 lines += wrapped(title.ljust(WIDTH), text)
         return lines
@@ -229,7 +238,7 @@ class Trial:
     def _years(self) -> str:
         """How long the drive lasts under the first policy."""
         writes, waf = self.lifetime.drive_writes, self._amount()
-        if writes is None or waf is None:
+        if writes is None or waf is None or self.contradiction:
             return ""
         load = f"at {number(writes)} drive writes a day"
         years = self.lifetime.years(waf)
@@ -242,7 +251,7 @@ class Trial:
         """Whether the over-provisioning suffices for the years of the warranty."""
         waf, warranty = self._amount(), self.lifetime.endurance.years
         years = None if waf is None else self.lifetime.years(waf)
-        if years is None or warranty is None:
+        if years is None or warranty is None or self.contradiction:
             return ""
         own = percent(self.lifetime.raw_bytes / self.lifetime.user_bytes - 1)
         whole = f"for the {warranty:g}-year warranty"
@@ -266,17 +275,17 @@ class Trial:
             return "medium: some policies are statistically indistinguishable"
         return "medium: the winner depends on the order of updates"
 
+    def _option(self, detailed: bool) -> str:
+        """The option with which the same command tells more; empty if there is none."""
+        return PACED if PACED in self.latency_doubt else "" if detailed else "--details"
+
     def _next(self, detailed: bool) -> str:
         """The command that tells more."""
-        if not self.named and not self.baseline:
-            return ""
         name = self.drive_name.removeprefix(DRIVE)
         drive = f" --drive {shlex.quote(name)}" if name else ""
         words = f"{shlex.quote(self.trace)}{drive}{self.options}"
-        if PACED in self.latency_doubt:
-            return f"ssdlab try {words} {PACED}"
-        if not detailed:
-            return f"ssdlab try {words} --details"
+        if option := self._option(detailed):
+            return f"ssdlab try {words} {option}" if self.policies else ""
         years = self.lifetime.endurance.years
         return f"ssdlab plan {words} --years {years:g}" if PLAN in self._spare() else ""
 

@@ -59,10 +59,14 @@ def _tie(tie: Sequence[str], rankings: Iterable[Ranking]) -> str:
 
 def _gain(label: str, rankings: Iterable[Ranking], baseline: str) -> str:
     """How much less than the baseline a policy writes; empty unless it certainly does."""
-    ratios = [ranking.predicted[label].against(ranking.predicted[baseline]) for ranking in rankings]
-    lows = [ratio.low for ratio in ratios if ratio is not None and ratio.low is not None]
-    highs = [ratio.high for ratio in ratios if ratio is not None and ratio.high is not None]
-    if label == baseline or not len(lows) == len(highs) == len(ratios) or max(highs) >= 1:
+    lows, highs = [], []
+    for ranking in rankings:
+        found = ranking.predicted[label].against(ranking.predicted[baseline])
+        if found is None or label == baseline:
+            return ""
+        lows.append(found.ratio if found.low is None else found.low)
+        highs.append(found.ratio if found.high is None else found.high)
+    if max(highs) >= 1:
         return ""
     least, most = round(100 * (1 - max(highs))), round(100 * (1 - min(lows)))
     if not most:
