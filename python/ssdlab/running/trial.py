@@ -667,7 +667,8 @@ NO_PREDICTION = "write amplification has no prediction, and latency needs one"
 
 def erasing(report: Report) -> float:
     """Share of the time in which the planes, or the chips where these are the units, erase."""
-    config, device = report.config, report.config["device"]
+    config = report.config
+    device: Mapping[str, int] = config["device"]
     units = device["channels"] * device["chips_per_channel"]
     if config["timing.busy_unit"] == "plane":
         units *= device["planes_per_chip"]
