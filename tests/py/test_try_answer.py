@@ -51,11 +51,11 @@ def test_a_tie_under_one_order_is_no_win_under_it() -> None:
     )
     some = {**TIED, "fifo": Predicted((9.0, 9.0), 9.0)}
     assert said(some, TIED) == (
-        "as one application, greedy and sepbit cannot be distinguished; as many tenants, the"
+        "as one application, sepbit and greedy cannot be distinguished; as many tenants, the"
         " policies cannot be distinguished"
     )
     assert said(some, some) == (
-        "greedy and sepbit cannot be distinguished, as one application and as many tenants"
+        "sepbit and greedy cannot be distinguished, as one application and as many tenants"
     )
 
 
