@@ -77,6 +77,17 @@ def test_a_winner_under_both_orders_writes_less_by_a_whole_interval() -> None:
     )
 
 
+def test_all_of_a_tie_write_less_than_the_baseline() -> None:
+    tied = {"greedy": Predicted((4.0, 4.0), 4.0), "a": Predicted((3.0, 3.2), 3.1)}
+    tied["b"] = Predicted((3.2, 3.0), 3.1)
+    tied = {label: replace(one, values=one.values * 5) for label, one in tied.items()}
+    text = "a and b cannot be distinguished, as one application and as many tenants"
+    # Ratios of 0.75 and 0.8, five each: 0.7746 within a factor of exp(2.262 * 0.0340 / 10 ** 0.5).
+    assert said(tied, tied) == f"{text} (21 to 24 % less than greedy)"
+    near = {**tied, "b": Predicted((3.0, 4.0) * 5, 3.5)}
+    assert said(near, near) == text
+
+
 def test_many_that_are_tied_are_counted() -> None:
     labels = ("greedy", "a", "b", "c", "d")
     tied = {label: Predicted((7.4, 7.5), 7.4) for label in labels}

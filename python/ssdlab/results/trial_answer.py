@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 
 from ssdlab.results.prediction import ORDERS, Ranking, Verdict
 
@@ -18,13 +19,13 @@ def answer(verdict: Verdict, rankings: Mapping[str, Ranking], baseline: str) -> 
         text = (
             f"{first} writes least" if first != baseline else f"no policy writes less than {first}"
         )
-        return f"{text}, {_orders()}{_gain(first, rankings.values(), baseline)}"
+        return f"{text}, {_orders()}{_gain([first], rankings.values(), baseline)}"
     if all(len(tie) == 1 for tie in best):
         winners = (f"{ORDERS[order]}: {tie[0]}" for order, tie in verdict.winners.items())
         return "; ".join(winners) + ": no policy wins under both orders of updates"
     if all({*tie} == {*best[0]} for tie in best):
         text = _tie(best[0], rankings.values())
-        return f"{text}, {_orders()}{_gain(first, rankings.values(), baseline)}"
+        return f"{text}, {_orders()}{_gain(best[0], rankings.values(), baseline)}"
     return "; ".join(
         f"as {ORDERS[order]}, {_best(tie, rankings[order], baseline)}"
         for order, tie in verdict.winners.items()
@@ -45,7 +46,7 @@ def _best(tie: Sequence[str], ranking: Ranking, baseline: str) -> str:
     """Who is best under an order of updates."""
     if len(tie) > 1:
         return _tie(tie, [ranking])
-    return f"{tie[0]} writes least{_gain(tie[0], [ranking], baseline)}"
+    return f"{tie[0]} writes least{_gain(tie, [ranking], baseline)}"
 
 
 def _tie(tie: Sequence[str], rankings: Iterable[Ranking]) -> str:
@@ -57,10 +58,10 @@ def _tie(tie: Sequence[str], rankings: Iterable[Ranking]) -> str:
     return f"{listed(names)} cannot be distinguished"
 
 
-def _gain(label: str, rankings: Iterable[Ranking], baseline: str) -> str:
-    """How much less than the baseline a policy writes; empty unless it certainly does."""
+def _gain(labels: Sequence[str], rankings: Iterable[Ranking], baseline: str) -> str:
+    """How much less than the baseline policies write; empty unless each certainly does."""
     lows, highs = [], []
-    for ranking in rankings:
+    for ranking, label in product(rankings, labels):
         found = ranking.predicted[label].against(ranking.predicted[baseline])
         if found is None or label == baseline:
             return ""
