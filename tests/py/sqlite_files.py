@@ -165,7 +165,7 @@ class Layer(apsw.VFS):
         return cast("apsw.VFSFile", Handle(file, self.draw))
 
     def xAccess(self, pathname: str, _flags: int) -> bool:
-        return self.file(pathname).is_there
+        return bool(self.file(pathname).is_there)
 
     def xDelete(self, filename: str, _syncdir: bool) -> None:
         with as_sqlite():

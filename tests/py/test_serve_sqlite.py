@@ -13,6 +13,7 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,7 @@ class Rows:
     committed: int = 0
     commits: int = 0
 
-    def open(self, database: apsw.Connection) -> None:
+    def open(self, database: Any) -> None:
         """Open the database, which recovers it after a cut."""
         mode, synchronous = self.journal
         assert database.execute(f"pragma journal_mode={mode}").get == mode
@@ -55,7 +56,7 @@ class Rows:
         database.execute("pragma wal_autocheckpoint=50")
         database.execute("create table if not exists t (k integer primary key, v blob)")
 
-    def commit(self, database: apsw.Connection) -> None:
+    def commit(self, database: Any) -> None:
         """Commit a row."""
         row = self.committed + 1
         database.execute("begin immediate")
@@ -65,7 +66,7 @@ class Rows:
         self.committed = row
         self.commits += 1
 
-    def check(self, database: apsw.Connection) -> None:
+    def check(self, database: Any) -> None:
         """Whether the database is whole and has every row that was committed."""
         assert database.execute("pragma integrity_check").fetchall() == [("ok",)]
         found = database.execute("select k, v from t order by k").fetchall()
