@@ -48,7 +48,7 @@ class Rows:
     committed: int = 0
     commits: int = 0
 
-    def open(self, database: Any) -> None:
+    def open(self, database: Any) -> None:  # noqa: ANN401 - of apsw, if there is one
         """Open the database, which recovers it after a cut."""
         mode, synchronous = self.journal
         assert database.execute(f"pragma journal_mode={mode}").get == mode
@@ -56,7 +56,7 @@ class Rows:
         database.execute("pragma wal_autocheckpoint=50")
         database.execute("create table if not exists t (k integer primary key, v blob)")
 
-    def commit(self, database: Any) -> None:
+    def commit(self, database: Any) -> None:  # noqa: ANN401 - of apsw, if there is one
         """Commit a row."""
         row = self.committed + 1
         database.execute("begin immediate")
@@ -66,7 +66,7 @@ class Rows:
         self.committed = row
         self.commits += 1
 
-    def check(self, database: Any) -> None:
+    def check(self, database: Any) -> None:  # noqa: ANN401 - of apsw, if there is one
         """Whether the database is whole and has every row that was committed."""
         assert database.execute("pragma integrity_check").fetchall() == [("ok",)]
         found = database.execute("select k, v from t order by k").fetchall()
