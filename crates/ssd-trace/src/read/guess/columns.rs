@@ -1,5 +1,6 @@
 //! The columns of a request by their names, and the mappings that these leave open.
 
+use super::comments::Said;
 use super::rows::{Rows, is_latency};
 use super::{
     NO, OFFSETS, OPS, SIZES, TIMES, VOLUMES, YES, is_pasted, letters_of, quoted, unit_named,
@@ -120,6 +121,22 @@ impl Columns {
         [self].into_iter().chain(others.into_iter().filter(is_apart)).collect()
     }
 
+    /// These columns in the units that comments say, where their names say none.
+    pub(super) fn with_units(&self, said: Said) -> Option<Columns> {
+        let mut columns = self.clone();
+        let mut is_said = false;
+        let mut set = |unit: &mut Option<&'static str>, said: Option<&'static str>| {
+            is_said |= unit.is_none() && said.is_some();
+            *unit = unit.or(said);
+        };
+        if let Some(time) = &mut columns.time {
+            set(&mut time.unit, said.time);
+        }
+        set(&mut columns.offset.unit, said.offset);
+        set(&mut columns.size.unit, said.size);
+        is_said.then_some(columns)
+    }
+
     /// These columns, with the first of several columns of operations whose words are known.
     pub(super) fn with_known_words(self, names: &[String], rows: &Rows) -> Columns {
         let is_known = |op: &Named| {
@@ -238,12 +255,21 @@ impl Columns {
             (None, Some(size)) => vec![("B", size), ("512B", size)],
             (None, None) => vec![("B", "B"), ("512B", "512B"), ("512B", "B")],
         };
+        // Addresses that are whole sectors in bytes, beside lengths that are not, may be bytes beside sectors.
+        let starts = numbers(&self.offset);
+        let are_bytes = starts.iter().all(|start| start.is_multiple_of(SECTOR_BYTES))
+            && starts.iter().any(|&start| start > 0);
+        if (self.offset.unit, self.size.unit) == (None, None)
+            && are_bytes
+            && !are_multiples(SECTOR_BYTES)
+        {
+            all.insert(0, ("B", "512B"));
+        }
         if (self.offset.unit, self.size.unit) == (Some("B"), None) && !are_multiples(SECTOR_BYTES) {
             all.push(("B", "1KiB"));
         }
         // If lengths are whole blocks of 4 KiB but addresses are not, the addresses may count such blocks.
-        let residues: BTreeSet<u64> =
-            numbers(&self.offset).into_iter().map(|start| start % 8).collect();
+        let residues: BTreeSet<u64> = starts.iter().map(|start| start % 8).collect();
         if (self.offset.unit, self.size.unit) == (Some("512B"), Some("B"))
             && are_multiples(4096)
             && residues.len() > 2
@@ -260,7 +286,8 @@ impl Columns {
         if let Some(sector) = self.stated_sector(rows) {
             let of =
                 |unit: &'static str| if matches!(unit, "512B" | "4KiB") { sector } else { unit };
-            all.extend(all.clone().into_iter().map(|(offset, size)| (of(offset), of(size))));
+            let stated = all.iter().map(|&(offset, size)| (of(offset), of(size)));
+            all = stated.chain(all.clone()).collect();
         }
         all
     }
@@ -291,7 +318,10 @@ impl Columns {
 }
 
 /// What to add for a column that is named for what its 1, or true, means.
-fn meaning_of_flag<'a>(letters: &str, cells: impl Iterator<Item = &'a str>) -> Option<String> {
+pub(super) fn meaning_of_flag<'a>(
+    letters: &str,
+    cells: impl Iterator<Item = &'a str>,
+) -> Option<String> {
     let (no, yes) = match letters {
         "iswrite" => ("read", "write"),
         "isread" => ("write", "read"),

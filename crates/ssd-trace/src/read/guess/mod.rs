@@ -2,6 +2,7 @@
 
 pub(crate) mod apart;
 mod columns;
+mod comments;
 pub(crate) mod derived;
 mod rows;
 pub(crate) mod values;
@@ -38,7 +39,8 @@ const TIMES: [&str; 18] = [
     "inittime",
     "optime",
 ];
-const OPS: [&str; 20] = [
+const OPS: [&str; 21] = [
+    "kind",
     "op",
     "operation",
     "reqop",
@@ -215,7 +217,10 @@ fn below(names: &[String], above: usize, head: &Head<'_>, action: u8) -> Vec<Rea
     let columns = columns.with_known_words(names, &rows);
     let skip = if above > 0 { format!(",skip={above}") } else { String::new() };
     let mut different: Vec<Reading> = Vec::new();
-    for (rival, columns) in columns.with_rivals(names, &rows).into_iter().enumerate() {
+    let stated = columns.with_units(comments::said(&head.lines[..above]));
+    let stated = stated.map(|columns| (0, columns));
+    let all = columns.with_rivals(names, &rows).into_iter().enumerate();
+    for (rival, columns) in stated.into_iter().chain(all) {
         for text in columns.mappings(&rows) {
             let Some(reading) = reading(&(text.clone() + &skip), head, action) else { continue };
             // Bytes that are not whole sectors are refused, and remain a rival of sectors.

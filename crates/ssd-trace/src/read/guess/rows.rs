@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const COLUMNS: usize = 64;
 /// Most volumes in the lines that are looked at.
 const VOLUME_COUNT: usize = 16;
+/// Most events of a request, or layers that it passes.
+const MOST_EVENTS: usize = 6;
 /// What happens to a request, as the columns `event` of traces say.
 const EVENTS: [&str; 22] = [
     "queue",
@@ -255,10 +257,17 @@ impl Rows {
         (0..self.width()).find(unread).filter(|_| self.time(false).is_none())
     }
 
-    /// The two words of a column if the rows of both have the same requests, but for a few at the end.
-    fn two_events(&self, at: usize, request: [usize; 3]) -> Option<Vec<&str>> {
-        let words: Vec<&str> = self.column(at).collect::<BTreeSet<&str>>().into_iter().collect();
-        let [first, second] = words[..] else { return None };
+    /// The words of a column, in the order in which they come.
+    fn words_of(&self, at: usize) -> Vec<&str> {
+        let mut seen = BTreeSet::new();
+        self.column(at).filter(|word| seen.insert(*word)).collect()
+    }
+
+    /// The words of a column, such as layers that a request passes, if the rows of each have the same requests, but for
+    /// a few at the end.
+    fn same_events(&self, at: usize, request: [usize; 3]) -> Option<Vec<&str>> {
+        let words = self.words_of(at);
+        let (first, others) = words.split_first().filter(|(_, others)| !others.is_empty())?;
         let is_plain = |word: &str| {
             !word.is_empty()
                 && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -267,15 +276,20 @@ impl Rows {
             let rows = self.rows.iter().filter(|row| row[at] == word);
             rows.map(|row| request.map(|column| row[column].as_str())).collect::<Vec<_>>()
         };
-        let (of_first, of_second) = (requests(first), requests(second));
-        let common = of_first.iter().filter(|request| of_second.contains(request)).count();
-        let rest = (of_first.len() - common).max(of_second.len().saturating_sub(common));
-        (is_plain(first) && is_plain(second) && common > 2 && rest < 3).then_some(words)
+        let of_first = requests(first);
+        let is_same = |word: &&str| {
+            let of_word = requests(word);
+            let common = of_first.iter().filter(|request| of_word.contains(request)).count();
+            let rest = (of_first.len() - common).max(of_word.len().saturating_sub(common));
+            common > 2 && rest < 3
+        };
+        let are_few = words.len() <= MOST_EVENTS && words.iter().all(|word| is_plain(word));
+        (are_few && others.iter().all(is_same)).then_some(words)
     }
 
     /// What to say of a column with several actions, as blkparse prints them, or events of a request, if there is
-    /// one; `place` writes its column, and that of the operations is `op`. A column of two words, of which each has the
-    /// same requests, is one of events, too: `request` are the columns of operation, address and length.
+    /// one; `place` writes its column, and that of the operations is `op`. A column of a few words, of which each has
+    /// the same requests, is one of events, too: `request` are the columns of operation, address and length.
     pub(super) fn events(
         &self,
         op: Option<usize>,
@@ -293,16 +307,16 @@ impl Rows {
                 return actions;
             }
             let is_several = cells.len() > 1 && cells.iter().all(is_event);
-            if is_several { cells.into_iter().collect() } else { Vec::new() }
+            if is_several { self.words_of(at) } else { Vec::new() }
         };
         let columns = (0..self.width()).filter(|&at| Some(at) != op);
         let all = columns.clone().map(|at| (at, usable(at))).find(|(_, words)| !words.is_empty());
-        let twice = || {
+        let repeated = || {
             let request = request?;
             let mut free = columns.filter(|at| !request.contains(at));
-            free.find_map(|at| Some((at, self.two_events(at, request)?)))
+            free.find_map(|at| Some((at, self.same_events(at, request)?)))
         };
-        let Some((at, words)) = all.or_else(twice) else { return vec![String::new()] };
+        let Some((at, words)) = all.or_else(repeated) else { return vec![String::new()] };
         words.iter().map(|word| format!(",event={}:{word}", place(at))).collect()
     }
 }

@@ -1,7 +1,8 @@
 //! The columns of a table from its values alone: readings to choose from, of which none is certain.
 
+use super::columns::meaning_of_flag;
 use super::rows::{Rows, Times, ended_lines};
-use super::{LINES, NO, OFFSETS, SIZES, YES, reading, unit_in_brackets, words};
+use super::{LINES, NO, OFFSETS, SIZES, YES, letters_of, reading, unit_in_brackets, words};
 use crate::read::formats::Head;
 use crate::read::formats::mapping::{Meaning, Words};
 use crate::read::readings::{Reading, of_distinct_times};
@@ -173,6 +174,13 @@ impl<'a> Choice<'a> {
 }
 
 impl Rows {
+    /// The ways to read the operations in a column.
+    fn meanings_at(&self, at: usize) -> Vec<String> {
+        let letters = self.names.get(at).map(|name| letters_of(name)).unwrap_or_default();
+        let of_flag = meaning_of_flag(&letters, self.column(at));
+        of_flag.map_or_else(|| meanings(self.column(at)), |meaning| vec![meaning])
+    }
+
     /// The columns that may hold operations, and what to say of their words.
     fn operations(&self, time: Option<usize>) -> Vec<(String, String)> {
         let mut codes = Vec::new();
@@ -182,7 +190,7 @@ impl Rows {
         };
         let columns = (0..self.width()).filter(|&at| Some(at) != time && !counts(at));
         let columns: Vec<(usize, Vec<String>)> =
-            columns.map(|at| (at, meanings(self.column(at)))).collect();
+            columns.map(|at| (at, self.meanings_at(at))).collect();
         let known = columns.iter().filter(|(_, all)| all.iter().any(String::is_empty));
         // A column of actions may say D everywhere.
         let most =
@@ -222,7 +230,12 @@ impl Rows {
             // A length of 0 is one that counts from 0; where all are larger than the address, they are ends.
             let is_end = starts.iter().zip(lengths).all(|(start, length)| length > start);
             let is_length = !lengths.contains(&0) && longest <= LONGEST && !is_end;
-            let is_named_otherwise = self.is_named(offset, &SIZES) || self.is_named(size, &OFFSETS);
+            // `blocks` is a length, although it is `block` with the s of seconds, too.
+            let is_other = |at: usize, own: &[&str], other: &[&str]| {
+                self.is_named(at, other) && !self.is_named(at, own)
+            };
+            let is_named_otherwise =
+                is_other(offset, &OFFSETS, &SIZES) || is_other(size, &SIZES, &OFFSETS);
             if offset == size || !is_length || is_named_otherwise {
                 continue;
             }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 /// The keys of a mapping, each with verbs: a word that begins with one, or whose last part is one, may mean it.
 const VERBS: [(&str, &[&str]); 4] = [
     ("read", &["read"]),
-    ("write", &["write"]),
+    ("write", &["write", "program"]),
     ("discard", &["discard", "trim"]),
     ("flush", &["flush"]),
 ];
@@ -114,6 +114,7 @@ mod tests {
             ("ReadAhead", Some("read")),
             ("readahead", Some("read")),
             ("IORead", Some("read")),
+            ("ProgramPage", Some("write")),
             ("REQ_OP_READ", Some("read")),
             ("WriteFUA", Some("write")),
             ("SYNC-WRITE", Some("write")),
