@@ -1,8 +1,10 @@
 //! Text around requests, and forms in which other programs wrap them, with the filters that leave the requests.
 
+use super::boxes::boxed_table;
 use super::html::{html_tables, preformatted_text};
 use super::json::Cursor;
 use super::pattern::{bytes_of, characters, pattern, replaced};
+use super::prefixes::{without_colours, without_line_numbers};
 use super::{Rewrite, Rewriting, by_line, notation};
 use super::{dates, times};
 use crate::read::formats::{self, Head, TraceFormat};
@@ -10,7 +12,9 @@ use crate::read::guess::{LINES, is_names};
 use std::collections::BTreeSet;
 
 /// Rewrites that are tried whatever the format is.
-pub(crate) const AROUND: [Rewrite; 16] = [
+pub(crate) const AROUND: [Rewrite; 19] = [
+    without_colours,
+    without_line_numbers,
     html_tables,
     preformatted_text,
     without_zeros,
@@ -24,6 +28,7 @@ pub(crate) const AROUND: [Rewrite; 16] = [
     without_stacks,
     without_differences,
     ruled_table,
+    boxed_table,
     inserted_rows,
     copied_rows,
     value_pairs,
@@ -298,15 +303,15 @@ fn copied_rows(bytes: &[u8]) -> Option<Rewriting> {
 /// A table of the values in lines of `NAME=VALUE`, below the names.
 fn value_pairs(bytes: &[u8]) -> Option<Rewriting> {
     let text = String::from_utf8_lossy(bytes);
+    let pair = pattern(r#"^(\w+)=("[^"]*"|[^\s,;"]+)(?:[\s,;]+|$)"#);
     let pairs = |line: &str| -> Option<Vec<(String, String)>> {
-        let words = line.split([' ', '\t', '\r', ',', ';']).filter(|word| !word.is_empty());
-        let pair = |word: &str| {
-            let (name, value) = word.split_once('=')?;
-            let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-            (!name.is_empty() && !value.is_empty() && name.bytes().all(is_name))
-                .then(|| (name.to_owned(), value.to_owned()))
-        };
-        words.map(pair).collect()
+        let (mut rest, mut all) = (line.trim_start(), Vec::new());
+        while !rest.is_empty() {
+            let caught = pair.captures(rest)?;
+            all.push((caught[1].to_owned(), caught[2].to_owned()));
+            rest = &rest[caught[0].len()..];
+        }
+        Some(all)
     };
     let mut table = String::new();
     let mut names: Vec<String> = Vec::new();
@@ -328,7 +333,14 @@ fn value_pairs(bytes: &[u8]) -> Option<Rewriting> {
         table += &(values.join(",") + "\n");
     }
     let what = "its lines are pairs of names and values; convert them to a table";
-    let filter = r#"perl -lne '@k or print join ",", @k = /(\w+)=/g; print join ",", /\w=([^\s,;]+)/g' < FILE"#;
+    let filter = if bytes.contains(&b'"') {
+        concat!(
+            r#"perl -lne '@p = /(\w+)=("[^"]*"|[^\s,;]+)/g; @i = grep !($_ & 1), 0..$#p; "#,
+            r#"@k or print join ",", @k = @p[@i]; print join ",", @p[map $_ + 1, @i]' < FILE"#
+        )
+    } else {
+        r#"perl -lne '@k or print join ",", @k = /(\w+)=/g; print join ",", /\w=([^\s,;]+)/g' < FILE"#
+    };
     (names.len() > 2).then(|| notation(what, filter, bytes, table.into_bytes()))?
 }
 

@@ -55,8 +55,11 @@ impl Scan<'_, '_> {
                 P::INFO.form,
             );
         }
-        let said = format!("{file}, {place}: expected {expected} at byte {column}, found {found}");
-        if reject.flaw == Flaw::Late || self.skip_bad {
+        let zeros =
+            if bad.contains(&0) { " (with zero bytes, as a crash leaves them)" } else { "" };
+        let said =
+            format!("{file}, {place}: expected {expected} at byte {column}, found {found}{zeros}");
+        if matches!(reject.flaw, Flaw::Late | Flaw::Beyond) || self.skip_bad {
             return said;
         }
         // The word may have been cut.
@@ -86,7 +89,7 @@ impl Scan<'_, '_> {
 
     /// The options that skip bad lines, and what they do.
     fn skip_options(&self) -> (String, String) {
-        let options = format!("{}--set workload.skip_bad=true", given(self.workload, ""));
+        let options = format!("{}{}", given(self.workload, ""), self.skipping);
         (options, "to count and skip such lines".to_owned())
     }
 
