@@ -4,6 +4,7 @@ use crate::config::Fit;
 use crate::read::formats::{Event, Flaw, Reject};
 use crate::read::page_set::{NumberedPages, PageSet};
 use crate::read::scan::Refusal;
+use crate::read::unit;
 use ssd_core::host::request::{Op, flags};
 use ssd_core::host::source::SourceError;
 
@@ -124,7 +125,10 @@ impl Fitter {
              touched pages, \"wrap\" takes addresses modulo the capacity)",
             capacity - 1
         );
-        Refusal::Line(Reject { flaw: Flaw::Beyond, ..Reject::new(expected, 0) })
+        // On no device, it is a flaw of the line.
+        let is_damaged = unit::beyond_any_device(last).is_some();
+        let flaw = if is_damaged { Flaw::Text } else { Flaw::Beyond };
+        Refusal::Line(Reject { flaw, ..Reject::new(expected, 0) })
     }
 
     #[inline(always)]

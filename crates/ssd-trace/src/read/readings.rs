@@ -16,6 +16,8 @@ const LONGEST_NS: u64 = 208 * 86_400_000_000_000;
 
 /// Mean times between the requests of most traces, nanoseconds: from 500,000 requests a second to 5.
 const USUAL_GAPS: std::ops::Range<u64> = 2_000..200_000_000;
+/// As [`USUAL_GAPS`], for times in seconds, the unit of traces that are slow.
+const USUAL_GAPS_OF_SECONDS: std::ops::Range<u64> = 2_000..10_000_000_000;
 /// Bytes a second from which a rate is unusual, although devices carry it.
 const UNUSUAL_RATE: f64 = 8e9;
 
@@ -96,10 +98,9 @@ impl Counts {
     }
 
     /// Whether requests and bytes come at a pace that most traces have.
-    fn is_usual(&self) -> bool {
+    fn is_usual(&self, gaps: &std::ops::Range<u64>) -> bool {
         let bytes = self.sectors as f64 * SECTOR_BYTES as f64;
-        USUAL_GAPS.contains(&self.gap_ns())
-            && bytes < UNUSUAL_RATE * self.duration_ns() as f64 / 1e9
+        gaps.contains(&self.gap_ns()) && bytes < UNUSUAL_RATE * self.duration_ns() as f64 / 1e9
     }
 
     /// Whether a device may have received these requests: the times are in order, and see [`Counts::is_plausible`].
@@ -237,7 +238,10 @@ impl Reading {
     fn rank(&self) -> [bool; 4] {
         let counts = &self.counts;
         let is_likely = self.is_sorted || counts.is_possible();
-        [!is_likely, counts.duration_ns() > LONGEST_NS, counts.bad > 1, !counts.is_usual()]
+        let time = self.columns.as_ref().and_then(|columns| columns.time.as_ref());
+        let is_in_seconds = time.is_some_and(|time| time.unit == Some(1_000_000_000));
+        let gaps = if is_in_seconds { USUAL_GAPS_OF_SECONDS } else { USUAL_GAPS };
+        [!is_likely, counts.duration_ns() > LONGEST_NS, counts.bad > 1, !counts.is_usual(&gaps)]
     }
 
     /// Reads it in order of time.

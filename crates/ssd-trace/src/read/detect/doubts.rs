@@ -19,6 +19,8 @@ const CALENDAR_NS: u64 = 1_000_000_000_000_000_000;
 /// Mean times between requests from which seconds are in doubt, nanoseconds: of few requests, and of more.
 const SLOWEST_NS: u64 = 10_000_000_000;
 const SLOW_NS: u64 = 500_000_000;
+/// Decimals of milliseconds.
+const MOST_DECIMALS: usize = 6;
 /// Fewer requests are a small sample.
 const FEW: u64 = 16;
 
@@ -153,6 +155,14 @@ impl File<'_> {
         in_ms: &str,
     ) -> Result<(), Refusal> {
         let Some(own) = self.as_format(format, how) else { return Ok(()) };
+        let is_exact = |line: &&[u8]| {
+            let decimals = |cell: &String| cell.split_once('.').map_or(0, |(_, part)| part.len());
+            cells_of(line).iter().any(|cell| decimals(cell) > MOST_DECIMALS)
+        };
+        // Of milliseconds, more decimals are below a nanosecond.
+        if self.head.lines.iter().any(is_exact) {
+            return Ok(());
+        }
         let slowest = if own.counts.requests() < FEW { SLOWEST_NS } else { SLOW_NS };
         let gap = own.counts.gap_ns();
         let (true, Some(other)) = (gap >= slowest, self.with_columns(in_ms)) else {

@@ -55,8 +55,11 @@ impl Scan<'_, '_> {
                 P::INFO.form,
             );
         }
-        let zeros =
-            if bad.contains(&0) { " (with zero bytes, as a crash leaves them)" } else { "" };
+        let zeros = if I::NOUN == "line" && bad.contains(&0) {
+            " (with zero bytes, as a crash leaves them)"
+        } else {
+            ""
+        };
         let said =
             format!("{file}, {place}: expected {expected} at byte {column}, found {found}{zeros}");
         if matches!(reject.flaw, Flaw::Late | Flaw::Beyond) || self.skip_bad {
