@@ -19,8 +19,8 @@ const CALENDAR_NS: u64 = 1_000_000_000_000_000_000;
 /// Mean times between requests from which seconds are in doubt, nanoseconds: of few requests, and of more.
 const SLOWEST_NS: u64 = 10_000_000_000;
 const SLOW_NS: u64 = 500_000_000;
-/// Decimals of milliseconds.
-const MOST_DECIMALS: usize = 6;
+/// Decimals of milliseconds; seconds are written to the microsecond.
+const MOST_DECIMALS: usize = 3;
 /// Fewer requests are a small sample.
 const FEW: u64 = 16;
 
@@ -159,7 +159,7 @@ impl File<'_> {
             let decimals = |cell: &String| cell.split_once('.').map_or(0, |(_, part)| part.len());
             cells_of(line).iter().any(|cell| decimals(cell) > MOST_DECIMALS)
         };
-        // Of milliseconds, more decimals are below a nanosecond.
+        // Traces in seconds have more of them.
         if self.head.lines.iter().any(is_exact) {
             return Ok(());
         }
