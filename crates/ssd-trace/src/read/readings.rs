@@ -18,6 +18,8 @@ const LONGEST_NS: u64 = 208 * 86_400_000_000_000;
 const USUAL_GAPS: std::ops::Range<u64> = 2_000..200_000_000;
 /// As [`USUAL_GAPS`], for times in seconds, the unit of traces that are slow.
 const USUAL_GAPS_OF_SECONDS: std::ops::Range<u64> = 2_000..10_000_000_000;
+/// Fewer requests have no pace.
+const FEWEST_WITH_PACE: u64 = 5;
 /// Bytes a second from which a rate is unusual, although devices carry it.
 const UNUSUAL_RATE: f64 = 8e9;
 
@@ -99,6 +101,9 @@ impl Counts {
 
     /// Whether requests and bytes come at a pace that most traces have.
     fn is_usual(&self, gaps: &std::ops::Range<u64>) -> bool {
+        if self.requests() < FEWEST_WITH_PACE {
+            return true;
+        }
         let bytes = self.sectors as f64 * SECTOR_BYTES as f64;
         gaps.contains(&self.gap_ns()) && bytes < UNUSUAL_RATE * self.duration_ns() as f64 / 1e9
     }

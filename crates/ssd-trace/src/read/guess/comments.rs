@@ -77,7 +77,7 @@ mod tests {
                 (Some("ms"), Some("4KiB"), Some("4KiB")),
             ),
             ("# time: us; offset: sectors; size: bytes", (Some("us"), Some("512B"), Some("B"))),
-            ("# times are seconds", (None, None, None)),
+            ("# times are seconds", (Some("s"), None, None)),
             ("# timestamp in nanoseconds", (Some("ns"), None, None)),
             ("# lba in 512-byte sectors, length in KB", (None, Some("512B"), Some("1KiB"))),
             ("# recorded in May", (None, None, None)),
