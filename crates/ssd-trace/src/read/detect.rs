@@ -3,6 +3,7 @@
 mod columns;
 mod doubts;
 mod hosts;
+mod intervals;
 mod refusal;
 mod unaligned;
 
@@ -137,14 +138,21 @@ impl File<'_> {
             let how = ReadAs { columns: Some(columns), ..self.how(said)? };
             return self.mapped(said, how);
         }
+        let format = if said == TraceFormat::Auto { self.detected()? } else { said };
+        let Workload { sort, skip_bad, .. } = *self.workload;
+        if format == TraceFormat::Msr
+            && !skip_bad
+            && let Some(refusal) = self.of_several_hosts()
+        {
+            return Err(refusal);
+        }
         if said != TraceFormat::Auto {
             return Ok((said, self.how(said)?, Vec::new()));
         }
-        let format = self.detected()?;
         // With --sort the user says that they are times.
         if format == TraceFormat::Tracepoint
-            && !self.workload.sort
-            && let Some(refusal) = self.rewritten(&[around::with_summed_times])
+            && !sort
+            && let Some(refusal) = self.intervals_in_doubt()
         {
             return Err(refusal);
         }
@@ -340,7 +348,8 @@ impl File<'_> {
             return Err(self.doubt(what, readings));
         }
         // The nearest format reports what is wrong with the line.
-        nearest(first).or(below).ok_or_else(|| self.unknown(first))
+        let unknown = || self.unknown_words().unwrap_or_else(|| self.unknown(first));
+        nearest(first).or(below).ok_or_else(unknown)
     }
 
     /// The error for a table whose columns have known names, but numbers that no device has in any unit.

@@ -111,6 +111,8 @@ pub enum Flaw {
     Late,
     /// This word for its operation has no meaning in the columns.
     Operation(Box<str>),
+    /// It is of the second of these hosts, those above of the first.
+    Host([Box<str>; 2]),
 }
 
 impl Reject {
