@@ -361,10 +361,9 @@ def targets() -> list[dict[str, str]]:
 
 def _check_apart(out: Path, traces: Iterable[str | Path]) -> None:
     """Raise `OutputError` if the file to write is one of those to read."""
-    with suppress(OSError):
-        written = out.stat()
-        if any(samestat(written, read) for trace in traces for read in _files(trace)):
-            raise OutputError(f"{out} is the trace that is read; name another file")
+    read = (file for trace in traces for file in _files(trace))
+    if out.exists() and any(samestat(out.stat(), file) for file in read):
+        raise OutputError(f"{out} is the trace that is read; name another file")
 
 
 def _files(trace: str | Path) -> Iterator[os.stat_result]:

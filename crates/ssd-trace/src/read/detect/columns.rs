@@ -14,6 +14,10 @@ use crate::read::readings::{self, Reading, of_distinct_times};
 use ssd_core::config::Word;
 use std::sync::Arc;
 
+/// Columns of volumes, and readings with each of them, that a message lists.
+const VOLUMES: usize = 4;
+const VOLUME_READINGS: usize = 3;
+
 impl File<'_> {
     /// Checks that the columns that are set fit the file.
     pub(super) fn mapped(&self, format: TraceFormat, how: ReadAs) -> Result<Found, Refusal> {
@@ -284,23 +288,22 @@ impl File<'_> {
         if let Some(filter) = filter {
             // Without columns, the next message settles what else is in doubt.
             let options = if let [reading] = readings { &reading.options[..] } else { "" };
-            choices
-                .push((self.behind(&filter, options), format!("{all} together are the volume")));
+            choices.push((self.behind(&filter, options), format!("{all} together are the volume")));
         }
-        for (place, name) in places.iter().zip(&names) {
+        let open = what_names_leave_open(readings);
+        let open = if open.is_empty() { open } else { format!("; nor do they say {open}") };
+        for (place, name) in places.iter().zip(&names).take(VOLUMES) {
             let with_volume = |reading: &Reading| {
                 let text = reading.columns.as_ref()?.text_with_volume(place);
                 guess::reading(&text, self.head, self.workload.action as u8)
             };
-            let all = readings::choices(
-                readings.iter().filter_map(with_volume).collect(),
-                self.whole,
-            );
-            choices.extend(all.into_iter().map(|(options, gives)| {
+            let all = readings.iter().filter_map(with_volume).collect();
+            let all = readings::choices(all, self.whole).into_iter().take(VOLUME_READINGS);
+            choices.extend(all.map(|(options, gives)| {
                 (self.as_it_is(&options), format!("{name} is the volume: {gives}"))
             }));
         }
-        Some(Refusal::Filtered(format!("{what}; {}", list(&choices, str::to_owned))))
+        Some(Refusal::Filtered(format!("{what}{open}; {}", list(&choices, str::to_owned))))
     }
 
     /// The error for a table whose columns have known names, but whose operations are words without a meaning.
@@ -318,7 +321,8 @@ impl File<'_> {
             )));
         }
         let said: Vec<&str> = all.iter().copied().filter(|word| is_word(word)).collect();
-        let rule = "(--columns takes words of at most 64 bytes, without quotes, commas and the mark =)";
+        let rule =
+            "(--columns takes words of at most 64 bytes, without quotes, commas and the mark =)";
         let [first, others @ ..] = &said[..] else {
             return Some(self.refused(&format!("{what}; replace them {rule}")));
         };
@@ -347,7 +351,8 @@ impl File<'_> {
         if !open.is_empty() {
             let unordered = readings.iter_mut().filter(|reading| reading.counts.descents > 0);
             unordered.for_each(Reading::sort);
-            let check = if readings.len() == 1 { "; check the meanings in the command" } else { "" };
+            let check =
+                if readings.len() == 1 { "; check the meanings in the command" } else { "" };
             let what = format!("it is a table whose column names do not say {open}{check}");
             return Err(self.doubt(what, readings));
         }

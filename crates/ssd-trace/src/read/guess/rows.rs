@@ -27,16 +27,8 @@ const STARTED: [&str; 14] = [
     "begin",
 ];
 /// As [`STARTED`], for its end.
-pub(super) const ENDED: [&str; 8] = [
-    "complete",
-    "completed",
-    "completion",
-    "finish",
-    "finished",
-    "end",
-    "ended",
-    "done",
-];
+pub(super) const ENDED: [&str; 8] =
+    ["complete", "completed", "completion", "finish", "finished", "end", "ended", "done"];
 
 /// Rows of as many cells each.
 pub(super) struct Rows {

@@ -368,3 +368,15 @@ fn of_rows(rows: &Rows, times: Option<&Times>, head: &Head<'_>, action: u8) -> V
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::meanings_of_two;
+
+    #[test]
+    fn of_two_words_the_one_with_a_verb_has_its_meaning_first() {
+        let first = |words: [&'static str; 2]| meanings_of_two(words.into_iter()).remove(0);
+        assert_eq!(first(["Foo", "ReadAhead"]), ",read=ReadAhead,write=Foo");
+        assert_eq!(first(["Foo", "WriteBack"]), ",read=Foo,write=WriteBack");
+    }
+}

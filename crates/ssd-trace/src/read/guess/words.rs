@@ -70,6 +70,8 @@ const OTHERS: [&str; 33] = [
     "append",
     "erase",
 ];
+/// Bytes of all words that people can paste in a command.
+const PASTED: usize = 300;
 /// Most words that a message lists.
 const LISTED: usize = 6;
 
@@ -151,7 +153,7 @@ fn unknown_words<'r>(rows: &'r Rows, op: usize) -> Vec<&'r str> {
 
 /// What to add to a mapping whose operations are in the column `op`, if some of the unknown words resemble known ones:
 /// each way to take the words, the likeliest first, and all of them ignored. Nothing if none resembles a known word, or
-/// if a mapping cannot have one of them. Where the columns of a `request` are known, a word of which each request has
+/// if a command cannot have all of them. Where the columns of a `request` are known, a word of which each request has
 /// already come with another word of the same verb may be its end.
 pub(super) fn by_verb(rows: &Rows, op: usize, request: Option<[usize; 2]>) -> Vec<String> {
     let unknown = unknown_words(rows, op);
@@ -181,7 +183,9 @@ pub(super) fn by_verb(rows: &Rows, op: usize, request: Option<[usize; 2]>) -> Ve
     // Of two words, of which one has no verb, either may be the read.
     let cells: BTreeSet<&str> = rows.column(op).collect();
     let is_open = cells.len() == 2 && unknown.len() == 2 && resembling < 2;
-    if resembling == 0 || is_open || !unknown.iter().all(|word| is_word(word)) {
+    let is_pasted = unknown.iter().map(|word| word.len()).sum::<usize>() <= PASTED
+        && unknown.iter().all(|word| is_word(word));
+    if resembling == 0 || is_open || !is_pasted {
         return Vec::new();
     }
     let text = |rank: usize| {
