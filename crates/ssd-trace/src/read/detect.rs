@@ -5,6 +5,7 @@ mod doubts;
 mod hosts;
 mod intervals;
 mod refusal;
+mod stated;
 mod unaligned;
 
 pub(crate) use columns::insisted;

@@ -5,7 +5,7 @@ use super::{File, Found, SHOWN, lines_of};
 use crate::config::{TimeUnit, TraceUnit, Workload};
 use crate::read::commands::{command, list, word};
 use crate::read::foreign::{Filter, Rewriting, notations};
-use crate::read::formats::mapping::{Place, Size, TIME_UNITS, is_word};
+use crate::read::formats::mapping::{Size, TIME_UNITS, is_word};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TraceFormat};
 use crate::read::guess::apart::Parts;
 use crate::read::guess::{self, LINES, words};
@@ -75,7 +75,7 @@ impl File<'_> {
     }
 
     /// The refusal of a unit beside another one: its key, its option and of what it is.
-    fn unit_given_twice(
+    pub(super) fn unit_given_twice(
         &self,
         given: &str,
         (key, option, what): (&str, &str, &str),
@@ -85,71 +85,6 @@ impl File<'_> {
             "{given} the unit of {what}, and so does workload.{key}; leave out {option}, or the unit in --columns {}",
             word(&columns.text)
         ))
-    }
-
-    /// Those of the `readings` by names that have the units which the workload states.
-    ///
-    /// # Errors
-    /// None of them has.
-    fn with_stated_units(
-        &self,
-        how: &ReadAs,
-        readings: Vec<Reading>,
-    ) -> Result<Vec<Reading>, Refusal> {
-        fn columns_of(reading: &Reading) -> &Mapping {
-            reading.columns.as_deref().expect("it is by columns")
-        }
-        let Some(first) = readings.first() else { return Ok(readings) };
-        let first = columns_of(first).clone();
-        let given = |place: &Place| {
-            let is_named = place.name().is_some_and(guess::has_unit);
-            if is_named { "its header gives" } else { "the size of its values gives" }
-        };
-        let mut readings = readings;
-        if let Some(ns) = how.time_ns {
-            readings.retain(|reading| {
-                let time = columns_of(reading).time.as_ref();
-                time.is_some_and(|time| time.unit == Some(ns))
-            });
-            if readings.is_empty() {
-                let Some(time) = &first.time else {
-                    return Err(self.refused(
-                        "no column is known to be a time, but workload.time_unit is set; leave out --time-unit, or \
-                         name the columns (--columns)",
-                    ));
-                };
-                if time.unit.is_none() {
-                    return Err(self.refused(
-                        "its times are dates, which have no unit, but workload.time_unit is set; leave out --time-unit",
-                    ));
-                }
-                let what = ("time_unit", "--time-unit", "the time");
-                return Err(self.unit_given_twice(given(&time.place), what, &first));
-            }
-        }
-        if self.workload.unit != TraceUnit::Auto {
-            let stated = Some(how.unit.bytes_of_table());
-            let both = |reading: &Reading| {
-                let all = columns_of(reading);
-                let size = match &all.size {
-                    Size::Of(size) => size.unit,
-                    Size::Always(_) => None,
-                };
-                [all.offset.unit == stated, size == stated]
-            };
-            let is_one = |reading: &Reading| both(reading).contains(&true);
-            let are_all = |reading: &Reading| both(reading) == [true; 2];
-            if readings.iter().any(are_all) {
-                readings.retain(are_all);
-            } else {
-                readings.retain(is_one);
-            }
-            if readings.is_empty() {
-                let what = ("unit", "--unit", "address and length");
-                return Err(self.unit_given_twice(given(&first.offset.place), what, &first));
-            }
-        }
-        Ok(readings)
     }
 
     /// Refuses columns that give numbers no device has, and lists columns that give possible ones.

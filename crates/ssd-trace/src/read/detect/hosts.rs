@@ -15,8 +15,8 @@ const LISTED: usize = 6;
 const BAD: u64 = 10;
 
 impl File<'_> {
-    /// The refusal of a file whose lines are of the format, but not all of the same host. `None` if they are of one host,
-    /// if too many of them are bad, or if a host's name is no UTF-8.
+    /// The refusal of a file whose lines are of the format, but not all of the same host. `None` if they are of one
+    /// host, if too many of them are bad, or if a host's name is no UTF-8.
     pub(super) fn of_several_hosts(&self) -> Option<Refusal> {
         let how = self.how(TraceFormat::Msr).ok()?;
         let mut hosts: Vec<(&str, u64)> = Vec::new();
@@ -48,11 +48,11 @@ impl File<'_> {
         let place = if self.whole { "" } else { " in its first lines" };
         let of_host = |&(name, records): &(&str, u64)| {
             let gives = format!("host {}, records{place}: {records}", shown(name.as_bytes()));
-            (self.behind(&msr::of_host(name), ""), gives)
+            Some((self.behind(&msr::of_host(name)?, ""), gives))
         };
         let [filter, columns, gives] = EACH_DISK;
         let each_disk = (self.behind(filter, columns), gives.to_owned());
-        let choices: Vec<_> = few().map(of_host).chain([each_disk]).collect();
+        let choices: Vec<_> = few().filter_map(of_host).chain([each_disk]).collect();
         Some(Refusal::Filtered(format!(
             "it is an MSR Cambridge trace of the hosts {}, whose disk numbers count per host; {}",
             listed(&names),

@@ -7,7 +7,8 @@ use crate::read::foreign::around::{Intervals, intervals};
 use ssd_core::metrics::numbers::duration;
 
 impl File<'_> {
-    /// The refusal of events whose times may be the intervals of perf script --deltatime, or times that are not in order.
+    /// The refusal of events whose times may be the intervals of perf script --deltatime, or times that are not in
+    /// order.
     pub(super) fn intervals_in_doubt(&self) -> Option<Refusal> {
         let Intervals { filter, sum_ns, range_ns, are_likely } = intervals(self.head.bytes)?;
         let place = if self.whole { "" } else { ", in its first lines" };

@@ -38,10 +38,13 @@ pub(crate) const EACH_DISK: [&str; 3] = [
     "all hosts, each disk a volume of its own",
 ];
 
-/// The filter that keeps the records of the `host`.
-pub(crate) fn of_host(host: &str) -> String {
+/// The filter that keeps the records of the `host`; `None` if people cannot paste its name.
+pub(crate) fn of_host(host: &str) -> Option<String> {
+    if host.contains(|letter: char| letter.is_control() || letter == '\u{fffd}') {
+        return None;
+    }
     let host = host.replace('\\', r"\\").replace('"', "\\\"").replace('\'', r"'\''");
-    format!(r#"awk -F, '$2 == "{host}"' FILE"#)
+    Some(format!(r#"awk -F, '$2 == "{host}"' FILE"#))
 }
 
 /// Nanoseconds of one in a timestamp.

@@ -71,7 +71,7 @@ const OTHERS: [&str; 33] = [
     "erase",
 ];
 /// Bytes of all words that people can paste in a command.
-const PASTED: usize = 300;
+const PASTED: usize = 200;
 /// Most words that a message lists.
 const LISTED: usize = 6;
 

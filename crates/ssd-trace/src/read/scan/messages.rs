@@ -90,11 +90,11 @@ impl Scan<'_, '_> {
             format!("{filter} | ssdlab trace info - {}", options.trim()).trim_end().to_owned()
         };
         let of_host = |host: &Box<str>| {
-            (command(&msr::of_host(host), ""), format!("host {}", shown(host.as_bytes())))
+            Some((command(&msr::of_host(host)?, ""), format!("host {}", shown(host.as_bytes()))))
         };
         let [filter, columns, gives] = EACH_DISK;
         let each_disk = (command(filter, columns), gives.to_owned());
-        hosts.iter().map(of_host).chain([each_disk]).collect()
+        hosts.iter().filter_map(of_host).chain([each_disk]).collect()
     }
 
     /// The options that give an unknown `operation` a meaning, the likeliest first.
