@@ -8,7 +8,7 @@ use crate::read::foreign::{Filter, Rewriting, notations};
 use crate::read::formats::mapping::{Size, TIME_UNITS, is_word};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TraceFormat};
 use crate::read::guess::apart::Parts;
-use crate::read::guess::{self, LINES, words};
+use crate::read::guess::{self, LINES, unknown, words};
 use crate::read::lines::shown;
 use crate::read::readings::{self, Reading, of_distinct_times};
 use ssd_core::config::Word;
@@ -243,7 +243,7 @@ impl File<'_> {
 
     /// The error for a table whose columns have known names, but whose operations are words without a meaning.
     pub(super) fn unknown_words(&self) -> Option<Refusal> {
-        let (columns, all) = words::unknown(self.head)?;
+        let (columns, all) = unknown::columns_and_words(self.head)?;
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         let what = format!(
             "it is a table, but ssdlab does not know the words of its operations: {}",

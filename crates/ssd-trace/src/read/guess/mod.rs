@@ -4,6 +4,7 @@ pub(crate) mod apart;
 mod columns;
 pub(crate) mod derived;
 mod rows;
+pub(crate) mod unknown;
 pub(crate) mod values;
 pub(crate) mod words;
 

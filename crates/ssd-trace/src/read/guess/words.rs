@@ -1,8 +1,6 @@
 //! Words for operations that resemble known ones, such as `ReadAhead` and `REQ_OP_READ`.
 
-use super::derived::Table;
 use super::rows::{ENDED, Rows};
-use crate::read::formats::Head;
 use crate::read::formats::mapping::{Meaning, Words, is_word};
 use crate::read::lines::shown;
 use ssd_core::host::request::Op;
@@ -139,7 +137,7 @@ pub(crate) fn meanings_of(word: &str) -> Vec<&'static str> {
 }
 
 /// The words of `rows` in the column `op` that are not known, each in one spelling, in the order in which they come.
-fn unknown_words<'r>(rows: &'r Rows, op: usize) -> Vec<&'r str> {
+pub(super) fn unknown_words<'r>(rows: &'r Rows, op: usize) -> Vec<&'r str> {
     let known = Words::default();
     let mut unknown: Vec<&str> = Vec::new();
     for cell in rows.column(op) {
@@ -213,17 +211,6 @@ pub(crate) fn guessed(columns: &str) -> Vec<&str> {
     let unknown: Vec<&str> = said.filter(|word| known.meaning(word.as_bytes()).is_none()).collect();
     let is_resembling = |word: &&str| meanings_of(word) != ["ignore"];
     if unknown.iter().any(is_resembling) { unknown } else { Vec::new() }
-}
-
-/// The columns of the table in `head` by their names, and the words of its operations that are not known, if there are
-/// any.
-pub(crate) fn unknown(head: &Head<'_>) -> Option<(String, Vec<String>)> {
-    let table = Table::of(head).filter(|table| !table.columns.is_end)?;
-    let columns = table.columns.with_known_words(&table.names, &table.rows);
-    let words: Vec<String> =
-        unknown_words(&table.rows, columns.op.at).into_iter().map(str::to_owned).collect();
-    let text = columns.mappings(&table.rows).into_iter().next()?;
-    (!words.is_empty()).then_some((text, words))
 }
 
 /// A few `words`, as a message lists them.
