@@ -139,16 +139,16 @@ impl File<'_> {
             let how = ReadAs { columns: Some(columns), ..self.how(said)? };
             return self.mapped(said, how);
         }
-        let format = if said == TraceFormat::Auto { self.detected()? } else { said };
+        if said != TraceFormat::Auto {
+            return Ok((said, self.how(said)?, Vec::new()));
+        }
+        let format = self.detected()?;
         let Workload { sort, skip_bad, .. } = *self.workload;
         if format == TraceFormat::Msr
             && !skip_bad
             && let Some(refusal) = self.of_several_hosts()
         {
             return Err(refusal);
-        }
-        if said != TraceFormat::Auto {
-            return Ok((said, self.how(said)?, Vec::new()));
         }
         // With --sort the user says that they are times.
         if format == TraceFormat::Tracepoint

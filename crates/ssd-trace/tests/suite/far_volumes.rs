@@ -1,7 +1,7 @@
 //! Hosts and volumes that change below the first lines of a file, from which its format is known.
 
 use ssd_core::rng::Stream;
-use ssd_trace::config::{AllVolumes, VolumeKey, Workload, WorkloadKind};
+use ssd_trace::config::{VolumeKey, Workload, WorkloadKind};
 use ssd_trace::{TraceFacts, TraceSource};
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 const LINES: u64 = 3_000;
 
 fn read(text: &str) -> Result<TraceFacts, String> {
-    let volume = Some(VolumeKey::Every(AllVolumes::All));
+    let volume = Some(VolumeKey::One(0));
     let workload = Workload { kind: WorkloadKind::Trace, volume, ..Workload::default() };
     let read = TraceSource::read("t.csv", text.as_bytes(), &workload, 4096, 1 << 28);
     read.map(|(_, facts)| facts).map_err(|error| error.0)
