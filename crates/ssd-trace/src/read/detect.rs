@@ -3,7 +3,9 @@
 mod columns;
 mod doubts;
 mod hosts;
+mod intervals;
 mod refusal;
+mod stated;
 mod unaligned;
 
 pub(crate) use columns::insisted;
@@ -154,10 +156,17 @@ impl File<'_> {
             return Ok((said, self.how(said)?, Vec::new()));
         }
         let format = self.detected()?;
+        let Workload { sort, skip_bad, .. } = *self.workload;
+        if format == TraceFormat::Msr
+            && !skip_bad
+            && let Some(refusal) = self.of_several_hosts()
+        {
+            return Err(refusal);
+        }
         // With --sort the user says that they are times.
         if format == TraceFormat::Tracepoint
-            && !self.workload.sort
-            && let Some(refusal) = self.rewritten(&[around::with_summed_times])
+            && !sort
+            && let Some(refusal) = self.intervals_in_doubt()
         {
             return Err(refusal);
         }
@@ -375,7 +384,8 @@ impl File<'_> {
             return Err(self.doubt(what, readings));
         }
         // The nearest format reports what is wrong with the line.
-        nearest(first).or(below).ok_or_else(|| self.unknown(first))
+        let unknown = || self.unknown_words().unwrap_or_else(|| self.unknown(first));
+        nearest(first).or(below).ok_or_else(unknown)
     }
 
     /// The error for a table whose columns have known names, but numbers that no device has in any unit.

@@ -34,6 +34,8 @@ pub(crate) struct Counts {
     pub(crate) discards: u64,
     /// Flushes and events that are not requests.
     pub(crate) others: u64,
+    /// Lines of words that are ignored, and of other events, which are among these.
+    ignored: u64,
     /// Lines that do not fit.
     pub(crate) bad: u64,
     /// Operations in their order, mixed: readings that swap reads and writes differ, however many there are of each.
@@ -58,6 +60,7 @@ impl Counts {
             Line::LongDiscard(event, _) => event,
             Line::Blank | Line::Header | Line::Wait(_) => return,
             Line::Dataless | Line::Other(_) => {
+                self.ignored += u64::from(matches!(line, Line::Other(_)));
                 self.others += 1;
                 return;
             }
@@ -249,6 +252,22 @@ impl Reading {
         [!is_likely, counts.duration_ns() > LONGEST_NS, counts.bad > 1, !counts.is_usual(&gaps)]
     }
 
+    /// What its columns leave out for their words: ", ignores 4 lines: VERIFY, COMPARE".
+    fn ignoring(&self) -> String {
+        let Some(columns) = &self.columns else { return String::new() };
+        let words = columns.ignored();
+        if words.is_empty() {
+            return String::new();
+        }
+        // Other events are not counted apart.
+        let lines = if columns.event.is_none() {
+            of(self.counts.ignored, "line")
+        } else {
+            "lines".to_owned()
+        };
+        format!(", ignores {lines}: {}", words.join(", "))
+    }
+
     /// Reads it in order of time.
     pub(crate) fn sort(&mut self) {
         self.options = sorted(&self.options);
@@ -317,8 +336,9 @@ pub(crate) fn all_choices(mut readings: Vec<Reading>, whole: bool) -> Vec<(Strin
     readings.sort_by_key(Reading::rank);
     let of = if whole { "" } else { ", in its first lines" };
     let each = |reading: Reading| {
+        let ignoring = reading.ignoring();
         let Reading { counts, options, .. } = reading;
-        (options + &counts.skipping(), format!("{}{of}", counts.summary()))
+        (options + &counts.skipping(), format!("{}{of}{ignoring}", counts.summary()))
     };
     readings.into_iter().map(each).collect()
 }

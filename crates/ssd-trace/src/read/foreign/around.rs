@@ -3,7 +3,7 @@
 use super::boxes::boxed_table;
 use super::html::{html_tables, preformatted_text};
 use super::json::Cursor;
-use super::pattern::{bytes_of, characters, pattern, replaced};
+use super::pattern::{bytes_of, characters, pattern};
 use super::prefixes::{without_colours, without_line_numbers};
 use super::{Rewrite, Rewriting, by_line, notation};
 use super::{dates, times};
@@ -52,6 +52,8 @@ const DEVICE_COLUMNS: [&str; 4] = [
     "time=1:us,op=3,offset=4:512B,size=5,volume=2",
     "time=1:us,op=3,offset=4:512B,size=5:512B,volume=2",
 ];
+/// Intervals between requests are mostly shorter, seconds.
+const LONG_S: f64 = 100.0;
 /// Times from here on are in nanoseconds, since the machine has hardly been up for 30 years.
 const FIRST_NANOSECONDS: u64 = 1_000_000_000_000_000;
 
@@ -179,31 +181,38 @@ fn without_differences(bytes: &[u8]) -> Option<Rewriting> {
     notation(what, r"sed -E 's/: \([+][0-9]+\)/:/' FILE", bytes, rewritten)
 }
 
-/// The events of perf script --deltatime, which can be read as they stand although each time is the interval since the
-/// previous event.
-pub(crate) fn with_summed_times(bytes: &[u8]) -> Option<Rewriting> {
+/// Times that may be the intervals of perf script --deltatime, which can be read as they stand.
+pub(crate) struct Intervals {
+    /// The command that adds them up.
+    pub(crate) filter: String,
+    /// Their sum.
+    pub(crate) sum_ns: f64,
+    /// From the least to the largest.
+    pub(crate) range_ns: f64,
+    /// At least half of them are below one above, as hardly any times are.
+    pub(crate) are_likely: bool,
+}
+
+/// The times of tracepoint events if they may be intervals: a fifth of them are below one above, or all are the same.
+pub(crate) fn intervals(bytes: &[u8]) -> Option<Intervals> {
     let time = r"(\d+[.]\d+)(: +\w+:\w+: )";
-    let (mut sum, mut intervals) = (0.0, Vec::new());
-    let rewritten = replaced(bytes, time, |parts| {
-        let interval: f64 = parts[1].parse().unwrap_or(0.0);
-        intervals.push(interval);
-        sum += interval;
-        format!("{sum:.9}{}", &parts[2])
-    });
-    // Recorded events are nearly in order and at different times; every other interval is shorter than the one before.
-    let descents = intervals.windows(2).filter(|pair| pair[1] < pair[0]).count();
-    let rises = intervals.windows(2).any(|pair| pair[1] > pair[0]);
-    // Lines above may have been cut away, but no computer records in the first second after it has started.
-    let is_short = intervals.iter().filter(|time| **time < 1.0).count() * 2 > intervals.len();
-    let begins = intervals.first() == Some(&0.0);
-    let are_intervals = if rises || descents > 0 {
-        (begins || is_short) && 5 * descents >= intervals.len()
-    } else {
-        !begins && is_short && intervals.len() > 2
-    };
-    let what = "each time is the interval since the previous event (--deltatime); add them up";
-    let filter = format!(r#"perl -pe 's{{{time}}}{{$t += $1; sprintf("%.9f", $t) . $2}}e' < FILE"#);
-    are_intervals.then(|| notation(what, &filter, bytes, rewritten))?
+    let (text, event) = (characters(bytes), pattern(time));
+    let times = event.captures_iter(&text).filter_map(|parts| parts[1].parse().ok());
+    let times: Vec<f64> = times.collect();
+    let (mut least, mut most, mut late) = (f64::INFINITY, 0.0f64, 0);
+    for &time in &times {
+        late += usize::from(time < most);
+        (least, most) = (least.min(time), most.max(time));
+    }
+    // Hardly any disk is idle for long between most of its requests.
+    let are_short = 2 * times.iter().filter(|time| **time < LONG_S).count() > times.len();
+    let are_same = times.len() > 2 && least == most && least > 0.0;
+    (are_short && (5 * late >= times.len() || are_same)).then(|| Intervals {
+        filter: format!(r#"perl -pe 's{{{time}}}{{$t += $1; sprintf("%.9f", $t) . $2}}e' < FILE"#),
+        sum_ns: times.iter().sum::<f64>() * 1e9,
+        range_ns: (most - least) * 1e9,
+        are_likely: are_same || 2 * late >= times.len(),
+    })
 }
 
 /// The rows of a table with rules between its cells, as psql, mysql and Markdown write them.

@@ -191,7 +191,7 @@ fn titles(paths: &[&str]) -> Vec<String> {
     let title = |path: &&str| {
         let name = name_of(path);
         let is_title = is_alone(name) && (is_field(name) || name == NLB);
-        if is_title { name.to_owned() } else { path.replace('.', "_") }
+        if is_title { name.to_owned() } else { path.replace(['.', '@'], "_") }
     };
     paths.iter().map(title).collect()
 }

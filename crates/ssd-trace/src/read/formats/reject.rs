@@ -25,6 +25,8 @@ pub enum Flaw {
     Operation(Box<str>),
     /// Its addresses are not on the device.
     Beyond,
+    /// It is of the second of these hosts, those above of the first.
+    Host([Box<str>; 2]),
 }
 
 impl Reject {

@@ -160,22 +160,22 @@ impl Columns {
     /// The column of the volumes: the one that has most of them.
     fn volume(&self, rows: &Rows) -> Option<&Named> {
         self.free_volumes().max_by_key(|column| {
-            let volumes = rows.column(column.at).collect::<BTreeSet<&str>>().len();
             let rank = VOLUMES.iter().position(|name| *name == column.letters);
-            (volumes, Reverse(rank))
+            (rows.distinct(column.at), Reverse(rank))
         })
     }
 
-    /// The column of the volumes, and another one whose values come with several of its values, and the reverse.
-    pub(super) fn two_volumes(&self, rows: &Rows) -> Option<[&Named; 2]> {
-        let own = self.volume(rows)?;
-        let count = |at: usize| rows.column(at).collect::<BTreeSet<&str>>().len();
-        let is_apart = |other: &&Named| {
-            let pairs = rows.column(own.at).zip(rows.column(other.at));
-            pairs.collect::<BTreeSet<_>>().len() > count(own.at).max(count(other.at))
+    /// The column of the volumes, and behind it all others of which some values come with several of its values, while
+    /// some of its values come with several of theirs. Nothing if there is no such column.
+    pub(super) fn parts_of_volume(&self, rows: &Rows) -> Vec<&Named> {
+        let Some(own) = self.volume(rows) else { return Vec::new() };
+        let is_part = |other: &&Named| {
+            let pairs = rows.whole_column(own.at).zip(rows.whole_column(other.at));
+            let pairs = pairs.collect::<BTreeSet<_>>().len();
+            pairs > rows.distinct(own.at).max(rows.distinct(other.at))
         };
-        let other = self.free_volumes().filter(|other| other.at != own.at).find(is_apart)?;
-        Some([own, other])
+        let others: Vec<&Named> = self.free_volumes().filter(is_part).collect();
+        if others.is_empty() { others } else { [vec![own], others].concat() }
     }
 
     /// The parts `time=...` of a mapping, one for each column and unit that the time may have. If no column has the
@@ -213,8 +213,8 @@ impl Columns {
         if let Some(meaning) = meaning_of_flag(&self.op.letters, cells()) {
             return vec![meaning];
         }
-        let known =
-            [values::meanings(cells()), words::likely(cells()), values::meanings_of_two(cells())];
+        let likely = words::by_verb(rows, self.op.at, Some([self.offset.at, self.size.at]));
+        let known = [values::meanings(cells()), likely, values::meanings_of_two(cells())];
         // Most words may be known.
         let mut all =
             known.into_iter().find(|all| !all.is_empty()).unwrap_or_else(|| vec![String::new()]);
@@ -346,6 +346,10 @@ fn all_named(names: &[String], known: &[&str]) -> Vec<Named> {
     };
     let mut all: Vec<Named> = names.iter().enumerate().filter_map(of).collect();
     all.sort_by_key(|column| !known.contains(&column.letters.as_str()));
+    // Beside an address, `off` may be a flag.
+    if all.iter().any(|column| column.letters != "off") {
+        all.retain(|column| column.letters != "off");
+    }
     all
 }
 

@@ -12,7 +12,7 @@ const VOLUME_COUNT: usize = 16;
 /// Most events of a request, or layers that it passes.
 const MOST_EVENTS: usize = 6;
 /// What happens to a request, as the columns `event` of traces say.
-const EVENTS: [&str; 22] = [
+const STARTED: [&str; 14] = [
     "queue",
     "queued",
     "insert",
@@ -27,15 +27,10 @@ const EVENTS: [&str; 22] = [
     "start",
     "started",
     "begin",
-    "complete",
-    "completed",
-    "completion",
-    "finish",
-    "finished",
-    "end",
-    "ended",
-    "done",
 ];
+/// As [`STARTED`], for its end.
+pub(super) const ENDED: [&str; 8] =
+    ["complete", "completed", "completion", "finish", "finished", "end", "ended", "done"];
 
 /// Rows of as many cells each.
 pub(super) struct Rows {
@@ -79,7 +74,7 @@ impl Rows {
 
     /// Those of `lines` that are as wide as the `names` above them.
     pub(super) fn below(names: &[String], lines: &[&[u8]]) -> Rows {
-        let rows = lines.iter().take(LINES).map(|line| cells_of(line));
+        let rows = lines.iter().map(|line| cells_of(line));
         let rows = rows.filter(|cells| cells.len() == names.len()).collect();
         Rows { above: 0, names: names.to_vec(), rows }
     }
@@ -93,8 +88,19 @@ impl Rows {
         self.names.get(at).is_some_and(|name| unit_named(name, known).is_some())
     }
 
+    /// The cells of a column in the first rows.
     pub(super) fn column(&self, at: usize) -> impl Iterator<Item = &str> {
+        self.whole_column(at).take(LINES)
+    }
+
+    /// The cells of a column in all rows.
+    pub(super) fn whole_column(&self, at: usize) -> impl Iterator<Item = &str> {
         self.rows.iter().map(move |row| row[at].as_str())
+    }
+
+    /// Different cells of a column in all rows.
+    pub(super) fn distinct(&self, at: usize) -> usize {
+        self.whole_column(at).collect::<BTreeSet<&str>>().len()
     }
 
     /// The whole numbers of a column, if it has only such.
@@ -298,7 +304,9 @@ impl Rows {
     ) -> Vec<String> {
         let of = |at: usize| self.column(at).collect::<BTreeSet<&str>>();
         let is_action = |cell: &&str| cell.len() == 1 && "QMFGSRDCPUTIXABaf".contains(*cell);
-        let is_event = |cell: &&str| EVENTS.contains(&cell.to_ascii_lowercase().as_str());
+        let is_event = |cell: &&str| {
+            [&STARTED[..], &ENDED].concat().contains(&cell.to_ascii_lowercase().as_str())
+        };
         let usable = |at: usize| {
             let cells = of(at);
             let actions = ["Q", "D", "C"].into_iter().filter(|action| cells.contains(action));

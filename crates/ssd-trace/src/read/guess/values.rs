@@ -107,7 +107,11 @@ pub(super) fn meanings_of_two<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<S
     let is_among = |words: &[&str], cell: &str| words.contains(&cell.to_lowercase().as_str());
     let is_known =
         |(read, write): &(&str, &str)| is_among(&READS, read) || is_among(&WRITES, write);
-    let all = [(*first, *second), (*second, *first)];
+    let mut all = [(*first, *second), (*second, *first)];
+    let resembles = |(read, write): &(&str, &str)| {
+        words::meanings_of(read) == ["read"] || words::meanings_of(write) == ["write"]
+    };
+    all.sort_by_key(|words| !resembles(words));
     // Where both orders have a known word, or neither has, the words decide nothing.
     let is_decided = all.iter().filter(|words| is_known(words)).count() == 1;
     let likely = all.into_iter().filter(|words| !is_decided || is_known(words));
@@ -209,7 +213,7 @@ impl Rows {
         let is_text = |&at: &usize| !plain(at) && self.numbers(at).is_none();
         let texts: Vec<usize> = (0..self.width()).filter(is_text).collect();
         if let ([], [at]) = (&codes[..], &texts[..]) {
-            let likely = words::likely(self.column(*at));
+            let likely = words::by_verb(self, *at, None);
             let all = if likely.is_empty() { meanings_of_two(self.column(*at)) } else { likely };
             codes.extend(all.into_iter().map(|words| ((at + 1).to_string(), words)));
         }
@@ -376,4 +380,16 @@ fn of_rows(rows: &Rows, times: Option<&Times>, head: &Head<'_>, action: u8) -> V
         all.iter_mut().for_each(Reading::sort);
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::meanings_of_two;
+
+    #[test]
+    fn of_two_words_the_one_with_a_verb_has_its_meaning_first() {
+        let first = |words: [&'static str; 2]| meanings_of_two(words.into_iter()).remove(0);
+        assert_eq!(first(["Foo", "ReadAhead"]), ",read=ReadAhead,write=Foo");
+        assert_eq!(first(["Foo", "WriteBack"]), ",read=Foo,write=WriteBack");
+    }
 }

@@ -1,0 +1,33 @@
+//! Times of tracepoint events that may be intervals.
+
+use super::File;
+use super::refusal::Refusal;
+use crate::read::commands::list;
+use crate::read::foreign::around::{Intervals, intervals};
+use ssd_core::metrics::numbers::duration;
+
+impl File<'_> {
+    /// The refusal of events whose times may be the intervals of perf script --deltatime, or times that are not in
+    /// order.
+    pub(super) fn intervals_in_doubt(&self) -> Option<Refusal> {
+        let Intervals { filter, sum_ns, range_ns, are_likely } = intervals(self.head.bytes)?;
+        let place = if self.whole { "" } else { ", in its first lines" };
+        let mut choices = vec![
+            (
+                self.behind(&filter, ""),
+                format!("add up the intervals, {} in all{place}", duration(sum_ns)),
+            ),
+            (
+                self.as_it_is("--sort"),
+                format!("put the events in order of time, {}{place}", duration(range_ns)),
+            ),
+        ];
+        if !are_likely {
+            choices.reverse();
+        }
+        Some(Refusal::Filtered(format!(
+            "each time may be the interval since the previous event (--deltatime); {}",
+            list(&choices, str::to_owned)
+        )))
+    }
+}
