@@ -100,9 +100,9 @@ first. ssdlab refuses the following, with a command that converts the file to a 
 requests: negative times; times in minutes, hours, jiffies or processor cycles, as `MM:SS`, or as
 intervals; ends of requests in place of their lengths; cylinders and heads; flags of discards beside
 the operations; fractions of MB; numbers with thousands separators, with a decimal comma, or in
-hexadecimal without `0x`; addresses in two halves; dates in other notations; JSON (data frames, too),
-SQL, HTML, pairs of names and values, and tables as databases, Markdown or boxes print them; NVMe's
-zero-based lengths; lines with numbers, colours or the prefix of a log; lines that end with a
+hexadecimal without `0x`; addresses in two halves; dates in other notations; JSON (data frames,
+too), SQL, HTML, pairs of names and values, and tables as databases, Markdown or boxes print them;
+NVMe's zero-based lengths; lines with numbers, colours or the prefix of a log; lines that end with a
 carriage return only; text that is neither UTF-8 nor UTF-16; and the output of tools that record no
 requests.
 
