@@ -89,7 +89,9 @@ impl Scan<'_, '_> {
 
     /// The commands that read the records of each of the `hosts`, or all.
     fn of_hosts(&self, hosts: &[Box<str>]) -> Vec<(String, String)> {
-        let workload = Workload { format: TraceFormat::Auto, ..self.workload.clone() };
+        // The disks of one host, or of all, are numbered anew.
+        let workload =
+            Workload { format: TraceFormat::Auto, volume: None, ..self.workload.clone() };
         let command = |filter: &str, options: &str| {
             let options = format!("{} {}", given(&workload, ""), options);
             let filter = filter_of(self.file, [filter].into_iter());
