@@ -7,7 +7,8 @@
 
 use super::cursor::Cursor;
 use super::{
-    Clock, Flaw, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_bytes, is_header,
+    Clock, Flaw, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_bytes,
+    is_header,
 };
 use ssd_core::host::request::Op;
 
