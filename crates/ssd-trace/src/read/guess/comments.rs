@@ -39,7 +39,7 @@ fn unit_of(text: &str, known: &[(&'static str, &[&str])]) -> Option<&'static str
             !rest.starts_with(|next: char| next.is_alphanumeric())
         })
     };
-    known.iter().find(|(_, words)| words.iter().any(|word| is(&word))).map(|&(unit, _)| unit)
+    known.iter().find(|(_, words)| words.iter().any(is)).map(|&(unit, _)| unit)
 }
 
 /// What the comments among `lines` say.

@@ -137,7 +137,7 @@ pub(crate) fn meanings_of(word: &str) -> Vec<&'static str> {
 }
 
 /// The words of `rows` in the column `op` that are not known, each in one spelling, in the order in which they come.
-pub(super) fn unknown_words<'r>(rows: &'r Rows, op: usize) -> Vec<&'r str> {
+pub(super) fn unknown_words(rows: &Rows, op: usize) -> Vec<&str> {
     let known = Words::default();
     let mut unknown: Vec<&str> = Vec::new();
     for cell in rows.column(op) {

@@ -97,12 +97,12 @@ impl Scan<'_, '_> {
             let filter = filter_of(self.file, [filter].into_iter());
             format!("{filter} | ssdlab trace info - {}", options.trim()).trim_end().to_owned()
         };
-        let of_host = |host: &Box<str>| {
+        let of_host = |host: &str| {
             Some((command(&msr::of_host(host)?, ""), format!("host {}", shown(host.as_bytes()))))
         };
         let [filter, columns, gives] = EACH_DISK;
         let each_disk = (command(filter, columns), gives.to_owned());
-        hosts.iter().filter_map(of_host).chain([each_disk]).collect()
+        hosts.iter().map(AsRef::as_ref).filter_map(of_host).chain([each_disk]).collect()
     }
 
     /// The options that give an unknown `operation` a meaning, the likeliest first.
