@@ -155,6 +155,15 @@ def test_an_unclear_policy_decides_unless_even_its_widest_interval_loses(
     assert [*Ranking({"a": aged, "b": unclear}).undecided] == ["b"]
 
 
+def test_a_clear_policy_that_writes_no_more_than_the_host_wins_whatever_the_order() -> None:
+    clear, unclear = Predicted((1.0, 1.0), 1.0), Predicted((1.06, 1.06), 1.14)
+    assert clear.mean == unclear.mean == 1.0
+    for ranking in (Ranking({"a": clear, "b": unclear}), Ranking({"b": unclear, "a": clear})):
+        assert ranking.undecided == {}
+        assert ranking.best[0] == "a"
+    assert Ranking({}).best == ()
+
+
 def test_an_unclear_winner_decides() -> None:
     found = Ranking({"a": Predicted((2.0, 2.0), 2.2), "b": Predicted((9.0, 9.0), 9.0)})
     assert found.best == ("a",)

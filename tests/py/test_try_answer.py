@@ -133,6 +133,16 @@ def test_latency_has_its_interval_and_its_order_of_updates() -> None:
     assert row(a_trial(), "read p99.9") == ""
 
 
+def test_an_interrupt_after_one_seed_leaves_no_latency() -> None:
+    of_one = SimpleNamespace(repetitions={label: {1: run(1e6)} for label in CLEAR})
+    assert row(a_trial(latency=of_one), "write p99.9") == ""
+
+
+def test_no_gain_over_a_baseline_that_is_unclear() -> None:
+    unclear = {**CLEAR, "greedy": Predicted((5.0, 5.0), 6.0)}
+    assert said(unclear, unclear) == ("sepbit writes least, as one application and as many tenants")
+
+
 def test_without_a_verdict_there_is_no_latency() -> None:
     done = a_trial(doubts=("too small",))
     assert done.confidence == "none"

@@ -12,7 +12,7 @@ NEAR = 0.02
 def contradiction(drive: Config) -> str:
     """How `user_gb` in the file of a drive differs from what its keys give; empty if it does not.
 
-    Keys that the caller has set say nothing of the file.
+    Keys set by the caller are ignored.
     """
     if drive.file is None:
         return ""
@@ -22,7 +22,7 @@ def contradiction(drive: Config) -> str:
         return ""
     device = load_config(name).values["device"]
     given = device["user_pages"] * device["page_bytes"] / 1e9
-    if abs(given / stated - 1) <= NEAR:
+    if abs(given - stated) <= NEAR * abs(stated):
         return ""
     return (
         f"{name}: user_gb = {stated:g}, but the keys of [device] give {given:,.0f} GB: there are no"

@@ -111,7 +111,10 @@ class Ranking:
     @property
     def best(self) -> tuple[str, ...]:
         """The policy that writes least, and those that cannot be distinguished from it."""
-        first = min(self.predicted, key=lambda label: self.predicted[label].mean)
+        if not self.predicted:
+            return ()
+        key = {label: (policy.mean, policy.share) for label, policy in self.predicted.items()}
+        first = min(key, key=key.__getitem__)
         least = self.predicted[first]
         ties = [
             label
@@ -131,10 +134,12 @@ class Ranking:
     def undecided(self) -> dict[str, float]:
         """The unclear policies that may write least, for which there is no verdict.
 
-        A policy that loses even where its interval is widened once more decides nothing. Nor does
-        any where the best one writes no more than the host.
+        An unclear policy is left out if it loses even with its widest interval, or if the best
+        policy writes no more than the host.
         """
-        least = min(self.predicted.values(), key=lambda policy: policy.mean, default=None)
+        # Means that are clamped to 1 are equal: the clear one is the reference.
+        ascending = sorted(self.predicted.values(), key=lambda policy: (policy.mean, policy.share))
+        least = ascending[0] if ascending else None
         if least is None or least.interval is None:
             return self.unclear
         highest = least.interval[1]

@@ -186,9 +186,9 @@ class Trial:
         return ", ".join(amounts)
 
     def _latency(self, op: str) -> str:
-        """That of the first policy, which writes least as one application.
+        """That of the first policy of the screen, in the recorded order of updates.
 
-        The timed runs replay the trace as that.
+        The timed runs replay the trace in that order.
         """
         if self.latency_doubt:
             return f"none: {self.latency_doubt}" if op == "write" else ""
@@ -197,7 +197,7 @@ class Trial:
         label = self.named[0]
         by_seed = self.latency.repetitions.get(label, {})
         values = [getattr(getattr(run.latency, op), PERCENTILE) for run in by_seed.values()]
-        if not values or None in values:
+        if len(values) < 2 or None in values:
             return ""
         known = estimate(values)
         width = f" +- {duration(known.ci95)}" if known.ci95 else ""

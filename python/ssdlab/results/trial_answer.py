@@ -63,7 +63,7 @@ def _gain(labels: Sequence[str], rankings: Iterable[Ranking], baseline: str) -> 
     lows, highs = [], []
     for ranking, label in product(rankings, labels):
         found = ranking.predicted[label].against(ranking.predicted[baseline])
-        if found is None or label == baseline:
+        if found is None or label == baseline or {label, baseline} & {*ranking.unclear}:
             return ""
         lows.append(found.ratio if found.low is None else found.low)
         highs.append(found.ratio if found.high is None else found.high)

@@ -316,7 +316,7 @@ class _Search:
                 break
             done[at] = step
             if not step.outcomes and len(done) == 1:
-                doubt = trial.doubts[0] if trial.doubts else "no run could finish"
+                doubt = (*trial.doubts, *step.doubts, "no run could finish")[0]
                 break
             if any(one.doubt == trials.TOO_SMALL for one in step.outcomes):
                 doubt = trials.TOO_SMALL

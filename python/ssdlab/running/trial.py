@@ -375,6 +375,13 @@ class Runs:
                     beyond = scale.beyond(*policies)
                     predicted[policy] = Predicted(tuple(values), half, beyond)
             rankings[phases] = Ranking(predicted)
+        missing = tuple(self._missing(rankings))
+        # A policy wins under both orders, or under neither.
+        shared = set.intersection(*({*ranking.predicted} for ranking in rankings.values()))
+        rankings = {
+            phases: Ranking({p: ranking.predicted[p] for p in ranking.predicted if p in shared})
+            for phases, ranking in rankings.items()
+        }
         undecided = {phases: ranking.undecided for phases, ranking in rankings.items()}
         return Trial(
             name=plain_name(self.plan.trace),
@@ -384,7 +391,7 @@ class Runs:
             read=_read(self.plan),
             form=_form(self.plan),
             rankings=rankings,
-            doubts=(*self._hopeless(lengths), *self._missing(rankings), *unclear(undecided)),
+            doubts=(*self._hopeless(lengths), *missing, *unclear(undecided)),
             unpredicted=self.unsettled,
             lifetime=self.plan.lifetime,
             refused=self.plan.refused,
@@ -542,6 +549,8 @@ class Runs:
                 f"{len(missing)} of {len(labels)} predictions are missing, because the trial was"
                 " interrupted"
             )
+        elif any(policy == self._baseline for policy in missing):
+            yield f"{self._baseline}: a run could not finish, and the others are compared with it"
 
     @property
     def _baseline(self) -> str:

@@ -74,8 +74,8 @@ OWN = (
     " the `page_size` in which the drive maps; in `[timing]` the times of a flash `read`, `program`"
     " and `erase`. One of two keys of `[device]` gives the capacity of the host: `user_capacity`,"
     " or `over_provisioning`, flash over that capacity less one. `user_gb` in `[published]` is"
-    " what the maker states. It changes nothing, but a warning says where the keys give another"
-    " capacity.",
+    " what the maker states. It changes no run. If the keys give a capacity that differs by more"
+    " than 2 %, `ssdlab try` says so and leaves out the years.",
     "`ssdlab drives calibrate MEASUREMENTS.csv` generates both files from measurements. The column"
     " `fill` is the used share of the user capacity, in ascending order. The column `waf` is the"
     " write amplification in the steady state, from the counters of the drive. It is measured under"
