@@ -120,9 +120,20 @@ def mean_of(one: Predicted) -> float:
     return max(1.0, middle_of(one))
 
 
+def least_of(policies: dict[str, Predicted]) -> str:
+    """The lowest mean; of equal ones, as those of 1 are, the one that is extrapolated least."""
+
+    def place(label: str) -> tuple[float, float]:
+        mean = mean_of(policies[label])
+        values = policies[label].values
+        return mean, abs(middle_of(policies[label]) - sum(values) / len(values)) / mean
+
+    return min(policies, key=place)
+
+
 def undecided(policies: dict[str, Predicted]) -> list[str]:
     """ADR 0026: unreliable, and not clearly above the best one."""
-    first = policies[min(policies, key=lambda label: mean_of(policies[label]))]
+    first = policies[least_of(policies)]
     found = []
     for label, one in policies.items():
         shift = abs(middle_of(one) - sum(one.values) / len(one.values))
@@ -136,7 +147,7 @@ def undecided(policies: dict[str, Predicted]) -> list[str]:
 
 def winners(policies: dict[str, Predicted]) -> list[str]:
     """The lowest mean, then every policy that is not clearly higher."""
-    first = min(policies, key=lambda label: mean_of(policies[label]))
+    first = least_of(policies)
     found = [first]
     for label, one in policies.items():
         ratio = ratio_of(one, policies[first])
