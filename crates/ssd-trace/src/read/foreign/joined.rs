@@ -1,7 +1,7 @@
 //! Times and addresses in two columns, with the filters that join them.
 
 use super::Rewriting;
-use super::rewriting::Table;
+use super::table::Table;
 use crate::read::guess::is_address;
 
 /// Seconds with decimals from a table without names, in which the rest of the seconds follows them in a column of its

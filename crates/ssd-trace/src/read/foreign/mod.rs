@@ -17,6 +17,7 @@ pub(crate) mod notations;
 mod pattern;
 mod prefixes;
 pub(crate) mod rewriting;
+mod table;
 mod texts;
 mod times;
 

@@ -2,7 +2,8 @@
 
 use super::dates::{with_hyphens, with_months_first, with_year_first};
 use super::pattern::replaced;
-use super::rewriting::{Table, with_marked_hexadecimal};
+use super::rewriting::with_marked_hexadecimal;
+use super::table::Table;
 use super::times::{
     with_a_date, with_hours, with_padded_nanoseconds, with_seconds, without_colons,
 };

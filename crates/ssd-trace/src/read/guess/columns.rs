@@ -3,8 +3,8 @@
 use super::comments::Said;
 use super::rows::{Rows, is_latency};
 use super::{
-    NO, OFFSETS, OPS, SIZES, TIMES, VOLUMES, YES, is_pasted, letters_of, quoted, unit_named,
-    unit_of_time, values, words,
+    OFFSETS, OPS, SIZES, TIMES, VOLUMES, is_pasted, letters_of, quoted, unit_named, unit_of_time,
+    values, words,
 };
 use ssd_core::units::SECTOR_BYTES;
 use std::cmp::Reverse;
@@ -210,7 +210,7 @@ impl Columns {
     /// What to add to a mapping for the operations, once for each possible meaning of their words.
     fn meanings(&self, rows: &Rows) -> Vec<String> {
         let cells = || rows.column(self.op.at);
-        if let Some(meaning) = meaning_of_flag(&self.op.letters, cells()) {
+        if let Some(meaning) = values::meaning_of_flag(&self.op.letters, cells()) {
             return vec![meaning];
         }
         let likely = words::by_verb(rows, self.op.at, Some([self.offset.at, self.size.at]));
@@ -315,26 +315,6 @@ impl Columns {
         }
         all
     }
-}
-
-/// What to add for a column that is named for what its 1, or true, means.
-pub(super) fn meaning_of_flag<'a>(
-    letters: &str,
-    cells: impl Iterator<Item = &'a str>,
-) -> Option<String> {
-    let (no, yes) = match letters {
-        "iswrite" => ("read", "write"),
-        "isread" => ("write", "read"),
-        _ => return None,
-    };
-    let cells: BTreeSet<String> = cells.map(str::to_ascii_lowercase).collect();
-    let is_known = |cell: &String| NO.contains(&&cell[..]) || YES.contains(&&cell[..]);
-    // Later rows may have the opposite value.
-    let pairs =
-        NO.into_iter().zip(YES).filter(|(no, yes)| cells.contains(*no) || cells.contains(*yes));
-    let (noes, yeses): (Vec<&str>, Vec<&str>) = pairs.unzip();
-    let words = format!(",{no}={},{yes}={}", noes.join("|"), yeses.join("|"));
-    cells.iter().all(is_known).then_some(words)
 }
 
 /// The columns with one of the `known` names, those with exactly such a name first: `sectors` is a length, although it

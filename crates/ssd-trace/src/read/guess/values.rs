@@ -1,6 +1,5 @@
 //! The columns of a table from its values alone: readings to choose from, of which none is certain.
 
-use super::columns::meaning_of_flag;
 use super::rows::{Rows, Times, ended_lines};
 use super::{LINES, NO, OFFSETS, SIZES, YES, letters_of, reading, unit_in_brackets, words};
 use crate::read::formats::Head;
@@ -175,6 +174,26 @@ impl<'a> Choice<'a> {
             range.size + 1
         )
     }
+}
+
+/// What to add for a column that is named for what its 1, or true, means.
+pub(super) fn meaning_of_flag<'a>(
+    letters: &str,
+    cells: impl Iterator<Item = &'a str>,
+) -> Option<String> {
+    let (no, yes) = match letters {
+        "iswrite" => ("read", "write"),
+        "isread" => ("write", "read"),
+        _ => return None,
+    };
+    let cells: BTreeSet<String> = cells.map(str::to_ascii_lowercase).collect();
+    let is_known = |cell: &String| NO.contains(&&cell[..]) || YES.contains(&&cell[..]);
+    // Later rows may have the opposite value.
+    let pairs =
+        NO.into_iter().zip(YES).filter(|(no, yes)| cells.contains(*no) || cells.contains(*yes));
+    let (noes, yeses): (Vec<&str>, Vec<&str>) = pairs.unzip();
+    let words = format!(",{no}={},{yes}={}", noes.join("|"), yeses.join("|"));
+    cells.iter().all(is_known).then_some(words)
 }
 
 impl Rows {
