@@ -169,7 +169,7 @@ def test_the_next_command_has_the_options_of_this_one() -> None:
     assert row(lasting, "next", detailed=True) == ""
     overloaded = replace(done, latency_doubt="it overloads: --pace closed")
     assert row(overloaded, "next", detailed=True) == f"{command} --pace closed"
-    # A command that takes too many lines is told in words.
+    # A command that takes too many lines is described in words.
     long = replace(
         done, drive=10 * "a long name ", options=10 * f" --set workload.columns={COLUMNS}"
     )
@@ -206,7 +206,7 @@ def with_blocks_of(config: dict[str, Any], erases: int, **others: Any) -> Any:  
         (1_760_000, 10_000, "plane", False),  # erases half as long as the drive's
     ],
 )
-def test_short_erases_that_decide_a_percentile_are_told(
+def test_short_erases_that_decide_a_percentile_withhold_it(
     erase: int, erases: int, unit: str, withheld: bool
 ) -> None:
     drive = ssdlab.load_config("tlc-960gb")
@@ -247,16 +247,16 @@ def test_warm_up_and_measurement_are_counted_in_pages_of_the_drive(
             assert report.requests.submitted == of_loop, "the measurement is one loop"
 
 
-def test_a_trace_that_reaches_beyond_the_drive_is_told(tmp_path: Path) -> None:
+def test_a_trace_that_reaches_beyond_the_drive_is_named(tmp_path: Path) -> None:
     inside = written(tmp_path / "inside.csv", [(at, at) for at in range(500)])
     beyond = written(tmp_path / "beyond.csv", [(at, (at % 2) << 31) for at in range(500)])
     keys: dict[str, object] = {"workload.columns": COLUMNS}
     config = ssdlab.load_config(trial.DRIVE, trace=beyond, set=keys)
     assert totals(config, 1 << 28).span_pages == (1 << 32) + 2
-    for file, told in ((inside, False), (beyond, True)):
+    for file, is_beyond in ((inside, False), (beyond, True)):
         plan = trial.plan_trial(file, set=keys, progress=False)
         text = "Its addresses reach up to 16.0 TiB, beyond the 895 GiB of the drive"
-        assert (text in trial._read(plan)) is told
+        assert (text in trial._read(plan)) is is_beyond
 
 
 def own_drive(file: Path, stated: float) -> Path:
@@ -266,7 +266,7 @@ def own_drive(file: Path, stated: float) -> Path:
     return file
 
 
-def test_a_capacity_that_the_keys_do_not_give_is_told(tmp_path: Path) -> None:
+def test_a_capacity_that_the_keys_do_not_give_is_named(tmp_path: Path) -> None:
     right, wrong = own_drive(tmp_path / "a.toml", 960), own_drive(tmp_path / "b.toml", 720)
     assert contradiction(ssdlab.load_config(str(right))) == ""
     assert contradiction(ssdlab.load_config("tlc-960gb")) == ""
@@ -279,13 +279,13 @@ def test_a_capacity_that_the_keys_do_not_give_is_told(tmp_path: Path) -> None:
     assert (row(done, "drive"), row(done, "years"), row(done, "spare")) == (text, "", "")
 
 
-def test_a_misspelt_key_is_told_before_a_missing_one(tmp_path: Path) -> None:
+def test_a_misspelt_key_is_named_before_a_missing_one(tmp_path: Path) -> None:
     file = written(tmp_path / "t.csv", [(0, 0)])
     (tmp_path / "my.toml").write_text(
         '[device]\nchannels = 4\nover_provisoning = 0.1\n[published]\ntitle = "Mine"\n'
     )
     done = ssdlab_command("try", file, "--columns", COLUMNS, "--drive", "my.toml", cwd=tmp_path)
     assert done.returncode == 2
-    told = 'my.toml:3: device.over_provisoning: unknown key; did you mean "over_provisioning"?'
-    assert told in done.stderr
+    expected = 'my.toml:3: device.over_provisoning: unknown key; did you mean "over_provisioning"?'
+    assert expected in done.stderr
     assert "lacks" not in done.stderr
