@@ -285,7 +285,8 @@ impl Rows {
         let of_first = requests(first);
         let is_same = |word: &&str| {
             let of_word = requests(word);
-            let common = of_first.iter().filter(|request| of_word.contains(request)).count();
+            let known: BTreeSet<&[&str; 3]> = of_word.iter().collect();
+            let common = of_first.iter().filter(|request| known.contains(request)).count();
             let rest = (of_first.len() - common).max(of_word.len().saturating_sub(common));
             common > 2 && rest < 3
         };
@@ -305,7 +306,7 @@ impl Rows {
         let of = |at: usize| self.column(at).collect::<BTreeSet<&str>>();
         let is_action = |cell: &&str| cell.len() == 1 && "QMFGSRDCPUTIXABaf".contains(*cell);
         let is_event = |cell: &&str| {
-            [&STARTED[..], &ENDED].concat().contains(&cell.to_ascii_lowercase().as_str())
+            STARTED.iter().chain(&ENDED).any(|event| cell.eq_ignore_ascii_case(event))
         };
         let usable = |at: usize| {
             let cells = of(at);
