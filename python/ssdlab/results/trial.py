@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 from ssdlab.config.resolve import DRIVE
 from ssdlab.display.numbers import duration, number, percent, ratio
+from ssdlab.display.words import listed
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.intervals import estimate
 from ssdlab.results.lifetime import Interval, Lifetime, years_text
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking, Verdict, verdict
 from ssdlab.results.text import by_reason, table, wrapped
-from ssdlab.results.trial_answer import answer, listed
+from ssdlab.results.trial_answer import answer
 
 JSON, SUMMARY = "try.json", "summary.txt"
 LINES, WIDTH = 12, 12
