@@ -16,7 +16,7 @@ from running import ssdlab_command
 from ssdlab.config.capacity import contradiction
 from ssdlab.config.endurance import Endurance
 from ssdlab.display.argument import came_as, on_the_command_line
-from ssdlab.results.lifetime import Lifetime
+from ssdlab.results.lifetime import Interval, Lifetime
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking, verdict
 from ssdlab.results.trial import Form, Spare, Trial
 from ssdlab.results.trial_answer import answer
@@ -275,8 +275,11 @@ def test_a_capacity_that_the_keys_do_not_give_is_named(tmp_path: Path) -> None:
     # Keys that are set are no mistake of the file.
     changed = ssdlab.load_config(str(right), set={"device.channels": 4})
     assert contradiction(changed) == ""
-    done = a_trial(contradiction=text)
+    rated = a_trial().lifetime
+    done = a_trial(lifetime=replace(rated, contradiction=text))
     assert (row(done, "drive"), row(done, "years"), row(done, "spare")) == (text, "", "")
+    assert done.json["years"] is None
+    assert a_trial().json["years"] == rated.years(Interval(2.4, 2.4))
 
 
 def test_a_misspelt_key_is_named_before_a_missing_one(tmp_path: Path) -> None:

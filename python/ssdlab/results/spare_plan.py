@@ -124,8 +124,6 @@ class SparePlan:
     """What the drive is called, if not `drive_name`."""
     options: str = ""
     """Further options of the command, each after a space."""
-    contradiction: str = ""
-    """How the file of the drive contradicts itself; empty if it does not."""
     drive_file: str = ""
     """The drive of the answer as a file."""
     folder: Path | None = None
@@ -199,7 +197,7 @@ class SparePlan:
     def rows(self) -> list[tuple[str, str]]:
         """The lines of the first screen below its head: what each is about, and its text."""
         return [
-            ("drive", self.contradiction),
+            ("drive", self.lifetime.contradiction),
             ("answer", self._answer()),
             *((NAMES[bound.name], self._bound(bound)) for bound in self.bounds),
             ("flash", self._flash()),
@@ -298,6 +296,8 @@ class SparePlan:
         lines = table(["  spare, policy", *NAMES.values()], rows) if rows else []
         lines += ["", *wrapped("", "* the answer; ! misses its bound, ? may miss it.")]
         lines += ["", *wrapped("endurance  ", self.lifetime.endurance.text)]
+        if self.lifetime.contradiction:
+            lines += wrapped("  ! ", self.lifetime.contradiction)
         for doubt in dict.fromkeys(self.doubts()):
             lines += wrapped("  ! ", doubt)
         for policy, why in self.refused.items():

@@ -106,8 +106,6 @@ class Trial:
     """The drive with its errors against measurements; empty if there are none."""
     options: str = ""
     """Further options of the command, each after a space."""
-    contradiction: str = ""
-    """How the file of the drive contradicts itself; empty if it does not."""
 
     @property
     def completed(self) -> bool:
@@ -159,7 +157,7 @@ class Trial:
     def rows(self, *, detailed: bool = False) -> list[tuple[str, str]]:
         """The lines of the first screen below its head: what each is about, and its text."""
         return [
-            ("drive", self.contradiction),
+            ("drive", self.lifetime.contradiction),
             ("answer", self._answer()),
             ("WAF", self._amounts()),
             ("write p99.9", self._latency("write")),
@@ -239,7 +237,7 @@ class Trial:
     def _years(self) -> str:
         """How long the drive lasts under the first policy."""
         writes, waf = self.lifetime.drive_writes, self._amount()
-        if writes is None or waf is None or self.contradiction:
+        if writes is None or waf is None or self.lifetime.contradiction:
             return ""
         load = f"at {number(writes)} drive writes a day"
         years = self.lifetime.years(waf)
@@ -252,7 +250,7 @@ class Trial:
         """Whether the over-provisioning suffices for the years of the warranty."""
         waf, warranty = self._amount(), self.lifetime.endurance.years
         years = None if waf is None else self.lifetime.years(waf)
-        if years is None or warranty is None or self.contradiction:
+        if years is None or warranty is None:
             return ""
         own = percent(self.lifetime.raw_bytes / self.lifetime.user_bytes - 1)
         whole = f"for the {warranty:g}-year warranty"
@@ -301,6 +299,8 @@ class Trial:
         lines += ["", *wrapped("", NOTES)]
         lines += ["", *wrapped("drive  ", self.note)] if self.note else [""]
         lines += wrapped("endurance  ", self.lifetime.endurance.text)
+        if self.lifetime.contradiction:
+            lines += wrapped("  ! ", self.lifetime.contradiction)
         for doubt in self.doubts:
             lines += wrapped("  ! ", doubt)
         for label, why in self.unpredicted.items():

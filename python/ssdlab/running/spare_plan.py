@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ssdlab.config.capacity import contradiction
 from ssdlab.config.endurance import raw_bytes
 from ssdlab.config.files import plain_name
 from ssdlab.config.given import typed
@@ -230,8 +229,10 @@ def capacity_bytes(capacity: str | int) -> int:
 
 
 def _check_lifetime(plan: trials.Plan) -> None:
-    """Raise `ConfigError` if a figure is missing without which there are no years."""
+    """Raise `ConfigError` if there are no years: figures contradict each other, or are missing."""
     lifetime = plan.lifetime
+    if lifetime.contradiction:
+        raise ConfigError([f"{argument('years')}: {lifetime.contradiction}"])
     if lifetime.endurance.cycles is None:
         raise ConfigError([f"{argument('years')}: {lifetime.endurance.text}"])
     if lifetime.daily_bytes is None:
@@ -287,7 +288,7 @@ def _page(done: SparePlan) -> str:
 def _drive_file(asked: Asked, step: Step, policy: str) -> str:
     """The drive of the answer, for other commands."""
     plan = asked.at(step.provision)
-    cycles = plan.endurance.cycles
+    cycles = None if plan.contradiction else plan.endurance.cycles
     wear = {} if cycles is None else {"wear.endurance": round(cycles)}
     return load_config(plan.drive_with(policy), set=wear).file_text()
 
@@ -346,7 +347,6 @@ class _Search:
             refused=plan.refused,
             drive_title=trials.called(plan),
             options=trials.options(plan.given),
-            contradiction=contradiction(plan.drive),
         )
 
     def _tried(self, provision: float, folder: Path | None) -> tuple[Step, Trial, dict[str, str]]:

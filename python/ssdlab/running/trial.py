@@ -92,6 +92,8 @@ class Plan:
     """Further keys of all runs."""
     endurance: Endurance
     """Of the drive as its file states it."""
+    contradiction: str = ""
+    """How the file of the drive contradicts itself; empty if it does not."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Policies that this drive does not take, and why."""
 
@@ -111,7 +113,7 @@ class Plan:
         if daily is None and sums.duration_ns:
             daily = sums.bytes_written * 86_400e9 / self.span_ns
         user = device["user_pages"] * device["page_bytes"]
-        return Lifetime(self.endurance, raw_bytes(self.drive), user, daily)
+        return Lifetime(self.endurance, raw_bytes(self.drive), user, daily, self.contradiction)
 
     def drive_with(self, policy: str) -> Config:
         """The drive under a policy, on which its open blocks depend."""
@@ -264,7 +266,8 @@ def plan_trial(
     named = "" if drive == DRIVE else drive.name if isinstance(drive, Config) else str(drive)
     wear = {key: value for key, value in given.items() if key.startswith("wear.")}
     rated = endurance(drive, load_config(drive, trace=trace, set=wear))
-    plan = Plan(config, named, str(trace), sums, policies or POLICIES, given, rated)
+    wrong = contradiction(config)
+    plan = Plan(config, named, str(trace), sums, policies or POLICIES, given, rated, wrong)
     refusals = {label: plan.refusal(label) for label in plan.policies}
     accepted = {label: plan.policies[label] for label, why in refusals.items() if not why}
     if not accepted:
@@ -399,7 +402,6 @@ class Runs:
             interrupted=self.interrupted,
             note=self.plan.drive["run.drive"],
             options=self._options,
-            contradiction=contradiction(self.plan.drive),
         )
 
     @property
