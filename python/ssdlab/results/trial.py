@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -35,8 +35,6 @@ NOTES = (
     " drive: effective spare of the trial and of the drive."
 )
 PLAN = "`ssdlab plan`"
-APART = 0.1
-"""Share by which the write amplification of the timed trial may differ from the prediction."""
 
 
 class Spare(NamedTuple):
@@ -92,8 +90,8 @@ class Trial:
     """The flash of the drive, and what the host writes in a day."""
     latency: Comparison | None = None
     """Timed runs of the policies that are named; None if there were none."""
-    latency_doubt: str = ""
-    """Why there is no verdict on latency; empty if there is one."""
+    latency_doubts: Mapping[str, str] = field(default_factory=dict)
+    """Policies whose latency on the drive the timed runs do not tell, and why."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Policies that the drive does not take, and why."""
     unpredicted: Mapping[str, str] = field(default_factory=dict)
@@ -189,18 +187,34 @@ class Trial:
 
         The timed runs replay the trace in that order.
         """
-        if self.latency_doubt:
-            return f"none: {self.latency_doubt}" if op == "write" else ""
-        if self.latency is None or self.verdict is None:
+        if doubt := self.latency_doubt:
+            return f"none: {doubt}" if op == "write" else ""
+        if self.told_latency is None:
             return ""
         label = self.named[0]
-        by_seed = self.latency.repetitions.get(label, {})
+        by_seed = self.told_latency.repetitions.get(label, {})
         values = [getattr(getattr(run.latency, op), PERCENTILE) for run in by_seed.values()]
         if len(values) < 2 or None in values:
             return ""
         known = estimate(values)
         width = f" +- {duration(known.ci95)}" if known.ci95 else ""
         return f"{label} {duration(known.mean)}{width}, as {ORDERS['recorded']}"
+
+    @property
+    def latency_doubt(self) -> str:
+        """Why the first screen has no latency; empty if the timed runs tell it."""
+        return self.latency_doubts.get(self.named[0], "") if self.latency_doubts else ""
+
+    @property
+    def told_latency(self) -> Comparison | None:
+        """The timed runs of the policies whose latency is not in doubt; None without any.
+
+        Nor is there any without a verdict.
+        """
+        if self.latency is None or self.verdict is None:
+            return None
+        told = self.latency.without(self.latency_doubts)
+        return told if told.repetitions else None
 
     @property
     def _shown(self) -> list[str]:
@@ -213,7 +227,8 @@ class Trial:
 
         None if there is no latency, or the requests come in a closed loop.
         """
-        runs = self.latency.repetitions.values() if self.latency and not self.latency_doubt else ()
+        told = None if self.latency_doubt else self.told_latency
+        runs = () if told is None else told.repetitions.values()
         reports = [report for by_seed in runs for report in by_seed.values()]
         if not reports or any(report.config["host.mode"] != "open" for report in reports):
             return None
@@ -305,13 +320,30 @@ class Trial:
             lines += wrapped("  ! ", doubt)
         for label, why in self.unpredicted.items():
             lines += wrapped("  ! ", f"{label}: {why}")
+        for text in self.set_aside():
+            lines += wrapped("  - ", text)
         for policy, why in self.refused.items():
             lines += wrapped("  - ", f"without {policy}: {why}")
         for title, why in by_reason(self.failures).items():
             lines += wrapped("  ! ", f"{title} could not finish: {why}")
-        if self.latency is not None:
-            lines += ["", "Timed trial", *self.latency.summary().splitlines()]
+        if self.latency_doubts or self.told_latency is not None:
+            lines += ["", "Timed trial"]
+        for label, why in by_reason(self.latency_doubts).items():
+            lines += wrapped("  ! ", f"no latency with {label}: {why}")
+        if self.told_latency is not None:
+            lines += self.told_latency.summary().splitlines()
         return lines
+
+    def set_aside(self) -> Iterator[str]:
+        """The policies that are extrapolated too far to win, but cannot win anyway."""
+        for order, ranking in self.rankings.items():
+            for label, share in ranking.unclear.items():
+                if label not in ranking.undecided:
+                    yield (
+                        f"{label}, {order}: the size of erase units changes its write"
+                        f" amplification by {percent(share)}, but it writes no less than the best"
+                        " in any case"
+                    )
 
     def _row(self, label: str) -> list[str]:
         """A policy in the table of the details."""
@@ -359,7 +391,7 @@ class Trial:
                 }
                 for name, ranking in self.rankings.items()
             },
-            "latency_doubt": self.latency_doubt,
+            "latency_doubts": dict(self.latency_doubts),
             "busy": self.busy,
             "drive_writes_a_day": self.lifetime.drive_writes,
             "endurance": self.lifetime.endurance.text,

@@ -367,7 +367,9 @@ class _Search:
     def _outcomes(self, plan: trials.Plan, predicted: Trial) -> tuple[Outcome, ...]:
         """Of the policies that can be judged, the one that writes least first.
 
-        One with a large extrapolation can if it misses a bound even with a wider interval.
+        Write amplification is from the lowest end to the highest under both orders of updates, and
+        the order of the policies that of the middles. A policy that is extrapolated too far under
+        either order has its widest intervals, and can be judged only where even these miss a bound.
         """
         unclear = {label for ranking in predicted.rankings.values() for label in ranking.unclear}
         outcomes = []
@@ -396,7 +398,8 @@ class _Search:
             if any(bound.verdict(one.values.get(bound.name)) != "met" for bound in others):
                 continue
             place = None if folder is None else folder / f"latency-{at}"
-            latency, doubt = runs.timed(predicted, [one.policy], place)
+            latency, doubts = runs.timed(predicted, [one.policy], place)
+            doubt = doubts.get(one.policy, "")
             known = None if latency is None or doubt else _p99_9_of(latency, one.policy)
             if known is None:
                 doubt = doubt or "too few requests for a p99.9"
@@ -415,13 +418,12 @@ def _doubts(predicted: Trial, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     left = {label for label in predicted.policies if label not in judged}
     if not left and not predicted.unpredicted:
         return ()
-    shares = {phases: ranking.unclear for phases, ranking in predicted.rankings.items()}
-    unclear = (
-        text
-        for phases, by_policy in shares.items()
-        for text in trials.unclear({phases: {one: by_policy[one] for one in left & {*by_policy}}})
-    )
-    return tuple(dict.fromkeys((*predicted.doubts, *unsettled, *unclear)))
+    unclear = {
+        phases: {policy: share for policy, share in ranking.unclear.items() if policy in left}
+        for phases, ranking in predicted.rankings.items()
+    }
+    extrapolations = trials.extrapolation_doubts(unclear)
+    return tuple(dict.fromkeys((*predicted.doubts, *unsettled, *extrapolations)))
 
 
 def _p99_9_of(latency: Comparison, policy: str) -> Interval | None:
