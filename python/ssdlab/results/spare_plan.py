@@ -12,11 +12,10 @@ from typing import Any, Literal, TypeAlias
 from ssdlab.config.resolve import DRIVE
 from ssdlab.display.numbers import duration, number, percent, ratio
 from ssdlab.results.lifetime import Interval, Lifetime, years_text
-from ssdlab.results.text import by_reason, table, wrapped
+from ssdlab.results.prediction import ORDERS
+from ssdlab.results.text import by_reason, first_screen, table, wrapped
 
 JSON, SUMMARY, DRIVE_FILE = "plan.json", "summary.txt", "drive.toml"
-WIDTH = 12
-"""Columns of the words before the lines of the first screen."""
 NAMES = {"waf": "WAF", "years": "years", "p99_9": "p99.9"}
 """What may be bounded, as it is printed."""
 Verdict: TypeAlias = Literal["met", "open", "missed", "unknown"]
@@ -180,11 +179,8 @@ class SparePlan:
 
     def screen(self) -> list[str]:
         """The answer in at most twelve lines of 80 columns."""
-        lines = [*wrapped("", self.head)]
-        for title, text in self.rows():
-            if text:
-                lines += wrapped(title.ljust(WIDTH), text)
-        return lines
+        *rows, (_, command) = self.rows()
+        return first_screen(self.head, rows, command, f"`ssdlab try` with the drive {self._found}")
 
     @property
     def head(self) -> str:
@@ -279,6 +275,12 @@ class SparePlan:
         return f"medium: the intervals at {below.name} contain a bound"
 
     def _next(self) -> str:
+        drive = shlex.quote(self._found)
+        return f"ssdlab try {shlex.quote(self.trace)} --drive {drive}{self.options}"
+
+    @property
+    def _found(self) -> str:
+        """The drive of the answer, or that which was asked about."""
         found = self.drive_file if self.answer is not None else ""
         drive = shlex.quote(found or self.drive_name.removeprefix(DRIVE))
         return f"ssdlab try {shlex.quote(self.trace)} --drive {drive}{self.options}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,12 +17,10 @@ from ssdlab.results.comparison import Comparison
 from ssdlab.results.intervals import estimate
 from ssdlab.results.lifetime import Interval, Lifetime, years_text
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking, Verdict, verdict
-from ssdlab.results.text import by_reason, table, wrapped
+from ssdlab.results.text import by_reason, first_screen, table, wrapped
 from ssdlab.results.trial_answer import answer
 
 JSON, SUMMARY = "try.json", "summary.txt"
-LINES, WIDTH = 12, 12
-"""Most lines of the first screen, and columns of the words before them."""
 PACED = "--pace closed"
 """The remedy where the recorded arrivals overload the drive, or leave it idle."""
 PERCENTILE = "p99_9"
@@ -137,20 +135,11 @@ class Trial:
 
     def screen(self, *, detailed: bool = False) -> list[str]:
         """The answer in at most twelve lines of 80 columns; `detailed`: beside the details."""
-        rows = self.rows(detailed=detailed)
-        lines = self._laid_out(rows)
-        if len(lines) > LINES:
-            option = self._option(detailed)
-            short = f"the same command with {option}" if option else ""
-            lines = self._laid_out([*rows[:-1], ("next", short)])
-        return lines
-
-    def _laid_out(self, rows: Iterable[tuple[str, str]]) -> list[str]:
-        lines = [*wrapped("", f"{self.name} on {self.drive}")]
-        for title, text in rows:
-            if text:
-                lines += wrapped(title.ljust(WIDTH), text)
-        return lines
+        *rows, (_, command) = self.rows(detailed=detailed)
+        option = self._option(detailed)
+        short = f"the same command with {option}" if option else ""
+        head = f"{self.name} on {self.drive}"
+        return first_screen(head, rows, command, short)
 
     def rows(self, *, detailed: bool = False) -> list[tuple[str, str]]:
         """The lines of the first screen below its head: what each is about, and its text."""
