@@ -18,6 +18,11 @@ from ssdlab.results.text import by_reason, first_screen, table, wrapped
 JSON, SUMMARY, DRIVE_FILE = "plan.json", "summary.txt", "drive.toml"
 NAMES = {"waf": "WAF", "years": "years", "p99_9": "p99.9"}
 """What may be bounded, as it is printed."""
+ORDER = (
+    f"WAF and years hold for both orders of updates ({' and '.join(ORDERS.values())}), p99.9 for"
+    f" that which was recorded ({ORDERS['recorded']})."
+)
+"""For which orders of updates the numbers hold."""
 Verdict: TypeAlias = Literal["met", "open", "missed", "unknown"]
 
 
@@ -248,6 +253,8 @@ class SparePlan:
             return f"{bound.text}: {why}"
         step, outcome = place
         value = outcome.text(bound.name)
+        if bound.name == "p99_9":
+            value += f", as {ORDERS['recorded']}"
         if self.answer is not None:
             return f"{value} ({bound.text})"
         verdict = {"met": "met", "missed": "missed, nearest", "open": "open, nearest"}[
@@ -282,8 +289,7 @@ class SparePlan:
     def _found(self) -> str:
         """The drive of the answer, or that which was asked about."""
         found = self.drive_file if self.answer is not None else ""
-        drive = shlex.quote(found or self.drive_name.removeprefix(DRIVE))
-        return f"ssdlab try {shlex.quote(self.trace)} --drive {drive}{self.options}"
+        return found or self.drive_name.removeprefix(DRIVE)
 
     def details(self) -> list[str]:
         """Everything else, as text."""
@@ -296,7 +302,7 @@ class SparePlan:
             for one in step.outcomes
         ]
         lines = table(["  spare, policy", *NAMES.values()], rows) if rows else []
-        lines += ["", *wrapped("", "* the answer; ! misses its bound, ? may miss it.")]
+        lines += ["", *wrapped("", f"* the answer; ! misses its bound, ? may miss it. {ORDER}")]
         lines += ["", *wrapped("endurance  ", self.lifetime.endurance.text)]
         if self.lifetime.contradiction:
             lines += wrapped("  ! ", self.lifetime.contradiction)

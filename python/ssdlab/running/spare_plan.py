@@ -371,21 +371,25 @@ class _Search:
         the order of the policies that of the middles. A policy that is extrapolated too far under
         either order has its widest intervals, and can be judged only where even these miss a bound.
         """
-        unclear = {label for ranking in predicted.rankings.values() for label in ranking.unclear}
+        rankings = predicted.rankings.values()
+        unclear = {policy for ranking in rankings for policy in ranking.unclear}
         outcomes = []
         for policy in predicted.policies:
-            both = [ranking.predicted[policy] for ranking in predicted.rankings.values()]
-            intervals = [one.widest if policy in unclear else one.interval for one in both]
+            predictions = [ranking.predicted[policy] for ranking in rankings]
+            intervals = [
+                prediction.widest if policy in unclear else prediction.interval
+                for prediction in predictions
+            ]
             if None in intervals:
                 continue
-            lows, highs = zip(*filter(None, intervals), strict=True)
-            waf = Interval(min(lows), max(highs))
+            ends = [end for interval in intervals for end in interval or ()]
+            waf = Interval(min(ends), max(ends))
             years = plan.lifetime.years(waf)
             values = {"waf": waf} | ({} if years is None else {"years": years})
             verdicts = {bound.verdict(values.get(bound.name)) for bound in self.asked.bounds}
             if policy not in unclear or "missed" in verdicts:
                 outcomes.append(Outcome(policy, values))
-        return tuple(sorted(outcomes, key=lambda one: sum(one.values["waf"])))
+        return tuple(sorted(outcomes, key=lambda outcome: sum(outcome.values["waf"])))
 
     def _with_latency(
         self, step: Step, predicted: Trial, runs: trials.Runs, folder: Path | None
