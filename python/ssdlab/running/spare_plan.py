@@ -122,11 +122,12 @@ def plan_drive(
 ) -> SparePlan:
     """Find the least over-provisioning of a drive, and the policy, that meet bounds under a trace.
 
-    The bounds, at least one: `p99_9` of reads and of writes ("5 ms", or nanoseconds), the `years`
-    that the flash must last, and write amplification `waf`. `capacity` is what the host may use
-    ("1.92 TB", or bytes; default: that of the drive). The host writes as much a day as in the
-    trace, or `set={"wear.daily_writes": "500 GB"}`. Every over-provisioning is predicted as in
-    `ssdlab.try_trace`, which describes the other arguments; `budget_s` is for each of them.
+    The bounds, at least one: `p99_9` of reads and of writes, with updates as recorded ("5 ms", or
+    nanoseconds), the `years` that the flash must last, and write amplification `waf`. `capacity` is
+    what the host may use ("1.92 TB", or bytes; default: that of the drive). The host writes as much
+    a day as in the trace, or `set={"wear.daily_writes": "500 GB"}`. Every over-provisioning is
+    predicted as in `ssdlab.try_trace`, which describes the other arguments; `budget_s` is for each
+    of them.
     """
     if seeds is not None:
         check_seeds(seeds)
