@@ -137,5 +137,7 @@ def test_the_longest_text_loses_its_end_and_a_command_is_said_in_words() -> None
     assert screen[-1] == "next        the same"
     assert screen[6].endswith(CUT)
     assert [line for line in screen if line.endswith(CUT)] == [screen[6]]
+    # So is a command that is too wide for a line, however much room there is.
+    assert first_screen("head", rows[:1], "ssdlab try " + 80 * "x", "the same")[-1] == screen[-1]
     (wide,) = first_screen(100 * "x", [], "", "")
     assert wide == 76 * "x" + CUT
