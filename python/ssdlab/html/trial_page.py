@@ -93,8 +93,8 @@ def _latency(trial: Trial) -> str:
     doubts = [
         f"No latency with {label}: {why}." for label, why in by_reason(trial.latency_doubts).items()
     ]
-    told = trial.told_latency
-    numbers = "" if told is None else numbers_table(told)
+    timed = trial.timed_comparison
+    numbers = "" if timed is None else numbers_table(timed)
     return warnings_box(doubts) * bool(doubts) + numbers
 
 

@@ -178,10 +178,10 @@ class Trial:
         """
         if doubt := self.latency_doubt:
             return f"none: {doubt}" if op == "write" else ""
-        if self.told_latency is None:
+        if self.timed_comparison is None:
             return ""
         label = self.named[0]
-        by_seed = self.told_latency.repetitions.get(label, {})
+        by_seed = self.timed_comparison.repetitions.get(label, {})
         values = [getattr(getattr(run.latency, op), PERCENTILE) for run in by_seed.values()]
         if len(values) < 2 or None in values:
             return ""
@@ -195,15 +195,15 @@ class Trial:
         return self.latency_doubts.get(self.named[0], "") if self.latency_doubts else ""
 
     @property
-    def told_latency(self) -> Comparison | None:
+    def timed_comparison(self) -> Comparison | None:
         """The timed runs of the policies whose latency is not in doubt; None without any.
 
         Nor is there any without a verdict.
         """
         if self.latency is None or self.verdict is None:
             return None
-        told = self.latency.without(self.latency_doubts)
-        return told if told.repetitions else None
+        timed = self.latency.without(self.latency_doubts)
+        return timed if timed.repetitions else None
 
     @property
     def _shown(self) -> list[str]:
@@ -216,8 +216,8 @@ class Trial:
 
         None if there is no latency, or the requests come in a closed loop.
         """
-        told = None if self.latency_doubt else self.told_latency
-        runs = () if told is None else told.repetitions.values()
+        timed = None if self.latency_doubt else self.timed_comparison
+        runs = () if timed is None else timed.repetitions.values()
         reports = [report for by_seed in runs for report in by_seed.values()]
         if not reports or any(report.config["host.mode"] != "open" for report in reports):
             return None
@@ -315,12 +315,12 @@ class Trial:
             lines += wrapped("  - ", f"without {policy}: {why}")
         for title, why in by_reason(self.failures).items():
             lines += wrapped("  ! ", f"{title} could not finish: {why}")
-        if self.latency_doubts or self.told_latency is not None:
+        if self.latency_doubts or self.timed_comparison is not None:
             lines += ["", "Timed trial"]
         for label, why in by_reason(self.latency_doubts).items():
             lines += wrapped("  ! ", f"no latency with {label}: {why}")
-        if self.told_latency is not None:
-            lines += self.told_latency.summary().splitlines()
+        if self.timed_comparison is not None:
+            lines += self.timed_comparison.summary().splitlines()
         return lines
 
     def set_aside(self) -> Iterator[str]:
