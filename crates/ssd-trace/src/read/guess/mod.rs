@@ -318,11 +318,23 @@ fn unit_named(cell: &str, known: &[&str]) -> Option<Option<&'static str>> {
         ("s", "s"),
         ("b", "B"),
     ] {
-        if letters.strip_suffix(ending).is_some_and(is) {
-            return Some(Some(unit));
+        if let Some(stem) = letters.strip_suffix(ending).filter(|stem| is(stem)) {
+            let is_plural = ending == "s" && TIMES.contains(&stem) && !is_apart(cell);
+            return Some((!is_plural).then_some(unit));
         }
     }
     None
+}
+
+/// Whether the last letter of a name is a word of its own, behind a mark or a change of case: the s of seconds in
+/// `time_s`, but not in `times`.
+fn is_apart(name: &str) -> bool {
+    let name = name.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
+    let mut letters = name.chars().rev();
+    let (last, before) = (letters.next(), letters.next());
+    let is_same =
+        |letter: char| last.is_some_and(|last| last.is_uppercase() == letter.is_uppercase());
+    before.is_some_and(|letter| !letter.is_ascii_alphabetic() || !is_same(letter))
 }
 
 /// Whether a column of this name may be a field of a request.
