@@ -181,19 +181,23 @@ pub(super) fn meaning_of_flag<'a>(
     letters: &str,
     cells: impl Iterator<Item = &'a str>,
 ) -> Option<String> {
-    let (no, yes) = match letters {
-        "iswrite" => ("read", "write"),
-        "isread" => ("write", "read"),
+    let (no, yes, op) = match letters {
+        "iswrite" => ("read", "write", Op::Write),
+        "isread" => ("write", "read", Op::Read),
         _ => return None,
     };
+    let known = Words::default();
     let cells: BTreeSet<String> = cells.map(str::to_ascii_lowercase).collect();
-    let is_known = |cell: &String| NO.contains(&&cell[..]) || YES.contains(&&cell[..]);
+    let is_flag = |cell: &String| NO.contains(&&cell[..]) || YES.contains(&&cell[..]);
+    // The word for the operation may stand for yes. N beside it means no, although it is a write elsewhere.
+    let is_op = |cell: &String| known.meaning(cell.as_bytes()) == Some(Meaning::Request(op, 0));
     // Later rows may have the opposite value.
     let pairs =
         NO.into_iter().zip(YES).filter(|(no, yes)| cells.contains(*no) || cells.contains(*yes));
     let (noes, yeses): (Vec<&str>, Vec<&str>) = pairs.unzip();
     let words = format!(",{no}={},{yes}={}", noes.join("|"), yeses.join("|"));
-    cells.iter().all(is_known).then_some(words)
+    let is_known = cells.iter().all(|cell| is_flag(cell) || is_op(cell));
+    (is_known && !noes.is_empty()).then_some(words)
 }
 
 impl Rows {
