@@ -260,11 +260,11 @@ fn with_operation_of_lengths(bytes: &[u8]) -> Option<Rewriting> {
     let (r, w) = (read + 1, write + 1);
     let title = format!("${r} = \"op\"; ${w} = \"{length}\"");
     let statement = format!(
-        "r = ${r}; w = ${w}; if (r > 0) {{ ${r} = \"read\"; ${w} = r; if (w > 0) print }} if (w > 0) {{ ${r} = \
-         \"write\"; ${w} = w }}"
+        "r = ${r}; w = ${w}; if (r + w == 0) next; if (r > 0) {{ ${r} = \"read\"; ${w} = r; if (w > 0) print }} \
+         if (w > 0) {{ ${r} = \"write\"; ${w} = w }}"
     );
     let what = "it has one column of lengths for reads and another for writes; convert them to an operation and a \
-                length";
+                length, without the rows in which both are 0";
     let mut rows = Vec::new();
     for (at, row) in table.rows.iter().enumerate() {
         let mut push = |operation: &str, length: &str| {
