@@ -216,6 +216,15 @@ pub(crate) fn intervals(bytes: &[u8]) -> Option<Intervals> {
     })
 }
 
+/// The cells of a row between rules; `None` if it is no row.
+fn ruled_cells(line: &[u8]) -> Option<Vec<&str>> {
+    let text = std::str::from_utf8(line).ok()?.trim();
+    let is_row = text.contains('|') && !text.bytes().all(|byte| b"-+|: ".contains(&byte));
+    let text = text.strip_prefix('|').unwrap_or(text);
+    let cells = text.strip_suffix('|').unwrap_or(text).split('|').map(str::trim);
+    is_row.then(|| cells.collect())
+}
+
 /// The rows of a table with rules between its cells, as psql, mysql and Markdown write them.
 fn ruled_table(bytes: &[u8]) -> Option<Rewriting> {
     let is_rule = |line: &[u8]| {
@@ -225,22 +234,30 @@ fn ruled_table(bytes: &[u8]) -> Option<Rewriting> {
     let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
     let has_rule =
         lines.iter().take(3).any(|line| is_rule(line.trim_ascii_end()) && line.len() > 4);
-    let row = |line: &&[u8]| {
-        let text = std::str::from_utf8(line).ok()?.trim();
-        let is_row = text.contains('|') && !text.bytes().all(|byte| b"-+|: ".contains(&byte));
-        let text = text.strip_prefix('|').unwrap_or(text);
-        let cells = text.strip_suffix('|').unwrap_or(text).split('|').map(str::trim);
-        is_row.then(|| (cells.collect::<Vec<&str>>().join(",") + "\n").into_bytes())
-    };
-    let rows: Vec<u8> = lines.iter().filter_map(row).flatten().collect();
-    let what = "the file is a table with ruled lines (psql, mysql, Markdown); convert it to CSV";
+    let rows: Vec<Vec<&str>> = lines.iter().filter_map(|line| ruled_cells(line)).collect();
+    let cells = || rows.iter().flatten();
+    // A comma in a number separates thousands or decimals.
+    let thousands = pattern(r"^\d{1,3}(,\d{3})+$");
+    let has_decimal = cells().any(|cell| {
+        let is_number = cell.bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
+        is_number && cell.contains(',') && !thousands.is_match(cell)
+    });
+    let has_commas = !has_decimal && cells().any(|cell| cell.contains(','));
+    let (without, command) =
+        if has_commas { (" without the commas in its cells", "s/,//g; ") } else { ("", "") };
+    let text = |cell: &&str| if has_commas { cell.replace(',', "") } else { (*cell).to_owned() };
+    let line = |row: &Vec<&str>| row.iter().map(text).collect::<Vec<String>>().join(",") + "\n";
+    let table: String = rows.iter().map(line).collect();
+    let what = format!(
+        "the file is a table with ruled lines (psql, mysql, Markdown); convert it to CSV{without}"
+    );
     // Not every sed knows the carriage return.
-    let filter = if bytes.contains(&b'\r') {
-        r"tr -d '\r' < FILE | sed -nE '/^[-+|: ]*$/d; s/^ *[|]? *//; s/ *[|]? *$//; s/ *[|] */,/gp'"
-    } else {
-        r"sed -nE '/^[-+|: ]*$/d; s/^ *[|]? *//; s/ *[|]? *$//; s/ *[|] */,/gp' FILE"
-    };
-    (has_rule && !rows.is_empty()).then(|| notation(what, filter, bytes, rows))?
+    let (before, file) =
+        if bytes.contains(&b'\r') { (r"tr -d '\r' < FILE | ", "") } else { ("", " FILE") };
+    let filter = format!(
+        "{before}sed -nE '/^[-+|: ]*$/d; {command}s/^ *[|]? *//; s/ *[|]? *$//; s/ *[|] */,/gp'{file}"
+    );
+    (has_rule && !rows.is_empty()).then(|| notation(&what, &filter, bytes, table.into_bytes()))?
 }
 
 /// The rows that statements of SQL insert, below the names of the columns where the statements have them.
