@@ -12,7 +12,7 @@ use std::sync::Arc;
 const LISTED: usize = 6;
 
 /// A trace is hardly longer: 208 days, at which the statistics of pages end.
-const LONGEST_NS: u64 = 208 * 86_400_000_000_000;
+pub(crate) const LONGEST_NS: u64 = 208 * 86_400_000_000_000;
 
 /// Mean times between the requests of most traces, nanoseconds: from 500,000 requests a second to 5.
 const USUAL_GAPS: std::ops::Range<u64> = 2_000..200_000_000;

@@ -8,6 +8,7 @@ use crate::read::formats::msr::{self, EACH_DISK};
 use crate::read::formats::{Flaw, Format, ReadAs, Reject, TraceFormat};
 use crate::read::guess::words;
 use crate::read::lines::{Pieces, shown};
+use crate::read::readings::LONGEST_NS;
 use crate::read::tally::Tally;
 use ssd_core::host::source::SourceError;
 
@@ -25,6 +26,12 @@ impl Scan<'_, '_> {
         let (late, cut) = (&tally.late, tally.cut());
         let told = late.told();
         let seams = late.seams().map_or(String::new(), |seams| format!("; {seams}"));
+        if late.most_ns > LONGEST_NS {
+            return SourceError(format!(
+                "{first}; {told}, which is longer than traces are; correct the times, or {}{seams}{cut}",
+                self.skip_remedy()
+            ));
+        }
         SourceError(format!(
             "{first}; {told}; to read all of them in order of time, set workload.sort = true (--sort); \
              workload.skip_bad = true would drop {}{seams}{cut}; to sort: {}",
