@@ -10,6 +10,10 @@ use ssd_core::units::SECTOR_BYTES;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+/// Most columns of a table whose names are examined.
+const MOST: usize = 512;
+/// Most rivals of a column that are tried.
+const RIVALS: usize = 4;
 /// Names of columns with the ends of requests.
 const ENDS: [&str; 10] = [
     "end",
@@ -65,6 +69,9 @@ pub(super) struct Columns {
 
 impl Columns {
     pub(super) fn of(names: &[String]) -> Option<Columns> {
+        if names.len() > MOST {
+            return None;
+        }
         let first = |known: &[&str]| all_named(names, known).into_iter().next();
         Some(Columns {
             // `start_sector` is an address, although it is `start` with a unit behind it, too.
@@ -81,6 +88,9 @@ impl Columns {
 
     /// The columns of a table with starts and ends instead of addresses and lengths.
     pub(super) fn with_ends(names: &[String]) -> Option<Columns> {
+        if names.len() > MOST {
+            return None;
+        }
         let first = |known: &[&str]| all_named(names, known).into_iter().next();
         let size = first(&ENDS)?;
         // A start with a unit of time is a time, not an address.
@@ -114,12 +124,13 @@ impl Columns {
         let offsets = offsets.map(|offset| Columns { offset, ..self.clone() });
         let sizes = rivals(&self.size, &SIZES).into_iter();
         let sizes = sizes.map(|size| Columns { size, ..self.clone() });
-        let others: Vec<Columns> = ops.chain(offsets).chain(sizes).collect();
+        let others = ops.take(RIVALS).chain(offsets.take(RIVALS)).chain(sizes.take(RIVALS));
         let is_apart = |all: &Columns| {
             let places = [all.op.at, all.offset.at, all.size.at];
             places[0] != places[1] && places[1] != places[2] && places[0] != places[2]
         };
-        [self].into_iter().chain(others.into_iter().filter(is_apart)).collect()
+        let others: Vec<Columns> = others.filter(is_apart).collect();
+        [vec![self], others].concat()
     }
 
     /// These columns in the units that comments state, where their names state none; `None` if the comments add no
