@@ -224,7 +224,7 @@ impl File<'_> {
         let few = &lines[..lines.len().min(LINES)];
         let shares = formats::detect(&Head { bytes, lines: few });
         let is_readable =
-            |share: u32| share == 100 || (self.workload.skip_bad && share > LEAST_SHARE);
+            |share: u32| share == 100 || (self.workload.skip_bad && share >= LEAST_SHARE);
         if !shares.iter().any(|&(_, share)| is_readable(share))
             && let Some(error) = self.of_several_hosts().or_else(|| self.rewritten(&around::AROUND))
         {

@@ -7,15 +7,14 @@ use crate::read::commands::{command, list, word};
 use crate::read::foreign::{Filter, Rewriting, notations};
 use crate::read::formats::mapping::{Size, TIME_UNITS, is_word};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TraceFormat};
-use crate::read::guess::apart::Parts;
+use crate::read::guess::apart::{self, Parts};
 use crate::read::guess::{self, LINES, unknown, words};
 use crate::read::lines::shown;
 use crate::read::readings::{self, Reading, of_distinct_times};
 use ssd_core::config::Word;
 use std::sync::Arc;
 
-/// Columns of volumes, and readings with each of them, that a message lists.
-const VOLUMES: usize = 4;
+/// Readings with each column of volumes that a message lists.
 const VOLUME_READINGS: usize = 3;
 
 impl File<'_> {
@@ -233,7 +232,7 @@ impl File<'_> {
         }
         let open = what_names_leave_open(readings);
         let open = if open.is_empty() { open } else { format!("; nor do they say {open}") };
-        for (place, name) in places.iter().zip(&names).take(VOLUMES) {
+        for (place, name) in places.iter().zip(&names).take(apart::LISTED) {
             let with_volume = |reading: &Reading| {
                 let text = reading.columns.as_ref()?.text_with_volume(place);
                 guess::reading(&text, self.head, self.workload.action as u8)

@@ -4,6 +4,8 @@
 use super::derived::{Change, Table};
 use crate::read::formats::Head;
 
+/// Most of these columns that a message lists.
+pub(crate) const LISTED: usize = 4;
 /// What may stand between the parts of a volume's name.
 const MARKS: [&str; 4] = ["-", "_", "/", "."];
 
@@ -43,7 +45,11 @@ impl Parts {
         };
         let places: Vec<String> = parts.iter().map(|part| part.place.clone()).collect();
         let names: Vec<String> = places.iter().map(name).collect();
-        let in_order: Vec<&str> = order.iter().map(|&part| names[part].as_str()).collect();
+        let mut in_order: Vec<&str> = order.iter().map(|&part| names[part].as_str()).collect();
+        if in_order.len() > LISTED {
+            in_order.truncate(LISTED);
+            in_order.push("others");
+        }
         let listing = listed(&in_order);
         let change = Change {
             what: format!(

@@ -22,12 +22,11 @@ const TIMES: [(&str, &[&str]); 5] = [
     ("s", &["s", "sec", "second"]),
 ];
 /// Units of addresses and lengths, each by the words that name it.
-const RANGES: [(&str, &[&str]); 6] = [
-    ("4KiB", &["4 kib", "4kib", "4 kb", "4kb", "4k", "4096-byte", "4096 byte"]),
+const RANGES: [(&str, &[&str]); 5] = [
+    ("4KiB", &["4 kib", "4kib", "4 kb", "4kb", "4k", "4096-byte", "4096 byte", "page"]),
     ("512B", &["512b", "512 b", "512-byte", "512 byte", "sector"]),
     ("1KiB", &["kib", "kb", "kilobyte"]),
     ("1MiB", &["mib", "mb", "megabyte"]),
-    ("4KiB", &["page"]),
     ("B", &["byte", "b"]),
 ];
 
