@@ -3,7 +3,7 @@
 use crate::config::Fit;
 use crate::read::fit::Record;
 use crate::read::page_runs::PageBits;
-use crate::read::reading;
+use crate::read::{reading, readings};
 use serde::Serialize;
 use ssd_core::host::request::Op;
 use ssd_core::metrics::report::TraceLines;
@@ -196,10 +196,11 @@ impl TraceFacts {
         let mut all = reading::warnings(&self.file, self.skipped_lines, first, doubled, records);
         all.extend(self.notes.iter().cloned());
         if self.empty_discards > 0 {
+            let touch = if self.empty_discards == 1 { "touches" } else { "touch" };
             all.push(format!(
-                "{}: {} discards touch no page that the trace reads or writes; left out by fit = \
-                 \"compact\"",
-                self.file, self.empty_discards
+                "{}: {} {touch} no page that the trace reads or writes; left out by fit = \"compact\"",
+                self.file,
+                readings::of(self.empty_discards, "discard")
             ));
         }
         all

@@ -54,7 +54,7 @@ const DEVICE_COLUMNS: [&str; 4] = [
 ];
 /// Intervals between requests are mostly shorter, seconds.
 const LONG_S: f64 = 100.0;
-/// Times from here on are in nanoseconds, since the machine has hardly been up for 30 years.
+/// From here on, times since the start of the machine are nanoseconds: as microseconds they would exceed 30 years.
 const FIRST_NANOSECONDS: u64 = 1_000_000_000_000_000;
 
 /// The columns that the lines of a bpftrace script may have.
@@ -64,7 +64,7 @@ fn bpftrace_columns(lines: &[u8]) -> &'static [&'static str] {
     let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let time = std::str::from_utf8(&line[..digits]).ok().and_then(|time| time.parse::<u64>().ok());
     let second = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).nth(1);
-    // Its number, in one or two parts; a name may be that of a process.
+    // A device has a number in one or two parts; a name may be that of a process.
     let is_device = |word: &[u8]| {
         word.len() > 2 && word.iter().all(|byte| byte.is_ascii_digit() || b":,".contains(byte))
     };
@@ -187,13 +187,14 @@ pub(crate) struct Intervals {
     pub(crate) filter: String,
     /// Their sum.
     pub(crate) sum_ns: f64,
-    /// From the least to the largest.
+    /// The difference between the smallest and the largest.
     pub(crate) range_ns: f64,
-    /// At least half of them are below one above, as hardly any times are.
+    /// At least half of them are smaller than an earlier one, or all are equal, which times hardly ever are.
     pub(crate) are_likely: bool,
 }
 
-/// The times of tracepoint events if they may be intervals: a fifth of them are below one above, or all are the same.
+/// The times of tracepoint events if they may be intervals: at least a fifth of them are smaller than an earlier one,
+/// or all are equal.
 pub(crate) fn intervals(bytes: &[u8]) -> Option<Intervals> {
     let time = r"(\d+[.]\d+)(: +\w+:\w+: )";
     let (text, event) = (characters(bytes), pattern(time));
@@ -204,7 +205,7 @@ pub(crate) fn intervals(bytes: &[u8]) -> Option<Intervals> {
         late += usize::from(time < most);
         (least, most) = (least.min(time), most.max(time));
     }
-    // Hardly any disk is idle for long between most of its requests.
+    // Most intervals between the requests of a disk are short.
     let are_short = 2 * times.iter().filter(|time| **time < LONG_S).count() > times.len();
     let are_same = times.len() > 2 && least >= most && least > 0.0;
     (are_short && (5 * late >= times.len() || are_same)).then(|| Intervals {
@@ -213,6 +214,15 @@ pub(crate) fn intervals(bytes: &[u8]) -> Option<Intervals> {
         range_ns: (most - least) * 1e9,
         are_likely: are_same || 2 * late >= times.len(),
     })
+}
+
+/// The cells of a row between rules; `None` if it is no row.
+fn ruled_cells(line: &[u8]) -> Option<Vec<&str>> {
+    let text = std::str::from_utf8(line).ok()?.trim();
+    let is_row = text.contains('|') && !text.bytes().all(|byte| b"-+|: ".contains(&byte));
+    let text = text.strip_prefix('|').unwrap_or(text);
+    let cells = text.strip_suffix('|').unwrap_or(text).split('|').map(str::trim);
+    is_row.then(|| cells.collect())
 }
 
 /// The rows of a table with rules between its cells, as psql, mysql and Markdown write them.
@@ -224,22 +234,30 @@ fn ruled_table(bytes: &[u8]) -> Option<Rewriting> {
     let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
     let has_rule =
         lines.iter().take(3).any(|line| is_rule(line.trim_ascii_end()) && line.len() > 4);
-    let row = |line: &&[u8]| {
-        let text = std::str::from_utf8(line).ok()?.trim();
-        let is_row = text.contains('|') && !text.bytes().all(|byte| b"-+|: ".contains(&byte));
-        let text = text.strip_prefix('|').unwrap_or(text);
-        let cells = text.strip_suffix('|').unwrap_or(text).split('|').map(str::trim);
-        is_row.then(|| (cells.collect::<Vec<&str>>().join(",") + "\n").into_bytes())
-    };
-    let rows: Vec<u8> = lines.iter().filter_map(row).flatten().collect();
-    let what = "the file is a table with ruled lines (psql, mysql, Markdown); convert it to CSV";
+    let rows: Vec<Vec<&str>> = lines.iter().filter_map(|line| ruled_cells(line)).collect();
+    let cells = || rows.iter().flatten();
+    // A comma in a number separates thousands or decimals.
+    let thousands = pattern(r"^\d{1,3}(,\d{3})+$");
+    let has_decimal = cells().any(|cell| {
+        let is_number = cell.bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
+        is_number && cell.contains(',') && !thousands.is_match(cell)
+    });
+    let has_commas = !has_decimal && cells().any(|cell| cell.contains(','));
+    let (without, command) =
+        if has_commas { (" without the commas in its cells", "s/,//g; ") } else { ("", "") };
+    let text = |cell: &&str| if has_commas { cell.replace(',', "") } else { (*cell).to_owned() };
+    let line = |row: &Vec<&str>| row.iter().map(text).collect::<Vec<String>>().join(",") + "\n";
+    let table: String = rows.iter().map(line).collect();
+    let what = format!(
+        "the file is a table with ruled lines (psql, mysql, Markdown); convert it to CSV{without}"
+    );
     // Not every sed knows the carriage return.
-    let filter = if bytes.contains(&b'\r') {
-        r"tr -d '\r' < FILE | sed -nE '/^[-+|: ]*$/d; s/^ *[|]? *//; s/ *[|]? *$//; s/ *[|] */,/gp'"
-    } else {
-        r"sed -nE '/^[-+|: ]*$/d; s/^ *[|]? *//; s/ *[|]? *$//; s/ *[|] */,/gp' FILE"
-    };
-    (has_rule && !rows.is_empty()).then(|| notation(what, filter, bytes, rows))?
+    let (before, file) =
+        if bytes.contains(&b'\r') { (r"tr -d '\r' < FILE | ", "") } else { ("", " FILE") };
+    let filter = format!(
+        "{before}sed -nE '/^[-+|: ]*$/d; {command}s/^ *[|]? *//; s/ *[|]? *$//; s/ *[|] */,/gp'{file}"
+    );
+    (has_rule && !rows.is_empty()).then(|| notation(&what, &filter, bytes, table.into_bytes()))?
 }
 
 /// The rows that statements of SQL insert, below the names of the columns where the statements have them.

@@ -20,6 +20,9 @@ impl Table<'_> {
     ) -> Option<String> {
         let separator = char::from(self.separator);
         let has = |byte: u8| self.lines.iter().any(|line| line.contains(&byte));
+        // A carriage return would be a part of the last cell, or the only cell of a blank line.
+        let has_returns = self.lines.iter().any(|line| line.ends_with(b"\r"));
+        let first = if has_returns { r#"{ sub(/\r$/, "") } "# } else { "" };
         let mut before = String::new();
         if has(b'"') {
             if self.lines.iter().any(|line| cuts_quotes(line, self.separator)) {
@@ -52,7 +55,7 @@ impl Table<'_> {
             (names, title) => format!("n == {names} {{ {title} }} n > {names} "),
         };
         Some(format!(
-            "awk {option}{numbers}'!NF {{ next }} {{ {before}n++ }} {rows}{{ {statement} }} 1' FILE"
+            "awk {option}{numbers}'{first}!NF {{ next }} {{ {before}n++ }} {rows}{{ {statement} }} 1' FILE"
         ))
     }
 }

@@ -5,14 +5,14 @@ use super::times::numbers_at;
 use super::{Rewriting, by_line, filled_lines, notation};
 use regex_lite::Captures;
 
-/// Dates with the year last, and the number of the month, 1 or 2, as dates that are read.
+/// Dates with the year last, rewritten as ssdlab reads them. The month is the first or second number, as `month` says.
 pub(super) fn with_year_first(
     bytes: &[u8],
     what: &str,
     marks: &[u8],
     month: usize,
 ) -> Option<Rewriting> {
-    let mut fits = true;
+    let mut dates = Vec::new();
     let rewritten = by_line(bytes, |line| {
         let mut starts =
             (0..line.len()).filter(|&at| at == 0 || !line[at - 1].is_ascii_alphanumeric());
@@ -22,7 +22,7 @@ pub(super) fn with_year_first(
             is_date.then_some((at, numbers, end))
         })?;
         let (year, month, day) = (numbers[2], numbers[month - 1], numbers[2 - month]);
-        fits &= (1..=12).contains(&month);
+        dates.push([year, month, day]);
         Some(
             [&line[..at], format!("{year}-{month:02}-{day:02}T").as_bytes(), &line[end + 1..]]
                 .concat(),
@@ -34,7 +34,32 @@ pub(super) fn with_year_first(
         String::from_utf8_lossy(marks),
         3 - month
     );
-    notation(what, &filter, bytes, rewritten).filter(|_| fits)
+    let swapped: Vec<[u32; 3]> =
+        dates.iter().map(|&[year, month, day]| [year, day, month]).collect();
+    let fits = is_of_months(&dates) && (month == 2 || !is_likelier(&swapped, &dates));
+    let doubt = match month {
+        2 if marks.contains(&b'/') && is_of_months(&swapped) => {
+            " (if the month is first, swap $1 and $2)"
+        }
+        _ => "",
+    };
+    notation(&what.replace("; ", &format!("{doubt}; ")), &filter, bytes, rewritten).filter(|_| fits)
+}
+
+/// Whether the second numbers of these dates are months.
+fn is_of_months(dates: &[[u32; 3]]) -> bool {
+    dates.iter().all(|[_, month, _]| (1..=12).contains(month))
+}
+
+/// Whether dates are more likely than the `others`, which have days and months swapped: only they are in order, or
+/// they cover a shorter time.
+fn is_likelier(dates: &[[u32; 3]], others: &[[u32; 3]]) -> bool {
+    let days = |dates: &[[u32; 3]]| {
+        let all = || dates.iter().map(|[year, month, day]| (year * 12 + month) * 31 + day);
+        all().max().unwrap_or(0) - all().min().unwrap_or(0)
+    };
+    let disorder = |dates: &[[u32; 3]]| (!dates.is_sorted(), days(dates));
+    is_of_months(dates) && disorder(dates) < disorder(others)
 }
 
 /// The names of the months, three letters each.
@@ -85,15 +110,19 @@ pub(super) fn with_months_first(bytes: &[u8]) -> Option<Rewriting> {
         missing += i32::from(month + 6 < before) - i32::from(month > before + 6);
         has_years &= part.get(5).is_some();
         let year = part.get(5).map_or(missing.to_string(), |year| year.as_str().to_owned());
-        format!("{}{year}-{month:02}-{day:02}T{}{}", &part[1], &part[4], &part[6])
+        format!("{}{year}-{month:02}-{day:02}T{}", &part[1], &part[4])
     };
     let rewritten = by_line(bytes, |line| {
-        let mut line = characters(line);
-        // A match takes the separator behind it, which the next date needs, too.
-        while date.is_match(&line) {
-            line = date.replace(&line, &mut numbered).into_owned();
+        let line = characters(line);
+        let (mut done, mut at) = (String::new(), 0);
+        while let Some(part) = date.captures_at(&line, at) {
+            let (start, end) = part.get(0).map_or((at, at), |all| (all.start(), all.end()));
+            done += &line[at..start];
+            done += &numbered(&part);
+            // The separator behind it belongs to the next date, too.
+            at = end - part[6].len();
         }
-        Some(bytes_of(&line))
+        Some(bytes_of(&(done + &line[at..])))
     });
     let doubt = if has_years { "" } else { " (where it is missing: 2000 and the years after)" };
     let what = format!("{WITHOUT_NAMES}{doubt}");
@@ -124,7 +153,7 @@ pub(super) fn with_hyphens(bytes: &[u8]) -> Option<Rewriting> {
     notation(what, &filter, bytes, rewritten)
 }
 
-/// Dates of digits only, such as 20231114135959995, with their marks. They have to begin the lines.
+/// Dates of digits only, such as 20231114135959995, with separators. They have to be at the start of lines.
 pub(super) fn with_marks(bytes: &[u8]) -> Option<Rewriting> {
     const DATE: &str =
         r"^((?:19|20)\d\d)(0\d|1[0-2])([0-2]\d|3[01])([01]\d|2[0-3])([0-5]\d)([0-5]\d)(\d{1,9})\b";

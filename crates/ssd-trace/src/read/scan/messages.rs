@@ -8,6 +8,7 @@ use crate::read::formats::msr::{self, EACH_DISK};
 use crate::read::formats::{Flaw, Format, ReadAs, Reject, TraceFormat};
 use crate::read::guess::words;
 use crate::read::lines::{Pieces, shown};
+use crate::read::readings::LONGEST_NS;
 use crate::read::tally::Tally;
 use ssd_core::host::source::SourceError;
 
@@ -25,6 +26,12 @@ impl Scan<'_, '_> {
         let (late, cut) = (&tally.late, tally.cut());
         let told = late.told();
         let seams = late.seams().map_or(String::new(), |seams| format!("; {seams}"));
+        if late.most_ns > LONGEST_NS {
+            return SourceError(format!(
+                "{first}; {told}, which is longer than traces are; correct the times, or {}{seams}{cut}",
+                self.skip_remedy()
+            ));
+        }
         SourceError(format!(
             "{first}; {told}; to read all of them in order of time, set workload.sort = true (--sort); \
              workload.skip_bad = true would drop {}{seams}{cut}; to sort: {}",
@@ -71,7 +78,7 @@ impl Scan<'_, '_> {
         if let Flaw::Host(hosts) = &reject.flaw {
             return format!("{said}; {}", list(&self.of_hosts(hosts), str::to_owned));
         }
-        // A word at the end of the file may have been cut, so that its meaning is another.
+        // A word at the end of the file may have been cut, and then means something else.
         let mut choices = match &reject.flaw {
             Flaw::Operation(operation) if !pieces.is_unended() => self.meanings(operation),
             _ => Vec::new(),
@@ -138,6 +145,6 @@ impl Scan<'_, '_> {
 /// Why an event earlier than one of time `latest` is not taken.
 #[cold]
 pub(super) fn late(latest: u64) -> Reject {
-    let expected = format!("a time not before that of an event above it, {latest} ns");
+    let expected = format!("a time not before that of an event above it ({latest} ns)");
     Reject { flaw: Flaw::Late, ..Reject::new(expected, 0) }
 }

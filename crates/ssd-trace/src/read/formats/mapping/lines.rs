@@ -6,10 +6,15 @@ use super::{Column, Mapping, Operation, Place, SEPARATORS, Size, bytes_of, value
 use crate::read::formats::{Event, Flaw, Line, Range, Reject, in_sectors};
 use ssd_core::host::request::Op;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range as Span;
 
 /// Most different names of volumes.
 const MOST_NAMES: usize = 65_536;
+/// The least number of a name in a column that has numbers, too: most numbers are smaller.
+const NAMED: u64 = 1 << 15;
+/// Numbers of volumes from here on are taken as names.
+const NUMBERED: u64 = 1 << 63;
 /// The message for a size with a unit in a column whose unit is not bytes.
 const OTHER_UNIT: &str =
     "a plain number: both the value and its column have a unit (leave out that of the columns)";
@@ -54,8 +59,12 @@ pub(crate) struct Table {
     started: bool,
     /// The line with the names of its columns.
     title: Vec<u8>,
+    /// The names of volumes in the order in which they come, and their numbers.
     names: Vec<Vec<u8>>,
+    numbers: BTreeMap<Vec<u8>, usize>,
     last_name: usize,
+    /// The number of the first name: 0, or above the numbers that volumes had before it.
+    first_name: u64,
 }
 
 impl Table {
@@ -73,7 +82,9 @@ impl Table {
             started: false,
             title: Vec::new(),
             names: Vec::new(),
+            numbers: BTreeMap::new(),
             last_name: 0,
+            first_name: 0,
         };
         if !named {
             table.columns = table.resolved(&[]);
@@ -117,7 +128,8 @@ impl Table {
     }
 
     pub(crate) fn volume_name(&self, volume: u64) -> String {
-        let name = usize::try_from(volume).ok().and_then(|at| self.names.get(at));
+        let at = volume.checked_sub(self.first_name).and_then(|at| usize::try_from(at).ok());
+        let name = at.and_then(|at| self.names.get(at));
         name.map_or_else(
             || volume.to_string(),
             |name| String::from_utf8_lossy(name).escape_debug().to_string(),
@@ -340,23 +352,27 @@ impl Table {
     /// The number in the cell, or that of the name in it.
     fn volume(&mut self, line: &[u8], column: i32) -> Result<u64, Reject> {
         let (text, start) = self.cell(line, column, "the volume")?;
-        if self.names.is_empty()
+        let end = if self.names.is_empty() { NUMBERED } else { self.first_name };
+        if end > 0
             && let Ok(number) = values::whole(text, "")
+            && number < end
         {
+            if self.names.is_empty() {
+                self.first_name = self.first_name.max(NAMED).max(number + 1);
+            }
             return Ok(number);
         }
-        if self.names.get(self.last_name).is_some_and(|name| name == text) {
-            return Ok(self.last_name as u64);
-        }
-        let known = self.names.iter().position(|name| name == text);
-        if known.is_none() && self.names.len() == MOST_NAMES {
+        let is_last = self.names.get(self.last_name).is_some_and(|name| name == text);
+        if let Some(&known) = self.numbers.get(text).filter(|_| !is_last) {
+            self.last_name = known;
+        } else if !is_last && self.names.len() == MOST_NAMES {
             return Err(Reject::new("at most 65536 names of volumes", start));
-        }
-        self.last_name = known.unwrap_or_else(|| {
+        } else if !is_last {
+            self.last_name = self.names.len();
             self.names.push(text.to_vec());
-            self.names.len() - 1
-        });
-        Ok(self.last_name as u64)
+            self.numbers.insert(text.to_vec(), self.last_name);
+        }
+        Ok(self.first_name + self.last_name as u64)
     }
 
     /// Whether no cell that has to be a number begins like one: names of columns above a table.
