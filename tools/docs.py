@@ -69,7 +69,7 @@ Any other table can be read if `--columns` (`workload.columns`) names its column
 
 - `time=COLUMN:UNIT` is the arrival, in ns, 100ns, us, ms or s. A calendar date
   (`2016-02-22 17:03:00.123`, or with `T`) and a time with its own units (`1.46s`, `2m3.5s`; h, m,
-  s, ms, us or ns) need none here. A date is UTC unless `Z` or an offset such as `+01:00` follows.
+  s, ms, us or ns) need none here. A date is UTC unless an offset such as `+01:00` follows it.
   Without a time, every request arrives at time 0, in the order of the file.
 - `op=COLUMN` is the operation. `op=read`, `op=write` or `op=discard` applies to all requests.
 - `offset=COLUMN:UNIT` and `size=COLUMN:UNIT` are in `B` (the default), `sectors`, or a size such as
@@ -78,8 +78,8 @@ Any other table can be read if `--columns` (`workload.columns`) names its column
 - `event=COLUMN:WORD`: only lines with this word in that column are requests. The others are only
   counted.
 - `read=A|B`, `write=...`, `discard=...`, `flush=...` and `ignore=...` define words for operations
-  in addition to the usual ones. Numeric codes need them, as in `read=0,write=1`. A
-  Write Zeroes command counts as a write; `discard=write_zeroes` makes it a discard.
+  in addition to the usual ones. Numeric codes need them, as in `read=0,write=1`. A Write Zeroes
+  command counts as a write; `discard=write_zeroes` makes it a discard.
 - `separator=WORD` is comma, semicolon, tab, bar, colon or blanks. By default it is detected in the
   first line. `skip=N` skips the first N lines.
 - `record=N` is the length of a binary record.
@@ -87,24 +87,32 @@ Any other table can be read if `--columns` (`workload.columns`) names its column
 A COLUMN is a number, counted from 1, or from -1 backwards from the last column. It may also be a
 name in the header that no other column has, in quotes if it contains `,`, `:` or `=`. In a binary
 record it is a type and a byte offset, as in `u64@4` (`u8` to `u64`, `i8` to `i64`, followed by `be`
-if the highest byte comes first). If a table matches no known format, but its header allows exactly
-one reading of time, operation, offset and size, ssdlab uses that reading and says so in a warning.
-If units, words, the time or the event that counts remain open, it refuses the table and lists all
-readings. `--unit` and `--time-unit` choose among units that the names leave open. Words such as
-`READ_AHEAD` or `sys_exit_read`, which resemble known ones by their parts, are offered with the
-meanings that they may have, and every reading that ignores words names them. If several columns may
-each be a part of the volume, such as host, target and LUN, or major and minor number, ssdlab
-refuses the table, with the command that joins them and the readings with one of them. It also
-refuses a table without such a header, and lists the readings that its values allow, the likeliest
-first. ssdlab refuses the following, with a command that converts the file to a table or records the
-requests: negative times; times in minutes, hours, jiffies or processor cycles, as `MM:SS`, or as
-intervals; ends of requests in place of their lengths; cylinders and heads; flags of discards beside
-the operations; fractions of MB; numbers with thousands separators, with a decimal comma, or in
-hexadecimal without `0x`; addresses in two halves; dates in other notations; JSON (data frames,
-too), SQL, HTML, pairs of names and values, and tables as databases, Markdown or boxes print them;
-NVMe's zero-based lengths; lines with numbers, colours or the prefix of a log; lines that end with a
-carriage return only; text that is neither UTF-8 nor UTF-16; and the output of tools that record no
-requests.
+if the highest byte comes first).
+
+If a table matches no known format, but its header allows exactly one reading of time, operation,
+offset and size, ssdlab uses that reading and says so in a warning. If units, words, the time or the
+event that counts remain open, it refuses the table and lists all readings. `--unit` and
+`--time-unit` choose among units that the names leave open. Some words, such as `READ_AHEAD` or
+`sys_exit_read`, resemble known ones by their parts. They are offered with the meanings that they
+may have, and every reading that ignores words names them. If several columns may each be a part of
+the volume, such as host, target and LUN, or major and minor number, ssdlab refuses the table, with
+the command that joins them and the readings with one of them. It also refuses a table without such
+a header, and lists the readings that its values allow, the likeliest first.
+
+ssdlab refuses the following, with a command that converts the file to a table or records the
+requests:
+
+- times that are negative, in minutes, hours, jiffies or processor cycles, written as `MM:SS`, or
+  intervals; dates in other notations
+- ends of requests in place of lengths; NVMe's zero-based lengths; fractions of MB; cylinders and
+  heads; addresses in two halves
+- columns beside the operations that say which requests are discards
+- numbers with thousands separators, with a decimal comma, or in hexadecimal without `0x`
+- JSON (also as data frames), SQL, HTML, pairs of names and values, and tables as databases print
+  them, in Markdown or in boxes
+- lines with numbers, colours or the prefix of a log; lines that end with a carriage return only;
+  text that is neither UTF-8 nor UTF-16
+- output of tools that record no requests
 
 A file whose lines consist of numbers only is read as the format that it fits, and a warning says
 what its columns and codes then mean.
@@ -128,8 +136,8 @@ format cannot represent a request, the conversion stops with the number of that 
 `--allow`, it accepts and counts the loss. Convert a trace to `ssdtrace` if you read it repeatedly.
 
 To add a format, write one file in `crates/ssd-trace/src/read/formats`, one line in the list of its
-`mod.rs`, and one sample in `crates/ssd-trace/tests/samples/mod.rs`. A format that is a table needs
-only a constant mapping (`mapping/known.rs`).
+`mod.rs`, and one sample in `crates/ssd-trace/tests/suite/samples/mod.rs`. A format that is a table
+needs only a constant mapping (`mapping/known.rs`).
 """
 TRACE_INFO_HEAD = """# Trace statistics
 

@@ -64,7 +64,7 @@ pub(crate) fn given(workload: &Workload, key: &str) -> String {
     kept.filter_map(|(_, option)| Some(option? + " ")).collect()
 }
 
-/// `options` and `--sort`, which they may already have.
+/// `options` with `--sort`, which is added unless it is among them.
 pub(crate) fn sorted(options: &str) -> String {
     let sort = if options.split(' ').any(|option| option == "--sort") { "" } else { " --sort" };
     format!("{options}{sort}")
@@ -137,7 +137,7 @@ pub(crate) fn filter_of<'a>(file: &str, filters: impl Iterator<Item = &'a str>) 
     command
 }
 
-/// The words that introduce a list of commands, and a single one.
+/// The words that introduce a list of commands, and those that introduce a single command.
 const SAY: [&str; 2] = ["choose one of these commands", "use this command"];
 
 /// `message` for a trace that is being merged: the options of a merge apply to all of its traces.

@@ -30,9 +30,9 @@ use std::sync::Arc;
 
 /// Bytes of the head that are examined.
 const HEAD: u64 = 64 << 10;
-/// Per cent of these lines. More than this must be records of the format.
-const MOST: u32 = 50;
-/// Filters that a file may need, one behind the other.
+/// Least share of the examined lines that must be records of the format, per cent.
+const LEAST_SHARE: u32 = 50;
+/// Most filters that a message puts one behind the other.
 const FILTERS: usize = 2;
 /// The option that skips bad lines.
 const SKIPPING: &str = "--set workload.skip_bad=true";
@@ -44,7 +44,7 @@ pub(crate) struct Detected<R> {
     pub(crate) format: TraceFormat,
     pub(crate) how: ReadAs,
     /// The format was detected, not set.
-    pub(crate) found_out: bool,
+    pub(crate) is_detected: bool,
     /// What a reader of the results should know about the format.
     pub(crate) notes: Vec<String>,
     /// The options that skip its bad lines: all of them, if the file is short.
@@ -64,7 +64,7 @@ pub(crate) fn format_of<R: Read>(
     mut reader: R,
 ) -> Result<Detected<R>, SourceError> {
     let columns = columns_of(file, workload)?;
-    let said = match &columns {
+    let stated = match &columns {
         Some(mapping) if mapping.record.is_some() => TraceFormat::Records,
         Some(_) => TraceFormat::Table,
         None => workload.format,
@@ -72,22 +72,23 @@ pub(crate) fn format_of<R: Read>(
     let mut bytes = Vec::new();
     let count = reader.by_ref().take(HEAD).read_to_end(&mut bytes);
     let count = count.map_err(|error| unreadable(file, "line 1", &error))?;
-    let (found, skipping) = {
+    let (decision, skipping) = {
         let lines = lines_of(&bytes, count as u64 == HEAD);
         let head = Head { bytes: &bytes, lines: &lines };
         let whole = (count as u64) < HEAD;
         let file =
             File { name: file, workload, head: &head, whole, filters: &[], is_notated: false };
-        let found = file.found(said, columns).map_err(|refusal| refusal.error(file.name))?;
-        let skipping = file.skipping(found.0, &found.1);
-        (found, skipping)
+        let decision =
+            file.decision(stated, columns).map_err(|refusal| refusal.error(file.name))?;
+        let skipping = file.skipping(decision.0, &decision.1);
+        (decision, skipping)
     };
-    let (format, how, notes) = found;
-    let found_out = workload.format == TraceFormat::Auto;
+    let (format, how, notes) = decision;
+    let is_detected = workload.format == TraceFormat::Auto;
     Ok(Detected {
         format,
         how,
-        found_out,
+        is_detected,
         notes,
         skipping,
         reader: Cursor::new(bytes).chain(reader),
@@ -140,20 +141,26 @@ struct File<'a> {
     whole: bool,
     /// The filters that have rewritten the head, in their order.
     filters: &'a [String],
-    /// The last of them has rewritten the notation of numbers.
+    /// The last of the filters has rewritten the notation of numbers.
     is_notated: bool,
 }
 
-type Found = (TraceFormat, ReadAs, Vec<String>);
+/// As what a file is read, and how, with notes for readers of the results.
+type Decision = (TraceFormat, ReadAs, Vec<String>);
 
 impl File<'_> {
-    fn found(&self, said: TraceFormat, columns: Option<Arc<Mapping>>) -> Result<Found, Refusal> {
+    /// Decides how the file is read: `stated` is the format that the workload states, or `auto`.
+    fn decision(
+        &self,
+        stated: TraceFormat,
+        columns: Option<Arc<Mapping>>,
+    ) -> Result<Decision, Refusal> {
         if let Some(columns) = columns {
-            let how = ReadAs { columns: Some(columns), ..self.how(said)? };
-            return self.mapped(said, how);
+            let how = ReadAs { columns: Some(columns), ..self.how(stated)? };
+            return self.mapped(stated, how);
         }
-        if said != TraceFormat::Auto {
-            return Ok((said, self.how(said)?, Vec::new()));
+        if stated != TraceFormat::Auto {
+            return Ok((stated, self.how(stated)?, Vec::new()));
         }
         let format = self.detected()?;
         let Workload { sort, skip_bad, .. } = *self.workload;
@@ -163,7 +170,7 @@ impl File<'_> {
         {
             return Err(refusal);
         }
-        // With --sort the user says that they are times.
+        // With --sort, the user states that they are times.
         if format == TraceFormat::Tracepoint
             && !sort
             && let Some(refusal) = self.intervals_in_doubt()
@@ -178,7 +185,7 @@ impl File<'_> {
         Ok((format, how, self.meaning_of_numbers(format).into_iter().collect()))
     }
 
-    /// The options that skip its bad lines. Of a short file, all of them are known, and may be more than are allowed.
+    /// The options that skip its bad lines. If the head is the whole file, they also allow as many as there are.
     fn skipping(&self, format: TraceFormat, how: &ReadAs) -> String {
         let counts = self.whole.then(|| Reading::counts_of(format, how, self.head)).flatten();
         let all = counts.filter(|counts| counts.bad > 0).map(|counts| counts.skipping_all());
@@ -216,14 +223,15 @@ impl File<'_> {
         }
         let few = &lines[..lines.len().min(LINES)];
         let shares = formats::detect(&Head { bytes, lines: few });
-        let is_readable = |share: u32| share == 100 || (self.workload.skip_bad && share > MOST);
+        let is_readable =
+            |share: u32| share == 100 || (self.workload.skip_bad && share > LEAST_SHARE);
         if !shares.iter().any(|&(_, share)| is_readable(share))
             && let Some(error) = self.of_several_hosts().or_else(|| self.rewritten(&around::AROUND))
         {
             return Err(error);
         }
         let Some(&first) = lines.first() else { return Ok(TraceFormat::BlockEvent) };
-        let most = shares.iter().map(|&(_, share)| share).max().unwrap_or(0).max(MOST);
+        let most = shares.iter().map(|&(_, share)| share).max().unwrap_or(0).max(LEAST_SHARE);
         let alike: Vec<TraceFormat> =
             shares.iter().filter(|&&(_, share)| share == most).map(|&(format, _)| format).collect();
         match alike[..] {
@@ -257,14 +265,14 @@ impl File<'_> {
             let command = |options: &str| {
                 Some(Refusal::Filtered(format!("{what}: {}", self.behind(&filter, options))))
             };
-            // A single one is certain.
+            // A single set of columns is certain.
             if let [columns] = columns {
                 return command(&format!("--columns {columns}"));
             }
             let filters = [self.filters, std::slice::from_ref(&filter)].concat();
             let file = File { head: &head, filters: &filters, is_notated, ..*self };
-            let refusal = match file.found(TraceFormat::Auto, None) {
-                // A format that is only the nearest one does not fit the lines.
+            let refusal = match file.decision(TraceFormat::Auto, None) {
+                // The nearest format may be one that the lines do not fit.
                 Ok((format, how, _)) => {
                     let counts = Reading::counts_of(format, &how, &head)?;
                     let action = self.only_action(format, &how, &head);
@@ -309,7 +317,7 @@ impl File<'_> {
         })
     }
 
-    /// The refusal of a file that is known not to be a trace, or not as it stands.
+    /// The refusal of a file that is known not to be a trace, or not to be one as it stands.
     fn known(&self) -> Option<Refusal> {
         if guess::is_oracle_general(self.head.bytes) {
             let what = "binary records of libCacheSim (oracleGeneral), which state neither operations nor the unit \
@@ -423,7 +431,7 @@ impl File<'_> {
         formats::detect(&first).contains(&(found, 100)).then_some(found)
     }
 
-    /// The message about a file whose numbers a spreadsheet has rounded.
+    /// The message about a file in which a spreadsheet has rounded numbers.
     fn rounded(&self) -> Option<String> {
         let of = |line: &[u8]| cells_of(line);
         let cells = self.head.lines.iter().take(LINES).map(|line| of(line));
@@ -440,7 +448,7 @@ impl File<'_> {
         let numbers = (0..cells.len()).filter(|&column| is_number(&cells[column]));
         let behind: Vec<usize> =
             numbers.filter(|&column| op.is_none_or(|op| column > op)).collect();
-        // What is before the operation, or behind address and length, is a time.
+        // A number before the operation, or behind address and length, is a time.
         let is_time = op.is_some_and(|op| at < op) || behind.get(1).is_some_and(|&size| at > size);
         let order = match (op, behind.first()) {
             (Some(op), Some(offset)) if is_time => {

@@ -51,7 +51,7 @@ pub(crate) fn each_event(
     check_options(workload)?;
     let plain =
         unpacked(Watched::new(raw, watch)).map_err(|error| unreadable(file, "line 1", &error))?;
-    let Detected { format, how, found_out, notes, skipping, reader } =
+    let Detected { format, how, is_detected, notes, skipping, reader } =
         detect::format_of(file, workload, plain)?;
     if action != 'Q' && !formats::has_actions(format) {
         let text = "only traces of blktrace have actions; leave workload.action at \"Q\"";
@@ -87,7 +87,7 @@ pub(crate) fn each_event(
         return Err(nothing(file, &tally, format, workload));
     }
     refuse_loss(file, &tally, workload)?;
-    if found_out && let Some(text) = tally.shape.impossible() {
+    if is_detected && let Some(text) = tally.shape.impossible() {
         let reading = command(file, &detect::insisted(format, &scan.how));
         return Err(SourceError(if scan.how.columns.is_some() {
             format!(
@@ -102,7 +102,7 @@ pub(crate) fn each_event(
             )
         }));
     }
-    let warnings = doubts(file, workload, (format, found_out), &scan.how, &tally);
+    let warnings = doubts(file, workload, (format, is_detected), &scan.how, &tally);
     let warnings = warnings.into_iter().map(|text| format!("{file}: {text}"));
     let warnings = notes.into_iter().chain(warnings).collect();
     Ok(Found { format, tally, outside, units, warnings })
@@ -117,11 +117,11 @@ fn with_given(error: SourceError, workload: &Workload) -> SourceError {
     SourceError(format!("{} {}", error.0, given(workload, "")).trim_end().to_owned())
 }
 
-/// What a reader of the results should know about a trace in `format`, which may have been found out.
+/// What a reader of the results should know about a trace in `format`, which was detected or set.
 fn doubts(
     file: &str,
     workload: &Workload,
-    (format, found_out): (TraceFormat, bool),
+    (format, is_detected): (TraceFormat, bool),
     how: &ReadAs,
     tally: &Tally,
 ) -> Vec<String> {
@@ -131,7 +131,7 @@ fn doubts(
     if is_timed && tally.shape.is_at_once() {
         warnings.push(AT_ONCE.to_owned());
     }
-    if found_out {
+    if is_detected {
         warnings.extend(tally.waits.doubt(file));
     }
     warnings.extend(tally.doubt_of_end(format));

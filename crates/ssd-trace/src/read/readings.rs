@@ -18,7 +18,7 @@ const LONGEST_NS: u64 = 208 * 86_400_000_000_000;
 const USUAL_GAPS: std::ops::Range<u64> = 2_000..200_000_000;
 /// As [`USUAL_GAPS`], for times in seconds, the unit of traces that are slow.
 const USUAL_GAPS_OF_SECONDS: std::ops::Range<u64> = 2_000..10_000_000_000;
-/// Fewer requests have no pace.
+/// Fewest requests that have a pace.
 const FEWEST_WITH_PACE: u64 = 5;
 /// Bytes a second from which a rate is unusual, although devices carry it.
 const UNUSUAL_RATE: f64 = 8e9;
@@ -34,7 +34,7 @@ pub(crate) struct Counts {
     pub(crate) discards: u64,
     /// Flushes and events that are not requests.
     pub(crate) others: u64,
-    /// Lines of words that are ignored, and of other events, which are among these.
+    /// Those of them whose operation is ignored, or which are other events.
     ignored: u64,
     /// Lines that do not fit.
     pub(crate) bad: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Counts {
     pub(crate) first_ns: Option<u64>,
     last_ns: u64,
     latest_ns: u64,
-    /// Times that are earlier than the one above.
+    /// Times that are earlier than the time above them.
     pub(crate) descents: u64,
 }
 
@@ -231,7 +231,7 @@ impl Reading {
         formats::with(format, Counting { how, head })
     }
 
-    /// Whether a column has its times.
+    /// Whether one of its columns has times.
     pub(crate) fn has_times(&self) -> bool {
         self.columns.as_ref().is_some_and(|columns| columns.time.is_some())
     }
@@ -241,8 +241,9 @@ impl Reading {
         self.counts.duration_ns() > 0
     }
 
-    /// The lower, the likelier: what no device receives comes last, and before it what more than a line, which may be
-    /// cut, does not fit.
+    /// Orders readings, the likeliest first. Requests that no device receives come last. Before them come, in this
+    /// order, traces that are too long, those with more than one bad line, since one may be cut, and those of unusual
+    /// pace.
     fn rank(&self) -> [bool; 4] {
         let counts = &self.counts;
         let is_likely = self.is_sorted || counts.is_possible();
@@ -252,7 +253,7 @@ impl Reading {
         [!is_likely, counts.duration_ns() > LONGEST_NS, counts.bad > 1, !counts.is_usual(&gaps)]
     }
 
-    /// What its columns leave out for their words: ", ignores 4 lines: VERIFY, COMPARE".
+    /// The words that its columns ignore, as in ", ignores 4 lines: VERIFY, COMPARE".
     fn ignoring(&self) -> String {
         let Some(columns) = &self.columns else { return String::new() };
         let words = columns.ignored();

@@ -152,7 +152,7 @@ fn bad_traces_are_refused_with_their_place() {
         ("8,0 0 0 0,6 0 Q W 8 + 8", "a blank after the time"),
         ("8,0 0 0 0.6 0 QQQ W 8 + 8", "the action"),
         ("128166372003061629,hm,1,Read,383,3276,22", "a number below 2^32"),
-        ("8,0 0 0 0.4 0 Q W 8 + 8", "a time not before that of an event above it, 500000000 ns"),
+        ("8,0 0 0 0.4 0 Q W 8 + 8", "a time not before that of an event above it (500000000 ns)"),
         ("8,0 0 0 0.6 0 Q W 8 + 0", "a write of at least one sector"),
         ("8,0 0 0 0.6 0 Q R 8 + 0", "a read of at least one sector"),
         ("8,0 0 0 0.6 0 Q W 8 + 2097153", "1 GiB"),

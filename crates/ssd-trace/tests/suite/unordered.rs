@@ -89,7 +89,7 @@ fn sorting_is_a_stable_sort_of_every_line() {
 fn what_is_said_of_a_trace_out_of_order_names_the_least_loss_first() {
     let text = lines(&[1, 5, 4, 3, 9, 2, 10]);
     let parts = [
-        "t, line 3: expected a time not before that of an event above it, 5000000 ns",
+        "t, line 3: expected a time not before that of an event above it (5000000 ns)",
         "3 of 7 requests are earlier than one above them, by up to 7",
         "workload.sort = true (--sort)",
         "skip_bad = true would drop these 3",

@@ -1,7 +1,7 @@
 //! Tables: whether the columns that are set, or those that names give, fit the file.
 
 use super::refusal::Refusal;
-use super::{File, Found, SHOWN, lines_of};
+use super::{Decision, File, SHOWN, lines_of};
 use crate::config::{TimeUnit, TraceUnit, Workload};
 use crate::read::commands::{command, list, word};
 use crate::read::foreign::{Filter, Rewriting, notations};
@@ -20,7 +20,7 @@ const VOLUME_READINGS: usize = 3;
 
 impl File<'_> {
     /// Checks that the columns that are set fit the file.
-    pub(super) fn mapped(&self, format: TraceFormat, how: ReadAs) -> Result<Found, Refusal> {
+    pub(super) fn mapped(&self, format: TraceFormat, how: ReadAs) -> Result<Decision, Refusal> {
         let named = how.columns.as_ref().expect("it is mapped");
         self.units_are_given_once("workload.columns gives", named)?;
         if let Some(column) = &named.time
@@ -55,7 +55,8 @@ impl File<'_> {
         Ok((format, how, notes))
     }
 
-    /// Refuses a unit beside columns that have their own. `given`: what has named these, with a verb.
+    /// Refuses a unit beside columns that have their own. `given` begins the message with what gives these units, such
+    /// as "workload.columns gives".
     fn units_are_given_once(&self, given: &str, columns: &Mapping) -> Result<(), Refusal> {
         let Workload { unit, time_unit, .. } = self.workload;
         let time = columns.time.as_ref().is_some_and(|time| time.unit.is_some());
@@ -74,7 +75,8 @@ impl File<'_> {
         Err(self.unit_given_twice(given, (key, option, what), columns))
     }
 
-    /// The refusal of a unit beside another one: its key, its option and of what it is.
+    /// The refusal of a unit that the workload states although a column has one. `given` begins the message with what
+    /// gives the unit of the column; `key` and `option` state the other, and `what` is the field.
     pub(super) fn unit_given_twice(
         &self,
         given: &str,
@@ -123,6 +125,7 @@ impl File<'_> {
         })
     }
 
+    /// Refuses columns that fit none of the lines.
     fn some_line_fits(&self, how: &ReadAs) -> Result<(), Refusal> {
         let all = formats::table::bad(how, self.head);
         if all.records > 0 || all.bad.is_empty() {
@@ -186,7 +189,7 @@ impl File<'_> {
             let Some(reading) = mappings.iter().find_map(fits) else { continue };
             let command = self.behind(&filter, &reading.options);
             let outcome = readings::choices(vec![reading], self.whole).pop()?.1;
-            // Of several with the same outcome, one is enough.
+            // One of several commands with the same outcome is enough.
             if choices.iter().all(|(_, other)| *other != outcome) {
                 reasons.push(what);
                 choices.push((command, outcome));
@@ -218,12 +221,15 @@ impl File<'_> {
         if readings.is_empty() {
             return None;
         }
-        let Parts { what, filter, places, names, all } = Parts::of(self.head)?;
+        let Parts { what, filter, places, names, listing } = Parts::of(self.head)?;
         let mut choices = Vec::new();
         if let Some(filter) = filter {
-            // Without columns, the next message settles what else is in doubt.
+            // If more is in doubt, the command has no columns, and its own message lists the choices.
             let options = if let [reading] = readings { &reading.options[..] } else { "" };
-            choices.push((self.behind(&filter, options), format!("{all} together are the volume")));
+            choices.push((
+                self.behind(&filter, options),
+                format!("{listing} together are the volume"),
+            ));
         }
         let open = what_names_leave_open(readings);
         let open = if open.is_empty() { open } else { format!("; nor do they say {open}") };
@@ -270,7 +276,7 @@ impl File<'_> {
     }
 
     /// Reads a table by the names of its columns.
-    pub(super) fn guessed(&self, how: ReadAs) -> Result<Found, Refusal> {
+    pub(super) fn guessed(&self, how: ReadAs) -> Result<Decision, Refusal> {
         if let Some(filter) = guess::derived::of(self.head) {
             return Err(self.filtered(&filter));
         }
@@ -308,7 +314,7 @@ impl File<'_> {
         if !unused.is_empty() {
             note += &format!("; unused columns: {}", shown(unused.join(", ").as_bytes()));
         }
-        // Files of several hosts one behind the other have the second one below the first lines.
+        // If a file has the records of one host behind those of another, the second host is below the first lines.
         let volumes: Vec<&str> =
             unused.iter().map(String::as_str).filter(|name| guess::is_volume(name)).collect();
         if !self.whole && !volumes.is_empty() {
@@ -328,7 +334,7 @@ impl File<'_> {
 fn what_names_leave_open(readings: &[Reading]) -> String {
     let all: Vec<&Mapping> =
         readings.iter().filter_map(|reading| reading.columns.as_deref()).collect();
-    let mut guessed = all.iter().map(|columns| words::guessed(&columns.text));
+    let mut guessed = all.iter().map(|columns| words::guessed_words(&columns.text));
     let guessed = guessed.find(|words| !words.is_empty()).unwrap_or_default();
     let of_words = format!("what these operations are: {}", words::shown_words(&guessed));
     let length = |all: &Mapping| match &all.size {

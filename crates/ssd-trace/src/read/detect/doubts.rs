@@ -16,12 +16,13 @@ use std::collections::BTreeSet;
 /// Nanoseconds from 1970 to 2001. Calendar times are taken to be later.
 const CALENDAR_NS: u64 = 1_000_000_000_000_000_000;
 
-/// Mean times between requests from which seconds are in doubt, nanoseconds: of few requests, and of more.
+/// Mean times between requests, nanoseconds, from which it is in doubt that times are seconds: for fewer than [`FEW`]
+/// requests, and for more.
 const SLOWEST_NS: u64 = 10_000_000_000;
 const SLOW_NS: u64 = 500_000_000;
-/// Decimals of milliseconds; seconds are written to the microsecond.
+/// Most decimals of times in milliseconds. Those in seconds mostly have at least six.
 const MOST_DECIMALS: usize = 3;
-/// Fewer requests are a small sample.
+/// Requests below which a mean is that of a small sample.
 const FEW: u64 = 16;
 
 impl File<'_> {
@@ -31,7 +32,7 @@ impl File<'_> {
             && !guess::of(self.head, self.workload.action as u8).is_empty()
     }
 
-    /// Refuses a detected format if the numbers of the file rather have other units.
+    /// Refuses a detected format if the numbers of the file more likely have other units.
     pub(super) fn numbers_are_certain(
         &self,
         format: TraceFormat,
@@ -146,8 +147,8 @@ impl File<'_> {
         Err(self.doubt(what, own.into_iter().chain(others).collect()))
     }
 
-    /// Refuses a format whose times are seconds if its requests would be so far apart that they are rather in
-    /// milliseconds, as the columns `in_ms` say.
+    /// Refuses a format whose times are seconds if its requests would be so far apart that the times are more likely
+    /// milliseconds, as in the columns `in_ms`.
     fn pace_is_certain(
         &self,
         format: TraceFormat,
@@ -159,7 +160,7 @@ impl File<'_> {
             let decimals = |cell: &String| cell.split_once('.').map_or(0, |(_, part)| part.len());
             cells_of(line).iter().any(|cell| decimals(cell) > MOST_DECIMALS)
         };
-        // Traces in seconds have more of them.
+        // Only times in seconds have more decimals.
         if self.head.lines.iter().any(is_exact) {
             return Ok(());
         }
@@ -274,7 +275,7 @@ impl File<'_> {
                 ["100ns", "us"].into_iter().filter_map(|unit| self.in_unit(format, unit));
             readings.extend(of_distinct_times(in_units.collect()));
         }
-        // No device has the numbers of the others.
+        // No device has the numbers of readings that are not plausible.
         if readings.iter().any(|reading| reading.counts.is_plausible()) {
             readings.retain(|reading| reading.counts.is_plausible());
         }

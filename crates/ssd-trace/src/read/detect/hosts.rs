@@ -11,12 +11,12 @@ use crate::read::readings::{Counts, Reading};
 
 /// Most hosts that a message lists.
 const LISTED: usize = 6;
-/// Per cent of the lines that may be bad in such a file.
+/// Largest share of bad lines in such a file, per cent.
 const BAD: u64 = 10;
 
 impl File<'_> {
     /// The refusal of a file whose lines are of the format, but not all of the same host. `None` if they are of one
-    /// host, if too many of them are bad, or if a host's name is no UTF-8.
+    /// host, if too many of them are bad, or if the name of a host is not UTF-8.
     pub(super) fn of_several_hosts(&self) -> Option<Refusal> {
         let how = self.how(TraceFormat::Msr).ok()?;
         let mut hosts: Vec<(&str, u64)> = Vec::new();

@@ -11,7 +11,7 @@ use ssd_core::host::source::SourceError;
 pub(super) enum Refusal {
     /// A complete message, to which nothing is added.
     Error(SourceError),
-    /// It has several readings: what is in doubt, and the choices, each with what it gives.
+    /// It has several readings: what is in doubt, and for each reading its options and the numbers that it gives.
     Doubt(String, Vec<(String, String)>),
     /// It can be read behind a filter: why, and the commands.
     Filtered(String),
@@ -58,7 +58,7 @@ impl File<'_> {
         self.through(&[filter], options)
     }
 
-    /// As [`File::behind`], for the file as it is, or as the filters have left it that have rewritten it.
+    /// The command that reads the file as it is with these options, behind the filters that have already rewritten it.
     pub(super) fn as_it_is(&self, options: &str) -> String {
         self.through(&[], options)
     }

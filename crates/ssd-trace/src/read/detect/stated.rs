@@ -1,4 +1,4 @@
-//! Units that the workload states of a table whose columns are known by their names.
+//! Units that the workload states for a table whose columns are known by their names.
 
 use super::File;
 use super::refusal::Refusal;
@@ -13,17 +13,17 @@ fn columns_of(reading: &Reading) -> &Mapping {
     reading.columns.as_deref().expect("it is by columns")
 }
 
-/// What gives the unit of a column, with a verb.
+/// The beginning of a message about what gives the unit of a column.
 fn giving(place: &Place) -> &'static str {
     let is_named = place.name().is_some_and(guess::has_unit);
     if is_named { "its header gives" } else { "the size of its values gives" }
 }
 
 impl File<'_> {
-    /// Those of the `readings` that have the units which the workload states.
+    /// Those of the `readings` that have the units stated by the workload.
     ///
     /// # Errors
-    /// None of them has.
+    /// None of them has these units.
     pub(super) fn with_stated_units(
         &self,
         how: &ReadAs,
@@ -52,7 +52,7 @@ impl File<'_> {
             };
             [columns.offset.unit == stated, size == stated]
         };
-        // The name of one of the two may say another unit.
+        // The name of one of the two columns may state another unit.
         if readings.iter().any(|reading| have_it(reading) == [true; 2]) {
             readings.retain(|reading| have_it(reading) == [true; 2]);
         } else {

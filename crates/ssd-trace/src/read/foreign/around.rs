@@ -54,7 +54,7 @@ const DEVICE_COLUMNS: [&str; 4] = [
 ];
 /// Intervals between requests are mostly shorter, seconds.
 const LONG_S: f64 = 100.0;
-/// Times from here on are in nanoseconds, since the machine has hardly been up for 30 years.
+/// From here on, times since the start of the machine are nanoseconds: as microseconds they would exceed 30 years.
 const FIRST_NANOSECONDS: u64 = 1_000_000_000_000_000;
 
 /// The columns that the lines of a bpftrace script may have.
@@ -64,7 +64,7 @@ fn bpftrace_columns(lines: &[u8]) -> &'static [&'static str] {
     let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let time = std::str::from_utf8(&line[..digits]).ok().and_then(|time| time.parse::<u64>().ok());
     let second = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).nth(1);
-    // Its number, in one or two parts; a name may be that of a process.
+    // A device has a number in one or two parts; a name may be that of a process.
     let is_device = |word: &[u8]| {
         word.len() > 2 && word.iter().all(|byte| byte.is_ascii_digit() || b":,".contains(byte))
     };
@@ -187,13 +187,14 @@ pub(crate) struct Intervals {
     pub(crate) filter: String,
     /// Their sum.
     pub(crate) sum_ns: f64,
-    /// From the least to the largest.
+    /// The difference between the smallest and the largest.
     pub(crate) range_ns: f64,
-    /// At least half of them are below one above, as hardly any times are.
+    /// At least half of them are smaller than an earlier one, or all are equal, which times hardly ever are.
     pub(crate) are_likely: bool,
 }
 
-/// The times of tracepoint events if they may be intervals: a fifth of them are below one above, or all are the same.
+/// The times of tracepoint events if they may be intervals: at least a fifth of them are smaller than an earlier one,
+/// or all are equal.
 pub(crate) fn intervals(bytes: &[u8]) -> Option<Intervals> {
     let time = r"(\d+[.]\d+)(: +\w+:\w+: )";
     let (text, event) = (characters(bytes), pattern(time));
@@ -204,7 +205,7 @@ pub(crate) fn intervals(bytes: &[u8]) -> Option<Intervals> {
         late += usize::from(time < most);
         (least, most) = (least.min(time), most.max(time));
     }
-    // Hardly any disk is idle for long between most of its requests.
+    // Most intervals between the requests of a disk are short.
     let are_short = 2 * times.iter().filter(|time| **time < LONG_S).count() > times.len();
     let are_same = times.len() > 2 && least >= most && least > 0.0;
     (are_short && (5 * late >= times.len() || are_same)).then(|| Intervals {

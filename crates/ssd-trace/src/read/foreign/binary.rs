@@ -78,13 +78,13 @@ const KNOWN: [(&[u8], &str, &str); 38] = [
     ),
     (
         b"version https://git-lfs.github.com/spec/",
-        "a Git LFS pointer to the file",
-        "fetch the file itself: git lfs pull",
+        "a Git LFS pointer",
+        "fetch the file to which it points: git lfs pull",
     ),
     (
         b"/annex/objects/",
-        "a git-annex pointer to the file",
-        "fetch the file itself: git annex get FILE",
+        "a git-annex pointer",
+        "fetch the file to which it points: git annex get FILE",
     ),
     (
         b"\x03\x09\0\0\0\0\0\0",
@@ -103,7 +103,7 @@ const KNOWN: [(&[u8], &str, &str); 38] = [
 
 /// The mark of RocksDB's own traces, behind the time, type and length of their first record.
 const ROCKSDB: &[u8] = b"feedcafedeadbeef";
-/// Bytes from which binary data are told from text: the first sector of a disk.
+/// Bytes that decide whether data are binary or text: the first sector of a disk.
 const HEAD: usize = 512;
 /// The mark at the end of the first sector of a disk.
 const BOOTABLE: [u8; 2] = [0x55, 0xaa];

@@ -7,10 +7,11 @@ use super::{Rewriting, notation};
 const BARS: &str = r"\xe2\x94[\x82\x83\x86]|\xe2\x95\x91";
 /// Any other line of a box.
 const RULE: &str = r"\xe2[\x94\x95]";
-/// A row in place of those that were left out.
+/// The start of a row that stands for those that were left out.
 const LEFT_OUT: &str = r"^(\xc2\xb7|\xe2\x80\xa6)";
 
-/// The rows of a table in a box: of the lines above the rule below the names, the first one, since types may follow it.
+/// The rows of a table in a box. Of the lines before the second rule, only the first counts: it has the names, and
+/// types may follow.
 pub(super) fn boxed_table(bytes: &[u8]) -> Option<Rewriting> {
     let text = characters(bytes);
     let (bars, rule, left_out) = (pattern(BARS), pattern(RULE), pattern(LEFT_OUT));

@@ -5,7 +5,7 @@ use super::times::numbers_at;
 use super::{Rewriting, by_line, filled_lines, notation};
 use regex_lite::Captures;
 
-/// Dates with the year last, and the number of the month, 1 or 2, as dates that are read.
+/// Dates with the year last, rewritten as ssdlab reads them. The month is the first or second number, as `month` says.
 pub(super) fn with_year_first(
     bytes: &[u8],
     what: &str,
@@ -124,7 +124,7 @@ pub(super) fn with_hyphens(bytes: &[u8]) -> Option<Rewriting> {
     notation(what, &filter, bytes, rewritten)
 }
 
-/// Dates of digits only, such as 20231114135959995, with their marks. They have to begin the lines.
+/// Dates of digits only, such as 20231114135959995, with separators. They have to be at the start of lines.
 pub(super) fn with_marks(bytes: &[u8]) -> Option<Rewriting> {
     const DATE: &str =
         r"^((?:19|20)\d\d)(0\d|1[0-2])([0-2]\d|3[01])([01]\d|2[0-3])([0-5]\d)([0-5]\d)(\d{1,9})\b";

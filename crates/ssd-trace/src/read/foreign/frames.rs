@@ -1,4 +1,5 @@
-//! Data frames in JSON, as `to_json` of pandas writes them: whatever their length, only jq sees all of their rows.
+//! Data frames in JSON, as `to_json` of pandas writes them. The first bytes of a file seldom contain whole rows, so
+//! what the filters make of them is not calculated.
 
 use super::Filter;
 use super::pattern::{characters, pattern};
@@ -9,7 +10,7 @@ const START: usize = 4096;
 /// Digits of numbers that are exact in floating point.
 const EXACT: &str = r"[0-9]{16}";
 
-/// Starts of a frame: by columns or by rows (which of the two, its names tell), and in parts (`split` and `table`).
+/// How a frame starts: by columns or by rows, between which its names decide, and in parts (`split` and `table`).
 const NESTED: &str = r#"^\s*\{\s*"([^"]+)"\s*:\s*\{\s*"([^"]+)"\s*:\s*[^{\[\s]"#;
 const SPLIT: &str = r#"^\s*\{\s*"columns"\s*:\s*\[\s*""#;
 const TABLE: &str = r#"^\s*\{\s*"schema"\s*:\s*\{\s*"fields"\s*:\s*\["#;
@@ -22,17 +23,17 @@ const OF_ROWS: &str = "[.[]] | (.[0] | keys_unsorted) as $k | $k, (.[] | [.[$k[]
 const OF_SPLIT: &str = ".columns, .data[] | @csv";
 const OF_TABLE: &str = ".data | (.[0] | keys_unsorted) as $k | $k, (.[] | [.[$k[]]]) | @csv";
 
-/// The filter that makes a table of a frame.
+/// The filter that makes a table of a data frame; `None` if `bytes` do not begin one.
 pub(crate) fn of(bytes: &[u8]) -> Option<Filter> {
     let text = characters(&bytes[..bytes.len().min(START)]);
     let is = |start: &str| pattern(start).is_match(&text);
     let nested = || {
         let names = pattern(NESTED);
         let names = names.captures(&text)?;
-        // A line of an object within another is a request by itself.
+        // If each line has an object within another, a line is a request.
         let is_line = text.find('\n').is_some_and(|end| text[end..].trim_start().starts_with('{'));
         let [outer, inner] = [1, 2].map(|at| is_needed_field(&names[at]));
-        // Other objects within objects are not rows of a frame, which their numbers name.
+        // Rows of a frame are named by their numbers. Other objects within objects are not rows.
         let is_number = names[1].starts_with(|first: char| first.is_ascii_digit());
         match (outer, inner) {
             (true, false) if !is_line => Some(OF_COLUMNS),

@@ -4,8 +4,7 @@ use super::Rewriting;
 use super::table::Table;
 use crate::read::guess::is_address;
 
-/// Seconds with decimals from a table without names, in which the rest of the seconds follows them in a column of its
-/// own.
+/// Seconds with decimals in a table without names, where whole seconds and the rest are in neighbouring columns.
 pub(super) fn with_joined_times(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
     let numbers = |at: usize| -> Option<Vec<u64>> {
@@ -23,7 +22,8 @@ pub(super) fn with_joined_times(bytes: &[u8]) -> Option<Rewriting> {
         let is_one_time = pairs.is_sorted()
             && !rest.is_sorted()
             && pairs.windows(2).filter(is_common).count() > 1;
-        // Process numbers, milliseconds and addresses hardly come near the end of a second, and not beyond it.
+        // The largest of other numbers, such as process IDs, milliseconds and addresses, is hardly ever in the second
+        // half of a second.
         let largest = *rest.iter().max()?;
         let is_near =
             |digits: &u32| (5 * 10u64.pow(*digits - 1)..10u64.pow(*digits)).contains(&largest);

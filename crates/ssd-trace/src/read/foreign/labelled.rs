@@ -6,8 +6,8 @@ use super::pattern::{self, Pattern, characters};
 use regex_lite::Captures;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Times of a log, each with the cell for it: calendar times and times of day, perhaps with a decimal comma, and
-/// numbers; none if the last is reached.
+/// Patterns of the times in a log, each with the cell for the time: calendar times and times of day, perhaps with a
+/// decimal comma, and numbers. The last pattern is for logs without times.
 const TIMES: [(&str, &str); 9] = [
     (r"^\W*(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d),(\d+)(?:Z|\b)", "$1.$2"),
     (r"^\W*(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?)(?:Z|[^.\w]|$)", "$1"),
@@ -87,7 +87,7 @@ pub(crate) fn labelled(bytes: &[u8]) -> Option<Rewriting> {
     let plus = (format!(r"{address} (\+) (\d+)\b"), [1, 3]);
     let mut orders: Vec<(String, [usize; 2])> = both.into_iter().flatten().chain([plus]).collect();
     let is_log = |requests: &[Captures<'_>]| requests.len() > 1 && 2 * requests.len() >= count;
-    // A line without such a request has none with a time either.
+    // Lines without requests in this order have none below a time, either.
     orders.retain(|(numbers, _)| {
         is_log(&pattern::requests(&format!("(?i){OPERATION}.*?{numbers}"), &text))
     });
@@ -116,7 +116,7 @@ fn table(
     let label = |caught: &Captures<'_>| [address, length].map(|at| caught[at].to_lowercase());
     let names = label(&requests[0]);
     // Lines with other names may have other units.
-    if requests.iter().any(|caught| label(caught) != names) || tells_ends(requests, groups) {
+    if requests.iter().any(|caught| label(caught) != names) || has_ends(requests, groups) {
         return None;
     }
     let column = |name: &str| {
@@ -154,8 +154,8 @@ fn has_order(requests: &[Captures<'_>], of_time: &str) -> bool {
     of_time != "$1" || numbers.is_none_or(|numbers| numbers.is_sorted())
 }
 
-/// Whether the log also tells when requests are done: most of them come twice, in lines of two kinds.
-fn tells_ends(requests: &[Captures<'_>], groups: Groups) -> bool {
+/// Whether the log also has the ends of requests: most requests come twice, in lines of two kinds.
+fn has_ends(requests: &[Captures<'_>], groups: Groups) -> bool {
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     let mut distinct: BTreeSet<[&str; 3]> = BTreeSet::new();
     for caught in requests {

@@ -27,7 +27,7 @@ impl Log {
     }
 }
 
-/// The table with dates before its times of day, if it has such.
+/// The table with dates before its times of day, if it has times of day.
 pub(super) fn with_dates(table: Rewriting) -> Rewriting {
     let Some(dated) = with_a_date(&table.bytes) else { return table };
     let filter = format!("{} | {}", table.filter, dated.filter.replacen(" < FILE", "", 1));
@@ -191,8 +191,8 @@ const LOGS: [(&[&str], Log); 19] = [
     (
         &["\"SCSI: "],
         Log {
-            what: "iSCSI packets, as Wireshark exports them; convert their reads and writes to a table (blocks are \
-                   taken as 512 B)",
+            what: "a list of iSCSI packets, as Wireshark exports it; convert its reads and writes to a table (blocks \
+                   are taken as 512 B)",
             request: concat!(
                 r#"^"\d+","([0-9.]+)","[^"]*","([^"]*)",.*"SCSI: (Read|Write)\(\d+\) LUN: (\w+) "#,
                 r"\(LBA: (0x[0-9a-f]+), Len: (\d+)\)"

@@ -29,7 +29,7 @@ pub(crate) use texts::named_text;
 const RECORD: &str =
     "record the requests of the device: blktrace -d /dev/DEVICE -w 60 -o - | blkparse -i - > OUT";
 
-/// A filter for FILE that makes a trace of it, whose effect on its first bytes is not calculated.
+/// A filter that makes a trace of FILE. Its effect on the first bytes is not calculated.
 pub(crate) struct Filter {
     /// Why it is needed.
     pub(crate) what: String,

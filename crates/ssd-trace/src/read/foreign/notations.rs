@@ -255,7 +255,7 @@ fn with_points(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Whole numbers of a column without the points between their groups of three digits, if all of them are multiples of
-/// 512 only so.
+/// 512 without these.
 fn without_points(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
     let digits = |cell: &str| {

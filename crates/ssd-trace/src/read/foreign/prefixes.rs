@@ -31,7 +31,7 @@ pub(super) fn without_line_numbers(bytes: &[u8]) -> Option<Rewriting> {
         let digits = found.as_str().trim().trim_end_matches(':');
         let next = digits.parse::<u64>().ok()?;
         let rest = &line[found.end()..];
-        // What rises by more may be a time, unless another number follows it.
+        // Numbers that rise by more than 1 may be times, unless other numbers follow them.
         let follows =
             next == before + 1 || (next > before && rest.first().is_some_and(u8::is_ascii_digit));
         // Colons may separate the cells.
@@ -54,14 +54,14 @@ pub(super) fn without_log_prefix(bytes: &[u8]) -> Option<Rewriting> {
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         let Ok(text) = std::str::from_utf8(line) else { return None };
         count += usize::from(!text.trim().is_empty());
-        // Other text has labels, or a time of its own.
+        // Text that does not begin with a number or an object is not a row of a table.
         if let Some(found) = log.find(text)
             && text[found.end()..].starts_with(|first: char| first.is_ascii_digit() || first == '{')
         {
             rows.push(&line[found.end()..]);
         }
     }
-    let what = "its rows are those of a program in the system's log (journald, syslog); keep them";
+    let what = "its rows have the prefix of the system's log (journald, syslog); remove it";
     let filter = format!(r"perl -ne 's/{LOG}(?=[\d{{])// and print' < FILE");
     (rows.len() > 2 && 2 * rows.len() > count)
         .then(|| notation(what, &filter, bytes, rows.concat()))?

@@ -141,7 +141,7 @@ fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
     })
 }
 
-/// Times that begin at 0, where negative ones count from an event within the trace.
+/// Times that begin at 0, in a table whose first times are negative because they count from a later event.
 fn with_times_from_zero(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
     let may_be_time = |at: &usize| !table.has_names || is_time(&table.rows[0][*at]);
@@ -286,8 +286,8 @@ fn with_operation_of_lengths(bytes: &[u8]) -> Option<Rewriting> {
     Table { rows, ..table }.rewritten(what, [&title, &statement], None, |_, _| ())
 }
 
-/// Hexadecimal numbers with 0x before them: in a column with letters, and in the next one if its numbers are whole
-/// sectors or pages only so.
+/// Hexadecimal numbers with 0x before them: in a column with the letters of such numbers, and in the next column if its
+/// numbers are whole sectors or pages only as hexadecimal ones.
 pub(super) fn with_marked_hexadecimal(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
     let body = table.body();

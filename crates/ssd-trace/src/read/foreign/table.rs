@@ -32,9 +32,8 @@ impl<'a> Table<'a> {
         Some(Table { separator, lines, rows, has_names })
     }
 
-    /// The table as awk rewrites it: `title` changes the names, `statement` the rows below, and `change` does the same
-    /// to the cells of the row with this number.
-    /// awk prints the numbers that it computes with this many `decimals`.
+    /// The table as awk rewrites it: `title` changes the names and `statement` the rows below. `change` does the same
+    /// to the cells of a row, given its number. awk prints the numbers that it calculates with this many `decimals`.
     pub(super) fn rewritten(
         self,
         what: &str,

@@ -4,7 +4,7 @@ use super::{RECORD, filled_lines, fio, html};
 use crate::read::formats::mapping::cells_of;
 use crate::read::guess::{is_address, is_length, is_operation, is_rate};
 
-/// What several tools print instead of requests, and their outputs: words in them, and what they are.
+/// What several kinds of output have instead of requests, and these kinds: words in them, and what they are.
 type Lacking = (&'static str, &'static [(&'static [&'static str], &'static str)]);
 
 /// Text whose requests have to be recorded with another tool.
@@ -78,7 +78,7 @@ const LACKING: [Lacking; 6] = [
     ),
 ];
 
-/// Words in other text, what it is, and what to do with it.
+/// Words in other text, what the text is, and what to do with it.
 const TEXTS: [(&[&str], &str, &str); 6] = [
     (
         &["\"fio version\"", ": (groupid="],

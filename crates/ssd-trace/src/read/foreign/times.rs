@@ -1,4 +1,4 @@
-//! Notations of times that a filter rewrites, but for those of dates.
+//! Notations of times that a filter rewrites, except dates.
 
 use super::pattern::replaced;
 use super::{Rewriting, by_line, filled_lines, notation};
@@ -74,7 +74,8 @@ pub(super) fn with_a_date(bytes: &[u8]) -> Option<Rewriting> {
         let date = format!("2000-01-{day:02}T{hour:02}");
         Some([&line[..at], date.as_bytes(), &line[at + digits..]].concat())
     });
-    let what = "its times of day have no date; put one before them (the next day after midnight)";
+    let what =
+        "its times of day have no date; put one before them (that of the next day after midnight)";
     let filter = concat!(
         r"perl -pe 's{(?<![\d:T])(?<!\d )(\d\d?)(?=:\d\d:\d\d)}{$h //= $1; $d += ($1 + 12 < $h) - ($1 > $h + 12); ",
         r#"$h = $1; sprintf "2000-01-%02dT%02d", $d + 1, $1}e' < FILE"#

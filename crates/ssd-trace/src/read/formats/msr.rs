@@ -58,7 +58,7 @@ const MAX_HOST: usize = 255;
 /// The parser.
 #[derive(Default)]
 pub struct Parser {
-    /// Of the first record; empty before.
+    /// The host of the first record; empty before it.
     host: Vec<u8>,
 }
 

@@ -9,7 +9,7 @@ pub struct Reject {
     pub expected: Cow<'static, str>,
     /// Byte of the line, from 0, at which it was expected.
     pub column: usize,
-    /// What messages and the order of events have to know of it.
+    /// The kind of flaw, on which the message and the handling of lines below depend.
     pub flaw: Flaw,
 }
 
@@ -25,7 +25,7 @@ pub enum Flaw {
     Operation(Box<str>),
     /// Its addresses are not on the device.
     Beyond,
-    /// It is of the second of these hosts, those above of the first.
+    /// It is a record of the second of these hosts, below records of the first.
     Host([Box<str>; 2]),
 }
 

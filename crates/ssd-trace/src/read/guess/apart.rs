@@ -1,4 +1,5 @@
-//! Tables with several columns of volumes, such as hosts and their disks, of which none tells all volumes apart.
+//! Tables with several columns of volumes, such as hosts and their disks, of which no single one tells all volumes
+//! apart.
 
 use super::derived::{Change, Table};
 use crate::read::formats::Head;
@@ -8,20 +9,20 @@ const MARKS: [&str; 4] = ["-", "_", "/", "."];
 
 /// The columns of a table that may each be a part of the volume.
 pub(crate) struct Parts {
-    /// Why that is in doubt.
+    /// Why the volume is in doubt, for a message.
     pub(crate) what: String,
     /// The filter that writes all of them into the one that is read; `None` if awk would cut the cells elsewhere.
     pub(crate) filter: Option<String>,
-    /// As a mapping calls them, the one that is read first.
+    /// The columns as a mapping calls them, the likeliest first.
     pub(crate) places: Vec<String>,
-    /// As messages call them, in the same order.
+    /// The columns as messages call them, in the same order.
     pub(crate) names: Vec<String>,
-    /// All of these names, in the order of the table.
-    pub(crate) all: String,
+    /// These names in the order of the table, as in "host, target and lun".
+    pub(crate) listing: String,
 }
 
 impl Parts {
-    /// Those of the table in `head`; `None` if one column of volumes tells all of them apart, or if there is none.
+    /// The parts in the table in `head`; `None` if one column tells all volumes apart, or if no column holds volumes.
     pub(crate) fn of(head: &Head<'_>) -> Option<Parts> {
         let table = Table::of(head)?;
         let columns = table.columns.clone().with_known_words(&table.names, &table.rows);
@@ -43,22 +44,22 @@ impl Parts {
         let places: Vec<String> = parts.iter().map(|part| part.place.clone()).collect();
         let names: Vec<String> = places.iter().map(name).collect();
         let in_order: Vec<&str> = order.iter().map(|&part| names[part].as_str()).collect();
-        let all = listed(&in_order);
+        let listing = listed(&in_order);
         let change = Change {
             what: format!(
-                "it is a table whose column names do not say which of {all} is the volume: some values of one come \
-                 with several of another, and the reverse"
+                "it is a table whose column names do not say which of {listing} is the volume, and the values of \
+                 one do not determine those of another"
             ),
             title: String::new(),
             statement: format!("${} = {joined}", own + 1),
             decimals: None,
         };
         let filter = table.filter(head, &change);
-        Some(Parts { what: change.what, filter, places, names, all })
+        Some(Parts { what: change.what, filter, places, names, listing })
     }
 }
 
-/// "host, target and lun".
+/// Names in a sentence, such as "host, target and lun".
 pub(crate) fn listed(names: &[&str]) -> String {
     match names.split_last() {
         Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),

@@ -1,6 +1,6 @@
 //! The columns of a request by their names, and the mappings that these leave open.
 
-use super::comments::Said;
+use super::comments::StatedUnits;
 use super::rows::{Rows, is_latency};
 use super::{
     OFFSETS, OPS, SIZES, TIMES, VOLUMES, is_pasted, letters_of, quoted, unit_named, unit_of_time,
@@ -39,13 +39,14 @@ const SECTOR_SIZES: [&str; 10] = [
     "pagesizekb",
 ];
 
-/// A column that was recognised: as it is named, and what its name says of the unit.
+/// A column whose name was recognised, with the unit that the name states or implies.
 #[derive(Clone)]
 pub(super) struct Named {
     /// Its place in the row.
     pub(super) at: usize,
     /// As a mapping calls it.
     pub(super) place: String,
+    /// The letters and digits of its name, in lower case.
     pub(super) letters: String,
     pub(super) unit: Option<&'static str>,
 }
@@ -66,7 +67,7 @@ impl Columns {
     pub(super) fn of(names: &[String]) -> Option<Columns> {
         let first = |known: &[&str]| all_named(names, known).into_iter().next();
         Some(Columns {
-            // `start_sector` is not a start in sectors.
+            // `start_sector` is an address, although it is `start` with a unit behind it, too.
             time: all_named(names, &TIMES)
                 .into_iter()
                 .find(|time| time.unit.is_none_or(|unit| unit.ends_with('s'))),
@@ -78,7 +79,7 @@ impl Columns {
         })
     }
 
-    /// Those of a table with starts and ends instead of addresses and lengths.
+    /// The columns of a table with starts and ends instead of addresses and lengths.
     pub(super) fn with_ends(names: &[String]) -> Option<Columns> {
         let first = |known: &[&str]| all_named(names, known).into_iter().next();
         let size = first(&ENDS)?;
@@ -86,7 +87,7 @@ impl Columns {
         let is_address = |start: &Named| start.unit.is_none_or(|unit| !unit.ends_with('s'));
         let start = first(&STARTS).filter(is_address);
         let offset = match first(&OFFSETS) {
-            // A start beside an address is that of a time.
+            // A start beside an address is a time.
             Some(offset) if start.as_ref().is_some_and(|start| start.at != offset.at) => {
                 return None;
             }
@@ -98,8 +99,8 @@ impl Columns {
         Some(Columns { time, op: first(&OPS)?, offset, size, volumes, is_end: true })
     }
 
-    /// These columns, and those with another column for one of the fields. One whose name has a unit needs a rival
-    /// that has one, too.
+    /// These columns, and variants with another column for one of the fields. Only a column whose name has a unit is a
+    /// rival of one whose name has a unit.
     pub(super) fn with_rivals(self, names: &[String], rows: &Rows) -> Vec<Columns> {
         let rivals = |own: &Named, known: &[&str]| {
             let all = all_named(names, known).into_iter().filter(|other| other.at != own.at);
@@ -121,20 +122,21 @@ impl Columns {
         [self].into_iter().chain(others.into_iter().filter(is_apart)).collect()
     }
 
-    /// These columns in the units that comments say, where their names say none.
-    pub(super) fn with_units(&self, said: Said) -> Option<Columns> {
+    /// These columns in the units that comments state, where their names state none; `None` if the comments add no
+    /// unit.
+    pub(super) fn with_units(&self, stated: StatedUnits) -> Option<Columns> {
         let mut columns = self.clone();
-        let mut is_said = false;
-        let mut set = |unit: &mut Option<&'static str>, said: Option<&'static str>| {
-            is_said |= unit.is_none() && said.is_some();
-            *unit = unit.or(said);
+        let mut is_changed = false;
+        let mut set = |unit: &mut Option<&'static str>, stated: Option<&'static str>| {
+            is_changed |= unit.is_none() && stated.is_some();
+            *unit = unit.or(stated);
         };
         if let Some(time) = &mut columns.time {
-            set(&mut time.unit, said.time);
+            set(&mut time.unit, stated.time);
         }
-        set(&mut columns.offset.unit, said.offset);
-        set(&mut columns.size.unit, said.size);
-        is_said.then_some(columns)
+        set(&mut columns.offset.unit, stated.offset);
+        set(&mut columns.size.unit, stated.size);
+        is_changed.then_some(columns)
     }
 
     /// These columns, with the first of several columns of operations whose words are known.
@@ -157,7 +159,7 @@ impl Columns {
         self.volumes.iter().filter(move |column| !used.contains(&column.at))
     }
 
-    /// The column of the volumes: the one that has most of them.
+    /// The column of the volumes: that with the most different values.
     fn volume(&self, rows: &Rows) -> Option<&Named> {
         self.free_volumes().max_by_key(|column| {
             let rank = VOLUMES.iter().position(|name| *name == column.letters);
@@ -165,8 +167,8 @@ impl Columns {
         })
     }
 
-    /// The column of the volumes, and behind it all others of which some values come with several of its values, while
-    /// some of its values come with several of theirs. Nothing if there is no such column.
+    /// The column of the volumes, followed by all columns whose values neither determine its values nor are determined
+    /// by them. Empty if there is no such other column.
     pub(super) fn parts_of_volume(&self, rows: &Rows) -> Vec<&Named> {
         let Some(own) = self.volume(rows) else { return Vec::new() };
         let is_part = |other: &&Named| {
@@ -215,7 +217,7 @@ impl Columns {
         }
         let likely = words::by_verb(rows, self.op.at, Some([self.offset.at, self.size.at]));
         let known = [values::meanings(cells()), likely, values::meanings_of_two(cells())];
-        // Most words may be known.
+        // Otherwise nothing is added, since most words may be known.
         let mut all =
             known.into_iter().find(|all| !all.is_empty()).unwrap_or_else(|| vec![String::new()]);
         // Opcodes are most likely those of NVMe: 1 is a write, 2 a read.
@@ -240,7 +242,7 @@ impl Columns {
         }
     }
 
-    /// Units of address and length that their names leave open.
+    /// The pairs of units, of address and length, that the names allow, the likeliest first.
     fn units(&self, rows: &Rows) -> Vec<(&'static str, &'static str)> {
         let is_block = |column: &Named| {
             ["block", "blk", "lba", "obj"].iter().any(|part| column.letters.contains(part))

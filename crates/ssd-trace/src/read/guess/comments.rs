@@ -2,15 +2,15 @@
 
 use super::{is_address, is_length, is_time};
 
-/// The units of the columns.
+/// The units of the columns, where comments state them.
 #[derive(Default, Clone, Copy)]
-pub(super) struct Said {
+pub(super) struct StatedUnits {
     pub(super) time: Option<&'static str>,
     pub(super) offset: Option<&'static str>,
     pub(super) size: Option<&'static str>,
 }
 
-/// Words between what a comment speaks of and the unit of it.
+/// Marks between the columns that a comment names and their unit.
 const MARKS: [&str; 4] = [" in ", ": ", "=", " are "];
 
 /// Units of time, each by the words that name it.
@@ -21,7 +21,7 @@ const TIMES: [(&str, &[&str]); 5] = [
     ("ms", &["ms", "millisecond"]),
     ("s", &["s", "sec", "second"]),
 ];
-/// Units of addresses and lengths: those with numbers before those that these numbers precede.
+/// Units of addresses and lengths, each by the words that name it.
 const RANGES: [(&str, &[&str]); 6] = [
     ("4KiB", &["4 kib", "4kib", "4 kb", "4kb", "4k", "4096-byte", "4096 byte"]),
     ("512B", &["512b", "512 b", "512-byte", "512 byte", "sector"]),
@@ -42,9 +42,9 @@ fn unit_of(text: &str, known: &[(&'static str, &[&str])]) -> Option<&'static str
     known.iter().find(|(_, words)| words.iter().any(is)).map(|&(unit, _)| unit)
 }
 
-/// What the comments among `lines` say.
-pub(super) fn said(lines: &[&[u8]]) -> Said {
-    let mut said = Said::default();
+/// The units that the comments among `lines` state.
+pub(super) fn stated_units(lines: &[&[u8]]) -> StatedUnits {
+    let mut stated = StatedUnits::default();
     for line in lines.iter().filter(|line| line.starts_with(b"#")) {
         let text = String::from_utf8_lossy(line).to_lowercase();
         for clause in text.split([',', ';', '.', '(', ')', '#']) {
@@ -53,21 +53,21 @@ pub(super) fn said(lines: &[&[u8]]) -> Said {
             let unit = unit.trim_start();
             for word in subject.split(|letter: char| !letter.is_alphanumeric()) {
                 if is_time(word) {
-                    said.time = said.time.or(unit_of(unit, &TIMES));
+                    stated.time = stated.time.or(unit_of(unit, &TIMES));
                 } else if is_address(word) || is_address(word.trim_end_matches('s')) {
-                    said.offset = said.offset.or(unit_of(unit, &RANGES));
+                    stated.offset = stated.offset.or(unit_of(unit, &RANGES));
                 } else if is_length(word) || is_length(word.trim_end_matches('s')) {
-                    said.size = said.size.or(unit_of(unit, &RANGES));
+                    stated.size = stated.size.or(unit_of(unit, &RANGES));
                 }
             }
         }
     }
-    said
+    stated
 }
 
 #[cfg(test)]
 mod tests {
-    use super::said;
+    use super::stated_units;
 
     #[test]
     fn comments_state_units() {
@@ -82,8 +82,8 @@ mod tests {
             ("# lba in 512-byte sectors, length in KB", (None, Some("512B"), Some("1KiB"))),
             ("# recorded in May", (None, None, None)),
         ] {
-            let found = said(&[comment.as_bytes()]);
-            assert_eq!((found.time, found.offset, found.size), expected, "{comment}");
+            let stated = stated_units(&[comment.as_bytes()]);
+            assert_eq!((stated.time, stated.offset, stated.size), expected, "{comment}");
         }
     }
 }

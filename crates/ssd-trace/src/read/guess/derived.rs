@@ -43,9 +43,9 @@ struct OtherUnit {
     what: &'static str,
     /// What makes seconds of it, in awk.
     conversion: &'static str,
-    /// Decimals of these seconds: more of them would show how awk rounds jiffies.
+    /// Decimals of these seconds. For jiffies, more of them would show how awk rounds.
     decimals: usize,
-    /// It counts the ticks of a clock, so a column that is named for it holds times.
+    /// It counts the ticks of a clock, so a column that is named after it holds times.
     is_clock: bool,
 }
 
@@ -91,7 +91,7 @@ const DISCARDS: [&str; 6] = ["isdiscard", "istrim", "isunmap", "discard", "trim"
 const LARGE_UNITS: [(&str, u64, u64); 3] =
     [("1KiB", 1 << 10, 1000), ("1MiB", 1 << 20, 1_000_000), ("1GiB", 1 << 30, 1_000_000_000)];
 
-/// A table whose names have been found.
+/// A table with the names of its columns above its rows.
 pub(super) struct Table {
     pub(super) names: Vec<String>,
     pub(super) columns: Columns,
@@ -159,7 +159,7 @@ impl Table {
             }
             let letters = letters_of(name);
             let is_time = |rest: &str| rest.is_empty() || TIMES.contains(&rest);
-            // `min` alone is rather the least of something.
+            // `min` alone more likely means a minimum.
             let ends =
                 |end: &&str| letters != "min" && letters.strip_suffix(*end).is_some_and(is_time);
             let unit = OTHER_UNITS.into_iter().find(|unit| unit.suffixes.iter().any(ends))?;
@@ -329,7 +329,7 @@ impl Table {
             .map(|(start, end)| end.checked_sub(*start).filter(|&length| length <= LONGEST));
         let lengths: Vec<u64> = lengths.collect::<Option<Vec<u64>>>()?;
         let is_even = |length: &u64| length.is_multiple_of(2);
-        // Lengths are hardly ever odd. Those of 0 do not exist.
+        // Lengths are hardly ever odd, and never 0.
         let is_last =
             lengths.contains(&0) || !lengths.iter().any(|length| is_even(length) || *length == 1);
         let is_certain = is_last || lengths.iter().all(is_even);
@@ -466,12 +466,12 @@ pub(crate) fn of(head: &Head<'_>) -> Option<Filter> {
     })
 }
 
-/// What to do with a table whose times are all the same, if they may be intervals.
+/// The filter for a table whose times are all the same, if they may be intervals.
 pub(crate) fn of_constant_time(head: &Head<'_>) -> Option<Filter> {
     changed(head, |table| {
         let at = table.columns.time.as_ref()?.at;
         let first: f64 = table.rows.column(at).next()?.parse().ok()?;
-        // Dates in seconds may be the same for long.
+        // Calendar times in whole seconds may be the same for many rows.
         (first > 0.0 && first < 1e9).then(|| {
             let why =
                 "has the same number in all rows, perhaps the time since the previous request";

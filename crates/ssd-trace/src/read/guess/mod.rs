@@ -168,33 +168,33 @@ const VOLUMES: [&str; 42] = [
     "maj",
 ];
 
-/// How words begin in the names of columns with durations, or with the ends of requests.
+/// Beginnings of words in the names of columns that hold durations or the ends of requests.
 const LATENCIES: [&str; 10] =
     ["lat", "resp", "serv", "svc", "complet", "end", "finish", "duration", "queue", "qtime"];
 
-/// What a flag says, in lower case: each with its opposite, the numbers first.
+/// Values of a flag that mean no and yes, in lower case, numbers first. A value and its opposite have the same index.
 const NO: [&str; 5] = ["0", "false", "f", "no", "n"];
 const YES: [&str; 5] = ["1", "true", "t", "yes", "y"];
 
 /// Lines of the head from which a format, or the columns of a table, are recognised.
 pub(crate) const LINES: usize = 64;
-/// Lines among which names are searched.
+/// First lines of the head in which the names of columns are looked for.
 const HEADER: usize = 8;
 
 /// The readings of a table whose column names are known; a reading that is the only one is all but certain.
 pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
     let mut readings = of_names(head, action);
-    // Their order is another matter: no unit changes it.
+    // Times that are not in order do not matter here: no unit puts them in order.
     readings.retain(|reading| reading.counts.is_plausible());
     let (timed, untimed): (Vec<Reading>, Vec<Reading>) =
         readings.into_iter().partition(Reading::has_times);
     of_distinct_times(timed).into_iter().chain(untimed).collect()
 }
 
-/// As [`of`], with the readings that are not plausible.
+/// As [`of`], but with the readings that are not plausible, or in which all times are equal.
 pub(crate) fn of_names(head: &Head<'_>, action: u8) -> Vec<Reading> {
     let lines = head.lines.iter().take(HEADER).enumerate();
-    let mut all = lines.map(|(above, line)| below(&cells_of(line), above, head, action));
+    let mut all = lines.map(|(above, line)| readings_below(&cells_of(line), above, head, action));
     all.find(|readings| !readings.is_empty()).unwrap_or_default()
 }
 
@@ -213,20 +213,21 @@ pub(crate) fn is_names(line: &[u8]) -> bool {
     Columns::of(&cells_of(line)).is_some()
 }
 
-/// The readings of the table below `names`, which stand below so many lines.
-fn below(names: &[String], above: usize, head: &Head<'_>, action: u8) -> Vec<Reading> {
+/// The readings of the table below `names`, which have `above` lines above them.
+fn readings_below(names: &[String], above: usize, head: &Head<'_>, action: u8) -> Vec<Reading> {
     let Some(columns) = Columns::of(names) else { return Vec::new() };
     let rows = Rows::below(names, &head.lines[above + 1..]);
     let columns = columns.with_known_words(names, &rows);
     let skip = if above > 0 { format!(",skip={above}") } else { String::new() };
     let mut different: Vec<Reading> = Vec::new();
-    let stated = columns.with_units(comments::said(&head.lines[..above]));
+    let stated = columns.with_units(comments::stated_units(&head.lines[..above]));
     let stated = stated.map(|columns| (0, columns));
     let all = columns.with_rivals(names, &rows).into_iter().enumerate();
     for (rival, columns) in stated.into_iter().chain(all) {
         for text in columns.mappings(&rows) {
             let Some(reading) = reading(&(text.clone() + &skip), head, action) else { continue };
-            // Bytes that are not whole sectors are refused, and remain a rival of sectors.
+            // A reading in bytes remains a rival of one in sectors even if it fits few lines: bytes that are not whole
+            // sectors are refused.
             let is_open = text.contains(&format!("offset={}:B,", columns.offset.place))
                 && columns.offset.unit.is_none()
                 && columns.size.unit.is_none();
@@ -246,7 +247,7 @@ pub(crate) fn is_own_line(format: TraceFormat, how: &ReadAs, head: &Head<'_>) ->
     Reading::counts_of(format, how, &first).is_some_and(|counts| counts.bad == 0)
 }
 
-/// What `head` is with these columns, if any line of it fits.
+/// The reading of `head` with these columns; `None` if no line fits.
 pub(crate) fn reading(columns: &str, head: &Head<'_>, action: u8) -> Option<Reading> {
     let mapping = Mapping::parse(columns).ok()?;
     let how = ReadAs { action, unit: Unit::Bytes, time_ns: None, columns: Some(Arc::new(mapping)) };
@@ -268,12 +269,13 @@ fn letters_of(cell: &str) -> String {
     letters.to_ascii_lowercase()
 }
 
-/// Whether a name that stands in a command is one that people can paste.
+/// Whether people can paste a command that contains this name.
 fn is_pasted(cell: &str) -> bool {
     cell.len() <= LONGEST_NAME && !cell.chars().any(char::is_control)
 }
 
-/// The unit that a name has, if it is one of the `known` names, perhaps with a unit behind it.
+/// The unit that a name states or implies, `Some(None)` if it has none; `None` if it is none of the `known` names,
+/// alone or with a unit behind it.
 fn unit_named(cell: &str, known: &[&str]) -> Option<Option<&'static str>> {
     if !is_pasted(cell) {
         return None;
@@ -373,7 +375,7 @@ pub(crate) fn is_rate(name: &str) -> bool {
     letters.starts_with("iops") || letters.ends_with("iops")
 }
 
-/// What the bare name of an address or a length says.
+/// The unit that the name of an address or a length implies.
 fn unit_of_name(letters: &str) -> Option<&'static str> {
     match letters {
         "lba" | "lbn" | "sector" | "startsector" | "startlba" | "firstsector" | "firstlba"
@@ -419,8 +421,8 @@ fn unit_in_brackets(name: &str) -> Option<&'static str> {
 /// Bytes of a record of libCacheSim's oracleGeneral.
 const ORACLE: usize = 24;
 
-/// Whether `bytes` are such records: time, object, size, and the number of the record that next asks for
-/// the object. Source: 1a1a11a/libCacheSim, FAQ.md and oracleGeneralBin.h.
+/// Whether `bytes` are records of oracleGeneral: time, object, size, and the number of the next record of the same
+/// object. Source: 1a1a11a/libCacheSim, FAQ.md and oracleGeneralBin.h.
 pub(crate) fn is_oracle_general(bytes: &[u8]) -> bool {
     let mut earlier = 0;
     let mut records = 0;
@@ -440,7 +442,8 @@ pub(crate) fn is_oracle_general(bytes: &[u8]) -> bool {
     records > 1
 }
 
-/// The readings of such records: objects are sectors, blocks of 4 KiB or bytes, and all are writes, or reads.
+/// The readings of such records: the number of an object counts sectors, blocks of 4 KiB or bytes, and all requests are
+/// writes, or all are reads.
 pub(crate) fn of_oracle_general(head: &Head<'_>) -> Vec<Reading> {
     let mut readings = Vec::new();
     for op in ["write", "read"] {

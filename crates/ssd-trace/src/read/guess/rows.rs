@@ -5,13 +5,13 @@ use crate::read::formats::Head;
 use crate::read::formats::mapping::{bytes_of, cells_of, date, stated_time, time, whole};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A table of more columns is not looked at.
+/// Most columns of a table that is examined.
 const COLUMNS: usize = 64;
-/// Most volumes in the lines that are looked at.
+/// Most volumes in the lines that are examined.
 const VOLUME_COUNT: usize = 16;
 /// Most events of a request, or layers that it passes.
 const MOST_EVENTS: usize = 6;
-/// What happens to a request, as the columns `event` of traces say.
+/// Words for the start of a request, as columns of events have them.
 const STARTED: [&str; 14] = [
     "queue",
     "queued",
@@ -28,11 +28,11 @@ const STARTED: [&str; 14] = [
     "started",
     "begin",
 ];
-/// As [`STARTED`], for its end.
+/// Words for the end of a request, as columns of events have them.
 pub(super) const ENDED: [&str; 8] =
     ["complete", "completed", "completion", "finish", "finished", "end", "ended", "done"];
 
-/// Rows of as many cells each.
+/// Rows with the same number of cells.
 pub(super) struct Rows {
     /// Lines above the first row.
     pub(super) above: usize,
@@ -45,12 +45,12 @@ pub(super) struct Rows {
 pub(super) struct Times {
     pub(super) at: usize,
     pub(super) units: Vec<&'static str>,
-    /// They are not in order.
+    /// They are not in order, so the requests have to be sorted.
     pub(super) sort: bool,
 }
 
 impl Rows {
-    /// Of `head`, if at least half of its lines are rows.
+    /// The rows of `head`; `None` unless at least half of its lines are rows.
     pub(super) fn of(head: &Head<'_>) -> Option<Rows> {
         let lines = ended_lines(head);
         // The last of the comments may have the names.
@@ -72,7 +72,7 @@ impl Rows {
             .then_some(Rows { above, names, rows })
     }
 
-    /// Those of `lines` that are as wide as the `names` above them.
+    /// Those of `lines` that have as many cells as the `names` above them.
     pub(super) fn below(names: &[String], lines: &[&[u8]]) -> Rows {
         let rows = lines.iter().map(|line| cells_of(line));
         let rows = rows.filter(|cells| cells.len() == names.len()).collect();
@@ -182,7 +182,7 @@ impl Rows {
         units.to_vec()
     }
 
-    /// Whether its columns are those of MSR traces: time, host, disk, operation, offset, size and latency.
+    /// Whether the columns are those of MSR traces: time, host, disk, operation, offset, size and latency.
     fn has_msr_columns(&self) -> bool {
         let is_operation =
             |cell: &str| ["read", "write"].iter().any(|verb| cell.eq_ignore_ascii_case(verb));
@@ -192,7 +192,8 @@ impl Rows {
             && self.column(3).all(is_operation)
     }
 
-    /// The column of times, if there is one; `sort`: the first, if its times differ but are not in order.
+    /// The column of times, if there is one. With `sort`, it is the first column, if all of its times differ; they need
+    /// not be in order.
     pub(super) fn time(&self, sort: bool) -> Option<Times> {
         let columns = 0..self.width();
         if let Some(at) = columns.clone().find(|&at| self.has_dates(at)) {
@@ -215,7 +216,8 @@ impl Rows {
         Some(Times { at, units: self.units_of(at), sort })
     }
 
-    /// Columns whose names are none that are known, but which may be times: their values are in order.
+    /// Columns that may hold times although their names are unknown, because their values are in order. Durations and
+    /// ends of requests count only if there are no others.
     pub(super) fn other_times(&self) -> Vec<usize> {
         let columns = (0..self.width()).filter(|&at| self.has_dates(at) || self.ascends(at));
         let named = columns.filter(|&at| !self.is_count(at) && !self.names[at].is_empty());
@@ -269,8 +271,8 @@ impl Rows {
         self.column(at).filter(|word| seen.insert(*word)).collect()
     }
 
-    /// The words of a column, such as layers that a request passes, if the rows of each have the same requests, but for
-    /// a few at the end.
+    /// The words of a column, such as the layers that a request passes, if the rows of each word hold the same
+    /// requests, except for a few at the end.
     fn same_events(&self, at: usize, request: [usize; 3]) -> Option<Vec<&str>> {
         let words = self.words_of(at);
         let (first, others) = words.split_first().filter(|(_, others)| !others.is_empty())?;
@@ -294,9 +296,10 @@ impl Rows {
         (are_few && others.iter().all(is_same)).then_some(words)
     }
 
-    /// What to say of a column with several actions, as blkparse prints them, or events of a request, if there is
-    /// one; `place` writes its column, and that of the operations is `op`. A column of a few words, of which each has
-    /// the same requests, is one of events, too: `request` are the columns of operation, address and length.
+    /// What to add to a mapping for a column of actions, as blkparse prints them, or of other events of a request: one
+    /// text for each event that may be the request, or a single empty text if there is no such column. `place` writes
+    /// its column, and that of the operations is `op`. A column of a few words is one of events, too, if the rows of
+    /// each word hold the same requests: `request` are the columns of operation, address and length.
     pub(super) fn events(
         &self,
         op: Option<usize>,
@@ -330,7 +333,7 @@ impl Rows {
     }
 }
 
-/// The lines of `head` but for a last one without a newline, which may be cut.
+/// The lines of `head` except a last one without a newline, which may be cut.
 pub(super) fn ended_lines<'a>(head: &Head<'a>) -> &'a [&'a [u8]] {
     match head.lines {
         [lines @ .., last] if lines.len() > 1 && head.bytes.ends_with(last) => lines,
@@ -338,7 +341,7 @@ pub(super) fn ended_lines<'a>(head: &Head<'a>) -> &'a [&'a [u8]] {
     }
 }
 
-/// Whether the name is that of a column with durations, or with the ends of requests.
+/// Whether a column of this name holds durations or the ends of requests.
 pub(super) fn is_latency(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());

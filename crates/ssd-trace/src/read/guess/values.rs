@@ -13,9 +13,9 @@ const MEANINGS: usize = 4;
 const READINGS: usize = 12;
 /// Pairs of columns that may be address and length.
 const PAIRS: usize = 2;
-/// Requests of more bytes, or sectors, have no length in such a column.
+/// Largest number, of bytes or sectors, that is taken for a length.
 pub(super) const LONGEST: u64 = 1 << 30;
-/// Numbers below are those of devices, threads and the like.
+/// Numbers below this are more likely those of devices or threads than addresses.
 const FEW: u64 = 16;
 /// Codes of reads, writes and discards: small numbers, those of Linux (0, 1 and 3), of SCSI (in three notations) and of
 /// NVMe, and flags.
@@ -48,8 +48,8 @@ const WRITES: [&str; 10] = [
     "書き込み",
 ];
 
-/// What to add to a mapping whose column of operations has these `cells`, one for each way to read them: nothing if
-/// all of them are known words.
+/// What to add to a mapping whose column of operations has these `cells`: one text for each way to read them, a single
+/// empty text if all of them are known words.
 pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> {
     let cells: BTreeSet<&str> = cells.collect();
     let known = Words::default();
@@ -66,13 +66,13 @@ pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> 
         }
         _ => {}
     }
-    // Codes have no case.
+    // Codes are compared in lower case.
     let cells: BTreeSet<String> = cells.into_iter().map(str::to_ascii_lowercase).collect();
     let cells: BTreeSet<&str> = cells.iter().map(String::as_str).collect();
     let fits = |codes: &&[&[&str]; 3]| {
         let has = |codes: &[&str]| cells.iter().any(|cell| codes.contains(cell));
         let hexadecimal = cells.iter().all(|cell| cell.starts_with("0x"));
-        // Two small numbers are a read and a write.
+        // If there are two small numbers, they are a read and a write.
         let both = cells.len() > 1 && (!has(codes[2]) || (has(codes[0]) && has(codes[1])));
         (hexadecimal || both)
             && cells.iter().all(|cell| codes.iter().any(|codes| codes.contains(cell)))
@@ -132,9 +132,9 @@ struct Choice<'a> {
     rank: usize,
     range: &'a Range,
     units: [&'a str; 2],
-    /// What is said of the time, if there is one.
+    /// The part of the mapping for the time; empty if there is none.
     time: &'a str,
-    /// Column of the operations, or the only one.
+    /// Column of the operations, or the operation of all requests.
     op: &'a str,
     /// What their words mean, unless they are known.
     words: &'a str,
@@ -176,7 +176,7 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// What to add for a column that is named for what its 1, or true, means.
+/// What to add to a mapping for a column such as `is_write`, whose name says what 1 or true means.
 pub(super) fn meaning_of_flag<'a>(
     letters: &str,
     cells: impl Iterator<Item = &'a str>,
@@ -204,7 +204,7 @@ impl Rows {
         of_flag.map_or_else(|| meanings(self.column(at)), |meaning| vec![meaning])
     }
 
-    /// The columns that may hold operations, and what to say of their words.
+    /// The columns that may hold operations, each with what to add to a mapping for the meanings of its words.
     fn operations(&self, time: Option<usize>) -> Vec<(String, String)> {
         let mut codes = Vec::new();
         let counts = |at: usize| {
@@ -226,7 +226,7 @@ impl Rows {
         }
         let plain = |at: usize| self.has_times(at) || self.has_stated_times(at);
         if codes.is_empty() && (0..self.width()).all(plain) {
-            // Nothing says what they are, as in files that have one kind of request each.
+            // No column has operations, as in files that contain only reads or only writes.
             return ["write", "read"].map(|op| (op.to_owned(), String::new())).into();
         }
         let is_text = |&at: &usize| !plain(at) && self.numbers(at).is_none();
@@ -250,7 +250,8 @@ impl Rows {
             let (Some(starts), Some(lengths)) = (usable(offset), usable(size)) else { continue };
             let most = |values: &[u64]| values.iter().copied().max().unwrap_or(0);
             let (last, longest) = (most(starts), most(lengths));
-            // A length of 0 is one that counts from 0; where all are larger than the address, they are ends.
+            // Numbers with a 0 among them are zero-based, or no lengths. If all are larger than the addresses, they are
+            // ends.
             let is_end = starts.iter().zip(lengths).all(|(start, length)| length > start);
             let is_length = !lengths.contains(&0) && longest <= LONGEST && !is_end;
             // `blocks` is a length, although it is `block` with the s of seconds, too.
@@ -296,7 +297,7 @@ impl Rows {
     }
 }
 
-/// What is said of columns that none of the readings has: times in another notation, and volumes.
+/// Sentences of a message about columns that no reading uses: times in another notation, and volumes.
 pub(crate) fn unread(head: &Head<'_>) -> Vec<String> {
     let Some(rows) = Rows::of(head) else { return Vec::new() };
     let time = rows.time(false).map(|times| times.at);

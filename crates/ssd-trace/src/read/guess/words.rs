@@ -6,9 +6,9 @@ use crate::read::lines::shown;
 use ssd_core::host::request::Op;
 use std::collections::BTreeSet;
 
-/// The keys of a mapping that have words.
+/// The keys of a mapping whose values are words for operations.
 const KEYS: [&str; 5] = ["read", "write", "discard", "flush", "ignore"];
-/// Parts of words for operations that are no words of their own, in lower case, each with its key.
+/// Parts of words that stand for an operation but are not known words by themselves, in lower case, each with its key.
 const VERBS: [(&str, &str); 9] = [
     ("pread", "read"),
     ("pwrite", "write"),
@@ -22,7 +22,7 @@ const VERBS: [(&str, &str); 9] = [
 ];
 /// What may follow a verb in the same part.
 const ENDINGS: [&str; 8] = ["ahead", "back", "file", "fua", "page", "pages", "v", "through"];
-/// Verbs with which a part may begin that goes on with something else.
+/// Verbs with which a longer part may begin, each with its key.
 const STARTS: [(&str, &str); 6] = [
     ("read", "read"),
     ("write", "write"),
@@ -31,8 +31,8 @@ const STARTS: [(&str, &str); 6] = [
     ("unmap", "discard"),
     ("flush", "flush"),
 ];
-/// Parts of words, in lower case, for something other than a request that moves data, or for one whose address or
-/// outcome is another. Those in [`ENDED`] are such parts, too.
+/// Parts of words, in lower case, which show that a word may mean something other than a request with the address and
+/// length in its row, such as an end, a failure or a command without data. The words in [`ENDED`] are such parts, too.
 const OTHERS: [&str; 33] = [
     "uncorrectable",
     "verify",
@@ -68,12 +68,12 @@ const OTHERS: [&str; 33] = [
     "append",
     "erase",
 ];
-/// Bytes of all words that people can paste in a command.
+/// Most bytes of all words together in a command that people can paste.
 const PASTED: usize = 200;
 /// Most words that a message lists.
 const LISTED: usize = 6;
 
-/// The parts of a word between marks and at capitals, in lower case.
+/// The parts of a word, cut at marks and before capitals, in lower case.
 fn parts_of(word: &str) -> Vec<String> {
     let letters: Vec<char> = word.chars().collect();
     let mut text = String::new();
@@ -93,7 +93,7 @@ fn parts_of(word: &str) -> Vec<String> {
     parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
-/// The key of a part that is a verb, alone or with one of the [`ENDINGS`]. Letters are no verbs.
+/// The key of a part that is a verb, alone or with one of the [`ENDINGS`]. A single letter is not a verb.
 fn key_of(part: &str) -> Option<&'static str> {
     let part = part.trim_end_matches(|letter: char| letter.is_ascii_digit());
     let ended = ENDINGS.iter().filter_map(|ending| part.strip_suffix(ending));
@@ -110,12 +110,12 @@ fn key_of(part: &str) -> Option<&'static str> {
     })
 }
 
-/// The keys of a mapping for the operations that an unknown `word` may mean, the likeliest first: a single one if its
-/// verb is clear; `ignore` alone if it has none.
+/// The keys of a mapping for the operations that an unknown `word` may mean, the likeliest first: a single key if the
+/// word has one clear verb, and `ignore` alone if it has no verb.
 pub(crate) fn meanings_of(word: &str) -> Vec<&'static str> {
     let parts = parts_of(word);
     let mut keys: Vec<&str> = Vec::new();
-    // A request that is synchronous is not a flush.
+    // `sync` beside another verb says how the request is done, and does not make it a flush.
     for is_sync in [false, true] {
         let own = parts.iter().filter(|part| part.contains("sync") == is_sync);
         for key in own.filter_map(|part| key_of(part)) {
@@ -136,7 +136,8 @@ pub(crate) fn meanings_of(word: &str) -> Vec<&'static str> {
     keys
 }
 
-/// The words of `rows` in the column `op` that are not known, each in one spelling, in the order in which they come.
+/// The unknown words of `rows` in the column `op`, in the order in which they come. Spellings that differ in case only
+/// are one word.
 pub(super) fn unknown_words(rows: &Rows, op: usize) -> Vec<&str> {
     let known = Words::default();
     let mut unknown: Vec<&str> = Vec::new();
@@ -149,10 +150,12 @@ pub(super) fn unknown_words(rows: &Rows, op: usize) -> Vec<&str> {
     unknown
 }
 
-/// What to add to a mapping whose operations are in the column `op`, if some of the unknown words resemble known ones:
-/// each way to take the words, the likeliest first, and all of them ignored. Nothing if none resembles a known word, or
-/// if a command cannot have all of them. Where the columns of a `request` are known, a word of which each request has
-/// already come with another word of the same verb may be its end.
+/// What to add to a mapping whose operations are in the column `op`: one text for each way to take the unknown words,
+/// the likeliest first, and one that ignores all of them. Empty if none of the words resembles a known one, or if a
+/// command cannot contain all of them.
+///
+/// `request` are the columns of address and length, if they are known. If the rows of a word repeat those of an earlier
+/// word with the same verb, it probably stands for the ends of these requests and is ignored first.
 pub(super) fn by_verb(rows: &Rows, op: usize, request: Option<[usize; 2]>) -> Vec<String> {
     let unknown = unknown_words(rows, op);
     let requests = |word: &str| -> BTreeSet<[&str; 2]> {
@@ -178,7 +181,7 @@ pub(super) fn by_verb(rows: &Rows, op: usize, request: Option<[usize; 2]>) -> Ve
     let all: Vec<Vec<&str>> = (0..unknown.len()).map(meanings).collect();
     let has_verb = |keys: &&Vec<&str>| keys.len() > 1 || keys[0] != "ignore";
     let resembling = all.iter().filter(has_verb).count();
-    // Of two words, of which one has no verb, either may be the read.
+    // If only one of two words has a verb, either may still be the read.
     let cells: BTreeSet<&str> = rows.column(op).collect();
     let is_open = cells.len() == 2 && unknown.len() == 2 && resembling < 2;
     let is_pasted = unknown.iter().map(|word| word.len()).sum::<usize>() <= PASTED
@@ -202,9 +205,9 @@ pub(super) fn by_verb(rows: &Rows, op: usize, request: Option<[usize; 2]>) -> Ve
     texts
 }
 
-/// The words to which the `columns` of a mapping give meanings because they resemble known ones, and those beside them;
-/// nothing if none does.
-pub(crate) fn guessed(columns: &str) -> Vec<&str> {
+/// The unknown words to which the `columns` of a mapping give meanings, if at least one of them resembles a known word;
+/// empty otherwise.
+pub(crate) fn guessed_words(columns: &str) -> Vec<&str> {
     let known = Words::default();
     let said = columns.split(',').filter_map(|part| part.split_once('='));
     let said = said.filter(|(key, _)| KEYS.contains(key)).flat_map(|(_, words)| words.split('|'));
@@ -213,7 +216,7 @@ pub(crate) fn guessed(columns: &str) -> Vec<&str> {
     if unknown.iter().any(is_resembling) { unknown } else { Vec::new() }
 }
 
-/// A few `words`, as a message lists them.
+/// The first `words`, as a message lists them.
 pub(crate) fn shown_words(words: &[&str]) -> String {
     let more = if words.len() > LISTED { " and others" } else { "" };
     let few = words.iter().take(LISTED).map(|word| shown(word.as_bytes()));

@@ -71,7 +71,7 @@ impl Scan<'_, '_> {
         if let Flaw::Host(hosts) = &reject.flaw {
             return format!("{said}; {}", list(&self.of_hosts(hosts), str::to_owned));
         }
-        // A word at the end of the file may have been cut, so that its meaning is another.
+        // A word at the end of the file may have been cut, and then means something else.
         let mut choices = match &reject.flaw {
             Flaw::Operation(operation) if !pieces.is_unended() => self.meanings(operation),
             _ => Vec::new(),
@@ -138,6 +138,6 @@ impl Scan<'_, '_> {
 /// Why an event earlier than one of time `latest` is not taken.
 #[cold]
 pub(super) fn late(latest: u64) -> Reject {
-    let expected = format!("a time not before that of an event above it, {latest} ns");
+    let expected = format!("a time not before that of an event above it ({latest} ns)");
     Reject { flaw: Flaw::Late, ..Reject::new(expected, 0) }
 }
