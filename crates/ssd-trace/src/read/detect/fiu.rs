@@ -7,8 +7,8 @@ use crate::read::formats::{ReadAs, TraceFormat};
 use crate::read::guess::numbers::Numbers;
 use ssd_core::metrics::numbers::duration;
 
-/// Mean time between requests, nanoseconds, below which times are more likely in a larger unit. The disks of these traces
-/// took milliseconds for a request.
+/// Mean time between requests, nanoseconds, below which times are more likely in a larger unit. The disks of these
+/// traces took milliseconds for a request.
 const FASTEST_NS: u64 = 5_000;
 /// Fewer requests have no pace.
 const FEW: u64 = 16;
@@ -35,8 +35,8 @@ impl File<'_> {
                         lengths are large, as those in bytes are";
             (what.to_owned(), vec![in_units("ns", "B")])
         } else if numbers.are_pages() {
-            let what = "whose addresses and lengths are sectors, but few lengths are whole blocks of 4 KiB, so they may \
-                        be pages";
+            let what = "whose addresses and lengths are sectors, but few lengths are whole blocks of 4 KiB, so they \
+                        may be pages";
             (what.to_owned(), vec![in_units("ns", "4KiB")])
         } else {
             return Ok(());

@@ -35,8 +35,8 @@ impl File<'_> {
         });
         let choices: Vec<(String, String)> = apart.chain(whole).collect();
         Some(Refusal::Filtered(format!(
-            "it is a table whose column {name} has several values, so its addresses may count from the start of each of \
-             these; if they are parts of one device, add their starts to the addresses; {}",
+            "it is a table whose column {name} has several values, so its addresses may count from the start of each \
+             of these; if they are parts of one device, add their starts to the addresses; {}",
             list(&choices, str::to_owned)
         )))
     }

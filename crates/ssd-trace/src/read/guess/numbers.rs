@@ -8,8 +8,8 @@ const BLOCK: u64 = 8;
 const FEW: usize = 16;
 /// Mean length, as a number, from which requests that start anywhere are more likely records of bytes than sectors.
 const LONG: u64 = 64;
-/// Mean length, as a number, above which it is more likely one of bytes: requests in sectors are hardly ever longer than
-/// 1 MiB on average.
+/// Mean length, as a number, above which it is more likely one of bytes: requests in sectors are hardly ever longer
+/// than 1 MiB on average.
 const LONGEST: u64 = 2048;
 
 /// A unit of addresses and one of lengths.
