@@ -1,10 +1,13 @@
 //! The format of a trace, as set or as detected from its first lines, and the doubts that remain.
 
+mod bytes;
 mod columns;
 mod doubts;
+mod fiu;
 mod hosts;
 mod intervals;
 mod refusal;
+mod regions;
 mod stated;
 mod unaligned;
 
@@ -336,6 +339,7 @@ impl File<'_> {
             .or_else(|| rewriting::of_form(bytes).map(|text| self.refused(text)))
             // The names of its columns may be those of its format.
             .or_else(|| self.unaligned())
+            .or_else(|| self.named_bytes_unaligned())
     }
 
     /// Handles a file that matches no format.

@@ -5,7 +5,7 @@ use super::{Decision, File, SHOWN, lines_of};
 use crate::config::{TimeUnit, TraceUnit, Workload};
 use crate::read::commands::{command, list, word};
 use crate::read::foreign::{Filter, Rewriting, notations};
-use crate::read::formats::mapping::{Size, TIME_UNITS, is_word};
+use crate::read::formats::mapping::{Size, TIME_UNITS, cells_of, is_word};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TraceFormat};
 use crate::read::guess::apart::{self, Parts};
 use crate::read::guess::{self, LINES, unknown, words};
@@ -250,6 +250,14 @@ impl File<'_> {
     pub(super) fn unknown_words(&self) -> Option<Refusal> {
         let (columns, all) = unknown::columns_and_words(self.head)?;
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let is_quoted =
+            |cell: &String| cell.len() > 1 && cell.starts_with('\'') && cell.ends_with('\'');
+        if self.head.lines.iter().all(|line| cells_of(line).iter().all(is_quoted)) {
+            let command = self.behind("tr -d \"'\" < FILE", "");
+            return Some(Refusal::Filtered(format!(
+                "its cells are in single quotes; remove these: {command}"
+            )));
+        }
         let what = format!(
             "it is a table, but ssdlab does not know the words of its operations: {}",
             words::shown_words(&all)
@@ -266,6 +274,16 @@ impl File<'_> {
         let [first, others @ ..] = &said[..] else {
             return Some(self.refused(&format!("{what}; replace them {rule}")));
         };
+        if let [second] = others {
+            let either = [(first, second), (second, first)].map(|(read, write)| {
+                let columns = word(&format!("{columns},read={read},write={write}"));
+                (
+                    self.as_it_is(&format!("--columns {columns}")),
+                    format!("if {} are reads", shown(read.as_bytes())),
+                )
+            });
+            return Some(Refusal::Filtered(format!("{what}; {}", list(&either, str::to_owned))));
+        }
         let second = others.first().map_or(String::new(), |second| format!(",write={second}"));
         let options = format!("--columns {}", word(&format!("{columns},read={first}{second}")));
         Some(Refusal::Filtered(format!(
@@ -284,7 +302,12 @@ impl File<'_> {
         if let Some(error) = self.all_at_once(&readings) {
             return Err(error);
         }
-        if let Some(refusal) = self.volumes_in_doubt(&readings) {
+        let refusal = self
+            .volumes_in_doubt(&readings)
+            .or_else(|| self.sectors_in_doubt(&readings))
+            .or_else(|| self.bytes_in_doubt(&readings))
+            .or_else(|| self.region_in_doubt(&readings));
+        if let Some(refusal) = refusal {
             return Err(refusal);
         }
         let open = what_names_leave_open(&readings);

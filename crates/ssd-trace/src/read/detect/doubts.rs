@@ -58,6 +58,7 @@ impl File<'_> {
             }
             TraceFormat::Alibaba => self.microseconds_are_certain(how, first()),
             TraceFormat::BlockEvent => self.sectors_are_certain(how),
+            TraceFormat::Fiu => self.fiu_units_are_certain(how),
             TraceFormat::Midas => {
                 let columns = "op=2,offset=3:4KiB,size=4:B,read=0,write=1,discard=3";
                 self.pace_is_certain(format, how, &format!("time=1:ms,{columns}"))?;
@@ -215,7 +216,7 @@ impl File<'_> {
     }
 
     /// The reading as `format`, which the file was detected to be.
-    fn as_format(&self, format: TraceFormat, how: &ReadAs) -> Option<Reading> {
+    pub(super) fn as_format(&self, format: TraceFormat, how: &ReadAs) -> Option<Reading> {
         Reading::of(format!("--format {}", format.word()), format, how, self.head)
     }
 

@@ -1,6 +1,7 @@
 //! The columns of a request by their names, and the mappings that these leave open.
 
 use super::comments::StatedUnits;
+use super::numbers::Numbers;
 use super::rows::{Rows, is_latency};
 use super::{
     OFFSETS, OPS, SIZES, TIMES, VOLUMES, is_pasted, letters_of, quoted, unit_named, unit_of_time,
@@ -171,7 +172,7 @@ impl Columns {
     }
 
     /// The column of the volumes: that with the most different values.
-    fn volume(&self, rows: &Rows) -> Option<&Named> {
+    pub(super) fn volume(&self, rows: &Rows) -> Option<&Named> {
         self.free_volumes().max_by_key(|column| {
             let rank = VOLUMES.iter().position(|name| *name == column.letters);
             (rows.distinct(column.at), Reverse(rank))
@@ -296,6 +297,8 @@ impl Columns {
             // Blocks are those of a device, or of a file system.
             all.push(("4KiB", "4KiB"));
         }
+        let [before, behind] = Numbers { starts, sizes }.units(self.offset.unit, self.size.unit);
+        all = [before, all, behind].concat();
         if let Some(sector) = self.stated_sector(rows) {
             let of =
                 |unit: &'static str| if matches!(unit, "512B" | "4KiB") { sector } else { unit };
@@ -348,7 +351,7 @@ fn all_named(names: &[String], known: &[&str]) -> Vec<Named> {
 
 /// A column as a mapping calls it: by its name, or by its number if another column has the same name, or if people
 /// cannot paste the name.
-fn place_of(names: &[String], at: usize) -> String {
+pub(super) fn place_of(names: &[String], at: usize) -> String {
     let is_alone = names.iter().filter(|name| **name == names[at]).count() == 1;
     if is_alone && is_pasted(&names[at]) { quoted(&names[at]) } else { (at + 1).to_string() }
 }

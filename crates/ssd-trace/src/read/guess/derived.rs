@@ -49,7 +49,14 @@ struct OtherUnit {
     is_clock: bool,
 }
 
-const OTHER_UNITS: [OtherUnit; 4] = [
+const OTHER_UNITS: [OtherUnit; 5] = [
+    OtherUnit {
+        suffixes: &["days", "day"],
+        what: "days",
+        conversion: "*= 86400",
+        decimals: 9,
+        is_clock: false,
+    },
     OtherUnit {
         suffixes: &["minutes", "minute", "mins", "min"],
         what: "minutes",
@@ -96,9 +103,9 @@ pub(super) struct Table {
     pub(super) names: Vec<String>,
     pub(super) columns: Columns,
     pub(super) rows: Rows,
-    separator: u8,
+    pub(super) separator: u8,
     /// The line with its names, counted from 1.
-    line: usize,
+    pub(super) line: usize,
 }
 
 /// How a filter derives a field.
@@ -132,7 +139,13 @@ impl Table {
         table.filter(&change.title, &change.statement, change.decimals)
     }
 
-    fn named(&self, column: usize) -> String {
+    /// As [`Table::filter`], for a statement that calculates whole numbers below unchanged names.
+    pub(super) fn rewriting(&self, head: &Head<'_>, statement: &str) -> Option<String> {
+        let Table { separator, line, .. } = *self;
+        awk::Table { separator, lines: head.lines, names: line }.filter("", statement, Some(0))
+    }
+
+    pub(super) fn named(&self, column: usize) -> String {
         shown(self.names[column - 1].as_bytes())
     }
 
@@ -159,9 +172,9 @@ impl Table {
             }
             let letters = letters_of(name);
             let is_time = |rest: &str| rest.is_empty() || TIMES.contains(&rest);
-            // `min` alone more likely means a minimum.
-            let ends =
-                |end: &&str| letters != "min" && letters.strip_suffix(*end).is_some_and(is_time);
+            // `min` alone more likely means a minimum, and `day` a date.
+            let is_word = ["min", "day", "days"].contains(&letters.as_str());
+            let ends = |end: &&str| !is_word && letters.strip_suffix(*end).is_some_and(is_time);
             let unit = OTHER_UNITS.into_iter().find(|unit| unit.suffixes.iter().any(ends))?;
             Some(self.in_seconds(column, &unit))
         });
@@ -198,25 +211,6 @@ impl Table {
             statement: format!("${column} {}", unit.conversion),
             decimals: Some(unit.decimals),
         }
-    }
-
-    /// The time from the days since 1900 that a spreadsheet has made of dates: decimals between 2000 and 2099.
-    fn days(&self) -> Option<Change> {
-        let Named { at, unit: None, .. } = self.columns.time.as_ref()? else { return None };
-        let is_day = |cell: &str| {
-            let decimals = cell.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-            decimals > 4 && cell.parse().is_ok_and(|day: f64| (36526.0..73051.0).contains(&day))
-        };
-        let column = at + 1;
-        (self.rows.rows.len() > 1 && self.rows.column(*at).all(is_day)).then(|| Change {
-            what: format!(
-                "its column {} seems to hold the days that a spreadsheet makes of dates; convert them to seconds",
-                self.named(column)
-            ),
-            title: format!("${column} = \"time_s\""),
-            statement: format!("${column} *= 86400"),
-            decimals: Some(9),
-        })
     }
 
     /// The time as the sum of the intervals in a column.
@@ -456,6 +450,7 @@ pub(crate) fn of(head: &Head<'_>) -> Option<Filter> {
             Table::joined_time,
             Table::unwrapped,
             Table::days,
+            Table::packed_dates,
             Table::time,
             Table::discards,
             Table::geometry,

@@ -3,7 +3,11 @@
 pub(crate) mod apart;
 mod columns;
 mod comments;
+mod dates;
 pub(crate) mod derived;
+pub(crate) mod extended;
+pub(crate) mod numbers;
+pub(crate) mod regions;
 mod rows;
 pub(crate) mod unknown;
 pub(crate) mod values;
@@ -94,7 +98,7 @@ const OFFSETS: [&str; 29] = [
     "objectid",
     "objid",
 ];
-const SIZES: [&str; 27] = [
+const SIZES: [&str; 31] = [
     "size",
     "length",
     "len",
@@ -120,6 +124,10 @@ const SIZES: [&str; 27] = [
     "pages",
     "sizebytes",
     "numsectors",
+    "kbytes",
+    "kilobytes",
+    "requested",
+    "transferred",
     "objectsize",
     "objsize",
 ];
@@ -296,6 +304,8 @@ fn unit_named(cell: &str, known: &[&str]) -> Option<Option<&'static str>> {
         ("sec", "s"),
         ("sectors", "512B"),
         ("sector", "512B"),
+        ("kilobytes", "1KiB"),
+        ("kbytes", "1KiB"),
         ("bytes", "B"),
         ("byte", "B"),
         ("4kblocks", "4KiB"),
@@ -395,6 +405,7 @@ fn unit_of_name(letters: &str) -> Option<&'static str> {
             Some("512B")
         }
         "bytes" | "byteoffset" | "sizebytes" | "nbytes" | "nrbytes" => Some("B"),
+        "kbytes" | "kilobytes" => Some("1KiB"),
         "lpn" | "page" | "pages" | "npages" => Some("4KiB"),
         _ => None,
     }

@@ -231,7 +231,10 @@ impl Rows {
         let of = |at: usize| self.column(at).collect::<BTreeSet<&str>>();
         let is_device = |cell: &&str| {
             let has = |kind: fn(&u8) -> bool| cell.bytes().any(|byte| kind(&byte));
-            has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)
+            let is_disk = ["sd", "hd", "vd", "xvd"].iter().any(|kind| {
+                cell.strip_prefix(kind).is_some_and(|rest| (1..3).contains(&rest.len()))
+            });
+            has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) || is_disk
         };
         let is_volume = |&at: &usize| {
             let cells = of(at);

@@ -12,5 +12,9 @@ pub(crate) fn columns_and_words(head: &Head<'_>) -> Option<(String, Vec<String>)
     let words: Vec<String> =
         unknown_words(&table.rows, columns.op.at).into_iter().map(str::to_owned).collect();
     let text = columns.mappings(&table.rows).into_iter().next()?;
+    // The meanings of the words are to be said.
+    let without = [",read=", ",write=", ",discard=", ",flush=", ",ignore="];
+    let end = without.iter().filter_map(|key| text.find(key)).min().unwrap_or(text.len());
+    let text = text[..end].to_owned();
     (!words.is_empty()).then_some((text, words))
 }

@@ -17,14 +17,15 @@ const PAIRS: usize = 2;
 pub(super) const LONGEST: u64 = 1 << 30;
 /// Numbers below this are more likely those of devices or threads than addresses.
 const FEW: u64 = 16;
-/// Codes of reads, writes and discards: small numbers, those of Linux (0, 1 and 3), of SCSI (in three notations) and of
-/// NVMe, and flags.
-const CODES: [[&[&str]; 3]; 10] = [
+/// Codes of reads, writes and discards: small numbers, those of Linux (0, 1 and 3), of SCSI (in three notations), of
+/// ATA and of NVMe, and flags.
+const CODES: [[&[&str]; 3]; 11] = [
     [&["0"], &["1"], &["2"]],
     [&["1"], &["0"], &["2"]],
     [&["1"], &["2"], &["3"]],
     [&["0"], &["1"], &["3"]],
     [&["0x08", "0x28", "0x88", "0xa8"], &["0x0a", "0x2a", "0x8a", "0xaa"], &["0x42"]],
+    [&["0x25", "0x60", "0xc8"], &["0x35", "0x61", "0xca"], &["0x06"]],
     [&["08", "28", "88", "a8"], &["0a", "2a", "8a", "aa"], &["42"]],
     [&["40", "136"], &["42", "138"], &["66"]],
     [&["2", "0x2", "0x02"], &["1", "0x1", "0x01"], &["9", "0x9", "0x09"]],

@@ -113,6 +113,10 @@ fn key_of(part: &str) -> Option<&'static str> {
 /// The keys of a mapping for the operations that an unknown `word` may mean, the likeliest first: a single key if the
 /// word has one clear verb, and `ignore` alone if it has no verb.
 pub(crate) fn meanings_of(word: &str) -> Vec<&'static str> {
+    // Beside r and w, the letter stands for unmap.
+    if word.eq_ignore_ascii_case("u") {
+        return vec!["discard", "ignore"];
+    }
     let parts = parts_of(word);
     let mut keys: Vec<&str> = Vec::new();
     // `sync` beside another verb says how the request is done, and does not make it a flush.

@@ -1,0 +1,58 @@
+//! Files with the columns of FIU traces whose numbers have other units.
+
+use super::File;
+use super::refusal::Refusal;
+use crate::read::formats::mapping::cells_of;
+use crate::read::formats::{ReadAs, TraceFormat};
+use crate::read::guess::numbers::Numbers;
+use ssd_core::metrics::numbers::duration;
+
+/// Mean time between requests, nanoseconds, below which times are more likely in a larger unit. The disks of these
+/// traces took milliseconds for a request.
+const FASTEST_NS: u64 = 5_000;
+/// Fewer requests have no pace.
+const FEW: u64 = 16;
+
+impl File<'_> {
+    /// Refuses FIU's columns if the numbers are more likely microseconds, bytes or pages.
+    pub(super) fn fiu_units_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
+        let Some(own) = self.as_format(TraceFormat::Fiu, how) else { return Ok(()) };
+        let in_units = |time: &str, unit: &str| {
+            // The names of processes may have blanks, so columns are counted from the end.
+            let places = format!("op=-4,offset=-6:{unit},size=-5:{unit},volume=-2");
+            self.with_columns(&format!("separator=blanks,time=1:{time},{places}"))
+        };
+        let (gap, requests) = (own.counts.gap_ns(), own.counts.requests());
+        let numbers = self.fiu_numbers();
+        let (what, others) = if requests >= FEW && gap < FASTEST_NS {
+            let what = format!(
+                "whose times are nanoseconds, but then its requests would be {} apart on average",
+                duration(gap as f64)
+            );
+            (what, vec![in_units("us", "512B"), in_units("ms", "512B")])
+        } else if numbers.are_too_large_for_sectors() {
+            let what = "whose addresses and lengths are sectors, but all of these are multiples of 512, and the \
+                        lengths are large, as those in bytes are";
+            (what.to_owned(), vec![in_units("ns", "B")])
+        } else if numbers.are_pages() {
+            let what = "whose addresses and lengths are sectors, but few lengths are whole blocks of 4 KiB, so they \
+                        may be pages";
+            (what.to_owned(), vec![in_units("ns", "4KiB")])
+        } else {
+            return Ok(());
+        };
+        let what = format!("the columns are those of an FIU trace, {what}");
+        Err(self.doubt(what, others.into_iter().flatten().chain([own]).collect()))
+    }
+
+    /// Its addresses and lengths.
+    fn fiu_numbers(&self) -> Numbers {
+        let range = |line: &&[u8]| -> Option<(u64, u64)> {
+            let cells = cells_of(line);
+            let from_end = |place: usize| cells.get(cells.len().checked_sub(place)?)?.parse().ok();
+            Some((from_end(6)?, from_end(5)?))
+        };
+        let (starts, sizes) = self.head.lines.iter().filter_map(range).unzip();
+        Numbers { starts, sizes }
+    }
+}

@@ -1,0 +1,43 @@
+//! Tables with a column that may be a part of the address or of the volume.
+
+use super::File;
+use super::refusal::Refusal;
+use crate::read::commands::list;
+use crate::read::guess::{self, regions};
+use crate::read::lines::shown;
+use crate::read::readings::{self, Reading};
+
+/// Readings with such a column, and without it, that a message lists.
+const EACH: usize = 3;
+
+impl File<'_> {
+    /// The refusal of a table with such a column. `readings` are those by the names of its columns.
+    pub(super) fn region_in_doubt(&self, readings: &[Reading]) -> Option<Refusal> {
+        let place = regions::of(self.head, readings.first()?.columns.as_ref()?)?;
+        let action = self.workload.action as u8;
+        let of = |texts: Vec<String>| {
+            let all = texts.iter().filter_map(|text| guess::reading(text, self.head, action));
+            readings::choices(all.collect(), self.whole).into_iter().take(EACH)
+        };
+        let mappings = || readings.iter().filter_map(|reading| reading.columns.as_ref());
+        let with = |text: String| match text.contains(",volume=") {
+            true => text,
+            false => format!("{text},volume={place}"),
+        };
+        let apart = of(mappings().map(|all| with(all.text_with_volume(&place))).collect());
+        let name = shown(place.as_bytes());
+        let apart = apart.map(|(options, gives)| {
+            (self.as_it_is(&options), format!("each {name} is a volume of its own: {gives}"))
+        });
+        let whole = of(mappings().map(|all| all.text.clone()).collect());
+        let whole = whole.map(|(options, gives)| {
+            (self.as_it_is(&options), format!("the addresses are those of the device: {gives}"))
+        });
+        let choices: Vec<(String, String)> = apart.chain(whole).collect();
+        Some(Refusal::Filtered(format!(
+            "it is a table whose column {name} has several values, so its addresses may count from the start of each \
+             of these; if they are parts of one device, add their starts to the addresses; {}",
+            list(&choices, str::to_owned)
+        )))
+    }
+}
