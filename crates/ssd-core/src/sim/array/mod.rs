@@ -8,6 +8,7 @@ pub(crate) mod event;
 pub(crate) mod loads;
 pub(crate) mod op;
 pub(crate) mod slab;
+mod suspend;
 pub(crate) mod unit;
 pub(crate) mod way;
 
@@ -20,6 +21,7 @@ use crate::units::{Nanos, OpSlot, PlaneId, PoolId, UnitId};
 use event::{Events, Timer, Timers, limit};
 use op::{Op, OpKind, Phases, Work};
 use slab::Slab;
+use suspend::Suspendable;
 use unit::{Activity, Bus, Service, Stage, Unit};
 use way::Way;
 
@@ -66,6 +68,7 @@ pub(crate) struct Array {
     buses_to_grant: IdSet,
     pub(crate) pick: Pick,
     pub(crate) multi_plane: bool,
+    pub(crate) suspendable: Suspendable,
     /// Operations queued so far.
     age: u64,
     pub(crate) way: Way,
@@ -135,6 +138,7 @@ impl Array {
                 look_ahead: LOOK_AHEAD,
             },
             multi_plane: config.timing.multi_plane,
+            suspendable: Suspendable::new(config),
             age: 0,
             way,
             quiescing: false,
@@ -345,6 +349,7 @@ impl Array {
     /// remembers whose turn it was.
     pub(crate) fn is_plain(&self) -> bool {
         let extras = self.times.serial || self.multi_plane || self.activity.watched;
+        let extras = extras || self.suspendable.any();
         let way = &self.way;
         let stations = way.slices.is_some() || way.page_buffers.is_some();
         let errors = way.read_errors.is_some() || way.page_errors.is_some();
@@ -466,9 +471,10 @@ impl Array {
     }
 
     /// Units have the operations that they count, and a bus is waited for by units that wait.
-    pub(crate) fn audit(&self) -> Result<(), String> {
+    /// `suspended`: the operations of a unit that are.
+    pub(crate) fn audit(&self, suspended: impl Fn(usize) -> Vec<OpSlot>) -> Result<(), String> {
         for (at, unit) in self.units.iter().enumerate() {
-            unit.audit(&self.ops).map_err(|e| format!("unit {at}: {e}"))?;
+            unit.audit(&self.ops, &suspended(at)).map_err(|e| format!("unit {at}: {e}"))?;
         }
         for (channel, bus) in self.buses.iter().enumerate() {
             let all = bus.wait_in.iter(&self.units).chain(bus.wait_out.iter(&self.units));
