@@ -3,7 +3,7 @@
 //! [`run`] opens the workload, finds the state that the device starts in, drives the requests to their end and
 //! reports. [`PullDriver`] is its middle part for a source of your own; [`PushDriver`] is a device to which a client
 //! submits requests and which returns their completions. A front end implements [`Caller`]: progress and
-//! interruption, a clock, and where the logs go.
+//! interruption, a clock, and where the logs go. The crate contains no model and reads no clock itself.
 //!
 //! ```
 //! use ssd_core::config::{Input, load};

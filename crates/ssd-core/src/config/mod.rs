@@ -3,9 +3,9 @@
 //! The stages, each of which knows only those before it:
 //!
 //! - `text`: TOML and `--set` with their source positions, quantities with units, error messages.
-//! - `resolved`: the resolved configuration, its words and defaults; then `presets`.
 //! - `draft`: a configuration while its layers are applied.
-//! - `keys`: the table of keys: types, ranges, and how a value is read and printed.
+//! - `keys`: what a key is: types, ranges, and how a value is read and printed.
+//! - `tables`: the resolved configuration, a file for each table, and `presets`.
 //! - `checks`: what must hold between keys.
 //! - `terms`: words of other tools.
 //! - `composed`: the kernel's tables together with those that another crate declares.

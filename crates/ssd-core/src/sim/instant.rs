@@ -1,8 +1,15 @@
 //! The order of an instant, and of instants.
 //!
-//! At one instant: completions in resource order (operations, then served and decoded pages, then pages in
-//! the slices of the interconnect), then arrivals, then idle timers, then collection is considered, then
-//! units are dispatched in order, then free buses are granted. Nothing else moves time.
+//! An instant has these steps, and nothing else moves time:
+//!
+//! 1. Completions, in the order of their resources: buses, units, timers, slices of the interconnect.
+//! 2. Arrivals.
+//! 3. Idle timers.
+//! 4. Redirection of writes of parity groups, which may make collection unnecessary.
+//! 5. Collection is considered.
+//! 6. Updates of parity groups that have waited for room take it.
+//! 7. Units are dispatched.
+//! 8. Free buses are granted.
 
 use super::array::unit::Stage;
 use super::core::Core;

@@ -1,4 +1,8 @@
-//! Power cuts: what survives beside the flash, the records of TRIMs and of owners, checkpoints, and when power is cut.
+//! A feature: power cuts. Here is what survives a cut beside the flash.
+//!
+//! `records` has the records of TRIMs and owners, and the erases that wait for them; `checkpoint` the images of the
+//! map; `run` when power is cut; `cut` what is lost then; `mount` how the state comes back. What a mount finds on flash
+//! is decided in `ftl/recover`, where another kind of record would take effect in `scan`.
 
 mod checkpoint;
 mod copies;

@@ -1,7 +1,10 @@
-//! Updates of parity groups under way: which group each of them changes, where it stands, and who waits behind it.
+//! A feature: parity over chips. Here are the updates of parity groups under way: which group each of them changes,
+//! where it stands, and who waits behind it.
 //!
-//! A group is locked by one update at a time, first come first served. What happens to an update is in `update`; how
-//! one begins, in `admit`.
+//! A group is locked by one update at a time, first come first served. `admit` and `evict` begin updates, for requests
+//! and for pages of the write buffer; `update` has their steps. `redirect` moves writes to other chips. `reconstruct`
+//! computes a page from the others of its group, and `outcome` continues from there. `fail` takes a chip away, and
+//! `rebuild` programs its pages anew. The layout of groups, and which pages are lost, is in `ftl/raid`.
 
 mod admit;
 mod contents;

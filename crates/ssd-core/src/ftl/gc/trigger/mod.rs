@@ -23,7 +23,7 @@ pub struct SpaceView {
     /// Pages of the blocks of the device that are not bad.
     pub pages: u64,
     /// How long the busy units of the pool have had no host operation waiting or running; `None` while
-    /// one has.
+    /// one has, without time, and if no trigger has an `idle_after`.
     pub idle_for: Option<Nanos>,
     /// A read of the host waits on a busy unit of the pool; only for triggers that watch requests, otherwise true,
     /// as without time.
