@@ -12,6 +12,7 @@ use ssd_core::ftl::Ftl;
 use ssd_core::ftl::snapshot::{DeviceSnapshot, FormError};
 use ssd_core::host::device::Device;
 use ssd_core::host::request::{Op, Request};
+use ssd_core::plug::Value;
 use ssd_core::rng::Stream;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::Nanos;
@@ -103,6 +104,16 @@ proptest! {
         prop_assert!(decoded(None, &bytes).is_err());
     }
 
+}
+
+#[test]
+fn a_parameter_of_seventeen_digits_comes_back() {
+    let mut config = rig::snapshot_shape(DataMode::None, false);
+    let step = Value::Real(0.467_366_874_864_499_96);
+    config.gc.victim = rig::victim("second-chance").with("step", step);
+    let saved = rig::preconditioned(&config);
+    let (loaded, _) = decoded(Some(&config), &encoded(&saved)).expect("what was written");
+    assert!(loaded == saved, "the victim policy has another step");
 }
 
 fn small(data: DataMode) -> DeviceSnapshot {

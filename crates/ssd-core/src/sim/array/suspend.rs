@@ -48,7 +48,8 @@ impl Array {
     /// The command of `unit` has the bus, and its array phase ends at `end`.
     #[inline(always)]
     pub(super) fn await_array(&mut self, unit: usize, end: Nanos, lane: Lane) {
-        if self.suspendable.any() && self.suspendable.has(self.ops[self.units[unit].running].kind()) {
+        if self.suspendable.any() && self.suspendable.has(self.ops[self.units[unit].running].kind())
+        {
             let u = &mut self.units[unit];
             u.stage = Stage::Loading;
             let start = Nanos(end.0 - u.service.array_ns);
@@ -86,7 +87,11 @@ impl Array {
 
     /// Suspend the array phase of `unit`, of which `left_ns` are left: the unit is free after `suspend_ns`.
     pub(crate) fn suspend(&mut self, unit: usize, left_ns: u64, suspend_ns: u64) {
-        debug_assert_eq!(self.left_to_suspend(unit), Some(left_ns), "unit {unit} cannot be suspended");
+        debug_assert_eq!(
+            self.left_to_suspend(unit),
+            Some(left_ns),
+            "unit {unit} cannot be suspended"
+        );
         let (resource, lane) = (self.buses.len() + unit, self.units[unit].lane);
         self.events.cancel(resource, lane);
         self.units[unit].stage = Stage::Suspending;
@@ -127,6 +132,14 @@ impl Array {
         debug_assert_ne!(u.running, OpSlot::NONE, "unit {unit} is idle");
         let Service { since, array_ns, bus_ns, .. } = u.service;
         let held_ns = (self.now - since).0;
-        Ended { slot: u.running, also: u.also.head(), host: false, since, array_ns, bus_ns, held_ns }
+        Ended {
+            slot: u.running,
+            also: u.also.head(),
+            host: false,
+            since,
+            array_ns,
+            bus_ns,
+            held_ns,
+        }
     }
 }
