@@ -90,15 +90,21 @@ record it is a type and a byte offset, as in `u64@4` (`u8` to `u64`, `i8` to `i6
 if the highest byte comes first). If a table matches no known format, but its header allows exactly
 one reading of time, operation, offset and size, ssdlab uses that reading and says so in a warning.
 If units, words, the time or the event that counts remain open, it refuses the table and lists all
-readings. It also refuses a table without such a header, and lists the readings that its values
-allow, the likeliest first. ssdlab refuses the following, with a command that converts the file to a
-table or records the requests: negative times; times in minutes, hours, jiffies or processor cycles,
-as `MM:SS`, or as intervals; ends of requests in place of their lengths; cylinders and heads; flags
-of discards beside the operations; fractions of MB; numbers with thousands separators, with a
-decimal comma, or in hexadecimal without `0x`; dates in other notations; JSON, SQL, HTML, pairs of
-names and values, and tables as databases or Markdown print them; NVMe's zero-based lengths; lines
-that end with a carriage return only; text that is neither UTF-8 nor UTF-16; and the output of tools
-that record no requests.
+readings. `--unit` and `--time-unit` choose among units that the names leave open. Words such as
+`READ_AHEAD` or `sys_exit_read`, which resemble known ones by their parts, are offered with the
+meanings that they may have, and every reading that ignores words names them. If several columns may
+each be a part of the volume, such as host, target and LUN, or major and minor number, ssdlab
+refuses the table, with the command that joins them and the readings with one of them. It also
+refuses a table without such a header, and lists the readings that its values allow, the likeliest
+first. ssdlab refuses the following, with a command that converts the file to a table or records the
+requests: negative times; times in minutes, hours, jiffies or processor cycles, as `MM:SS`, or as
+intervals; ends of requests in place of their lengths; cylinders and heads; flags of discards beside
+the operations; fractions of MB; numbers with thousands separators, with a decimal comma, or in
+hexadecimal without `0x`; addresses in two halves; dates in other notations; JSON (data frames,
+too), SQL, HTML, pairs of names and values, and tables as databases, Markdown or boxes print them;
+NVMe's zero-based lengths; lines with numbers, colours or the prefix of a log; lines that end with a
+carriage return only; text that is neither UTF-8 nor UTF-16; and the output of tools that record no
+requests.
 
 A file whose lines consist of numbers only is read as the format that it fits, and a warning says
 what its columns and codes then mean.

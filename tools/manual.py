@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import typer
+from rich.markup import render
 
 from ssdlab.cli import app
 from ssdlab.cli.examples import EXAMPLES
@@ -122,5 +123,5 @@ def metavar(option: Any) -> str:  # noqa: ANN401 - of Click, without types
 
 
 def told(text: str | None) -> str:
-    """A help text on one line."""
-    return " ".join((text or "").split())
+    """A help text on one line, as a terminal shows it."""
+    return " ".join(render(text or "", emoji=False).plain.split())

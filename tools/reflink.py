@@ -60,7 +60,7 @@ def _tell(text: str) -> None:
 
 
 def lines(name: str, rows: list[reuse.Row]) -> Iterator[str]:
-    """Rows of the table in docs/store.md."""
+    """Rows whose first number is a cell of the table in docs/store.md."""
     for row in rows:
         user = 3 * row.n * (row.value_size + 16)
         first = next(r for r in rows if r.value_size == row.value_size)

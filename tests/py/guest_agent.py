@@ -18,6 +18,7 @@ import signal
 import sqlite3
 import struct
 import subprocess
+import sys
 import termios
 import threading
 import time
@@ -26,12 +27,22 @@ import tty
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 DRIVES = {"/dev/nvme0n1": "p", "/dev/vda": ""}
 """What the drive may be called, and what comes before the number of a partition."""
-REREAD_PARTITIONS = 0x125F
+MARKS = 50
+"""Pages before the first partition that are marks of a file system: one of each of its files."""
+BLKPG = 0x1269
+"""The request to have a partition."""
 WAIT_S = 600
-MAKE = {"ext4": ["mkfs.ext4", "-q", "-F"], "xfs": ["mkfs.xfs", "-q"], "btrfs": ["mkfs.btrfs", "-q"]}
+USERS = "root:x:0:0::/:/bin/sh\npostgres:x:70:70::/tmp:/bin/sh\n"
+MAKE = {
+    "ext4": ["mkfs.ext4", "-q", "-F", "-E", "nodiscard"],
+    "xfs": ["mkfs.xfs", "-q", "-f", "-K"],
+    "btrfs": ["mkfs.btrfs", "-q", "-f", "-K"],
+}
+"""How to make them, without discards: the recorder would look at every block that is discarded."""
 CHECK = {
     "ext4": ["e2fsck", "-fn"],
     "xfs": ["xfs_repair", "-n"],
@@ -85,12 +96,15 @@ def drive() -> str:
     return next(name for name in DRIVES if Path(name).exists())
 
 
-def is_there() -> bool:
-    """Whether the drive answers, and not the memory of this machine."""
+def is_there(page: int = 0) -> bool:
+    """Whether the drive answers, and not the memory of this machine.
+
+    The page is one before the first partition, and a mark in the recording.
+    """
     opened = os.open(drive(), os.O_RDONLY | os.O_DIRECT)
     try:
-        with mmap.mmap(-1, mmap.PAGESIZE) as page:
-            os.readv(opened, [page])
+        with mmap.mmap(-1, mmap.PAGESIZE) as room:
+            os.preadv(opened, [room], page * mmap.PAGESIZE)
     except OSError:
         return False
     finally:
@@ -101,8 +115,9 @@ def is_there() -> bool:
 class Files:
     """Files that change; what was forced to the drive has to be there."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, first_mark: int) -> None:
         self.folder, self.version, self.draw = folder, 0, random.Random(folder.name)
+        self.first_mark = first_mark
         self.possible: dict[str, list[int]] = {}
         """The versions that a file may have: the one that is durable, and later ones. 0: none."""
         self.unheard: set[str] = set()
@@ -110,7 +125,8 @@ class Files:
 
     def step(self) -> None:
         """Change a file and force that to the drive."""
-        name, self.version = f"file-{self.draw.randrange(40)}", self.version + 1
+        number, self.version = self.draw.randrange(40), self.version + 1
+        name = f"file-{number}"
         path, new = self.folder / name, self.folder / f"{name}.new"
         removes = self.draw.random() < 0.2
         version = 0 if removes else self.version
@@ -129,7 +145,7 @@ class Files:
             synchronise(path)
         synchronise(self.folder)
         self.possible[name] = [version]
-        if not is_there():
+        if not is_there(self.first_mark + number):
             self.unheard.add(name)
 
     def version_of(self, data: bytes | None) -> str:
@@ -216,7 +232,7 @@ class FileSystem:
     def __init__(self, number: int, kind: str) -> None:
         self.kind, self.folder = kind, f"/mnt/{kind}"
         self.partition = f"{drive()}{DRIVES[drive()]}{number}"
-        self.files = Files(Path(self.folder))
+        self.files = Files(Path(self.folder), MARKS * number)
         self.rows = Rows(Path(self.folder), JOURNAL[kind])
         run(*MAKE[kind], self.partition)
 
@@ -243,7 +259,7 @@ def partition(kinds: list[str], megabytes: list[int]) -> None:
         whole.write(bytes(446) + table.ljust(64, b"\0") + b"\x55\xaa")
         whole.flush()
         os.fsync(whole.fileno())
-        fcntl.ioctl(whole, REREAD_PARTITIONS)
+    add_partitions()
     SYSTEMS[:] = [FileSystem(number, kind) for number, kind in enumerate(kinds, 1)]
 
 
@@ -281,12 +297,26 @@ def work() -> list[int]:
     return steps
 
 
+def add_partitions() -> None:
+    """Have the partitions of the drive, also with a kernel that cannot read tables of them."""
+    with Path(drive()).open("rb") as whole:
+        whole.seek(446)
+        table = whole.read(64)
+        for number, (start, sectors) in enumerate(struct.iter_unpack("<8xII", table), 1):
+            if sectors and not Path(f"{drive()}{DRIVES[drive()]}{number}").exists():
+                described = struct.pack("qqi132x", start * 512, sectors * 512, number)
+                room = ctypes.create_string_buffer(described)
+                add = struct.pack("iiiP", 1, 0, len(described), ctypes.addressof(room))
+                fcntl.ioctl(whole, BLKPG, add)
+
+
 def wait_for_drive() -> None:
     """Wait until the drive answers again."""
     until = time.monotonic() + WAIT_S
     while not is_there():
         assert time.monotonic() < until, "the drive does not come back"
         time.sleep(0.05)
+    add_partitions()
 
 
 def check() -> list[int]:
@@ -398,25 +428,48 @@ def check_postgres() -> list[int]:
     return [there, acknowledged]
 
 
+def use(device: str, before_number: str) -> None:
+    """Use a drive of this name, and of its partitions."""
+    DRIVES.clear()
+    DRIVES[device] = before_number
+
+
+def answer_calls(calls: IO[str], line: int) -> None:
+    """Answer calls to a line."""
+    for call in calls:
+        name, *values = json.loads(call)
+        try:
+            answer = {"value": globals()[name](*values)}
+        except Exception:
+            answer = {"error": traceback.format_exc()}
+        text = json.dumps(answer).encode() + b"\n"
+        while text:
+            text = text[os.write(line, text) :]
+
+
+def main_mounted() -> None:
+    """Begin beside other programs, in namespaces of its own."""
+    for where in ("/mnt", "/tmp"):
+        mount("tmpfs", where, "tmpfs")
+    Path("/tmp").chmod(0o1777)
+    Path("/mnt/passwd").write_text(USERS)
+    bind = 4096
+    assert not LIBC.mount(b"/mnt/passwd", b"/etc/passwd", None, bind, None)
+    answer_calls(sys.stdin, sys.stdout.fileno())
+
+
 def main() -> None:
-    """Begin, and answer calls."""
+    """Begin as the first process of a machine."""
     for what, where in (("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")):
         mount(what, where, what)
     for module in sorted(Path("/modules").iterdir()):
         with module.open("rb") as file:
             finit_module = 313
             assert not LIBC.syscall(finit_module, file.fileno(), b"", 0), module
+    Path("/etc/passwd").write_text(USERS)
     line = os.open("/dev/ttyS1", os.O_RDWR | os.O_NOCTTY)
     tty.setraw(line)
     termios.tcflush(line, termios.TCIFLUSH)
     with os.fdopen(line, "r", closefd=False) as calls:
         os.write(line, b'\n{"value": null}\n')
-        for call in calls:
-            name, *values = json.loads(call)
-            try:
-                answer = {"value": globals()[name](*values)}
-            except Exception:
-                answer = {"error": traceback.format_exc()}
-            text = json.dumps(answer).encode() + b"\n"
-            while text:
-                text = text[os.write(line, text) :]
+        answer_calls(calls, line)

@@ -11,7 +11,6 @@ import itertools
 import socket
 import struct
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,8 @@ OPTION, OPTION_REPLY = b"IHAV", b"\x00\x03\xe8\x89"
 REQUEST, SIMPLE, STRUCTURED = b"\x25\x60\x95\x13", b"\x67\x44\x66\x98", b"\x66\x8e\x33\xef"
 DATA, ERROR = 1, 0x8001
 MOST_READ = 1 << 20
+HEAD = struct.Struct(">?II")
+"""Whether the server said it, the number of the connection, and bytes."""
 
 
 @dataclass(frozen=True)
@@ -179,11 +180,28 @@ def check_drive(ledger: Ledger, server: Path) -> None:
     client.close()
 
 
+class Tape:
+    """The file of a tape."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = path.open("wb")
+
+    def restart(self) -> None:
+        """Forget what is on it."""
+        self.file.seek(0)
+        self.file.truncate()
+
+    def hear(self, line: int, data: bytes, *, from_server: bool) -> None:
+        """Something has passed."""
+        self.file.write(HEAD.pack(from_server, line, len(data)) + data)
+        self.file.flush()
+
+
 class Recorder:
     """What listens at `door` for the server at `server` while there is one."""
 
-    def __init__(self, door: Path, server: Path, ledger: Ledger) -> None:
-        self.server, self.ledger = server, ledger
+    def __init__(self, door: Path, server: Path, ledger: Ledger, tape: Tape | None = None) -> None:
+        self.server, self.ledger, self.tape = server, ledger, tape
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(str(door))
         self.listener.listen()
@@ -224,19 +242,21 @@ class Recorder:
             server.close()
             return
         line = Line(next(self.numbers), self.ledger)
-        ways = [(client, server, line.hear_client), (server, client, line.hear_server)]
-        for way in ways:
+        for way in ((client, server, line, False), (server, client, line, True)):
             thread = threading.Thread(target=self.pass_on, args=way, daemon=True)
             self.lines.append((thread, way[0]))
             thread.start()
 
     def pass_on(
-        self, source: socket.socket, target: socket.socket, hear: Callable[[bytes], None]
+        self, source: socket.socket, target: socket.socket, line: Line, from_server: bool
     ) -> None:
         """Pass everything on until the end."""
+        hear = line.hear_server if from_server else line.hear_client
         try:
             while data := receive(source):
                 with self.ledger.lock:
+                    if self.tape:
+                        self.tape.hear(line.number, data, from_server=from_server)
                     hear(data)
                 try:
                     target.sendall(data)
@@ -246,10 +266,13 @@ class Recorder:
         except BaseException as error:
             self.errors.append(error)
         with suppress(OSError):
-            target.shutdown(socket.SHUT_WR)
+            # Not every client hangs up on a server that is gone.
+            target.shutdown(socket.SHUT_RDWR if from_server else socket.SHUT_WR)
 
     def open(self) -> None:
-        """A server is there."""
+        """A server is there, which has what the ledger says."""
+        if self.tape:
+            self.tape.restart()
         self.is_open = True
 
     def close(self) -> None:

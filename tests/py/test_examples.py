@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import typer
+from rich.markup import render
 
 from running import ROOT, SMALL_TOML, ssdlab_command
 from ssdlab import kv
@@ -156,6 +157,34 @@ def test_help_shows_them(tmp_path: Path) -> None:
     done = ssdlab_command("run", "--help", cwd=tmp_path)
     text = " ".join(done.stdout.split())
     assert "Examples: ssdlab run modern-tlc --set gc.victim=fifo" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("try", "Output folder. [default: runs/NAME]"),
+        ("drives scale", "Run this drive; repeatable. [default: all]"),
+        ("drives calibrate", "File to write. [default: MEASUREMENTS.toml]"),
+    ],
+)
+def test_help_shows_defaults(words: str, shown: str, tmp_path: Path) -> None:
+    done = ssdlab_command(*words.split(), "--help", cwd=tmp_path)
+    text = " ".join(done.stdout.replace("│", " ").split())
+    assert shown in text
+
+
+def test_a_terminal_shows_help_as_it_is_written() -> None:
+    with_brackets = 0
+    for verb in verbs():
+        command = COMMAND
+        for word in verb.split():
+            command = command.commands[word]
+        for one in (command, *command.params):
+            for name in ("help", "short_help", "epilog"):
+                text = getattr(one, name, None) or ""
+                with_brackets += "[" in text
+                assert render(text).plain == text.replace("\\[", "["), (verb, one.name, name)
+    assert with_brackets
 
 
 def test_the_reference_and_the_manual_show_each_once() -> None:

@@ -187,8 +187,9 @@ def test_the_first_screen_of_try_says_how_long_the_drive_lasts(
     assert tried.json["endurance"] in tried.summary().replace("\n           ", " ")
     waf = Interval(2.24, 3.35)
     assert tried.json["years"] == lifetime.years(waf)
-    no_rating = replace(tried, lifetime=replace(lifetime, endurance=Endurance(None, "none", None)))
-    assert "no rated endurance (--details)" in "\n".join(no_rating.screen())
+    unrated = Endurance(None, "none", None, "`dwpd`")
+    no_rating = replace(tried, lifetime=replace(lifetime, endurance=unrated))
+    assert "lacks `dwpd` (--details)" in " ".join("\n".join(no_rating.screen()).split())
 
 
 def test_bounds_that_nothing_meets_say_the_nearest() -> None:
@@ -209,6 +210,29 @@ def test_bounds_that_nothing_meets_say_the_nearest() -> None:
     nothing = an_answer(steps=(), doubt="the trace touches too little")
     assert nothing.screen()[1] == "answer      no verdict: the trace touches too little"
     assert nothing.confidence == "none"
+
+
+def test_years_that_nothing_meets_say_what_would() -> None:
+    def said(limit: float, years: Interval, daily: float) -> str:
+        values = {"waf": Interval(2.0, 2.5), "years": years}
+        step = Step(1.0, 4 * 10**12, (Outcome("greedy", values),))
+        life = Lifetime(Endurance(1000.0, "rated", 5.0), 2.2e12, 1.92e12, daily)
+        done = an_answer(steps=(step,), bounds=(Bound("years", limit),), lifetime=life)
+        assert len(done.screen()) <= 12
+        return done.rows()[1][1]
+
+    # 4e15 bytes last 1 year at WAF 1 with 4e15 / 365 a day.
+    none = "no over-provisioning up to 100 % meets all bounds"
+    assert said(5.0, Interval(0.4, 0.5), 4e15 / 365) == (
+        f"{none}: at this load 5 years take 12.5 times the capacity, or 1 / 12.5 of the load"
+        " (5.00 times even at write amplification 1)"
+    )
+    assert said(5.0, Interval(4.0, 4.5), 4e14 / 365) == (
+        f"{none}: at this load 5 years take 1.25 times the capacity, or 1 / 1.25 of the load"
+    )
+    # An interval that contains the bound misses nothing clearly.
+    assert said(5.0, Interval(4.0, 5.5), 4e14 / 365) == none
+    assert an_answer(options=" --columns a=1").rows()[-1][1].endswith("drive.toml --columns a=1")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from ssdlab.running import scale, trial
 
 def test_half_the_pages_show_what_is_left_of_the_error() -> None:
     one = Predicted((2.2, 2.2, 2.2), 2.0)
-    assert one.shift == pytest.approx(0.2)
+    assert one.difference == pytest.approx(0.2)
     assert one.mean == pytest.approx(2.4)
     # No spread over the seeds: the whole interval is that of the size of blocks.
     assert one.interval == pytest.approx((2.2, 2.6))
@@ -26,6 +26,25 @@ def test_nothing_writes_less_than_the_host() -> None:
     interval = Predicted((1.001, 1.001), 1.02).interval
     assert interval is not None
     assert interval[0] == 1.0
+
+
+def test_point_and_interval_are_not_below_the_writes_of_the_host() -> None:
+    """The halved trial writes so much more that the drive would write less than the host."""
+    one = Predicted((1.02, 1.02), 1.38)
+    assert one.difference == pytest.approx(-0.36)
+    assert one.mean == 1.0
+    assert one.interval == pytest.approx((1.0, 1.02))
+    # It is as unreliable as it was.
+    assert Ranking({"a": one}).unclear == {"a": pytest.approx(0.36)}
+    other = Predicted((1.01, 1.01), 1.01)
+    ratio = one.against(other)
+    assert ratio is not None
+    assert (ratio.low, ratio.high) == pytest.approx((1 / 1.01, 1.38 / 1.01))
+    assert [*Ranking({"a": other, "b": one}).undecided] == ["b"]
+    # Nothing can write less than a policy that writes no more than the host.
+    least = Ranking({"a": Predicted((1.0, 1.0), 1.0), "b": one})
+    assert least.undecided == {}
+    assert least.best == ("a", "b")
 
 
 def test_without_the_halved_trial_there_is_a_number_and_no_interval() -> None:
@@ -110,6 +129,46 @@ def test_a_large_extrapolation_is_unclear() -> None:
     found = Ranking({"a": Predicted((2.0, 2.0), 1.85), "b": Predicted((2.0, 2.0), 1.95)}).unclear
     assert list(found) == ["a"]
     assert found["a"] == pytest.approx(0.15 / 2.15)
+
+
+def test_a_policy_that_loses_decides_no_verdict() -> None:
+    least = Predicted((1.0, 1.0), 1.0)
+    # 2.9 with an interval down to 2.5; 2.1 where it is widened once more.
+    far = Predicted((2.5, 2.5), 2.1)
+    assert far.interval == pytest.approx((2.5, 3.3))
+    assert far.widest == pytest.approx((2.1, 3.7))
+    found = Ranking({"greedy": least, "fifo": far})
+    assert [*found.unclear] == ["fifo"]
+    assert found.undecided == {}
+    assert found.best == ("greedy",)
+
+
+@pytest.mark.parametrize(("other", "decides"), [(2.09, False), (2.11, True), (3.5, True)])
+def test_an_unclear_policy_decides_unless_even_its_widest_interval_loses(
+    other: float, decides: bool
+) -> None:
+    unclear = Predicted((2.5, 2.5), 2.1)
+    found = Ranking({"a": Predicted((other, other), other), "b": unclear})
+    assert ("b" in found.undecided) is decides
+    # The interval of the winner counts to its upper end.
+    aged = Predicted((1.9, 1.9), 1.9, 0.15)
+    assert [*Ranking({"a": aged, "b": unclear}).undecided] == ["b"]
+
+
+def test_a_clear_policy_that_writes_no_more_than_the_host_wins_whatever_the_order() -> None:
+    clear, unclear = Predicted((1.0, 1.0), 1.0), Predicted((1.06, 1.06), 1.14)
+    assert clear.mean == unclear.mean == 1.0
+    for ranking in (Ranking({"a": clear, "b": unclear}), Ranking({"b": unclear, "a": clear})):
+        assert ranking.undecided == {}
+        assert ranking.best[0] == "a"
+    assert Ranking({}).best == ()
+
+
+def test_an_unclear_winner_decides() -> None:
+    found = Ranking({"a": Predicted((2.0, 2.0), 2.2), "b": Predicted((9.0, 9.0), 9.0)})
+    assert found.best == ("a",)
+    assert [*found.undecided] == ["a"]
+    assert Ranking({}).undecided == {}
 
 
 NAMED = [name for name in ssdlab.preset_names() if name.startswith("drive:")]

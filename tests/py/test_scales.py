@@ -74,6 +74,14 @@ def test_the_winner_is_judged_among_the_policies_of_full_size() -> None:
     assert outcome({**full, "d-choices": 3.0}, trial).winner(DRIVE, UNIFORM, "512 MiB") == "same"
     # An extrapolation of more than 5 %: no verdict.
     assert outcome(full, trial, 0.3).winner(DRIVE, UNIFORM, "512 MiB") == "none"
+    # Nor where it is that of a policy which may still win.
+    shifted = outcome(full, trial)
+    place = Place(DRIVE, UNIFORM, "512 MiB", "fifo", 2, SEEDS[0])
+    for halved, winner in ((3.9, "none"), (4.2, "same")):
+        shifted.reports[place].waf.total = halved  # type: ignore[misc]
+        fresh = Scales(shifted.reports, False, {}, False, Path())
+        assert fresh.predicted(DRIVE, UNIFORM, "512 MiB", "fifo").share > 0.05  # type: ignore[union-attr]
+        assert fresh.winner(DRIVE, UNIFORM, "512 MiB") == winner
     assert done.winner(DRIVE, UNIFORM, "8 GiB") is None
     assert outcome({"greedy": 4.0}, trial).winner(DRIVE, UNIFORM, "512 MiB") is None
 

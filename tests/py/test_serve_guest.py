@@ -1,5 +1,6 @@
 """A guest on a served drive, which is killed again and again while the guest works.
 
+The guest is a virtual machine, or (for root) programs of this machine, which nothing slows down.
 After each kill the guest unmounts, the drive is served again, and everything that the guest had
 forced to the drive has to be there, in file systems and databases that are whole. A recorder
 between both knows what the drive has promised, whatever the guest makes of it. `SSDLAB_KILLS` says
@@ -8,8 +9,10 @@ how often.
 
 import os
 import random
+import shutil
+import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,7 +20,8 @@ import pytest
 
 from guest import Guest, program
 from ledger import Ledger
-from recorder import Recorder, check_drive
+from mounted import Mounted
+from recorder import Recorder, Tape, check_drive
 from running import sets
 from served_drive import PAGE, Served
 
@@ -38,17 +42,25 @@ DRIVE = {
 """A worn-in drive with a buffer whose data a cut loses."""
 # QEMU 7.2 says that its NVMe drive can force single writes through the cache, but does not. What a
 # guest has forced to it would be lost. Without a cache QEMU forces all writes.
-DEVICE = "nvme,serial=ssdlab,write-cache=off"
+DEVICES = {
+    "mounted": "",
+    "nvme": "nvme,serial=ssdlab,write-cache=off",
+    "virtio": "virtio-blk-pci",
+}
+"""What the drive is to the guest: one that is mounted on this machine, or a device of QEMU."""
 FILE_SYSTEMS = ("mkfs.ext4", "e2fsck", "mkfs.xfs", "xfs_repair", "mkfs.btrfs", "btrfs")
 
 
 class KilledDrive:
     """A guest on a drive whose server is killed."""
 
-    def __init__(self, folder: Path, guest: Callable[[], Guest]) -> None:
+    def __init__(self, folder: Path, guest: Callable[[], Guest | Mounted]) -> None:
         self.folder, self.draw = folder, random.Random(1)
         self.recorder = Recorder(
-            folder / "drive.sock", folder / "server.sock", Ledger(PAGE, is_volatile=True)
+            folder / "drive.sock",
+            folder / "server.sock",
+            Ledger(PAGE, is_volatile=True),
+            Tape(folder / "tape"),
         )
         self.server = self.serve()
         try:
@@ -70,19 +82,31 @@ class KilledDrive:
         self.server.kill()
         self.recorder.close()
 
+    def keep(self) -> None:
+        """Keep what a failure has to be explained with: the drive and the tape after the kill."""
+        kept = self.folder / "kept"
+        shutil.rmtree(kept, ignore_errors=True)
+        kept.mkdir()
+        for name in ("drive", "tape"):
+            words = ["cp", "-a", "--sparse=always", str(self.folder / name), str(kept)]
+            subprocess.run(words, check=True)
+
     def kill_during(self, call: str, *values: object, most_s: float) -> object:
         """Kill the server at a random moment of a call, and serve again; what the call returns."""
         self.guest.ask(call, *values)
         time.sleep(self.draw.uniform(0, most_s))
         self.kill()
         done = self.guest.answer()
+        self.guest.detach()
+        self.keep()
         self.server = self.serve()
+        self.guest.attach()
         assert "the last server was killed" in self.server.said
         return done
 
 
 @contextmanager
-def killed_drive(folder: Path, guest: Callable[[], Guest]) -> Iterator[KilledDrive]:
+def killed_drive(folder: Path, guest: Callable[[], Guest | Mounted]) -> Iterator[KilledDrive]:
     """The same, which ends with the test."""
     drive = KilledDrive(folder, guest)
     with drive.recorder:
@@ -95,10 +119,20 @@ def killed_drive(folder: Path, guest: Callable[[], Guest]) -> Iterator[KilledDri
             drive.kill()
 
 
-def test_file_systems_and_sqlite_survive_kills(tmp_path: Path) -> None:
+def guest(
+    folder: Path, device: str, programs: list[Path], folders: Iterable[Path] = ()
+) -> Guest | Mounted:
+    """A guest with this device."""
+    if device == "mounted":
+        return Mounted(folder, programs)
+    return Guest(folder, DEVICES[device], programs, folders)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_file_systems_and_sqlite_survive_kills(tmp_path: Path, device: str) -> None:
     programs = [program(name) for name in FILE_SYSTEMS]
     steps, counts = 0, []
-    with killed_drive(tmp_path, lambda: Guest(tmp_path, DEVICE, programs)) as drive:
+    with killed_drive(tmp_path, lambda: guest(tmp_path, device, programs)) as drive:
         drive.guest.call("partition", ["ext4", "xfs", "btrfs"], [300, 320, 300])
         for _ in range(KILLS):
             done = drive.kill_during("work", most_s=3)
@@ -108,16 +142,17 @@ def test_file_systems_and_sqlite_survive_kills(tmp_path: Path) -> None:
     print(f"{KILLS} kills in {steps:,} changes of files and rows, which are {counts} in the end")
 
 
-def test_postgresql_survives_kills(tmp_path: Path) -> None:
+@pytest.mark.parametrize("device", DEVICES)
+def test_postgresql_survives_kills(tmp_path: Path, device: str) -> None:
     binaries = ":".join(map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)))
     postgres = program("pgbench", binaries)
     version = postgres.parent.parent.name
     folders = [postgres.parent.parent, Path("/usr/share/postgresql") / version]
     programs = [*map(program, FILE_SYSTEMS[:2]), postgres, Path("/bin/sh")]
-    with killed_drive(tmp_path, lambda: Guest(tmp_path, DEVICE, programs, folders)) as drive:
+    with killed_drive(tmp_path, lambda: guest(tmp_path, device, programs, folders)) as drive:
         drive.guest.call("partition", ["ext4"], [900])
         drive.guest.call("make_postgres", 1)
         for _ in range(KILLS):
-            drive.kill_during("run_postgres", 4, most_s=15)
+            drive.kill_during("run_postgres", 4, most_s=8 if device == "mounted" else 60)
             there, acknowledged = drive.guest.call("check_postgres")
     print(f"{KILLS} kills in {there:,} transactions, {acknowledged:,} of them acknowledged")

@@ -89,7 +89,7 @@ def test_losses_are_refused_or_counted(folder: Path) -> None:
 
 BAD = [
     (["t.trace", "two.csv", "--to", "msr"], ["two.csv: exists", "--force"]),
-    (["t.trace", "t.trace", "--to", "msr", "--force"], ["t.trace: is the trace that is read"]),
+    (["t.trace", "t.trace", "--to", "msr", "--force"], ["t.trace is the trace that is read"]),
     (["t.trace", "x.csv"], ["x.csv: its name does not say a format", "--to"]),
     (["t.trace", "x.csv", "--to", "mrs"], ["did you mean msr?", "fio-v3"]),
     (["t.trace", "x.csv", "--to", "alibaba"], ["expected one of block-event"]),
@@ -113,6 +113,25 @@ BAD = [
 def test_refusals(words: list[str], said: list[str], folder: Path) -> None:
     refused(ssdlab_command("trace", "convert", *words, cwd=folder), 2, *said)
     nothing_left(folder, "t.trace", "two.csv")
+
+
+@pytest.mark.parametrize("cpu", [0, 1])
+@pytest.mark.parametrize("trace", ["t", "t.blktrace.0"])
+def test_no_file_of_a_set_of_blktrace_is_overwritten(cpu: int, trace: str, tmp_path: Path) -> None:
+    files = [tmp_path / f"t.blktrace.{number}" for number in range(2)]
+    for file in files:
+        file.write_bytes(b"recorded")
+    words = ["trace", "convert", trace, files[cpu].name, "--to", "msr", "--force"]
+    refused(ssdlab_command(*words, cwd=tmp_path), 2, f"{files[cpu].name} is the trace that is read")
+    assert [file.read_bytes() for file in files] == [b"recorded"] * 2
+
+
+def test_the_file_behind_standard_input_is_not_overwritten(folder: Path) -> None:
+    words = [*COMMAND, "trace", "convert", "-", "two.csv", "--to", "msr", "--force"]
+    with (folder / "two.csv").open("rb") as stdin:
+        done = subprocess.run(words, cwd=folder, stdin=stdin, capture_output=True, text=True)
+    refused(done, 2, "two.csv is the trace that is read")
+    assert (folder / "two.csv").read_text() == TWO_VOLUMES
 
 
 def test_damaged_files_are_located(folder: Path) -> None:

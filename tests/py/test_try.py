@@ -94,9 +94,11 @@ def test_the_first_screen_has_twelve_lines_of_eighty_columns(tried: Trial) -> No
     intervals = [ranking.predicted["greedy"].interval for ranking in tried.rankings.values()]
     low = min(interval[0] for interval in intervals if interval)
     assert f"greedy {low:.3f}" in text
-    summary = tried.summary()
-    assert summary.startswith(text)
-    assert summary.endswith(text + "\n")
+    # Beside the details the next command is another.
+    summary, beside = tried.summary(), "\n".join(tried.screen(detailed=True))
+    assert summary.startswith(beside)
+    assert summary.endswith(beside + "\n")
+    assert beside.partition("\nnext")[0] == text.partition("\nnext")[0]
 
 
 LONG = ("greedy", "greedy + sepbit", "cost-benefit + fadac")
@@ -120,7 +122,9 @@ def test_the_longest_first_screen_has_twelve_lines(drive: str, overloads: bool) 
     latency = SimpleNamespace(write=SimpleNamespace(p99_9=1.23e6), read=SimpleNamespace(p99_9=1e6))
     device = SimpleNamespace(utilisation=SimpleNamespace(chip=(0.004, 0.0041), channel=(0.001,)))
     run = SimpleNamespace(latency=latency, device=device, config={"host.mode": "open"})
-    by_seed = {label: {1: run} for label in LONG}
+    slower = SimpleNamespace(write=SimpleNamespace(p99_9=1.61e6), read=SimpleNamespace(p99_9=2e6))
+    other = SimpleNamespace(latency=slower, device=device, config=run.config)
+    by_seed = {label: {1: run, 2: other} for label in LONG}
     doubt = (
         "the recorded arrivals overload it (12,783 requests pending, busiest 23.2 %):"
         " --pace closed, or --set workload.time_scale=4"
@@ -137,13 +141,16 @@ def test_the_longest_first_screen_has_twelve_lines(drive: str, overloads: bool) 
         lifetime=Lifetime(rated, 2.2e12, 1.9e12, 2.963 * 1.9e12),
         latency=None if overloads else cast("Any", SimpleNamespace(repetitions=by_seed)),
         latency_doubt=doubt if overloads else "",
+        options=" --columns time=timestamp_us:us,op=op,offset=offset:B,size=bytes:B",
     )
     assert done.verdict is not None
     assert not done.verdict.common
     screen = done.screen()
     assert len(screen) <= 12, "\n".join(screen)
     assert max(map(len, screen)) <= 80
-    assert screen[-1].endswith("--pace closed" if overloads else "--details")
+    assert " ".join(" ".join(screen).split()).endswith(
+        "--pace closed" if overloads else "--details"
+    )
     idle = "load        0.410 % busy: if the trace is of a slower machine, try --pace closed"
     assert (idle in screen) != overloads
     assert done.json["busy"] == (None if overloads else 0.0041)

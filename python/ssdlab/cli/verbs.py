@@ -9,6 +9,7 @@ value is the Typer app that has the verb.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
@@ -60,6 +61,27 @@ LAB_VERBS = {
 """The entry points of the lab, a package of its own, whose version is that of ssdlab."""
 
 
+# Rich takes such a word of a help text for a style, and prints nothing: "[default: 30s]".
+_MARKUP = re.compile(r"\[[a-z#/@][^\[]*?\]")
+
+
+def _shown_as_written(command: Any) -> None:  # noqa: ANN401 - of Click, without types
+    """Protect the help of a command, of its options and of its commands from Rich."""
+    for one in (command, *command.params):
+        for name in ("help", "short_help", "epilog"):
+            if text := getattr(one, name, None):
+                setattr(one, name, _MARKUP.sub(r"\\\g<0>", text))
+    for inner in getattr(command, "commands", {}).values():
+        _shown_as_written(inner)
+
+
+def _commands_of(app: Any) -> TyperGroup:  # noqa: ANN401 - whatever an entry point names
+    """The commands of a Typer app: every command but the root is made here."""
+    group = get_group(app)
+    _shown_as_written(group)
+    return group
+
+
 @cache
 def _entry_points() -> Mapping[str, EntryPoint]:
     """The entry points that are installed, by name."""
@@ -101,7 +123,7 @@ def _group(module: str) -> TyperGroup:
     """The commands of a module: a group, or verbs without one."""
     app = import_module(f"ssdlab.cli.{module}").app
     add_examples(app, EXAMPLES)
-    group = get_group(app)
+    group = _commands_of(app)
     if group.name in MODULES:
         group.commands = cast(Any, _Extended(group.commands, f"{group.name}."))
     return group
@@ -132,7 +154,7 @@ class _Extended(Mapping[str, Any]):
             return self._own[name]
         if "." in name:
             raise KeyError(name)
-        return get_group(load_added(self._prefix + name)).commands[name]
+        return _commands_of(load_added(self._prefix + name)).commands[name]
 
     def __iter__(self) -> Iterator[str]:
         yield from self._own
@@ -152,4 +174,5 @@ class Verbs(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - those of Click
         super().__init__(**attributes)
+        _shown_as_written(self)
         self.commands = cast(Any, _Extended(_Own(), ""))

@@ -166,12 +166,23 @@ def own_title(name: str, text: str) -> str | None:
         raise ConfigError([message])
     lacking = _lacking(text)
     if lacking:
+        _check_keys(name, text)
         message = (
             f"{name}: {title} lacks {', '.join(lacking)}: state each, or begin the file with the"
             ' drive that it resembles, such as preset = "drive:samsung-pm9a3"'
         )
         raise ConfigError([message])
     return title
+
+
+def _check_keys(name: str, text: str) -> None:
+    """Raise `ConfigError` for keys that do not exist: a figure may be there, but misspelt."""
+    try:
+        _core.load(None, (name, configuration(text)), [])
+    except _core.ConfigError as error:
+        unknown = [message for message in error.args[0] if "unknown key" in message]
+        if unknown:
+            raise ConfigError(unknown) from None
 
 
 FIGURES = {

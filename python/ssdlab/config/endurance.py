@@ -43,6 +43,8 @@ class Endurance:
     """Where that comes from, in words; what is missing, if so."""
     years: float | None
     """Years of the warranty."""
+    missing: str = ""
+    """The keys of the rating that are missing."""
 
     def written(self, raw_bytes: float) -> float | None:
         """The bytes that so much flash takes."""
@@ -60,12 +62,13 @@ def endurance(drive: ConfigLike, config: Config) -> Endurance:
         return Endurance(cycles, f"{cycles:,} erases of a block (wear.endurance)", years)
     missing = _missing(rated)
     if missing:
+        figures = " and ".join(f"`{key}` ({RATED[key]})" for key in missing)
         instead = argument(set="wear.endurance=5000")
         text = (
-            f"the endurance of {name} is unknown, since its file lacks {missing}: state it there,"
+            f"the endurance of {name} is unknown, since its file lacks {figures}: state it there,"
             f" under [published], {EXAMPLE}, or give the erases that a block survives, {instead}"
         )
-        return Endurance(None, text, years)
+        return Endurance(None, text, years, " and ".join(f"`{key}`" for key in missing))
     device = config.values["device"]
     if "tbw" in rated:
         tbw, what = rated["tbw"] * 1e12, f"{rated['tbw']:,g} TB"
@@ -84,11 +87,10 @@ def raw_bytes(config: Config) -> int:
     return raw_pages(device) * int(device["page_bytes"])
 
 
-def _missing(rated: Mapping[str, float]) -> str:
-    """The figures without which the rating says nothing of the flash; empty if it has all."""
+def _missing(rated: Mapping[str, float]) -> list[str]:
+    """The keys without which the rating says nothing of the flash."""
     keys = [] if "tbw" in rated else [key for key in ("dwpd", "years") if key not in rated]
-    keys += ["waf"] * ("waf" not in rated)
-    return " and ".join(f"`{key}` ({RATED[key]})" for key in keys)
+    return [*keys, *["waf"] * ("waf" not in rated)]
 
 
 def _name(drive: ConfigLike) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -50,6 +51,14 @@ def keyed(name: str, key: str, value: object = None) -> str:
     if _options is not None:
         return f"{_option(name)} {key}" + ("" if value is None else f"={value}")
     return f"{name}: {key}" if value is None else f"{name}={{{json.dumps(key)}: {_literal(value)}}}"
+
+
+def option(key: str, value: str) -> str:
+    """The option of the command that sets a key to a text: that which has set it, or `--set`."""
+    own = (_options or {}).get(key)
+    if own is None:
+        return f"--set {shlex.quote(f'{key}={value}')}"
+    return own if value == "true" else f"{own} {shlex.quote(value)}"
 
 
 def renamed(message: str, names: Mapping[str, str]) -> str:

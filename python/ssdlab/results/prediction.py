@@ -19,7 +19,7 @@ from ssdlab.results.intervals import Ratio, estimate, paired_ratio
 ORDERS = {"recorded": "one application", "independent": "many tenants"}
 """Values of `workload.phases`, and whom each order of updates stands for."""
 LARGEST_SHIFT = 0.05
-"""Largest share of write amplification that an extrapolation may add for there to be a verdict."""
+"""Largest share of write amplification that the extrapolation of a policy may add for it to win."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,23 @@ class Predicted:
     """Share by which the drive may write more than both trials show, as its blocks are larger."""
 
     @property
-    def shift(self) -> float:
-        """How much the extrapolation adds to the values of the trial."""
+    def difference(self) -> float:
+        """How much more the trial writes than the one with half the pages."""
         return 0.0 if self.halved is None else statistics.fmean(self.values) - self.halved
+
+    def _extrapolated(self, value: float) -> float:
+        """A value of the trial on the drive, which writes no less than the host."""
+        return max(1.0, value + self.difference)
 
     @property
     def mean(self) -> float:
         """Mean over the seeds, extrapolated."""
-        return statistics.fmean(self.values) + self.shift
+        return self._extrapolated(statistics.fmean(self.values))
+
+    @property
+    def share(self) -> float:
+        """The difference between both trials as a share of the mean."""
+        return abs(self.difference) / self.mean
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -56,8 +65,17 @@ class Predicted:
             return None
         n = len(self.values)
         of_seeds = (estimate(self.values).ci95 or 0.0) if n > 1 else 0.0
-        width = abs(self.shift) + math.sqrt(n + 4) * of_seeds
-        return max(1.0, self.mean - width), (self.mean + width) * (1 + self.beyond)
+        width = abs(self.difference) + math.sqrt(n + 4) * of_seeds
+        middle = statistics.fmean(self.values) + self.difference
+        return max(1.0, middle - width), max(1.0, middle + width) * (1 + self.beyond)
+
+    @property
+    def widest(self) -> tuple[float, float] | None:
+        """The interval, wider by once more the difference between both trials."""
+        if self.interval is None:
+            return None
+        low, high = self.interval
+        return max(1.0, low - abs(self.difference)), high + abs(self.difference)
 
     def against(self, other: Predicted) -> Ratio | None:
         """The ratio to `other` on the drive; None for a single seed, or without an interval.
@@ -69,7 +87,7 @@ class Predicted:
         pairs = list(zip(self.values, other.values, strict=False))
         if len(pairs) < 2 or self.halved is None or other.halved is None:
             return None
-        shifted = [(a + self.shift, b + other.shift) for a, b in pairs]
+        shifted = [(self._extrapolated(a), other._extrapolated(b)) for a, b in pairs]
         trial, drive = (paired_ratio(*zip(*both, strict=True)) for both in (pairs, shifted))
         if trial is None or drive is None:
             return None
@@ -93,7 +111,10 @@ class Ranking:
     @property
     def best(self) -> tuple[str, ...]:
         """The policy that writes least, and those that cannot be distinguished from it."""
-        first = min(self.predicted, key=lambda label: self.predicted[label].mean)
+        if not self.predicted:
+            return ()
+        key = {label: (policy.mean, policy.share) for label, policy in self.predicted.items()}
+        first = min(key, key=key.__getitem__)
         least = self.predicted[first]
         ties = [
             label
@@ -105,11 +126,29 @@ class Ranking:
 
     @property
     def unclear(self) -> dict[str, float]:
-        """The policies whose extrapolation is too large for a verdict, each with its share."""
-        shares = {
-            label: abs(policy.shift) / policy.mean for label, policy in self.predicted.items()
-        }
+        """The policies whose extrapolation is too large for them to win, each with its share."""
+        shares = {label: policy.share for label, policy in self.predicted.items()}
         return {label: share for label, share in shares.items() if share > LARGEST_SHIFT}
+
+    @property
+    def undecided(self) -> dict[str, float]:
+        """The unclear policies that may write least, for which there is no verdict.
+
+        An unclear policy is left out if it loses even with its widest interval, or if the best
+        policy writes no more than the host.
+        """
+        # Means that are clamped to 1 are equal: the clear one is the reference.
+        ascending = sorted(self.predicted.values(), key=lambda policy: (policy.mean, policy.share))
+        least = ascending[0] if ascending else None
+        if least is None or least.interval is None:
+            return self.unclear
+        highest = least.interval[1]
+
+        def may_win(label: str) -> bool:
+            widest = self.predicted[label].widest
+            return widest is None or widest[0] < highest
+
+        return {label: share for label, share in self.unclear.items() if may_win(label)}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -122,6 +122,10 @@ class SparePlan:
     interrupted: bool = False
     drive_title: str = ""
     """What the drive is called, if not `drive_name`."""
+    options: str = ""
+    """Further options of the command, each after a space."""
+    contradiction: str = ""
+    """How the file of the drive contradicts itself; empty if it does not."""
     drive_file: str = ""
     """The drive of the answer as a file."""
     folder: Path | None = None
@@ -195,6 +199,7 @@ class SparePlan:
     def rows(self) -> list[tuple[str, str]]:
         """The lines of the first screen below its head: what each is about, and its text."""
         return [
+            ("drive", self.contradiction),
             ("answer", self._answer()),
             *((NAMES[bound.name], self._bound(bound)) for bound in self.bounds),
             ("flash", self._flash()),
@@ -209,7 +214,7 @@ class SparePlan:
             if not self.steps:
                 return "none: no over-provisioning could be tried"
             most = self.steps[-1].name
-            return f"no over-provisioning up to {most} meets all bounds"
+            return f"no over-provisioning up to {most} meets all bounds{self._instead()}"
         step, outcome = self.answer
         text = f"{step.name} over-provisioning with {outcome.policy}"
         below = self.below
@@ -217,6 +222,27 @@ class SparePlan:
             return f"{text}; no smaller step was tried"
         outcome_below = "is not enough" if self.misses(below) else "may not be enough"
         return f"{text}; {below.name} {outcome_below}"
+
+    def _instead(self) -> str:
+        """What would meet a bound on years that nothing meets; empty if that is another bound."""
+        bound = next((one for one in self.bounds if one.name == "years"), None)
+        place = None if bound is None else self.nearest(bound)
+        if bound is None or place is None:
+            return ""
+        step, outcome = place
+        years = outcome.values["years"]
+        if bound.verdict(years) != "missed":
+            return ""
+        factor = bound.limit / years.low
+        text = (
+            f": at this load {bound.limit:g} years take {number(factor)} times the capacity, or"
+            f" 1 / {number(factor)} of the load"
+        )
+        least = replace(self.lifetime, raw_bytes=step.raw_bytes).years(Interval(1.0, 1.0))
+        if least is None or least.high >= bound.limit:
+            return text
+        ideal = number(bound.limit / least.high)
+        return f"{text} ({ideal} times even at write amplification 1)"
 
     def _bound(self, bound: Bound) -> str:
         if self.doubt:
@@ -257,7 +283,7 @@ class SparePlan:
     def _next(self) -> str:
         found = self.drive_file if self.answer is not None else ""
         drive = shlex.quote(found or self.drive_name.removeprefix(DRIVE))
-        return f"ssdlab try {shlex.quote(self.trace)} --drive {drive}"
+        return f"ssdlab try {shlex.quote(self.trace)} --drive {drive}{self.options}"
 
     def details(self) -> list[str]:
         """Everything else, as text."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,13 +13,15 @@ from typing import Any, NamedTuple
 from ssdlab.config.resolve import DRIVE
 from ssdlab.display.numbers import duration, number, percent, ratio
 from ssdlab.results.comparison import Comparison
+from ssdlab.results.intervals import estimate
 from ssdlab.results.lifetime import Interval, Lifetime, years_text
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking, Verdict, verdict
 from ssdlab.results.text import by_reason, table, wrapped
+from ssdlab.results.trial_answer import answer, listed
 
 JSON, SUMMARY = "try.json", "summary.txt"
-WIDTH = 12
-"""Columns of the words before the lines of the first screen."""
+LINES, WIDTH = 12, 12
+"""Most lines of the first screen, and columns of the words before them."""
 PACED = "--pace closed"
 """The remedy where the recorded arrivals overload the drive, or leave it idle."""
 PERCENTILE = "p99_9"
@@ -32,6 +33,7 @@ NOTES = (
     " error from the size of erase units; a number without an interval is that of the trial. spare,"
     " drive: effective spare of the trial and of the drive."
 )
+PLAN = "`ssdlab plan`"
 APART = 0.1
 """Share by which the write amplification of the timed trial may differ from the prediction."""
 
@@ -101,6 +103,10 @@ class Trial:
     folder: Path | None = None
     note: str = ""
     """The drive with its errors against measurements; empty if there are none."""
+    options: str = ""
+    """Further options of the command, each after a space."""
+    contradiction: str = ""
+    """How the file of the drive contradicts itself; empty if it does not."""
 
     @property
     def completed(self) -> bool:
@@ -129,20 +135,30 @@ class Trial:
         verdict, baseline = self.verdict, [self.baseline] if self.baseline else []
         if verdict is None:
             return tuple(baseline)
-        winners = [best[0] for best in verdict.winners.values()]
-        return tuple(dict.fromkeys([*verdict.common[:1], *winners, *baseline]))
+        winners = verdict.common[:1] or [best[0] for best in verdict.winners.values()]
+        return tuple(dict.fromkeys([*winners, *baseline]))
 
-    def screen(self) -> list[str]:
-        """The answer in at most twelve lines of 80 columns."""
+    def screen(self, *, detailed: bool = False) -> list[str]:
+        """The answer in at most twelve lines of 80 columns; `detailed`: beside the details."""
+        rows = self.rows(detailed=detailed)
+        lines = self._laid_out(rows)
+        if len(lines) > LINES:
+            option = self._option(detailed)
+            short = f"the same command with {option}" if option else ""
+            lines = self._laid_out([*rows[:-1], ("next", short)])
+        return lines
+
+    def _laid_out(self, rows: Iterable[tuple[str, str]]) -> list[str]:
         lines = [*wrapped("", f"{self.name} on {self.drive}")]
-        for title, text in self.rows():
+        for title, text in rows:
             if text:
                 lines += wrapped(title.ljust(WIDTH), text)
         return lines
 
-    def rows(self) -> list[tuple[str, str]]:
+    def rows(self, *, detailed: bool = False) -> list[tuple[str, str]]:
         """The lines of the first screen below its head: what each is about, and its text."""
         return [
+            ("drive", self.contradiction),
             ("answer", self._answer()),
             ("WAF", self._amounts()),
             ("write p99.9", self._latency("write")),
@@ -151,39 +167,13 @@ class Trial:
             ("years", self._years()),
             ("spare", self._spare()),
             ("confidence", self.confidence),
-            ("next", self._next()),
+            ("next", self._next(detailed)),
         ]
 
     def _answer(self) -> str:
-        verdict = self.verdict
-        if verdict is None:
+        if self.verdict is None:
             return f"no verdict: {self.doubts[0]}"
-        if verdict.common:
-            first, *ties = verdict.common
-            text = (
-                f"{first} writes least"
-                if first != self.baseline
-                else f"no policy writes less than {first}"
-            )
-            orders = " and ".join(f"as {who}" for who in ORDERS.values())
-            text += f", {orders}"
-            if ties:
-                text += f"; {_listed(ties)} cannot be distinguished from it"
-            return text + self._gain(first)
-        winners = [f"{ORDERS[name]}: {_listed(best[:2])}" for name, best in verdict.winners.items()]
-        return "; ".join(winners) + ": no policy wins under both orders of updates"
-
-    def _gain(self, label: str) -> str:
-        """How much less than the baseline a policy writes, over the orders of updates."""
-        if label == self.baseline:
-            return ""
-        means = [
-            (ranking.predicted[label].mean, ranking.predicted[self.baseline].mean)
-            for ranking in self.rankings.values()
-        ]
-        gains = sorted(round(100 * (1 - mean / base)) for mean, base in means)
-        span = f"{gains[0]} to {gains[-1]}" if gains[0] != gains[-1] else f"{gains[0]}"
-        return f" ({span} % less than {self.baseline})"
+        return answer(self.verdict, self.rankings, self.baseline)
 
     def _amounts(self) -> str:
         amounts = []
@@ -196,17 +186,22 @@ class Trial:
         return ", ".join(amounts)
 
     def _latency(self, op: str) -> str:
+        """That of the first policy of the screen, in the recorded order of updates.
+
+        The timed runs replay the trace in that order.
+        """
         if self.latency_doubt:
             return f"none: {self.latency_doubt}" if op == "write" else ""
-        if self.latency is None:
+        if self.latency is None or self.verdict is None:
             return ""
-        latencies = []
-        for label in self._shown:
-            by_seed = self.latency.repetitions.get(label, {})
-            values = [getattr(getattr(run.latency, op), PERCENTILE) for run in by_seed.values()]
-            if values and None not in values:
-                latencies.append(f"{label} {duration(statistics.fmean(values))}")
-        return ", ".join(latencies)
+        label = self.named[0]
+        by_seed = self.latency.repetitions.get(label, {})
+        values = [getattr(getattr(run.latency, op), PERCENTILE) for run in by_seed.values()]
+        if len(values) < 2 or None in values:
+            return ""
+        known = estimate(values)
+        width = f" +- {duration(known.ci95)}" if known.ci95 else ""
+        return f"{label} {duration(known.mean)}{width}, as {ORDERS['recorded']}"
 
     @property
     def _shown(self) -> list[str]:
@@ -243,26 +238,27 @@ class Trial:
     def _years(self) -> str:
         """How long the drive lasts under the first policy."""
         writes, waf = self.lifetime.drive_writes, self._amount()
-        if writes is None or waf is None:
+        if writes is None or waf is None or self.contradiction:
             return ""
         load = f"at {number(writes)} drive writes a day"
         years = self.lifetime.years(waf)
         if years is None:
-            return f"unknown {load}: no rated endurance (--details)"
+            missing = self.lifetime.endurance.missing
+            return f"unknown {load}: the rating of the drive lacks {missing} (--details)"
         return f"{years_text(years)} with {self.named[0]}, {load}"
 
     def _spare(self) -> str:
         """Whether the over-provisioning suffices for the years of the warranty."""
         waf, warranty = self._amount(), self.lifetime.endurance.years
         years = None if waf is None else self.lifetime.years(waf)
-        if years is None or warranty is None:
+        if years is None or warranty is None or self.contradiction:
             return ""
         own = percent(self.lifetime.raw_bytes / self.lifetime.user_bytes - 1)
         whole = f"for the {warranty:g}-year warranty"
         if years.low >= warranty:
             return f"{own} is enough {whole}"
         way = "may be" if years.high >= warranty else "is"
-        return f"{own} {way} too little {whole}: see `ssdlab plan`"
+        return f"{own} {way} too little {whole}: see {PLAN}"
 
     @property
     def confidence(self) -> str:
@@ -272,21 +268,26 @@ class Trial:
             return "none"
         if self.unpredicted:
             policies = dict.fromkeys(label.rpartition(", ")[0] for label in self.unpredicted)
-            return f"medium: {_listed([*policies])} could not be judged (--details)"
+            return f"medium: {listed([*policies])} could not be judged (--details)"
         if verdict.decided:
             return "high: the same policy wins under both orders of updates"
         if verdict.common:
             return "medium: some policies are statistically indistinguishable"
         return "medium: the winner depends on the order of updates"
 
-    def _next(self) -> str:
-        first = self.named[0] if self.named else self.baseline
-        if not first:
-            return ""
+    def _option(self, detailed: bool) -> str:
+        """The option with which the same command tells more; empty if there is none."""
+        return PACED if PACED in self.latency_doubt else "" if detailed else "--details"
+
+    def _next(self, detailed: bool) -> str:
+        """The command that tells more."""
         name = self.drive_name.removeprefix(DRIVE)
         drive = f" --drive {shlex.quote(name)}" if name else ""
-        option = PACED if PACED in self.latency_doubt else "--details"
-        return f"ssdlab try {shlex.quote(self.trace)}{drive} {option}"
+        words = f"{shlex.quote(self.trace)}{drive}{self.options}"
+        if option := self._option(detailed):
+            return f"ssdlab try {words} {option}" if self.policies else ""
+        years = self.lifetime.endurance.years
+        return f"ssdlab plan {words} --years {years:g}" if PLAN in self._spare() else ""
 
     def details(self) -> list[str]:
         """Everything else, as text."""
@@ -323,7 +324,7 @@ class Trial:
 
     def summary(self) -> str:
         """The first screen, the details, and the first screen again."""
-        screen = self.screen()
+        screen = self.screen(detailed=True)
         return "\n".join([*screen, "", *self.details(), "", *screen]) + "\n"
 
     @property
@@ -380,8 +381,3 @@ def span(policy: Predicted) -> str:
     """The interval of a prediction."""
     interval = policy.interval
     return "-" if interval is None else f"{ratio(interval[0])} to {ratio(interval[1])}"
-
-
-def _listed(labels: Sequence[str]) -> str:
-    *first, last = labels
-    return f"{', '.join(first)} and {last}" if first else last

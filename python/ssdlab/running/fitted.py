@@ -56,9 +56,11 @@ class Totals:
     format: str
     pages: int
     """Pages of the device that it touches."""
+    span_pages: int
+    """Pages from address 0 to the last that it touches."""
     requests: int
     page_writes: int
-    """Writes of 4 KiB pages; a page that is written twice counts twice."""
+    """Writes of pages of the device; a page that is written twice counts twice."""
     bytes_written: int
     duration_ns: int
     is_cut: bool

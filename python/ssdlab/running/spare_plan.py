@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from ssdlab.config.capacity import contradiction
 from ssdlab.config.endurance import raw_bytes
 from ssdlab.config.files import plain_name
 from ssdlab.config.given import typed
@@ -315,7 +316,7 @@ class _Search:
                 break
             done[at] = step
             if not step.outcomes and len(done) == 1:
-                doubt = trial.doubts[0] if trial.doubts else "no run could finish"
+                doubt = (*trial.doubts, *step.doubts, "no run could finish")[0]
                 break
             if any(one.doubt == trials.TOO_SMALL for one in step.outcomes):
                 doubt = trials.TOO_SMALL
@@ -344,6 +345,8 @@ class _Search:
             steps=tuple(steps),
             refused=plan.refused,
             drive_title=trials.called(plan),
+            options=trials.options(plan.given),
+            contradiction=contradiction(plan.drive),
         )
 
     def _tried(self, provision: float, folder: Path | None) -> tuple[Step, Trial, dict[str, str]]:
@@ -362,18 +365,24 @@ class _Search:
         return step, predicted, {f"{at}: {title}": why for title, why in runs.failures.items()}
 
     def _outcomes(self, plan: trials.Plan, predicted: Trial) -> tuple[Outcome, ...]:
-        """Of the policies that can be judged, the one that writes least first."""
+        """Of the policies that can be judged, the one that writes least first.
+
+        One with a large extrapolation can if it misses a bound even with a wider interval.
+        """
         unclear = {label for ranking in predicted.rankings.values() for label in ranking.unclear}
         outcomes = []
         for policy in predicted.policies:
-            intervals = [one.predicted[policy].interval for one in predicted.rankings.values()]
-            if policy in unclear or None in intervals:
+            both = [ranking.predicted[policy] for ranking in predicted.rankings.values()]
+            intervals = [one.widest if policy in unclear else one.interval for one in both]
+            if None in intervals:
                 continue
             lows, highs = zip(*filter(None, intervals), strict=True)
             waf = Interval(min(lows), max(highs))
             years = plan.lifetime.years(waf)
             values = {"waf": waf} | ({} if years is None else {"years": years})
-            outcomes.append(Outcome(policy, values))
+            verdicts = {bound.verdict(values.get(bound.name)) for bound in self.asked.bounds}
+            if policy not in unclear or "missed" in verdicts:
+                outcomes.append(Outcome(policy, values))
         return tuple(sorted(outcomes, key=lambda one: sum(one.values["waf"])))
 
     def _with_latency(
@@ -404,7 +413,15 @@ def _doubts(predicted: Trial, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     unsettled = (f"{label}: {why}" for label, why in predicted.unpredicted.items())
     judged = {one.policy for one in outcomes}
     left = {label for label in predicted.policies if label not in judged}
-    return (*predicted.doubts, *unsettled) if left or predicted.unpredicted else ()
+    if not left and not predicted.unpredicted:
+        return ()
+    shares = {phases: ranking.unclear for phases, ranking in predicted.rankings.items()}
+    unclear = (
+        text
+        for phases, by_policy in shares.items()
+        for text in trials.unclear({phases: {one: by_policy[one] for one in left & {*by_policy}}})
+    )
+    return tuple(dict.fromkeys((*predicted.doubts, *unsettled, *unclear)))
 
 
 def _p99_9_of(latency: Comparison, policy: str) -> Interval | None:

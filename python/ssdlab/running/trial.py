@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ssdlab import _core
+from ssdlab.config.capacity import contradiction
 from ssdlab.config.drives import is_changed, own_title, title_of
 from ssdlab.config.endurance import Endurance, endurance, raw_bytes
 from ssdlab.config.files import plain_name
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import DRIVE as PREFIX
-from ssdlab.config.resolve import Config, ConfigLike, load_config
-from ssdlab.display.argument import argument
+from ssdlab.config.resolve import Config, ConfigLike, load_config, set_text
+from ssdlab.display.argument import argument, option
 from ssdlab.display.numbers import duration, percent, ratio, size
 from ssdlab.display.progress import display
 from ssdlab.errors import ConfigError, Interrupted, WorkloadError
@@ -48,10 +49,8 @@ DRIVE = "tlc-960gb"
 """The default drive."""
 BEFORE, MEASURED = 4, 2
 """Pages that a trial writes before and in the measurement, in multiples of those of the trace."""
-PAGE_BYTES = 4096
-"""Of the pages in which the writes of a trace are counted."""
 MOST_OF_PASS = 1 << 28
-"""Most of these that one pass of the trace may write: a run then takes minutes."""
+"""Most pages that one pass of the trace may write: a run then takes minutes."""
 MOST_WRITTEN = 25_000_000
 """Most pages that a run writes, unless one pass of the trace writes more."""
 LONGER = (1, 2, 4)
@@ -69,6 +68,9 @@ SAMPLES = 1000
 MATCHES, SLOPE = 5, -1.3
 """Steps of the search for the over-provisioning of a timed trial, and the slope of ln(WAF - 1) over
 its logarithm from which the search starts."""
+SHORT, RARE = 2, 1e-4
+"""Times that erases of the timed trial may be shorter than those of the drive, and the share of the
+time that flash may be erasing: a tenth of the requests beyond the percentile then meet an erase."""
 DEEP, LONG = 1000, 100
 """Pending requests, and 99th percentile of writes in program times, that are reached only under
 overload."""
@@ -199,6 +201,11 @@ class Plan:
         return measured > 0 and before * self.totals.page_writes >= BEFORE * self.pages
 
 
+def options(given: Mapping[str, object]) -> str:
+    """Keys as options of the command, each after a space."""
+    return "".join(f" {option(key, set_text(value))}" for key, value in given.items())
+
+
 def _label(policy: str, phases: str) -> str:
     return f"{policy}, {phases}"
 
@@ -280,9 +287,10 @@ def _read_whole(config: Config, progress: bool) -> Totals:
         until_ms = (config["workload.from_ns"] + sums.duration_ns) // 1_000_000
         keys = f"workload.until={until_ms / 1000:.3f}s"
         part = f", such as {argument(set=keys)}" if until_ms else ""
+        page = config["device.page_bytes"]
         raise WorkloadError(
             f"{sums.file}: the first {counted(sums.requests, 'request')} write more than"
-            f" {MOST_OF_PASS:,} pages of {size(PAGE_BYTES)} ({size(MOST_OF_PASS * PAGE_BYTES)}),"
+            f" {MOST_OF_PASS:,} pages of {size(page)} ({size(MOST_OF_PASS * page)}),"
             f" which is the most that a trial takes: use a part of it{part}"
         )
     return sums
@@ -367,22 +375,39 @@ class Runs:
                     beyond = scale.beyond(*policies)
                     predicted[policy] = Predicted(tuple(values), half, beyond)
             rankings[phases] = Ranking(predicted)
+        missing = tuple(self._missing(rankings))
+        # A policy wins under both orders, or under neither.
+        shared = set.intersection(*({*ranking.predicted} for ranking in rankings.values()))
+        rankings = {
+            phases: Ranking({p: ranking.predicted[p] for p in ranking.predicted if p in shared})
+            for phases, ranking in rankings.items()
+        }
+        undecided = {phases: ranking.undecided for phases, ranking in rankings.items()}
         return Trial(
             name=plain_name(self.plan.trace),
             trace=self.plan.trace,
             drive_name=self.plan.drive_name,
             drive=_drive(self.plan),
-            read=_read(self.plan.totals, self.plan.drive["device.page_bytes"]),
+            read=_read(self.plan),
             form=_form(self.plan),
             rankings=rankings,
-            doubts=(*self._hopeless(lengths), *self._missing(rankings), *_unclear(rankings)),
+            doubts=(*self._hopeless(lengths), *missing, *unclear(undecided)),
             unpredicted=self.unsettled,
             lifetime=self.plan.lifetime,
             refused=self.plan.refused,
             failures=self.failures,
             interrupted=self.interrupted,
             note=self.plan.drive["run.drive"],
+            options=self._options,
+            contradiction=contradiction(self.plan.drive),
         )
+
+    @property
+    def _options(self) -> str:
+        """What the caller has set, as options of the command."""
+        seeds = f" --seeds {self.seeds}" if self.seeds is not None else ""
+        budget = f" --budget {self.budget_s:g}s" if self.budget_s != BUDGET_S else ""
+        return f"{options(self.plan.given)}{seeds}{budget}"
 
     def _further(
         self, folder: Path | None, first: Mapping[str, Report], lengths: Mapping[str, int]
@@ -438,7 +463,25 @@ class Runs:
         if failed:
             return None, f"a run could not finish: {next(iter(failed.values()))}"
         timed = _joined(first, more)
-        return timed, _mismatch(timed, recorded)
+        return timed, _mismatch(timed, recorded) or self._short_erases(timed)
+
+    def _short_erases(self, timed: Comparison) -> str:
+        """Why erases that are shorter than the drive's decide percentiles; empty if they do not.
+
+        Small blocks are erased more often, and so have shorter erases in proportion.
+        """
+        own, pages = (self.plan.drive[key] for key in ("timing.erase_ns", "device.pages_per_block"))
+        for report in timed.reports.values():
+            erase = report.config["timing.erase_ns"]
+            if erase * SHORT < own and erasing(report) > RARE:
+                small = report.config["device.pages_per_block"]
+                needed = self.plan.pages * pages / small / SHORT
+                needed *= self.plan.drive["device.page_bytes"]
+                return (
+                    f"an erase of the timed trial takes {duration(erase)}, not {duration(own)}:"
+                    f" use a trace that touches {size(needed)} or more"
+                )
+        return ""
 
     def _matched(self, policy: str, target: float) -> scale.Small | None:
         """The timed device on which a policy writes what it writes on the drive.
@@ -506,6 +549,8 @@ class Runs:
                 f"{len(missing)} of {len(labels)} predictions are missing, because the trial was"
                 " interrupted"
             )
+        elif any(policy == self._baseline for policy in missing):
+            yield f"{self._baseline}: a run could not finish, and the others are compared with it"
 
     @property
     def _baseline(self) -> str:
@@ -601,10 +646,10 @@ def _unsettled(report: Report) -> str:
     return f"write amplification has not settled ({ratio(first)}, then {ratio(second)})"
 
 
-def _unclear(rankings: Mapping[str, Ranking]) -> Iterator[str]:
-    """Where the size of erase units decides too much for a verdict."""
-    for phases, ranking in rankings.items():
-        for label, share in ranking.unclear.items():
+def unclear(shares: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    """Where the size of erase units decides too much, by order of updates and policy."""
+    for phases, by_policy in shares.items():
+        for label, share in by_policy.items():
             yield (
                 f"{_label(label, phases)}: the size of erase units changes its write amplification"
                 f" by {percent(share)}: use a trace that touches more"
@@ -627,6 +672,17 @@ TOO_LONG = (
     " --set workload.time_scale=0.1"
 )
 NO_PREDICTION = "write amplification has no prediction, and latency needs one"
+
+
+def erasing(report: Report) -> float:
+    """Share of the time in which the planes, or the chips where these are the units, erase."""
+    config = report.config
+    device: Mapping[str, int] = config["device"]
+    units = device["channels"] * device["chips_per_channel"]
+    if config["timing.busy_unit"] == "plane":
+        units *= device["planes_per_chip"]
+    erase: int = config["timing.erase_ns"]
+    return report.flash.erases * erase / report.time.simulated / units
 
 
 def _overload(latency: Comparison) -> str:
@@ -691,12 +747,21 @@ def _drive(plan: Plan) -> str:
     )
 
 
-def _read(sums: Totals, page_bytes: int) -> str:
-    """How the trace was read, and what it does."""
-    return (
+def _read(plan: Plan) -> str:
+    """How the trace was read, what it does, and whether it fits as it is."""
+    sums, device = plan.totals, plan.drive.values["device"]
+    page = device["page_bytes"]
+    text = (
         f"{sums.file}: {sums.format}, {sums.requests:,} requests, which touch"
-        f" {size(sums.pages * page_bytes)} and write {size(sums.bytes_written)}"
+        f" {size(sums.pages * page)} and write {size(sums.bytes_written)}"
         f" in {duration(sums.duration_ns)}"
+    )
+    if sums.span_pages <= device["user_pages"]:
+        return text
+    return (
+        f"{text}. Its addresses reach up to {size(sums.span_pages * page)}, beyond the"
+        f" {size(device['user_pages'] * page)} of the drive, so the trial moves the pages that it"
+        " touches together"
     )
 
 

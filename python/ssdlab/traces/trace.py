@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from glob import escape
+from os.path import samestat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -357,8 +361,28 @@ def targets() -> list[dict[str, str]]:
 
 def _check_apart(out: Path, traces: Iterable[str | Path]) -> None:
     """Raise `OutputError` if the file to write is one of those to read."""
-    if out.exists() and any(Path(one).exists() and out.samefile(one) for one in traces):
-        raise OutputError(f"{out}: is the trace that is read; name another file")
+    read = (file for trace in traces for file in _files(trace))
+    if out.exists() and any(samestat(out.stat(), file) for file in read):
+        raise OutputError(f"{out} is the trace that is read; name another file")
+
+
+def _files(trace: str | Path) -> Iterator[os.stat_result]:
+    """The files that are read for a trace: those of all CPUs for one of blktrace."""
+    if str(trace) == "-":
+        with suppress(OSError):
+            yield os.fstat(0)
+        return
+    path = Path(trace)
+    name = re.sub(r"[.]blktrace[.][0-9]+([.]\w+)?$", "", path.name)
+    others = [] if path.exists() and name == path.name else _of_cpus(path.with_name(name))
+    for file in (path, *others):
+        with suppress(OSError):
+            yield file.stat()
+
+
+def _of_cpus(name: Path) -> list[Path]:
+    """The files that blktrace calls NAME.blktrace.N."""
+    return list(name.parent.glob(f"{escape(name.name)}.blktrace.[0-9]*"))
 
 
 def _target(out: Path, said: str | None) -> str:

@@ -143,7 +143,7 @@ const SAY: [&str; 2] = ["choose one of these commands", "use this command"];
 /// `message` for a trace that is being merged: the options of a merge apply to all of its traces.
 pub(crate) fn of_merge(message: &str) -> String {
     let many = "a merge reads all of its files with the same options: if no options suit all of them, convert this \
-                file first (ssdlab trace convert FILE OUT), with the options of one of these commands";
+                file first (ssdlab trace convert FILE OUT), as one of these commands reads it";
     message
         .replace(SAY[0], many)
         .replace(SAY[1], &many.replace("one of these commands", "this command"))

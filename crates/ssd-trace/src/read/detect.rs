@@ -3,7 +3,9 @@
 mod columns;
 mod doubts;
 mod hosts;
+mod intervals;
 mod refusal;
+mod stated;
 mod unaligned;
 
 pub(crate) use columns::insisted;
@@ -12,7 +14,7 @@ use crate::config::{TimeUnit, Workload};
 use crate::read::columnar::MAGIC;
 use crate::read::commands::command;
 use crate::read::foreign::{
-    self, Rewrite, Rewriting, around, labelled, logs, notations, rewriting,
+    self, Rewrite, Rewriting, around, frames, labelled, logs, notations, rewriting,
 };
 use crate::read::formats::mapping::{cells_of, is_rounded};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TimeRule, TraceFormat, Unit};
@@ -32,6 +34,8 @@ const HEAD: u64 = 64 << 10;
 const MOST: u32 = 50;
 /// Filters that a file may need, one behind the other.
 const FILTERS: usize = 2;
+/// The option that skips bad lines.
+const SKIPPING: &str = "--set workload.skip_bad=true";
 /// Bad lines that a message shows.
 const SHOWN: usize = 3;
 
@@ -43,6 +47,8 @@ pub(crate) struct Detected<R> {
     pub(crate) found_out: bool,
     /// What a reader of the results should know about the format.
     pub(crate) notes: Vec<String>,
+    /// The options that skip its bad lines: all of them, if the file is short.
+    pub(crate) skipping: String,
     /// The bytes, from the first on.
     pub(crate) reader: Whole<R>,
 }
@@ -66,17 +72,26 @@ pub(crate) fn format_of<R: Read>(
     let mut bytes = Vec::new();
     let count = reader.by_ref().take(HEAD).read_to_end(&mut bytes);
     let count = count.map_err(|error| unreadable(file, "line 1", &error))?;
-    let found = {
+    let (found, skipping) = {
         let lines = lines_of(&bytes, count as u64 == HEAD);
         let head = Head { bytes: &bytes, lines: &lines };
         let whole = (count as u64) < HEAD;
         let file =
             File { name: file, workload, head: &head, whole, filters: &[], is_notated: false };
-        file.found(said, columns).map_err(|refusal| refusal.error(file.name))?
+        let found = file.found(said, columns).map_err(|refusal| refusal.error(file.name))?;
+        let skipping = file.skipping(found.0, &found.1);
+        (found, skipping)
     };
     let (format, how, notes) = found;
     let found_out = workload.format == TraceFormat::Auto;
-    Ok(Detected { format, how, found_out, notes, reader: Cursor::new(bytes).chain(reader) })
+    Ok(Detected {
+        format,
+        how,
+        found_out,
+        notes,
+        skipping,
+        reader: Cursor::new(bytes).chain(reader),
+    })
 }
 
 /// The mapping that is set.
@@ -141,10 +156,17 @@ impl File<'_> {
             return Ok((said, self.how(said)?, Vec::new()));
         }
         let format = self.detected()?;
+        let Workload { sort, skip_bad, .. } = *self.workload;
+        if format == TraceFormat::Msr
+            && !skip_bad
+            && let Some(refusal) = self.of_several_hosts()
+        {
+            return Err(refusal);
+        }
         // With --sort the user says that they are times.
         if format == TraceFormat::Tracepoint
-            && !self.workload.sort
-            && let Some(refusal) = self.rewritten(&[around::with_summed_times])
+            && !sort
+            && let Some(refusal) = self.intervals_in_doubt()
         {
             return Err(refusal);
         }
@@ -154,6 +176,13 @@ impl File<'_> {
         }
         self.numbers_are_certain(format, &how)?;
         Ok((format, how, self.meaning_of_numbers(format).into_iter().collect()))
+    }
+
+    /// The options that skip its bad lines. Of a short file, all of them are known, and may be more than are allowed.
+    fn skipping(&self, format: TraceFormat, how: &ReadAs) -> String {
+        let counts = self.whole.then(|| Reading::counts_of(format, how, self.head)).flatten();
+        let all = counts.filter(|counts| counts.bad > 0).map(|counts| counts.skipping_all());
+        all.map_or_else(|| SKIPPING.to_owned(), |options| options.trim_start().to_owned())
     }
 
     /// How the workload says that a file of `format` is read.
@@ -238,7 +267,8 @@ impl File<'_> {
                 // A format that is only the nearest one does not fit the lines.
                 Ok((format, how, _)) => {
                     let counts = Reading::counts_of(format, &how, &head)?;
-                    return if counts.fit() { command("") } else { None };
+                    let action = self.only_action(format, &how, &head);
+                    return if counts.fit() { command(&action) } else { None };
                 }
                 Err(refusal) => refusal,
             };
@@ -266,6 +296,19 @@ impl File<'_> {
         })
     }
 
+    /// The option that chooses the action of the requests in `head`, if it has none of the usual action.
+    fn only_action(&self, format: TraceFormat, how: &ReadAs, head: &Head<'_>) -> String {
+        let has = |action: u8| {
+            let how = ReadAs { action, ..how.clone() };
+            Reading::counts_of(format, &how, head).is_some_and(|counts| counts.requests() > 0)
+        };
+        let is_open = formats::has_actions(format) && how.action == b'Q' && !has(b'Q');
+        let other = [b'D', b'C'].into_iter().find(|&action| is_open && has(action));
+        other.map_or_else(String::new, |action| {
+            format!("--set workload.action={}", char::from(action))
+        })
+    }
+
     /// The refusal of a file that is known not to be a trace, or not as it stands.
     fn known(&self) -> Option<Refusal> {
         if guess::is_oracle_general(self.head.bytes) {
@@ -279,6 +322,7 @@ impl File<'_> {
             .or_else(|| self.rewritten(&[logs::known, logs::ranges_with_ends, logs::biosnoop_rows]))
             .or_else(|| foreign::named_text(bytes).map(|text| self.foreign(&text)))
             .or_else(|| self.rounded().map(|text| self.refused(&text)))
+            .or_else(|| frames::of(bytes).map(|filter| self.filtered(&filter)))
             .or_else(|| self.rewritten(&rewriting::FORMS))
             .or_else(|| rewriting::of_json(bytes).map(|filter| self.filtered(&filter)))
             .or_else(|| rewriting::of_form(bytes).map(|text| self.refused(text)))
@@ -340,19 +384,25 @@ impl File<'_> {
             return Err(self.doubt(what, readings));
         }
         // The nearest format reports what is wrong with the line.
-        nearest(first).or(below).ok_or_else(|| self.unknown(first))
+        let unknown = || self.unknown_words().unwrap_or_else(|| self.unknown(first));
+        nearest(first).or(below).ok_or_else(unknown)
     }
 
     /// The error for a table whose columns have known names, but numbers that no device has in any unit.
     fn impossible_names(&self) -> Option<Refusal> {
         let mut readings = guess::of_names(self.head, self.workload.action as u8);
         let why = readings.first()?.counts.implausible()?;
+        let others =
+            readings.iter().filter_map(|reading| Some(reading.columns.as_ref()?.in_other_units()));
+        let others = others.flatten().filter_map(|columns| self.with_columns(&columns));
+        let others: Vec<Reading> = others.filter(|reading| reading.counts.is_sound()).collect();
         readings.iter_mut().for_each(|reading| reading.options.insert_str(0, "--format table "));
         let what = format!(
             "the names of its columns are those of a table of requests, but its numbers are impossible: {why}; \
-             correct them, or read them all the same"
+             correct them, or read them all the same{}",
+            if others.is_empty() { "" } else { " or in other units" }
         );
-        Some(self.doubt(what, readings))
+        Some(self.doubt(what, others.into_iter().chain(readings).collect()))
     }
 
     /// The error for names of columns with no rows below them.

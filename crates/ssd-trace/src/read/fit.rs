@@ -1,9 +1,10 @@
 //! Fits a trace's addresses to the device: as they are, renumbered, or modulo its capacity.
 
 use crate::config::Fit;
-use crate::read::formats::{Event, Reject};
+use crate::read::formats::{Event, Flaw, Reject};
 use crate::read::page_set::{NumberedPages, PageSet};
 use crate::read::scan::Refusal;
+use crate::read::unit;
 use ssd_core::host::request::{Op, flags};
 use ssd_core::host::source::SourceError;
 
@@ -118,15 +119,16 @@ impl Fitter {
     #[cold]
     fn beyond(&self, event: &Event) -> Refusal {
         let (capacity, last) = (self.capacity(), event.sector + u64::from(event.sectors) - 1);
-        Refusal::Line(Reject::new(
-            format!(
-                "addresses on the device, whose last sector is {} (this request ends at {last}; \
-                 device.fit = \"trace\" sizes the device, workload.fit = \"compact\" renumbers the \
-                 touched pages, \"wrap\" takes addresses modulo the capacity)",
-                capacity - 1
-            ),
-            0,
-        ))
+        let expected = format!(
+            "addresses on the device, whose last sector is {} (this request ends at {last}; \
+             device.fit = \"trace\" sizes the device, workload.fit = \"compact\" renumbers the \
+             touched pages, \"wrap\" takes addresses modulo the capacity)",
+            capacity - 1
+        );
+        // On no device, it is a flaw of the line.
+        let is_damaged = unit::beyond_any_device(last).is_some();
+        let flaw = if is_damaged { Flaw::Text } else { Flaw::Beyond };
+        Refusal::Line(Reject { flaw, ..Reject::new(expected, 0) })
     }
 
     #[inline(always)]

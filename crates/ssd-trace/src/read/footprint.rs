@@ -14,8 +14,6 @@ use ssd_core::host::source::SourceError;
 use ssd_core::units::SECTOR_BYTES;
 use std::ops::ControlFlow;
 
-/// Sectors of the pages in which writes are counted, 4 KiB: those of the statistics of a trace ([`crate::info`]).
-const COUNTED_SECTORS: u64 = 8;
 /// Chunks of the set of pages after which these are counted again.
 const COUNT_EVERY: usize = 1 << 20;
 
@@ -28,9 +26,11 @@ pub struct Totals {
     pub format: &'static str,
     /// Pages of the device that reads and writes touch.
     pub pages: u64,
+    /// Pages from address 0 to the last that reads and writes touch.
+    pub span_pages: u64,
     /// Requests; a copy is one.
     pub requests: u64,
-    /// Writes of 4 KiB pages; a page that is written twice counts twice.
+    /// Writes of pages of the device; a page that is written twice counts twice.
     pub page_writes: u64,
     /// Bytes written.
     pub bytes_written: u64,
@@ -54,8 +54,8 @@ pub fn footprint_pages(
     totals(workload, page_bytes, u64::MAX, watch).map(|totals| totals.pages)
 }
 
-/// The sums of the trace of `workload`, whose touched pages are of `page_bytes` bytes; or, if it writes more than
-/// `most_page_writes` pages, of its beginning.
+/// The sums of the trace of `workload` on pages of `page_bytes` bytes; or, if it writes more than `most_page_writes`
+/// pages, of its beginning.
 ///
 /// # Errors
 /// As [`footprint_pages`].
@@ -122,7 +122,9 @@ impl Sums {
         let Event { sector, sectors, op, .. } = *event;
         if matches!(op, Op::Read | Op::Write) {
             let last = sector + u64::from(sectors).max(1) - 1;
-            self.touched.add(sector / self.sectors_per_page, last / self.sectors_per_page);
+            let pages = sector / self.sectors_per_page..=last / self.sectors_per_page;
+            self.totals.span_pages = self.totals.span_pages.max(pages.end() + 1);
+            self.touched.add(*pages.start(), *pages.end());
             if self.touched.chunks() >= self.next_count {
                 self.count()?;
             }
@@ -134,8 +136,8 @@ impl Sums {
         totals.requests += 1;
         totals.duration_ns = at - *self.first_ns.get_or_insert(at);
         if op == Op::Write && !is_part && sectors > 0 {
-            let end = sector + u64::from(sectors);
-            totals.page_writes += end.div_ceil(COUNTED_SECTORS) - sector / COUNTED_SECTORS;
+            let (end, page) = (sector + u64::from(sectors), self.sectors_per_page);
+            totals.page_writes += end.div_ceil(page) - sector / page;
             totals.bytes_written += u64::from(sectors) * SECTOR_BYTES;
         }
         ControlFlow::Continue(())

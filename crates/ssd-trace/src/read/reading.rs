@@ -51,7 +51,7 @@ pub(crate) fn each_event(
     check_options(workload)?;
     let plain =
         unpacked(Watched::new(raw, watch)).map_err(|error| unreadable(file, "line 1", &error))?;
-    let Detected { format, how, found_out, notes, reader } =
+    let Detected { format, how, found_out, notes, skipping, reader } =
         detect::format_of(file, workload, plain)?;
     if action != 'Q' && !formats::has_actions(format) {
         let text = "only traces of blktrace have actions; leave workload.action at \"Q\"";
@@ -66,6 +66,7 @@ pub(crate) fn each_event(
         workload,
         how,
         skip_bad,
+        skipping,
         volume,
         dedup,
         sort,
@@ -80,7 +81,8 @@ pub(crate) fn each_event(
         }
         taken += 1;
         take(event, event.at_ns - from)
-    })?;
+    })
+    .map_err(|error| with_given(error, workload))?;
     if taken == 0 {
         return Err(nothing(file, &tally, format, workload));
     }
@@ -104,6 +106,15 @@ pub(crate) fn each_event(
     let warnings = warnings.into_iter().map(|text| format!("{file}: {text}"));
     let warnings = notes.into_iter().chain(warnings).collect();
     Ok(Found { format, tally, outside, units, warnings })
+}
+
+/// The message with what `workload` says of the file behind a command at its end that reads the same trace from
+/// standard input.
+fn with_given(error: SourceError, workload: &Workload) -> SourceError {
+    if !error.0.ends_with("| ssdlab trace info -") {
+        return error;
+    }
+    SourceError(format!("{} {}", error.0, given(workload, "")).trim_end().to_owned())
 }
 
 /// What a reader of the results should know about a trace in `format`, which may have been found out.

@@ -14,6 +14,15 @@ const LISTED: usize = 6;
 /// A trace is hardly longer: 208 days, at which the statistics of pages end.
 const LONGEST_NS: u64 = 208 * 86_400_000_000_000;
 
+/// Mean times between the requests of most traces, nanoseconds: from 500,000 requests a second to 5.
+const USUAL_GAPS: std::ops::Range<u64> = 2_000..200_000_000;
+/// As [`USUAL_GAPS`], for times in seconds, the unit of traces that are slow.
+const USUAL_GAPS_OF_SECONDS: std::ops::Range<u64> = 2_000..10_000_000_000;
+/// Fewer requests have no pace.
+const FEWEST_WITH_PACE: u64 = 5;
+/// Bytes a second from which a rate is unusual, although devices carry it.
+const UNUSUAL_RATE: f64 = 8e9;
+
 /// Largest share of bad lines for which a command offers to skip them.
 const FEW_BAD: f64 = 0.1;
 
@@ -25,6 +34,8 @@ pub(crate) struct Counts {
     pub(crate) discards: u64,
     /// Flushes and events that are not requests.
     pub(crate) others: u64,
+    /// Lines of words that are ignored, and of other events, which are among these.
+    ignored: u64,
     /// Lines that do not fit.
     pub(crate) bad: u64,
     /// Operations in their order, mixed: readings that swap reads and writes differ, however many there are of each.
@@ -49,6 +60,7 @@ impl Counts {
             Line::LongDiscard(event, _) => event,
             Line::Blank | Line::Header | Line::Wait(_) => return,
             Line::Dataless | Line::Other(_) => {
+                self.ignored += u64::from(matches!(line, Line::Other(_)));
                 self.others += 1;
                 return;
             }
@@ -85,6 +97,20 @@ impl Counts {
         self.last_ns - self.first_ns.unwrap_or(self.last_ns)
     }
 
+    /// Mean time between requests, nanoseconds.
+    pub(crate) fn gap_ns(&self) -> u64 {
+        self.duration_ns() / self.requests().saturating_sub(1).max(1)
+    }
+
+    /// Whether requests and bytes come at a pace that most traces have.
+    fn is_usual(&self, gaps: &std::ops::Range<u64>) -> bool {
+        if self.requests() < FEWEST_WITH_PACE {
+            return true;
+        }
+        let bytes = self.sectors as f64 * SECTOR_BYTES as f64;
+        gaps.contains(&self.gap_ns()) && bytes < UNUSUAL_RATE * self.duration_ns() as f64 / 1e9
+    }
+
     /// Whether a device may have received these requests: the times are in order, and see [`Counts::is_plausible`].
     pub(crate) fn is_possible(&self) -> bool {
         self.is_plausible() && self.descents == 0
@@ -109,12 +135,20 @@ impl Counts {
         })
     }
 
+    /// Share of the lines that do not fit.
+    fn bad_share(&self) -> f64 {
+        self.bad as f64 / (self.requests() + self.others + self.bad).max(1) as f64
+    }
+
     /// The options that skip the lines that do not fit, if they are few.
     fn skipping(&self) -> String {
-        let share = self.bad as f64 / (self.requests() + self.others + self.bad) as f64;
-        if self.bad == 0 || share > FEW_BAD {
-            return String::new();
-        }
+        let share = self.bad_share();
+        if self.bad == 0 || share > FEW_BAD { String::new() } else { self.skipping_all() }
+    }
+
+    /// The options that skip the lines that do not fit, however many they are.
+    pub(crate) fn skipping_all(&self) -> String {
+        let share = self.bad_share();
         // The default allows 1 %.
         let most = if share < 0.01 {
             String::new()
@@ -207,6 +241,33 @@ impl Reading {
         self.counts.duration_ns() > 0
     }
 
+    /// The lower, the likelier: what no device receives comes last, and before it what more than a line, which may be
+    /// cut, does not fit.
+    fn rank(&self) -> [bool; 4] {
+        let counts = &self.counts;
+        let is_likely = self.is_sorted || counts.is_possible();
+        let time = self.columns.as_ref().and_then(|columns| columns.time.as_ref());
+        let is_in_seconds = time.is_some_and(|time| time.unit == Some(1_000_000_000));
+        let gaps = if is_in_seconds { USUAL_GAPS_OF_SECONDS } else { USUAL_GAPS };
+        [!is_likely, counts.duration_ns() > LONGEST_NS, counts.bad > 1, !counts.is_usual(&gaps)]
+    }
+
+    /// What its columns leave out for their words: ", ignores 4 lines: VERIFY, COMPARE".
+    fn ignoring(&self) -> String {
+        let Some(columns) = &self.columns else { return String::new() };
+        let words = columns.ignored();
+        if words.is_empty() {
+            return String::new();
+        }
+        // Other events are not counted apart.
+        let lines = if columns.event.is_none() {
+            of(self.counts.ignored, "line")
+        } else {
+            "lines".to_owned()
+        };
+        format!(", ignores {lines}: {}", words.join(", "))
+    }
+
     /// Reads it in order of time.
     pub(crate) fn sort(&mut self) {
         self.options = sorted(&self.options);
@@ -260,10 +321,7 @@ pub(crate) fn of_distinct_times(mut readings: Vec<Reading>) -> Vec<Reading> {
 /// One choice per reading, with the numbers of the file's beginning: those that differ, the likeliest first.
 pub(crate) fn choices(mut readings: Vec<Reading>, whole: bool) -> Vec<(String, String)> {
     let mut different: Vec<Reading> = Vec::new();
-    readings.sort_by_key(|reading| {
-        let is_likely = reading.is_sorted || reading.counts.is_possible();
-        (!is_likely, reading.counts.duration_ns() > LONGEST_NS)
-    });
+    readings.sort_by_key(Reading::rank);
     for reading in readings {
         if !different.iter().any(|other| other.counts == reading.counts) {
             different.push(reading);
@@ -274,11 +332,13 @@ pub(crate) fn choices(mut readings: Vec<Reading>, whole: bool) -> Vec<(String, S
 }
 
 /// As [`choices`], with all of them, although some may be the same.
-pub(crate) fn all_choices(readings: Vec<Reading>, whole: bool) -> Vec<(String, String)> {
+pub(crate) fn all_choices(mut readings: Vec<Reading>, whole: bool) -> Vec<(String, String)> {
+    readings.sort_by_key(Reading::rank);
     let of = if whole { "" } else { ", in its first lines" };
     let each = |reading: Reading| {
+        let ignoring = reading.ignoring();
         let Reading { counts, options, .. } = reading;
-        (options + &counts.skipping(), format!("{}{of}", counts.summary()))
+        (options + &counts.skipping(), format!("{}{of}{ignoring}", counts.summary()))
     };
     readings.into_iter().map(each).collect()
 }

@@ -54,6 +54,8 @@ pub(crate) struct Scan<'a, 'w> {
     pub(crate) dedup: bool,
     /// Sort events by time instead of expecting them in order.
     pub(crate) sort: bool,
+    /// The options that do so, as messages say them.
+    pub(crate) skipping: String,
     /// Collect statistics of addresses and lengths.
     pub(crate) look: bool,
     /// Refuse numbers that could be in another unit, for instance in pages of this many bytes.

@@ -106,7 +106,8 @@ impl<F: Form> TextWriter<F> {
     /// Counts a loss of one whole request, or refuses it.
     fn drop_request(&mut self, timed: &TimedRequest, problem: &str) -> Result<(), WriteError> {
         if !self.options.allow.drop_requests {
-            let remedy = "allow the loss drop-requests to leave them out, or choose another format";
+            let remedy = "allow the loss drop-requests (--allow drop-requests) to leave them out, or choose \
+                          another format";
             return Err(self.refuse(timed, problem, remedy));
         }
         self.counts.dropped[timed.request.op as usize] += 1;
@@ -134,13 +135,15 @@ impl<F: Form> TraceWriter for TextWriter<F> {
         if let Some(problem) = forgets
             && !allow.forget_fields
         {
-            let remedy = "allow the loss forget-fields to leave them out, or choose another format";
+            let remedy = "allow the loss forget-fields (--allow forget-fields) to leave them out, or choose \
+                          another format";
             return Err(self.refuse(timed, problem, remedy));
         }
         let rounds = !timed.at.0.is_multiple_of(F::UNIT_NS);
         if rounds && !allow.round_times {
             let problem = format!("has times in units of {} ns", F::UNIT_NS);
-            let remedy = "allow the loss round-times to round them down, or choose another format";
+            let remedy = "allow the loss round-times (--allow round-times) to round them down, or choose \
+                          another format";
             return Err(self.refuse(timed, &problem, remedy));
         }
         let (number, time, before) =

@@ -9,6 +9,7 @@ mod config;
 mod config_errors;
 mod conversions;
 mod copies;
+mod far_volumes;
 mod fio_jobs;
 mod fio_like;
 mod fio_options;

@@ -68,6 +68,14 @@ OWN = (
     " and writes the errors beside it (`my.errors.json`). Every report names the drive and its"
     " errors. If the keys of a run differ from those of the drive, its report says that the errors"
     " do not apply.",
+    'A file that begins with the drive that it resembles (`preset = "drive:samsung-pm9a3"`) states'
+    " what differs. Without a preset, it states the flash: in `[device]` the numbers of `channels`,"
+    " `chips_per_channel` (dies), `planes_per_chip`, `blocks_per_plane` and `pages_per_block`, and"
+    " the `page_size` in which the drive maps; in `[timing]` the times of a flash `read`, `program`"
+    " and `erase`. One of two keys of `[device]` gives the capacity of the host: `user_capacity`,"
+    " or `over_provisioning`, flash over that capacity less one. `user_gb` in `[published]` is"
+    " what the maker states. It changes no run. If the keys give a capacity that differs by more"
+    " than 2 %, `ssdlab try` says so and leaves out the years.",
     "`ssdlab drives calibrate MEASUREMENTS.csv` generates both files from measurements. The column"
     " `fill` is the used share of the user capacity, in ascending order. The column `waf` is the"
     " write amplification in the steady state, from the counters of the drive. It is measured under"

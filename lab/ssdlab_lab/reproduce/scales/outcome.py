@@ -128,7 +128,7 @@ class Scales(Study[Place]):
     def gives_verdict(self, drive: str, load: Load, size: str) -> bool:
         """Whether `try` would name a policy there, or several."""
         ranking = self.ranking(drive, load, size)
-        if ranking is None or ranking.unclear:
+        if ranking is None or ranking.undecided:
             return False
         pool = pool_of(drive, next(iter(POLICIES)), self.quick)
         return pool.unit_of_trial(FOOTPRINTS[size]) >= FEWEST_PAGES

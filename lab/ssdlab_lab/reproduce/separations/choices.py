@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -330,6 +331,7 @@ def places(quick: bool) -> Iterator[Place]:
     yield from (place for place in CELLS if place.line in known)
 
 
+@cache
 def closed_form(workload: str, spare: float, pages: int | None = None) -> float:
     """With a pool for each rate of the workload, infinitely many blocks, and the best split.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from ssdlab.results.intervals import Estimate, estimate
 from ssdlab_lab.reproduce.separations.choices import (
     QUICK,
@@ -24,8 +26,16 @@ class Separations(Study[tuple[Place, int]]):
     name = NAME
     smaller = QUICK
 
+    @cached_property
+    def _wafs(self) -> dict[Place, Estimate | None]:
+        """What is known: each table asks for all places again."""
+        return {place: self._waf(place) for place in {place for place, _ in self.reports}}
+
     def waf(self, place: Place) -> Estimate | None:
         """Write amplification over seeds."""
+        return self._wafs.get(place)
+
+    def _waf(self, place: Place) -> Estimate | None:
         found = (self.reports.get((place, seed)) for seed in seeds(self.quick))
         values = [report.waf.total for report in found if report is not None]
         known = [value for value in values if value is not None]

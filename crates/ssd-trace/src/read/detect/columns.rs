@@ -5,16 +5,18 @@ use super::{File, Found, SHOWN, lines_of};
 use crate::config::{TimeUnit, TraceUnit, Workload};
 use crate::read::commands::{command, list, word};
 use crate::read::foreign::{Filter, Rewriting, notations};
-use crate::read::formats::mapping::{Size, TIME_UNITS};
+use crate::read::formats::mapping::{Size, TIME_UNITS, is_word};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TraceFormat};
-use crate::read::guess::{self, LINES};
+use crate::read::guess::apart::Parts;
+use crate::read::guess::{self, LINES, unknown, words};
 use crate::read::lines::shown;
 use crate::read::readings::{self, Reading, of_distinct_times};
 use ssd_core::config::Word;
 use std::sync::Arc;
 
-/// Readings of a table with two columns of volumes that a message lists.
-const VOLUME_CHOICES: usize = 4;
+/// Columns of volumes, and readings with each of them, that a message lists.
+const VOLUMES: usize = 4;
+const VOLUME_READINGS: usize = 3;
 
 impl File<'_> {
     /// Checks that the columns that are set fit the file.
@@ -69,10 +71,20 @@ impl File<'_> {
             return Ok(());
         };
         let (key, option, what) = twice;
-        Err(self.refused(&format!(
+        Err(self.unit_given_twice(given, (key, option, what), columns))
+    }
+
+    /// The refusal of a unit beside another one: its key, its option and of what it is.
+    pub(super) fn unit_given_twice(
+        &self,
+        given: &str,
+        (key, option, what): (&str, &str, &str),
+        columns: &Mapping,
+    ) -> Refusal {
+        self.refused(&format!(
             "{given} the unit of {what}, and so does workload.{key}; leave out {option}, or the unit in --columns {}",
             word(&columns.text)
-        )))
+        ))
     }
 
     /// Refuses columns that give numbers no device has, and lists columns that give possible ones.
@@ -201,24 +213,60 @@ impl File<'_> {
         )
     }
 
-    /// The error for a table with two columns of volumes, of which neither tells all volumes apart.
+    /// The error for a table with several columns of volumes, of which none tells all volumes apart.
     fn volumes_in_doubt(&self, readings: &[Reading]) -> Option<Refusal> {
-        let (Filter { what, filter, .. }, [own, other]) = guess::apart::of(self.head)?;
-        let joined = |reading: &Reading| {
-            let joined = self.behind(&filter, &reading.options);
-            (joined, format!("{other} and {own} together are the volume"))
-        };
-        let mut choices: Vec<_> = readings.iter().take(VOLUME_CHOICES).map(joined).collect();
-        // Units are the other doubt.
-        if let [reading] = readings {
-            choices.push((command(self.name, &reading.options), format!("{own} is the volume")));
-            let text = &reading.columns.as_ref()?.text;
-            let text = text.replace(&format!(",volume={own}"), &format!(",volume={other}"));
-            let options = format!("--columns {}", word(&text));
-            choices.push((command(self.name, &options), format!("{other} is the volume")));
+        if readings.is_empty() {
+            return None;
         }
-        Some(Refusal::Filtered(format!("{what}; {}", list(&choices, str::to_owned))))
-            .filter(|_| !choices.is_empty())
+        let Parts { what, filter, places, names, all } = Parts::of(self.head)?;
+        let mut choices = Vec::new();
+        if let Some(filter) = filter {
+            // Without columns, the next message settles what else is in doubt.
+            let options = if let [reading] = readings { &reading.options[..] } else { "" };
+            choices.push((self.behind(&filter, options), format!("{all} together are the volume")));
+        }
+        let open = what_names_leave_open(readings);
+        let open = if open.is_empty() { open } else { format!("; nor do they say {open}") };
+        for (place, name) in places.iter().zip(&names).take(VOLUMES) {
+            let with_volume = |reading: &Reading| {
+                let text = reading.columns.as_ref()?.text_with_volume(place);
+                guess::reading(&text, self.head, self.workload.action as u8)
+            };
+            let all = readings.iter().filter_map(with_volume).collect();
+            let all = readings::choices(all, self.whole).into_iter().take(VOLUME_READINGS);
+            choices.extend(all.map(|(options, gives)| {
+                (self.as_it_is(&options), format!("{name} is the volume: {gives}"))
+            }));
+        }
+        Some(Refusal::Filtered(format!("{what}{open}; {}", list(&choices, str::to_owned))))
+    }
+
+    /// The error for a table whose columns have known names, but whose operations are words without a meaning.
+    pub(super) fn unknown_words(&self) -> Option<Refusal> {
+        let (columns, all) = unknown::columns_and_words(self.head)?;
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let what = format!(
+            "it is a table, but ssdlab does not know the words of its operations: {}",
+            words::shown_words(&all)
+        );
+        if all.iter().any(|word| word.contains('|')) {
+            let command = self.behind("tr '|' '+' < FILE", "");
+            return Some(Refusal::Filtered(format!(
+                "{what}; --columns takes no words with the mark |, so replace it: {command}"
+            )));
+        }
+        let said: Vec<&str> = all.iter().copied().filter(|word| is_word(word)).collect();
+        let rule =
+            "(--columns takes words of at most 64 bytes, without quotes, commas and the mark =)";
+        let [first, others @ ..] = &said[..] else {
+            return Some(self.refused(&format!("{what}; replace them {rule}")));
+        };
+        let second = others.first().map_or(String::new(), |second| format!(",write={second}"));
+        let options = format!("--columns {}", word(&format!("{columns},read={first}{second}")));
+        Some(Refusal::Filtered(format!(
+            "{what}; say what each of them means {rule}, as in: {}",
+            self.as_it_is(&options)
+        )))
     }
 
     /// Reads a table by the names of its columns.
@@ -226,28 +274,24 @@ impl File<'_> {
         if let Some(filter) = guess::derived::of(self.head) {
             return Err(self.filtered(&filter));
         }
-        let mut readings = guess::of(self.head, self.workload.action as u8);
+        let readings = guess::of(self.head, self.workload.action as u8);
+        let mut readings = self.with_stated_units(&how, readings)?;
         if let Some(error) = self.all_at_once(&readings) {
             return Err(error);
         }
         if let Some(refusal) = self.volumes_in_doubt(&readings) {
             return Err(refusal);
         }
-        let are_likely = |reading: &Reading| {
-            reading.columns.as_ref().is_some_and(|columns| guess::words::are_likely(&columns.text))
-        };
-        if readings.len() > 1 || readings.iter().any(are_likely) {
+        let open = what_names_leave_open(&readings);
+        if !open.is_empty() {
             let unordered = readings.iter_mut().filter(|reading| reading.counts.descents > 0);
             unordered.for_each(Reading::sort);
-            let open = what_names_leave_open(&readings);
-            return Err(
-                self.doubt(format!("it is a table whose column names do not say {open}"), readings)
-            );
+            let check =
+                if readings.len() == 1 { "; check the meanings in the command" } else { "" };
+            let what = format!("it is a table whose column names do not say {open}{check}");
+            return Err(self.doubt(what, readings));
         }
         let Some(reading) = readings.pop() else { return Err(self.unknown(self.head.lines[0])) };
-        if let Some(columns) = &reading.columns {
-            self.units_are_given_once("its header gives", columns)?;
-        }
         let mut note = format!(
             "{}: it matches no known format, so it was read by the names of its columns: {}",
             self.name, reading.options
@@ -264,15 +308,29 @@ impl File<'_> {
         if !unused.is_empty() {
             note += &format!("; unused columns: {}", shown(unused.join(", ").as_bytes()));
         }
+        // Files of several hosts one behind the other have the second one below the first lines.
+        let volumes: Vec<&str> =
+            unused.iter().map(String::as_str).filter(|name| guess::is_volume(name)).collect();
+        if !self.whole && !volumes.is_empty() {
+            note += &format!(
+                " (if {} changes below the first {} lines, it may be a part of the volume)",
+                shown(volumes.join(", ").as_bytes()),
+                self.head.lines.len()
+            );
+        }
         let how = ReadAs { columns: reading.columns, ..how };
         Ok((TraceFormat::Table, how, vec![note]))
     }
 }
 
-/// What the names of the columns leave open: the respects in which these readings differ.
+/// What the names of the columns leave open: the respects in which these readings differ, and words whose meanings are
+/// taken from known ones; empty if nothing is open.
 fn what_names_leave_open(readings: &[Reading]) -> String {
     let all: Vec<&Mapping> =
         readings.iter().filter_map(|reading| reading.columns.as_deref()).collect();
+    let mut guessed = all.iter().map(|columns| words::guessed(&columns.text));
+    let guessed = guessed.find(|words| !words.is_empty()).unwrap_or_default();
+    let of_words = format!("what these operations are: {}", words::shown_words(&guessed));
     let length = |all: &Mapping| match &all.size {
         Size::Of(column) => Some(column.place.clone()),
         Size::Always(_) => None,
@@ -301,12 +359,15 @@ fn what_names_leave_open(readings: &[Reading]) -> String {
             "the units",
         ),
         (
-            differ(&|a, b| a.words != b.words) || all.len() == 1,
+            guessed.is_empty() && differ(&|a, b| a.words != b.words),
             "which operations are reads and which are writes",
         ),
+        (!guessed.is_empty(), &of_words),
     ];
+    let is_one_of_several = readings.len() > 1 && !open.iter().any(|(is_open, _)| *is_open);
     let open = open.into_iter().filter(|(is_open, _)| *is_open).map(|(_, what)| what);
-    open.collect::<Vec<_>>().join(", nor ")
+    let open = open.collect::<Vec<_>>().join(", nor ");
+    if is_one_of_several { "which of them are those of a request".to_owned() } else { open }
 }
 
 /// The options that read a file as `how` says, whatever its numbers are.

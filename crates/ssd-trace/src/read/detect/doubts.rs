@@ -9,11 +9,20 @@ use crate::read::guess;
 use crate::read::lines::shown;
 use crate::read::readings::{self, Reading, of_distinct_times};
 use ssd_core::config::Word;
+use ssd_core::metrics::numbers::duration;
 use ssd_core::units::SECTOR_BYTES;
 use std::collections::BTreeSet;
 
 /// Nanoseconds from 1970 to 2001. Calendar times are taken to be later.
 const CALENDAR_NS: u64 = 1_000_000_000_000_000_000;
+
+/// Mean times between requests from which seconds are in doubt, nanoseconds: of few requests, and of more.
+const SLOWEST_NS: u64 = 10_000_000_000;
+const SLOW_NS: u64 = 500_000_000;
+/// Decimals of milliseconds; seconds are written to the microsecond.
+const MOST_DECIMALS: usize = 3;
+/// Fewer requests are a small sample.
+const FEW: u64 = 16;
 
 impl File<'_> {
     /// Whether the file begins with names of columns that are not the format's, and which say something else.
@@ -39,11 +48,20 @@ impl File<'_> {
             TraceFormat::Tencent if first().is_some_and(|first| first < CALENDAR_NS) => {
                 let what = "the columns are those of Tencent's traces, whose times are seconds since 1970, but the \
                             times of this file would be before 2001";
-                Err(self.doubt(what, self.in_units(format)))
+                let swapped = TIME_UNITS.iter().rev().filter_map(|(unit, _)| {
+                    let columns = "op=4,offset=2:512B,size=3:512B,volume=5,read=1,write=0";
+                    self.with_columns(&format!("time=1:{unit},{columns}"))
+                });
+                let readings = self.in_units(format).into_iter().chain(swapped);
+                Err(self.doubt(what, of_distinct_times(readings.collect())))
             }
             TraceFormat::Alibaba => self.microseconds_are_certain(how, first()),
             TraceFormat::BlockEvent => self.sectors_are_certain(how),
-            TraceFormat::Midas => self.addresses_are_certain(how),
+            TraceFormat::Midas => {
+                let columns = "op=2,offset=3:4KiB,size=4:B,read=0,write=1,discard=3";
+                self.pace_is_certain(format, how, &format!("time=1:ms,{columns}"))?;
+                self.addresses_are_certain(how)
+            }
             TraceFormat::Spc => {
                 self.seconds_are_certain(how).and_then(|()| self.spc_sectors_are_certain(how))
             }
@@ -112,7 +130,8 @@ impl File<'_> {
         let times = self.head.lines.iter().filter_map(|line| cells_of(line).pop());
         let mut times: Vec<String> = times.collect();
         if times.iter().any(|time| time.contains('.')) {
-            return Ok(());
+            let in_ms = "time=5:ms,op=4,offset=2:512B,size=3:B,volume=1";
+            return self.pace_is_certain(TraceFormat::Spc, how, in_ms);
         }
         times.dedup();
         if times.len() < 2 {
@@ -125,6 +144,37 @@ impl File<'_> {
         let own = self.as_format(TraceFormat::Spc, how);
         let what = "the columns are those of an SPC trace, whose times are seconds, but its times have no decimals";
         Err(self.doubt(what, own.into_iter().chain(others).collect()))
+    }
+
+    /// Refuses a format whose times are seconds if its requests would be so far apart that they are rather in
+    /// milliseconds, as the columns `in_ms` say.
+    fn pace_is_certain(
+        &self,
+        format: TraceFormat,
+        how: &ReadAs,
+        in_ms: &str,
+    ) -> Result<(), Refusal> {
+        let Some(own) = self.as_format(format, how) else { return Ok(()) };
+        let is_exact = |line: &&[u8]| {
+            let decimals = |cell: &String| cell.split_once('.').map_or(0, |(_, part)| part.len());
+            cells_of(line).iter().any(|cell| decimals(cell) > MOST_DECIMALS)
+        };
+        // Traces in seconds have more of them.
+        if self.head.lines.iter().any(is_exact) {
+            return Ok(());
+        }
+        let slowest = if own.counts.requests() < FEW { SLOWEST_NS } else { SLOW_NS };
+        let gap = own.counts.gap_ns();
+        let (true, Some(other)) = (gap >= slowest, self.with_columns(in_ms)) else {
+            return Ok(());
+        };
+        let what = format!(
+            "the columns are those of {}, whose times are seconds, but then its requests would be {} apart on average, \
+             so the times may be milliseconds",
+            formats::info(format).map_or("", |info| info.title),
+            duration(gap as f64)
+        );
+        Err(self.doubt(what, vec![other, own]))
     }
 
     /// Whether all addresses, in this column, look like numbers of bytes.

@@ -3,24 +3,28 @@
 use super::File;
 use super::refusal::Refusal;
 use crate::read::commands::list;
+use crate::read::formats::msr::{self, EACH_DISK};
 use crate::read::formats::{Head, TraceFormat};
+use crate::read::guess::apart::listed;
 use crate::read::lines::shown;
-use crate::read::readings::Reading;
+use crate::read::readings::{Counts, Reading};
 
 /// Most hosts that a message lists.
 const LISTED: usize = 6;
+/// Per cent of the lines that may be bad in such a file.
+const BAD: u64 = 10;
 
 impl File<'_> {
-    /// The refusal of a file in which every line is of the format, but not every one of the same host.
+    /// The refusal of a file whose lines are of the format, but not all of the same host. `None` if they are of one
+    /// host, if too many of them are bad, or if a host's name is no UTF-8.
     pub(super) fn of_several_hosts(&self) -> Option<Refusal> {
         let how = self.how(TraceFormat::Msr).ok()?;
         let mut hosts: Vec<(&str, u64)> = Vec::new();
+        let mut bad = 0;
         for line in self.head.lines {
-            let counts =
-                Reading::counts_of(TraceFormat::Msr, &how, &Head { bytes: line, lines: &[line] })?;
-            if counts.bad > 0 {
-                return None;
-            }
+            let head = Head { bytes: line, lines: &[line] };
+            let counts: Counts = Reading::counts_of(TraceFormat::Msr, &how, &head)?;
+            bad += counts.bad;
             if counts.requests() > 0 {
                 let name = std::str::from_utf8(line.split(|&byte| byte == b',').nth(1)?).ok()?;
                 match hosts.iter_mut().find(|(host, _)| *host == name) {
@@ -29,28 +33,30 @@ impl File<'_> {
                 }
             }
         }
-        let names: Vec<&str> = hosts.iter().take(LISTED).map(|&(name, _)| name).collect();
-        let (last, others) = names.split_last().filter(|(_, others)| !others.is_empty())?;
-        let more = if hosts.len() > LISTED { " and others" } else { "" };
-        let what = format!(
-            "it is an MSR Cambridge trace of the hosts {} and {}{more}, whose disk numbers count per host",
-            others.iter().map(|name| shown(name.as_bytes())).collect::<Vec<_>>().join(", "),
-            shown(last.as_bytes()),
-        );
-        let of = if self.whole { "" } else { " in its first lines" };
-        let one = |&(name, records): &(&str, u64)| {
-            let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
-            let name: String =
-                name.chars().map(|letter| if is_plain(letter) { letter } else { '.' }).collect();
-            let command = self.behind(&format!("grep -aE '^[0-9]+,{name},' FILE"), "");
-            (command, format!("host {name}, records{of}: {records}"))
+        // The last line may be cut.
+        let is_cut = self.head.lines.last().is_some_and(|last| self.head.bytes.ends_with(last));
+        let bad = bad.saturating_sub(u64::from(is_cut));
+        if hosts.len() < 2 || bad * 100 > BAD * self.head.lines.len() as u64 {
+            return None;
+        }
+        let few = || hosts.iter().take(LISTED);
+        let names: Vec<String> = few().map(|(name, _)| shown(name.as_bytes())).collect();
+        let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+        if hosts.len() > LISTED {
+            names.push("others");
+        }
+        let place = if self.whole { "" } else { " in its first lines" };
+        let of_host = |&(name, records): &(&str, u64)| {
+            let gives = format!("host {}, records{place}: {records}", shown(name.as_bytes()));
+            Some((self.behind(&msr::of_host(name)?, ""), gives))
         };
-        let apart = self.behind(
-            r"sed -E 's/^([0-9]+,[^,]*),([0-9]+),/\1-\2,/' FILE",
-            "--columns time=1:100ns,op=3,offset=4:B,size=5:B,volume=2",
-        );
-        let apart = (apart, "all hosts, each disk a volume of its own".to_owned());
-        let choices: Vec<_> = hosts.iter().take(LISTED).map(one).chain([apart]).collect();
-        Some(Refusal::Filtered(format!("{what}; {}", list(&choices, str::to_owned))))
+        let [filter, columns, gives] = EACH_DISK;
+        let each_disk = (self.behind(filter, columns), gives.to_owned());
+        let choices: Vec<_> = few().filter_map(of_host).chain([each_disk]).collect();
+        Some(Refusal::Filtered(format!(
+            "it is an MSR Cambridge trace of the hosts {}, whose disk numbers count per host; {}",
+            listed(&names),
+            list(&choices, str::to_owned)
+        )))
     }
 }

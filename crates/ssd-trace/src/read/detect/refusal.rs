@@ -2,7 +2,7 @@
 
 use super::File;
 use crate::config::Workload;
-use crate::read::commands::{filter_of, given, list, one_of, sorted, with_name};
+use crate::read::commands::{command, filter_of, given, list, one_of, sorted, with_name};
 use crate::read::foreign::Filter;
 use crate::read::readings::{self, Reading};
 use ssd_core::host::source::SourceError;
@@ -55,13 +55,25 @@ impl File<'_> {
     /// The command that reads the output of a `filter` of FILE with these options, and those of the workload
     /// that do not depend on the columns.
     pub(super) fn behind(&self, filter: &str, options: &str) -> String {
+        self.through(&[filter], options)
+    }
+
+    /// As [`File::behind`], for the file as it is, or as the filters have left it that have rewritten it.
+    pub(super) fn as_it_is(&self, options: &str) -> String {
+        self.through(&[], options)
+    }
+
+    fn through(&self, filters: &[&str], options: &str) -> String {
         let Workload { action, volume, sort, skip_bad, .. } = *self.workload;
         let independent = Workload { action, volume, skip_bad, ..Workload::default() };
         let options = if sort { sorted(options) } else { options.to_owned() };
         let options = format!("{options} {}", given(&independent, ""));
         let options = options.trim();
+        if self.filters.is_empty() && filters.is_empty() {
+            return command(self.name, options);
+        }
         let space = if options.is_empty() { "" } else { " " };
-        let filters = self.filters.iter().map(String::as_str).chain([filter]);
+        let filters = self.filters.iter().map(String::as_str).chain(filters.iter().copied());
         format!("{} | ssdlab trace info -{space}{options}", filter_of(self.name, filters))
     }
 

@@ -1,8 +1,10 @@
 //! Text around requests, and forms in which other programs wrap them, with the filters that leave the requests.
 
+use super::boxes::boxed_table;
 use super::html::{html_tables, preformatted_text};
 use super::json::Cursor;
-use super::pattern::{bytes_of, characters, pattern, replaced};
+use super::pattern::{bytes_of, characters, pattern};
+use super::prefixes::{without_colours, without_line_numbers};
 use super::{Rewrite, Rewriting, by_line, notation};
 use super::{dates, times};
 use crate::read::formats::{self, Head, TraceFormat};
@@ -10,7 +12,9 @@ use crate::read::guess::{LINES, is_names};
 use std::collections::BTreeSet;
 
 /// Rewrites that are tried whatever the format is.
-pub(crate) const AROUND: [Rewrite; 16] = [
+pub(crate) const AROUND: [Rewrite; 19] = [
+    without_colours,
+    without_line_numbers,
     html_tables,
     preformatted_text,
     without_zeros,
@@ -24,6 +28,7 @@ pub(crate) const AROUND: [Rewrite; 16] = [
     without_stacks,
     without_differences,
     ruled_table,
+    boxed_table,
     inserted_rows,
     copied_rows,
     value_pairs,
@@ -47,6 +52,8 @@ const DEVICE_COLUMNS: [&str; 4] = [
     "time=1:us,op=3,offset=4:512B,size=5,volume=2",
     "time=1:us,op=3,offset=4:512B,size=5:512B,volume=2",
 ];
+/// Intervals between requests are mostly shorter, seconds.
+const LONG_S: f64 = 100.0;
 /// Times from here on are in nanoseconds, since the machine has hardly been up for 30 years.
 const FIRST_NANOSECONDS: u64 = 1_000_000_000_000_000;
 
@@ -174,31 +181,38 @@ fn without_differences(bytes: &[u8]) -> Option<Rewriting> {
     notation(what, r"sed -E 's/: \([+][0-9]+\)/:/' FILE", bytes, rewritten)
 }
 
-/// The events of perf script --deltatime, which can be read as they stand although each time is the interval since the
-/// previous event.
-pub(crate) fn with_summed_times(bytes: &[u8]) -> Option<Rewriting> {
+/// Times that may be the intervals of perf script --deltatime, which can be read as they stand.
+pub(crate) struct Intervals {
+    /// The command that adds them up.
+    pub(crate) filter: String,
+    /// Their sum.
+    pub(crate) sum_ns: f64,
+    /// From the least to the largest.
+    pub(crate) range_ns: f64,
+    /// At least half of them are below one above, as hardly any times are.
+    pub(crate) are_likely: bool,
+}
+
+/// The times of tracepoint events if they may be intervals: a fifth of them are below one above, or all are the same.
+pub(crate) fn intervals(bytes: &[u8]) -> Option<Intervals> {
     let time = r"(\d+[.]\d+)(: +\w+:\w+: )";
-    let (mut sum, mut intervals) = (0.0, Vec::new());
-    let rewritten = replaced(bytes, time, |parts| {
-        let interval: f64 = parts[1].parse().unwrap_or(0.0);
-        intervals.push(interval);
-        sum += interval;
-        format!("{sum:.9}{}", &parts[2])
-    });
-    // Recorded events are nearly in order and at different times; every other interval is shorter than the one before.
-    let descents = intervals.windows(2).filter(|pair| pair[1] < pair[0]).count();
-    let rises = intervals.windows(2).any(|pair| pair[1] > pair[0]);
-    // Lines above may have been cut away, but no computer records in the first second after it has started.
-    let is_short = intervals.iter().filter(|time| **time < 1.0).count() * 2 > intervals.len();
-    let begins = intervals.first() == Some(&0.0);
-    let are_intervals = if rises || descents > 0 {
-        (begins || is_short) && 5 * descents >= intervals.len()
-    } else {
-        !begins && is_short && intervals.len() > 2
-    };
-    let what = "each time is the interval since the previous event (--deltatime); add them up";
-    let filter = format!(r#"perl -pe 's{{{time}}}{{$t += $1; sprintf("%.9f", $t) . $2}}e' < FILE"#);
-    are_intervals.then(|| notation(what, &filter, bytes, rewritten))?
+    let (text, event) = (characters(bytes), pattern(time));
+    let times = event.captures_iter(&text).filter_map(|parts| parts[1].parse().ok());
+    let times: Vec<f64> = times.collect();
+    let (mut least, mut most, mut late) = (f64::INFINITY, 0.0f64, 0);
+    for &time in &times {
+        late += usize::from(time < most);
+        (least, most) = (least.min(time), most.max(time));
+    }
+    // Hardly any disk is idle for long between most of its requests.
+    let are_short = 2 * times.iter().filter(|time| **time < LONG_S).count() > times.len();
+    let are_same = times.len() > 2 && least >= most && least > 0.0;
+    (are_short && (5 * late >= times.len() || are_same)).then(|| Intervals {
+        filter: format!(r#"perl -pe 's{{{time}}}{{$t += $1; sprintf("%.9f", $t) . $2}}e' < FILE"#),
+        sum_ns: times.iter().sum::<f64>() * 1e9,
+        range_ns: (most - least) * 1e9,
+        are_likely: are_same || 2 * late >= times.len(),
+    })
 }
 
 /// The rows of a table with rules between its cells, as psql, mysql and Markdown write them.
@@ -298,15 +312,15 @@ fn copied_rows(bytes: &[u8]) -> Option<Rewriting> {
 /// A table of the values in lines of `NAME=VALUE`, below the names.
 fn value_pairs(bytes: &[u8]) -> Option<Rewriting> {
     let text = String::from_utf8_lossy(bytes);
+    let pair = pattern(r#"^(\w+)=("[^"]*"|[^\s,;"]+)(?:[\s,;]+|$)"#);
     let pairs = |line: &str| -> Option<Vec<(String, String)>> {
-        let words = line.split([' ', '\t', '\r', ',', ';']).filter(|word| !word.is_empty());
-        let pair = |word: &str| {
-            let (name, value) = word.split_once('=')?;
-            let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-            (!name.is_empty() && !value.is_empty() && name.bytes().all(is_name))
-                .then(|| (name.to_owned(), value.to_owned()))
-        };
-        words.map(pair).collect()
+        let (mut rest, mut all) = (line.trim_start(), Vec::new());
+        while !rest.is_empty() {
+            let caught = pair.captures(rest)?;
+            all.push((caught[1].to_owned(), caught[2].to_owned()));
+            rest = &rest[caught[0].len()..];
+        }
+        Some(all)
     };
     let mut table = String::new();
     let mut names: Vec<String> = Vec::new();
@@ -328,7 +342,14 @@ fn value_pairs(bytes: &[u8]) -> Option<Rewriting> {
         table += &(values.join(",") + "\n");
     }
     let what = "its lines are pairs of names and values; convert them to a table";
-    let filter = r#"perl -lne '@k or print join ",", @k = /(\w+)=/g; print join ",", /\w=([^\s,;]+)/g' < FILE"#;
+    let filter = if bytes.contains(&b'"') {
+        concat!(
+            r#"perl -lne '@p = /(\w+)=("[^"]*"|[^\s,;]+)/g; @i = grep !($_ & 1), 0..$#p; "#,
+            r#"@k or print join ",", @k = @p[@i]; print join ",", @p[map $_ + 1, @i]' < FILE"#
+        )
+    } else {
+        r#"perl -lne '@k or print join ",", @k = /(\w+)=/g; print join ",", /\w=([^\s,;]+)/g' < FILE"#
+    };
     (names.len() > 2).then(|| notation(what, filter, bytes, table.into_bytes()))?
 }
 

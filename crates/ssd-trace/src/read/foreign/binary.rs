@@ -3,8 +3,22 @@
 use super::RECORD;
 use crate::read::commands::command;
 
+/// What to do with text in UTF-32.
+const UTF_32: &str = "convert it: iconv -f UTF-32 -t UTF-8 FILE | ssdlab trace info -";
+/// What to do with a pickle, such as that of a data frame.
+const PICKLE: &str = concat!(
+    "if you trust it (it can run any program when it is loaded), convert its table to CSV: python3 -c 'import sys, ",
+    "pandas as p; p.DataFrame(p.read_pickle(sys.argv[1])).to_csv(sys.stdout, index=False)' FILE | ssdlab trace info -"
+);
+
 /// First bytes of a kind of file, what it is, and what to do with it.
-const KNOWN: [(&[u8], &str, &str); 32] = [
+const KNOWN: [(&[u8], &str, &str); 38] = [
+    (b"\xff\xfe\0\0", "text in UTF-32", UTF_32),
+    (b"\0\0\xfe\xff", "text in UTF-32", UTF_32),
+    (b"\x80\x05\x95", "a pickle of Python", PICKLE),
+    (b"\x80\x04\x95", "a pickle of Python", PICKLE),
+    (b"\x80\x03c", "a pickle of Python", PICKLE),
+    (b"\x80\x02c", "a pickle of Python", PICKLE),
     (
         b"PAR1",
         "a Parquet file",

@@ -178,18 +178,20 @@ fn path_of(name: &str) -> String {
     name.split('.').map(quoted).collect()
 }
 
+/// The last part of a path, without the `@` of Logstash.
+fn name_of(path: &str) -> &str {
+    let name = path.rsplit('.').next().unwrap_or_default();
+    name.trim_start_matches('@')
+}
+
 /// The names of the columns for the fields at these paths: those of the fields, behind that of their object if the
 /// field is a part of a time, or if two are alike.
 fn titles(paths: &[&str]) -> Vec<String> {
-    let last = |path: &str| {
-        let name = path.rsplit('.').next().unwrap_or_default();
-        name.trim_start_matches('@').to_owned()
-    };
-    let is_alone = |name: &str| paths.iter().filter(|path| last(path) == *name).count() == 1;
+    let is_alone = |name: &str| paths.iter().filter(|path| name_of(path) == name).count() == 1;
     let title = |path: &&str| {
-        let name = last(path);
-        let is_title = is_alone(&name) && (is_field(&name) || name == NLB);
-        if is_title { name } else { path.replace('.', "_") }
+        let name = name_of(path);
+        let is_title = is_alone(name) && (is_field(name) || name == NLB);
+        if is_title { name.to_owned() } else { path.replace(['.', '@'], "_") }
     };
     paths.iter().map(title).collect()
 }
@@ -205,8 +207,8 @@ pub(super) fn table(bytes: &[u8]) -> Option<Rewriting> {
         cursor.take(b',');
     }
     let is_used = |path: &&str| {
-        let (object, name) = path.rsplit_once('.').unwrap_or(("", path));
-        let name = name.trim_start_matches('@');
+        let (object, _) = path.rsplit_once('.').unwrap_or(("", path));
+        let name = name_of(path);
         // What a device is says nothing of its requests.
         let is_of_device = is_field(object) && !is_needed_field(object);
         let is_part = is_needed_field(&format!("{object}_{name}"));
@@ -216,7 +218,7 @@ pub(super) fn table(bytes: &[u8]) -> Option<Rewriting> {
     let scalars: Vec<&str> = fields.map(|(name, _)| name.as_str()).collect();
     let mut names: Vec<&str> = scalars.iter().copied().filter(is_used).collect();
     // Another column may hold the addresses, and its place tells which.
-    if !names.iter().any(|path| is_address(path.rsplit('.').next().unwrap_or_default())) {
+    if !names.iter().any(|path| is_address(name_of(path))) {
         names = scalars;
     }
     if !(FIELDS[0]..=FIELDS[1]).contains(&names.len()) {

@@ -4,15 +4,20 @@
 pub(crate) mod around;
 pub(crate) mod awk;
 mod binary;
+mod boxes;
 mod dates;
 mod fio;
+pub(crate) mod frames;
 mod html;
+mod joined;
 mod json;
 pub(crate) mod labelled;
 pub(crate) mod logs;
 pub(crate) mod notations;
 mod pattern;
+mod prefixes;
 pub(crate) mod rewriting;
+mod table;
 mod texts;
 mod times;
 

@@ -3,6 +3,7 @@
 use super::dates::{with_hyphens, with_months_first, with_year_first};
 use super::pattern::replaced;
 use super::rewriting::with_marked_hexadecimal;
+use super::table::Table;
 use super::times::{
     with_a_date, with_hours, with_padded_nanoseconds, with_seconds, without_colons,
 };
@@ -10,7 +11,7 @@ use super::{Rewrite, Rewriting, notation};
 
 /// Notations of numbers and times that are never read as they are: 1,024 is one number with a thousands separator and
 /// another with a decimal comma.
-pub(crate) const NOTATIONS: [Rewrite; 22] = [
+pub(crate) const NOTATIONS: [Rewrite; 23] = [
     with_marked_hexadecimal,
     with_padded_nanoseconds,
     with_digits,
@@ -107,6 +108,7 @@ pub(crate) const NOTATIONS: [Rewrite; 22] = [
         let filter = r"perl -pe 's/(?<![\w,])\d{1,3}([,]\d{3})+(?![\w,])/$&=~tr|,||dr/ge' < FILE";
         notation(what, filter, bytes, without_groups(bytes, b','))
     },
+    without_points,
 ];
 
 /// The digits of numbers with exponents, such as R and spreadsheets write.
@@ -250,4 +252,37 @@ fn with_points(bytes: &[u8]) -> Vec<u8> {
         return bytes.to_vec();
     }
     bytes.iter().map(|&byte| if byte == b',' { b'.' } else { byte }).collect()
+}
+
+/// Whole numbers of a column without the points between their groups of three digits, if all of them are multiples of
+/// 512 only so.
+fn without_points(bytes: &[u8]) -> Option<Rewriting> {
+    let table = Table::of(bytes)?;
+    let digits = |cell: &str| {
+        let mut groups = cell.split('.');
+        let is_number =
+            |group: &str| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit());
+        let first = groups.next().is_some_and(is_number);
+        let are_groups = groups.all(|group| group.len() == 3 && is_number(group));
+        (first && are_groups && !cell.starts_with("0.")).then(|| cell.replace('.', ""))
+    };
+    let is_grouped = |at: usize| {
+        let whole = |row: &Vec<String>| digits(&row[at])?.parse::<u64>().ok();
+        let are_sectors = |row| whole(row).is_some_and(|number| number.is_multiple_of(512));
+        let grouped = table.body().iter().filter(|row| row[at].contains('.')).count();
+        grouped > 2 && table.body().iter().all(are_sectors)
+    };
+    let columns: Vec<usize> = (0..table.rows[0].len()).filter(|&at| is_grouped(at)).collect();
+    if columns.is_empty() {
+        return None;
+    }
+    let statements: Vec<String> =
+        columns.iter().map(|at| format!("gsub(/[.]/, \"\", ${})", at + 1)).collect();
+    let what = "its lengths or addresses have points between groups of digits; remove them";
+    let header = usize::from(table.has_names);
+    table.rewritten(what, ["", &statements.join("; ")], None, |number, row| {
+        if number >= header {
+            columns.iter().for_each(|&at| row[at] = row[at].replace('.', ""));
+        }
+    })
 }

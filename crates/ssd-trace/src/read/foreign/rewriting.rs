@@ -1,13 +1,17 @@
 //! Text that can be read once a filter has rewritten it: the filter, and what it makes of the first lines.
 
+use super::joined::{with_joined_addresses, with_joined_times};
 use super::pattern::characters;
+use super::prefixes::without_log_prefix;
+use super::table::Table;
 use super::times::is_rising;
 use super::{Filter, Rewrite, Rewriting, awk, filled_lines, json, notation};
 use crate::read::formats::mapping::{separated, separated_by};
 use crate::read::guess::{is_field, is_length, is_names, is_operation, is_time};
 
 /// Forms that are never tables of requests as they stand.
-pub(crate) const FORMS: [Rewrite; 9] = [
+pub(crate) const FORMS: [Rewrite; 11] = [
+    without_log_prefix,
     with_newlines,
     without_column_numbers,
     json::table,
@@ -16,6 +20,7 @@ pub(crate) const FORMS: [Rewrite; 9] = [
     with_units_in_names,
     with_operation_of_lengths,
     with_joined_times,
+    with_joined_addresses,
     with_times_from_zero,
 ];
 
@@ -73,63 +78,6 @@ pub(crate) fn with_utf8(bytes: &[u8]) -> Option<Rewriting> {
     let text = characters(bytes).into_bytes();
     let rewritten = notation(what, "iconv -f ISO-8859-1 -t UTF-8 FILE", bytes, text);
     rewritten.filter(|_| is_other && bytes.iter().all(is_text))
-}
-
-/// A table of text: lines of cells between the same separators.
-struct Table<'a> {
-    separator: u8,
-    lines: Vec<&'a [u8]>,
-    /// Without the blanks and quotes around cells.
-    rows: Vec<Vec<String>>,
-    /// Its first row names the columns.
-    has_names: bool,
-}
-
-impl<'a> Table<'a> {
-    fn of(bytes: &'a [u8]) -> Option<Table<'a>> {
-        let mut lines: Vec<&[u8]> = filled_lines(bytes).collect();
-        let (separator, first) = separated(lines.first()?)?;
-        let mut rows: Vec<Vec<String>> =
-            lines.iter().map(|line| separated_by(line, separator)).collect();
-        // The last line may be cut.
-        if rows.last()?.len() != first.len() {
-            lines.pop();
-            rows.pop();
-        }
-        if rows.iter().any(|row| row.len() != first.len()) {
-            return None;
-        }
-        let is_name = |cell: &String| !cell.starts_with(|first: char| first.is_ascii_digit());
-        let has_names = rows.first()?.iter().all(is_name);
-        Some(Table { separator, lines, rows, has_names })
-    }
-
-    /// The table as awk rewrites it: `title` changes the names, `statement` the rows below, and `change` does the same
-    /// to the cells of the row with this number.
-    /// awk prints the numbers that it computes with this many `decimals`.
-    fn rewritten(
-        self,
-        what: &str,
-        [title, statement]: [&str; 2],
-        decimals: Option<usize>,
-        change: impl Fn(usize, &mut [String]),
-    ) -> Option<Rewriting> {
-        let Table { separator, lines, mut rows, has_names } = self;
-        let table = awk::Table { separator, lines: &lines, names: usize::from(has_names) };
-        let filter = table.filter(title, statement, decimals)?;
-        let mut bytes = String::new();
-        for (at, row) in rows.iter_mut().enumerate() {
-            change(at, row);
-            bytes += &(row.join(&char::from(separator).to_string()) + "\n");
-        }
-        let (what, bytes, columns) = (what.to_owned(), bytes.into_bytes(), &[][..]);
-        Some(Rewriting { what, filter, bytes, columns })
-    }
-
-    /// The rows below the names.
-    fn body(&self) -> &[Vec<String>] {
-        &self.rows[usize::from(self.has_names)..]
-    }
 }
 
 /// Sizes of a block of NVMe, as powers of 2.
@@ -190,45 +138,6 @@ fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
         if shift > 0 {
             row[start] = scaled(&row[start], 0);
         }
-    })
-}
-
-/// Seconds with decimals from a table without names, in which the rest of the seconds follows them in a column of its
-/// own.
-fn with_joined_times(bytes: &[u8]) -> Option<Rewriting> {
-    let table = Table::of(bytes)?;
-    let numbers = |at: usize| -> Option<Vec<u64>> {
-        table.body().iter().map(|row| row[at].parse().ok()).collect()
-    };
-    let columns: Vec<Option<Vec<u64>>> = (0..table.rows[0].len()).map(numbers).collect();
-    // An address and a length are needed beside them.
-    if table.has_names || columns.iter().flatten().count() < 4 {
-        return None;
-    }
-    let digits = |at: usize| {
-        let (seconds, rest) = (columns[at].as_ref()?, columns.get(at + 1)?.as_ref()?);
-        let pairs: Vec<(u64, u64)> = seconds.iter().copied().zip(rest.iter().copied()).collect();
-        let is_common = |pair: &&[(u64, u64)]| pair[0].0 == pair[1].0 && pair[0].1 < pair[1].1;
-        let is_one_time = pairs.is_sorted()
-            && !rest.is_sorted()
-            && pairs.windows(2).filter(is_common).count() > 1;
-        // Process numbers, milliseconds and addresses hardly come near the end of a second, and not beyond it.
-        let largest = *rest.iter().max()?;
-        let is_near =
-            |digits: &u32| (5 * 10u64.pow(*digits - 1)..10u64.pow(*digits)).contains(&largest);
-        [6, 9].into_iter().find(is_near).filter(|_| is_one_time)
-    };
-    let (at, digits) = (0..columns.len()).find_map(|at| Some((at, digits(at)?)))?;
-    let (first, second) = (at + 1, at + 2);
-    let unit = if digits == 6 { "microseconds" } else { "nanoseconds" };
-    let what = format!(
-        "its columns {first} and {second} seem to be seconds and {unit} of one time; join them"
-    );
-    let statement =
-        format!("${first} = sprintf(\"%d.%0{digits}d\", ${first}, ${second}); ${second} = \"-\"");
-    table.rewritten(&what, ["", &statement], None, |_, row| {
-        row[at] = format!("{}.{:0>2$}", row[at], row[at + 1], digits as usize);
-        row[at + 1] = "-".to_owned();
     })
 }
 

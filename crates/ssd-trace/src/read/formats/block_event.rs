@@ -246,12 +246,17 @@ fn address(cursor: &mut Cursor<'_>) -> Result<Option<(u64, u64)>, Reject> {
         return Ok(None);
     }
     let (sector, _) = cursor.number("the first sector")?;
-    cursor.gap("a blank after the sector")?;
-    if let Some(b'[' | b'(') = cursor.peek() {
-        return Ok(None);
+    // Formats of users (`blkparse -f`) may have no blanks around the `+`.
+    if cursor.peek() != Some(b'+') {
+        cursor.gap("a blank after the sector")?;
+        if let Some(b'[' | b'(') = cursor.peek() {
+            return Ok(None);
+        }
     }
     cursor.byte(b'+', "`+` and the number of sectors")?;
-    cursor.gap("a blank after `+`")?;
+    if !cursor.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+        cursor.gap("a blank after `+`")?;
+    }
     let (sectors, _) = cursor.number("the number of sectors")?;
     if !cursor.is_end() {
         cursor.gap("a blank after the number of sectors")?;

@@ -11,10 +11,12 @@ mod iolog;
 pub(crate) use iolog::Waits;
 pub mod mapping;
 mod range;
+mod reject;
 mod ssdtrace;
 mod unit;
 
 pub use mapping::Mapping;
+pub use reject::{Flaw, Reject};
 pub use unit::Unit;
 
 pub(crate) use range::Range;
@@ -88,36 +90,6 @@ pub enum Line {
     Header,
     /// A pause that says this number (I/O log of fio).
     Wait(u64),
-}
-
-/// Why a line was not accepted.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Reject {
-    /// What was expected, as in "expected ...".
-    pub expected: Cow<'static, str>,
-    /// Byte of the line, from 0, at which it was expected.
-    pub column: usize,
-    /// What messages and the order of events have to know of it.
-    pub flaw: Flaw,
-}
-
-/// A flaw of a line.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum Flaw {
-    /// The line cannot be read.
-    #[default]
-    Text,
-    /// Only its time is wrong: it is before one above it.
-    Late,
-    /// This word for its operation has no meaning in the columns.
-    Operation(Box<str>),
-}
-
-impl Reject {
-    /// Expected `expected` at byte `column`.
-    pub(crate) fn new(expected: impl Into<Cow<'static, str>>, column: usize) -> Reject {
-        Reject { expected: expected.into(), column, flaw: Flaw::Text }
-    }
 }
 
 /// The meaning of time 0 of a replay.

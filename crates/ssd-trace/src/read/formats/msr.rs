@@ -7,7 +7,8 @@
 
 use super::cursor::Cursor;
 use super::{
-    Clock, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_bytes, is_header,
+    Clock, Flaw, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_bytes,
+    is_header,
 };
 use ssd_core::host::request::Op;
 
@@ -27,8 +28,25 @@ pub const INFO: FormatInfo = FormatInfo {
     order: "ascending",
     source: "Narayanan, Donnelly, Rowstron, \"Write Off-Loading\", FAST 2008; SNIA IOTTA trace 388",
     traps: "copies in seconds, milliseconds or sectors: refused, because their times are before \
-            1970 or their offsets are not multiples of 512; several hosts in one file: refused",
+            1970 or their offsets are not multiples of 512; several hosts in one file: refused, with the commands \
+            that read one of them, or all with each disk as a volume",
 };
+
+/// The filter that makes a table of records of several hosts, the options that read it, and what it gives.
+pub(crate) const EACH_DISK: [&str; 3] = [
+    r#"awk -F, -v OFS=, '{ $2 = $2 "-" $3 } 1' FILE"#,
+    "--columns time=1:100ns,op=4,offset=5:B,size=6:B,volume=2",
+    "all hosts, each disk a volume of its own",
+];
+
+/// The filter that keeps the records of the `host`; `None` if people cannot paste its name.
+pub(crate) fn of_host(host: &str) -> Option<String> {
+    if host.contains(|letter: char| letter.is_control() || letter == '\u{fffd}') {
+        return None;
+    }
+    let host = host.replace('\\', r"\\").replace('"', "\\\"").replace('\'', r"'\''");
+    Some(format!(r#"awk -F, '$2 == "{host}"' FILE"#))
+}
 
 /// Nanoseconds of one in a timestamp.
 const TICK_NS: u64 = 100;
@@ -101,7 +119,8 @@ impl Parser {
         if !self.host.is_empty() {
             let first = String::from_utf8_lossy(&self.host).escape_debug().to_string();
             let expected = format!("the host of the first record, {first} (cut the file by host)");
-            return Err(Reject::new(expected, column));
+            let hosts = [&self.host[..], host].map(|host| String::from_utf8_lossy(host).into());
+            return Err(Reject { flaw: Flaw::Host(hosts), ..Reject::new(expected, column) });
         }
         self.host = host.to_vec();
         Ok(())

@@ -1,9 +1,10 @@
 //! The columns of a request by their names, and the mappings that these leave open.
 
+use super::comments::Said;
 use super::rows::{Rows, is_latency};
 use super::{
-    NO, OFFSETS, OPS, SIZES, TIMES, VOLUMES, YES, is_pasted, letters_of, quoted, unit_named,
-    unit_of_time, values, words,
+    OFFSETS, OPS, SIZES, TIMES, VOLUMES, is_pasted, letters_of, quoted, unit_named, unit_of_time,
+    values, words,
 };
 use ssd_core::units::SECTOR_BYTES;
 use std::cmp::Reverse;
@@ -120,6 +121,22 @@ impl Columns {
         [self].into_iter().chain(others.into_iter().filter(is_apart)).collect()
     }
 
+    /// These columns in the units that comments say, where their names say none.
+    pub(super) fn with_units(&self, said: Said) -> Option<Columns> {
+        let mut columns = self.clone();
+        let mut is_said = false;
+        let mut set = |unit: &mut Option<&'static str>, said: Option<&'static str>| {
+            is_said |= unit.is_none() && said.is_some();
+            *unit = unit.or(said);
+        };
+        if let Some(time) = &mut columns.time {
+            set(&mut time.unit, said.time);
+        }
+        set(&mut columns.offset.unit, said.offset);
+        set(&mut columns.size.unit, said.size);
+        is_said.then_some(columns)
+    }
+
     /// These columns, with the first of several columns of operations whose words are known.
     pub(super) fn with_known_words(self, names: &[String], rows: &Rows) -> Columns {
         let is_known = |op: &Named| {
@@ -143,22 +160,22 @@ impl Columns {
     /// The column of the volumes: the one that has most of them.
     fn volume(&self, rows: &Rows) -> Option<&Named> {
         self.free_volumes().max_by_key(|column| {
-            let volumes = rows.column(column.at).collect::<BTreeSet<&str>>().len();
             let rank = VOLUMES.iter().position(|name| *name == column.letters);
-            (volumes, Reverse(rank))
+            (rows.distinct(column.at), Reverse(rank))
         })
     }
 
-    /// The column of the volumes, and another one whose values come with several of its values, and the reverse.
-    pub(super) fn two_volumes(&self, rows: &Rows) -> Option<[&Named; 2]> {
-        let own = self.volume(rows)?;
-        let count = |at: usize| rows.column(at).collect::<BTreeSet<&str>>().len();
-        let is_apart = |other: &&Named| {
-            let pairs = rows.column(own.at).zip(rows.column(other.at));
-            pairs.collect::<BTreeSet<_>>().len() > count(own.at).max(count(other.at))
+    /// The column of the volumes, and behind it all others of which some values come with several of its values, while
+    /// some of its values come with several of theirs. Nothing if there is no such column.
+    pub(super) fn parts_of_volume(&self, rows: &Rows) -> Vec<&Named> {
+        let Some(own) = self.volume(rows) else { return Vec::new() };
+        let is_part = |other: &&Named| {
+            let pairs = rows.whole_column(own.at).zip(rows.whole_column(other.at));
+            let pairs = pairs.collect::<BTreeSet<_>>().len();
+            pairs > rows.distinct(own.at).max(rows.distinct(other.at))
         };
-        let other = self.free_volumes().filter(|other| other.at != own.at).find(is_apart)?;
-        Some([own, other])
+        let others: Vec<&Named> = self.free_volumes().filter(is_part).collect();
+        if others.is_empty() { others } else { [vec![own], others].concat() }
     }
 
     /// The parts `time=...` of a mapping, one for each column and unit that the time may have. If no column has the
@@ -193,11 +210,11 @@ impl Columns {
     /// What to add to a mapping for the operations, once for each possible meaning of their words.
     fn meanings(&self, rows: &Rows) -> Vec<String> {
         let cells = || rows.column(self.op.at);
-        if let Some(meaning) = meaning_of_flag(&self.op.letters, cells()) {
+        if let Some(meaning) = values::meaning_of_flag(&self.op.letters, cells()) {
             return vec![meaning];
         }
-        let known =
-            [values::meanings(cells()), words::likely(cells()), values::meanings_of_two(cells())];
+        let likely = words::by_verb(rows, self.op.at, Some([self.offset.at, self.size.at]));
+        let known = [values::meanings(cells()), likely, values::meanings_of_two(cells())];
         // Most words may be known.
         let mut all =
             known.into_iter().find(|all| !all.is_empty()).unwrap_or_else(|| vec![String::new()]);
@@ -238,12 +255,21 @@ impl Columns {
             (None, Some(size)) => vec![("B", size), ("512B", size)],
             (None, None) => vec![("B", "B"), ("512B", "512B"), ("512B", "B")],
         };
+        // Addresses that are whole sectors in bytes, beside lengths that are not, may be bytes beside sectors.
+        let starts = numbers(&self.offset);
+        let are_bytes = starts.iter().all(|start| start.is_multiple_of(SECTOR_BYTES))
+            && starts.iter().any(|&start| start > 0);
+        if (self.offset.unit, self.size.unit) == (None, None)
+            && are_bytes
+            && !are_multiples(SECTOR_BYTES)
+        {
+            all.insert(0, ("B", "512B"));
+        }
         if (self.offset.unit, self.size.unit) == (Some("B"), None) && !are_multiples(SECTOR_BYTES) {
             all.push(("B", "1KiB"));
         }
         // If lengths are whole blocks of 4 KiB but addresses are not, the addresses may count such blocks.
-        let residues: BTreeSet<u64> =
-            numbers(&self.offset).into_iter().map(|start| start % 8).collect();
+        let residues: BTreeSet<u64> = starts.iter().map(|start| start % 8).collect();
         if (self.offset.unit, self.size.unit) == (Some("512B"), Some("B"))
             && are_multiples(4096)
             && residues.len() > 2
@@ -260,7 +286,8 @@ impl Columns {
         if let Some(sector) = self.stated_sector(rows) {
             let of =
                 |unit: &'static str| if matches!(unit, "512B" | "4KiB") { sector } else { unit };
-            all.extend(all.clone().into_iter().map(|(offset, size)| (of(offset), of(size))));
+            let stated = all.iter().map(|&(offset, size)| (of(offset), of(size)));
+            all = stated.chain(all.clone()).collect();
         }
         all
     }
@@ -290,23 +317,6 @@ impl Columns {
     }
 }
 
-/// What to add for a column that is named for what its 1, or true, means.
-fn meaning_of_flag<'a>(letters: &str, cells: impl Iterator<Item = &'a str>) -> Option<String> {
-    let (no, yes) = match letters {
-        "iswrite" => ("read", "write"),
-        "isread" => ("write", "read"),
-        _ => return None,
-    };
-    let cells: BTreeSet<String> = cells.map(str::to_ascii_lowercase).collect();
-    let is_known = |cell: &String| NO.contains(&&cell[..]) || YES.contains(&&cell[..]);
-    // Later rows may have the opposite value.
-    let pairs =
-        NO.into_iter().zip(YES).filter(|(no, yes)| cells.contains(*no) || cells.contains(*yes));
-    let (noes, yeses): (Vec<&str>, Vec<&str>) = pairs.unzip();
-    let words = format!(",{no}={},{yes}={}", noes.join("|"), yeses.join("|"));
-    cells.iter().all(is_known).then_some(words)
-}
-
 /// The columns with one of the `known` names, those with exactly such a name first: `sectors` is a length, although it
 /// is `sector` with the s of seconds, too.
 fn all_named(names: &[String], known: &[&str]) -> Vec<Named> {
@@ -316,6 +326,10 @@ fn all_named(names: &[String], known: &[&str]) -> Vec<Named> {
     };
     let mut all: Vec<Named> = names.iter().enumerate().filter_map(of).collect();
     all.sort_by_key(|column| !known.contains(&column.letters.as_str()));
+    // Beside an address, `off` may be a flag.
+    if all.iter().any(|column| column.letters != "off") {
+        all.retain(|column| column.letters != "off");
+    }
     all
 }
 

@@ -92,10 +92,13 @@ const LARGE_UNITS: [(&str, u64, u64); 3] =
     [("1KiB", 1 << 10, 1000), ("1MiB", 1 << 20, 1_000_000), ("1GiB", 1 << 30, 1_000_000_000)];
 
 /// A table whose names have been found.
-pub(super) struct Table<'a> {
-    pub(super) names: &'a [String],
+pub(super) struct Table {
+    pub(super) names: Vec<String>,
     pub(super) columns: Columns,
     pub(super) rows: Rows,
+    separator: u8,
+    /// The line with its names, counted from 1.
+    line: usize,
 }
 
 /// How a filter derives a field.
@@ -110,7 +113,25 @@ pub(super) struct Change {
     pub(super) decimals: Option<usize>,
 }
 
-impl Table<'_> {
+impl Table {
+    /// The table in `head`, if one of its first lines has the names of the columns of requests.
+    pub(super) fn of(head: &Head<'_>) -> Option<Table> {
+        let mut lines = (1..).zip(head.lines.iter().take(HEADER));
+        lines.find_map(|(line, text)| {
+            let (separator, names) = separated(text)?;
+            let columns = Columns::of(&names).or_else(|| Columns::with_ends(&names))?;
+            let rows = Rows::below(&names, &head.lines[line..]);
+            Some(Table { names, columns, rows, separator, line })
+        })
+    }
+
+    /// The filter that makes a change to the table in `head`; `None` if awk cannot.
+    pub(super) fn filter(&self, head: &Head<'_>, change: &Change) -> Option<String> {
+        let Table { separator, line, .. } = *self;
+        let table = awk::Table { separator, lines: head.lines, names: line };
+        table.filter(&change.title, &change.statement, change.decimals)
+    }
+
     fn named(&self, column: usize) -> String {
         shown(self.names[column - 1].as_bytes())
     }
@@ -128,7 +149,7 @@ impl Table<'_> {
         if self.columns.time.is_some() {
             return None;
         }
-        let named = (1..).zip(self.names).find_map(|(column, name)| {
+        let named = (1..).zip(&self.names).find_map(|(column, name)| {
             let unit = unit_of_time(name);
             let rest = unit.map_or(name.as_str(), |_| without_unit(name));
             if INTERVALS.contains(&letters_of(rest).as_str()) {
@@ -430,7 +451,7 @@ fn without_unit(name: &str) -> &str {
 
 /// The filter for a table that lacks a field but has columns from which it can be derived.
 pub(crate) fn of(head: &Head<'_>) -> Option<Filter> {
-    by_filter(head, |table| {
+    changed(head, |table| {
         let all = [
             Table::joined_time,
             Table::unwrapped,
@@ -447,7 +468,7 @@ pub(crate) fn of(head: &Head<'_>) -> Option<Filter> {
 
 /// What to do with a table whose times are all the same, if they may be intervals.
 pub(crate) fn of_constant_time(head: &Head<'_>) -> Option<Filter> {
-    by_filter(head, |table| {
+    changed(head, |table| {
         let at = table.columns.time.as_ref()?.at;
         let first: f64 = table.rows.column(at).next()?.parse().ok()?;
         // Dates in seconds may be the same for long.
@@ -460,20 +481,9 @@ pub(crate) fn of_constant_time(head: &Head<'_>) -> Option<Filter> {
 }
 
 /// The change that `derive` finds for the table in `head`, as a filter.
-pub(super) fn by_filter(
-    head: &Head<'_>,
-    derive: impl FnOnce(&Table<'_>) -> Option<Change>,
-) -> Option<Filter> {
-    let mut lines = (1..).zip(head.lines.iter().take(HEADER));
-    let (line, separator, names, columns) = lines.find_map(|(line, text)| {
-        let (separator, names) = separated(text)?;
-        let columns = Columns::of(&names).or_else(|| Columns::with_ends(&names))?;
-        Some((line, separator, names, columns))
-    })?;
-    let rows = Rows::below(&names, &head.lines[line..]);
-    let Change { what, title, statement, decimals } =
-        derive(&Table { names: &names, columns, rows })?;
-    let table = awk::Table { separator, lines: head.lines, names: line };
-    let filter = table.filter(&title, &statement, decimals)?;
-    Some(Filter { what, filter, options: "" })
+fn changed(head: &Head<'_>, derive: impl FnOnce(&Table) -> Option<Change>) -> Option<Filter> {
+    let table = Table::of(head)?;
+    let change = derive(&table)?;
+    let filter = table.filter(head, &change)?;
+    Some(Filter { what: change.what, filter, options: "" })
 }

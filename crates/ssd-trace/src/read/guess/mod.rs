@@ -2,8 +2,10 @@
 
 pub(crate) mod apart;
 mod columns;
+mod comments;
 pub(crate) mod derived;
 mod rows;
+pub(crate) mod unknown;
 pub(crate) mod values;
 pub(crate) mod words;
 
@@ -38,7 +40,8 @@ const TIMES: [&str; 18] = [
     "inittime",
     "optime",
 ];
-const OPS: [&str; 20] = [
+const OPS: [&str; 21] = [
+    "kind",
     "op",
     "operation",
     "reqop",
@@ -120,7 +123,7 @@ const SIZES: [&str; 27] = [
     "objectsize",
     "objsize",
 ];
-const VOLUMES: [&str; 40] = [
+const VOLUMES: [&str; 42] = [
     "volume",
     "volumeid",
     "disk",
@@ -161,6 +164,8 @@ const VOLUMES: [&str; 40] = [
     "tenant",
     "tenantid",
     "bdev",
+    "major",
+    "maj",
 ];
 
 /// How words begin in the names of columns with durations, or with the ends of requests.
@@ -215,7 +220,10 @@ fn below(names: &[String], above: usize, head: &Head<'_>, action: u8) -> Vec<Rea
     let columns = columns.with_known_words(names, &rows);
     let skip = if above > 0 { format!(",skip={above}") } else { String::new() };
     let mut different: Vec<Reading> = Vec::new();
-    for (rival, columns) in columns.with_rivals(names, &rows).into_iter().enumerate() {
+    let stated = columns.with_units(comments::said(&head.lines[..above]));
+    let stated = stated.map(|columns| (0, columns));
+    let all = columns.with_rivals(names, &rows).into_iter().enumerate();
+    for (rival, columns) in stated.into_iter().chain(all) {
         for text in columns.mappings(&rows) {
             let Some(reading) = reading(&(text.clone() + &skip), head, action) else { continue };
             // Bytes that are not whole sectors are refused, and remain a rival of sectors.
@@ -317,7 +325,18 @@ fn unit_named(cell: &str, known: &[&str]) -> Option<Option<&'static str>> {
 
 /// Whether a column of this name may be a field of a request.
 pub(crate) fn is_field(name: &str) -> bool {
-    is_needed_field(name) || unit_named(name, &VOLUMES).is_some()
+    is_needed_field(name) || is_volume(name)
+}
+
+/// Whether a column of this name may hold the volumes, or parts of their names.
+pub(crate) fn is_volume(name: &str) -> bool {
+    unit_named(name, &VOLUMES).is_some()
+}
+
+/// Whether the name of an address, a length or a time states its unit.
+pub(crate) fn has_unit(name: &str) -> bool {
+    let all: [&[&str]; 3] = [&OFFSETS, &SIZES, &TIMES];
+    all.iter().any(|known| unit_named(name, known).is_some_and(|unit| unit.is_some()))
 }
 
 /// Whether a column of this name may be the time, the operation, the address or the length of a request.

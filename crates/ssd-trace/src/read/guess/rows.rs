@@ -9,8 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 const COLUMNS: usize = 64;
 /// Most volumes in the lines that are looked at.
 const VOLUME_COUNT: usize = 16;
+/// Most events of a request, or layers that it passes.
+const MOST_EVENTS: usize = 6;
 /// What happens to a request, as the columns `event` of traces say.
-const EVENTS: [&str; 22] = [
+const STARTED: [&str; 14] = [
     "queue",
     "queued",
     "insert",
@@ -25,15 +27,10 @@ const EVENTS: [&str; 22] = [
     "start",
     "started",
     "begin",
-    "complete",
-    "completed",
-    "completion",
-    "finish",
-    "finished",
-    "end",
-    "ended",
-    "done",
 ];
+/// As [`STARTED`], for its end.
+pub(super) const ENDED: [&str; 8] =
+    ["complete", "completed", "completion", "finish", "finished", "end", "ended", "done"];
 
 /// Rows of as many cells each.
 pub(super) struct Rows {
@@ -77,7 +74,7 @@ impl Rows {
 
     /// Those of `lines` that are as wide as the `names` above them.
     pub(super) fn below(names: &[String], lines: &[&[u8]]) -> Rows {
-        let rows = lines.iter().take(LINES).map(|line| cells_of(line));
+        let rows = lines.iter().map(|line| cells_of(line));
         let rows = rows.filter(|cells| cells.len() == names.len()).collect();
         Rows { above: 0, names: names.to_vec(), rows }
     }
@@ -91,8 +88,19 @@ impl Rows {
         self.names.get(at).is_some_and(|name| unit_named(name, known).is_some())
     }
 
+    /// The cells of a column in the first rows.
     pub(super) fn column(&self, at: usize) -> impl Iterator<Item = &str> {
+        self.whole_column(at).take(LINES)
+    }
+
+    /// The cells of a column in all rows.
+    pub(super) fn whole_column(&self, at: usize) -> impl Iterator<Item = &str> {
         self.rows.iter().map(move |row| row[at].as_str())
+    }
+
+    /// Different cells of a column in all rows.
+    pub(super) fn distinct(&self, at: usize) -> usize {
+        self.whole_column(at).collect::<BTreeSet<&str>>().len()
     }
 
     /// The whole numbers of a column, if it has only such.
@@ -255,10 +263,17 @@ impl Rows {
         (0..self.width()).find(unread).filter(|_| self.time(false).is_none())
     }
 
-    /// The two words of a column if the rows of both have the same requests, but for a few at the end.
-    fn two_events(&self, at: usize, request: [usize; 3]) -> Option<Vec<&str>> {
-        let words: Vec<&str> = self.column(at).collect::<BTreeSet<&str>>().into_iter().collect();
-        let [first, second] = words[..] else { return None };
+    /// The words of a column, in the order in which they come.
+    fn words_of(&self, at: usize) -> Vec<&str> {
+        let mut seen = BTreeSet::new();
+        self.column(at).filter(|word| seen.insert(*word)).collect()
+    }
+
+    /// The words of a column, such as layers that a request passes, if the rows of each have the same requests, but for
+    /// a few at the end.
+    fn same_events(&self, at: usize, request: [usize; 3]) -> Option<Vec<&str>> {
+        let words = self.words_of(at);
+        let (first, others) = words.split_first().filter(|(_, others)| !others.is_empty())?;
         let is_plain = |word: &str| {
             !word.is_empty()
                 && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -267,15 +282,21 @@ impl Rows {
             let rows = self.rows.iter().filter(|row| row[at] == word);
             rows.map(|row| request.map(|column| row[column].as_str())).collect::<Vec<_>>()
         };
-        let (of_first, of_second) = (requests(first), requests(second));
-        let common = of_first.iter().filter(|request| of_second.contains(request)).count();
-        let rest = (of_first.len() - common).max(of_second.len().saturating_sub(common));
-        (is_plain(first) && is_plain(second) && common > 2 && rest < 3).then_some(words)
+        let of_first = requests(first);
+        let is_same = |word: &&str| {
+            let of_word = requests(word);
+            let known: BTreeSet<&[&str; 3]> = of_word.iter().collect();
+            let common = of_first.iter().filter(|request| known.contains(request)).count();
+            let rest = (of_first.len() - common).max(of_word.len().saturating_sub(common));
+            common > 2 && rest < 3
+        };
+        let are_few = words.len() <= MOST_EVENTS && words.iter().all(|word| is_plain(word));
+        (are_few && others.iter().all(is_same)).then_some(words)
     }
 
     /// What to say of a column with several actions, as blkparse prints them, or events of a request, if there is
-    /// one; `place` writes its column, and that of the operations is `op`. A column of two words, of which each has the
-    /// same requests, is one of events, too: `request` are the columns of operation, address and length.
+    /// one; `place` writes its column, and that of the operations is `op`. A column of a few words, of which each has
+    /// the same requests, is one of events, too: `request` are the columns of operation, address and length.
     pub(super) fn events(
         &self,
         op: Option<usize>,
@@ -284,7 +305,9 @@ impl Rows {
     ) -> Vec<String> {
         let of = |at: usize| self.column(at).collect::<BTreeSet<&str>>();
         let is_action = |cell: &&str| cell.len() == 1 && "QMFGSRDCPUTIXABaf".contains(*cell);
-        let is_event = |cell: &&str| EVENTS.contains(&cell.to_ascii_lowercase().as_str());
+        let is_event = |cell: &&str| {
+            STARTED.iter().chain(&ENDED).any(|event| cell.eq_ignore_ascii_case(event))
+        };
         let usable = |at: usize| {
             let cells = of(at);
             let actions = ["Q", "D", "C"].into_iter().filter(|action| cells.contains(action));
@@ -293,16 +316,16 @@ impl Rows {
                 return actions;
             }
             let is_several = cells.len() > 1 && cells.iter().all(is_event);
-            if is_several { cells.into_iter().collect() } else { Vec::new() }
+            if is_several { self.words_of(at) } else { Vec::new() }
         };
         let columns = (0..self.width()).filter(|&at| Some(at) != op);
         let all = columns.clone().map(|at| (at, usable(at))).find(|(_, words)| !words.is_empty());
-        let twice = || {
+        let repeated = || {
             let request = request?;
             let mut free = columns.filter(|at| !request.contains(at));
-            free.find_map(|at| Some((at, self.two_events(at, request)?)))
+            free.find_map(|at| Some((at, self.same_events(at, request)?)))
         };
-        let Some((at, words)) = all.or_else(twice) else { return vec![String::new()] };
+        let Some((at, words)) = all.or_else(repeated) else { return vec![String::new()] };
         words.iter().map(|word| format!(",event={}:{word}", place(at))).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! The columns of a table from its values alone: readings to choose from, of which none is certain.
 
 use super::rows::{Rows, Times, ended_lines};
-use super::{LINES, NO, OFFSETS, SIZES, YES, reading, unit_in_brackets, words};
+use super::{LINES, NO, OFFSETS, SIZES, YES, letters_of, reading, unit_in_brackets, words};
 use crate::read::formats::Head;
 use crate::read::formats::mapping::{Meaning, Words};
 use crate::read::readings::{Reading, of_distinct_times};
@@ -106,7 +106,11 @@ pub(super) fn meanings_of_two<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<S
     let is_among = |words: &[&str], cell: &str| words.contains(&cell.to_lowercase().as_str());
     let is_known =
         |(read, write): &(&str, &str)| is_among(&READS, read) || is_among(&WRITES, write);
-    let all = [(*first, *second), (*second, *first)];
+    let mut all = [(*first, *second), (*second, *first)];
+    let resembles = |(read, write): &(&str, &str)| {
+        words::meanings_of(read) == ["read"] || words::meanings_of(write) == ["write"]
+    };
+    all.sort_by_key(|words| !resembles(words));
     // Where both orders have a known word, or neither has, the words decide nothing.
     let is_decided = all.iter().filter(|words| is_known(words)).count() == 1;
     let likely = all.into_iter().filter(|words| !is_decided || is_known(words));
@@ -172,7 +176,34 @@ impl<'a> Choice<'a> {
     }
 }
 
+/// What to add for a column that is named for what its 1, or true, means.
+pub(super) fn meaning_of_flag<'a>(
+    letters: &str,
+    cells: impl Iterator<Item = &'a str>,
+) -> Option<String> {
+    let (no, yes) = match letters {
+        "iswrite" => ("read", "write"),
+        "isread" => ("write", "read"),
+        _ => return None,
+    };
+    let cells: BTreeSet<String> = cells.map(str::to_ascii_lowercase).collect();
+    let is_known = |cell: &String| NO.contains(&&cell[..]) || YES.contains(&&cell[..]);
+    // Later rows may have the opposite value.
+    let pairs =
+        NO.into_iter().zip(YES).filter(|(no, yes)| cells.contains(*no) || cells.contains(*yes));
+    let (noes, yeses): (Vec<&str>, Vec<&str>) = pairs.unzip();
+    let words = format!(",{no}={},{yes}={}", noes.join("|"), yeses.join("|"));
+    cells.iter().all(is_known).then_some(words)
+}
+
 impl Rows {
+    /// The ways to read the operations in a column.
+    fn meanings_at(&self, at: usize) -> Vec<String> {
+        let letters = self.names.get(at).map(|name| letters_of(name)).unwrap_or_default();
+        let of_flag = meaning_of_flag(&letters, self.column(at));
+        of_flag.map_or_else(|| meanings(self.column(at)), |meaning| vec![meaning])
+    }
+
     /// The columns that may hold operations, and what to say of their words.
     fn operations(&self, time: Option<usize>) -> Vec<(String, String)> {
         let mut codes = Vec::new();
@@ -182,7 +213,7 @@ impl Rows {
         };
         let columns = (0..self.width()).filter(|&at| Some(at) != time && !counts(at));
         let columns: Vec<(usize, Vec<String>)> =
-            columns.map(|at| (at, meanings(self.column(at)))).collect();
+            columns.map(|at| (at, self.meanings_at(at))).collect();
         let known = columns.iter().filter(|(_, all)| all.iter().any(String::is_empty));
         // A column of actions may say D everywhere.
         let most =
@@ -201,7 +232,7 @@ impl Rows {
         let is_text = |&at: &usize| !plain(at) && self.numbers(at).is_none();
         let texts: Vec<usize> = (0..self.width()).filter(is_text).collect();
         if let ([], [at]) = (&codes[..], &texts[..]) {
-            let likely = words::likely(self.column(*at));
+            let likely = words::by_verb(self, *at, None);
             let all = if likely.is_empty() { meanings_of_two(self.column(*at)) } else { likely };
             codes.extend(all.into_iter().map(|words| ((at + 1).to_string(), words)));
         }
@@ -222,7 +253,12 @@ impl Rows {
             // A length of 0 is one that counts from 0; where all are larger than the address, they are ends.
             let is_end = starts.iter().zip(lengths).all(|(start, length)| length > start);
             let is_length = !lengths.contains(&0) && longest <= LONGEST && !is_end;
-            let is_named_otherwise = self.is_named(offset, &SIZES) || self.is_named(size, &OFFSETS);
+            // `blocks` is a length, although it is `block` with the s of seconds, too.
+            let is_other = |at: usize, own: &[&str], other: &[&str]| {
+                self.is_named(at, other) && !self.is_named(at, own)
+            };
+            let is_named_otherwise =
+                is_other(offset, &OFFSETS, &SIZES) || is_other(size, &SIZES, &OFFSETS);
             if offset == size || !is_length || is_named_otherwise {
                 continue;
             }
@@ -363,4 +399,16 @@ fn of_rows(rows: &Rows, times: Option<&Times>, head: &Head<'_>, action: u8) -> V
         all.iter_mut().for_each(Reading::sort);
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::meanings_of_two;
+
+    #[test]
+    fn of_two_words_the_one_with_a_verb_has_its_meaning_first() {
+        let first = |words: [&'static str; 2]| meanings_of_two(words.into_iter()).remove(0);
+        assert_eq!(first(["Foo", "ReadAhead"]), ",read=ReadAhead,write=Foo");
+        assert_eq!(first(["Foo", "WriteBack"]), ",read=Foo,write=WriteBack");
+    }
 }

@@ -1,10 +1,13 @@
 //! Messages about lines that are not taken.
 
 use super::Scan;
-use crate::read::commands::{command, given, one_of, word};
-use crate::read::formats::{Flaw, Format, ReadAs, Reject};
+use crate::config::Workload;
+use crate::read::commands::{command, filter_of, given, list, one_of, word};
+use crate::read::formats::mapping::is_word;
+use crate::read::formats::msr::{self, EACH_DISK};
+use crate::read::formats::{Flaw, Format, ReadAs, Reject, TraceFormat};
 use crate::read::guess::words;
-use crate::read::lines::Pieces;
+use crate::read::lines::{Pieces, shown};
 use crate::read::tally::Tally;
 use ssd_core::host::source::SourceError;
 
@@ -55,20 +58,51 @@ impl Scan<'_, '_> {
                 P::INFO.form,
             );
         }
-        let said = format!("{file}, {place}: expected {expected} at byte {column}, found {found}");
-        if reject.flaw == Flaw::Late || self.skip_bad {
+        let zeros = if I::NOUN == "line" && bad.contains(&0) {
+            " (with zero bytes, as a crash leaves them)"
+        } else {
+            ""
+        };
+        let said =
+            format!("{file}, {place}: expected {expected} at byte {column}, found {found}{zeros}");
+        if matches!(reject.flaw, Flaw::Late | Flaw::Beyond) || self.skip_bad {
             return said;
         }
-        // The word may have been cut.
+        if let Flaw::Host(hosts) = &reject.flaw {
+            return format!("{said}; {}", list(&self.of_hosts(hosts), str::to_owned));
+        }
+        // A word at the end of the file may have been cut, so that its meaning is another.
         let mut choices = match &reject.flaw {
             Flaw::Operation(operation) if !pieces.is_unended() => self.meanings(operation),
             _ => Vec::new(),
         };
         if choices.is_empty() {
-            return format!("{said}; correct the {noun}, or {}", self.skip_remedy());
+            let is_unsaid =
+                matches!(&reject.flaw, Flaw::Operation(operation) if !is_word(operation));
+            let unsaid =
+                if is_unsaid { " (--columns cannot give a meaning to such a word)" } else { "" };
+            return format!("{said}; correct the {noun}{unsaid}, or {}", self.skip_remedy());
         }
         choices.push(self.skip_options());
         format!("{said}; correct the {noun}, or {}", one_of(file, &choices))
+    }
+
+    /// The commands that read the records of each of the `hosts`, or all.
+    fn of_hosts(&self, hosts: &[Box<str>]) -> Vec<(String, String)> {
+        // The disks of one host, or of all, are numbered anew.
+        let workload =
+            Workload { format: TraceFormat::Auto, volume: None, ..self.workload.clone() };
+        let command = |filter: &str, options: &str| {
+            let options = format!("{} {}", given(&workload, ""), options);
+            let filter = filter_of(self.file, [filter].into_iter());
+            format!("{filter} | ssdlab trace info - {}", options.trim()).trim_end().to_owned()
+        };
+        let of_host = |host: &str| {
+            Some((command(&msr::of_host(host)?, ""), format!("host {}", shown(host.as_bytes()))))
+        };
+        let [filter, columns, gives] = EACH_DISK;
+        let each_disk = (command(filter, columns), gives.to_owned());
+        hosts.iter().map(AsRef::as_ref).filter_map(of_host).chain([each_disk]).collect()
     }
 
     /// The options that give an unknown `operation` a meaning, the likeliest first.
@@ -78,15 +112,20 @@ impl Scan<'_, '_> {
             let columns = columns.text_meaning(key, operation)?;
             Some((format!("{}--columns {}", given(self.workload, "columns"), word(&columns)), what))
         };
-        let verb = words::verb_of(operation);
-        let likely = verb.and_then(|verb| of(verb, format!("if it means {verb}")));
-        let ignoring = of("ignore", "if such lines are not requests".to_owned());
-        likely.into_iter().chain(ignoring).collect()
+        let mut keys = words::meanings_of(operation);
+        if !keys.contains(&"ignore") {
+            keys.push("ignore");
+        }
+        let what = |key: &str| match key {
+            "ignore" => "if such lines are not requests".to_owned(),
+            verb => format!("if it means {verb}"),
+        };
+        keys.into_iter().filter_map(|key| of(key, what(key))).collect()
     }
 
     /// The options that skip bad lines, and what they do.
     fn skip_options(&self) -> (String, String) {
-        let options = format!("{}--set workload.skip_bad=true", given(self.workload, ""));
+        let options = format!("{}{}", given(self.workload, ""), self.skipping);
         (options, "to count and skip such lines".to_owned())
     }
 

@@ -12,7 +12,7 @@ mod ops;
 mod values;
 
 pub(crate) use lines::{cells_of, separated, separated_by};
-pub(crate) use ops::{Meaning, Words};
+pub(crate) use ops::{Meaning, Words, is_word};
 pub use values::Number;
 pub(crate) use values::{date, is_rounded, stated_time, time, whole};
 
@@ -321,14 +321,27 @@ impl Mapping {
     /// The text of this mapping with `word` among the operations of `key`, such as those that it ignores; `None` if no
     /// mapping can have that word.
     pub(crate) fn text_meaning(&self, key: &str, word: &str) -> Option<String> {
-        // Bytes that are no UTF-8 have been replaced.
-        let is_said = |letter: char| !letter.is_control() && !",|=\"\u{fffd}".contains(letter);
-        let is_plain = !word.is_empty() && word.chars().all(is_said);
         let parts = Parts::of(&self.text).ok()?;
         let words = parts.get(key).map_or(String::new(), |words| format!("|{words}"));
         let is_other = |part: &&str| part.split('=').next().is_none_or(|other| other.trim() != key);
         let others: Vec<&str> = split(&self.text).into_iter().filter(is_other).collect();
-        is_plain.then(|| format!("{},{key}={word}{words}", others.join(",")))
+        is_word(word).then(|| format!("{},{key}={word}{words}", others.join(",")))
+    }
+
+    /// Its text with another column of volumes, in place of the one that it has.
+    pub(crate) fn text_with_volume(&self, place: &str) -> String {
+        let part = |part: &str| match part.split_once('=') {
+            Some((key, _)) if key.trim() == "volume" => format!("{key}={place}"),
+            _ => part.to_owned(),
+        };
+        split(&self.text).into_iter().map(part).collect::<Vec<_>>().join(",")
+    }
+
+    /// The words that it ignores, as they were written.
+    pub(crate) fn ignored(&self) -> Vec<&str> {
+        let said = split(&self.text).into_iter().filter_map(|part| part.split_once('='));
+        let words = said.filter(|(key, _)| key.trim() == "ignore").map(|(_, words)| words);
+        words.flat_map(|words| words.split('|')).collect()
     }
 
     /// What is read, by the name of its field.

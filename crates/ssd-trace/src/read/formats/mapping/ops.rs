@@ -3,6 +3,9 @@
 use crate::read::formats::block_event::{Rwbs, Verb};
 use ssd_core::host::request::Op;
 
+/// Longest word for an operation, bytes.
+const LONGEST_WORD: usize = 64;
+
 /// What a word says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Meaning {
@@ -74,10 +77,15 @@ impl Words {
         ] {
             for word in value(key).into_iter().flat_map(|text| text.split('|')) {
                 let word = word.trim().to_ascii_lowercase();
-                if given.iter().any(|(other, _)| *other == word) {
-                    return Err(format!("the word {word:?} has two meanings; keep one of them"));
+                match given.iter().find(|(other, _)| *other == word) {
+                    Some((_, other)) if *other == meaning => {}
+                    Some(_) => {
+                        return Err(format!(
+                            "the word {word:?} has two meanings; keep one of them"
+                        ));
+                    }
+                    None => given.push((word, meaning)),
                 }
-                given.push((word, meaning));
             }
         }
         Ok(Words { given })
@@ -129,6 +137,12 @@ impl Words {
     }
 }
 
+/// Whether a mapping can have `word`: bytes that are no UTF-8 have been replaced, and nobody pastes a longer one.
+pub(crate) fn is_word(word: &str) -> bool {
+    let is_said = |letter: char| !letter.is_control() && !",|=\"\u{fffd}".contains(letter);
+    (1..=LONGEST_WORD).contains(&word.len()) && word.chars().all(is_said)
+}
+
 /// The name of a SCSI command without its length: `READ` for `READ_10`, `READ(16)` or `read10`.
 fn without_length(word: &[u8]) -> &[u8] {
     let word = word.strip_suffix(b")").unwrap_or(word);
@@ -156,6 +170,8 @@ mod tests {
         assert_eq!(op("W"), Some(Meaning::Request(Op::Read, 0)));
         assert_eq!(op("0"), Some(Meaning::Request(Op::Write, 0)));
         assert_eq!(op("X"), Some(Meaning::Ignored));
+        let of = |text: &str| Parts::of(text).and_then(|parts| Words::of(|key| parts.get(key)));
+        assert!(of("write=A|a").is_ok() && of("read=a,write=A").is_err());
         assert_eq!(op("Discard"), Some(Meaning::Request(Op::Trim, 0)));
         assert!(words.contradiction().unwrap().contains("\"w\" is a read"));
         for word in ["READ_10", "read(16)", "Read10", "read"] {

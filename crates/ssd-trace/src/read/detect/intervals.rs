@@ -1,0 +1,36 @@
+//! Times of tracepoint events that may be intervals.
+
+use super::File;
+use super::refusal::Refusal;
+use crate::read::commands::list;
+use crate::read::foreign::around::{Intervals, intervals};
+use crate::read::formats::TraceFormat;
+use ssd_core::metrics::numbers::duration;
+
+impl File<'_> {
+    /// The refusal of events whose times may be the intervals of perf script --deltatime, or times that are not in
+    /// order.
+    pub(super) fn intervals_in_doubt(&self) -> Option<Refusal> {
+        let Intervals { filter, sum_ns, range_ns, are_likely } = intervals(self.head.bytes)?;
+        let how = self.how(TraceFormat::Tracepoint).ok()?;
+        let action = self.only_action(TraceFormat::Tracepoint, &how, self.head);
+        let place = if self.whole { "" } else { ", in its first lines" };
+        let mut choices = vec![
+            (
+                self.behind(&filter, &action),
+                format!("add up the intervals, {} in all{place}", duration(sum_ns)),
+            ),
+            (
+                self.as_it_is(format!("--sort {action}").trim_end()),
+                format!("put the events in order of time, {}{place}", duration(range_ns)),
+            ),
+        ];
+        if !are_likely {
+            choices.reverse();
+        }
+        Some(Refusal::Filtered(format!(
+            "each time may be the interval since the previous event (--deltatime); {}",
+            list(&choices, str::to_owned)
+        )))
+    }
+}

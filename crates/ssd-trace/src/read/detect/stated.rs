@@ -1,0 +1,84 @@
+//! Units that the workload states of a table whose columns are known by their names.
+
+use super::File;
+use super::refusal::Refusal;
+use crate::config::TraceUnit;
+use crate::read::formats::mapping::{Place, Size};
+use crate::read::formats::{Mapping, ReadAs};
+use crate::read::guess;
+use crate::read::readings::Reading;
+
+/// The columns of a reading by names.
+fn columns_of(reading: &Reading) -> &Mapping {
+    reading.columns.as_deref().expect("it is by columns")
+}
+
+/// What gives the unit of a column, with a verb.
+fn giving(place: &Place) -> &'static str {
+    let is_named = place.name().is_some_and(guess::has_unit);
+    if is_named { "its header gives" } else { "the size of its values gives" }
+}
+
+impl File<'_> {
+    /// Those of the `readings` that have the units which the workload states.
+    ///
+    /// # Errors
+    /// None of them has.
+    pub(super) fn with_stated_units(
+        &self,
+        how: &ReadAs,
+        mut readings: Vec<Reading>,
+    ) -> Result<Vec<Reading>, Refusal> {
+        let Some(first) = readings.first() else { return Ok(readings) };
+        let first = columns_of(first).clone();
+        if let Some(ns) = how.time_ns {
+            readings.retain(|reading| {
+                let time = columns_of(reading).time.as_ref();
+                time.is_some_and(|time| time.unit == Some(ns))
+            });
+            if readings.is_empty() {
+                return Err(self.not_in_time_unit(&first));
+            }
+        }
+        if self.workload.unit == TraceUnit::Auto {
+            return Ok(readings);
+        }
+        let stated = Some(how.unit.bytes_of_table());
+        let have_it = |reading: &Reading| {
+            let columns = columns_of(reading);
+            let size = match &columns.size {
+                Size::Of(size) => size.unit,
+                Size::Always(_) => None,
+            };
+            [columns.offset.unit == stated, size == stated]
+        };
+        // The name of one of the two may say another unit.
+        if readings.iter().any(|reading| have_it(reading) == [true; 2]) {
+            readings.retain(|reading| have_it(reading) == [true; 2]);
+        } else {
+            readings.retain(|reading| have_it(reading).contains(&true));
+        }
+        if readings.is_empty() {
+            let what = ("unit", "--unit", "address and length");
+            return Err(self.unit_given_twice(giving(&first.offset.place), what, &first));
+        }
+        Ok(readings)
+    }
+
+    /// The refusal of a table whose times are not in the unit that the workload states.
+    fn not_in_time_unit(&self, columns: &Mapping) -> Refusal {
+        match &columns.time {
+            None => self.refused(
+                "no column is known to be a time, but workload.time_unit is set; leave out --time-unit, or name the \
+                 columns (--columns)",
+            ),
+            Some(time) if time.unit.is_none() => self.refused(
+                "its times are dates, which have no unit, but workload.time_unit is set; leave out --time-unit",
+            ),
+            Some(time) => {
+                let what = ("time_unit", "--time-unit", "the time");
+                self.unit_given_twice(giving(&time.place), what, columns)
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Times and addresses in two columns, with the filters that join them.
+
+use super::Rewriting;
+use super::table::Table;
+use crate::read::guess::is_address;
+
+/// Seconds with decimals from a table without names, in which the rest of the seconds follows them in a column of its
+/// own.
+pub(super) fn with_joined_times(bytes: &[u8]) -> Option<Rewriting> {
+    let table = Table::of(bytes)?;
+    let numbers = |at: usize| -> Option<Vec<u64>> {
+        table.body().iter().map(|row| row[at].parse().ok()).collect()
+    };
+    let columns: Vec<Option<Vec<u64>>> = (0..table.rows[0].len()).map(numbers).collect();
+    // An address and a length are needed beside them.
+    if table.has_names || columns.iter().flatten().count() < 4 {
+        return None;
+    }
+    let digits = |at: usize| {
+        let (seconds, rest) = (columns[at].as_ref()?, columns.get(at + 1)?.as_ref()?);
+        let pairs: Vec<(u64, u64)> = seconds.iter().copied().zip(rest.iter().copied()).collect();
+        let is_common = |pair: &&[(u64, u64)]| pair[0].0 == pair[1].0 && pair[0].1 < pair[1].1;
+        let is_one_time = pairs.is_sorted()
+            && !rest.is_sorted()
+            && pairs.windows(2).filter(is_common).count() > 1;
+        // Process numbers, milliseconds and addresses hardly come near the end of a second, and not beyond it.
+        let largest = *rest.iter().max()?;
+        let is_near =
+            |digits: &u32| (5 * 10u64.pow(*digits - 1)..10u64.pow(*digits)).contains(&largest);
+        [6, 9].into_iter().find(is_near).filter(|_| is_one_time)
+    };
+    let (at, digits) = (0..columns.len()).find_map(|at| Some((at, digits(at)?)))?;
+    let (first, second) = (at + 1, at + 2);
+    let unit = if digits == 6 { "microseconds" } else { "nanoseconds" };
+    let what = format!(
+        "its columns {first} and {second} seem to be seconds and {unit} of one time; join them"
+    );
+    let statement =
+        format!("${first} = sprintf(\"%d.%0{digits}d\", ${first}, ${second}); ${second} = \"-\"");
+    table.rewritten(&what, ["", &statement], None, |_, row| {
+        row[at] = format!("{}.{:0>2$}", row[at], row[at + 1], digits as usize);
+        row[at + 1] = "-".to_owned();
+    })
+}
+
+/// Addresses of 64 bits from a column with their upper halves and another with their lower halves.
+pub(super) fn with_joined_addresses(bytes: &[u8]) -> Option<Rewriting> {
+    const HALVES: [(&str, &str); 4] =
+        [("hi", "lo"), ("high", "low"), ("upper", "lower"), ("msb", "lsb")];
+    let table = Table::of(bytes)?;
+    let stem = |name: &str, end: &str| {
+        let stem = name.to_ascii_lowercase().strip_suffix(end)?.to_owned();
+        Some(stem).filter(|stem| is_address(stem))
+    };
+    let named = |end: &str, of: Option<&str>| {
+        let mut all = table.rows[0].iter().enumerate();
+        all.find_map(|(at, name)| {
+            let stem = stem(name, end).filter(|stem| of.is_none_or(|of| of == stem))?;
+            Some((at, stem))
+        })
+    };
+    let (high, low, name) = HALVES.into_iter().find_map(|(high, low)| {
+        let (high, stem) = named(high, None)?;
+        let (low, _) = named(low, Some(&stem))?;
+        Some((
+            high,
+            low,
+            stem.trim_end_matches(|letter: char| !letter.is_alphanumeric()).to_owned(),
+        ))
+    })?;
+    let half = |cell: &str| cell.parse::<u32>().ok().map(u64::from);
+    let are_halves = |row: &Vec<String>| half(&row[high]).is_some() && half(&row[low]).is_some();
+    if !table.has_names || !table.body().iter().all(are_halves) {
+        return None;
+    }
+    let what = format!(
+        "its columns {} and {} are the halves of one address; join them",
+        high + 1,
+        low + 1
+    );
+    let title = format!("${} = \"upper\"; ${} = \"{name}\"", high + 1, low + 1);
+    let statement = format!("${0} += ${1} * 4294967296", low + 1, high + 1);
+    table.rewritten(&what, [&title, &statement], Some(0), |at, row| {
+        if at == 0 {
+            (row[high], row[low]) = ("upper".to_owned(), name.clone());
+        } else if let (Some(upper), Some(lower)) = (half(&row[high]), half(&row[low])) {
+            row[low] = ((upper << 32) + lower).to_string();
+        }
+    })
+}

@@ -1,0 +1,68 @@
+//! What other programs put before the lines of a trace, or into them: numbers of lines, the fields of a log, colours.
+
+use super::pattern::{pattern, replaced};
+use super::{Rewriting, filled_lines, notation};
+
+/// Codes that colour text in a terminal.
+const COLOURS: &str = r"\x1b\[[0-9;]*[mK]";
+/// A number as `cat -n` and `nl` write it, in six columns, and as `grep -n` does.
+const NUMBER: &str = r"^(?: {5}\d| {4}\d\d| {3}\d{3}| {2}\d{4}| \d{5}|\d{6})\t|^\d+:";
+/// Time, host and program of a line in the system's log.
+const LOG: &str = concat!(
+    r"^(?:[A-Z][a-z][a-z] [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)?) ",
+    r"\S+ [^\s:\[]+(?:\[\d+\])?: "
+);
+
+/// Text without colours.
+pub(super) fn without_colours(bytes: &[u8]) -> Option<Rewriting> {
+    let what = "its text has the codes of colours (grep --color=always); remove them";
+    let filter = format!("perl -pe 's/{COLOURS}//g' < FILE");
+    let has = bytes.contains(&0x1b);
+    has.then(|| notation(what, &filter, bytes, replaced(bytes, COLOURS, |_| String::new())))?
+}
+
+/// Lines without their numbers, if all of them have one and the numbers rise.
+pub(super) fn without_line_numbers(bytes: &[u8]) -> Option<Rewriting> {
+    let number = pattern(NUMBER);
+    let (mut before, mut count) = (0, 0);
+    for line in filled_lines(bytes) {
+        let start = String::from_utf8_lossy(&line[..line.len().min(24)]);
+        let found = number.find(&start)?;
+        let digits = found.as_str().trim().trim_end_matches(':');
+        let next = digits.parse::<u64>().ok()?;
+        let rest = &line[found.end()..];
+        // What rises by more may be a time, unless another number follows it.
+        let follows =
+            next == before + 1 || (next > before && rest.first().is_some_and(u8::is_ascii_digit));
+        // Colons may separate the cells.
+        if !follows || !rest.iter().any(|byte| b" \t,;|".contains(byte)) {
+            return None;
+        }
+        (before, count) = (next, count + 1);
+    }
+    let what = "its lines are numbered (cat -n, grep -n); remove the numbers";
+    let filter = format!("perl -pe 's/{NUMBER}//' < FILE");
+    let per_line = format!("(?m){NUMBER}");
+    (count > 2)
+        .then(|| notation(what, &filter, bytes, replaced(bytes, &per_line, |_| String::new())))?
+}
+
+/// The rows that a program has written to the system's log.
+pub(super) fn without_log_prefix(bytes: &[u8]) -> Option<Rewriting> {
+    let log = pattern(LOG);
+    let (mut rows, mut count) = (Vec::new(), 0);
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        let Ok(text) = std::str::from_utf8(line) else { return None };
+        count += usize::from(!text.trim().is_empty());
+        // Other text has labels, or a time of its own.
+        if let Some(found) = log.find(text)
+            && text[found.end()..].starts_with(|first: char| first.is_ascii_digit() || first == '{')
+        {
+            rows.push(&line[found.end()..]);
+        }
+    }
+    let what = "its rows are those of a program in the system's log (journald, syslog); keep them";
+    let filter = format!(r"perl -ne 's/{LOG}(?=[\d{{])// and print' < FILE");
+    (rows.len() > 2 && 2 * rows.len() > count)
+        .then(|| notation(what, &filter, bytes, rows.concat()))?
+}

@@ -1,0 +1,61 @@
+//! A table of text, and how awk rewrites it.
+
+use super::{Rewriting, awk, filled_lines};
+use crate::read::formats::mapping::{separated, separated_by};
+
+/// A table of text: lines of cells between the same separators.
+pub(super) struct Table<'a> {
+    pub(super) separator: u8,
+    pub(super) lines: Vec<&'a [u8]>,
+    /// Without the blanks and quotes around cells.
+    pub(super) rows: Vec<Vec<String>>,
+    /// Its first row names the columns.
+    pub(super) has_names: bool,
+}
+
+impl<'a> Table<'a> {
+    pub(super) fn of(bytes: &'a [u8]) -> Option<Table<'a>> {
+        let mut lines: Vec<&[u8]> = filled_lines(bytes).collect();
+        let (separator, first) = separated(lines.first()?)?;
+        let mut rows: Vec<Vec<String>> =
+            lines.iter().map(|line| separated_by(line, separator)).collect();
+        // The last line may be cut.
+        if rows.last()?.len() != first.len() {
+            lines.pop();
+            rows.pop();
+        }
+        if rows.iter().any(|row| row.len() != first.len()) {
+            return None;
+        }
+        let is_name = |cell: &String| !cell.starts_with(|first: char| first.is_ascii_digit());
+        let has_names = rows.first()?.iter().all(is_name);
+        Some(Table { separator, lines, rows, has_names })
+    }
+
+    /// The table as awk rewrites it: `title` changes the names, `statement` the rows below, and `change` does the same
+    /// to the cells of the row with this number.
+    /// awk prints the numbers that it computes with this many `decimals`.
+    pub(super) fn rewritten(
+        self,
+        what: &str,
+        [title, statement]: [&str; 2],
+        decimals: Option<usize>,
+        change: impl Fn(usize, &mut [String]),
+    ) -> Option<Rewriting> {
+        let Table { separator, lines, mut rows, has_names } = self;
+        let table = awk::Table { separator, lines: &lines, names: usize::from(has_names) };
+        let filter = table.filter(title, statement, decimals)?;
+        let mut bytes = String::new();
+        for (at, row) in rows.iter_mut().enumerate() {
+            change(at, row);
+            bytes += &(row.join(&char::from(separator).to_string()) + "\n");
+        }
+        let (what, bytes, columns) = (what.to_owned(), bytes.into_bytes(), &[][..]);
+        Some(Rewriting { what, filter, bytes, columns })
+    }
+
+    /// The rows below the names.
+    pub(super) fn body(&self) -> &[Vec<String>] {
+        &self.rows[usize::from(self.has_names)..]
+    }
+}

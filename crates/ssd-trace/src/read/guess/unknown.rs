@@ -1,0 +1,16 @@
+//! Tables whose operations are words without a meaning.
+
+use super::derived::Table;
+use super::words::unknown_words;
+use crate::read::formats::Head;
+
+/// The columns of the table in `head` by their names, and the words of its operations that are not known, if there are
+/// any.
+pub(crate) fn columns_and_words(head: &Head<'_>) -> Option<(String, Vec<String>)> {
+    let table = Table::of(head).filter(|table| !table.columns.is_end)?;
+    let columns = table.columns.with_known_words(&table.names, &table.rows);
+    let words: Vec<String> =
+        unknown_words(&table.rows, columns.op.at).into_iter().map(str::to_owned).collect();
+    let text = columns.mappings(&table.rows).into_iter().next()?;
+    (!words.is_empty()).then_some((text, words))
+}

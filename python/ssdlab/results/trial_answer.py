@@ -1,0 +1,76 @@
+"""Who writes least on a drive, in words: the answer of `ssdlab try`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+
+from ssdlab.results.prediction import ORDERS, Ranking, Verdict
+
+SHOWN = 2
+"""Most policies of a tie that are named, if there are more than one more."""
+
+
+def answer(verdict: Verdict, rankings: Mapping[str, Ranking], baseline: str) -> str:
+    """What the rankings say of each order of updates, and no more than that."""
+    best = list(verdict.winners.values())
+    first = best[0][0]
+    if verdict.decided:
+        text = (
+            f"{first} writes least" if first != baseline else f"no policy writes less than {first}"
+        )
+        return f"{text}, {_orders()}{_gain([first], rankings.values(), baseline)}"
+    if all(len(tie) == 1 for tie in best):
+        winners = (f"{ORDERS[order]}: {tie[0]}" for order, tie in verdict.winners.items())
+        return "; ".join(winners) + ": no policy wins under both orders of updates"
+    if all({*tie} == {*best[0]} for tie in best):
+        text = _tie(best[0], rankings.values())
+        return f"{text}, {_orders()}{_gain(best[0], rankings.values(), baseline)}"
+    return "; ".join(
+        f"as {ORDERS[order]}, {_best(tie, rankings[order], baseline)}"
+        for order, tie in verdict.winners.items()
+    )
+
+
+def listed(labels: Sequence[str]) -> str:
+    """Labels in words: `a, b and c`."""
+    *first, last = labels
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _orders() -> str:
+    return " and ".join(f"as {who}" for who in ORDERS.values())
+
+
+def _best(tie: Sequence[str], ranking: Ranking, baseline: str) -> str:
+    """Who is best under an order of updates."""
+    if len(tie) > 1:
+        return _tie(tie, [ranking])
+    return f"{tie[0]} writes least{_gain(tie, [ranking], baseline)}"
+
+
+def _tie(tie: Sequence[str], rankings: Iterable[Ranking]) -> str:
+    """The policies that may write least."""
+    if all({*tie} == {*ranking.predicted} for ranking in rankings):
+        return "the policies cannot be distinguished"
+    others = len(tie) - SHOWN
+    names = [*tie[:SHOWN], f"{others} others"] if others > 1 else [*tie]
+    return f"{listed(names)} cannot be distinguished"
+
+
+def _gain(labels: Sequence[str], rankings: Iterable[Ranking], baseline: str) -> str:
+    """How much less than the baseline policies write; empty unless each certainly does."""
+    lows, highs = [], []
+    for ranking, label in product(rankings, labels):
+        found = ranking.predicted[label].against(ranking.predicted[baseline])
+        if found is None or label == baseline or {label, baseline} & {*ranking.unclear}:
+            return ""
+        lows.append(found.ratio if found.low is None else found.low)
+        highs.append(found.ratio if found.high is None else found.high)
+    if max(highs) >= 1:
+        return ""
+    least, most = round(100 * (1 - max(highs))), round(100 * (1 - min(lows)))
+    if not most:
+        return ""
+    span = f"up to {most}" if not least else f"{most}" if least == most else f"{least} to {most}"
+    return f" ({span} % less than {baseline})"

@@ -1,0 +1,291 @@
+"""What the first screen of `ssdlab try` says, and what it leaves out."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+import ssdlab
+from running import ssdlab_command
+from ssdlab.config.capacity import contradiction
+from ssdlab.config.endurance import Endurance
+from ssdlab.display.argument import came_as, on_the_command_line
+from ssdlab.results.lifetime import Lifetime
+from ssdlab.results.prediction import ORDERS, Predicted, Ranking, verdict
+from ssdlab.results.trial import Form, Spare, Trial
+from ssdlab.results.trial_answer import answer
+from ssdlab.running import trial
+from ssdlab.running.fitted import totals
+
+COLUMNS = "time=1:us,op=2,offset=3:bytes,size=4:bytes"
+
+
+def certain(**values: float) -> dict[str, Predicted]:
+    return {label: Predicted((value, value), value) for label, value in values.items()}
+
+
+def said(recorded: Mapping[str, Predicted], independent: Mapping[str, Predicted]) -> str:
+    rankings = dict(zip(ORDERS, (Ranking(recorded), Ranking(independent)), strict=True))
+    return answer(verdict(rankings), rankings, "greedy")
+
+
+CLEAR = certain(greedy=3.0, sepbit=2.4, fifo=4.0)
+TIED = {label: Predicted((7.4, 7.5), 7.4 + at / 100) for at, label in enumerate(CLEAR)}
+"""No two policies can be distinguished."""
+
+
+def test_a_tie_under_one_order_is_no_win_under_it() -> None:
+    assert said(CLEAR, TIED) == (
+        "as one application, sepbit writes least (20 % less than greedy); as many tenants, the"
+        " policies cannot be distinguished"
+    )
+    assert said(TIED, CLEAR) == (
+        "as one application, the policies cannot be distinguished; as many tenants, sepbit writes"
+        " least (20 % less than greedy)"
+    )
+    some = {**TIED, "fifo": Predicted((9.0, 9.0), 9.0)}
+    assert said(some, TIED) == (
+        "as one application, sepbit and greedy cannot be distinguished; as many tenants, the"
+        " policies cannot be distinguished"
+    )
+    assert said(some, some) == (
+        "sepbit and greedy cannot be distinguished, as one application and as many tenants"
+    )
+
+
+def test_a_winner_under_both_orders_writes_less_by_a_whole_interval() -> None:
+    both = " writes least, as one application and as many tenants"
+    assert said(CLEAR, CLEAR) == f"sepbit{both} (20 % less than greedy)"
+    assert said(CLEAR, certain(greedy=3.0, sepbit=2.7, fifo=4.0)) == (
+        f"sepbit{both} (10 to 20 % less than greedy)"
+    )
+    assert said(CLEAR, certain(greedy=3.0, sepbit=2.99, fifo=4.0)) == (
+        f"sepbit{both} (up to 20 % less than greedy)"
+    )
+    alone = certain(greedy=3.0, fifo=4.0)
+    assert said(alone, alone) == (
+        "no policy writes less than greedy, as one application and as many tenants"
+    )
+    assert said(CLEAR, certain(greedy=3.0, sepbit=3.4, fifo=2.0)) == (
+        "one application: sepbit; many tenants: fifo: no policy wins under both orders of updates"
+    )
+
+
+def test_all_of_a_tie_write_less_than_the_baseline() -> None:
+    tied = {"greedy": Predicted((4.0, 4.0), 4.0), "a": Predicted((3.0, 3.2), 3.1)}
+    tied["b"] = Predicted((3.2, 3.0), 3.1)
+    tied = {label: replace(one, values=one.values * 5) for label, one in tied.items()}
+    text = "a and b cannot be distinguished, as one application and as many tenants"
+    # Ratios of 0.75 and 0.8, five each: 0.7746 within a factor of exp(2.262 * 0.0340 / 10 ** 0.5).
+    assert said(tied, tied) == f"{text} (21 to 24 % less than greedy)"
+    near = {**tied, "b": Predicted((2.5, 4.5) * 5, 3.5)}
+    assert said(near, near) == text
+
+
+def test_many_that_are_tied_are_counted() -> None:
+    labels = ("greedy", "a", "b", "c", "d")
+    tied = {label: Predicted((7.4, 7.5), 7.4) for label in labels}
+    tied["worst"] = Predicted((9.0, 9.0), 9.0)
+    assert said(tied, tied).startswith("greedy, a and 3 others cannot be distinguished, as one")
+
+
+def run(p99_9: float | None) -> Any:  # noqa: ANN401
+    percentiles = SimpleNamespace(p99_9=p99_9)
+    device = SimpleNamespace(utilisation=SimpleNamespace(chip=(0.4,), channel=(0.1,)))
+    latency = SimpleNamespace(write=percentiles, read=SimpleNamespace(p99_9=None))
+    return SimpleNamespace(latency=latency, device=device, config={"host.mode": "open"})
+
+
+def a_trial(**changes: object) -> Trial:
+    """A trial without any run."""
+    by_seed = {1: run(1e6), 2: run(1.2e6)}
+    values: dict[str, object] = {
+        "name": "t",
+        "trace": "t 1.csv",
+        "drive_name": "my.toml",
+        "drive": "mine",
+        "read": "read",
+        "form": Form(1, 1, 1, 1, 1, dict.fromkeys(CLEAR, Spare(None, None))),
+        "rankings": {order: Ranking(CLEAR) for order in ORDERS},
+        "doubts": (),
+        "lifetime": Lifetime(Endurance(1.0, "rated", 5.0), 2e12, 1.9e12, 1e12),
+        "latency": SimpleNamespace(
+            repetitions=dict.fromkeys(CLEAR, by_seed), summary=lambda: "latencies"
+        ),
+        **changes,
+    }
+    return Trial(**values)  # type: ignore[arg-type]
+
+
+def row(done: Trial, title: str, *, detailed: bool = False) -> str:
+    return dict(done.rows(detailed=detailed))[title]
+
+
+def test_latency_has_its_interval_and_its_order_of_updates() -> None:
+    # Student's t of two values 0.2 ms apart: 12.706 * 0.1 ms.
+    assert row(a_trial(), "write p99.9") == "sepbit 1.10 ms +- 1.27 ms, as one application"
+    assert row(a_trial(), "read p99.9") == ""
+
+
+def test_an_interrupt_after_one_seed_leaves_no_latency() -> None:
+    of_one = SimpleNamespace(repetitions={label: {1: run(1e6)} for label in CLEAR})
+    assert row(a_trial(latency=of_one), "write p99.9") == ""
+
+
+def test_no_gain_over_a_baseline_that_is_unclear() -> None:
+    unclear = {**CLEAR, "greedy": Predicted((5.0, 5.0), 6.0)}
+    assert said(unclear, unclear) == ("sepbit writes least, as one application and as many tenants")
+
+
+def test_without_a_verdict_there_is_no_latency() -> None:
+    done = a_trial(doubts=("too small",))
+    assert done.confidence == "none"
+    assert row(done, "write p99.9") == ""
+    assert not any("p99.9" in line for line in done.screen())
+
+
+def test_the_next_command_has_the_options_of_this_one() -> None:
+    with on_the_command_line():
+        came_as("workload.columns", "--columns")
+        came_as("workload.sort", "--sort")
+        given = {"workload.columns": COLUMNS, "workload.sort": True, "gc.window": "8"}
+        options = trial.options(given)
+    assert options == f" --columns {COLUMNS} --sort --set gc.window=8"
+    done = a_trial(options=options)
+    command = f"ssdlab try 't 1.csv' --drive my.toml{options}"
+    assert row(done, "next") == f"{command} --details"
+    # The details are there: what is left is the over-provisioning that the warranty takes.
+    plan = f"ssdlab plan 't 1.csv' --drive my.toml{options} --years 5"
+    assert row(done, "next", detailed=True) == plan
+    assert " ".join(plan.split()) in " ".join(done.summary().split())
+    assert "--details" not in done.summary()
+    lasting = replace(done, lifetime=replace(done.lifetime, daily_bytes=1.0))
+    assert row(lasting, "next", detailed=True) == ""
+    overloaded = replace(done, latency_doubt="it overloads: --pace closed")
+    assert row(overloaded, "next", detailed=True) == f"{command} --pace closed"
+    # A command that takes too many lines is described in words.
+    long = replace(
+        done, drive=10 * "a long name ", options=10 * f" --set workload.columns={COLUMNS}"
+    )
+    assert long.screen()[-1] == "next        the same command with --details"
+    assert len(long.screen()) <= 12
+    assert shlex.split(row(done, "next"))[2] == "t 1.csv"
+
+
+def test_years_name_the_figure_that_is_missing() -> None:
+    rated = Endurance(None, "unknown", None, "`waf`")
+    done = a_trial(lifetime=Lifetime(rated, 2e12, 1.9e12, 1.9e12))
+    assert row(done, "years") == (
+        "unknown at 1.00 drive writes a day: the rating of the drive lacks `waf` (--details)"
+    )
+
+
+def with_blocks_of(config: dict[str, Any], erases: int, **others: Any) -> Any:  # noqa: ANN401
+    reports = SimpleNamespace(
+        config={"device": {"channels": 2, "chips_per_channel": 4, "planes_per_chip": 4}, **config},
+        flash=SimpleNamespace(erases=erases),
+        time=SimpleNamespace(simulated=10**9),
+    )
+    return SimpleNamespace(reports={"greedy": reports}, **others)
+
+
+@pytest.mark.parametrize(
+    ("erase", "erases", "unit", "withheld"),
+    [
+        # 8 chips of 4 planes for a second; 0.01 % of a plane is 100 us.
+        (10_000, 319, "plane", False),
+        (10_000, 321, "plane", True),
+        (10_000, 81, "chip", True),
+        (10_000, 79, "chip", False),
+        (1_760_000, 10_000, "plane", False),  # erases half as long as the drive's
+    ],
+)
+def test_short_erases_that_decide_a_percentile_withhold_it(
+    erase: int, erases: int, unit: str, withheld: bool
+) -> None:
+    drive = ssdlab.load_config("tlc-960gb")
+    plan = SimpleNamespace(drive=drive, pages=100_000)
+    runs = trial.Runs(cast("Any", plan), cast("Any", None), False, 2, 1.0)
+    config = {"timing.erase_ns": erase, "timing.busy_unit": unit, "device.pages_per_block": 4}
+    doubt = runs._short_erases(with_blocks_of(config, erases))
+    # 1,536 pages a block: 100,000 pages of 4 KiB times 192 make blocks that are half as large.
+    expected = (
+        "an erase of the timed trial takes 10.0 us, not 3.50 ms: use a trace that touches 73.2 GiB"
+        " or more"
+    )
+    assert doubt == (expected if withheld else "")
+
+
+def written(file: Path, requests: list[tuple[int, int]]) -> Path:
+    """Writes of pages of 8 KiB: at which time, and which page."""
+    file.write_text("".join(f"{at},W,{8192 * page},8192\n" for at, page in requests))
+    return file
+
+
+@pytest.mark.parametrize(("page_size", "halves"), [("4 KiB", 2), ("8 KiB", 1), ("16 KiB", 1)])
+def test_warm_up_and_measurement_are_counted_in_pages_of_the_drive(
+    page_size: str, halves: int, tmp_path: Path
+) -> None:
+    """With independent phases every page of the drive that is written is a request."""
+    file = written(tmp_path / "t.csv", [(at, 2 * (at % 3000)) for at in range(6000)])
+    keys: dict[str, object] = {"workload.columns": COLUMNS, "device.page_size": page_size}
+    plan = trial.plan_trial(file, set=keys, progress=False)
+    assert plan.pages == halves * 3000
+    assert plan.totals.page_writes == halves * 6000
+    assert plan.loops(1) == (2, 1)
+    for planned in plan.functional_runs(1, 1):
+        of_loop = 6000 if planned.label.endswith("recorded") else halves * 6000
+        assert planned.config["workload.warmup_requests"] == 2 * of_loop
+        if planned.label == "greedy, independent":
+            report = ssdlab.run(planned.config, progress=False)
+            assert report.requests.submitted == of_loop, "the measurement is one loop"
+
+
+def test_a_trace_that_reaches_beyond_the_drive_is_named(tmp_path: Path) -> None:
+    inside = written(tmp_path / "inside.csv", [(at, at) for at in range(500)])
+    beyond = written(tmp_path / "beyond.csv", [(at, (at % 2) << 31) for at in range(500)])
+    keys: dict[str, object] = {"workload.columns": COLUMNS}
+    config = ssdlab.load_config(trial.DRIVE, trace=beyond, set=keys)
+    assert totals(config, 1 << 28).span_pages == (1 << 32) + 2
+    for file, is_beyond in ((inside, False), (beyond, True)):
+        plan = trial.plan_trial(file, set=keys, progress=False)
+        text = "Its addresses reach up to 16.0 TiB, beyond the 895 GiB of the drive"
+        assert (text in trial._read(plan)) is is_beyond
+
+
+def own_drive(file: Path, stated: float) -> Path:
+    file.write_text(
+        f'preset = "tlc-960gb"\n[published]\ntitle = "Mine"\nuser_gb = {stated}\n', encoding="utf-8"
+    )
+    return file
+
+
+def test_a_capacity_that_the_keys_do_not_give_is_named(tmp_path: Path) -> None:
+    right, wrong = own_drive(tmp_path / "a.toml", 960), own_drive(tmp_path / "b.toml", 720)
+    assert contradiction(ssdlab.load_config(str(right))) == ""
+    assert contradiction(ssdlab.load_config("tlc-960gb")) == ""
+    text = contradiction(ssdlab.load_config(str(wrong)))
+    assert text.startswith(f"{wrong}: user_gb = 720, but the keys of [device] give 961 GB")
+    # Keys that are set are no mistake of the file.
+    changed = ssdlab.load_config(str(right), set={"device.channels": 4})
+    assert contradiction(changed) == ""
+    done = a_trial(contradiction=text)
+    assert (row(done, "drive"), row(done, "years"), row(done, "spare")) == (text, "", "")
+
+
+def test_a_misspelt_key_is_named_before_a_missing_one(tmp_path: Path) -> None:
+    file = written(tmp_path / "t.csv", [(0, 0)])
+    (tmp_path / "my.toml").write_text(
+        '[device]\nchannels = 4\nover_provisoning = 0.1\n[published]\ntitle = "Mine"\n'
+    )
+    done = ssdlab_command("try", file, "--columns", COLUMNS, "--drive", "my.toml", cwd=tmp_path)
+    assert done.returncode == 2
+    expected = 'my.toml:3: device.over_provisoning: unknown key; did you mean "over_provisioning"?'
+    assert expected in done.stderr
+    assert "lacks" not in done.stderr
