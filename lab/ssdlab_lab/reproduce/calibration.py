@@ -29,8 +29,15 @@ AS_RUN = "as run"
 TABLES = ("device", "timing", "interconnect", "alloc", "sched", "controller", "gc", "raid")
 """Of a configuration: the device and its policies, not what the host does."""
 NOTHING = {"policy": "none"}
-NO_TIME = ("firmware_p50_ns", "firmware_p99_ns")
-"""Keys that have no effect if they are 0."""
+NEWER: dict[str, int | str] = {
+    "firmware_p50_ns": 0,
+    "firmware_p99_ns": 0,
+    "suspend": "none",
+    "suspend_ns": 20_000,
+    "resume_ns": 5_000,
+    "suspend_limit": 10,
+}
+"""Keys that were added after the first calibrations, and the values that change nothing."""
 
 
 @dataclass(frozen=True)
@@ -128,12 +135,12 @@ def entry_name(divisor: int, reading: str) -> str:
 def device_of(baseline: Scheme) -> str:
     """Digest of a device and its policies."""
     values = load_config(None, preset=baseline.preset, set=baseline.keys).values
-    # Keys without effect are left out, so that calibrations older than such a key stay valid.
+    # Calibrations older than a key stay valid while it changes nothing.
     kept = {
         table: {
             key: value
             for key, value in values[table].items()
-            if value != NOTHING and not (key in NO_TIME and value == 0)
+            if value not in (NOTHING, NEWER.get(key, NOTHING))
         }
         for table in TABLES
         if table in values
