@@ -12,11 +12,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from ssdlab import _core
+from ssdlab.config.drives import digest_of
 from ssdlab.config.resolve import load_config
 from ssdlab.errors import ConfigError
 from ssdlab_lab.reproduce.matrix import Scheme
@@ -28,16 +28,6 @@ AS_RUN = "as run"
 """The entry of the main runs; the others are named after readings."""
 TABLES = ("device", "timing", "interconnect", "alloc", "sched", "controller", "gc", "raid")
 """Of a configuration: the device and its policies, not what the host does."""
-NOTHING = {"policy": "none"}
-NEWER: dict[str, int | str] = {
-    "firmware_p50_ns": 0,
-    "firmware_p99_ns": 0,
-    "suspend": "none",
-    "suspend_ns": 20_000,
-    "resume_ns": 5_000,
-    "suspend_limit": 10,
-}
-"""Keys that were added after the first calibrations, and the values that change nothing."""
 
 
 @dataclass(frozen=True)
@@ -135,17 +125,10 @@ def entry_name(divisor: int, reading: str) -> str:
 def device_of(baseline: Scheme) -> str:
     """Digest of a device and its policies."""
     values = load_config(None, preset=baseline.preset, set=baseline.keys).values
-    # Calibrations older than a key stay valid while it changes nothing.
-    kept = {
-        table: {
-            key: value
-            for key, value in values[table].items()
-            if value not in (NOTHING, NEWER.get(key, NOTHING))
-        }
-        for table in TABLES
-        if table in values
-    }
-    return sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
+    tables = (table for table in TABLES if table in values)
+    return digest_of(
+        {f"{table}.{key}": values[table][key] for table in tables for key in values[table]}
+    )
 
 
 def refused(paper: str, why: str) -> ConfigError:
