@@ -107,15 +107,15 @@ class Suspensions:
             return
         inside = sum(group[-1].end - group[0].start for group in groups)
         once = self.suspend_ns + self.resume_ns
-        found = first.array_end - first.array_start
-        expected = self.array_ns[first.kind] + inside + len(groups) * once
+        took = first.array_end - first.array_start
+        whole = self.array_ns[first.kind] + inside + len(groups) * once
         # The page of a read may have moved to another unit by the time that this one is free.
-        empty = max(0, found - expected) // once if once else 0
+        empty = max(0, took - whole) // once if once else 0
         for op in outer.ops:
             self.counts[op.cause] += empty
             self.unsure[op.cause] += empty if first.start < self.measured_from else 0
-        if found != expected + empty * once:
-            self.findings.add("suspension", place, f"{expected} ns of the array", found)
+        if took != whole + empty * once:
+            self.findings.add("suspension", place, f"{whole} ns of the array", took)
         if len(groups) + empty > self.limit:
             message = f"at most {self.limit} suspensions"
             self.findings.add("suspension", place, message, len(groups) + empty)

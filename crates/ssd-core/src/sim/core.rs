@@ -134,7 +134,7 @@ impl Core {
         if self.gc.agenda.watches_requests() {
             self.gc.agenda.consider(self.ftl.geo.pool_of(plane));
         }
-        if queue == R_HOST && self.array.suspendable.any() {
+        if queue == R_HOST && self.array.times.suspend != Suspend::None {
             // It may suspend what runs there.
             self.array.ready.insert(self.ftl.geo.unit_of(plane).0);
         }

@@ -30,8 +30,8 @@ fn one_die(suspend: Suspend) -> Config {
     c
 }
 
-/// Overwrite every page twice, one write after the other, read one page at the times `reads`, and let the device come to
-/// rest, with an audit after every instant.
+/// Overwrite every page twice, one write after the other, read one page at the times `reads`, and let the device come
+/// to rest, with an audit after every instant.
 fn run(c: &Config, reads: &[u64]) -> (Vec<OpRecord>, Vec<Completion>, Ssd) {
     let mut ssd = with_pages(c, c.device.user_pages);
     ssd.audit_every(1);

@@ -35,9 +35,11 @@ impl Array {
         match sends_now(u, &mut self.buses, self.now) {
             None => self.waits_for_command(unit),
             Some((end, lane)) => {
-                self.await_array(unit, end, lane);
                 if self.ops.keeps_phases() {
                     self.note_command(unit, Nanos(self.now.0 + wants), end);
+                    self.await_array(unit, end, lane);
+                } else {
+                    self.events.schedule(self.buses.len() + unit, end, lane);
                 }
             }
         }
@@ -161,13 +163,12 @@ impl Array {
     fn goes_in<const FULL: bool>(&mut self, unit: usize, ns: u64) {
         debug_assert_eq!(self.units[unit].stage, Stage::WaitIn, "unit {unit} waits for no bus");
         let (end, lane) = self.units[unit].goes_in(self.now, ns);
-        if !FULL {
-            return self.events.schedule(self.buses.len() + unit, end, lane);
-        }
-        if self.ops.keeps_phases() {
+        if FULL && self.ops.keeps_phases() {
             self.note_command(unit, Nanos(self.now.0 + ns), end);
+            self.await_array(unit, end, lane);
+        } else {
+            self.events.schedule(self.buses.len() + unit, end, lane);
         }
-        self.await_array(unit, end, lane);
     }
 
     /// `unit` has the bus for its data, `ns` from now on; then its operation ends.

@@ -12,7 +12,7 @@ mod suspend;
 pub(crate) mod unit;
 pub(crate) mod way;
 
-use crate::config::{BusyUnit, Config, TimingModel};
+use crate::config::{BusyUnit, Config, Suspend, TimingModel};
 use crate::id_set::IdSet;
 use crate::nand::geometry::Geometry;
 use crate::nand::timing::Times;
@@ -21,7 +21,6 @@ use crate::units::{Nanos, OpSlot, PlaneId, PoolId, UnitId};
 use event::{Events, Timer, Timers, limit};
 use op::{Op, OpKind, Phases, Work};
 use slab::Slab;
-use suspend::Suspendable;
 use unit::{Activity, Bus, Service, Stage, Unit};
 use way::Way;
 
@@ -68,7 +67,6 @@ pub(crate) struct Array {
     buses_to_grant: IdSet,
     pub(crate) pick: Pick,
     pub(crate) multi_plane: bool,
-    pub(crate) suspendable: Suspendable,
     /// Operations queued so far.
     age: u64,
     pub(crate) way: Way,
@@ -128,7 +126,7 @@ impl Array {
                 chips: vec![Activity::default(); (geo.channels * geo.chips_per_channel) as usize],
                 channels: vec![Activity::default(); geo.channels as usize],
             },
-            ops: Slab::new(config.metrics.op_log),
+            ops: Slab::new(config.metrics.op_log || config.timing.suspend != Suspend::None),
             ready: IdSet::new(geo.units),
             buses_to_grant: IdSet::new(geo.channels),
             pick: Pick {
@@ -138,7 +136,6 @@ impl Array {
                 look_ahead: LOOK_AHEAD,
             },
             multi_plane: config.timing.multi_plane,
-            suspendable: Suspendable::new(config),
             age: 0,
             way,
             quiescing: false,
@@ -349,7 +346,6 @@ impl Array {
     /// remembers whose turn it was.
     pub(crate) fn is_plain(&self) -> bool {
         let extras = self.times.serial || self.multi_plane || self.activity.watched;
-        let extras = extras || self.suspendable.any();
         let way = &self.way;
         let stations = way.slices.is_some() || way.page_buffers.is_some();
         let errors = way.read_errors.is_some() || way.page_errors.is_some();

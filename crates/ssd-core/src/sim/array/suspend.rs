@@ -5,51 +5,22 @@ use super::op::OpKind;
 use super::slab::Queue;
 use super::unit::{Service, Stage};
 use super::{Array, Ended};
-use crate::config::{Config, TimingModel};
 use crate::units::{Nanos, OpSlot};
 
-/// Whose array phases may be suspended.
-#[derive(Clone, Copy)]
-pub(crate) struct Suspendable {
-    erases: bool,
-    programs: bool,
-}
-
-impl Suspendable {
-    pub(super) fn new(config: &Config) -> Suspendable {
-        let suspend = config.timing.suspend;
-        let suspendable =
-            Suspendable { erases: suspend.has_erases(), programs: suspend.has_programs() };
-        assert!(
-            !suspendable.any() || config.timing.model == TimingModel::Pipelined,
-            "the serial model has no array phases"
-        );
-        suspendable
-    }
-
-    /// Whether there are any.
-    #[inline(always)]
-    pub(crate) fn any(self) -> bool {
-        self.erases || self.programs
-    }
-
-    #[inline(always)]
-    fn has(self, kind: OpKind) -> bool {
+impl Array {
+    /// Whether reads may suspend the array phase of an operation.
+    fn is_suspendable(&self, kind: OpKind) -> bool {
         match kind.lane() {
-            Lane::Long => self.erases,
+            Lane::Long => self.times.suspend.has_erases(),
             // Its read and its program are one phase.
-            Lane::Program => self.programs && kind != OpKind::GcCopyback,
+            Lane::Program => self.times.suspend.has_programs() && kind != OpKind::GcCopyback,
             Lane::Bus | Lane::Read => false,
         }
     }
-}
 
-impl Array {
     /// The command of `unit` has the bus, and its array phase ends at `end`.
-    #[inline(always)]
     pub(super) fn await_array(&mut self, unit: usize, end: Nanos, lane: Lane) {
-        if self.suspendable.any() && self.suspendable.has(self.ops[self.units[unit].running].kind())
-        {
+        if self.is_suspendable(self.ops[self.units[unit].running].kind()) {
             let u = &mut self.units[unit];
             u.stage = Stage::Loading;
             let start = Nanos(end.0 - u.service.array_ns);
@@ -66,9 +37,7 @@ impl Array {
         u.stage = Stage::Last;
         let end = Nanos(self.now.0 + u.service.array_ns);
         let (slot, lane) = (u.running, u.lane);
-        if self.ops.keeps_phases() {
-            self.ops.phases(slot).array_end = end;
-        }
+        self.ops.phases(slot).array_end = end;
         self.events.schedule(self.buses.len() + unit, end, lane);
         // A read may wait.
         self.ready.insert(unit as u32);
@@ -77,7 +46,7 @@ impl Array {
     /// How long the array phase of `unit` still takes; `None` if it has none that may be suspended now.
     pub(crate) fn left_to_suspend(&self, unit: usize) -> Option<u64> {
         let u = &self.units[unit];
-        if u.stage != Stage::Last || !self.suspendable.has(self.ops[u.running].kind()) {
+        if u.stage != Stage::Last || !self.is_suspendable(self.ops[u.running].kind()) {
             return None;
         }
         let end = self.events.time_of(self.buses.len() + unit, u.lane);
@@ -119,7 +88,7 @@ impl Array {
         resume_ns: u64,
     ) {
         let (now, kind) = (self.now, self.ops[slot].kind());
-        debug_assert!(self.suspendable.has(kind), "a {kind:?} was suspended");
+        debug_assert!(self.is_suspendable(kind), "a {kind:?} was suspended");
         let u = &mut self.units[unit];
         u.acquire(slot, kind, Service { since: now, array_ns: left_ns, bus_ns: 0, wants_ns: 0 });
         (u.also, u.stage) = (also, Stage::Loading);
