@@ -111,6 +111,10 @@ FEATURES: dict[str, tuple[Settings, ...]] = {
     ),
     "warm-up": ({"workload.warmup_requests": 333},),
     "retries": ({"controller.retry_probability": 0.2}, {"controller.retry_growth": 0.05}),
+    "suspension": (
+        {"timing.suspend": "both"},
+        {"timing.suspend": "program", "timing.suspend_limit": 1},
+    ),
     "multi-plane": (
         {"timing.multi_plane": True, "alloc.placement": "round-robin", "alloc.pool": "chip"},
     ),

@@ -34,6 +34,7 @@ PROOFS: dict[str, tuple[Settings, tuple[str, ...]]] = {
     "levelled": ({**SHORT, "wear.static_threshold": 1}, ("wear.*",)),
     "buffered": ({**SHORT, "host.write_buffer_pages": 24}, ("write_buffer.*",)),
     "retries": ({**SHORT, "controller.retry_probability": 0.2}, ("flash.retries.*",)),
+    "suspended": ({**SHORT, "timing.suspend": "both"}, ("flash.suspensions.*",)),
     "selective": ({**SHORT, **FEATURES["interconnect"][0]}, ("controller.*",)),
     "failed": (
         {**SHORT, **RAID, "raid.fail": {"chip": 2, "at": "10 ms"}, "raid.spares": 1},

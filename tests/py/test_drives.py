@@ -17,6 +17,7 @@ from ssdlab.config.drives import (
     FIGURES,
     Errors,
     MachineErrors,
+    digest_of,
     errors_file,
     machine_digest,
     named_errors,
@@ -482,3 +483,10 @@ def test_a_drive_in_a_file_is_compared(tmp_path: Path) -> None:
     assert "## Sixth drive" in page.markdown(done)
     note = ssdlab.load_config(file)["run.drive"]
     assert note == f"Sixth drive ({file}; not compared)"
+
+
+def test_a_key_that_has_its_default_changes_no_digest() -> None:
+    read = {"timing.read_ns": 40_000}
+    off = {"timing.suspend": "none", "timing.suspend_ns": 20_000}
+    assert digest_of(read | off) == digest_of(read) != digest_of({})
+    assert digest_of(read | {"timing.suspend": "both"}) != digest_of(read)

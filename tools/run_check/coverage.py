@@ -44,6 +44,7 @@ CHECKED: dict[str, tuple[str, ...]] = {
         f"waf.{{total,{CAUSES[1:]}",
     ),
     "time of the array beyond one read": (f"flash.retries.{CAUSES}",),
+    "reads inside programs and erases": (f"flash.suspensions.{CAUSES}",),
     "crossings of pages, as single operations take": (
         "controller.traversals.{host,rmw,parity,remap,reconstruct,rebuild,gc,wear}",
         "controller.pages_from_buffer",

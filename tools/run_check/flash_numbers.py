@@ -58,6 +58,11 @@ class FlashNumbers:
         checks.exactly("flash-count", "flash.erases", by_cause)
         for cause, (least, most) in self._retries().items():
             checks.within("retries", f"flash.retries.{cause}", least, most)
+        suspensions = self.operations.suspensions
+        for cause in CAUSES:
+            most = suspensions.counts[cause]
+            least = most - suspensions.unsure[cause]
+            checks.within("suspension", f"flash.suspensions.{cause}", least, most)
         programs = {cause: checks.number(f"flash.programs.{cause}") for cause in CAUSES}
         checks.exactly("waf", "waf.total", ratio(sum(programs.values()), self.written))
         for cause, count in programs.items():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .inputs import OPS, REPORT, Findings, Geometry, Op, Report
+from .suspensions import Suspensions
 
 
 class Union:
@@ -56,11 +57,20 @@ def overlaps(holders: dict[Any, Holder], key: object, fresh: Holder, start: int)
 class Occupancy:
     """Busy units and buses: nothing overlaps, and how long each was busy."""
 
-    def __init__(self, geometry: Geometry, window: tuple[int, int], findings: Findings) -> None:
+    def __init__(
+        self,
+        geometry: Geometry,
+        window: tuple[int, int],
+        findings: Findings,
+        suspensions: Suspensions,
+    ) -> None:
         """Start with everything idle."""
         self.geometry = geometry
+        self.suspensions = suspensions
         self.findings = findings
         self.units: dict[Any, Holder] = {}
+        self.inside: dict[Any, Holder] = {}
+        """Reads inside suspended operations."""
         self.buses: dict[Any, Holder] = {}
         self.waiting: list[list[tuple[int, ...]]] = [[] for _ in range(geometry.channels)]
         self.chips = [Union(window) for _ in range(geometry.channels * geometry.chips)]
@@ -74,7 +84,8 @@ class Occupancy:
         depth = {"channel": 1, "chip": 2, "plane": 3}[geometry.busy_unit]
         key = (op.channel, op.chip, op.plane)[:depth]
         fresh = Holder(op.chip, (op.kind, op.start, op.end), op.end, {op.plane}, op.line)
-        other = overlaps(self.units, key, fresh, op.start)
+        inside = self.suspensions.take(op, key)
+        other = overlaps(self.inside if inside else self.units, key, fresh, op.start)
         if other:
             expected = f"{geometry.busy_unit} {key} free at {op.start}"
             self.findings.add("unit-overlap", f"{OPS}:{op.line}", expected, f"line {other} on it")
@@ -100,6 +111,7 @@ class Occupancy:
 
     def finish(self, report: Report) -> None:
         """Check what is left and compare the utilisation with the report."""
+        self.suspensions.finish()
         for channel in range(self.geometry.channels):
             self._flush(channel, sys.maxsize)
         length = report.number("time.simulated")

@@ -33,6 +33,7 @@ from .owners import Owners
 from .parity import Parity
 from .power import Power
 from .requests import Requests
+from .suspensions import Suspensions
 
 OUTCOMES = ("", "ended", "cut")
 
@@ -58,7 +59,8 @@ class Operations:
         self.measured_from = report.whole("time.measured_from", 0)
         self.measured_to = self.measured_from + report.whole("time.simulated", 0)
         interval = (self.measured_from, self.measured_to)
-        self.occupancy = Occupancy(geometry, interval, findings)
+        self.suspensions = Suspensions(report, self.measured_from, findings)
+        self.occupancy = Occupancy(geometry, interval, findings, self.suspensions)
         self.failures = Failures(geometry, report, findings)
         self.parity = Parity(geometry, report, findings, self.failures, requests)
         self.history = History(geometry, report)

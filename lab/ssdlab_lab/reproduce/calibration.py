@@ -12,11 +12,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from ssdlab import _core
+from ssdlab.config.drives import digest_of
 from ssdlab.config.resolve import load_config
 from ssdlab.errors import ConfigError
 from ssdlab_lab.reproduce.matrix import Scheme
@@ -28,9 +28,6 @@ AS_RUN = "as run"
 """The entry of the main runs; the others are named after readings."""
 TABLES = ("device", "timing", "interconnect", "alloc", "sched", "controller", "gc", "raid")
 """Of a configuration: the device and its policies, not what the host does."""
-NOTHING = {"policy": "none"}
-NO_TIME = ("firmware_p50_ns", "firmware_p99_ns")
-"""Keys that have no effect if they are 0."""
 
 
 @dataclass(frozen=True)
@@ -128,17 +125,10 @@ def entry_name(divisor: int, reading: str) -> str:
 def device_of(baseline: Scheme) -> str:
     """Digest of a device and its policies."""
     values = load_config(None, preset=baseline.preset, set=baseline.keys).values
-    # Keys without effect are left out, so that calibrations older than such a key stay valid.
-    kept = {
-        table: {
-            key: value
-            for key, value in values[table].items()
-            if value != NOTHING and not (key in NO_TIME and value == 0)
-        }
-        for table in TABLES
-        if table in values
-    }
-    return sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
+    tables = (table for table in TABLES if table in values)
+    return digest_of(
+        {f"{table}.{key}": values[table][key] for table in tables for key in values[table]}
+    )
 
 
 def refused(paper: str, why: str) -> ConfigError:

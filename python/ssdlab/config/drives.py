@@ -109,7 +109,17 @@ def machine(values: Mapping[str, Any]) -> dict[str, object]:
 
 def machine_digest(values: Mapping[str, Any]) -> str:
     """The digest of `machine`."""
-    text = json.dumps(machine(values), sort_keys=True, ensure_ascii=False)
+    return digest_of(machine(values))
+
+
+def digest_of(keys: Mapping[str, object]) -> str:
+    """The digest of the keys, with their values, that do not have their defaults.
+
+    It stays the same when a feature is added whose keys are off by default.
+    """
+    defaults = machine(json.loads(_core.load(None, None, [])))
+    own = {key: value for key, value in keys.items() if defaults.get(key, ...) != value}
+    text = json.dumps(own, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

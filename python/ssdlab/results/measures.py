@@ -222,6 +222,8 @@ class Flash:
     """Blocks erased, by cause."""
     retries: Counts
     """Retries of reads, by the cause of the read."""
+    suspensions: Counts
+    """How often programs and erases were suspended, by their cause."""
 
 
 @dataclass(frozen=True)

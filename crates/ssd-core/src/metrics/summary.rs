@@ -236,6 +236,10 @@ fn flash(r: &Report, out: &mut String) {
     if retries > 0 {
         line!(out, "  retries  {:>11}", short_count(retries));
     }
+    let suspensions: u64 = f.suspensions.values().sum();
+    if suspensions > 0 {
+        line!(out, "  suspended{:>11}", short_count(suspensions));
+    }
     let Some(total) = r.waf.total else { return };
     let parts: Vec<String> = Cause::ALL
         .into_iter()

@@ -1,7 +1,7 @@
 //! How long each operation takes, from `[timing]`.
 
 use super::interconnect::formula_ns;
-use crate::config::{Config, GcPath, InterconnectModel, TimingModel};
+use crate::config::{Config, GcPath, InterconnectModel, Suspend, TimingModel};
 
 /// Phases of operations in nanoseconds.
 ///
@@ -43,6 +43,8 @@ pub struct Times {
     pub controller_ns: u64,
     /// ECC decoding of a page read for the host.
     pub host_ecc_ns: u64,
+    /// Whose array phases reads of the host suspend.
+    pub suspend: Suspend,
 }
 
 impl Times {
@@ -74,6 +76,7 @@ impl Times {
             host_crosses,
             controller_ns: t.sram_ns,
             host_ecc_ns: config.controller.host_ecc_ns,
+            suspend: config.timing.suspend,
         }
     }
 }

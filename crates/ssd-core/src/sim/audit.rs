@@ -59,7 +59,11 @@ impl Ssd {
         self.core.ledger.audit(&self.core.ftl)?;
         self.logs.audit(self.core.front.submitted)?;
         self.power.as_ref().map_or(Ok(()), |power| power.audit())?;
-        self.core.array.audit()?;
+        let suspension = self.suspension.as_deref();
+        self.core.array.audit(|unit| {
+            suspension.map_or(Vec::new(), |s| s.suspended(&self.core, unit).collect())
+        })?;
+        suspension.map_or(Ok(()), |suspension| suspension.audit(&self.core))?;
         self.core.array.audit_way(self.core.gc.pages_read.iter().sum())?;
         self.core.gc.audit(&self.core.ftl)?;
         assert!(self.raid.is_some() || !has_lost_data(&self.core), "pages are lost without parity");

@@ -74,7 +74,10 @@ impl Ssd {
     /// The operation on `unit`, and those that ran with it, end.
     #[inline(never)]
     pub(crate) fn operation_ends<const FULL: bool>(&mut self, unit: usize) {
-        let ended = self.core.array.end::<FULL>(&self.core.ftl.geo, unit);
+        let mut ended = self.core.array.end::<FULL>(&self.core.ftl.geo, unit);
+        if FULL && let Some(suspension) = &mut self.suspension {
+            ended = suspension.end(&self.core, unit, ended);
+        }
         debug_assert!(
             ended.also == OpSlot::NONE || self.core.array.multi_plane,
             "two operations ran"

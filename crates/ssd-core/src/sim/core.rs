@@ -10,11 +10,11 @@ use super::array::op::{Op, OpKind};
 use super::collector::Collector;
 use super::front::Front;
 use super::ledger::Ledger;
-use crate::config::Config;
+use crate::config::{Config, Suspend};
 use crate::ftl::Ftl;
 use crate::ftl::plugs::Plugs;
 use crate::host::device::DeviceError;
-use crate::sched::order::W_HOST;
+use crate::sched::order::{R_HOST, W_HOST};
 use crate::units::{OpSlot, PlaneId};
 
 /// Host, flash array, collection and measurement over the page decisions.
@@ -27,7 +27,7 @@ pub struct Core {
     pub(crate) ledger: Ledger,
     /// The work that waits on each chip, if the redirection of writes has to know it.
     pub(super) loads: Option<Box<ChipLoads>>,
-    /// Set if `loads` or a trigger must be told of every queued host operation.
+    /// Set if `loads`, a trigger or suspended operations must be told of every queued host operation.
     pub(super) watches_queues: bool,
     /// Updates of parity groups may find room, or the redirection a write, at the end of this instant.
     pub(super) groups_due: bool,
@@ -51,7 +51,9 @@ impl Core {
             front,
             array: Array::new(config, &ftl.geo),
             ledger: Ledger::new(config, &ftl, sequence),
-            watches_queues: gc.agenda.watches_requests() || loads.is_some(),
+            watches_queues: gc.agenda.watches_requests()
+                || loads.is_some()
+                || config.timing.suspend != Suspend::None,
             loads,
             groups_due: false,
             room_changed: false,
@@ -131,6 +133,10 @@ impl Core {
         let plane = self.array.ops[slot].plane;
         if self.gc.agenda.watches_requests() {
             self.gc.agenda.consider(self.ftl.geo.pool_of(plane));
+        }
+        if queue == R_HOST && self.array.times.suspend != Suspend::None {
+            // It may suspend what runs there.
+            self.array.ready.insert(self.ftl.geo.unit_of(plane).0);
         }
         let Some(loads) = &mut self.loads else { return };
         let program = queue == W_HOST;

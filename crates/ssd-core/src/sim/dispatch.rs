@@ -165,6 +165,12 @@ impl Ssd {
     /// flash or went to another unit.
     #[inline(never)]
     pub(crate) fn dispatch<const FULL: bool, const GROUPS: bool>(&mut self, unit: usize) -> bool {
+        if FULL
+            && self.suspension.is_some()
+            && let Some(over) = self.dispatch_suspended(unit)
+        {
+            return over;
+        }
         let u = &self.core.array.units[unit];
         let mut waiting = u.waiting();
         if waiting == 0 || u.running != OpSlot::NONE {

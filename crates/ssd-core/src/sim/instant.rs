@@ -135,7 +135,7 @@ impl Ssd {
                         }
                         self.core.array.send_data::<FULL>(unit);
                     }
-                    _ => self.core.array.page_enters(&self.core.ftl.geo, unit),
+                    stage => self.rare_stage(stage, unit),
                 }
             } else if resource < self.core.array.buses() {
                 self.core.array.bus_event(resource);
@@ -198,6 +198,15 @@ impl Ssd {
                 self.core.front.arrivals.pop_front().expect("seen");
             debug_assert!(id < self.core.front.submitted, "request {id} has not been submitted");
             self.admit::<FULL, GROUPS>(at, id, &request, data.as_deref());
+        }
+    }
+
+    #[inline(never)]
+    fn rare_stage(&mut self, stage: Stage, unit: usize) {
+        match (stage, &mut self.suspension) {
+            (Stage::Loading, _) => self.core.array.array_works(unit),
+            (Stage::Suspending, Some(suspension)) => suspension.stop(&mut self.core, unit),
+            _ => self.core.array.page_enters(&self.core.ftl.geo, unit),
         }
     }
 

@@ -30,6 +30,7 @@ mod raid;
 mod recording;
 pub mod ssd;
 mod start;
+mod suspend;
 mod wake;
 mod write_back;
 

@@ -45,9 +45,11 @@ impl Ssd {
     pub(super) fn log_cut(&mut self) {
         if self.logs.operations.is_some() {
             for unit in 0..self.core.array.units.len() {
-                if let Some(under_way) = self.core.array.under_way(unit) {
-                    self.log_operations(under_way, true);
-                }
+                let under_way: Vec<Ended> = match &self.suspension {
+                    Some(suspension) => suspension.under_way(&self.core, unit).collect(),
+                    None => self.core.array.under_way(unit).into_iter().collect(),
+                };
+                under_way.into_iter().for_each(|ended| self.log_operations(ended, true));
             }
         }
         if let Some(log) = &mut self.logs.power {

@@ -11,6 +11,7 @@ use super::logs::power::PowerRecord;
 use super::logs::requests::RequestRecord;
 use super::power::Power;
 use super::raid::{Raid, degradation};
+use super::suspend::Suspension;
 use crate::config::Config;
 use crate::ftl::Ftl;
 use crate::ftl::plugs::{Fault, Plugs};
@@ -37,6 +38,8 @@ pub struct Ssd {
     pub(crate) raid: Option<Box<Raid>>,
     /// Copies under way, if the device answers them.
     pub(crate) copies: Option<Box<Copies>>,
+    /// Operations that reads suspend, if they do.
+    pub(super) suspension: Option<Box<Suspension>>,
     /// What survives a power cut beside the flash, if power may be cut.
     pub(crate) power: Option<Box<Power>>,
     /// Completions of this instant have been processed, the rest of it has not.
@@ -86,6 +89,7 @@ impl Ssd {
             logs: Logs::new(config),
             raid: Raid::new(config, &ftl),
             copies: Copies::new(config),
+            suspension: Suspension::new(config),
             power: Power::new(config, &ftl, sequence),
             mid_instant: false,
             audits: Audits::default(),
@@ -271,6 +275,9 @@ impl Ssd {
         while let Some(t) = self.core.array.events.next_time() {
             self.core.advance_to(t)?;
             self.begin_instant::<true>();
+            if let Some(suspension) = &mut self.suspension {
+                suspension.resume_all(&mut self.core);
+            }
             self.core.array.grant_buses::<true>();
             self.mid_instant = true;
         }

@@ -49,6 +49,7 @@ mod snapshot;
 mod snapshot_contradictions;
 mod snapshot_form;
 mod superblocks;
+mod suspend;
 mod timing;
 mod two_regions;
 mod unmet_demand;

@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from ssdlab.config.drives import machine_digest
 from ssdlab.errors import ConfigError
 from ssdlab.results.text import counted
 from ssdlab.versions import RESULTS
@@ -51,7 +52,7 @@ def _configuration(drive: str, load: Load, policy: str, quick: bool) -> str:
         for pools in (1, 2)
     ]
     values = {
-        "drive": {group: keys for group, keys in pool.drive.values.items() if group != "run"},
+        "drive": machine_digest(pool.drive.values),
         "full": pool.full(),
         "trials": trials,
         "load": [load.title, *_writes_of(load)],

@@ -102,6 +102,7 @@ pub(crate) const CHECKS: &[Check<Config>] = &[
         ],
         multi_plane,
     ),
+    check(&["timing.suspend", "timing.model", "raid.fail"], suspension),
     check(&["gc.path", "alloc.pool"], copyback_pool),
     check(&["gc.blocking"], pages_of_a_block),
     check(&["gc.concurrency"], order_of_thetas),
@@ -264,6 +265,23 @@ fn multi_plane(config: &Config) -> Option<String> {
         needs.push("device.planes_per_chip of at least 2");
     }
     (!needs.is_empty()).then(|| format!("multi-plane programs need {}", needs.join(" and ")))
+}
+
+fn suspension(config: &Config) -> Option<String> {
+    if config.timing.suspend == Suspend::None {
+        return None;
+    }
+    if config.timing.model == TimingModel::Serial {
+        return Some(
+            "suspension needs timing.model = \"pipelined\": in the serial model, array, SRAM and transfer are one \
+             time"
+                .to_string(),
+        );
+    }
+    (!config.raid.fail.is_empty()).then(|| {
+        "the operations of a chip that fails cannot be suspended yet: use timing.suspend = \"none\", or no raid.fail"
+            .to_string()
+    })
 }
 
 fn copyback_pool(config: &Config) -> Option<String> {

@@ -26,6 +26,15 @@ crate::config_table! {
             "Time of one page into or out of the controller's SRAM.";
         multi_plane: flag() => multi_plane: bool = false,
             "Program one page on every plane of a chip at once (pipelined model, busy unit chip).";
+        suspend: word() => suspend: Suspend = Suspend::None,
+            "Which array operations reads of the host interrupt (pipelined model).";
+        suspend_time: time(MINUTE) => suspend_ns: u64 = 20_000,
+            "From the command to suspend until the busy unit takes a read. An operation that has no more than that \
+            left is not suspended.";
+        resume_time: time(MINUTE) => resume_ns: u64 = 5_000,
+            "From the command to resume until the array works on. It cannot be suspended meanwhile.";
+        suspend_limit: int(1, 1000) => suspend_limit: u32 = 10,
+            "How often one operation is suspended at most.";
     }
 }
 

@@ -77,6 +77,34 @@ crate::word_enum! {
 }
 
 crate::word_enum! {
+    /// `timing.suspend`
+    Suspend {
+        /// None: a read waits until the operation before it has ended.
+        None = "none",
+        /// Erases.
+        Erase = "erase",
+        /// Programs, except those of copy-backs.
+        Program = "program",
+        /// Both.
+        Both = "both",
+    }
+}
+
+impl Suspend {
+    /// Whether erases are suspended.
+    #[must_use]
+    pub const fn has_erases(self) -> bool {
+        matches!(self, Suspend::Erase | Suspend::Both)
+    }
+
+    /// Whether programs are suspended.
+    #[must_use]
+    pub const fn has_programs(self) -> bool {
+        matches!(self, Suspend::Program | Suspend::Both)
+    }
+}
+
+crate::word_enum! {
     /// `interconnect.model`
     InterconnectModel {
         /// No interconnect.

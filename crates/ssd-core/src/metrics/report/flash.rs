@@ -22,6 +22,8 @@ section! {
         erases: [u64; CAUSES],
         /// Retries of the reads.
         retries: [u64; CAUSES],
+        /// Suspensions of programs and erases.
+        suspensions: [u64; CAUSES],
     }
     values(inputs) {
         let flash = &inputs.measured.flash;
@@ -33,6 +35,9 @@ section! {
         /// Retries of reads, by the cause of the read.
         #[serde(default)]
         retries: BTreeMap<Cause, u64> = flash.retries.reported(),
+        /// How often programs and erases were suspended, by their cause.
+        #[serde(default)]
+        suspensions: BTreeMap<Cause, u64> = flash.suspensions.reported(),
     }
 }
 

@@ -35,9 +35,11 @@ impl Array {
         match sends_now(u, &mut self.buses, self.now) {
             None => self.waits_for_command(unit),
             Some((end, lane)) => {
-                self.events.schedule(self.buses.len() + unit, end, lane);
                 if self.ops.keeps_phases() {
                     self.note_command(unit, Nanos(self.now.0 + wants), end);
+                    self.await_array(unit, end, lane);
+                } else {
+                    self.events.schedule(self.buses.len() + unit, end, lane);
                 }
             }
         }
@@ -163,8 +165,10 @@ impl Array {
         let (end, lane) = self.units[unit].goes_in(self.now, ns);
         if FULL && self.ops.keeps_phases() {
             self.note_command(unit, Nanos(self.now.0 + ns), end);
+            self.await_array(unit, end, lane);
+        } else {
+            self.events.schedule(self.buses.len() + unit, end, lane);
         }
-        self.events.schedule(self.buses.len() + unit, end, lane);
     }
 
     /// `unit` has the bus for its data, `ns` from now on; then its operation ends.

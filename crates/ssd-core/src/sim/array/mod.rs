@@ -8,10 +8,11 @@ pub(crate) mod event;
 pub(crate) mod loads;
 pub(crate) mod op;
 pub(crate) mod slab;
+mod suspend;
 pub(crate) mod unit;
 pub(crate) mod way;
 
-use crate::config::{BusyUnit, Config, TimingModel};
+use crate::config::{BusyUnit, Config, Suspend, TimingModel};
 use crate::id_set::IdSet;
 use crate::nand::geometry::Geometry;
 use crate::nand::timing::Times;
@@ -125,7 +126,7 @@ impl Array {
                 chips: vec![Activity::default(); (geo.channels * geo.chips_per_channel) as usize],
                 channels: vec![Activity::default(); geo.channels as usize],
             },
-            ops: Slab::new(config.metrics.op_log),
+            ops: Slab::new(config.metrics.op_log || config.timing.suspend != Suspend::None),
             ready: IdSet::new(geo.units),
             buses_to_grant: IdSet::new(geo.channels),
             pick: Pick {
@@ -466,9 +467,10 @@ impl Array {
     }
 
     /// Units have the operations that they count, and a bus is waited for by units that wait.
-    pub(crate) fn audit(&self) -> Result<(), String> {
+    /// `suspended`: the operations of a unit that are.
+    pub(crate) fn audit(&self, suspended: impl Fn(usize) -> Vec<OpSlot>) -> Result<(), String> {
         for (at, unit) in self.units.iter().enumerate() {
-            unit.audit(&self.ops).map_err(|e| format!("unit {at}: {e}"))?;
+            unit.audit(&self.ops, &suspended(at)).map_err(|e| format!("unit {at}: {e}"))?;
         }
         for (channel, bus) in self.buses.iter().enumerate() {
             let all = bus.wait_in.iter(&self.units).chain(bus.wait_out.iter(&self.units));

@@ -7,21 +7,21 @@ use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn};
 pub(crate) struct Slab {
     ops: Vec<Op>,
     free: Vec<OpSlot>,
-    /// Phases on unit and bus, which only the log needs: kept apart to keep [`Op`] small.
+    /// Phases on unit and bus, which only the log and suspensions need: kept apart to keep [`Op`] small.
     phases: Vec<Phases>,
-    logs: bool,
+    keeps_phases: bool,
 }
 
 impl Slab {
-    /// Without operations; `logs`: the phases of all are wanted.
-    pub(crate) fn new(logs: bool) -> Slab {
-        Slab { ops: Vec::new(), free: Vec::new(), phases: Vec::new(), logs }
+    /// Without operations.
+    pub(crate) fn new(keeps_phases: bool) -> Slab {
+        Slab { ops: Vec::new(), free: Vec::new(), phases: Vec::new(), keeps_phases }
     }
 
     /// Whether the phases of operations are wanted.
     #[inline(always)]
     pub(crate) fn keeps_phases(&self) -> bool {
-        self.logs
+        self.keeps_phases
     }
 
     /// Insert an operation; returns its slot.

@@ -13,6 +13,10 @@ pub(crate) enum Stage {
     Idle,
     /// It waits for the bus to take its command (and data).
     WaitIn,
+    /// Its command is on the way, or its array is to go on; then the array works, and may be suspended.
+    Loading,
+    /// Its array stops, and its operation leaves it suspended.
+    Suspending,
     /// Its array read ends, then the data go out.
     Reading,
     /// It waits for the bus to carry its data out.
@@ -219,7 +223,7 @@ impl Unit {
     }
 
     /// Its counts agree with its queues and its running operations.
-    pub(super) fn audit(&self, ops: &Slab) -> Result<(), String> {
+    pub(super) fn audit(&self, ops: &Slab, suspended: &[OpSlot]) -> Result<(), String> {
         for (queue, slots) in self.queues.iter().enumerate() {
             if (slots.head() != OpSlot::NONE) != (self.lines.filled >> queue & 1 == 1) {
                 return Err(format!("queue {queue} is not as its bit says"));
@@ -229,7 +233,8 @@ impl Unit {
             return Err(format!("it runs {:?} and is {:?}", self.running, self.stage));
         }
         let queued = self.queues.iter().flat_map(|queue| ops.linked(queue.head()));
-        let all: Vec<OpSlot> = queued.chain(self.executed(ops)).collect();
+        let all: Vec<OpSlot> =
+            queued.chain(self.executed(ops)).chain(suspended.iter().copied()).collect();
         let host = all.iter().filter(|&&slot| ops[slot].kind().is_host()).count();
         if all.len() != self.load.all as usize || host != self.load.of_host as usize {
             let (load, of_host) = (self.load.all, self.load.of_host);
@@ -419,11 +424,10 @@ impl Bus {
         scheduled: false,
     };
 
-    /// It carries something for `ns` from `now` on.
+    /// It carries something for `ns` from `now` on; 0: data whose transfer takes no time.
     #[inline(always)]
     pub(super) fn carry(&mut self, now: Nanos, ns: u64) {
         debug_assert!(self.free_at <= now, "the bus is busy");
-        debug_assert!(ns > 0, "the bus carries nothing");
         self.free_at = Nanos(now.0 + ns);
         self.busy_ns += ns;
     }

@@ -10,6 +10,7 @@ use crate::sim::copies::Copies;
 use crate::sim::core::Core;
 use crate::sim::front::pages_of;
 use crate::sim::ssd::Ssd;
+use crate::sim::suspend::Suspension;
 use crate::units::{Lpn, Nanos, Ppn};
 
 /// A page of the write buffer that capacitors have saved.
@@ -92,6 +93,7 @@ impl Ssd {
             logs: _,
             raid: _,
             copies,
+            suspension,
             power,
             mid_instant,
             audits: _,
@@ -102,6 +104,7 @@ impl Ssd {
         core.lose_power(config, plugs);
         *contents = None;
         *copies = Copies::new(config);
+        *suspension = Suspension::new(config);
         *mid_instant = false;
     }
 

@@ -4,8 +4,8 @@ use super::{device, free_blocks, named, pages_of, used_space};
 use proptest::prelude::*;
 use ssd_core::config::{
     Amount, Blocking, BlockingScope, BusyUnit, Config, DataMode, EraseUnit, Frontiers, GcPath,
-    Granularity, Input, InterconnectModel, Kernel, PoolScope, PowerCut, TimingModel, Word, load,
-    to_toml,
+    Granularity, Input, InterconnectModel, Kernel, PoolScope, PowerCut, Suspend, TimingModel, Word,
+    load, to_toml,
 };
 use ssd_core::ftl::gc::{concurrency, trigger, victim};
 use ssd_core::ftl::{place, separation};
@@ -144,6 +144,14 @@ fn collection() -> impl Strategy<Value = Collection> {
     )
 }
 
+/// What is suspended, how long that takes and how often it may be.
+type Suspension = (Suspend, u64, u64, u32);
+
+fn suspension() -> impl Strategy<Value = Suspension> {
+    let some = (word(), 0u64..60, 0u64..30, 1u32..4);
+    prop_oneof![2 => Just((Suspend::None, 0, 0, 1)), 1 => some]
+}
+
 /// What lies between flash controllers and host side.
 type Between = (InterconnectModel, [u32; 4], f64, Option<u32>, f64, bool);
 
@@ -183,6 +191,9 @@ fn reconcile(c: &mut Config) {
     }
     if c.alloc.erase_unit == EraseUnit::Superblock {
         c.alloc.placement = named(place::ALL, "round-robin");
+    }
+    if c.timing.model == TimingModel::Serial && !c.timing.multi_plane {
+        c.timing.suspend = Suspend::None;
     }
     if c.timing.multi_plane {
         (c.timing.model, c.interconnect.model) = (TimingModel::Pipelined, InterconnectModel::None);
@@ -231,9 +242,9 @@ fn capacity(c: &mut Config, spare: Spare, share: f64) {
 /// Any valid config with this much room.
 pub(crate) fn any_config(spare: Spare) -> impl Strategy<Value = Drawn> {
     let share = prop_oneof![3 => Just(1.0), 1 => 0.3f64..1.0];
-    let rest = (policy(order::ALL), any::<bool>(), 0u64..1000, share, between());
+    let rest = (policy(order::ALL), any::<bool>(), 0u64..1000, share, between(), suspension());
     (geometry(spare), timing(), allocation(), collection(), rest)
-        .prop_map(move |(mut c, t, a, g, (order, dynamic, seed, share, between))| {
+        .prop_map(move |(mut c, t, a, g, (order, dynamic, seed, share, between, suspension))| {
             let multi;
             (c.timing.model, c.timing.busy_unit, _, multi) = t;
             c.timing.multi_plane = multi && c.timing.busy_unit == BusyUnit::Chip;
@@ -245,6 +256,8 @@ pub(crate) fn any_config(spare: Spare) -> impl Strategy<Value = Drawn> {
             (gc.reserve, gc.trigger, gc.victim, gc.amount) = (g.0, g.1, g.2, g.3);
             (gc.concurrency, gc.blocking, gc.window, gc.path) = (g.4, g.5, g.6, g.7);
             (c.sched.order, c.wear.dynamic, c.run.seed) = (order, dynamic, seed);
+            let w = &mut c.timing;
+            (w.suspend, w.suspend_ns, w.resume_ns, w.suspend_limit) = suspension;
             set_between(&mut c, between);
             reconcile(&mut c);
             capacity(&mut c, spare, share);

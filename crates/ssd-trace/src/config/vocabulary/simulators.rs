@@ -11,7 +11,6 @@ const FREE_SHARE: &str = "the share f of free pages there; write gc.trigger={ po
 const NO_SECTORS: &str = "sectors have 512 bytes";
 const ONE_TIME: &str = "one time for all pages of a cell; write their mean, with its unit";
 const NO_CACHED_MAP: &str = "the map is in the controller as a whole";
-const NO_SUSPENSION: &str = "operations are not suspended";
 const DIES: &str = "dies are the chips of a channel here; write dies * chips";
 
 pub(super) const MQSIM: &[Term] = &[
@@ -155,10 +154,16 @@ pub(super) const MQSIM: &[Term] = &[
         "lanes * GB/s of a lane, as in \"4 GB/s\"",
     ),
     absent("Ideal_Mapping_Table|CMT_Capacity|CMT_Sharing_Mode|Address_Mapping", NO_CACHED_MAP),
+    other(
+        "CMD_Suspension_Support",
+        "timing.suspend",
+        "ERASE is \"erase\" here, and PROGRAM_ERASE \"both\"",
+    ),
+    other("Suspend_Erase_Time|Suspend_Program_Time", "timing.suspend_time", NS),
     absent(
-        "CMD_Suspension_Support|Suspend_Erase_Time|Suspend_Program_Time|Preferred_suspend_erase_time_for_read|\
-         Preferred_suspend_erase_time_for_write|Preferred_suspend_write_time_for_read",
-        NO_SUSPENSION,
+        "Preferred_suspend_erase_time_for_read|Preferred_suspend_erase_time_for_write|\
+         Preferred_suspend_write_time_for_read",
+        "a read suspends what runs if more than timing.suspend_time is left of it",
     ),
     absent(
         "Data_Cache_DRAM_Row_Size|Data_Cache_DRAM_Data_Rate|Data_Cache_DRAM_Data_Burst_Size|\

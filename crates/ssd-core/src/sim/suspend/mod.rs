@@ -1,0 +1,216 @@
+//! A feature: programs and erases that reads of the host suspend (`timing.suspend`).
+//!
+//! A read that may start on a busy unit suspends the array phase of the operation there. After `suspend_time` the
+//! unit takes the reads that may start, one after the other, and nothing else; then the operation resumes, and its
+//! array works on after `resume_time`. A command that waits for the bus, or is on it, is not interrupted: the read
+//! waits until the array works. A suspended operation keeps its slot, its page stays torn and its flash block half
+//! erased, and it still counts as one that its unit has to do.
+//!
+//! The route asks the hooks where a unit is dispatched, at the events of a unit, where an operation ends, and where
+//! power is cut. The array has the phases (`sim/array/suspend.rs`).
+
+use super::array::Ended;
+use super::array::slab::Queue;
+use super::core::Core;
+use super::ssd::Ssd;
+use crate::config::{Config, Suspend};
+use crate::sched::order::R_HOST;
+use crate::units::{Nanos, OpSlot};
+
+/// What a device that suspends operations keeps.
+pub(crate) struct Suspension {
+    suspend_ns: u64,
+    resume_ns: u64,
+    /// How often one operation may be suspended.
+    limit: u32,
+    units: Vec<Interrupted>,
+}
+
+/// The operation of a unit that has been suspended at least once.
+#[derive(Clone, Copy)]
+struct Interrupted {
+    /// How often it has been suspended; 0: there is no such operation.
+    times: u32,
+    /// The operation while it is suspended, or `NONE` while it runs.
+    slot: OpSlot,
+    /// Those that run with it (multi-plane).
+    also: Queue,
+    /// What is left of its array phase.
+    left_ns: u64,
+    /// When it took its unit, and what it takes on array and bus.
+    since: Nanos,
+    array_ns: u64,
+    bus_ns: u64,
+}
+
+impl Interrupted {
+    const NONE: Interrupted = Interrupted {
+        times: 0,
+        slot: OpSlot::NONE,
+        also: Queue::EMPTY,
+        left_ns: 0,
+        since: Nanos::ZERO,
+        array_ns: 0,
+        bus_ns: 0,
+    };
+
+    /// `ended` with the times of the whole operation.
+    fn whole(&self, ended: Ended, now: Nanos) -> Ended {
+        let &Interrupted { since, array_ns, bus_ns, .. } = self;
+        Ended { since, array_ns, bus_ns, held_ns: (now - since).0, ..ended }
+    }
+}
+
+impl Suspension {
+    /// `None` if operations are not suspended.
+    pub(crate) fn new(config: &Config) -> Option<Box<Suspension>> {
+        let timing = &config.timing;
+        (timing.suspend != Suspend::None).then(|| {
+            Box::new(Suspension {
+                suspend_ns: timing.suspend_ns,
+                resume_ns: timing.resume_ns,
+                limit: timing.suspend_limit,
+                units: vec![Interrupted::NONE; config.busy_units() as usize],
+            })
+        })
+    }
+
+    /// What is left of the array phase of `unit`, if a read may suspend it now.
+    fn left_to_suspend(&self, core: &Core, unit: usize) -> Option<u64> {
+        let left = core.array.left_to_suspend(unit)?;
+        (left > self.suspend_ns && self.units[unit].times < self.limit).then_some(left)
+    }
+
+    /// A read waits for `unit`, whose array phase has `left_ns` left.
+    fn suspend(&mut self, core: &mut Core, unit: usize, left_ns: u64) {
+        let of = &mut self.units[unit];
+        debug_assert_eq!(of.slot, OpSlot::NONE, "two operations of unit {unit} are suspended");
+        if of.times == 0 {
+            let Ended { since, array_ns, bus_ns, .. } = core.array.service_of(unit);
+            (of.since, of.array_ns, of.bus_ns) = (since, array_ns, bus_ns);
+        }
+        of.times += 1;
+        of.left_ns = left_ns;
+        for slot in core.array.units[unit].executed(&core.array.ops) {
+            core.ledger.measured.flash.suspensions[core.array.ops[slot].cause().at()] += 1;
+        }
+        core.array.suspend(unit, left_ns, self.suspend_ns);
+    }
+
+    /// The array of `unit` has stopped: the unit is free for reads.
+    pub(super) fn stop(&mut self, core: &mut Core, unit: usize) {
+        let of = &mut self.units[unit];
+        debug_assert!(of.times > 0, "unit {unit} has not been suspended");
+        (of.slot, of.also) = core.array.leave_suspended(unit);
+    }
+
+    /// Whether an operation of `unit` is suspended, and reads may run.
+    fn is_suspended(&self, unit: usize) -> bool {
+        self.units[unit].slot != OpSlot::NONE
+    }
+
+    /// The suspended operation of `unit` goes on.
+    fn resume(&mut self, core: &mut Core, unit: usize) {
+        let of = &mut self.units[unit];
+        let slot = std::mem::replace(&mut of.slot, OpSlot::NONE);
+        let also = std::mem::replace(&mut of.also, Queue::EMPTY);
+        core.array.resume(unit, (slot, also), of.left_ns, self.resume_ns);
+    }
+
+    /// Nothing new starts: the operations that are suspended on idle units go on.
+    pub(super) fn resume_all(&mut self, core: &mut Core) {
+        for unit in 0..self.units.len() {
+            if self.is_suspended(unit) && core.array.units[unit].running == OpSlot::NONE {
+                self.resume(core, unit);
+            }
+        }
+    }
+
+    /// An operation has ended on `unit`. Returns `ended`, with its whole times if it has been suspended.
+    pub(super) fn end(&mut self, core: &Core, unit: usize, ended: Ended) -> Ended {
+        let of = &mut self.units[unit];
+        if of.times == 0 || of.slot != OpSlot::NONE {
+            return ended;
+        }
+        let whole = of.whole(ended, core.array.now);
+        *of = Interrupted::NONE;
+        whole
+    }
+
+    /// The operations under way on `unit`, as if they ended now: suspended and running.
+    pub(super) fn under_way(&self, core: &Core, unit: usize) -> impl Iterator<Item = Ended> {
+        let (of, now) = (self.units[unit], core.array.now);
+        let running = core.array.under_way(unit);
+        let nothing = Ended {
+            slot: of.slot,
+            also: of.also.head(),
+            host: false,
+            since: now,
+            array_ns: 0,
+            bus_ns: 0,
+            held_ns: 0,
+        };
+        let is_running = of.times > 0 && of.slot == OpSlot::NONE;
+        let running = running.map(|ended| if is_running { of.whole(ended, now) } else { ended });
+        let suspended = (of.slot != OpSlot::NONE).then(|| of.whole(nothing, now));
+        suspended.into_iter().chain(running)
+    }
+
+    /// The operations of `unit` that are suspended.
+    pub(super) fn suspended(&self, core: &Core, unit: usize) -> impl Iterator<Item = OpSlot> {
+        let of = &self.units[unit];
+        let slot = (of.slot != OpSlot::NONE).then_some(of.slot);
+        slot.into_iter().chain(core.array.ops.linked(of.also.head()))
+    }
+
+    /// At the end of an instant no read that may start waits for an operation that it may suspend, and no operation is
+    /// suspended on an idle unit.
+    pub(super) fn audit(&self, core: &Core) -> Result<(), String> {
+        for (unit, of) in self.units.iter().enumerate() {
+            let idle = core.array.units[unit].running == OpSlot::NONE;
+            if self.is_suspended(unit) && idle {
+                return Err(format!("unit {unit} is idle, and {:?} is suspended", of.slot));
+            }
+            let queued = core.array.ops.linked(core.array.units[unit].head(R_HOST));
+            let mut queued = queued.take(core.array.pick.look_ahead as usize);
+            if let Some(left) = self.left_to_suspend(core, unit)
+                && let Some(slot) = queued.find(|&slot| core.read_may_start(unit, slot))
+            {
+                return Err(format!("unit {unit}: {slot:?} waits for {left} ns of the array"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Ssd {
+    /// What `unit` does if a read suspends its operation, or has: `None` if it is dispatched as usual, otherwise as
+    /// [`Ssd::dispatch`].
+    pub(super) fn dispatch_suspended(&mut self, unit: usize) -> Option<bool> {
+        let suspension = self.suspension.as_mut()?;
+        let waiting = self.core.array.units[unit].waiting() >> R_HOST & 1 == 1;
+        if self.core.array.units[unit].running != OpSlot::NONE {
+            if let Some(left) = suspension.left_to_suspend(&self.core, unit)
+                && waiting
+                && self.core.first_startable::<true>(unit, R_HOST).is_some()
+            {
+                suspension.suspend(&mut self.core, unit, left);
+            }
+            return Some(true);
+        }
+        if !suspension.is_suspended(unit) {
+            return None;
+        }
+        let found = if waiting { self.core.first_startable::<true>(unit, R_HOST) } else { None };
+        let Some(found) = found else {
+            suspension.resume(&mut self.core, unit);
+            return Some(true);
+        };
+        self.core.take(unit, R_HOST, found);
+        let started = self.start_host_read::<true>(unit, found.slot);
+        if started {
+            self.log_start(unit);
+        }
+        Some(started)
+    }
+}
