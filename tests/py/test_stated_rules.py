@@ -394,12 +394,9 @@ def test_a_part_of_a_line_that_could_not_be_written_goes_again(tmp_path: Path) -
 
 @pytest.mark.parametrize("budget", [sweep_runs.Budget(runs=60), sweep_runs.Budget(seconds=1e9)])
 def test_a_budget_of_any_kind_scatters_the_points(budget: sweep_runs.Budget) -> None:
-    config = ssdlab.load_config()
     points_ = space.Space({"k": [*range(60)]}, drawn=False)
-    loaded = (config, policy.Policies({}))
-    made = stub(space=points_, seed=None, seeds=(None,), loaded=lambda *_: loaded)
-    runs = sweep_runs._Runs(made, stub(found={}), budget, points_)
-    order = [one.point for one in runs.waiting()]
+    made = stub(space=points_, seed=None, seeds=(None,))
+    order = [point for point, _ in sweep_runs._missing(made, stub(rows={}), budget)]
     assert sorted(order) == [*range(60)]
     assert order != sorted(order)
 

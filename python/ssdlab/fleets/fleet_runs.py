@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +16,7 @@ from ssdlab.config.resolve import Config, ConfigLike, Source, set_text
 from ssdlab.display.argument import argument, keyed
 from ssdlab.display.numbers import Value
 from ssdlab.display.progress import display
-from ssdlab.errors import ConfigError, Interrupted, WorkloadError
+from ssdlab.errors import ConfigError, Interrupted
 from ssdlab.fleets.fleet import Fleet
 from ssdlab.fleets.stand_ins import StandIn, volume_of
 from ssdlab.fleets.volumes import READ_ONCE, Volume, volumes_of
@@ -24,12 +24,11 @@ from ssdlab.results import frames, outputs
 from ssdlab.results.folder import FLEET, PAGE
 from ssdlab.results.report import SUMMARY, Report
 from ssdlab.results.sweep import COLUMNS, OUTCOMES, VERSION, Outcome, ordered
-from ssdlab.running.batch import Batch
 from ssdlab.running.job import file_digest
 from ssdlab.running.kept import maker_of
-from ssdlab.running.lines import Form
-from ssdlab.running.outcomes import Outcomes
+from ssdlab.running.outcomes import Key, Outcomes
 from ssdlab.running.runner import Ended, Planned, Runner, cores
+from ssdlab.running.table import Form
 from ssdlab.store.store import Store
 from ssdlab.versions import described
 
@@ -103,14 +102,6 @@ def fleet(
         stopped.fleet = done
         raise stopped
     return done
-
-
-@dataclass(frozen=True)
-class PlannedVolume(Planned):
-    """A planned run of a fleet."""
-
-    point: int = 0
-    """Number of its volume times that of the drives, plus that of the drive."""
 
 
 @dataclass(frozen=True)
@@ -192,32 +183,18 @@ def run_fleet(
     name = name_of(traces, stand_in)
     identity = _identity(traces, made, chosen, sets, size, seed)
     reads = tuple(one.config.file for one in chosen if one.config.file)
-    with Outcomes(out, identity, force=force, reads=reads, form=FORM) as stored:
-        runs = _Runs(volumes, chosen, {**fits, **base}, seed, stored)
-        left = runs.planned - len(stored.found)
-        errors = (ConfigError, WorkloadError)
+    with _Outcomes(out, identity, force=force, reads=reads, form=FORM) as stored:
+        stored.volumes, stored.drives = volumes, chosen
+        stored.sets, stored.seed = {**fits, **base}, seed
+        missing = [key for key in stored.every() if key not in stored.rows]
         if made or size == "drive":
             memory.check([one.config for one in chosen for _ in range(runner.here)], runner.here)
-        batch = Batch(
-            runs.waiting(),
-            runs.take,
-            ahead=True,
-            point_errors=errors,
-            name=name,
-            total=left,
-            noun=FORM.what,
+        stored.make(
+            missing, stored.planned, runner, name=name, left=len(missing), progress=progress
         )
-        batch.run(runner, progress and left > 0)
-        batch.raise_refusal(has_results=stored.has_results())
-        done = Fleet(
-            name,
-            tuple(one.name for one in chosen),
-            tuple(volumes),
-            ordered(tuple(stored.found.values())),
-            identity,
-            batch.interrupted and len(stored.found) < runs.planned,
-            out,
-        )
+        found = ordered(stored.ended())
+        done = Fleet(name, tuple(one.name for one in chosen), tuple(volumes), found, identity)
+        done = replace(done, interrupted=stored.interrupted and done.not_run > 0, folder=out)
         if out is not None:
             _write(done, out, html)
     return done
@@ -279,51 +256,39 @@ def _drives(
     return found
 
 
-class _Runs:
-    """The runs of a fleet that are missing, and what becomes of them."""
+class _Outcomes(Outcomes):
+    """The outcomes of a fleet. `point`: as `Fleet.outcomes` says."""
 
-    def __init__(
-        self,
-        volumes: Sequence[Volume],
-        drives: Sequence[Drive],
-        sets: Mapping[str, object],
-        seed: int | None,
-        stored: Outcomes,
-    ) -> None:
-        self.volumes = volumes
-        self.drives = drives
-        self.sets = sets
-        self.seed = seed
-        self.stored = stored
-        self.planned = sum(not one.reason for one in volumes) * len(drives)
+    volumes: Sequence[Volume]
+    drives: Sequence[Drive]
+    sets: Mapping[str, object]
+    seed: int | None
 
-    def waiting(self) -> Iterator[PlannedVolume]:
-        """The next run. A volume whose configuration is not possible ends at once."""
+    def every(self) -> Iterator[Key]:
+        """The runs."""
         for i, volume in enumerate(self.volumes):
-            for j, drive in enumerate(self.drives):
-                point = i * len(self.drives) + j
-                if volume.reason or (point, None) in self.stored.found:
-                    continue
-                try:
-                    sets = {**volume.sets, **drive.span_of(volume), **self.sets}
-                    config = drive.source.load(sets, trace=volume.trace, seed=self.seed)
-                except ConfigError as error:
-                    self.stored.add(Outcome(point, None, error="; ".join(error.messages)))
-                    continue
-                several = f" on {drive.name}" if len(self.drives) > 1 else ""
-                yield PlannedVolume(f"{volume.name}{several}", config, point=point)
+            if not volume.reason:
+                yield from ((i * len(self.drives) + j, None) for j in range(len(self.drives)))
 
-    def take(self, one: Planned, ended: Ended) -> None:
-        """Store the outcome of a run; that of one which Ctrl-C has stopped is not known."""
-        assert isinstance(one, PlannedVolume)
-        if ended.how == "failed":
-            volume = self.volumes[one.point // len(self.drives)]
-            why = ended.why or "failed"
-            if volume.trace is not None:
-                why = why.replace(str(volume.trace), f"volume {volume.name}")
-            self.stored.add(Outcome(one.point, None, error=why))
-        elif ended.how == "completed" and ended.report is not None:
-            self.stored.add(Outcome.of(one.point, None, ended.report, _more(ended.report)))
+    def planned(self, point: int, _: int | None) -> Planned:
+        """A run. Raises `ConfigError` if the drive is too small."""
+        volume, drive = self._of(point)
+        sets = {**volume.sets, **drive.span_of(volume), **self.sets}
+        config = drive.source.load(sets, trace=volume.trace, seed=self.seed)
+        several = f" on {drive.name}" if len(self.drives) > 1 else ""
+        return Planned(f"{volume.name}{several}", config, key=(point, None))
+
+    def _of(self, point: int) -> tuple[Volume, Drive]:
+        volume, drive = divmod(point, len(self.drives))
+        return self.volumes[volume], self.drives[drive]
+
+    def row(self, key: Key, ended: Ended) -> Outcome:
+        """With what a fleet has beside the columns of a sweep; traces by the names of volumes."""
+        row, (volume, _) = super().row(key, ended), self._of(key[0])
+        if row.error:
+            trace = str(volume.trace or volume.name)
+            return replace(row, error=row.error.replace(trace, f"volume {volume.name}"))
+        return row if ended.report is None else replace(row, more=_more(ended.report))
 
 
 def _more(report: Report) -> dict[str, Value]:

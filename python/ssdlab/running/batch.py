@@ -33,7 +33,7 @@ class Batch:
         point_errors: tuple[type[Exception], ...] = (),
         name: str = "",
         total: int | None = None,
-        noun: str = "sweep",
+        noun: str = "",
         note: Callable[[str], object] | None = None,
     ) -> None:
         self.waiting = iter(planned)
@@ -100,11 +100,6 @@ class Batch:
             with self.lock:
                 self.done += 1
                 self.all_of_them(self.noun, self.done, self.total)
-
-    def raise_refusal(self, *, has_results: bool) -> None:
-        """Raise the first of `point_errors` if it is all that there is: no run has results."""
-        if self.refused and not has_results and not self.interrupted:
-            raise self.refused
 
     def note(self, text: str) -> None:
         """Show what the runner does."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from ssdlab import _core
 from ssdlab.config import memory
@@ -48,6 +48,8 @@ class Planned:
     """Where its files are in the folder of all, if not where those of a comparison are."""
     varied: tuple[tuple[str, Value], ...] = ()
     """The keys that are varied, and their values in this run."""
+    key: Any = None
+    """What identifies it in a `RunTable`, if it belongs to one."""
 
     @property
     def title(self) -> str:
