@@ -749,6 +749,7 @@ def test_json_and_the_code_of_the_command(
 
 
 def test_a_runner_makes_the_runs(drive: Path) -> None:
+    from ssdlab.running.kept import Making
     from ssdlab.running.runner import Threads
 
     how: dict[str, object] = {
@@ -757,7 +758,7 @@ def test_a_runner_makes_the_runs(drive: Path) -> None:
         "sets": {},
         "seed": None,
     }
-    rest = {"cache": None, "out": None, "force": False, "progress": False, "html": False}
-    here = run_fleet([], Threads(2), drives=[drive], **how, **rest)  # type: ignore[arg-type]
-    apart = run_fleet([], Threads(2, apart=True), drives=[drive], **how, **rest)  # type: ignore[arg-type]
+    quiet = Making(progress=False, html=False)
+    here = run_fleet([], Threads(2), quiet, drives=[drive], **how)  # type: ignore[arg-type]
+    apart = run_fleet([], Threads(2, apart=True), quiet, drives=[drive], **how)  # type: ignore[arg-type]
     assert here.rows == apart.rows

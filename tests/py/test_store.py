@@ -494,7 +494,7 @@ def test_what_another_process_stores_meanwhile_is_taken(
 
         made.inner = Racing()
         design = designed("greedy-8ch", vary, sets=FEW, plugs=Plugs())
-        done = run_sweep(design, runner=made, progress=False)
+        done = run_sweep(design, made, kept.Making(progress=False))
     assert done.completed
     assert made.found == 3
 

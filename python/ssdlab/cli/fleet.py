@@ -32,7 +32,7 @@ from ssdlab.config.resolve import DRIVE, preset_names
 from ssdlab.display.argument import came_as
 from ssdlab.fleets.fleet_runs import name_of, run_fleet
 from ssdlab.results.folder import FLEET
-from ssdlab.running.kept import maker_of, not_stored
+from ssdlab.running.kept import Making, not_stored
 
 app = typer.Typer()
 
@@ -98,20 +98,18 @@ def fleet_command(
     """
     came_as("drives", "--drive")
     target = out or Path("runs") / name_of(traces or [], stand_in)
-    with maker_of(on, jobs, store, not quiet) as runner:
+    how = Making(on, jobs, store, target, force, not quiet, not no_html)
+    with how.runner() as runner:
         done = run_fleet(
             traces or [],
             runner,
+            how,
             drives=[_named(one) for one in drives or []],
             stand_in=stand_in,
             size=size,
             sets=read_as(sets, format_, columns, unit, time_unit, page_size, sort),
             seed=seed,
             cache=cache,
-            out=target,
-            force=force,
-            progress=not quiet,
-            html=not no_html,
         )
     put_result(json_, quiet, done.to_json, done.summary)
     failures = few_reasons(done.failed(), FLEET["csv"]) | not_stored(runner)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -39,7 +39,7 @@ from ssdlab.cli.terminal import Form, put_result, say
 from ssdlab.errors import Interrupted, OutputError, RunError
 from ssdlab.results.report import Report
 from ssdlab.running.compare_runs import plan, run_all
-from ssdlab.running.kept import VARIABLE, maker_of, not_stored
+from ssdlab.running.kept import VARIABLE, Making, not_stored
 from ssdlab.running.runner import Planned
 
 app = typer.Typer()
@@ -73,7 +73,7 @@ def run_command(
         traces = [] if trace is None else [trace]
         planned = plan([config], traces=traces, set=values, seed=seed, seeds=seeds)
         target = out or Path("runs") / planned[0].config.name
-        _compared(planned, (on, jobs, store), target, force, json_, quiet, no_html)
+        _compared(planned, Making(on, jobs, store, target, force, not quiet, not no_html), json_)
         return
     if jobs is not None or on is not None:
         option = "--jobs" if jobs is not None else "--on"
@@ -148,20 +148,12 @@ def compare_command(
         seeds=seeds,
     )
     target = out or Path("runs") / f"{planned[0].config.name}-compared"
-    _compared(planned, (on, jobs, store), target, force, json_, quiet, no_html)
+    _compared(planned, Making(on, jobs, store, target, force, not quiet, not no_html), json_)
 
 
-def _compared(
-    planned: Sequence[Planned],
-    where: tuple[str | None, int | None, Path | None],
-    target: Path,
-    force: bool,
-    json_: Form,
-    quiet: bool,
-    no_html: bool,
-) -> None:
+def _compared(planned: Sequence[Planned], how: Making, json_: Form) -> None:
     """Run everything and print the results; exit with an error if they are incomplete."""
-    how: dict[str, Any] = {"force": force, "html": not no_html, "progress": not quiet}
-    with maker_of(*where, not quiet, len(planned)) as runner:
-        done = run_all(planned, runner, out=target, **how)
-    end_comparison(done, target, not_stored(runner), json_, quiet)
+    with how.runner(len(planned)) as runner:
+        done = run_all(planned, runner, how)
+    assert how.folder is not None
+    end_comparison(done, how.folder, not_stored(runner), json_, not how.progress)

@@ -30,7 +30,7 @@ from ssdlab.cli.options import (
     Unit,
 )
 from ssdlab.cli.terminal import put_result, say
-from ssdlab.running.kept import maker_of, not_stored
+from ssdlab.running.kept import Making, not_stored
 from ssdlab.searching.plan import TEST_SEEDS, Goals, Requests, designed
 from ssdlab.searching.search import PARALLEL, SAMPLER, TRIALS, run_search, sought
 
@@ -157,10 +157,9 @@ def search_command(
     design = designed(config, space_values(space), goals, asked, values)
     how = sought(design, sampler, pruner, trials, parallel, sampler_seed, budget)
     target = out or Path("runs") / f"{design.first.name}-search"
-    with maker_of(on, jobs, store, not quiet) as runner:
-        done = run_search(
-            design, how, runner, out=target, force=force, progress=not quiet, html=not no_html
-        )
+    making = Making(on, jobs, store, target, force, not quiet, not no_html)
+    with making.runner() as runner:
+        done = run_search(design, how, runner, making)
     put_result(json_, quiet, done.to_json, done.summary)
     why = next((one.why for one in done.trials if one.why), "")
     title = done.nothing[0].lower() + done.nothing[1:-1]

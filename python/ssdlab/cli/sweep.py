@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -35,7 +35,7 @@ from ssdlab.cli.terminal import put_result, say
 from ssdlab.errors import ConfigError
 from ssdlab.results.sweep import CSV
 from ssdlab.running.design import designed
-from ssdlab.running.kept import maker_of, not_stored
+from ssdlab.running.kept import Making, not_stored
 from ssdlab.running.simulate import Plugs
 from ssdlab.running.sweep_runs import Budget, run_sweep
 
@@ -115,10 +115,9 @@ def sweep_command(
         plugs=Plugs(),
     )
     target = out or Path("runs") / f"{design.first.name}-sweep"
-    how: dict[str, Any] = {"force": force, "html": not no_html}
-    with maker_of(on, jobs, store, not quiet, design.runs) as runner:
-        how |= {"out": target, "progress": not quiet}
-        done = run_sweep(design, runner, draw=draw, budget=limit, **how)
+    how = Making(on, jobs, store, target, force, not quiet, not no_html)
+    with how.runner(design.runs) as runner:
+        done = run_sweep(design, runner, how, draw, limit)
     put_result(json_, quiet, done.to_json, done.summary)
     assert done.folder is not None
     if done.not_run and not done.interrupted and not quiet:

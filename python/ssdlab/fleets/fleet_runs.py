@@ -25,7 +25,7 @@ from ssdlab.results.folder import FLEET, PAGE
 from ssdlab.results.report import SUMMARY, Report
 from ssdlab.results.sweep import COLUMNS, OUTCOMES, VERSION, Outcome, ordered
 from ssdlab.running.job import file_digest
-from ssdlab.running.kept import maker_of
+from ssdlab.running.kept import Making
 from ssdlab.running.outcomes import Key, Outcomes
 from ssdlab.running.runner import Ended, Planned, Runner, cores
 from ssdlab.running.table import Form
@@ -82,25 +82,21 @@ def fleet(
     `seed`, `jobs`, `on`, `store`, `progress` and `html` are those of `ssdlab.compare`. Raises
     `ConfigError`, `WorkloadError` and `OutputError`.
     """
-    with maker_of(on, jobs, store, progress) as runner:
+    how = Making(on, jobs, store, out, force, progress, html)
+    with how.runner() as runner:
         done = run_fleet(
             traces,
             runner,
+            how,
             drives=[drives] if isinstance(drives, str | Path | Config) else drives,
             stand_in=stand_in,
             size=size,
             sets=set or {},
             seed=seed,
             cache=None if cache is None else Path(cache),
-            out=None if out is None else Path(out),
-            force=force,
-            progress=progress,
-            html=html,
         )
     if done.interrupted:
-        stopped = Interrupted(None, done.folder)
-        stopped.fleet = done
-        raise stopped
+        raise Interrupted(None, done.folder, fleet=done)
     return done
 
 
@@ -146,17 +142,14 @@ class Drive:
 def run_fleet(
     traces: Sequence[str | Path],
     runner: Runner,
+    how: Making,
     *,
     drives: Sequence[ConfigLike],
     stand_in: str | None,
     size: Size | None,
     sets: Mapping[str, object],
     seed: int | None,
-    cache: Path | None,
-    out: Path | None,
-    force: bool,
-    progress: bool,
-    html: bool,
+    cache: Path | None = None,
 ) -> Fleet:
     """As `fleet`; Ctrl-C ends it early."""
     if bool(traces) == bool(stand_in):
@@ -176,27 +169,28 @@ def run_fleet(
         if told:
             raise ConfigError([f"{keyed('set', told[0])}: is drawn for each volume of a stand-in"])
     else:
-        with display() if progress else nullcontext() as shown:
+        with display() if how.progress else nullcontext() as shown:
             threads = runner.here or cores()
             show = shown.run if shown else None
             volumes = volumes_of(traces, sets, cache=cache, jobs=threads, show=show)
     name = name_of(traces, stand_in)
     identity = _identity(traces, made, chosen, sets, size, seed)
     reads = tuple(one.config.file for one in chosen if one.config.file)
-    with _Outcomes(out, identity, force=force, reads=reads, form=FORM) as stored:
+    with _Outcomes(how.folder, identity, force=how.force, reads=reads, form=FORM) as stored:
         stored.volumes, stored.drives = volumes, chosen
         stored.sets, stored.seed = {**fits, **base}, seed
         missing = [key for key in stored.every() if key not in stored.rows]
         if made or size == "drive":
             memory.check([one.config for one in chosen for _ in range(runner.here)], runner.here)
+        progress = how.progress
         stored.make(
             missing, stored.planned, runner, name=name, left=len(missing), progress=progress
         )
         found = ordered(stored.ended())
         done = Fleet(name, tuple(one.name for one in chosen), tuple(volumes), found, identity)
-        done = replace(done, interrupted=stored.interrupted and done.not_run > 0, folder=out)
-        if out is not None:
-            _write(done, out, html)
+        done = replace(done, interrupted=stored.interrupted and done.not_run > 0, folder=how.folder)
+        if done.folder is not None:
+            _write(done, done.folder, how.html)
     return done
 
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ssdlab import policy
 from ssdlab.config import memory
@@ -23,7 +23,7 @@ from ssdlab.results.report import Report
 from ssdlab.running.batch import Batch
 from ssdlab.running.fitted import all_fitted, fits
 from ssdlab.running.job import missing_traces
-from ssdlab.running.kept import maker_of
+from ssdlab.running.kept import Making
 from ssdlab.running.runner import Ended, Planned, Runner
 from ssdlab.running.simulate import Plugs, plugged
 from ssdlab.store.store import Store
@@ -168,41 +168,26 @@ def compare(
         raise ConfigError(["compare either reports or configurations, not a mix of both"])
     named = [one for one in several if not isinstance(one, Report)]
     planned = plan(named, traces=traces, set=set, vary=vary, seed=seed, seeds=seeds, plugs=plugs)
-    with maker_of(on, jobs, store, progress, len(planned)) as runner:
-        how: dict[str, Any] = {"force": force, "progress": progress, "html": html}
-        done = run_all(planned, runner, out=out, **how)
-    return unless_interrupted(done)
+    return compared(planned, Making(on, jobs, store, out, force, progress, html))
 
 
-def unless_interrupted(done: Comparison) -> Comparison:
-    """`done`; raises `Interrupted` with it if Ctrl-C has ended it."""
+def compared(planned: Sequence[Planned], how: Making) -> Comparison:
+    """Make all runs. Raises `Interrupted` with those that are done if Ctrl-C has ended them."""
+    with how.runner(len(planned)) as runner:
+        done = run_all(planned, runner, how)
     if done.interrupted:
-        stopped = Interrupted(None, done.folder)
-        stopped.comparison = done
-        raise stopped
+        raise Interrupted(None, done.folder, comparison=done)
     return done
 
 
-def run_all(
-    planned: Sequence[Planned],
-    runner: Runner,
-    *,
-    out: str | Path | None = None,
-    force: bool = False,
-    progress: bool = True,
-    html: bool = True,
-    enough: Enough | None = None,
-) -> Comparison:
-    """Make all runs, with folders, tables, summary and page (`html`) in `out`.
-
-    With `enough`, no further seed begins once it is true of the runs that have ended.
-    """
-    planned = _checked(planned, runner, progress)
-    if out is None:
-        return _ran(planned, None, runner, progress, html, enough).comparison()
+def run_all(planned: Sequence[Planned], runner: Runner, how: Making) -> Comparison:
+    """Make all runs, with folders, tables, summary and page in the folder of all."""
+    planned = _checked(planned, runner, how.progress)
+    if how.folder is None:
+        return _ran(planned, None, runner, how.progress, how.html).comparison()
     reads = dict.fromkeys(one.config.file for one in planned if one.config.file)
-    with draft(Path(out), force, reads) as made:
-        ran = _ran(planned, made.path, runner, progress, html, enough)
+    with draft(how.folder, how.force, reads) as made:
+        ran = _ran(planned, made.path, runner, how.progress, how.html)
         ran.failures = {
             title: why.replace(str(made.path), str(made.target))
             for title, why in ran.failures.items()
@@ -212,7 +197,7 @@ def run_all(
         made.write(CSV, done.to_csv())
         made.write(TEXT, done.summary())
         made.write(JSON, done.to_json())
-        keep_with_page(made, (lambda: _page(done)) if html and not ran.unwritable else None)
+        keep_with_page(made, (lambda: _page(done)) if how.html and not ran.unwritable else None)
     return done.moved(made.target)
 
 

@@ -8,7 +8,8 @@ import sys
 import threading
 from collections import Counter, deque
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -125,6 +126,28 @@ def kept(inner: Runner, store: str | Path | Store | None, tell: bool = False) ->
         made.tell_trouble()
     if tell or made.lost:
         _tell(made.told())
+
+
+@dataclass(frozen=True)
+class Making:
+    """How runs are made, and where their results go: the arguments that all verbs share."""
+
+    on: str | None = None
+    jobs: int | None = None
+    store: str | Path | Store | None = None
+    out: str | Path | None = None
+    force: bool = False
+    progress: bool = True
+    html: bool = True
+
+    def runner(self, runs: int | None = None) -> AbstractContextManager[Runner]:
+        """What makes at most so many runs, behind the store if there is one."""
+        return maker_of(self.on, self.jobs, self.store, self.progress, runs)
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the results go; None: nowhere."""
+        return None if self.out is None else Path(self.out)
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from ssdlab.display.progress import Callback, say_before, shown
 from ssdlab.errors import ConfigError
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.report import Report
-from ssdlab.running.compare_runs import plan, run_all, unless_interrupted
-from ssdlab.running.kept import maker_of
+from ssdlab.running.compare_runs import compared, plan
+from ssdlab.running.kept import Making
 from ssdlab.running.simulate import Plugs, plugged, run_loaded
 from ssdlab.store.store import Store
 
@@ -129,9 +129,7 @@ def run(
             raise ConfigError(["progress: with seeds it is True or False, not a function"])
         base = load_config(config, trace=trace, preset=preset)
         planned = plan([base], set=set, seed=seed, seeds=seeds, plugs=plugs)
-        with maker_of(on, jobs, store, progress, len(planned)) as runner:
-            done = run_all(planned, runner, out=out, force=force, progress=progress, html=html)
-        return unless_interrupted(done)
+        return compared(planned, Making(on, jobs, store, out, force, progress, html))
     _check_single(jobs, on, store)
     values, policies = plugged(set, plugs)
     if device is not None and config is None and preset is None:

@@ -23,7 +23,7 @@ from ssdlab.results.folder import PAGE
 from ssdlab.results.report import SUMMARY
 from ssdlab.results.sweep import CSV, JSON, PARQUET, Sweep, ordered, point_label
 from ssdlab.running.design import MOST_RUNS, Design, check, designed, notes
-from ssdlab.running.kept import maker_of
+from ssdlab.running.kept import Making
 from ssdlab.running.live import live
 from ssdlab.running.outcomes import Key, Outcomes
 from ssdlab.running.runner import Planned, Runner
@@ -112,42 +112,22 @@ def sweep(
         seeds=seeds,
         plugs=plugs,
     )
-    limit = Budget.of(budget)
-    with maker_of(on, jobs, store, progress, design.runs) as runner:
-        done = run_sweep(
-            design,
-            runner,
-            draw=draw,
-            budget=limit,
-            out=None if out is None else Path(out),
-            force=force,
-            progress=progress,
-            html=html,
-        )
-    return _unless_interrupted(done)
-
-
-def _unless_interrupted(done: Sweep) -> Sweep:
-    """`done`; raises `Interrupted` with it if Ctrl-C has ended it."""
+    limit, how = Budget.of(budget), Making(on, jobs, store, out, force, progress, html)
+    with how.runner(design.runs) as runner:
+        done = run_sweep(design, runner, how, draw, limit)
     if done.interrupted:
-        stopped = Interrupted(None, done.folder)
-        stopped.sweep = done
-        raise stopped
+        raise Interrupted(None, done.folder, sweep=done)
     return done
 
 
 def run_sweep(
     design: Design,
     runner: Runner,
-    *,
+    how: Making,
     draw: str | None = None,
     budget: Budget | None = None,
-    out: Path | None = None,
-    force: bool = False,
-    progress: bool = True,
-    html: bool = True,
 ) -> Sweep:
-    """Run what of a sweep is not in `out` yet, and write its tables and its page there."""
+    """Run what of a sweep is not in its folder yet, and write its tables and its page there."""
     if design.runs > MOST_RUNS and budget is None:
         message = (
             f"{argument('vary')}: {design.runs:,} runs are many: give a budget"
@@ -158,10 +138,10 @@ def run_sweep(
     check(design, runner.here)
     shown = design.shown()
     identity = design.identity(shown, draw)
-    config = design.first
+    config, out = design.first, how.folder
     reads = (config.file,) if config.file else ()
-    with Outcomes(out, identity, force=force, reads=reads) as stored:
-        if progress:
+    with Outcomes(out, identity, force=how.force, reads=reads) as stored:
+        if how.progress:
             say_before(notes(design))
         left = design.runs - len(stored.rows)
         left = left if budget is None or budget.runs is None else min(left, budget.runs)
@@ -177,7 +157,7 @@ def run_sweep(
             interrupted = cut and len(found) < design.runs
             done = replace(made, outcomes=found, running=running, interrupted=interrupted)
             if out is not None and not (done.running and not done.outcomes):
-                _write(done, out, html)
+                _write(done, out, how.html)
             return done
 
         watched = out is not None and left > 0
@@ -189,7 +169,7 @@ def run_sweep(
                     runner,
                     name=config.name,
                     left=left,
-                    progress=progress,
+                    progress=how.progress,
                     ahead=budget is None or budget.seconds is None,
                 )
         except ClusterError:
