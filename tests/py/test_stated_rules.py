@@ -17,7 +17,7 @@ import pytest
 
 import ssdlab
 from ssdlab import _core, policy
-from ssdlab.cli import arguments, ending, terminal
+from ssdlab.cli import ending, options, terminal
 from ssdlab.config import memory, resolve, space, vary
 from ssdlab.display.argument import argument, on_the_command_line
 from ssdlab.display.form import columns
@@ -694,9 +694,8 @@ def test_requests_are_read_in_order_of_arrival(tmp_path: Path) -> None:
 
 
 def test_options_of_a_trace_come_over_set() -> None:
-    found = arguments.read_as(
-        ["workload.unit=bytes", "run.seed=3"], None, None, "sectors", None, None, sort=True
-    )
+    sets = ["workload.unit=bytes", "run.seed=3"]
+    found = options.ReadOptions(sets, unit="sectors", sort=True).values()
     assert found == {"workload.unit": "sectors", "run.seed": "3", "workload.sort": True}
 
 

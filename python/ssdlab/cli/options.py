@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
 from ssdlab import _core
+from ssdlab.cli.arguments import set_values
 from ssdlab.cli.terminal import Form
 from ssdlab.config.resolve import drive_preset, preset_names
+from ssdlab.display.argument import came_as
 from ssdlab.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ssdlab.running.kept import Making
 
 
 def presets(incomplete: str) -> list[str]:
@@ -158,6 +167,81 @@ Json = Annotated[
 ]
 NoHtml = Annotated[bool, typer.Option("--no-html", help="Do not write report.html.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print neither progress nor summary.")]
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """`--set`, and the options that say how a trace is read."""
+
+    sets: Sets = None
+    format_: Format = None
+    columns: Columns = None
+    unit: Unit = None
+    time_unit: TimeUnit = None
+    page_size: PageSize = None
+    sort: Sort = False
+
+    def values(self) -> dict[str, object]:
+        """They as a mapping of keys to values; those on the trace come over `--set`."""
+        values = set_values(self.sets)
+        for one in fields(self)[1:]:
+            key, value = one.name.rstrip("_"), getattr(self, one.name)
+            if value is not None and value is not False:
+                values[f"workload.{key}"] = value
+                came_as(f"workload.{key}", f"--{key.replace('_', '-')}")
+        return values
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What all verbs with several runs take: where the runs are made, and what becomes of them."""
+
+    jobs: Jobs = None
+    on: On = None
+    store: StoreOption = None
+    out: Out = None
+    force: Force = False
+    json_: Json = None
+    quiet: Quiet = False
+    no_html: NoHtml = False
+    seed: Seed = None
+
+    def target(self, name: str) -> Path:
+        """The output folder: by default that of this name in `runs`."""
+        return self.out or Path("runs") / name
+
+    def making(self, name: str) -> Making:
+        """How the runs are made, into this `target`."""
+        from ssdlab.running.kept import Making  # slow to import, and other verbs have options
+
+        target, show = self.target(name), not self.quiet
+        return Making(self.on, self.jobs, self.store, target, self.force, show, not self.no_html)
+
+
+GROUPS = (ReadOptions, RunOptions)
+KEYWORD = Parameter.KEYWORD_ONLY
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` as Typer takes it: with the options of `GROUPS` in place of parameters of these."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: hint for name, hint in hints.items() if hint in GROUPS}
+    parameters = []
+    for name, own in signature(command).parameters.items():
+        options, types = [own], hints
+        if name in groups:
+            options = [*signature(groups[name]).parameters.values()]
+            types = get_type_hints(groups[name], include_extras=True)
+        parameters += [one.replace(annotation=types[one.name], kind=KEYWORD) for one in options]
+
+    @wraps(command)
+    def called(**given: Any) -> None:  # noqa: ANN401 - of Typer
+        for name, group in groups.items():
+            given[name] = group(**{one.name: given.pop(one.name) for one in fields(group)})
+        command(**given)
+
+    called.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return called
 
 
 def picture_kind(plots: Path | None, kind: Literal["svg", "png"] | None) -> Literal["svg", "png"]:

@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from ssdlab.cli.arguments import read_as, vary_values
+from ssdlab.cli.arguments import vary_values
 from ssdlab.cli.ending import end, few_reasons
 from ssdlab.cli.options import (
     A_CONFIG,
-    Columns,
-    Force,
-    Format,
-    Jobs,
-    Json,
-    NoHtml,
-    On,
-    Out,
-    PageSize,
-    Quiet,
-    Seed,
+    ReadOptions,
+    RunOptions,
     Seeds,
-    Sets,
-    Sort,
-    StoreOption,
-    TimeUnit,
     Traces,
-    Unit,
     drive_named,
+    grouped,
 )
 from ssdlab.cli.terminal import put_result, say
 from ssdlab.errors import ConfigError
 from ssdlab.results.sweep import CSV
 from ssdlab.running.design import designed
-from ssdlab.running.kept import Making, not_stored
+from ssdlab.running.kept import not_stored
 from ssdlab.running.simulate import Plugs
 from ssdlab.running.sweep_runs import Budget, run_sweep
 
@@ -56,6 +42,7 @@ Drive = Annotated[
 
 
 @app.command("sweep", epilog=EPILOG)
+@grouped
 def sweep_command(
     config: Annotated[str | None, A_CONFIG] = None,
     vary: Annotated[
@@ -79,23 +66,10 @@ def sweep_command(
             "--budget", metavar="TIME|RUNS", help="Stop after a time (2h) or so many runs (500)."
         ),
     ] = None,
-    sets: Sets = None,
-    format_: Format = None,
-    columns: Columns = None,
-    unit: Unit = None,
-    time_unit: TimeUnit = None,
-    page_size: PageSize = None,
-    sort: Sort = False,
-    jobs: Jobs = None,
-    on: On = None,
-    out: Out = None,
-    force: Force = False,
-    json_: Json = None,
-    quiet: Quiet = False,
-    seed: Seed = None,
     seeds: Seeds = None,
-    no_html: NoHtml = False,
-    store: StoreOption = None,
+    *,
+    reading: ReadOptions,
+    runs: RunOptions,
 ) -> None:
     """Simulate one configuration at many points: all combinations of values of its keys.
 
@@ -109,21 +83,20 @@ def sweep_command(
         draw=draw,
         points=points,
         traces=traces or [],
-        sets=read_as(sets, format_, columns, unit, time_unit, page_size, sort),
-        seed=seed,
+        sets=reading.values(),
+        seed=runs.seed,
         seeds=seeds,
         plugs=Plugs(),
     )
-    target = out or Path("runs") / f"{design.first.name}-sweep"
-    how = Making(on, jobs, store, target, force, not quiet, not no_html)
+    how = runs.making(f"{design.first.name}-sweep")
     with how.runner(design.runs) as runner:
         done = run_sweep(design, runner, how, draw, limit)
-    put_result(json_, quiet, done.to_json, done.summary)
+    put_result(runs.json_, runs.quiet, done.to_json, done.summary)
     assert done.folder is not None
-    if done.not_run and not done.interrupted and not quiet:
+    if done.not_run and not done.interrupted and not runs.quiet:
         say(f"budget spent: {done.not_run:,} runs are left; the same command resumes")
     failures = few_reasons(done.failed(), CSV) | not_stored(runner)
-    end(done.folder, failures, done.interrupted, quiet)
+    end(done.folder, failures, done.interrupted, runs.quiet)
 
 
 def _source(config: str | None, drive: str | None) -> str:
