@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -182,12 +183,11 @@ def compared(planned: Sequence[Planned], how: Making) -> Comparison:
 
 def run_all(planned: Sequence[Planned], runner: Runner, how: Making) -> Comparison:
     """Make all runs, with folders, tables, summary and page in the folder of all."""
-    planned = _checked(planned, runner, how.progress)
     if how.folder is None:
-        return _ran(planned, None, runner, how.progress, how.html).comparison()
+        return run_into(planned, None, runner, how.progress).comparison()
     reads = dict.fromkeys(one.config.file for one in planned if one.config.file)
     with draft(how.folder, how.force, reads) as made:
-        ran = _ran(planned, made.path, runner, how.progress, how.html)
+        ran = run_into(planned, made.path, runner, how.progress, html=how.html)
         ran.failures = {
             title: why.replace(str(made.path), str(made.target))
             for title, why in ran.failures.items()
@@ -258,50 +258,18 @@ def run_into(
     runner: Runner,
     progress: bool,
     enough: Enough | None = None,
+    *,
+    html: bool = False,
 ) -> Finished:
-    """Make the runs without pages; each is written to its place in `folder` as soon as it ends.
+    """Make the runs; each is written to its place in `folder` as soon as it ends.
 
-    With `enough`, no further seed begins once it is true of the runs that have ended.
+    With `enough`, no further seed begins once it is true of the runs that have ended. Raises as
+    `compare`, except for Ctrl-C.
     """
     planned = _checked(planned, runner, progress)
-    return _ran(planned, folder, runner, progress, html=False, enough=enough)
-
-
-def _checked(planned: Sequence[Planned], runner: Runner, progress: bool) -> list[Planned]:
-    """The runs with the devices that they get.
-
-    Raises `ConfigError`, or `WorkloadError` if a trace is missing.
-    """
-    missing = missing_traces(one.config["workload.trace"] for one in planned)
-    if missing:
-        raise WorkloadError(f"{', '.join(missing)}: cannot open the trace: no such file")
-    configs = [one.config for one in planned]
-    if progress and any(map(fits, configs)):
-        with display() as shown:
-            configs = all_fitted(configs, shown.run)
-    else:
-        configs = all_fitted(configs, None)
-    memory.check(configs, runner.here)
-    return [replace(one, config=config) for one, config in zip(planned, configs, strict=True)]
-
-
-def _page(done: Comparison) -> str:
-    from ssdlab.html.compare_page import comparison_page  # needs numpy, which is slow to import
-
-    return comparison_page(done)
-
-
-def _ran(
-    planned: Sequence[Planned],
-    folder: Path | None,
-    runner: Runner,
-    progress: bool,
-    html: bool,
-    enough: Enough | None = None,
-) -> Finished:
     if progress:
         say_before(note for one in planned if not one.policies for note in one.config.notes)
-    done = Finished(list(planned))
+    done = Finished(planned)
     wanted = planned if enough is None else _until(planned, done, enough)
     batch = Batch(wanted, done.take, folder, html=html, ahead=enough is None)
     try:
@@ -315,6 +283,27 @@ def _ran(
         done.unwritable = True
     done.interrupted = batch.interrupted
     return done
+
+
+def _checked(planned: Sequence[Planned], runner: Runner, progress: bool) -> list[Planned]:
+    """The runs with the devices that they get.
+
+    Raises `ConfigError`, or `WorkloadError` if a trace is missing.
+    """
+    missing = missing_traces(one.config["workload.trace"] for one in planned)
+    if missing:
+        raise WorkloadError(f"{', '.join(missing)}: cannot open the trace: no such file")
+    configs = [one.config for one in planned]
+    with display() if progress and any(map(fits, configs)) else nullcontext() as shown:
+        configs = all_fitted(configs, shown.run if shown else None)
+    memory.check(configs, runner.here)
+    return [replace(one, config=config) for one, config in zip(planned, configs, strict=True)]
+
+
+def _page(done: Comparison) -> str:
+    from ssdlab.html.compare_page import comparison_page  # needs numpy, which is slow to import
+
+    return comparison_page(done)
 
 
 def _until(planned: Sequence[Planned], done: Finished, enough: Enough) -> Iterator[Planned]:
