@@ -8,11 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from ssdlab.cli.ending import end, few_reasons
-from ssdlab.cli.options import (
-    ReadOptions,
-    RunOptions,
-    grouped,
-)
+from ssdlab.cli.options import ReadOptions, RunOptions, grouped
 from ssdlab.cli.terminal import put_result
 from ssdlab.config.resolve import DRIVE, preset_names
 from ssdlab.display.argument import came_as

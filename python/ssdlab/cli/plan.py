@@ -8,15 +8,7 @@ import typer
 
 from ssdlab.cli.arguments import nanoseconds, paced, seeded
 from ssdlab.cli.ending import end_comparison
-from ssdlab.cli.options import (
-    Drive,
-    Pace,
-    ReadOptions,
-    RunOptions,
-    Seeds,
-    drive_named,
-    grouped,
-)
+from ssdlab.cli.options import Drive, Pace, ReadOptions, RunOptions, Seeds, drive_named, grouped
 from ssdlab.display.argument import came_as
 from ssdlab.running import spare_plan, trial
 from ssdlab.running.kept import not_stored

@@ -8,13 +8,7 @@ import typer
 
 from ssdlab.cli.arguments import space_values
 from ssdlab.cli.ending import BAD_INPUT, end
-from ssdlab.cli.options import (
-    ConfigArgument,
-    ReadOptions,
-    RunOptions,
-    Traces,
-    grouped,
-)
+from ssdlab.cli.options import ConfigArgument, ReadOptions, RunOptions, Traces, grouped
 from ssdlab.cli.terminal import put_result, say
 from ssdlab.running.kept import not_stored
 from ssdlab.searching.plan import TEST_SEEDS, Goals, Requests, designed

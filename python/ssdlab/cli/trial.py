@@ -12,15 +12,7 @@ import typer
 
 from ssdlab.cli.arguments import nanoseconds, paced, seeded
 from ssdlab.cli.ending import end_comparison
-from ssdlab.cli.options import (
-    Drive,
-    Pace,
-    ReadOptions,
-    RunOptions,
-    Seeds,
-    drive_named,
-    grouped,
-)
+from ssdlab.cli.options import Drive, Pace, ReadOptions, RunOptions, Seeds, drive_named, grouped
 from ssdlab.running import trial
 from ssdlab.running.kept import not_stored
 
@@ -60,15 +52,11 @@ def try_command(
     how = runs.making(f"try-{plan.drive.name}")
     target = runs.target(f"try-{plan.drive.name}")
     with how.runner(len(plan.policies)) as runner:
-        done = trial.run_trial(
-            plan, runner, seeds, budget_s, target, how.force, how.progress, how.html
-        )
+        rest = how.force, how.progress, how.html
+        done = trial.run_trial(plan, runner, seeds, budget_s, target, *rest)
     text = done.summary if details else lambda: "\n".join(done.screen()) + "\n"
     end_comparison(done, target, not_stored(runner), runs.json_, runs.quiet, text)
-    if (
-        not (runs.no_html or no_open or runs.quiet or runs.json_ is not None)
-        and done.folder is not None
-    ):
+    if how.html and how.progress and runs.json_ is None and not no_open and done.folder:
         _open(done.folder / "report.html")
 
 
