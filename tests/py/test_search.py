@@ -387,8 +387,7 @@ class Stops(Threads):
 
         def following() -> Planned | None:
             if Stops.left <= 0:
-                work.interrupted = True
-                work.stop.set()
+                work.interrupt()
             Stops.left -= 1
             return inner()
 

@@ -426,7 +426,7 @@ class Work:
     """Counts what is taken."""
 
     folder: Path | None = None
-    html, interrupted = False, False
+    html = False
     point_errors: tuple[type[Exception], ...] = ()
 
     def __init__(self, planned: Iterator[Planned], *, ahead: bool) -> None:
@@ -438,6 +438,9 @@ class Work:
 
     def callback(self, one: Planned) -> Any:  # noqa: ANN401, ARG002
         return lambda *_: None
+
+    def interrupt(self) -> None:
+        self.stop.set()
 
     def note(self, text: str) -> None:
         raise AssertionError(text)

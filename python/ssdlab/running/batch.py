@@ -75,6 +75,11 @@ class Batch:
         with self.lock:
             return None if self.stop.is_set() else next(self.waiting, None)
 
+    def interrupt(self) -> None:
+        """No further run begins, because of Ctrl-C."""
+        self.interrupted = True
+        self.stop.set()
+
     def callback(self, one: Planned) -> Callback:
         """Shows the progress of a run; raises `KeyboardInterrupt` when `stop` is set."""
         show = self.display.run(one.title) if self.display and self.alone else None

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ssdlab.config.files import files_of
-from ssdlab.display.progress import Callback
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
 from ssdlab.policy import Policies, label_of
 from ssdlab.results.text import counted
@@ -182,28 +181,12 @@ class _Looked:
         self.stop = work.stop
         self.point_errors = work.point_errors
         self.ahead = work.ahead
+        self.callback, self.note, self.interrupt = work.callback, work.note, work.interrupt
         self._misses: deque[_Missed] = deque()
         self._going: set[int] = set()
         """Runs that go on and are going to be stored, by the identity of their plan."""
         self._chunk = AHEAD[0] if work.ahead else 1
         self._lock = threading.Lock()
-
-    @property
-    def interrupted(self) -> bool:
-        """Ctrl-C has ended it."""
-        return self.work.interrupted
-
-    @interrupted.setter
-    def interrupted(self, value: bool) -> None:
-        self.work.interrupted = value
-
-    def callback(self, one: Planned) -> Callback:
-        """That of the work."""
-        return self.work.callback(one)
-
-    def note(self, text: str) -> None:
-        """To the work."""
-        self.work.note(text)
 
     def next(self) -> Planned | None:
         """The next run that is not stored; those before it that are end here."""

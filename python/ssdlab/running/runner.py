@@ -98,8 +98,6 @@ class Work(Protocol):
     others end."""
     stop: threading.Event
     """No run begins once it is set, and those that go on end as `interrupted`."""
-    interrupted: bool
-    """Ctrl-C has ended it: set by the runner."""
     point_errors: tuple[type[Exception], ...]
     """Errors of these kinds fail the run; any other stops all of them and is raised."""
 
@@ -114,6 +112,9 @@ class Work(Protocol):
 
     def note(self, text: str) -> None:
         """What the runner does, to be shown beside the progress."""
+
+    def interrupt(self) -> None:
+        """Ctrl-C ends it: sets `stop`."""
 
 
 class Runner(Protocol):
@@ -194,8 +195,7 @@ def waiting_for(threads: list[Future[None]], work: Work) -> Iterator[None]:
         yield
         _wait(threads, work.stop)
     except KeyboardInterrupt:
-        work.interrupted = True
-        work.stop.set()
+        work.interrupt()
         _wait(threads, work.stop)
     finally:
         work.stop.set()
