@@ -166,9 +166,13 @@ class Threads:
                     return
                 going.number += 1
             try:
-                work.end(one, ended_of(one, work, self.apart, traces))
+                work.end(one, self.made(one, work, traces))
             finally:
                 going.less()
+
+    def made(self, one: Planned, work: Work, traces: _core.Traces) -> Ended:
+        """Make a run, in a thread of its own."""
+        return ended_of(one, work, self.apart, traces)
 
 
 class _Going:
