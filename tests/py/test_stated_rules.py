@@ -353,8 +353,8 @@ def test_a_value_drawn_once_is_not_called_impossible(monkeypatch: pytest.MonkeyP
 
 
 def test_traces_with_one_short_name_are_called_by_their_paths() -> None:
-    assert design._trace_names(["a/x.csv", "b/y.csv.gz"]) == ["x", "y"]
-    assert design._trace_names(["a/x.csv", "b/x.csv"]) == ["a/x.csv", "b/x.csv"]
+    assert design.trace_names(["a/x.csv", "b/y.csv.gz"]) == ["x", "y"]
+    assert design.trace_names(["a/x.csv", "b/x.csv"]) == ["a/x.csv", "b/x.csv"]
 
 
 def test_a_sweep_knows_its_traces_by_their_size(tmp_path: Path) -> None:

@@ -17,13 +17,13 @@ from ssdlab.config.vary import listed, of_vary, values_of
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import Value
 from ssdlab.display.progress import display, say_before
-from ssdlab.errors import ClusterError, ConfigError, Interrupted, OutputError, WorkloadError
+from ssdlab.errors import ClusterError, ConfigError, Interrupted, OutputError
 from ssdlab.results.comparison import CSV, JSON, TEXT, Comparison, labels_of
 from ssdlab.results.folder import draft, keep_with_page
 from ssdlab.results.report import Report
 from ssdlab.running.batch import Batch
 from ssdlab.running.fitted import all_fitted, fits
-from ssdlab.running.job import missing_traces
+from ssdlab.running.job import check_traces
 from ssdlab.running.kept import Making
 from ssdlab.running.runner import Ended, Planned, Runner
 from ssdlab.running.simulate import Plugs, plugged
@@ -290,9 +290,7 @@ def _checked(planned: Sequence[Planned], runner: Runner, progress: bool) -> list
 
     Raises `ConfigError`, or `WorkloadError` if a trace is missing.
     """
-    missing = missing_traces(one.config["workload.trace"] for one in planned)
-    if missing:
-        raise WorkloadError(f"{', '.join(missing)}: cannot open the trace: no such file")
+    check_traces(one.config["workload.trace"] for one in planned)
     configs = [one.config for one in planned]
     with display() if progress and any(map(fits, configs)) else nullcontext() as shown:
         configs = all_fitted(configs, shown.run if shown else None)

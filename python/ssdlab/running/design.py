@@ -18,11 +18,12 @@ from ssdlab.config.space import Space, checked_draw, drawn, grid
 from ssdlab.config.vary import listed, logarithmic, of_vary, values_of
 from ssdlab.display.argument import argument, keyed
 from ssdlab.display.numbers import Value
-from ssdlab.errors import ConfigError, WorkloadError
+from ssdlab.errors import ConfigError
 from ssdlab.policy import Policies
 from ssdlab.results.sweep import COLUMNS, point_label
 from ssdlab.results.text import folded_points
-from ssdlab.running.job import missing_traces
+from ssdlab.running.compare_runs import check_seeds
+from ssdlab.running.job import check_traces
 from ssdlab.running.simulate import Plugs, plugged
 from ssdlab.versions import described
 
@@ -107,7 +108,7 @@ class Design:
         columns: dict[str, list[Value]] = {}
         for key, values in self.space.columns.items():
             if key == TRACE:
-                columns[key] = [*_trace_names([str(value) for value in values])]
+                columns[key] = [*trace_names([str(value) for value in values])]
                 continue
             columns[key] = [
                 value
@@ -165,7 +166,7 @@ def _size(trace: str | Path) -> int | None:
     return None
 
 
-def _trace_names(files: Sequence[str]) -> list[str]:
+def trace_names(files: Sequence[str]) -> list[str]:
     """Short names of traces, or their paths where short ones are the same."""
     names = [Path(file).name.partition(".")[0] for file in files]
     return names if len(set(names)) == len(set(files)) else [*files]
@@ -189,9 +190,7 @@ def designed(
     if not given:
         form = f"such as {keyed('vary', 'device.over_provisioning', '0.05:0.30:0.05')}"
         raise ConfigError([f"nothing to sweep: give at least one key and its values, {form}"])
-    missing = missing_traces(traces)
-    if missing:
-        raise WorkloadError(f"{', '.join(missing)}: cannot open the trace: no such file")
+    check_traces(traces)
     if len(traces) > 1:
         given = {TRACE: [*traces], **given}
     if chosen is None:
@@ -207,10 +206,7 @@ def designed(
 
 
 def _seeds(design: Design, seeds: int) -> tuple[int, ...]:
-    if seeds < 2:
-        raise ConfigError(
-            [f"{argument(seeds=seeds)}: expected at least 2, for intervals between them"]
-        )
+    check_seeds(seeds)
     if "run.seed" in design.space.columns:
         which, how = keyed("vary", "run.seed"), argument("seeds")
         raise ConfigError([f"{which}: {how} repeats every point with the same seeds; vary another"])
