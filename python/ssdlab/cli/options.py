@@ -118,6 +118,12 @@ Seeds = Annotated[
         "--seeds", min=2, metavar="N", help="Repeat with N seeds and show confidence intervals."
     ),
 ]
+Spend = Annotated[
+    str | None,
+    typer.Option(
+        "--budget", metavar="TIME|RUNS", help="Stop after a time (2h) or so many runs (500)."
+    ),
+]
 Out = Annotated[
     Path | None,
     typer.Option("--out", metavar="DIR", help="Output folder.  [default: runs/NAME]"),

@@ -8,7 +8,7 @@ import typer
 
 from ssdlab.cli.arguments import space_values
 from ssdlab.cli.ending import BAD_INPUT, end
-from ssdlab.cli.options import ConfigArgument, ReadOptions, RunOptions, Traces, grouped
+from ssdlab.cli.options import ConfigArgument, ReadOptions, RunOptions, Spend, Traces, grouped
 from ssdlab.cli.terminal import put_result, say
 from ssdlab.running.kept import not_stored
 from ssdlab.searching.plan import TEST_SEEDS, Goals, Requests, designed
@@ -82,12 +82,6 @@ Trials = Annotated[
 ]
 Parallel = Annotated[
     int, typer.Option("--parallel", metavar="N", help="Points that are chosen at a time.")
-]
-Spend = Annotated[
-    str | None,
-    typer.Option(
-        "--budget", metavar="TIME|RUNS", help="Stop after a time (2h) or so many runs (500)."
-    ),
 ]
 
 

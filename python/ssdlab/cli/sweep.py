@@ -13,6 +13,7 @@ from ssdlab.cli.options import (
     ReadOptions,
     RunOptions,
     Seeds,
+    Spend,
     Traces,
     drive_named,
     grouped,
@@ -60,12 +61,7 @@ def sweep_command(
     points: Annotated[
         int | None, typer.Option("--points", metavar="N", help="Number of points to draw.")
     ] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            "--budget", metavar="TIME|RUNS", help="Stop after a time (2h) or so many runs (500)."
-        ),
-    ] = None,
+    budget: Spend = None,
     seeds: Seeds = None,
     *,
     reading: ReadOptions,

@@ -19,31 +19,35 @@ from ssdlab.running.simulate import Plugs, plugged, run_loaded
 from ssdlab.store.store import Store
 
 if TYPE_CHECKING:
+    from typing_extensions import TypedDict, Unpack
+
     from ssdlab.running.device import Device
+
+    class Arguments(TypedDict, total=False):
+        """Of `run`, with seeds or without."""
+
+        trace: str | Path | None
+        set: Mapping[str, object] | None
+        preset: str | None
+        out: str | Path | None
+        force: bool
+        seed: int | None
+        html: bool
+        victim: policy.VictimLike | None
+        trigger: policy.Wants | None
+        concurrency: policy.Limits | None
+        placement: policy.Places | None
+        separation: policy.Separates | None
 
 
 @overload
 def run(
     config: ConfigLike | None = None,
     *,
-    trace: str | Path | None = None,
-    set: Mapping[str, object] | None = None,
-    preset: str | None = None,
-    out: str | Path | None = None,
-    force: bool = False,
-    seed: int | None = None,
     seeds: None = None,
-    jobs: None = None,
-    on: None = None,
     progress: bool | Callback = True,
-    html: bool = True,
-    store: None = None,
     device: Device | None = None,
-    victim: policy.VictimLike | None = None,
-    trigger: policy.Wants | None = None,
-    concurrency: policy.Limits | None = None,
-    placement: policy.Places | None = None,
-    separation: policy.Separates | None = None,
+    **others: Unpack[Arguments],
 ) -> Report: ...
 
 
@@ -51,24 +55,12 @@ def run(
 def run(
     config: ConfigLike | None = None,
     *,
-    trace: str | Path | None = None,
-    set: Mapping[str, object] | None = None,
-    preset: str | None = None,
-    out: str | Path | None = None,
-    force: bool = False,
-    seed: int | None = None,
     seeds: int,
     jobs: int | None = None,
     on: str | None = None,
     progress: bool = True,
-    html: bool = True,
     store: str | Path | Store | None = None,
-    device: None = None,
-    victim: policy.VictimLike | None = None,
-    trigger: policy.Wants | None = None,
-    concurrency: policy.Limits | None = None,
-    placement: policy.Places | None = None,
-    separation: policy.Separates | None = None,
+    **others: Unpack[Arguments],
 ) -> Comparison: ...
 
 
