@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from itertools import chain
@@ -190,7 +190,7 @@ class ReadOptions:
     def values(self) -> dict[str, object]:
         """They as a mapping of keys to values; those on the trace come over `--set`."""
         values = set_values(self.sets)
-        for one in fields(self)[1:]:
+        for one in fields(ReadOptions)[1:]:
             key, value = one.name.rstrip("_"), getattr(self, one.name)
             if value is not None and value is not False:
                 values[f"workload.{key}"] = value
@@ -224,21 +224,19 @@ class RunOptions:
         return Making(self.on, self.jobs, self.store, target, self.force, show, not self.no_html)
 
 
-GROUPS = (ReadOptions, RunOptions)
-KEYWORD = Parameter.KEYWORD_ONLY
-
-
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """`command` as Typer takes it: with the options of `GROUPS` in place of parameters of these."""
+    """`command` as Typer takes it: with the fields of data classes in place of such parameters."""
     hints = get_type_hints(command, include_extras=True)
-    groups = {name: hint for name, hint in hints.items() if hint in GROUPS}
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     parameters = []
     for name, own in signature(command).parameters.items():
         options, types = [own], hints
         if name in groups:
             options = [*signature(groups[name]).parameters.values()]
             types = get_type_hints(groups[name], include_extras=True)
-        parameters += [one.replace(annotation=types[one.name], kind=KEYWORD) for one in options]
+        parameters += [
+            one.replace(annotation=types[one.name], kind=Parameter.KEYWORD_ONLY) for one in options
+        ]
 
     @wraps(command)
     def called(**given: Any) -> None:  # noqa: ANN401 - of Typer

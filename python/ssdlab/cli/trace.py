@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -117,6 +117,23 @@ Allow = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class WriteOptions(ReadOptions):
+    """How a trace is read, and how a file is written."""
+
+    to: To = None
+    allow: Allow = None
+    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False
+    json_: Json = None
+    quiet: Quiet = False
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """They as arguments of what writes traces."""
+        how = {"to": self.to, "allow": self.allow or (), "force": self.force}
+        return {**how, "set": self.values(), "progress": not self.quiet}
+
+
 def _file(out: Path) -> Path:
     """Return OUT, unless it stands for standard output elsewhere."""
     if str(out) == "-":
@@ -141,20 +158,12 @@ def _tell(written: Sequence[Written], json_: Form, quiet: bool) -> None:
 def trace_convert(
     file: Annotated[str, typer.Argument(metavar="FILE", help='Trace; "-" is standard input.')],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; .zst compresses.")],
-    to: To = None,
-    allow: Allow = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
-    json_: Json = None,
-    quiet: Quiet = False,
     *,
-    reading: ReadOptions,
+    writing: WriteOptions,
 ) -> None:
     """Convert a trace to another format."""
-    values = reading.values()
-    done = ssdlab.Trace(file).convert(
-        _file(out), to=to, allow=allow or (), force=force, set=values, progress=not quiet
-    )
-    _tell([done], json_, quiet)
+    done = ssdlab.Trace(file).convert(_file(out), **writing.how)
+    _tell([done], writing.json_, writing.quiet)
 
 
 @app.command("merge")
@@ -162,21 +171,13 @@ def trace_convert(
 def trace_merge(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Traces, two or more.")],
     out: Annotated[Path, typer.Option("--out", metavar="OUT", help="File; .zst compresses.")],
-    to: To = None,
-    allow: Allow = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
-    json_: Json = None,
-    quiet: Quiet = False,
     *,
-    reading: ReadOptions,
+    writing: WriteOptions,
 ) -> None:
     """Merge traces into one, each as a volume: --set workload.volume=all runs all on one drive."""
-    values = reading.values()
-    done = ssdlab.merge(
-        files, _file(out), to=to, allow=allow or (), force=force, set=values, progress=not quiet
-    )
-    _tell([done], json_, quiet)
-    if not quiet:
+    done = ssdlab.merge(files, _file(out), **writing.how)
+    _tell([done], writing.json_, writing.quiet)
+    if not writing.quiet:
         say(f"volumes: {done.name}; run them together with --set workload.volume=all")
 
 
@@ -211,14 +212,9 @@ def trace_generate(
             help="Folder of original MSR files, used instead of synthetic ones.",
         ),
     ] = None,
-    to: To = None,
-    allow: Allow = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
     seed: Seed = None,
-    json_: Json = None,
-    quiet: Quiet = False,
     *,
-    reading: ReadOptions,
+    writing: WriteOptions,
 ) -> None:
     """Generate a synthetic trace: an application, an MSR volume, a fio job file, or by shares."""
     values: dict[str, object] = {}
@@ -226,7 +222,8 @@ def trace_generate(
         if value is not None:
             values[f"workload.{key}"] = value
             came_as(f"workload.{key}", f"--{key}")
-    values |= reading.values()
+    how = writing.how
+    how["set"] = values | how["set"]
     came_as("workload.kind", "KIND")
     came_as("workload.requests", "--requests")
     came_as("bytes", "--size")
@@ -236,13 +233,9 @@ def trace_generate(
         bytes=size_bytes("--size", size),
         requests=requests,
         seed=seed,
-        to=to,
-        allow=allow or (),
-        force=force,
-        set=values,
-        progress=not quiet,
+        **how,
     )
-    _tell([done], json_, quiet)
+    _tell([done], writing.json_, writing.quiet)
 
 
 @app.command("split")
