@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from ssdlab.config.files import files_of
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
@@ -162,14 +161,6 @@ def maker_of(
         yield maker
 
 
-class _Missed(NamedTuple):
-    """A run that is not in the store."""
-
-    planned: Planned
-    stored: bool
-    """It is stored when it is made."""
-
-
 class _Looked:
     """Work of which a runner gets only the runs that are not stored."""
 
@@ -182,7 +173,8 @@ class _Looked:
         self.point_errors = work.point_errors
         self.ahead = work.ahead
         self.callback, self.note, self.interrupt = work.callback, work.note, work.interrupt
-        self._misses: deque[_Missed] = deque()
+        self._misses: deque[tuple[Planned, bool]] = deque()
+        """Runs that are not in the store, and whether they will be."""
         self._going: set[int] = set()
         """Runs that go on and are going to be stored, by the identity of their plan."""
         self._chunk = AHEAD[0] if work.ahead else 1
@@ -219,7 +211,7 @@ class _Looked:
             if stored and one.job.key in found:
                 hits.append(one)
             else:
-                self._misses.append(_Missed(one, stored))
+                self._misses.append((one, stored))
         for one in sorted(hits, key=lambda hit: places[hit.job.key]):
             if not self.stop.is_set():
                 self._from_store(one, found[one.job.key])
