@@ -12,7 +12,7 @@ from ssdlab.cli.options import ReadOptions, RunOptions, grouped
 from ssdlab.cli.terminal import put_result
 from ssdlab.config.resolve import DRIVE, preset_names
 from ssdlab.display.argument import came_as
-from ssdlab.fleets.fleet_runs import name_of, run_fleet
+from ssdlab.fleets.fleet_runs import Asked, run_fleet
 from ssdlab.results.folder import FLEET
 from ssdlab.running.kept import not_stored
 
@@ -67,19 +67,11 @@ def fleet_command(
     The same command with the same --out resumes where it stopped.
     """
     came_as("drives", "--drive")
-    how = runs.making(name_of(traces or [], stand_in))
+    several = [_named(one) for one in drives or []]
+    asked = Asked(traces or [], several, stand_in, size, reading.values(), runs.seed, cache)
+    how = runs.making(asked.name)
     with how.runner() as runner:
-        done = run_fleet(
-            traces or [],
-            runner,
-            how,
-            drives=[_named(one) for one in drives or []],
-            stand_in=stand_in,
-            size=size,
-            sets=reading.values(),
-            seed=runs.seed,
-            cache=cache,
-        )
+        done = run_fleet(asked, runner, how)
     put_result(runs.json_, runs.quiet, done.to_json, done.summary)
     failures = few_reasons(done.failed(), FLEET["csv"]) | not_stored(runner)
     assert done.folder is not None
