@@ -363,7 +363,7 @@ def test_a_sweep_knows_its_traces_by_their_size(tmp_path: Path) -> None:
     made = design.Design(
         resolve.Source("greedy-8ch"), space.Space({"k": [1]}, drawn=False), trace=trace
     )
-    assert made.identity(made.shown(), None)["traces"] == [[str(trace), 5]]
+    assert made.identity(made.shown())["traces"] == [[str(trace), 5]]
 
 
 def test_a_part_of_a_line_that_could_not_be_written_goes_again(tmp_path: Path) -> None:

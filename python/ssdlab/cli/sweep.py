@@ -86,7 +86,7 @@ def sweep_command(
     )
     how = runs.making(f"{design.first.name}-sweep")
     with how.runner(design.runs) as runner:
-        done = run_sweep(design, runner, how, draw, limit)
+        done = run_sweep(design, runner, how, limit)
     put_result(runs.json_, runs.quiet, done.to_json, done.summary)
     assert done.folder is not None
     if done.not_run and not done.interrupted and not runs.quiet:

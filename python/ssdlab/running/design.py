@@ -6,7 +6,7 @@ import hashlib
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,8 @@ class Design:
     plugs: Plugs = field(default_factory=Plugs)
     log: tuple[str, ...] = ()
     """Keys that were varied by factors."""
+    draw: str | None = None
+    """How points were drawn."""
 
     @property
     def runs(self) -> int:
@@ -118,7 +120,7 @@ class Design:
             ]
         return Space(columns, drawn=self.space.drawn)
 
-    def identity(self, shown: Space, draw: str | None) -> dict[str, Any]:
+    def identity(self, shown: Space) -> dict[str, Any]:
         """What of this the results depend on: a sweep with the same is resumed."""
         traces = self.space.columns.get(TRACE, [] if self.trace is None else [self.trace])
         plugs = {name: one for name, one in self.plugs._asdict().items() if one is not None}
@@ -132,7 +134,7 @@ class Design:
             "set": {key: set_text(value) for key, value in _plain(self.sets).items()},
             "traces": [[str(one), _size(one)] for one in dict.fromkeys(traces)],  # type: ignore[arg-type]
             "keys": {key: [*values] for key, values in shown.columns.items()},
-            "draw": draw,
+            "draw": self.draw,
             "log": [*self.log],
             "seed": self.seed,
             "seeds": None if self.seeds == (None,) else [*self.seeds],
@@ -199,10 +201,8 @@ def designed(
         space = drawn(given, *chosen, seed=0 if seed is None else seed)
     trace = traces[0] if len(traces) == 1 else None
     source, log = Source(config), logarithmic(vary)
-    design = Design(source, space, (None,), seed, sets, trace, plugs, log)
-    if seeds is None:
-        return design
-    return Design(source, space, _seeds(design, seeds), seed, sets, trace, plugs, log)
+    design = Design(source, space, (None,), seed, sets, trace, plugs, log, draw)
+    return design if seeds is None else replace(design, seeds=_seeds(design, seeds))
 
 
 def _seeds(design: Design, seeds: int) -> tuple[int, ...]:

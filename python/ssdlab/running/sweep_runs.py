@@ -114,19 +114,13 @@ def sweep(
     )
     limit, how = Budget.of(budget), Making(on, jobs, store, out, force, progress, html)
     with how.runner(design.runs) as runner:
-        done = run_sweep(design, runner, how, draw, limit)
+        done = run_sweep(design, runner, how, limit)
     if done.interrupted:
         raise Interrupted(None, done.folder, sweep=done)
     return done
 
 
-def run_sweep(
-    design: Design,
-    runner: Runner,
-    how: Making,
-    draw: str | None = None,
-    budget: Budget | None = None,
-) -> Sweep:
+def run_sweep(design: Design, runner: Runner, how: Making, budget: Budget | None = None) -> Sweep:
     """Run what of a sweep is not in its folder yet, and write its tables and its page there."""
     if design.runs > MOST_RUNS and budget is None:
         message = (
@@ -137,7 +131,7 @@ def run_sweep(
         raise ConfigError([message])
     check(design, runner.here)
     shown = design.shown()
-    identity = design.identity(shown, draw)
+    identity = design.identity(shown)
     config, out = design.first, how.folder
     reads = (config.file,) if config.file else ()
     with Outcomes(out, identity, force=how.force, reads=reads) as stored:
