@@ -384,7 +384,7 @@ def test_a_part_of_a_line_that_could_not_be_written_goes_again(tmp_path: Path) -
             done, self.room = int(self.file.write(data[: self.room])), 0
             return done
 
-    with Outcomes(place, {"ssdlab": "x"}) as lines:
+    with Outcomes(place, {"ssdlab": "x"}, FORM) as lines:
         lines.write("first\n")
         lines.file = Full(lines.file)  # type: ignore[assignment]
         with pytest.raises(OutputError, match="No space left on device; what is done is kept"):

@@ -32,18 +32,7 @@ from ssdlab.running.table import Form
 from ssdlab.store.store import Store
 from ssdlab.versions import described
 
-FORM = Form(
-    "fleet",
-    "running a fleet",
-    FLEET["json"],
-    OUTCOMES,
-    VERSION,
-    {
-        "ssdlab": "version of ssdlab",
-        "columns": "version of ssdlab",
-        "traces": "traces",
-    },
-)
+FORM = Form("fleet", "running a fleet", FLEET["json"], OUTCOMES, VERSION)
 Size = Literal["volume", "drive"]
 """What a drive is as large as: its volume, or its configuration."""
 
@@ -193,7 +182,7 @@ def run_fleet(asked: Asked, runner: Runner, how: Making) -> Fleet:
             volumes = volumes_of(asked.traces, asked.sets, cache=cache, jobs=threads, show=show)
     identity = asked.identity(drives, made)
     reads = tuple(one.config.file for one in drives if one.config.file)
-    with _Outcomes(how.folder, identity, force=how.force, reads=reads, form=FORM) as stored:
+    with _Outcomes(how.folder, identity, FORM, force=how.force, reads=reads) as stored:
         stored.asked, stored.volumes, stored.drives = asked, volumes, drives
         missing = [key for key in stored.every() if key not in stored.rows]
         if made or asked.size == "drive":

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.results.sweep import JSON, OUTCOMES, VERSION, Outcome
@@ -12,16 +11,7 @@ from ssdlab.running.batch import Batch
 from ssdlab.running.runner import Ended, Planned, Runner
 from ssdlab.running.table import Form, RunTable
 
-WORDS = {
-    "ssdlab": "version of ssdlab",
-    "columns": "version of ssdlab",
-    "preset": "preset",
-    "file": "configuration",
-    "policies": "policies",
-}
-"""How parts of what a sweep runs are called in messages."""
-ARGUMENTS = {"keys": "vary", "log": "vary"}
-FORM = Form("sweep", "sweeping", JSON, OUTCOMES, VERSION, WORDS, ARGUMENTS)
+FORM = Form("sweep", "sweeping", JSON, OUTCOMES, VERSION, {"keys": "vary", "log": "vary"})
 Key: TypeAlias = tuple[int, int | None]
 """Point and seed."""
 
@@ -29,17 +19,7 @@ Key: TypeAlias = tuple[int, int | None]
 class Outcomes(RunTable[Key, Outcome]):
     """The outcomes stored in `folder`, by point and seed, and the driver that adds the others."""
 
-    def __init__(
-        self,
-        folder: Path | None,
-        identity: Mapping[str, Any],
-        *,
-        force: bool = False,
-        reads: tuple[Path, ...] = (),
-        form: Form = FORM,
-    ) -> None:
-        super().__init__(folder, identity, form, force=force, reads=reads)
-        self.interrupted = False
+    interrupted = False
 
     def row(self, key: Key, ended: Ended) -> Outcome:
         """Its numbers, or why it failed."""

@@ -25,7 +25,7 @@ from ssdlab.results.sweep import CSV, JSON, PARQUET, Sweep, ordered, point_label
 from ssdlab.running.design import MOST_RUNS, Design, check, designed, notes
 from ssdlab.running.kept import Making
 from ssdlab.running.live import live
-from ssdlab.running.outcomes import Key, Outcomes
+from ssdlab.running.outcomes import FORM, Key, Outcomes
 from ssdlab.running.runner import Planned, Runner
 from ssdlab.running.simulate import Plugs
 from ssdlab.store.store import Store
@@ -134,7 +134,7 @@ def run_sweep(design: Design, runner: Runner, how: Making, budget: Budget | None
     identity = design.identity(shown)
     config, out = design.first, how.folder
     reads = (config.file,) if config.file else ()
-    with Outcomes(out, identity, force=how.force, reads=reads) as stored:
+    with Outcomes(out, identity, FORM, force=how.force, reads=reads) as stored:
         if how.progress:
             say_before(notes(design))
         left = design.runs - len(stored.rows)

@@ -55,10 +55,20 @@ class Form:
     """Name of the file that grows."""
     version: int
     """Of these files."""
-    words: Mapping[str, str]
-    """How parts of the identity are called in messages, if not by their arguments."""
     arguments: Mapping[str, str] = field(default_factory=dict)
-    """Arguments of parts that are called otherwise."""
+    """Arguments of parts of the identity that are called otherwise."""
+
+
+WORDS = {
+    "ssdlab": "version of ssdlab",
+    "columns": "version of ssdlab",
+    "optuna": "version of Optuna",
+    "preset": "preset",
+    "file": "configuration",
+    "policies": "policies",
+    "traces": "traces",
+}
+"""How parts of an identity are called in messages, if not by their arguments."""
 
 
 class RunTable(ABC, Generic[Key, Row]):
@@ -224,7 +234,7 @@ def _same(folder: Path, identity: Mapping[str, Any], form: Form) -> bool:
     apart = [key for key in identity if stored.get(key) != identity[key]]
     if not apart:
         return True
-    words = [form.words.get(key) or argument(form.arguments.get(key, key)) for key in apart]
+    words = [WORDS.get(key) or argument(form.arguments.get(key, key)) for key in apart]
     which = ", ".join(dict.fromkeys(words))
     message = f"{folder}: contains another {form.what} (with other {which}); {in_its_place()}"
     raise OutputError(message)

@@ -25,21 +25,8 @@ from ssdlab.searching.design import Case, SearchDesign
 from ssdlab.searching.metric import Metric
 from ssdlab.searching.space import Point
 
-FORM = Form(
-    "search",
-    "searching",
-    JSON,
-    RUNS,
-    VERSION,
-    {
-        "ssdlab": "version of ssdlab",
-        "optuna": "version of Optuna",
-        "preset": "preset",
-        "file": "configuration",
-        "policies": "policies",
-    },
-    {"objectives": "minimize", "constraints": "subject_to"},
-)
+ARGUMENTS = {"objectives": "minimize", "constraints": "subject_to"}
+FORM = Form("search", "searching", JSON, RUNS, VERSION, ARGUMENTS)
 
 
 @dataclass(frozen=True)
@@ -164,7 +151,7 @@ class Runs(RunTable[str, Made]):
             self.take,
             ahead=True,
             point_errors=(ConfigError, WorkloadError),
-            note=self.note,
+            tell=self.note,
         )
         batch.run(self.runner, progress=False)
         self.interrupted = batch.interrupted
