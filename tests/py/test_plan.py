@@ -135,7 +135,7 @@ def test_the_first_screen() -> None:
         "answer      20 % over-provisioning with cost-benefit + fadac; 10 % is not enough",
         "WAF         1.800 to 2.400 (at most 2.500)",
         "years       5.40 to 6.60 (at least 5.00)",
-        "p99.9       2.10 ms to 2.30 ms (at most 5.00 ms)",
+        "p99.9       2.10 ms to 2.30 ms, as one application (at most 5.00 ms)",
         "flash       2.3 TB in all; the drive has 15.1 %",
         "confidence  high: every interval lies within its bound",
         "next        ssdlab try traces/mysql.trace.zst --drive runs/plan-mysql/drive.toml",
@@ -201,8 +201,8 @@ def test_bounds_that_nothing_meets_say_the_nearest() -> None:
         "            20 %)",
         "years       at least 6.00: open, nearest 5.40 to 6.60 (cost-benefit + fadac,",
         "            20 %)",
-        "p99.9       at most 1.00 ms: missed, nearest 2.10 ms to 2.30 ms (cost-benefit +",
-        "            fadac, 20 %)",
+        "p99.9       at most 1.00 ms: missed, nearest 2.10 ms to 2.30 ms, as one",
+        "            application (cost-benefit + fadac, 20 %)",
         "flash       the drive has 15.1 %",
         "confidence  high: bounds are clearly missed",
     ]
@@ -331,6 +331,16 @@ WRONG = [
     (["--waf", "2", "--capacity", "big"], "", "--capacity big: expected a size with its unit"),
     (["--waf", "2", "--capacity", "10MB"], "", "--capacity 10MB: the trace touches 234 MiB"),
     (["--waf", "2", "--drive", "micron"], "", "no such drive"),
+    (
+        ["--years", "5", "--drive", "mine.toml"],
+        "user_gb = 720\nrated = { dwpd = 1, years = 5, waf = 4 }",
+        "--years: mine.toml: user_gb = 720, but the keys of [device] give 961 GB",
+    ),
+    (
+        ["--years", "5", "--drive", "mine.toml"],
+        "rated = {}",
+        "lacks `dwpd` (drive writes a day), `years` (years of the warranty) and `waf` (write",
+    ),
     (["--years", "5", "--drive", "hynix-pe8110"], "", "its file lacks `waf`"),
     (
         ["--years", "5", "--drive", "mine.toml"],
@@ -379,6 +389,21 @@ def test_the_command_says_the_nearest_where_nothing_meets_a_bound(
     assert "at most 1.000: missed, nearest 1." in values["screen"][2]
     assert values["steps"][-1]["provision"] == 1
     assert not (tmp_path / "out" / "drive.toml").exists()
+
+
+def test_a_drive_that_contradicts_itself_has_no_years(trace: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(RATED + "user_gb = 720\n")
+    few = {"greedy": FEW["greedy"]}
+    given = {"policies": few, "seeds": 2, "waf": 9, "progress": False, "html": False}
+    drive = tmp_path / "mine.toml"
+    done = ssdlab.plan_drive(trace, drive=drive, out=tmp_path / "out", **given)  # type: ignore[arg-type]
+    assert done.answer is not None
+    assert done.lifetime.contradiction.startswith(f"{drive}: user_gb = 720")
+    assert all([*one.values] == ["waf"] for step in done.steps for one in step.outcomes)
+    assert done.rows()[0] == ("drive", done.lifetime.contradiction)
+    assert len(done.screen()) <= 12
+    # Nor has the drive of the answer, whose file no longer shows the contradiction.
+    assert ssdlab.load_config(tmp_path / "out" / "drive.toml")["wear.endurance"] == 0
 
 
 def test_arrivals_that_overload_every_drive_leave_no_verdict(tmp_path: Path) -> None:

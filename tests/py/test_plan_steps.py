@@ -174,11 +174,11 @@ def test_latency_is_run_for_what_meets_the_rest_until_one_meets_all(
             __: object,
             order: list[str] = order,
             answers: dict[str, tuple[Interval | None, str]] = answers,
-        ) -> tuple[object, str]:
+        ) -> tuple[object, dict[str, str]]:
             (policy,) = policies
             order.append(policy)
             known, doubt = answers[policy]
-            return {policy: known}, doubt
+            return {policy: known}, {policy: doubt} if doubt else {}
 
         search = search_of(0.1, (0.1,), *bounds)
         runs: Any = SimpleNamespace(timed=timed, interrupted=False)

@@ -143,6 +143,21 @@ def test_a_policy_that_loses_decides_no_verdict() -> None:
     assert found.best == ("greedy",)
 
 
+@pytest.mark.parametrize(("power", "contains"), [(1.0, True), (0.42, True), (0.41, False)])
+@pytest.mark.parametrize("rises", [False, True])
+def test_the_widest_interval_assumes_how_fast_the_error_of_small_blocks_falls(
+    power: float, contains: bool, rises: bool
+) -> None:
+    """ADR 0026: the trial writes 0.5 more or less than the drive, which writes 3."""
+    error = -0.5 if rises else 0.5
+    trial, halved = 3 + error, 3 + error * 2**power
+    widest = Predicted((trial, trial), halved).widest
+    assert widest is not None
+    assert (widest[0] <= 3 <= widest[1]) is contains
+    # What decides is the lower end, which is on the safe side where blocks of the drive write more.
+    assert (widest[0] <= 3) is (contains or rises)
+
+
 @pytest.mark.parametrize(("other", "decides"), [(2.09, False), (2.11, True), (3.5, True)])
 def test_an_unclear_policy_decides_unless_even_its_widest_interval_loses(
     other: float, decides: bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ import ssdlab
 from running import ssdlab_command, too_wide
 from ssdlab.config.endurance import endurance
 from ssdlab.html import trial_page
+from ssdlab.results.comparison import Comparison
 from ssdlab.results.lifetime import Lifetime
 from ssdlab.results.prediction import Predicted, Ranking
 from ssdlab.results.trial import Form, Trial
@@ -24,6 +26,7 @@ from ssdlab.running.compare_runs import Finished, run_into
 from ssdlab.running.runner import Planned
 
 if TYPE_CHECKING:
+    from ssdlab.results.report import Report
     from ssdlab.running.fitted import Totals
 
 FEW: dict[str, dict[str, object]] = {
@@ -124,7 +127,8 @@ def test_the_longest_first_screen_has_twelve_lines(drive: str, overloads: bool) 
     run = SimpleNamespace(latency=latency, device=device, config={"host.mode": "open"})
     slower = SimpleNamespace(write=SimpleNamespace(p99_9=1.61e6), read=SimpleNamespace(p99_9=2e6))
     other = SimpleNamespace(latency=slower, device=device, config=run.config)
-    by_seed = {label: {1: run, 2: other} for label in LONG}
+    by_seed = {label: cast("dict[int, Report]", {1: run, 2: other}) for label in LONG}
+    first_seeds = {label: reports[1] for label, reports in by_seed.items()}
     doubt = (
         "the recorded arrivals overload it (12,783 requests pending, busiest 23.2 %):"
         " --pace closed, or --set workload.time_scale=4"
@@ -139,8 +143,8 @@ def test_the_longest_first_screen_has_twelve_lines(drive: str, overloads: bool) 
         rankings={"recorded": ranked(2.4, 1.9, 2.7), "independent": ranked(4.1, 3.8, 3.1)},
         doubts=(),
         lifetime=Lifetime(rated, 2.2e12, 1.9e12, 2.963 * 1.9e12),
-        latency=None if overloads else cast("Any", SimpleNamespace(repetitions=by_seed)),
-        latency_doubt=doubt if overloads else "",
+        latency=None if overloads else Comparison(first_seeds, repetitions=by_seed),
+        latency_doubts=dict.fromkeys(LONG, doubt) if overloads else {},
         options=" --columns time=timestamp_us:us,op=op,offset=offset:B,size=bytes:B",
     )
     assert done.verdict is not None
@@ -161,9 +165,9 @@ def test_a_drive_that_works_has_no_load(mode: str, busy: float) -> None:
     """Nor has one whose requests come as fast as it answers."""
     done = Trial("", "", "", "", "", cast("Any", None), {}, (), cast("Any", None))
     device = SimpleNamespace(utilisation=SimpleNamespace(chip=(0.0, busy), channel=(0.0,)))
-    run = SimpleNamespace(device=device, config={"host.mode": mode})
-    latency = SimpleNamespace(repetitions={"greedy": {1: run}})
-    assert replace(done, latency=cast("Any", latency))._load() == ""
+    run = cast("Report", SimpleNamespace(device=device, config={"host.mode": mode}))
+    latency = Comparison({"greedy": run}, repetitions={"greedy": {1: run}})
+    assert replace(done, latency=latency)._load() == ""
 
 
 @pytest.mark.parametrize(
@@ -249,7 +253,7 @@ def test_passes_of_a_timed_run_fit_into_simulated_time(
         ranked = {"recorded": Ranking({"greedy": Predicted((2.0, 2.0), 2.0)})}
         runs = trial.Runs(plan, cast("Any", None), False, 2, 1.0)
         done = cast("Any", SimpleNamespace(rankings=ranked))
-        assert runs.timed(done, ["greedy"], None) == (None, trial.TOO_LONG)
+        assert runs.timed(done, ["greedy"], None) == (None, {"greedy": trial.TOO_LONG})
         return
     keys = {key: one for key, one in functional.keys.items() if key not in scale.FUNCTIONAL}
     config = plan.planned("", replace(functional, keys=keys), "greedy", 1, {}).config
@@ -298,7 +302,7 @@ def test_a_trace_that_touches_little_has_numbers_and_no_verdict(tmp_path: Path) 
             assert len(predicted.values) == 1
             assert predicted.interval is None
     assert done.latency is None
-    assert "has no prediction" in done.latency_doubt
+    assert done.latency_doubt == trial.NO_VERDICT
     assert "in the trial" in "\n".join(done.screen())
     assert "-" in done.summary()
 
@@ -368,6 +372,56 @@ def test_no_run_is_made_twice(trace: Path, monkeypatch: pytest.MonkeyPatch) -> N
     timed = [text for text in made if json.loads(text)["run"]["mode"] == "timed"]
     assert len(timed) == 2
     assert len(made) == len(set(made))
+
+
+@pytest.mark.parametrize(
+    ("wafs", "found"),
+    [
+        ([2.0], 0),  # as on the drive
+        ([2.6, 2.2, 2.01], 2),
+        ([2.6, 1.9, 2.3, 2.4, 2.5], 1),  # the last one is further away
+        ([2.6, 1.9, None], 1),  # its run did not finish
+        ([2.6, 2.4, 2.2, 2.15, 2.1, 2.0], 4),  # no sixth run is made
+    ],
+)
+def test_the_timed_device_is_the_nearest_that_was_measured(
+    wafs: list[float | None], found: int, trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+
+    def batch(_: object, planned: list[Planned], *__: object) -> Any:  # noqa: ANN401
+        (run,) = planned
+        waf = wafs[len(made)]
+        made.append(run.config["device.user_pages"] + run.config["device.blocks_per_plane"])
+        report = SimpleNamespace(waf=SimpleNamespace(total=waf))
+        return SimpleNamespace(reports={} if waf is None else {"greedy": report})
+
+    plan = trial.plan_trial(trace, policies=FEW, progress=False)
+    devices: list[scale.Small] = []
+
+    def device(drive: ssdlab.Config, pages: int, provision: float = 0.145) -> scale.Small:
+        of = scale.functional_device(drive, pages)
+        keys = {**of.keys, "device.over_provisioning": provision}
+        devices.append(replace(of, keys=keys))
+        return devices[-1]
+
+    monkeypatch.setattr(scale, "timed_device", device)
+    monkeypatch.setattr(trial.Runs, "_batch", batch)
+    runs = trial.Runs(plan, cast("Any", None), False, 2, 1.0)
+    assert runs._matched("greedy", 2.0) is devices[found]
+    assert len(made) == min(len(wafs), trial.MATCHES)
+
+
+def test_the_search_for_an_over_provisioning_follows_the_newest_two_runs() -> None:
+    # WAF - 1 is in inverse proportion: 1.5 at 0.1, 1 at 0.15, so 0.75 at 0.2.
+    assert scale.next_provision([(9.0, 9.0), (0.1, 2.5), (0.15, 2.0)], 1.75) == pytest.approx(0.2)
+    # A first run has no other one beside it.
+    assert scale.next_provision([(0.1, 2.0)], 1.5) == pytest.approx(0.1 * 2 ** (1 / 1.3))
+    # Runs that differ by chance neither, and no step is longer than a factor of two.
+    rising = [(0.1, 2.0), (0.2, 2.1)]
+    assert scale.next_provision(rising, 1.9) == pytest.approx(0.2 * (1.1 / 0.9) ** (1 / 1.3))
+    assert scale.next_provision([(0.1, 2.0)], 1.0) == pytest.approx(0.1 * math.exp(0.7))
+    assert scale.next_provision([(0.1, 2.0)], 9.0) == pytest.approx(0.1 / math.exp(0.7))
 
 
 def test_the_command_says_what_it_does_and_answers(trace: Path, tmp_path: Path) -> None:

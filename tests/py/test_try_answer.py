@@ -16,11 +16,13 @@ from running import ssdlab_command
 from ssdlab.config.capacity import contradiction
 from ssdlab.config.endurance import Endurance
 from ssdlab.display.argument import came_as, on_the_command_line
-from ssdlab.results.lifetime import Lifetime
+from ssdlab.html import trial_page
+from ssdlab.results.comparison import Comparison
+from ssdlab.results.lifetime import Interval, Lifetime
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking, verdict
 from ssdlab.results.trial import Form, Spare, Trial
 from ssdlab.results.trial_answer import answer
-from ssdlab.running import trial
+from ssdlab.running import timed_doubts, trial
 from ssdlab.running.fitted import totals
 
 COLUMNS = "time=1:us,op=2,offset=3:bytes,size=4:bytes"
@@ -102,6 +104,17 @@ def run(p99_9: float | None) -> Any:  # noqa: ANN401
     return SimpleNamespace(latency=latency, device=device, config={"host.mode": "open"})
 
 
+class Timed(Comparison):
+    """Timed runs whose numbers are their labels."""
+
+    def summary(self) -> str:
+        return f"latencies of {', '.join(self.reports)}"
+
+
+def timed(by_seed: dict[str, dict[int, Any]]) -> Timed:
+    return Timed({label: runs[1] for label, runs in by_seed.items()}, repetitions=by_seed)
+
+
 def a_trial(**changes: object) -> Trial:
     """A trial without any run."""
     by_seed = {1: run(1e6), 2: run(1.2e6)}
@@ -115,9 +128,7 @@ def a_trial(**changes: object) -> Trial:
         "rankings": {order: Ranking(CLEAR) for order in ORDERS},
         "doubts": (),
         "lifetime": Lifetime(Endurance(1.0, "rated", 5.0), 2e12, 1.9e12, 1e12),
-        "latency": SimpleNamespace(
-            repetitions=dict.fromkeys(CLEAR, by_seed), summary=lambda: "latencies"
-        ),
+        "latency": timed(dict.fromkeys(CLEAR, by_seed)),
         **changes,
     }
     return Trial(**values)  # type: ignore[arg-type]
@@ -134,8 +145,28 @@ def test_latency_has_its_interval_and_its_order_of_updates() -> None:
 
 
 def test_an_interrupt_after_one_seed_leaves_no_latency() -> None:
-    of_one = SimpleNamespace(repetitions={label: {1: run(1e6)} for label in CLEAR})
+    of_one = timed({label: {1: run(1e6)} for label in CLEAR})
     assert row(a_trial(latency=of_one), "write p99.9") == ""
+
+
+def test_the_details_name_what_is_extrapolated_too_far_but_cannot_win() -> None:
+    # 2.9 with half the pages, so 10 % above the drive at 3.2: even 2.6 is more than 2.4.
+    loser = {**CLEAR, "fifo": Predicted((3.0, 3.0), 2.8)}
+    done = a_trial(rankings={order: Ranking(loser) for order in ORDERS})
+    assert done.verdict is not None
+    assert done.verdict.decided
+    text = (
+        "the size of erase units changes its write amplification by 6.25 %, but it writes no less"
+    )
+    details = " ".join("\n".join(done.details()).split())
+    for order in ORDERS:
+        assert f" - fifo, {order}: {text} than the best in any case" in details
+        assert f"fifo, {order}: {text}" in trial_page._how(done)
+    assert not [*a_trial().set_aside()]
+    # What may win has a doubt of its own.
+    unclear = {**CLEAR, "fifo": Predicted((2.5, 2.5), 2.3)}
+    assert [*Ranking(unclear).undecided] == ["fifo"]
+    assert not [*a_trial(rankings={order: Ranking(unclear) for order in ORDERS}).set_aside()]
 
 
 def test_no_gain_over_a_baseline_that_is_unclear() -> None:
@@ -167,7 +198,8 @@ def test_the_next_command_has_the_options_of_this_one() -> None:
     assert "--details" not in done.summary()
     lasting = replace(done, lifetime=replace(done.lifetime, daily_bytes=1.0))
     assert row(lasting, "next", detailed=True) == ""
-    overloaded = replace(done, latency_doubt="it overloads: --pace closed")
+    doubt = "it overloads: --pace closed"
+    overloaded = replace(done, latency_doubts=dict.fromkeys(CLEAR, doubt))
     assert row(overloaded, "next", detailed=True) == f"{command} --pace closed"
     # A command that takes too many lines is described in words.
     long = replace(
@@ -186,13 +218,15 @@ def test_years_name_the_figure_that_is_missing() -> None:
     )
 
 
-def with_blocks_of(config: dict[str, Any], erases: int, **others: Any) -> Any:  # noqa: ANN401
-    reports = SimpleNamespace(
+def erased(config: dict[str, Any], erases: int, waf: float = 2.0) -> Any:  # noqa: ANN401
+    """A timed run of a second with so many erases."""
+    return SimpleNamespace(
         config={"device": {"channels": 2, "chips_per_channel": 4, "planes_per_chip": 4}, **config},
         flash=SimpleNamespace(erases=erases),
         time=SimpleNamespace(simulated=10**9),
+        waf=SimpleNamespace(total=waf),
+        completed=True,
     )
-    return SimpleNamespace(reports={"greedy": reports}, **others)
 
 
 @pytest.mark.parametrize(
@@ -210,16 +244,102 @@ def test_short_erases_that_decide_a_percentile_withhold_it(
     erase: int, erases: int, unit: str, withheld: bool
 ) -> None:
     drive = ssdlab.load_config("tlc-960gb")
-    plan = SimpleNamespace(drive=drive, pages=100_000)
-    runs = trial.Runs(cast("Any", plan), cast("Any", None), False, 2, 1.0)
     config = {"timing.erase_ns": erase, "timing.busy_unit": unit, "device.pages_per_block": 4}
-    doubt = runs._short_erases(with_blocks_of(config, erases))
+    seeds = {1: erased(config, 0), 2: erased(config, erases)}
+    doubt = timed_doubts.short_erases(drive, 100_000, seeds)
     # 1,536 pages a block: 100,000 pages of 4 KiB times 192 make blocks that are half as large.
     expected = (
         "an erase of the timed trial takes 10.0 us, not 3.50 ms: use a trace that touches 73.2 GiB"
         " or more"
     )
     assert doubt == (expected if withheld else "")
+    # Without the run with these erases the other one tells its percentile.
+    assert timed_doubts.short_erases(drive, 100_000, {1: seeds[1]}) == ""
+
+
+@pytest.mark.parametrize(("waf", "differs"), [(2.19, False), (2.21, True), (1.79, True)])
+def test_a_timed_trial_that_writes_another_amount_tells_no_latency(
+    waf: float, differs: bool
+) -> None:
+    seeds = {1: erased({}, 0), 2: erased({}, 0, waf)}
+    text = f"write amplification of the timed trial is {waf:.3f} with greedy, where the drive has"
+    assert timed_doubts.mismatch("greedy", seeds, 2.0).startswith(text) is differs
+
+
+def test_short_erases_of_the_baseline_leave_the_winner_its_latency() -> None:
+    """What is withheld on the screen is withheld in the details, on the page and in JSON."""
+    doubt = "an erase takes 10.0 us, not 3.50 ms"
+    done = a_trial(latency_doubts={"greedy": doubt})
+    assert row(done, "write p99.9").startswith("sepbit 1.10 ms")
+    details = done.details()
+    assert "latencies of sepbit, fifo" in details
+    assert f"  ! no latency with greedy: {doubt}" in details
+    assert done.json["latency_doubts"] == {"greedy": doubt}
+    assert done.busy == 0.4
+    of_winner = replace(done, latency_doubts={"sepbit": doubt, "greedy": doubt})
+    assert row(of_winner, "write p99.9") == f"none: {doubt}"
+    assert row(of_winner, "read p99.9") == ""
+    assert of_winner.busy is None
+    details = of_winner.details()
+    assert "latencies of fifo" in details
+    assert f"  ! no latency with sepbit; greedy: {doubt}" in details
+    untold = replace(done, latency_doubts=dict.fromkeys(CLEAR, doubt))
+    assert not [line for line in untold.details() if line.startswith("latencies")]
+    without_verdict = replace(a_trial(), doubts=("too small",))
+    assert not [line for line in without_verdict.details() if line.startswith("latencies")]
+
+
+@pytest.mark.parametrize(
+    ("erases", "withheld"),
+    [({"sepbit": 0, "greedy": 900}, ["greedy"]), ({"sepbit": 900, "greedy": 0}, ["sepbit"])],
+)
+def test_each_timed_policy_is_judged_by_its_own_runs(
+    erases: dict[str, int], withheld: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = {"timing.erase_ns": 10_000, "timing.busy_unit": "plane", "device.pages_per_block": 4}
+    config["timing.program_ns"] = 1
+
+    def made(_: object, planned: list[tuple[str, int]], *__: object) -> Comparison:
+        by_seed: dict[str, dict[int, Any]] = {}
+        for label, seed in planned:
+            report = erased(config, erases[label], CLEAR[label].mean)
+            report.little = SimpleNamespace(peak_in_system=1)
+            report.latency = SimpleNamespace(write=SimpleNamespace(p99=None))
+            by_seed.setdefault(label, {})[seed] = report
+        return Comparison(
+            {label: runs[1] for label, runs in by_seed.items() if 1 in runs}, repetitions=by_seed
+        )
+
+    monkeypatch.setattr(trial.Runs, "_matched", lambda *_: "device")
+    monkeypatch.setattr(trial.Runs, "_batch", made)
+    monkeypatch.setattr(
+        trial,
+        "repeated",
+        lambda runs, seeds: [(one, 1 + seed) for seed in range(seeds) for one in runs],
+    )
+    plan: Any = SimpleNamespace(
+        drive=ssdlab.load_config("tlc-960gb"),
+        pages=100_000,
+        passes=9,
+        planned=lambda label, *_: label,
+    )
+    runs = trial.Runs(plan, cast("Any", None), False, 2, 1.0)
+    latency, doubts = runs.timed(a_trial(), ["sepbit", "greedy"], None)
+    assert [*doubts] == withheld
+    assert latency is not None
+    assert [*latency.repetitions] == ["sepbit", "greedy"]
+    assert all(len(by_seed) == 2 for by_seed in latency.repetitions.values())
+
+
+def test_the_page_withholds_the_same_latencies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial_page, "numbers_table", lambda done: done.summary())
+    assert trial_page._latency(a_trial()) == "latencies of greedy, sepbit, fifo"
+    doubtful = a_trial(latency_doubts={"greedy": "its erases are short"})
+    text = trial_page._latency(doubtful)
+    assert text.endswith("latencies of sepbit, fifo")
+    assert "No latency with greedy: its erases are short." in text
+    untold = a_trial(latency_doubts=dict.fromkeys(CLEAR, "its erases are short"))
+    assert "latencies of" not in trial_page._latency(untold)
 
 
 def written(file: Path, requests: list[tuple[int, int]]) -> Path:
@@ -275,8 +395,11 @@ def test_a_capacity_that_the_keys_do_not_give_is_named(tmp_path: Path) -> None:
     # Keys that are set are no mistake of the file.
     changed = ssdlab.load_config(str(right), set={"device.channels": 4})
     assert contradiction(changed) == ""
-    done = a_trial(contradiction=text)
+    rated = a_trial().lifetime
+    done = a_trial(lifetime=replace(rated, contradiction=text))
     assert (row(done, "drive"), row(done, "years"), row(done, "spare")) == (text, "", "")
+    assert done.json["years"] is None
+    assert a_trial().json["years"] == rated.years(Interval(2.4, 2.4))
 
 
 def test_a_misspelt_key_is_named_before_a_missing_one(tmp_path: Path) -> None:

@@ -34,7 +34,9 @@ def plan_command(
     p99_9: Annotated[
         str | None,
         typer.Option(
-            "--p99.9", metavar="TIME", help="Longest 99.9th percentile of reads and of writes."
+            "--p99.9",
+            metavar="TIME",
+            help="Longest 99.9th percentile of reads and of writes, with updates as recorded.",
         ),
     ] = None,
     years: Annotated[

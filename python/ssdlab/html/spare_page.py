@@ -11,7 +11,7 @@ from ssdlab.html.answer import paragraph
 from ssdlab.html.page import Section, document, figures, table, warnings_box
 from ssdlab.html.plot import Axis, Curve, Figure, Floats, Missing, Plot, Unit
 from ssdlab.results.lifetime import FAR, Interval
-from ssdlab.results.spare_plan import NAMES, Bound, SparePlan
+from ssdlab.results.spare_plan import NAMES, ORDER, Bound, SparePlan
 from ssdlab.results.text import by_reason
 
 TITLES = {"waf": "Write amplification", "years": "Lifetime, years", "p99_9": "p99.9"}
@@ -73,7 +73,7 @@ def _figure(plan: SparePlan, bound: Bound) -> Figure:
     curves.append(Curve(bound.text, ends, np.full(2, bound.limit), MOST_DRAWN + 1))
     caption = (
         "Intervals of the policies that write least. The line is the bound; the shaded area is"
-        " what meets it with the over-provisioning of the answer or more."
+        f" what meets it with the over-provisioning of the answer or more. {ORDER}"
     )
     if bound.name == "years":
         caption += f" Lifetimes beyond {FAR:g} years are drawn as {FAR:g}."

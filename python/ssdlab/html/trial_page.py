@@ -90,20 +90,19 @@ def _amounts(trial: Trial) -> str:
 
 
 def _latency(trial: Trial) -> str:
-    doubt = (
-        warnings_box([f"No verdict on latency: {trial.latency_doubt}."])
-        if trial.latency_doubt
-        else ""
-    )
-    if trial.latency is None or not trial.latency.reports:
-        return doubt
-    return doubt + numbers_table(trial.latency)
+    doubts = [
+        f"No latency with {label}: {why}." for label, why in by_reason(trial.latency_doubts).items()
+    ]
+    timed = trial.timed_comparison
+    numbers = "" if timed is None else numbers_table(timed)
+    return warnings_box(doubts) * bool(doubts) + numbers
 
 
 def _how(trial: Trial) -> str:
     texts = [
         f"Trial of write amplification: {trial.form.text()}.",
         *(f"{label}: {why}." for label, why in trial.unpredicted.items()),
+        *(f"{text}." for text in trial.set_aside()),
         *(f"Without {policy}: {why}" for policy, why in trial.refused.items()),
     ]
     return "".join(f"<p>{escape(text)}</p>" for text in texts)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ssdlab.display.form import columns
 from ssdlab.display.numbers import shown
+from ssdlab.display.words import listed
 from ssdlab.results.intervals import ONE_SEED, UNDECIDED, Ratio
 from ssdlab.results.text import counted, folded_points, named
 
@@ -189,9 +190,9 @@ def _answer(every: Comparison, work: str) -> Answer:
     equal = [title for key, title in alike if _equal(done, base, key)]
     open_ = [title for _, title in alike if title not in equal]
     if equal:
-        sentences.append(f"{_listed(equal)}: equal in all.")
+        sentences.append(f"{listed(equal)}: equal in all.")
     if open_:
-        sentences.append(f"{_listed(open_)}: no significant difference.")
+        sentences.append(f"{listed(open_)}: no significant difference.")
     return Answer(work, (*map(_begun, sentences), *apart), lowest)
 
 
@@ -257,19 +258,13 @@ def _as_good(done: Comparison, key: str, labels: Sequence[str], first: str) -> s
 def _named(labels: Sequence[str]) -> str:
     """The first few of them."""
     left = len(labels) - MOST_NAMED
-    return _listed([*labels[:MOST_NAMED], *[counted(left, "other")] * (left > 0)])
+    return listed([*labels[:MOST_NAMED], *[counted(left, "other")] * (left > 0)])
 
 
 def _equal(done: Comparison, base: str, key: str) -> bool:
     """Whether a column is the same in all configurations, seed by seed."""
     ratios = [done.ratio(one, base, key) for one in done.repetitions if one != base]
     return all(r is not None and r.order == "equal" for r in ratios)
-
-
-def _listed(words: Sequence[str]) -> str:
-    """`a, b and c`."""
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _begun(sentence: str) -> str:

@@ -25,6 +25,8 @@ class Lifetime:
     user_bytes: float
     daily_bytes: float | None
     """What the host writes in a day; None where the trace has no times."""
+    contradiction: str = ""
+    """How the file of the drive contradicts itself, so that there are no years; empty if not."""
 
     @property
     def drive_writes(self) -> float | None:
@@ -32,9 +34,12 @@ class Lifetime:
         return None if self.daily_bytes is None else self.daily_bytes / self.user_bytes
 
     def years(self, waf: Interval) -> Interval | None:
-        """Years until the flash has taken what it can; None where a figure is missing."""
+        """Years until the flash has taken what it can.
+
+        None where a figure is missing, or the file of the drive contradicts itself.
+        """
         written = self.endurance.written(self.raw_bytes)
-        if written is None or self.daily_bytes is None:
+        if self.contradiction or written is None or self.daily_bytes is None:
             return None
         most = written / (self.daily_bytes * DAYS)
         return Interval(most / waf.high, most / waf.low)

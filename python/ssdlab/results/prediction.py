@@ -18,7 +18,7 @@ from ssdlab.results.intervals import Ratio, estimate, paired_ratio
 
 ORDERS = {"recorded": "one application", "independent": "many tenants"}
 """Values of `workload.phases`, and whom each order of updates stands for."""
-LARGEST_SHIFT = 0.05
+LARGEST_SHARE = 0.05
 """Largest share of write amplification that the extrapolation of a policy may add for it to win."""
 
 
@@ -71,7 +71,11 @@ class Predicted:
 
     @property
     def widest(self) -> tuple[float, float] | None:
-        """The interval, wider by once more the difference between both trials."""
+        """The interval, wider by once more the difference between both trials.
+
+        It contains the drive if the error of small blocks falls at least with the power log2(4/3)
+        = 0.42 of their pages (ADR 0026).
+        """
         if self.interval is None:
             return None
         low, high = self.interval
@@ -128,7 +132,7 @@ class Ranking:
     def unclear(self) -> dict[str, float]:
         """The policies whose extrapolation is too large for them to win, each with its share."""
         shares = {label: policy.share for label, policy in self.predicted.items()}
-        return {label: share for label, share in shares.items() if share > LARGEST_SHIFT}
+        return {label: share for label, share in shares.items() if share > LARGEST_SHARE}
 
     @property
     def undecided(self) -> dict[str, float]:

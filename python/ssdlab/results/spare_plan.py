@@ -12,13 +12,17 @@ from typing import Any, Literal, TypeAlias
 from ssdlab.config.resolve import DRIVE
 from ssdlab.display.numbers import duration, number, percent, ratio
 from ssdlab.results.lifetime import Interval, Lifetime, years_text
-from ssdlab.results.text import by_reason, table, wrapped
+from ssdlab.results.prediction import ORDERS
+from ssdlab.results.text import by_reason, first_screen, table, wrapped
 
 JSON, SUMMARY, DRIVE_FILE = "plan.json", "summary.txt", "drive.toml"
-WIDTH = 12
-"""Columns of the words before the lines of the first screen."""
 NAMES = {"waf": "WAF", "years": "years", "p99_9": "p99.9"}
 """What may be bounded, as it is printed."""
+ORDER = (
+    f"WAF and years hold for both orders of updates ({' and '.join(ORDERS.values())}), p99.9 for"
+    f" that which was recorded ({ORDERS['recorded']})."
+)
+"""For which orders of updates the numbers hold."""
 Verdict: TypeAlias = Literal["met", "open", "missed", "unknown"]
 
 
@@ -124,8 +128,6 @@ class SparePlan:
     """What the drive is called, if not `drive_name`."""
     options: str = ""
     """Further options of the command, each after a space."""
-    contradiction: str = ""
-    """How the file of the drive contradicts itself; empty if it does not."""
     drive_file: str = ""
     """The drive of the answer as a file."""
     folder: Path | None = None
@@ -182,11 +184,8 @@ class SparePlan:
 
     def screen(self) -> list[str]:
         """The answer in at most twelve lines of 80 columns."""
-        lines = [*wrapped("", self.head)]
-        for title, text in self.rows():
-            if text:
-                lines += wrapped(title.ljust(WIDTH), text)
-        return lines
+        *rows, (_, command) = self.rows()
+        return first_screen(self.head, rows, command, f"`ssdlab try` with the drive {self._found}")
 
     @property
     def head(self) -> str:
@@ -199,7 +198,7 @@ class SparePlan:
     def rows(self) -> list[tuple[str, str]]:
         """The lines of the first screen below its head: what each is about, and its text."""
         return [
-            ("drive", self.contradiction),
+            ("drive", self.lifetime.contradiction),
             ("answer", self._answer()),
             *((NAMES[bound.name], self._bound(bound)) for bound in self.bounds),
             ("flash", self._flash()),
@@ -254,6 +253,8 @@ class SparePlan:
             return f"{bound.text}: {why}"
         step, outcome = place
         value = outcome.text(bound.name)
+        if bound.name == "p99_9":
+            value += f", as {ORDERS['recorded']}"
         if self.answer is not None:
             return f"{value} ({bound.text})"
         verdict = {"met": "met", "missed": "missed, nearest", "open": "open, nearest"}[
@@ -281,9 +282,14 @@ class SparePlan:
         return f"medium: the intervals at {below.name} contain a bound"
 
     def _next(self) -> str:
-        found = self.drive_file if self.answer is not None else ""
-        drive = shlex.quote(found or self.drive_name.removeprefix(DRIVE))
+        drive = shlex.quote(self._found)
         return f"ssdlab try {shlex.quote(self.trace)} --drive {drive}{self.options}"
+
+    @property
+    def _found(self) -> str:
+        """The drive of the answer, or that which was asked about."""
+        found = self.drive_file if self.answer is not None else ""
+        return found or self.drive_name.removeprefix(DRIVE)
 
     def details(self) -> list[str]:
         """Everything else, as text."""
@@ -296,8 +302,10 @@ class SparePlan:
             for one in step.outcomes
         ]
         lines = table(["  spare, policy", *NAMES.values()], rows) if rows else []
-        lines += ["", *wrapped("", "* the answer; ! misses its bound, ? may miss it.")]
+        lines += ["", *wrapped("", f"* the answer; ! misses its bound, ? may miss it. {ORDER}")]
         lines += ["", *wrapped("endurance  ", self.lifetime.endurance.text)]
+        if self.lifetime.contradiction:
+            lines += wrapped("  ! ", self.lifetime.contradiction)
         for doubt in dict.fromkeys(self.doubts()):
             lines += wrapped("  ! ", doubt)
         for policy, why in self.refused.items():

@@ -58,6 +58,47 @@ def wrapped(label: str, text: str) -> Iterator[str]:
     yield line
 
 
+LINES, COLUMN = 12, 12
+"""Most lines of a first screen, and columns of the words before its texts."""
+CUT = " ..."
+"""Ends a line of a first screen where the rest of its text is left out."""
+
+
+def first_screen(head: str, rows: Sequence[tuple[str, str]], command: str, short: str) -> list[str]:
+    """An answer in at most `LINES` lines of `WIDTH` columns.
+
+    `rows` are titles and texts; those without a text are left out. `command` is the next one to
+    run, and `short` says which it is where it takes too much room. If that is not enough, the
+    longest text loses its last line, of equally long ones that which comes first.
+    """
+
+    def laid_out(last: str) -> list[list[str]]:
+        texts = [(title, text) for title, text in (*rows, ("next", last)) if text]
+        return [[*wrapped("", head)], *([*wrapped(t.ljust(COLUMN), text)] for t, text in texts)]
+
+    found = laid_out(command)
+    if sum(map(len, found)) > LINES or any(len(line) > WIDTH for line in found[-1]):
+        found = laid_out(short)
+    counts = [len(lines) for lines in found]
+    while sum(counts) > LINES and max(counts) > 1:
+        counts[counts.index(max(counts))] -= 1
+    return [
+        _shortened(line, is_cut=at == count < len(lines))
+        for lines, count in zip(found, counts, strict=True)
+        for at, line in enumerate(lines[:count], 1)
+    ]
+
+
+def _shortened(line: str, *, is_cut: bool) -> str:
+    """A line of at most `WIDTH` columns, with `CUT` if its text goes on."""
+    if len(line) <= WIDTH and not is_cut:
+        return line
+    if len(line) + len(CUT) > WIDTH:
+        whole_words = line[: WIDTH - len(CUT) + 1].rpartition(" ")[0]
+        line = whole_words if len(whole_words) > COLUMN else line[: WIDTH - len(CUT)]
+    return line.rstrip(" ,;:") + CUT
+
+
 MOST_INDENT = 40
 """Columns before a text; behind a longer name it begins on the next line."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,16 +12,15 @@ from typing import Any, NamedTuple
 
 from ssdlab.config.resolve import DRIVE
 from ssdlab.display.numbers import duration, number, percent, ratio
+from ssdlab.display.words import listed
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.intervals import estimate
 from ssdlab.results.lifetime import Interval, Lifetime, years_text
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking, Verdict, verdict
-from ssdlab.results.text import by_reason, table, wrapped
-from ssdlab.results.trial_answer import answer, listed
+from ssdlab.results.text import by_reason, first_screen, table, wrapped
+from ssdlab.results.trial_answer import answer
 
 JSON, SUMMARY = "try.json", "summary.txt"
-LINES, WIDTH = 12, 12
-"""Most lines of the first screen, and columns of the words before them."""
 PACED = "--pace closed"
 """The remedy where the recorded arrivals overload the drive, or leave it idle."""
 PERCENTILE = "p99_9"
@@ -34,8 +33,6 @@ NOTES = (
     " drive: effective spare of the trial and of the drive."
 )
 PLAN = "`ssdlab plan`"
-APART = 0.1
-"""Share by which the write amplification of the timed trial may differ from the prediction."""
 
 
 class Spare(NamedTuple):
@@ -91,8 +88,8 @@ class Trial:
     """The flash of the drive, and what the host writes in a day."""
     latency: Comparison | None = None
     """Timed runs of the policies that are named; None if there were none."""
-    latency_doubt: str = ""
-    """Why there is no verdict on latency; empty if there is one."""
+    latency_doubts: Mapping[str, str] = field(default_factory=dict)
+    """Policies whose latency on the drive the timed runs do not tell, and why."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Policies that the drive does not take, and why."""
     unpredicted: Mapping[str, str] = field(default_factory=dict)
@@ -105,8 +102,6 @@ class Trial:
     """The drive with its errors against measurements; empty if there are none."""
     options: str = ""
     """Further options of the command, each after a space."""
-    contradiction: str = ""
-    """How the file of the drive contradicts itself; empty if it does not."""
 
     @property
     def completed(self) -> bool:
@@ -140,25 +135,16 @@ class Trial:
 
     def screen(self, *, detailed: bool = False) -> list[str]:
         """The answer in at most twelve lines of 80 columns; `detailed`: beside the details."""
-        rows = self.rows(detailed=detailed)
-        lines = self._laid_out(rows)
-        if len(lines) > LINES:
-            option = self._option(detailed)
-            short = f"the same command with {option}" if option else ""
-            lines = self._laid_out([*rows[:-1], ("next", short)])
-        return lines
-
-    def _laid_out(self, rows: Iterable[tuple[str, str]]) -> list[str]:
-        lines = [*wrapped("", f"{self.name} on {self.drive}")]
-        for title, text in rows:
-            if text:
-                lines += wrapped(title.ljust(WIDTH), text)
-        return lines
+        *rows, (_, command) = self.rows(detailed=detailed)
+        option = self._option(detailed)
+        short = f"the same command with {option}" if option else ""
+        head = f"{self.name} on {self.drive}"
+        return first_screen(head, rows, command, short)
 
     def rows(self, *, detailed: bool = False) -> list[tuple[str, str]]:
         """The lines of the first screen below its head: what each is about, and its text."""
         return [
-            ("drive", self.contradiction),
+            ("drive", self.lifetime.contradiction),
             ("answer", self._answer()),
             ("WAF", self._amounts()),
             ("write p99.9", self._latency("write")),
@@ -190,18 +176,34 @@ class Trial:
 
         The timed runs replay the trace in that order.
         """
-        if self.latency_doubt:
-            return f"none: {self.latency_doubt}" if op == "write" else ""
-        if self.latency is None or self.verdict is None:
+        if doubt := self.latency_doubt:
+            return f"none: {doubt}" if op == "write" else ""
+        if self.timed_comparison is None:
             return ""
         label = self.named[0]
-        by_seed = self.latency.repetitions.get(label, {})
+        by_seed = self.timed_comparison.repetitions.get(label, {})
         values = [getattr(getattr(run.latency, op), PERCENTILE) for run in by_seed.values()]
         if len(values) < 2 or None in values:
             return ""
         known = estimate(values)
         width = f" +- {duration(known.ci95)}" if known.ci95 else ""
         return f"{label} {duration(known.mean)}{width}, as {ORDERS['recorded']}"
+
+    @property
+    def latency_doubt(self) -> str:
+        """Why the first screen has no latency; empty if the timed runs tell it."""
+        return self.latency_doubts.get(self.named[0], "") if self.latency_doubts else ""
+
+    @property
+    def timed_comparison(self) -> Comparison | None:
+        """The timed runs of the policies whose latency is not in doubt; None without any.
+
+        Nor is there any without a verdict.
+        """
+        if self.latency is None or self.verdict is None:
+            return None
+        timed = self.latency.without(self.latency_doubts)
+        return timed if timed.repetitions else None
 
     @property
     def _shown(self) -> list[str]:
@@ -214,7 +216,8 @@ class Trial:
 
         None if there is no latency, or the requests come in a closed loop.
         """
-        runs = self.latency.repetitions.values() if self.latency and not self.latency_doubt else ()
+        timed = None if self.latency_doubt else self.timed_comparison
+        runs = () if timed is None else timed.repetitions.values()
         reports = [report for by_seed in runs for report in by_seed.values()]
         if not reports or any(report.config["host.mode"] != "open" for report in reports):
             return None
@@ -238,7 +241,7 @@ class Trial:
     def _years(self) -> str:
         """How long the drive lasts under the first policy."""
         writes, waf = self.lifetime.drive_writes, self._amount()
-        if writes is None or waf is None or self.contradiction:
+        if writes is None or waf is None or self.lifetime.contradiction:
             return ""
         load = f"at {number(writes)} drive writes a day"
         years = self.lifetime.years(waf)
@@ -251,7 +254,7 @@ class Trial:
         """Whether the over-provisioning suffices for the years of the warranty."""
         waf, warranty = self._amount(), self.lifetime.endurance.years
         years = None if waf is None else self.lifetime.years(waf)
-        if years is None or warranty is None or self.contradiction:
+        if years is None or warranty is None:
             return ""
         own = percent(self.lifetime.raw_bytes / self.lifetime.user_bytes - 1)
         whole = f"for the {warranty:g}-year warranty"
@@ -300,17 +303,36 @@ class Trial:
         lines += ["", *wrapped("", NOTES)]
         lines += ["", *wrapped("drive  ", self.note)] if self.note else [""]
         lines += wrapped("endurance  ", self.lifetime.endurance.text)
+        if self.lifetime.contradiction:
+            lines += wrapped("  ! ", self.lifetime.contradiction)
         for doubt in self.doubts:
             lines += wrapped("  ! ", doubt)
         for label, why in self.unpredicted.items():
             lines += wrapped("  ! ", f"{label}: {why}")
+        for text in self.set_aside():
+            lines += wrapped("  - ", text)
         for policy, why in self.refused.items():
             lines += wrapped("  - ", f"without {policy}: {why}")
         for title, why in by_reason(self.failures).items():
             lines += wrapped("  ! ", f"{title} could not finish: {why}")
-        if self.latency is not None:
-            lines += ["", "Timed trial", *self.latency.summary().splitlines()]
+        if self.latency_doubts or self.timed_comparison is not None:
+            lines += ["", "Timed trial"]
+        for label, why in by_reason(self.latency_doubts).items():
+            lines += wrapped("  ! ", f"no latency with {label}: {why}")
+        if self.timed_comparison is not None:
+            lines += self.timed_comparison.summary().splitlines()
         return lines
+
+    def set_aside(self) -> Iterator[str]:
+        """The policies that are extrapolated too far to win, but cannot win anyway."""
+        for order, ranking in self.rankings.items():
+            for label, share in ranking.unclear.items():
+                if label not in ranking.undecided:
+                    yield (
+                        f"{label}, {order}: the size of erase units changes its write"
+                        f" amplification by {percent(share)}, but it writes no less than the best"
+                        " in any case"
+                    )
 
     def _row(self, label: str) -> list[str]:
         """A policy in the table of the details."""
@@ -358,7 +380,7 @@ class Trial:
                 }
                 for name, ranking in self.rankings.items()
             },
-            "latency_doubt": self.latency_doubt,
+            "latency_doubts": dict(self.latency_doubts),
             "busy": self.busy,
             "drive_writes_a_day": self.lifetime.drive_writes,
             "endurance": self.lifetime.endurance.text,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 
+from ssdlab.display.words import listed
 from ssdlab.results.prediction import ORDERS, Ranking, Verdict
 
 SHOWN = 2
@@ -30,12 +31,6 @@ def answer(verdict: Verdict, rankings: Mapping[str, Ranking], baseline: str) -> 
         f"as {ORDERS[order]}, {_best(tie, rankings[order], baseline)}"
         for order, tie in verdict.winners.items()
     )
-
-
-def listed(labels: Sequence[str]) -> str:
-    """Labels in words: `a, b and c`."""
-    *first, last = labels
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _orders() -> str:

@@ -6,5 +6,6 @@ or on a `cluster`, as `on` reads. `kept` looks into the store of results first. 
 for each run that has ended; a sweep, a search or a fleet is resumed from it (ADR 0024).
 
 `trial` predicts a drive from small runs, for which `scale` builds the devices (ADR 0026).
-`spare_plan` searches the over-provisioning by such trials. `results` has what they return.
+`timed_doubts` says where these runs do not tell the latency. `spare_plan` searches the
+over-provisioning by such trials. `results` has what they return.
 """

@@ -11,7 +11,7 @@ has plain blocks with fewer pages, so that the trace fills it
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -39,6 +39,15 @@ NEAR = 0.06
 OF_NUMBER = 0.05
 """Rough weight of a relative error in the number of erase units; an error in effective spare has
 weight 1."""
+FIRST_SLOPE = -1.3
+"""Slope of ln(WAF - 1) over ln(over-provisioning), from which the search for an over-provisioning
+starts."""
+FLATTEST_SLOPE = -0.1
+"""Two runs with a flatter slope differ by chance: the next step takes `FIRST_SLOPE` instead."""
+LONGEST_STEP = 0.7
+"""Largest change of ln(over-provisioning) in a step: a factor of two."""
+LEAST_EXCESS = 1e-4
+"""Write amplification less one is counted as this where it is less, so that it has a logarithm."""
 PRECONDITION: Keys = {
     "precondition.steady_state": "none",
     "precondition.fill": 1.0,
@@ -283,3 +292,22 @@ def _whole(blocks: float, planes: int) -> int:
 def _provision(blocks: int, used: float) -> float:
     # Just below a whole number of blocks: `device.fit` rounds up to it.
     return round((blocks - 0.05) / used - 1, 9)
+
+
+def next_provision(measured: Sequence[tuple[float, float]], target: float) -> float:
+    """The over-provisioning at which a device should have the write amplification `target`.
+
+    `measured` has over-provisioning and write amplification of at least one run, the newest last.
+    ln(WAF - 1) is taken as a line over ln(over-provisioning), through the newest two.
+    """
+    *earlier, (x, y) = ((math.log(provision), _log_excess(waf)) for provision, waf in measured[-2:])
+    slope = FIRST_SLOPE
+    if earlier and earlier[0][0] != x:
+        between = (y - earlier[0][1]) / (x - earlier[0][0])
+        slope = between if between < FLATTEST_SLOPE else FIRST_SLOPE
+    step = (_log_excess(target) - y) / slope
+    return math.exp(x + max(-LONGEST_STEP, min(LONGEST_STEP, step)))
+
+
+def _log_excess(waf: float) -> float:
+    return math.log(max(waf - 1, LEAST_EXCESS))

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ssdlab.config.capacity import contradiction
 from ssdlab.config.endurance import raw_bytes
 from ssdlab.config.files import plain_name
 from ssdlab.config.given import typed
@@ -123,11 +122,12 @@ def plan_drive(
 ) -> SparePlan:
     """Find the least over-provisioning of a drive, and the policy, that meet bounds under a trace.
 
-    The bounds, at least one: `p99_9` of reads and of writes ("5 ms", or nanoseconds), the `years`
-    that the flash must last, and write amplification `waf`. `capacity` is what the host may use
-    ("1.92 TB", or bytes; default: that of the drive). The host writes as much a day as in the
-    trace, or `set={"wear.daily_writes": "500 GB"}`. Every over-provisioning is predicted as in
-    `ssdlab.try_trace`, which describes the other arguments; `budget_s` is for each of them.
+    The bounds, at least one: `p99_9` of reads and of writes, with updates as recorded ("5 ms", or
+    nanoseconds), the `years` that the flash must last, and write amplification `waf`. `capacity` is
+    what the host may use ("1.92 TB", or bytes; default: that of the drive). The host writes as much
+    a day as in the trace, or `set={"wear.daily_writes": "500 GB"}`. Every over-provisioning is
+    predicted as in `ssdlab.try_trace`, which describes the other arguments; `budget_s` is for each
+    of them.
     """
     if seeds is not None:
         check_seeds(seeds)
@@ -230,8 +230,10 @@ def capacity_bytes(capacity: str | int) -> int:
 
 
 def _check_lifetime(plan: trials.Plan) -> None:
-    """Raise `ConfigError` if a figure is missing without which there are no years."""
+    """Raise `ConfigError` if there are no years: figures contradict each other, or are missing."""
     lifetime = plan.lifetime
+    if lifetime.contradiction:
+        raise ConfigError([f"{argument('years')}: {lifetime.contradiction}"])
     if lifetime.endurance.cycles is None:
         raise ConfigError([f"{argument('years')}: {lifetime.endurance.text}"])
     if lifetime.daily_bytes is None:
@@ -287,7 +289,7 @@ def _page(done: SparePlan) -> str:
 def _drive_file(asked: Asked, step: Step, policy: str) -> str:
     """The drive of the answer, for other commands."""
     plan = asked.at(step.provision)
-    cycles = plan.endurance.cycles
+    cycles = None if plan.contradiction else plan.endurance.cycles
     wear = {} if cycles is None else {"wear.endurance": round(cycles)}
     return load_config(plan.drive_with(policy), set=wear).file_text()
 
@@ -346,7 +348,6 @@ class _Search:
             refused=plan.refused,
             drive_title=trials.called(plan),
             options=trials.options(plan.given),
-            contradiction=contradiction(plan.drive),
         )
 
     def _tried(self, provision: float, folder: Path | None) -> tuple[Step, Trial, dict[str, str]]:
@@ -367,23 +368,29 @@ class _Search:
     def _outcomes(self, plan: trials.Plan, predicted: Trial) -> tuple[Outcome, ...]:
         """Of the policies that can be judged, the one that writes least first.
 
-        One with a large extrapolation can if it misses a bound even with a wider interval.
+        Write amplification is from the lowest end to the highest under both orders of updates, and
+        the order of the policies that of the middles. A policy that is extrapolated too far under
+        either order has its widest intervals, and can be judged only where even these miss a bound.
         """
-        unclear = {label for ranking in predicted.rankings.values() for label in ranking.unclear}
+        rankings = predicted.rankings.values()
+        unclear = {policy for ranking in rankings for policy in ranking.unclear}
         outcomes = []
         for policy in predicted.policies:
-            both = [ranking.predicted[policy] for ranking in predicted.rankings.values()]
-            intervals = [one.widest if policy in unclear else one.interval for one in both]
+            predictions = [ranking.predicted[policy] for ranking in rankings]
+            intervals = [
+                prediction.widest if policy in unclear else prediction.interval
+                for prediction in predictions
+            ]
             if None in intervals:
                 continue
-            lows, highs = zip(*filter(None, intervals), strict=True)
-            waf = Interval(min(lows), max(highs))
+            ends = [end for interval in intervals for end in interval or ()]
+            waf = Interval(min(ends), max(ends))
             years = plan.lifetime.years(waf)
             values = {"waf": waf} | ({} if years is None else {"years": years})
             verdicts = {bound.verdict(values.get(bound.name)) for bound in self.asked.bounds}
             if policy not in unclear or "missed" in verdicts:
                 outcomes.append(Outcome(policy, values))
-        return tuple(sorted(outcomes, key=lambda one: sum(one.values["waf"])))
+        return tuple(sorted(outcomes, key=lambda outcome: sum(outcome.values["waf"])))
 
     def _with_latency(
         self, step: Step, predicted: Trial, runs: trials.Runs, folder: Path | None
@@ -396,7 +403,8 @@ class _Search:
             if any(bound.verdict(one.values.get(bound.name)) != "met" for bound in others):
                 continue
             place = None if folder is None else folder / f"latency-{at}"
-            latency, doubt = runs.timed(predicted, [one.policy], place)
+            latency, doubts = runs.timed(predicted, [one.policy], place)
+            doubt = doubts.get(one.policy, "")
             known = None if latency is None or doubt else _p99_9_of(latency, one.policy)
             if known is None:
                 doubt = doubt or "too few requests for a p99.9"
@@ -415,13 +423,12 @@ def _doubts(predicted: Trial, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     left = {label for label in predicted.policies if label not in judged}
     if not left and not predicted.unpredicted:
         return ()
-    shares = {phases: ranking.unclear for phases, ranking in predicted.rankings.items()}
-    unclear = (
-        text
-        for phases, by_policy in shares.items()
-        for text in trials.unclear({phases: {one: by_policy[one] for one in left & {*by_policy}}})
-    )
-    return tuple(dict.fromkeys((*predicted.doubts, *unsettled, *unclear)))
+    unclear = {
+        phases: {policy: share for policy, share in ranking.unclear.items() if policy in left}
+        for phases, ranking in predicted.rankings.items()
+    }
+    extrapolations = trials.extrapolation_doubts(unclear)
+    return tuple(dict.fromkeys((*predicted.doubts, *unsettled, *extrapolations)))
 
 
 def _p99_9_of(latency: Comparison, policy: str) -> Interval | None:

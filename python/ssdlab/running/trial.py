@@ -28,8 +28,8 @@ from ssdlab.results.lifetime import Lifetime
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking
 from ssdlab.results.report import Report
 from ssdlab.results.text import counted
-from ssdlab.results.trial import APART, JSON, PACED, SUMMARY, Form, Spare, Trial
-from ssdlab.running import scale
+from ssdlab.results.trial import JSON, PACED, SUMMARY, Form, Spare, Trial
+from ssdlab.running import scale, timed_doubts
 from ssdlab.running.compare_runs import Enough, check_seeds, repeated, run_into
 from ssdlab.running.fitted import Totals, fitted, totals
 from ssdlab.running.kept import maker_of
@@ -65,12 +65,8 @@ SAME = 0.01
 TIMED_SEEDS = 2
 SAMPLES = 1000
 """Most rows of the series of a timed run."""
-MATCHES, SLOPE = 5, -1.3
-"""Steps of the search for the over-provisioning of a timed trial, and the slope of ln(WAF - 1) over
-its logarithm from which the search starts."""
-SHORT, RARE = 2, 1e-4
-"""Times that erases of the timed trial may be shorter than those of the drive, and the share of the
-time that flash may be erasing: a tenth of the requests beyond the percentile then meet an erase."""
+MATCHES = 5
+"""Most runs of the search for the over-provisioning of a timed trial."""
 DEEP, LONG = 1000, 100
 """Pending requests, and 99th percentile of writes in program times, that are reached only under
 overload."""
@@ -92,6 +88,8 @@ class Plan:
     """Further keys of all runs."""
     endurance: Endurance
     """Of the drive as its file states it."""
+    contradiction: str = ""
+    """How the file of the drive contradicts itself; empty if it does not."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Policies that this drive does not take, and why."""
 
@@ -111,7 +109,7 @@ class Plan:
         if daily is None and sums.duration_ns:
             daily = sums.bytes_written * 86_400e9 / self.span_ns
         user = device["user_pages"] * device["page_bytes"]
-        return Lifetime(self.endurance, raw_bytes(self.drive), user, daily)
+        return Lifetime(self.endurance, raw_bytes(self.drive), user, daily, self.contradiction)
 
     def drive_with(self, policy: str) -> Config:
         """The drive under a policy, on which its open blocks depend."""
@@ -264,7 +262,8 @@ def plan_trial(
     named = "" if drive == DRIVE else drive.name if isinstance(drive, Config) else str(drive)
     wear = {key: value for key, value in given.items() if key.startswith("wear.")}
     rated = endurance(drive, load_config(drive, trace=trace, set=wear))
-    plan = Plan(config, named, str(trace), sums, policies or POLICIES, given, rated)
+    wrong = contradiction(config)
+    plan = Plan(config, named, str(trace), sums, policies or POLICIES, given, rated, wrong)
     refusals = {label: plan.refusal(label) for label in plan.policies}
     accepted = {label: plan.policies[label] for label, why in refusals.items() if not why}
     if not accepted:
@@ -347,9 +346,11 @@ class Runs:
     def trial(self, folder: Path | None) -> Trial:
         """All of them, with their files in `folder`."""
         trial = self.predicted(folder)
-        if not trial.interrupted:
-            latency, doubt = self.timed(trial, trial.named, folder)
-            trial = replace(trial, latency=latency, latency_doubt=doubt)
+        if not trial.interrupted and trial.verdict is None:
+            trial = replace(trial, latency_doubts=dict.fromkeys(trial.named, NO_VERDICT))
+        elif not trial.interrupted:
+            latency, doubts = self.timed(trial, trial.named, folder)
+            trial = replace(trial, latency=latency, latency_doubts=doubts)
         return replace(trial, failures=self.failures, interrupted=self.interrupted)
 
     def predicted(self, folder: Path | None) -> Trial:
@@ -391,7 +392,7 @@ class Runs:
             read=_read(self.plan),
             form=_form(self.plan),
             rankings=rankings,
-            doubts=(*self._hopeless(lengths), *missing, *unclear(undecided)),
+            doubts=(*self._hopeless(lengths), *missing, *extrapolation_doubts(undecided)),
             unpredicted=self.unsettled,
             lifetime=self.plan.lifetime,
             refused=self.plan.refused,
@@ -399,7 +400,6 @@ class Runs:
             interrupted=self.interrupted,
             note=self.plan.drive["run.drive"],
             options=self._options,
-            contradiction=contradiction(self.plan.drive),
         )
 
     @property
@@ -430,11 +430,15 @@ class Runs:
 
     def timed(
         self, trial: Trial, policies: Sequence[str], folder: Path | None
-    ) -> tuple[Comparison | None, str]:
-        """Timed runs of policies, and why they say nothing about the drive (else empty).
+    ) -> tuple[Comparison | None, dict[str, str]]:
+        """Timed runs of policies, and for each that says nothing about the drive, why.
 
         The first run shows whether the recorded arrivals overload the drive.
         """
+
+        def withheld(doubt: str) -> tuple[None, dict[str, str]]:
+            return None, dict.fromkeys(policies, doubt) if doubt else {}
+
         recorded = trial.rankings["recorded"].predicted
         named = [
             label
@@ -442,9 +446,9 @@ class Runs:
             if label in recorded and recorded[label].interval is not None
         ]
         if not named:
-            return None, NO_PREDICTION
+            return withheld(NO_PREDICTION)
         if not self.plan.passes:
-            return None, TOO_LONG
+            return withheld(TOO_LONG)
         devices = {label: self._matched(label, recorded[label].mean) for label in named}
         planned = [
             self.plan.planned(label, device, label, 1, {})
@@ -452,67 +456,54 @@ class Runs:
             if device is not None
         ]
         if len(planned) < len(named):
-            return None, TOO_SMALL
+            return withheld(TOO_SMALL)
         runs = repeated(planned, TIMED_SEEDS)
         first = self._batch(runs[:1], folder, "time")
         doubt = _overload(first)
         if doubt or self.interrupted:
-            return None, doubt
+            return withheld(doubt)
         more = self._batch(runs[1:], folder, "time")
         failed = {**first.failures, **more.failures}
         if failed:
-            return None, f"a run could not finish: {next(iter(failed.values()))}"
+            return withheld(f"a run could not finish: {next(iter(failed.values()))}")
         timed = _joined(first, more)
-        return timed, _mismatch(timed, recorded) or self._short_erases(timed)
-
-    def _short_erases(self, timed: Comparison) -> str:
-        """Why erases that are shorter than the drive's decide percentiles; empty if they do not.
-
-        Small blocks are erased more often, and so have shorter erases in proportion.
-        """
-        own, pages = (self.plan.drive[key] for key in ("timing.erase_ns", "device.pages_per_block"))
-        for report in timed.reports.values():
-            erase = report.config["timing.erase_ns"]
-            if erase * SHORT < own and erasing(report) > RARE:
-                small = report.config["device.pages_per_block"]
-                needed = self.plan.pages * pages / small / SHORT
-                needed *= self.plan.drive["device.page_bytes"]
-                return (
-                    f"an erase of the timed trial takes {duration(erase)}, not {duration(own)}:"
-                    f" use a trace that touches {size(needed)} or more"
-                )
-        return ""
+        drive, pages = self.plan.drive, self.plan.pages
+        doubts = {
+            label: timed_doubts.mismatch(label, by_seed, recorded[label].mean)
+            or timed_doubts.short_erases(drive, pages, by_seed)
+            for label, by_seed in timed.repetitions.items()
+        }
+        return timed, {label: doubt for label, doubt in doubts.items() if doubt}
 
     def _matched(self, policy: str, target: float) -> scale.Small | None:
-        """The timed device on which a policy writes what it writes on the drive.
+        """The timed device on which a policy writes what it writes on the drive, or nearly so.
 
         It has fewer erase units than the drive, so equal effective spare is not enough: the
-        over-provisioning is searched for. None where the trace fills too few blocks.
+        over-provisioning is searched for, in functional runs of the same device. `target` is the
+        write amplification of the drive. None where the trace fills too few blocks.
         """
         drive = self.plan.drive_with(policy)
-        small = scale.timed_device(drive, self.plan.pages)
-        points: list[tuple[float, float]] = []
+        small = nearest = scale.timed_device(drive, self.plan.pages)
+        measured: list[tuple[float, float]] = []
         tried: set[str] = set()
-        for step in range(MATCHES):
-            if small is None:
-                break
+        while small is not None and len(measured) < MATCHES:
             run = self.plan.planned(policy, small.functional(), policy, 1, {})
             if run.config.text in tried:
-                break  # A device with so few erase units comes no closer.
+                break  # Erase units are whole: with so few of them, none comes closer.
             tried.add(run.config.text)
-            reports = self._batch([run], None, f"match-{step}").reports
+            reports = self._batch([run], None, "match").reports
             waf = reports[policy].waf.total if policy in reports else None
-            if waf is None or abs(waf / target - 1) < SAME:
+            if waf is None:
                 break
-            points.append((math.log(small.over_provisioning), math.log(max(waf - 1, 1e-4))))
-            slope = SLOPE
-            if len(points) > 1 and points[-1][0] != points[-2][0]:
-                slope = (points[-1][1] - points[-2][1]) / (points[-1][0] - points[-2][0])
-            wanted = math.log(max(target - 1, 1e-4))
-            move = (wanted - points[-1][1]) / (slope if slope < -0.1 else SLOPE)
-            spare = math.exp(points[-1][0] + max(-0.7, min(0.7, move)))
-            small = scale.timed_device(drive, self.plan.pages, spare)
-        return small
+            measured.append((small.over_provisioning, waf))
+            errors = [abs(found / target - 1) for _, found in measured]
+            if errors[-1] == min(errors):
+                nearest = small
+            if errors[-1] < SAME:
+                break
+            provision = scale.next_provision(measured, target)
+            small = scale.timed_device(drive, self.plan.pages, provision)
+        return nearest
 
     def _hopeless(self, lengths: Mapping[str, int]) -> Iterator[str]:
         """Why no further run can lead to a verdict, the main reason first.
@@ -646,8 +637,8 @@ def _unsettled(report: Report) -> str:
     return f"write amplification has not settled ({ratio(first)}, then {ratio(second)})"
 
 
-def unclear(shares: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    """Where the size of erase units decides too much, by order of updates and policy."""
+def extrapolation_doubts(shares: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    """Where the size of erase units decides too much: shares by order of updates and policy."""
     for phases, by_policy in shares.items():
         for label, share in by_policy.items():
             yield (
@@ -671,18 +662,8 @@ TOO_LONG = (
     "the trace is longer than the simulated time of the drive: replay it faster, for example with"
     " --set workload.time_scale=0.1"
 )
+NO_VERDICT = "write amplification has no verdict, and latency needs one"
 NO_PREDICTION = "write amplification has no prediction, and latency needs one"
-
-
-def erasing(report: Report) -> float:
-    """Share of the time in which the planes, or the chips where these are the units, erase."""
-    config = report.config
-    device: Mapping[str, int] = config["device"]
-    units = device["channels"] * device["chips_per_channel"]
-    if config["timing.busy_unit"] == "plane":
-        units *= device["planes_per_chip"]
-    erase: int = config["timing.erase_ns"]
-    return report.flash.erases * erase / report.time.simulated / units
 
 
 def _overload(latency: Comparison) -> str:
@@ -697,18 +678,6 @@ def _overload(latency: Comparison) -> str:
             f"the recorded arrivals overload it ({report.little.peak_in_system:,} requests pending,"
             f" busiest {percent(busiest)}): {PACED}, or --set workload.time_scale=4"
         )
-    return ""
-
-
-def _mismatch(latency: Comparison, recorded: Mapping[str, Predicted]) -> str:
-    """How a timed run differs from the prediction, in words; empty if it does not."""
-    for label, report in latency.reports.items():
-        waf, wanted = report.waf.total, recorded[label].mean
-        if waf is not None and report.completed and abs(waf / wanted - 1) > APART:
-            return (
-                f"write amplification of the timed trial is {ratio(waf)} with {label}, where the"
-                f" drive has {ratio(wanted)}: use a trace that touches more"
-            )
     return ""
 
 
