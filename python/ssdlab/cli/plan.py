@@ -78,10 +78,7 @@ def plan_command(
         progress=not runs.quiet,
     )
     how = runs.making(f"plan-{asked.trial.drive.name}")
-    target = runs.target(f"plan-{asked.trial.drive.name}")
     with how.runner(len(asked.trial.policies)) as runner:
-        done = spare_plan.run_plan(
-            asked, runner, seeds, budget_s, target, how.force, how.progress, how.html
-        )
+        done = spare_plan.run_plan(asked, runner, how, seeds, budget_s)
     text = done.summary if details else lambda: "\n".join(done.screen()) + "\n"
-    end_comparison(done, target, not_stored(runner), runs.json_, runs.quiet, text)
+    end_comparison(done, how, not_stored(runner), runs.json_, text)

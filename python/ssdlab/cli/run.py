@@ -116,4 +116,4 @@ def _compared(planned: Sequence[Planned], runs: RunOptions, name: str) -> None:
     how = runs.making(name)
     with how.runner(len(planned)) as runner:
         done = run_all(planned, runner, how)
-    end_comparison(done, runs.target(name), not_stored(runner), runs.json_, runs.quiet)
+    end_comparison(done, how, not_stored(runner), runs.json_)

@@ -50,12 +50,10 @@ def try_command(
     named = drive_named(drive, trial.DRIVE)
     plan = trial.plan_trial(trace, drive=named, set=values, progress=not runs.quiet)
     how = runs.making(f"try-{plan.drive.name}")
-    target = runs.target(f"try-{plan.drive.name}")
     with how.runner(len(plan.policies)) as runner:
-        rest = how.force, how.progress, how.html
-        done = trial.run_trial(plan, runner, seeds, budget_s, target, *rest)
+        done = trial.run_trial(plan, runner, how, seeds, budget_s)
     text = done.summary if details else lambda: "\n".join(done.screen()) + "\n"
-    end_comparison(done, target, not_stored(runner), runs.json_, runs.quiet, text)
+    end_comparison(done, how, not_stored(runner), runs.json_, text)
     if how.html and how.progress and runs.json_ is None and not no_open and done.folder:
         _open(done.folder / "report.html")
 

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections import Counter, deque
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,33 +99,6 @@ def _tell(text: str) -> None:
     print(f"ssdlab: {text}", file=sys.stderr, flush=True)
 
 
-@contextmanager
-def kept(inner: Runner, store: str | Path | Store | None, tell: bool = False) -> Iterator[Runner]:
-    """`inner`, in front of which is a store if one is given, or named in the environment.
-
-    What is stored is written when the context ends, which then, with `tell`, says on stderr what
-    came from the store. A store that cannot be written does not stop the runs; how many are not
-    stored is reported even without `tell`. Raises `OutputError` for a folder that is no store.
-    """
-    given = store or os.environ.get(VARIABLE)
-    if not given:
-        yield inner
-        return
-    opened = given if isinstance(given, Store) else Store(given)
-    made = Kept(inner, opened)
-    try:
-        yield made
-    finally:
-        try:
-            if opened is not given:
-                opened.close()
-        except OutputError as error:
-            made.unnoted = error
-        made.tell_trouble()
-    if tell or made.lost:
-        _tell(made.told())
-
-
 @dataclass(frozen=True)
 class Making:
     """How runs are made, and where their results go: the arguments that all verbs share."""
@@ -138,27 +111,37 @@ class Making:
     progress: bool = True
     html: bool = True
 
-    def runner(self, runs: int | None = None) -> AbstractContextManager[Runner]:
-        """What makes at most so many runs, behind the store if there is one."""
-        return maker_of(self.on, self.jobs, self.store, self.progress, runs)
-
     @property
     def folder(self) -> Path | None:
         """Where the results go; None: nowhere."""
         return None if self.out is None else Path(self.out)
 
+    @contextmanager
+    def runner(self, runs: int | None = None) -> Iterator[Runner]:
+        """What makes at most so many runs, behind a store if one is given or in the environment.
 
-@contextmanager
-def maker_of(
-    on: str | None,
-    jobs: int | None,
-    store: str | Path | Store | None,
-    tell: bool = False,
-    runs: int | None = None,
-) -> Iterator[Runner]:
-    """What makes runs where `on` says (`runner_of`), behind the store if there is one (`kept`)."""
-    with runner_of(on, jobs, runs) as inner, kept(inner, store, tell) as maker:
-        yield maker
+        What is stored is written when the context ends, which then, with `progress`, says on stderr
+        what came from the store. A store that cannot be written does not stop the runs; how many
+        are not stored is always reported. Raises `OutputError` for a folder that is no store.
+        """
+        given = self.store or os.environ.get(VARIABLE)
+        with runner_of(self.on, self.jobs, runs) as inner:
+            if not given:
+                yield inner
+                return
+            opened = given if isinstance(given, Store) else Store(given)
+            made = Kept(inner, opened)
+            try:
+                yield made
+            finally:
+                try:
+                    if opened is not given:
+                        opened.close()
+                except OutputError as error:
+                    made.unnoted = error
+                made.tell_trouble()
+            if self.progress or made.lost:
+                _tell(made.told())
 
 
 class _Looked:
