@@ -212,16 +212,12 @@ class RunOptions:
     no_html: NoHtml = False
     seed: Seed = None
 
-    def target(self, name: str) -> Path:
-        """The output folder: by default that of this name in `runs`."""
-        return self.out or Path("runs") / name
-
     def making(self, name: str) -> Making:
-        """How the runs are made, into this `target`."""
+        """How the runs are made; by default into the folder of this name in `runs`."""
         from ssdlab.running.kept import Making  # slow to import, and other verbs have options
 
-        target, show = self.target(name), not self.quiet
-        return Making(self.on, self.jobs, self.store, target, self.force, show, not self.no_html)
+        out, show = self.out or Path("runs") / name, not self.quiet
+        return Making(self.on, self.jobs, self.store, out, self.force, show, not self.no_html)
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

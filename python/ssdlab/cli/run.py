@@ -56,16 +56,18 @@ def run_command(
         message = "a single run is always made; --store needs --seeds"
         raise typer.BadParameter(message, param_hint="--store")
     loaded = ssdlab.load_config(config, trace=trace, set=values, seed=runs.seed)
-    how, target = runs.making(loaded.name), runs.target(loaded.name)
+    how = runs.making(loaded.name)
 
     def shown(report: Report | None) -> None:
         if report is not None:
             put_result(runs.json_, runs.quiet, report.to_json, report.summary)
-        if report is not None and report.folder is not None and how.progress:
-            say(results_in(report.folder, target))
+        if report is not None and report.folder and how.folder and how.progress:
+            say(results_in(report.folder, how.folder))
 
     try:
-        done = ssdlab.run(loaded, out=target, force=how.force, progress=how.progress, html=how.html)
+        done = ssdlab.run(
+            loaded, out=how.out, force=how.force, progress=how.progress, html=how.html
+        )
         shown(done)
     except (RunError, OutputError) as error:
         shown(error.report)
