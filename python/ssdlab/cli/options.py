@@ -222,17 +222,18 @@ class RunOptions:
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """`command` as Typer takes it: with the fields of data classes in place of such parameters."""
-    hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    groups: dict[str, Any] = {}
     parameters = []
-    for name, own in signature(command).parameters.items():
-        options, types = [own], hints
-        if name in groups:
-            options = [*signature(groups[name]).parameters.values()]
-            types = get_type_hints(groups[name], include_extras=True)
-        parameters += [
-            one.replace(annotation=types[one.name], kind=Parameter.KEYWORD_ONLY) for one in options
-        ]
+    for own in signature(command, eval_str=True).parameters.values():
+        kind: Any = own.annotation
+        options = [own]
+        if is_dataclass(kind):
+            groups[own.name], types = kind, get_type_hints(kind, include_extras=True)
+            options = [
+                one.replace(annotation=types[one.name])
+                for one in signature(groups[own.name]).parameters.values()
+            ]
+        parameters += [one.replace(kind=Parameter.KEYWORD_ONLY) for one in options]
 
     @wraps(command)
     def called(**given: Any) -> None:  # noqa: ANN401 - of Typer
