@@ -74,10 +74,11 @@ class Interrupted(KeyboardInterrupt):
     trial: Trial | None = None
     plan: SparePlan | None = None
 
-    def __init__(self, report: Report | None, folder: Path | None = None) -> None:
+    def __init__(self, report: Report | None, folder: Path | None = None, **held: object) -> None:
         super().__init__("interrupted")
         self.report = report
         self.folder = folder
+        vars(self).update(held)
 
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows: it was stopped on purpose, so where does not matter."""

@@ -227,8 +227,6 @@ class Separates(Protocol):
 
 VictimLike: TypeAlias = "Selects | Scores"
 """What `victim=` takes."""
-PolicyLike: TypeAlias = "VictimLike | Wants | Limits | Places | Separates"
-"""Any policy in Python."""
 
 _METHODS = {
     "gc.victim": ("select", "score"),

@@ -21,7 +21,7 @@ import ssdlab
 from checking import findings_in
 from ssdlab.fleets import answer, findings, published, stand_ins, volumes
 from ssdlab.fleets.fleet import INVALID, MEASURED, PARTS, TITLES, UNSTEADY, Fleet
-from ssdlab.fleets.fleet_runs import _drives, run_fleet
+from ssdlab.fleets.fleet_runs import Asked, _drives, run_fleet
 from ssdlab.fleets.volumes import statistics_of
 from ssdlab.results.report import Report
 from ssdlab.running.simulate import run_loaded
@@ -749,15 +749,10 @@ def test_json_and_the_code_of_the_command(
 
 
 def test_a_runner_makes_the_runs(drive: Path) -> None:
+    from ssdlab.running.kept import Making
     from ssdlab.running.runner import Threads
 
-    how: dict[str, object] = {
-        "stand_in": "alibaba:3",
-        "size": None,
-        "sets": {},
-        "seed": None,
-    }
-    rest = {"cache": None, "out": None, "force": False, "progress": False, "html": False}
-    here = run_fleet([], Threads(2), drives=[drive], **how, **rest)  # type: ignore[arg-type]
-    apart = run_fleet([], Threads(2, apart=True), drives=[drive], **how, **rest)  # type: ignore[arg-type]
+    asked, quiet = Asked([], [drive], "alibaba:3"), Making(progress=False, html=False)
+    here = run_fleet(asked, Threads(2), quiet)
+    apart = run_fleet(asked, Threads(2, apart=True), quiet)
     assert here.rows == apart.rows

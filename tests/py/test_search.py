@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from policies import Fifo, GreedyByScore
 from running import COMMAND, HANG_S, SMALL_TOML, STEADY, refused, sets, ssdlab_command
 from ssdlab.config.resolve import load_config
 from ssdlab.results.search import BEST, CSV, JSON, RUNS, STORAGE, Search
+from ssdlab.running.kept import Making
 from ssdlab.running.runner import Planned, Threads, Work
 from ssdlab.searching import everything
 from ssdlab.searching.constraint import constraint_of
@@ -385,8 +387,7 @@ class Stops(Threads):
 
         def following() -> Planned | None:
             if Stops.left <= 0:
-                work.interrupted = True
-                work.stop.set()
+                work.interrupt()
             Stops.left -= 1
             return inner()
 
@@ -400,13 +401,14 @@ def test_a_search_that_was_stopped_goes_on_as_if_it_had_not(
 ) -> None:
     design = designed("greedy-8ch", SPACE, Goals(["waf"]), Requests(seed=1), FEW)
     how = sought(design, sampler, trials=14, parallel=5)
-    rest: dict[str, Any] = {"progress": False, "html": False}
-    whole = run_search(design, how, Threads(2), out=tmp_path / "whole", **rest)
+    in_part = Making(out=tmp_path / "part", progress=False, html=False)
+    in_whole = replace(in_part, out=tmp_path / "whole")
+    whole = run_search(design, how, Threads(2), in_whole)
     Stops.left = runs
-    part = run_search(design, how, Stops(1), out=tmp_path / "part", **rest)
+    part = run_search(design, how, Stops(1), in_part)
     assert part.interrupted
     assert len(part.trials) < 14
-    again = run_search(design, how, Threads(2), out=tmp_path / "part", **rest)
+    again = run_search(design, how, Threads(2), in_part)
     assert same(whole, again)
     assert whole.runs == again.runs
     assert trials_of(tmp_path / "whole") == trials_of(tmp_path / "part")

@@ -17,7 +17,7 @@ import pytest
 
 import ssdlab
 from ssdlab import _core, policy
-from ssdlab.cli import arguments, ending, terminal
+from ssdlab.cli import ending, options, terminal
 from ssdlab.config import memory, resolve, space, vary
 from ssdlab.display.argument import argument, on_the_command_line
 from ssdlab.display.form import columns
@@ -353,8 +353,8 @@ def test_a_value_drawn_once_is_not_called_impossible(monkeypatch: pytest.MonkeyP
 
 
 def test_traces_with_one_short_name_are_called_by_their_paths() -> None:
-    assert design._trace_names(["a/x.csv", "b/y.csv.gz"]) == ["x", "y"]
-    assert design._trace_names(["a/x.csv", "b/x.csv"]) == ["a/x.csv", "b/x.csv"]
+    assert design.trace_names(["a/x.csv", "b/y.csv.gz"]) == ["x", "y"]
+    assert design.trace_names(["a/x.csv", "b/x.csv"]) == ["a/x.csv", "b/x.csv"]
 
 
 def test_a_sweep_knows_its_traces_by_their_size(tmp_path: Path) -> None:
@@ -363,7 +363,7 @@ def test_a_sweep_knows_its_traces_by_their_size(tmp_path: Path) -> None:
     made = design.Design(
         resolve.Source("greedy-8ch"), space.Space({"k": [1]}, drawn=False), trace=trace
     )
-    assert made.identity(made.shown(), None)["traces"] == [[str(trace), 5]]
+    assert made.identity(made.shown())["traces"] == [[str(trace), 5]]
 
 
 def test_a_part_of_a_line_that_could_not_be_written_goes_again(tmp_path: Path) -> None:
@@ -384,7 +384,7 @@ def test_a_part_of_a_line_that_could_not_be_written_goes_again(tmp_path: Path) -
             done, self.room = int(self.file.write(data[: self.room])), 0
             return done
 
-    with Outcomes(place, {"ssdlab": "x"}) as lines:
+    with Outcomes(place, {"ssdlab": "x"}, FORM) as lines:
         lines.write("first\n")
         lines.file = Full(lines.file)  # type: ignore[assignment]
         with pytest.raises(OutputError, match="No space left on device; what is done is kept"):
@@ -394,12 +394,9 @@ def test_a_part_of_a_line_that_could_not_be_written_goes_again(tmp_path: Path) -
 
 @pytest.mark.parametrize("budget", [sweep_runs.Budget(runs=60), sweep_runs.Budget(seconds=1e9)])
 def test_a_budget_of_any_kind_scatters_the_points(budget: sweep_runs.Budget) -> None:
-    config = ssdlab.load_config()
     points_ = space.Space({"k": [*range(60)]}, drawn=False)
-    loaded = (config, policy.Policies({}))
-    made = stub(space=points_, seed=None, seeds=(None,), loaded=lambda *_: loaded)
-    runs = sweep_runs._Runs(made, stub(found={}), budget, points_)
-    order = [one.point for one in runs.waiting()]
+    made = stub(space=points_, seed=None, seeds=(None,))
+    order = [point for point, _ in sweep_runs._missing(made, stub(rows={}), budget)]
     assert sorted(order) == [*range(60)]
     assert order != sorted(order)
 
@@ -697,9 +694,8 @@ def test_requests_are_read_in_order_of_arrival(tmp_path: Path) -> None:
 
 
 def test_options_of_a_trace_come_over_set() -> None:
-    found = arguments.read_as(
-        ["workload.unit=bytes", "run.seed=3"], None, None, "sectors", None, None, sort=True
-    )
+    sets = ["workload.unit=bytes", "run.seed=3"]
+    found = options.ReadOptions(sets, unit="sectors", sort=True).values()
     assert found == {"workload.unit": "sectors", "run.seed": "3", "workload.sort": True}
 
 

@@ -426,7 +426,7 @@ class Work:
     """Counts what is taken."""
 
     folder: Path | None = None
-    html, interrupted = False, False
+    html = False
     point_errors: tuple[type[Exception], ...] = ()
 
     def __init__(self, planned: Iterator[Planned], *, ahead: bool) -> None:
@@ -438,6 +438,9 @@ class Work:
 
     def callback(self, one: Planned) -> Any:  # noqa: ANN401, ARG002
         return lambda *_: None
+
+    def interrupt(self) -> None:
+        self.stop.set()
 
     def note(self, text: str) -> None:
         raise AssertionError(text)
@@ -494,7 +497,7 @@ def test_what_another_process_stores_meanwhile_is_taken(
 
         made.inner = Racing()
         design = designed("greedy-8ch", vary, sets=FEW, plugs=Plugs())
-        done = run_sweep(design, runner=made, progress=False)
+        done = run_sweep(design, made, kept.Making(progress=False))
     assert done.completed
     assert made.found == 3
 

@@ -37,7 +37,7 @@ from ssdlab.results.answer import of_points
 from ssdlab.results.points import Points, Row, key_of
 from ssdlab.results.sweep import CSV, JSON, OUTCOMES, PARQUET, Outcome, Sweep
 from ssdlab.running import live, runner
-from ssdlab.running.outcomes import Outcomes
+from ssdlab.running.outcomes import Key, Outcomes
 
 OP = "device.over_provisioning"
 FEW = {**SMALL, "workload.requests": 1000}
@@ -338,9 +338,9 @@ def test_a_killed_sweep_goes_on(tmp_path: Path) -> None:
 def test_ctrl_c_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = Outcomes.add
 
-    def stops(stored: Outcomes, one: Outcome) -> None:
-        real(stored, one)
-        if len(stored.found) == 4:
+    def stops(stored: Outcomes, key: Key, one: Outcome) -> None:
+        real(stored, key, one)
+        if len(stored.rows) == 4:
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
             time.sleep(1)
 

@@ -239,19 +239,17 @@ def run_cells(
 ) -> tuple[dict[Cell, Report], dict[str, str], bool]:
     """The reports of all cells, those that are missing made now; failures; whether interrupted."""
     reports: dict[Cell, Report] = {}
-    missing: dict[Planned, Cell] = {}
+    missing: list[Planned] = []
     for cell in cells:
         report = cell.stored(folder)
         if report is not None:
             reports[cell] = report
         else:
-            missing[Planned(cell.title, cell.config, place=cell.folder)] = cell
+            missing.append(Planned(cell.title, cell.config, place=cell.folder, key=cell))
     if not missing:
         return reports, {}, False
-    done = run_into(list(missing), folder, runner, progress)
-    for planned, report in done.reports.items():
-        if report.completed:
-            reports[missing[planned]] = report
+    done = run_into(missing, folder, runner, progress)
+    reports |= {one.key: report for one, report in done.reports.items() if report.completed}
     return reports, dict(done.failures), done.interrupted
 
 

@@ -29,25 +29,6 @@ def set_values(said: Sequence[str] | None) -> dict[str, object]:
     return values
 
 
-def read_as(
-    said: Sequence[str] | None,
-    format_: str | None,
-    columns: str | None,
-    unit: str | None,
-    time_unit: str | None,
-    page_size: str | None,
-    sort: bool,
-) -> dict[str, object]:
-    """`--set` as a mapping, with the options that say how a trace is read over it."""
-    values = set_values(said)
-    options = {"format": format_, "columns": columns, "unit": unit, "time_unit": time_unit}
-    for key, value in {**options, "page_size": page_size, "sort": sort or None}.items():
-        if value is not None:
-            values[f"workload.{key}"] = value
-            came_as(f"workload.{key}", f"--{key.replace('_', '-')}")
-    return values
-
-
 def seeded(values: dict[str, object], seed: int | None) -> dict[str, object]:
     """`--set` as a mapping, with `--seed` over it."""
     if seed is not None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ssdlab.results.comparison import Comparison
     from ssdlab.results.spare_plan import SparePlan
     from ssdlab.results.trial import Trial
+    from ssdlab.running.kept import Making
 
 UNFINISHED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 MOST_REASONS = 10
@@ -64,19 +65,19 @@ def few_reasons(failed: Mapping[str, Sequence[str]], table: str) -> dict[str, st
 
 def end_comparison(
     done: Comparison | Trial | SparePlan,
-    target: Path,
+    how: Making,
     unstored: Mapping[str, str],
     json_: Form,
-    quiet: bool,
     text: Callable[[], str] | None = None,
 ) -> None:
     """Print a comparison and where it is; exit with an error if it is incomplete.
 
     `text` makes the text that is printed; by default it is the summary.
     """
-    put_result(json_, quiet, done.to_json, text or done.summary)
-    if not quiet:
-        say(results_in(done.folder or target, target))
+    assert how.folder is not None
+    put_result(json_, not how.progress, done.to_json, text or done.summary)
+    if how.progress:
+        say(results_in(done.folder or how.folder, how.folder))
     if done.interrupted:
         say(KEPT)
         raise typer.Exit(INTERRUPTED)

@@ -7,32 +7,14 @@ from typing import Annotated, Literal
 
 import typer
 
-from ssdlab.cli.arguments import read_as
 from ssdlab.cli.ending import end, few_reasons
-from ssdlab.cli.options import (
-    Columns,
-    Force,
-    Format,
-    Jobs,
-    Json,
-    NoHtml,
-    On,
-    Out,
-    PageSize,
-    Quiet,
-    Seed,
-    Sets,
-    Sort,
-    StoreOption,
-    TimeUnit,
-    Unit,
-)
+from ssdlab.cli.options import ReadOptions, RunOptions, grouped
 from ssdlab.cli.terminal import put_result
 from ssdlab.config.resolve import DRIVE, preset_names
 from ssdlab.display.argument import came_as
-from ssdlab.fleets.fleet_runs import name_of, run_fleet
+from ssdlab.fleets.fleet_runs import Asked, run_fleet
 from ssdlab.results.folder import FLEET
-from ssdlab.running.kept import maker_of, not_stored
+from ssdlab.running.kept import not_stored
 
 app = typer.Typer()
 
@@ -47,6 +29,7 @@ Cache = Annotated[
 
 
 @app.command("fleet")
+@grouped
 def fleet_command(
     traces: Annotated[
         list[str] | None,
@@ -74,48 +57,25 @@ def fleet_command(
             "  [default: volume; drive for stand-ins]",
         ),
     ] = None,
-    sets: Sets = None,
-    format_: Format = None,
-    columns: Columns = None,
-    unit: Unit = None,
-    time_unit: TimeUnit = None,
-    page_size: PageSize = None,
-    sort: Sort = False,
     cache: Cache = None,
-    jobs: Jobs = None,
-    on: On = None,
-    store: StoreOption = None,
-    out: Out = None,
-    force: Force = False,
-    json_: Json = None,
-    quiet: Quiet = False,
-    seed: Seed = None,
-    no_html: NoHtml = False,
+    *,
+    reading: ReadOptions,
+    runs: RunOptions,
 ) -> None:
     """Simulate a drive for each volume of a fleet, and show how the outcomes are distributed.
 
     The same command with the same --out resumes where it stopped.
     """
     came_as("drives", "--drive")
-    target = out or Path("runs") / name_of(traces or [], stand_in)
-    with maker_of(on, jobs, store, not quiet) as runner:
-        done = run_fleet(
-            traces or [],
-            runner,
-            drives=[_named(one) for one in drives or []],
-            stand_in=stand_in,
-            size=size,
-            sets=read_as(sets, format_, columns, unit, time_unit, page_size, sort),
-            seed=seed,
-            cache=cache,
-            out=target,
-            force=force,
-            progress=not quiet,
-            html=not no_html,
-        )
-    put_result(json_, quiet, done.to_json, done.summary)
+    several = [_named(one) for one in drives or []]
+    asked = Asked(traces or [], several, stand_in, size, reading.values(), runs.seed, cache)
+    how = runs.making(asked.name)
+    with how.runner() as runner:
+        done = run_fleet(asked, runner, how)
+    put_result(runs.json_, runs.quiet, done.to_json, done.summary)
     failures = few_reasons(done.failed(), FLEET["csv"]) | not_stored(runner)
-    end(target, failures, done.interrupted, quiet)
+    assert done.folder is not None
+    end(done.folder, failures, done.interrupted, runs.quiet)
 
 
 def _named(drive: str) -> str:

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
 from ssdlab import _core
+from ssdlab.cli.arguments import set_values
 from ssdlab.cli.terminal import Form
 from ssdlab.config.resolve import drive_preset, preset_names
+from ssdlab.display.argument import came_as
 from ssdlab.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ssdlab.running.kept import Making
 
 
 def presets(incomplete: str) -> list[str]:
@@ -109,6 +118,12 @@ Seeds = Annotated[
         "--seeds", min=2, metavar="N", help="Repeat with N seeds and show confidence intervals."
     ),
 ]
+Spend = Annotated[
+    str | None,
+    typer.Option(
+        "--budget", metavar="TIME|RUNS", help="Stop after a time (2h) or so many runs (500)."
+    ),
+]
 Out = Annotated[
     Path | None,
     typer.Option("--out", metavar="DIR", help="Output folder.  [default: runs/NAME]"),
@@ -158,6 +173,76 @@ Json = Annotated[
 ]
 NoHtml = Annotated[bool, typer.Option("--no-html", help="Do not write report.html.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print neither progress nor summary.")]
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """`--set`, and the options that say how a trace is read."""
+
+    sets: Sets = None
+    format_: Format = None
+    columns: Columns = None
+    unit: Unit = None
+    time_unit: TimeUnit = None
+    page_size: PageSize = None
+    sort: Sort = False
+
+    def values(self) -> dict[str, object]:
+        """They as a mapping of keys to values; those on the trace come over `--set`."""
+        values = set_values(self.sets)
+        for one in fields(ReadOptions)[1:]:
+            key, value = one.name.rstrip("_"), getattr(self, one.name)
+            if value is not None and value is not False:
+                values[f"workload.{key}"] = value
+                came_as(f"workload.{key}", f"--{key.replace('_', '-')}")
+        return values
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What all verbs with several runs take: where the runs are made, and what becomes of them."""
+
+    jobs: Jobs = None
+    on: On = None
+    store: StoreOption = None
+    out: Out = None
+    force: Force = False
+    json_: Json = None
+    quiet: Quiet = False
+    no_html: NoHtml = False
+    seed: Seed = None
+
+    def making(self, name: str) -> Making:
+        """How the runs are made; by default into the folder of this name in `runs`."""
+        from ssdlab.running.kept import Making  # slow to import, and other verbs have options
+
+        out, show = self.out or Path("runs") / name, not self.quiet
+        return Making(self.on, self.jobs, self.store, out, self.force, show, not self.no_html)
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` as Typer takes it: with the fields of data classes in place of such parameters."""
+    groups: dict[str, Any] = {}
+    parameters = []
+    for own in signature(command, eval_str=True).parameters.values():
+        kind: Any = own.annotation
+        options = [own]
+        if is_dataclass(kind):
+            groups[own.name], types = kind, get_type_hints(kind, include_extras=True)
+            options = [
+                one.replace(annotation=types[one.name])
+                for one in signature(groups[own.name]).parameters.values()
+            ]
+        parameters += [one.replace(kind=Parameter.KEYWORD_ONLY) for one in options]
+
+    @wraps(command)
+    def called(**given: Any) -> None:  # noqa: ANN401 - of Typer
+        for name, group in groups.items():
+            given[name] = group(**{one.name: given.pop(one.name) for one in fields(group)})
+        command(**given)
+
+    called.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return called
 
 
 def picture_kind(plots: Path | None, kind: Literal["svg", "png"] | None) -> Literal["svg", "png"]:

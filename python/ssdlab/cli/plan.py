@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ssdlab.cli.arguments import nanoseconds, paced, read_as, seeded
+from ssdlab.cli.arguments import nanoseconds, paced, seeded
 from ssdlab.cli.ending import end_comparison
-from ssdlab.cli.options import (
-    Columns,
-    Drive,
-    Force,
-    Format,
-    Jobs,
-    Json,
-    NoHtml,
-    On,
-    Out,
-    Pace,
-    PageSize,
-    Quiet,
-    Seed,
-    Seeds,
-    Sets,
-    Sort,
-    StoreOption,
-    TimeUnit,
-    Unit,
-    drive_named,
-)
+from ssdlab.cli.options import Drive, Pace, ReadOptions, RunOptions, Seeds, drive_named, grouped
 from ssdlab.display.argument import came_as
 from ssdlab.running import spare_plan, trial
-from ssdlab.running.kept import maker_of, not_stored
+from ssdlab.running.kept import not_stored
 
 app = typer.Typer()
 
@@ -48,6 +26,7 @@ Capacity = Annotated[
 
 
 @app.command("plan")
+@grouped
 def plan_command(
     trace: Annotated[str, typer.Argument(metavar="TRACE", help="Trace file, in any format.")],
     drive: Drive = None,
@@ -68,14 +47,7 @@ def plan_command(
         float | None,
         typer.Option("--waf", metavar="N", help="Largest write amplification."),
     ] = None,
-    sets: Sets = None,
     pace: Pace = "recorded",
-    format_: Format = None,
-    columns: Columns = None,
-    unit: Unit = None,
-    time_unit: TimeUnit = None,
-    page_size: PageSize = None,
-    sort: Sort = False,
     budget: Annotated[
         str,
         typer.Option(
@@ -84,37 +56,29 @@ def plan_command(
             help="Begin no further seed of a step after this time; two are always run.",
         ),
     ] = "10s",
-    seed: Seed = None,
     seeds: Seeds = None,
-    jobs: Jobs = None,
-    on: On = None,
-    out: Out = None,
-    force: Force = False,
-    json_: Json = None,
-    quiet: Quiet = False,
-    no_html: NoHtml = False,
-    store: StoreOption = None,
     details: Annotated[
         bool, typer.Option("--details", help="Print all that was tried, too.")
     ] = False,
+    *,
+    reading: ReadOptions,
+    runs: RunOptions,
 ) -> None:
     """Find the least over-provisioning and the policy that meet bounds under a trace."""
     came_as("p99_9", "--p99.9")
     budget_s = nanoseconds("--budget", budget) / 1e9
     bounds = spare_plan.bounds_of(p99_9, years, waf)
-    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
+    values = paced(reading.values(), pace)
     asked = spare_plan.ask(
         trace,
         bounds,
         drive=drive_named(drive, trial.DRIVE),
         capacity=capacity,
-        set=seeded(paced(values, pace), seed),
-        progress=not quiet,
+        set=seeded(values, runs.seed),
+        progress=not runs.quiet,
     )
-    target = out or Path("runs") / f"plan-{asked.trial.drive.name}"
-    with maker_of(on, jobs, store, not quiet, len(asked.trial.policies)) as runner:
-        done = spare_plan.run_plan(
-            asked, runner, seeds, budget_s, target, force, progress=not quiet, html=not no_html
-        )
+    how = runs.making(f"plan-{asked.trial.drive.name}")
+    with how.runner(len(asked.trial.policies)) as runner:
+        done = spare_plan.run_plan(asked, runner, how, seeds, budget_s)
     text = done.summary if details else lambda: "\n".join(done.screen()) + "\n"
-    end_comparison(done, target, not_stored(runner), json_, quiet, text)
+    end_comparison(done, how, not_stored(runner), runs.json_, text)

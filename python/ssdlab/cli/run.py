@@ -4,95 +4,71 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 import ssdlab
-from ssdlab.cli.arguments import read_as, vary_values
+from ssdlab.cli.arguments import vary_values
 from ssdlab.cli.ending import INTERRUPTED, KEPT, end_comparison, results_in
 from ssdlab.cli.options import (
-    Columns,
     ConfigArgument,
-    Force,
-    Format,
-    Jobs,
-    Json,
-    NoHtml,
-    On,
-    Out,
-    PageSize,
-    Quiet,
-    Seed,
+    ReadOptions,
+    RunOptions,
     Seeds,
-    Sets,
-    Sort,
-    StoreOption,
-    TimeUnit,
     Trace,
     Traces,
-    Unit,
+    grouped,
     presets,
 )
-from ssdlab.cli.terminal import Form, put_result, say
+from ssdlab.cli.terminal import put_result, say
 from ssdlab.errors import Interrupted, OutputError, RunError
 from ssdlab.results.report import Report
 from ssdlab.running.compare_runs import plan, run_all
-from ssdlab.running.kept import VARIABLE, maker_of, not_stored
+from ssdlab.running.kept import VARIABLE, not_stored
 from ssdlab.running.runner import Planned
 
 app = typer.Typer()
 
 
 @app.command("run")
+@grouped
 def run_command(
     config: ConfigArgument,
     trace: Trace = None,
-    sets: Sets = None,
-    format_: Format = None,
-    columns: Columns = None,
-    unit: Unit = None,
-    time_unit: TimeUnit = None,
-    page_size: PageSize = None,
-    sort: Sort = False,
-    out: Out = None,
-    force: Force = False,
-    json_: Json = None,
-    quiet: Quiet = False,
-    seed: Seed = None,
     seeds: Seeds = None,
-    jobs: Jobs = None,
-    on: On = None,
-    no_html: NoHtml = False,
-    store: StoreOption = None,
+    *,
+    reading: ReadOptions,
+    runs: RunOptions,
 ) -> None:
     """Simulate one run."""
-    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
+    values = reading.values()
     if seeds is not None:
         traces = [] if trace is None else [trace]
-        planned = plan([config], traces=traces, set=values, seed=seed, seeds=seeds)
-        target = out or Path("runs") / planned[0].config.name
-        _compared(planned, (on, jobs, store), target, force, json_, quiet, no_html)
+        planned = plan([config], traces=traces, set=values, seed=runs.seed, seeds=seeds)
+        _compared(planned, runs, planned[0].config.name)
         return
-    if jobs is not None or on is not None:
-        option = "--jobs" if jobs is not None else "--on"
+    if runs.jobs is not None or runs.on is not None:
+        option = "--jobs" if runs.jobs is not None else "--on"
         message = f"a single run uses one core here; {option} needs --seeds"
         raise typer.BadParameter(message, param_hint=option)
-    if store is not None and str(store) != os.environ.get(VARIABLE):
+    if runs.store is not None and str(runs.store) != os.environ.get(VARIABLE):
         message = "a single run is always made; --store needs --seeds"
         raise typer.BadParameter(message, param_hint="--store")
-    loaded = ssdlab.load_config(config, trace=trace, set=values, seed=seed)
-    target = out or Path("runs") / loaded.name
+    loaded = ssdlab.load_config(config, trace=trace, set=values, seed=runs.seed)
+    how = runs.making(loaded.name)
 
     def shown(report: Report | None) -> None:
         if report is not None:
-            put_result(json_, quiet, report.to_json, report.summary)
-        if report is not None and report.folder is not None and not quiet:
-            say(results_in(report.folder, target))
+            put_result(runs.json_, runs.quiet, report.to_json, report.summary)
+        if report is not None and report.folder and how.folder and how.progress:
+            say(results_in(report.folder, how.folder))
 
     try:
-        shown(ssdlab.run(loaded, out=target, force=force, progress=not quiet, html=not no_html))
+        done = ssdlab.run(
+            loaded, out=how.out, force=how.force, progress=how.progress, html=how.html
+        )
+        shown(done)
     except (RunError, OutputError) as error:
         shown(error.report)
         raise
@@ -103,6 +79,7 @@ def run_command(
 
 
 @app.command("compare")
+@grouped
 def compare_command(
     configs: Annotated[
         list[str] | None,
@@ -111,13 +88,6 @@ def compare_command(
         ),
     ] = None,
     traces: Traces = None,
-    sets: Sets = None,
-    format_: Format = None,
-    columns: Columns = None,
-    unit: Unit = None,
-    time_unit: TimeUnit = None,
-    page_size: PageSize = None,
-    sort: Sort = False,
     vary: Annotated[
         list[str] | None,
         typer.Option(
@@ -126,42 +96,26 @@ def compare_command(
             help="Run every configuration with each of these values, or LO:HI:STEP; repeatable.",
         ),
     ] = None,
-    jobs: Jobs = None,
-    on: On = None,
-    out: Out = None,
-    force: Force = False,
-    json_: Json = None,
-    quiet: Quiet = False,
-    seed: Seed = None,
     seeds: Seeds = None,
-    no_html: NoHtml = False,
-    store: StoreOption = None,
+    *,
+    reading: ReadOptions,
+    runs: RunOptions,
 ) -> None:
     """Simulate the same work under several configurations, side by side."""
-    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
     planned = plan(
         configs or [],
         traces=traces or [],
-        set=values,
+        set=reading.values(),
         vary=vary_values(vary),
-        seed=seed,
+        seed=runs.seed,
         seeds=seeds,
     )
-    target = out or Path("runs") / f"{planned[0].config.name}-compared"
-    _compared(planned, (on, jobs, store), target, force, json_, quiet, no_html)
+    _compared(planned, runs, f"{planned[0].config.name}-compared")
 
 
-def _compared(
-    planned: Sequence[Planned],
-    where: tuple[str | None, int | None, Path | None],
-    target: Path,
-    force: bool,
-    json_: Form,
-    quiet: bool,
-    no_html: bool,
-) -> None:
+def _compared(planned: Sequence[Planned], runs: RunOptions, name: str) -> None:
     """Run everything and print the results; exit with an error if they are incomplete."""
-    how: dict[str, Any] = {"force": force, "html": not no_html, "progress": not quiet}
-    with maker_of(*where, not quiet, len(planned)) as runner:
-        done = run_all(planned, runner, out=target, **how)
-    end_comparison(done, target, not_stored(runner), json_, quiet)
+    how = runs.making(name)
+    with how.runner(len(planned)) as runner:
+        done = run_all(planned, runner, how)
+    end_comparison(done, how, not_stored(runner), runs.json_)

@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from ssdlab.cli.arguments import read_as, space_values
+from ssdlab.cli.arguments import space_values
 from ssdlab.cli.ending import BAD_INPUT, end
-from ssdlab.cli.options import (
-    Columns,
-    ConfigArgument,
-    Force,
-    Format,
-    Jobs,
-    Json,
-    NoHtml,
-    On,
-    Out,
-    PageSize,
-    Quiet,
-    Seed,
-    Sets,
-    Sort,
-    StoreOption,
-    TimeUnit,
-    Traces,
-    Unit,
-)
+from ssdlab.cli.options import ConfigArgument, ReadOptions, RunOptions, Spend, Traces, grouped
 from ssdlab.cli.terminal import put_result, say
-from ssdlab.running.kept import maker_of, not_stored
+from ssdlab.running.kept import not_stored
 from ssdlab.searching.plan import TEST_SEEDS, Goals, Requests, designed
 from ssdlab.searching.search import PARALLEL, SAMPLER, TRIALS, run_search, sought
 
@@ -103,15 +83,10 @@ Trials = Annotated[
 Parallel = Annotated[
     int, typer.Option("--parallel", metavar="N", help="Points that are chosen at a time.")
 ]
-Spend = Annotated[
-    str | None,
-    typer.Option(
-        "--budget", metavar="TIME|RUNS", help="Stop after a time (2h) or so many runs (500)."
-    ),
-]
 
 
 @app.command("search", epilog=EPILOG)
+@grouped
 def search_command(
     config: ConfigArgument,
     space: Space = None,
@@ -130,43 +105,28 @@ def search_command(
     budget: Spend = None,
     rungs: Rungs = 1,
     pruner: PrunerName = None,
-    sets: Sets = None,
-    format_: Format = None,
-    columns: Columns = None,
-    unit: Unit = None,
-    time_unit: TimeUnit = None,
-    page_size: PageSize = None,
-    sort: Sort = False,
-    jobs: Jobs = None,
-    on: On = None,
-    store: StoreOption = None,
-    out: Out = None,
-    force: Force = False,
-    json_: Json = None,
-    quiet: Quiet = False,
-    seed: Seed = None,
-    no_html: NoHtml = False,
+    *,
+    reading: ReadOptions,
+    runs: RunOptions,
 ) -> None:
     """Search a space of configurations for the best one, and test that.
 
     The same command with the same --out resumes where it stopped.
     """
     goals = Goals(minimize or [], maximize or [], subject_to or [])
-    asked = Requests(traces or [], test_traces or [], across, seed, seeds, test_seeds, rungs)
-    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
-    design = designed(config, space_values(space), goals, asked, values)
+    asked = Requests(traces or [], test_traces or [], across, runs.seed, seeds, test_seeds, rungs)
+    design = designed(config, space_values(space), goals, asked, reading.values())
     how = sought(design, sampler, pruner, trials, parallel, sampler_seed, budget)
-    target = out or Path("runs") / f"{design.first.name}-search"
-    with maker_of(on, jobs, store, not quiet) as runner:
-        done = run_search(
-            design, how, runner, out=target, force=force, progress=not quiet, html=not no_html
-        )
-    put_result(json_, quiet, done.to_json, done.summary)
+    making = runs.making(f"{design.first.name}-search")
+    with making.runner() as runner:
+        done = run_search(design, how, runner, making)
+    put_result(runs.json_, runs.quiet, done.to_json, done.summary)
     why = next((one.why for one in done.trials if one.why), "")
     title = done.nothing[0].lower() + done.nothing[1:-1]
     failures = {title: why} if done.trials and not done.ranked else {}
     if done.misses and not done.interrupted:
         say(f"error: {done.misses}")
-    end(target, failures | not_stored(runner), done.interrupted, quiet)
+    assert done.folder is not None
+    end(done.folder, failures | not_stored(runner), done.interrupted, runs.quiet)
     if done.misses:
         raise typer.Exit(BAD_INPUT)

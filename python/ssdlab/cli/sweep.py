@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from ssdlab.cli.arguments import read_as, vary_values
+from ssdlab.cli.arguments import vary_values
 from ssdlab.cli.ending import end, few_reasons
 from ssdlab.cli.options import (
     A_CONFIG,
-    Columns,
-    Force,
-    Format,
-    Jobs,
-    Json,
-    NoHtml,
-    On,
-    Out,
-    PageSize,
-    Quiet,
-    Seed,
+    ReadOptions,
+    RunOptions,
     Seeds,
-    Sets,
-    Sort,
-    StoreOption,
-    TimeUnit,
+    Spend,
     Traces,
-    Unit,
     drive_named,
+    grouped,
 )
 from ssdlab.cli.terminal import put_result, say
 from ssdlab.errors import ConfigError
 from ssdlab.results.sweep import CSV
 from ssdlab.running.design import designed
-from ssdlab.running.kept import maker_of, not_stored
+from ssdlab.running.kept import not_stored
 from ssdlab.running.simulate import Plugs
 from ssdlab.running.sweep_runs import Budget, run_sweep
 
@@ -56,6 +43,7 @@ Drive = Annotated[
 
 
 @app.command("sweep", epilog=EPILOG)
+@grouped
 def sweep_command(
     config: Annotated[str | None, A_CONFIG] = None,
     vary: Annotated[
@@ -73,29 +61,11 @@ def sweep_command(
     points: Annotated[
         int | None, typer.Option("--points", metavar="N", help="Number of points to draw.")
     ] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            "--budget", metavar="TIME|RUNS", help="Stop after a time (2h) or so many runs (500)."
-        ),
-    ] = None,
-    sets: Sets = None,
-    format_: Format = None,
-    columns: Columns = None,
-    unit: Unit = None,
-    time_unit: TimeUnit = None,
-    page_size: PageSize = None,
-    sort: Sort = False,
-    jobs: Jobs = None,
-    on: On = None,
-    out: Out = None,
-    force: Force = False,
-    json_: Json = None,
-    quiet: Quiet = False,
-    seed: Seed = None,
+    budget: Spend = None,
     seeds: Seeds = None,
-    no_html: NoHtml = False,
-    store: StoreOption = None,
+    *,
+    reading: ReadOptions,
+    runs: RunOptions,
 ) -> None:
     """Simulate one configuration at many points: all combinations of values of its keys.
 
@@ -109,22 +79,20 @@ def sweep_command(
         draw=draw,
         points=points,
         traces=traces or [],
-        sets=read_as(sets, format_, columns, unit, time_unit, page_size, sort),
-        seed=seed,
+        sets=reading.values(),
+        seed=runs.seed,
         seeds=seeds,
         plugs=Plugs(),
     )
-    target = out or Path("runs") / f"{design.first.name}-sweep"
-    how: dict[str, Any] = {"force": force, "html": not no_html}
-    with maker_of(on, jobs, store, not quiet, design.runs) as runner:
-        how |= {"out": target, "progress": not quiet}
-        done = run_sweep(design, runner, draw=draw, budget=limit, **how)
-    put_result(json_, quiet, done.to_json, done.summary)
+    how = runs.making(f"{design.first.name}-sweep")
+    with how.runner(design.runs) as runner:
+        done = run_sweep(design, runner, how, limit)
+    put_result(runs.json_, runs.quiet, done.to_json, done.summary)
     assert done.folder is not None
-    if done.not_run and not done.interrupted and not quiet:
+    if done.not_run and not done.interrupted and not runs.quiet:
         say(f"budget spent: {done.not_run:,} runs are left; the same command resumes")
     failures = few_reasons(done.failed(), CSV) | not_stored(runner)
-    end(done.folder, failures, done.interrupted, quiet)
+    end(done.folder, failures, done.interrupted, runs.quiet)
 
 
 def _source(config: str | None, drive: str | None) -> str:

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 import ssdlab
-from ssdlab.cli.arguments import read_as, sector_ranges, size_bytes
+from ssdlab.cli.arguments import sector_ranges, size_bytes
 from ssdlab.cli.options import (
-    Columns,
     ForceFiles,
-    Format,
     Json,
-    PageSize,
     PictureOption,
     Plots,
     Quiet,
+    ReadOptions,
     Seed,
-    Sets,
-    Sort,
-    TimeUnit,
-    Unit,
+    grouped,
     picture_kind,
 )
 from ssdlab.cli.terminal import Form, put, put_result, say
@@ -41,6 +36,7 @@ app = typer.Typer(name="trace", no_args_is_help=True, help="Inspect, convert and
 
 
 @app.command("info")
+@grouped
 def trace_info(
     file: Annotated[str, typer.Argument(metavar="FILE", help='Trace; "-" is standard input.')],
     other: Annotated[
@@ -63,13 +59,6 @@ def trace_info(
             help="Memory limit.  [default: half of the free memory]",
         ),
     ] = None,
-    sets: Sets = None,
-    format_: Format = None,
-    columns: Columns = None,
-    unit: Unit = None,
-    time_unit: TimeUnit = None,
-    page_size: PageSize = None,
-    sort: Sort = False,
     json_: Json = None,
     html: Annotated[
         Path | None,
@@ -79,10 +68,12 @@ def trace_info(
     picture: PictureOption = None,
     force: ForceFiles = False,
     quiet: Quiet = False,
+    *,
+    reading: ReadOptions,
 ) -> None:
     """Print statistics of a trace: mix, sizes, order, footprint, updates, bursts, discards."""
     ranges, kind = sector_ranges(journal), picture_kind(plots, picture)
-    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
+    values = reading.values()
     if json_ is not None and (html or plots):
         raise ConfigError(["--json and --terse cannot be combined with --html or --plots"])
     limit = None if memory is None else memory << 20
@@ -126,6 +117,23 @@ Allow = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class WriteOptions(ReadOptions):
+    """How a trace is read, and how a file is written."""
+
+    to: To = None
+    allow: Allow = None
+    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False
+    json_: Json = None
+    quiet: Quiet = False
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """They as arguments of what writes traces."""
+        how = {"to": self.to, "allow": self.allow or (), "force": self.force}
+        return {**how, "set": self.values(), "progress": not self.quiet}
+
+
 def _file(out: Path) -> Path:
     """Return OUT, unless it stands for standard output elsewhere."""
     if str(out) == "-":
@@ -146,58 +154,35 @@ def _tell(written: Sequence[Written], json_: Form, quiet: bool) -> None:
 
 
 @app.command("convert")
+@grouped
 def trace_convert(
     file: Annotated[str, typer.Argument(metavar="FILE", help='Trace; "-" is standard input.')],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; .zst compresses.")],
-    to: To = None,
-    allow: Allow = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
-    sets: Sets = None,
-    format_: Format = None,
-    columns: Columns = None,
-    unit: Unit = None,
-    time_unit: TimeUnit = None,
-    page_size: PageSize = None,
-    sort: Sort = False,
-    json_: Json = None,
-    quiet: Quiet = False,
+    *,
+    writing: WriteOptions,
 ) -> None:
     """Convert a trace to another format."""
-    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
-    done = ssdlab.Trace(file).convert(
-        _file(out), to=to, allow=allow or (), force=force, set=values, progress=not quiet
-    )
-    _tell([done], json_, quiet)
+    done = ssdlab.Trace(file).convert(_file(out), **writing.how)
+    _tell([done], writing.json_, writing.quiet)
 
 
 @app.command("merge")
+@grouped
 def trace_merge(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Traces, two or more.")],
     out: Annotated[Path, typer.Option("--out", metavar="OUT", help="File; .zst compresses.")],
-    to: To = None,
-    allow: Allow = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
-    sets: Sets = None,
-    format_: Format = None,
-    columns: Columns = None,
-    unit: Unit = None,
-    time_unit: TimeUnit = None,
-    page_size: PageSize = None,
-    sort: Sort = False,
-    json_: Json = None,
-    quiet: Quiet = False,
+    *,
+    writing: WriteOptions,
 ) -> None:
     """Merge traces into one, each as a volume: --set workload.volume=all runs all on one drive."""
-    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
-    done = ssdlab.merge(
-        files, _file(out), to=to, allow=allow or (), force=force, set=values, progress=not quiet
-    )
-    _tell([done], json_, quiet)
-    if not quiet:
+    done = ssdlab.merge(files, _file(out), **writing.how)
+    _tell([done], writing.json_, writing.quiet)
+    if not writing.quiet:
         say(f"volumes: {done.name}; run them together with --set workload.volume=all")
 
 
 @app.command("generate")
+@grouped
 def trace_generate(
     kind: Annotated[
         str,
@@ -227,19 +212,9 @@ def trace_generate(
             help="Folder of original MSR files, used instead of synthetic ones.",
         ),
     ] = None,
-    to: To = None,
-    allow: Allow = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
-    sets: Sets = None,
-    format_: Format = None,
-    columns: Columns = None,
-    unit: Unit = None,
-    time_unit: TimeUnit = None,
-    page_size: PageSize = None,
-    sort: Sort = False,
     seed: Seed = None,
-    json_: Json = None,
-    quiet: Quiet = False,
+    *,
+    writing: WriteOptions,
 ) -> None:
     """Generate a synthetic trace: an application, an MSR volume, a fio job file, or by shares."""
     values: dict[str, object] = {}
@@ -247,7 +222,8 @@ def trace_generate(
         if value is not None:
             values[f"workload.{key}"] = value
             came_as(f"workload.{key}", f"--{key}")
-    values |= read_as(sets, format_, columns, unit, time_unit, page_size, sort)
+    how = writing.how
+    how["set"] = values | how["set"]
     came_as("workload.kind", "KIND")
     came_as("workload.requests", "--requests")
     came_as("bytes", "--size")
@@ -257,16 +233,13 @@ def trace_generate(
         bytes=size_bytes("--size", size),
         requests=requests,
         seed=seed,
-        to=to,
-        allow=allow or (),
-        force=force,
-        set=values,
-        progress=not quiet,
+        **how,
     )
-    _tell([done], json_, quiet)
+    _tell([done], writing.json_, writing.quiet)
 
 
 @app.command("split")
+@grouped
 def trace_split(
     file: Annotated[str, typer.Argument(metavar="FILE", help='Trace; "-" is standard input.')],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="New folder for the files.")],
@@ -275,18 +248,13 @@ def trace_split(
         str, typer.Option("--to", metavar="FORMAT", help="Format to write.")
     ] = "ssdtrace",
     allow: Allow = None,
-    sets: Sets = None,
-    format_: Format = None,
-    columns: Columns = None,
-    unit: Unit = None,
-    time_unit: TimeUnit = None,
-    page_size: PageSize = None,
-    sort: Sort = False,
     json_: Json = None,
     quiet: Quiet = False,
+    *,
+    reading: ReadOptions,
 ) -> None:
     """Write each volume of a trace to its own file."""
     del by  # there is one way to split so far; the option leaves room for others
-    values = read_as(sets, format_, columns, unit, time_unit, page_size, sort)
+    values = reading.values()
     done = ssdlab.Trace(file).split(out, to=to, allow=allow or (), set=values, progress=not quiet)
     _tell(done, json_, quiet)

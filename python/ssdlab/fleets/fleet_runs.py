@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +16,7 @@ from ssdlab.config.resolve import Config, ConfigLike, Source, set_text
 from ssdlab.display.argument import argument, keyed
 from ssdlab.display.numbers import Value
 from ssdlab.display.progress import display
-from ssdlab.errors import ConfigError, Interrupted, WorkloadError
+from ssdlab.errors import ConfigError, Interrupted
 from ssdlab.fleets.fleet import Fleet
 from ssdlab.fleets.stand_ins import StandIn, volume_of
 from ssdlab.fleets.volumes import READ_ONCE, Volume, volumes_of
@@ -24,27 +24,15 @@ from ssdlab.results import frames, outputs
 from ssdlab.results.folder import FLEET, PAGE
 from ssdlab.results.report import SUMMARY, Report
 from ssdlab.results.sweep import COLUMNS, OUTCOMES, VERSION, Outcome, ordered
-from ssdlab.running.batch import Batch
 from ssdlab.running.job import file_digest
-from ssdlab.running.kept import maker_of
-from ssdlab.running.lines import Form
-from ssdlab.running.outcomes import Outcomes
+from ssdlab.running.kept import Making
+from ssdlab.running.outcomes import Key, Outcomes
 from ssdlab.running.runner import Ended, Planned, Runner, cores
+from ssdlab.running.table import Form
 from ssdlab.store.store import Store
 from ssdlab.versions import described
 
-FORM = Form(
-    "fleet",
-    "running a fleet",
-    FLEET["json"],
-    OUTCOMES,
-    VERSION,
-    {
-        "ssdlab": "version of ssdlab",
-        "columns": "version of ssdlab",
-        "traces": "traces",
-    },
-)
+FORM = Form("fleet", "running a fleet", FLEET["json"], OUTCOMES, VERSION)
 Size = Literal["volume", "drive"]
 """What a drive is as large as: its volume, or its configuration."""
 
@@ -83,34 +71,59 @@ def fleet(
     `seed`, `jobs`, `on`, `store`, `progress` and `html` are those of `ssdlab.compare`. Raises
     `ConfigError`, `WorkloadError` and `OutputError`.
     """
-    with maker_of(on, jobs, store, progress) as runner:
-        done = run_fleet(
-            traces,
-            runner,
-            drives=[drives] if isinstance(drives, str | Path | Config) else drives,
-            stand_in=stand_in,
-            size=size,
-            sets=set or {},
-            seed=seed,
-            cache=None if cache is None else Path(cache),
-            out=None if out is None else Path(out),
-            force=force,
-            progress=progress,
-            html=html,
-        )
+    several = [drives] if isinstance(drives, str | Path | Config) else drives
+    asked = Asked(traces, several, stand_in, size, set or {}, seed, cache)
+    how = Making(on, jobs, store, out, force, progress, html)
+    with how.runner() as runner:
+        done = run_fleet(asked, runner, how)
     if done.interrupted:
-        stopped = Interrupted(None, done.folder)
-        stopped.fleet = done
-        raise stopped
+        raise Interrupted(None, done.folder, fleet=done)
     return done
 
 
 @dataclass(frozen=True)
-class PlannedVolume(Planned):
-    """A planned run of a fleet."""
+class Asked:
+    """The arguments of `fleet` that say what is run."""
 
-    point: int = 0
-    """Number of its volume times that of the drives, plus that of the drive."""
+    traces: Sequence[str | Path]
+    drives: Sequence[ConfigLike]
+    stand_in: str | None = None
+    size: Size | None = None
+    sets: Mapping[str, object] = field(default_factory=dict)
+    seed: int | None = None
+    cache: str | Path | None = None
+
+    @property
+    def name(self) -> str:
+        """What the fleet is called: by its first trace, or its stand-in."""
+        first = plain_name(self.traces[0]) if self.traces else str(self.stand_in).partition(":")[0]
+        return f"{first}-fleet"
+
+    @property
+    def base(self) -> Mapping[str, object]:
+        """The keys that are set, without those that were used up when traces were split."""
+        left = READ_ONCE if self.traces else ()
+        return {key: value for key, value in self.sets.items() if key not in left}
+
+    @property
+    def fits(self) -> dict[str, object]:
+        """Keys that make a drive as large as wanted, under those that are set."""
+        if self.stand_in or "device.fit" in self.sets or "workload.fit" in self.sets:
+            return {}
+        return {"workload.fit": "compact"} if self.size == "drive" else {"device.fit": "trace"}
+
+    def identity(self, drives: Sequence[Drive], made: StandIn | None) -> dict[str, Any]:
+        """What the outcomes depend on: a fleet with the same is resumed."""
+        return {
+            "ssdlab": described(),
+            "columns": [*COLUMNS],
+            "drives": [one.identity for one in drives],
+            "set": {key: set_text(value) for key, value in self.sets.items()},
+            "size": self.size,
+            "seed": self.seed,
+            "traces": [[str(one), file_digest(Path(one))[0]] for one in self.traces],
+            "stand_in": made.identity if made else None,
+        }
 
 
 @dataclass(frozen=True)
@@ -152,109 +165,49 @@ class Drive:
         return {"workload.span": span, "precondition.fill": fill}
 
 
-def run_fleet(
-    traces: Sequence[str | Path],
-    runner: Runner,
-    *,
-    drives: Sequence[ConfigLike],
-    stand_in: str | None,
-    size: Size | None,
-    sets: Mapping[str, object],
-    seed: int | None,
-    cache: Path | None,
-    out: Path | None,
-    force: bool,
-    progress: bool,
-    html: bool,
-) -> Fleet:
+def run_fleet(asked: Asked, runner: Runner, how: Making) -> Fleet:
     """As `fleet`; Ctrl-C ends it early."""
-    if bool(traces) == bool(stand_in):
-        none = f"no volumes: expected traces, or {argument(stand_in='alibaba:1000')}"
-        raise ConfigError([f"{argument('stand_in')}: excludes traces" if traces else none])
-    made = StandIn.of(stand_in, seed) if stand_in else None
-    if made and size == "volume":
-        message = f"{argument(size=size)}: a stand-in is as large as its drive says; leave it out"
-        raise ConfigError([message])
-    base = {key: value for key, value in sets.items() if key not in READ_ONCE} if traces else sets
-    chosen = _drives(drives, base, seed)
-    fits = {} if made else _fits(size or "volume", sets)
+    made = _stand_in(asked)
+    drives = _drives(asked.drives, asked.base, asked.seed)
     if made:
         # Volumes are drawn for the first drive, and are the same on all.
-        volumes = [volume_of(made, i, chosen[0].config) for i in range(made.count)]
-        told = [key for key in sets if key in {*volumes[0].sets, "workload.span"}]
+        volumes = [volume_of(made, i, drives[0].config) for i in range(made.count)]
+        told = [key for key in asked.sets if key in {*volumes[0].sets, "workload.span"}]
         if told:
             raise ConfigError([f"{keyed('set', told[0])}: is drawn for each volume of a stand-in"])
     else:
-        with display() if progress else nullcontext() as shown:
-            threads = runner.here or cores()
-            show = shown.run if shown else None
-            volumes = volumes_of(traces, sets, cache=cache, jobs=threads, show=show)
-    name = name_of(traces, stand_in)
-    identity = _identity(traces, made, chosen, sets, size, seed)
-    reads = tuple(one.config.file for one in chosen if one.config.file)
-    with Outcomes(out, identity, force=force, reads=reads, form=FORM) as stored:
-        runs = _Runs(volumes, chosen, {**fits, **base}, seed, stored)
-        left = runs.planned - len(stored.found)
-        errors = (ConfigError, WorkloadError)
-        if made or size == "drive":
-            memory.check([one.config for one in chosen for _ in range(runner.here)], runner.here)
-        batch = Batch(
-            runs.waiting(),
-            runs.take,
-            ahead=True,
-            point_errors=errors,
-            name=name,
-            total=left,
-            noun=FORM.what,
-        )
-        batch.run(runner, progress and left > 0)
-        batch.raise_refusal(has_results=stored.has_results())
-        done = Fleet(
-            name,
-            tuple(one.name for one in chosen),
-            tuple(volumes),
-            ordered(tuple(stored.found.values())),
-            identity,
-            batch.interrupted and len(stored.found) < runs.planned,
-            out,
-        )
-        if out is not None:
-            _write(done, out, html)
+        with display() if how.progress else nullcontext() as shown:
+            cache = None if asked.cache is None else Path(asked.cache)
+            threads, show = runner.here or cores(), shown.run if shown else None
+            volumes = volumes_of(asked.traces, asked.sets, cache=cache, jobs=threads, show=show)
+    identity = asked.identity(drives, made)
+    reads = tuple(one.config.file for one in drives if one.config.file)
+    with _Outcomes(how.folder, identity, FORM, force=how.force, reads=reads) as stored:
+        stored.asked, stored.volumes, stored.drives = asked, volumes, drives
+        missing = [key for key in stored.every() if key not in stored.rows]
+        if made or asked.size == "drive":
+            memory.check([one.config for one in drives for _ in range(runner.here)], runner.here)
+        left, progress = len(missing), how.progress
+        stored.make(missing, stored.planned, runner, name=asked.name, left=left, progress=progress)
+        found = ordered(stored.ended())
+        names = tuple(one.name for one in drives)
+        done = Fleet(asked.name, names, tuple(volumes), found, identity, folder=how.folder)
+        done = replace(done, interrupted=stored.interrupted and done.not_run > 0)
+        if done.folder is not None:
+            _write(done, done.folder, how.html)
     return done
 
 
-def _identity(
-    traces: Sequence[str | Path],
-    made: StandIn | None,
-    drives: Sequence[Drive],
-    sets: Mapping[str, object],
-    size: Size | None,
-    seed: int | None,
-) -> dict[str, Any]:
-    """What the outcomes depend on: a fleet with the same is resumed."""
-    return {
-        "ssdlab": described(),
-        "columns": [*COLUMNS],
-        "drives": [one.identity for one in drives],
-        "set": {key: set_text(value) for key, value in sets.items()},
-        "size": size,
-        "seed": seed,
-        "traces": [[str(one), file_digest(Path(one))[0]] for one in traces],
-        "stand_in": made.identity if made else None,
-    }
-
-
-def name_of(traces: Sequence[str | Path], stand_in: str | None) -> str:
-    """What the fleet is called: by its first trace, or its stand-in."""
-    first = plain_name(traces[0]) if traces else str(stand_in).partition(":")[0]
-    return f"{first}-fleet"
-
-
-def _fits(size: Size, sets: Mapping[str, object]) -> dict[str, object]:
-    """Keys that make a drive as large as wanted, under those that are set."""
-    if "device.fit" in sets or "workload.fit" in sets:
-        return {}
-    return {"device.fit": "trace"} if size == "volume" else {"workload.fit": "compact"}
+def _stand_in(asked: Asked) -> StandIn | None:
+    """What volumes are made from; None: they are those of traces. Raises `ConfigError`."""
+    if bool(asked.traces) == bool(asked.stand_in):
+        none = f"no volumes: expected traces, or {argument(stand_in='alibaba:1000')}"
+        raise ConfigError([f"{argument('stand_in')}: excludes traces" if asked.traces else none])
+    made = StandIn.of(asked.stand_in, asked.seed) if asked.stand_in else None
+    if made and asked.size == "volume":
+        size = argument(size=asked.size)
+        raise ConfigError([f"{size}: a stand-in is as large as its drive says; leave it out"])
+    return made
 
 
 def _drives(
@@ -279,51 +232,38 @@ def _drives(
     return found
 
 
-class _Runs:
-    """The runs of a fleet that are missing, and what becomes of them."""
+class _Outcomes(Outcomes):
+    """The outcomes of a fleet. `point`: as `Fleet.outcomes` says."""
 
-    def __init__(
-        self,
-        volumes: Sequence[Volume],
-        drives: Sequence[Drive],
-        sets: Mapping[str, object],
-        seed: int | None,
-        stored: Outcomes,
-    ) -> None:
-        self.volumes = volumes
-        self.drives = drives
-        self.sets = sets
-        self.seed = seed
-        self.stored = stored
-        self.planned = sum(not one.reason for one in volumes) * len(drives)
+    asked: Asked
+    volumes: Sequence[Volume]
+    drives: Sequence[Drive]
 
-    def waiting(self) -> Iterator[PlannedVolume]:
-        """The next run. A volume whose configuration is not possible ends at once."""
+    def every(self) -> Iterator[Key]:
+        """The runs."""
         for i, volume in enumerate(self.volumes):
-            for j, drive in enumerate(self.drives):
-                point = i * len(self.drives) + j
-                if volume.reason or (point, None) in self.stored.found:
-                    continue
-                try:
-                    sets = {**volume.sets, **drive.span_of(volume), **self.sets}
-                    config = drive.source.load(sets, trace=volume.trace, seed=self.seed)
-                except ConfigError as error:
-                    self.stored.add(Outcome(point, None, error="; ".join(error.messages)))
-                    continue
-                several = f" on {drive.name}" if len(self.drives) > 1 else ""
-                yield PlannedVolume(f"{volume.name}{several}", config, point=point)
+            if not volume.reason:
+                yield from ((i * len(self.drives) + j, None) for j in range(len(self.drives)))
 
-    def take(self, one: Planned, ended: Ended) -> None:
-        """Store the outcome of a run; that of one which Ctrl-C has stopped is not known."""
-        assert isinstance(one, PlannedVolume)
-        if ended.how == "failed":
-            volume = self.volumes[one.point // len(self.drives)]
-            why = ended.why or "failed"
-            if volume.trace is not None:
-                why = why.replace(str(volume.trace), f"volume {volume.name}")
-            self.stored.add(Outcome(one.point, None, error=why))
-        elif ended.how == "completed" and ended.report is not None:
-            self.stored.add(Outcome.of(one.point, None, ended.report, _more(ended.report)))
+    def planned(self, point: int, _: int | None) -> Planned:
+        """A run. Raises `ConfigError` if the drive is too small."""
+        volume, drive = self._of(point)
+        sets = {**volume.sets, **drive.span_of(volume), **self.asked.fits, **self.asked.base}
+        config = drive.source.load(sets, trace=volume.trace, seed=self.asked.seed)
+        several = f" on {drive.name}" if len(self.drives) > 1 else ""
+        return Planned(f"{volume.name}{several}", config, key=(point, None))
+
+    def _of(self, point: int) -> tuple[Volume, Drive]:
+        volume, drive = divmod(point, len(self.drives))
+        return self.volumes[volume], self.drives[drive]
+
+    def row(self, key: Key, ended: Ended) -> Outcome:
+        """With what a fleet has beside the columns of a sweep; traces by the names of volumes."""
+        row, (volume, _) = super().row(key, ended), self._of(key[0])
+        if row.error:
+            trace = str(volume.trace or volume.name)
+            return replace(row, error=row.error.replace(trace, f"volume {volume.name}"))
+        return row if ended.report is None else replace(row, more=_more(ended.report))
 
 
 def _more(report: Report) -> dict[str, Value]:

@@ -6,56 +6,49 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 
 from ssdlab.display.progress import MOST_BARS, Callback, Display, display
 from ssdlab.running.runner import Ended, Planned, Runner, Take
 
 
+@dataclass(eq=False)
 class Batch:
-    """Runs for a `Runner`, which takes the next one from `planned` when it has room for it.
+    """Runs for a `Runner`, which takes the next one from `planned` when it has room for it."""
 
-    With `folder` every run writes its files there, with pages if `html`. Errors of the kinds
-    `point_errors` fail the run; any other stops all of them and is raised. With `total`, their
-    number, one line shows the progress of all, called `name` and `noun`; each has its own only if
-    they are few. `ahead`: which run comes next depends neither on time nor on how others end.
-    `note` gets what the runner does, where the progress of this batch is not shown.
-    """
+    planned: Iterable[Planned]
+    take: Take
+    folder: Path | None = None
+    """Every run writes its files there, with pages if `html`."""
+    _: KW_ONLY
+    html: bool = False
+    ahead: bool = False
+    """Which run comes next depends neither on time nor on how others end."""
+    point_errors: tuple[type[Exception], ...] = ()
+    """Errors of these kinds fail the run; any other stops all of them and is raised."""
+    name: str = ""
+    noun: str = ""
+    total: int | None = None
+    """The number of runs: one line shows the progress of all, called `name` and `noun`. Each has
+    its own only if they are few."""
+    tell: Callable[[str], object] | None = None
+    """Gets what the runner does, where the progress of this batch is not shown."""
+    interrupted: bool = field(default=False, init=False)
+    refused: Exception | None = field(default=None, init=False)
+    """The first error of `point_errors`."""
 
-    def __init__(
-        self,
-        planned: Iterable[Planned],
-        take: Take,
-        folder: Path | None = None,
-        *,
-        html: bool = False,
-        ahead: bool = False,
-        point_errors: tuple[type[Exception], ...] = (),
-        name: str = "",
-        total: int | None = None,
-        noun: str = "sweep",
-        note: Callable[[str], object] | None = None,
-    ) -> None:
-        self.waiting = iter(planned)
-        self.take = take
-        self.folder = folder
-        self.html = html
-        self.ahead = ahead
-        self.point_errors = point_errors
-        self.name, self.total, self.noun = name, total, noun
-        self.alone = total is None or total <= MOST_BARS
+    def __post_init__(self) -> None:
+        self.waiting = iter(self.planned)
+        self.alone = self.total is None or self.total <= MOST_BARS
         """Every run has a line of its own."""
         self.all_of_them: Callback | None = None
         self.display: Display | None = None
         self.noted = ""
-        self.note_elsewhere = note
         self.done = 0
         self.stop = threading.Event()
         self.lock = threading.Lock()
         """Guards `waiting` and `done`."""
-        self.interrupted = False
-        self.refused: Exception | None = None
-        """The first error of `point_errors`."""
         self.tracebacks: dict[str, str] = {}
         """Of policies that made runs fail, one for each message."""
 
@@ -74,6 +67,11 @@ class Batch:
         """The next run; None if no other begins."""
         with self.lock:
             return None if self.stop.is_set() else next(self.waiting, None)
+
+    def interrupt(self) -> None:
+        """No further run begins, because of Ctrl-C."""
+        self.interrupted = True
+        self.stop.set()
 
     def callback(self, one: Planned) -> Callback:
         """Shows the progress of a run; raises `KeyboardInterrupt` when `stop` is set."""
@@ -101,15 +99,10 @@ class Batch:
                 self.done += 1
                 self.all_of_them(self.noun, self.done, self.total)
 
-    def raise_refusal(self, *, has_results: bool) -> None:
-        """Raise the first of `point_errors` if it is all that there is: no run has results."""
-        if self.refused and not has_results and not self.interrupted:
-            raise self.refused
-
     def note(self, text: str) -> None:
         """Show what the runner does."""
-        if self.note_elsewhere:
-            self.note_elsewhere(text)
+        if self.tell:
+            self.tell(text)
         if self.display and text != self.noted:
             if self.all_of_them is None:
                 self.name = self.name or "workers"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ssdlab import policy
 from ssdlab.config import memory
@@ -16,14 +17,14 @@ from ssdlab.config.vary import listed, of_vary, values_of
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import Value
 from ssdlab.display.progress import display, say_before
-from ssdlab.errors import ClusterError, ConfigError, Interrupted, OutputError, WorkloadError
+from ssdlab.errors import ClusterError, ConfigError, Interrupted, OutputError
 from ssdlab.results.comparison import CSV, JSON, TEXT, Comparison, labels_of
 from ssdlab.results.folder import draft, keep_with_page
 from ssdlab.results.report import Report
 from ssdlab.running.batch import Batch
 from ssdlab.running.fitted import all_fitted, fits
-from ssdlab.running.job import missing_traces
-from ssdlab.running.kept import maker_of
+from ssdlab.running.job import check_traces
+from ssdlab.running.kept import Making
 from ssdlab.running.runner import Ended, Planned, Runner
 from ssdlab.running.simulate import Plugs, plugged
 from ssdlab.store.store import Store
@@ -168,41 +169,25 @@ def compare(
         raise ConfigError(["compare either reports or configurations, not a mix of both"])
     named = [one for one in several if not isinstance(one, Report)]
     planned = plan(named, traces=traces, set=set, vary=vary, seed=seed, seeds=seeds, plugs=plugs)
-    with maker_of(on, jobs, store, progress, len(planned)) as runner:
-        how: dict[str, Any] = {"force": force, "progress": progress, "html": html}
-        done = run_all(planned, runner, out=out, **how)
-    return unless_interrupted(done)
+    return compared(planned, Making(on, jobs, store, out, force, progress, html))
 
 
-def unless_interrupted(done: Comparison) -> Comparison:
-    """`done`; raises `Interrupted` with it if Ctrl-C has ended it."""
+def compared(planned: Sequence[Planned], how: Making) -> Comparison:
+    """Make all runs. Raises `Interrupted` with those that are done if Ctrl-C has ended them."""
+    with how.runner(len(planned)) as runner:
+        done = run_all(planned, runner, how)
     if done.interrupted:
-        stopped = Interrupted(None, done.folder)
-        stopped.comparison = done
-        raise stopped
+        raise Interrupted(None, done.folder, comparison=done)
     return done
 
 
-def run_all(
-    planned: Sequence[Planned],
-    runner: Runner,
-    *,
-    out: str | Path | None = None,
-    force: bool = False,
-    progress: bool = True,
-    html: bool = True,
-    enough: Enough | None = None,
-) -> Comparison:
-    """Make all runs, with folders, tables, summary and page (`html`) in `out`.
-
-    With `enough`, no further seed begins once it is true of the runs that have ended.
-    """
-    planned = _checked(planned, runner, progress)
-    if out is None:
-        return _ran(planned, None, runner, progress, html, enough).comparison()
+def run_all(planned: Sequence[Planned], runner: Runner, how: Making) -> Comparison:
+    """Make all runs, with folders, tables, summary and page in the folder of all."""
+    if how.folder is None:
+        return run_into(planned, None, runner, how.progress).comparison()
     reads = dict.fromkeys(one.config.file for one in planned if one.config.file)
-    with draft(Path(out), force, reads) as made:
-        ran = _ran(planned, made.path, runner, progress, html, enough)
+    with draft(how.folder, how.force, reads) as made:
+        ran = run_into(planned, made.path, runner, how.progress, html=how.html)
         ran.failures = {
             title: why.replace(str(made.path), str(made.target))
             for title, why in ran.failures.items()
@@ -212,7 +197,7 @@ def run_all(
         made.write(CSV, done.to_csv())
         made.write(TEXT, done.summary())
         made.write(JSON, done.to_json())
-        keep_with_page(made, (lambda: _page(done)) if html and not ran.unwritable else None)
+        keep_with_page(made, (lambda: _page(done)) if how.html and not ran.unwritable else None)
     return done.moved(made.target)
 
 
@@ -273,50 +258,18 @@ def run_into(
     runner: Runner,
     progress: bool,
     enough: Enough | None = None,
+    *,
+    html: bool = False,
 ) -> Finished:
-    """Make the runs without pages; each is written to its place in `folder` as soon as it ends.
+    """Make the runs; each is written to its place in `folder` as soon as it ends.
 
-    With `enough`, no further seed begins once it is true of the runs that have ended.
+    With `enough`, no further seed begins once it is true of the runs that have ended. Raises as
+    `compare`, except for Ctrl-C.
     """
     planned = _checked(planned, runner, progress)
-    return _ran(planned, folder, runner, progress, html=False, enough=enough)
-
-
-def _checked(planned: Sequence[Planned], runner: Runner, progress: bool) -> list[Planned]:
-    """The runs with the devices that they get.
-
-    Raises `ConfigError`, or `WorkloadError` if a trace is missing.
-    """
-    missing = missing_traces(one.config["workload.trace"] for one in planned)
-    if missing:
-        raise WorkloadError(f"{', '.join(missing)}: cannot open the trace: no such file")
-    configs = [one.config for one in planned]
-    if progress and any(map(fits, configs)):
-        with display() as shown:
-            configs = all_fitted(configs, shown.run)
-    else:
-        configs = all_fitted(configs, None)
-    memory.check(configs, runner.here)
-    return [replace(one, config=config) for one, config in zip(planned, configs, strict=True)]
-
-
-def _page(done: Comparison) -> str:
-    from ssdlab.html.compare_page import comparison_page  # needs numpy, which is slow to import
-
-    return comparison_page(done)
-
-
-def _ran(
-    planned: Sequence[Planned],
-    folder: Path | None,
-    runner: Runner,
-    progress: bool,
-    html: bool,
-    enough: Enough | None = None,
-) -> Finished:
     if progress:
         say_before(note for one in planned if not one.policies for note in one.config.notes)
-    done = Finished(list(planned))
+    done = Finished(planned)
     wanted = planned if enough is None else _until(planned, done, enough)
     batch = Batch(wanted, done.take, folder, html=html, ahead=enough is None)
     try:
@@ -330,6 +283,25 @@ def _ran(
         done.unwritable = True
     done.interrupted = batch.interrupted
     return done
+
+
+def _checked(planned: Sequence[Planned], runner: Runner, progress: bool) -> list[Planned]:
+    """The runs with the devices that they get.
+
+    Raises `ConfigError`, or `WorkloadError` if a trace is missing.
+    """
+    check_traces(one.config["workload.trace"] for one in planned)
+    configs = [one.config for one in planned]
+    with display() if progress and any(map(fits, configs)) else nullcontext() as shown:
+        configs = all_fitted(configs, shown.run if shown else None)
+    memory.check(configs, runner.here)
+    return [replace(one, config=config) for one, config in zip(planned, configs, strict=True)]
+
+
+def _page(done: Comparison) -> str:
+    from ssdlab.html.compare_page import comparison_page  # needs numpy, which is slow to import
+
+    return comparison_page(done)
 
 
 def _until(planned: Sequence[Planned], done: Finished, enough: Enough) -> Iterator[Planned]:

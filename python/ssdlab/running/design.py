@@ -6,7 +6,7 @@ import hashlib
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,12 @@ from ssdlab.config.space import Space, checked_draw, drawn, grid
 from ssdlab.config.vary import listed, logarithmic, of_vary, values_of
 from ssdlab.display.argument import argument, keyed
 from ssdlab.display.numbers import Value
-from ssdlab.errors import ConfigError, WorkloadError
+from ssdlab.errors import ConfigError
 from ssdlab.policy import Policies
 from ssdlab.results.sweep import COLUMNS, point_label
 from ssdlab.results.text import folded_points
-from ssdlab.running.job import missing_traces
+from ssdlab.running.compare_runs import check_seeds
+from ssdlab.running.job import check_traces
 from ssdlab.running.simulate import Plugs, plugged
 from ssdlab.versions import described
 
@@ -55,6 +56,8 @@ class Design:
     plugs: Plugs = field(default_factory=Plugs)
     log: tuple[str, ...] = ()
     """Keys that were varied by factors."""
+    draw: str | None = None
+    """How points were drawn."""
 
     @property
     def runs(self) -> int:
@@ -107,7 +110,7 @@ class Design:
         columns: dict[str, list[Value]] = {}
         for key, values in self.space.columns.items():
             if key == TRACE:
-                columns[key] = [*_trace_names([str(value) for value in values])]
+                columns[key] = [*trace_names([str(value) for value in values])]
                 continue
             columns[key] = [
                 value
@@ -117,7 +120,7 @@ class Design:
             ]
         return Space(columns, drawn=self.space.drawn)
 
-    def identity(self, shown: Space, draw: str | None) -> dict[str, Any]:
+    def identity(self, shown: Space) -> dict[str, Any]:
         """What of this the results depend on: a sweep with the same is resumed."""
         traces = self.space.columns.get(TRACE, [] if self.trace is None else [self.trace])
         plugs = {name: one for name, one in self.plugs._asdict().items() if one is not None}
@@ -131,7 +134,7 @@ class Design:
             "set": {key: set_text(value) for key, value in _plain(self.sets).items()},
             "traces": [[str(one), _size(one)] for one in dict.fromkeys(traces)],  # type: ignore[arg-type]
             "keys": {key: [*values] for key, values in shown.columns.items()},
-            "draw": draw,
+            "draw": self.draw,
             "log": [*self.log],
             "seed": self.seed,
             "seeds": None if self.seeds == (None,) else [*self.seeds],
@@ -165,7 +168,7 @@ def _size(trace: str | Path) -> int | None:
     return None
 
 
-def _trace_names(files: Sequence[str]) -> list[str]:
+def trace_names(files: Sequence[str]) -> list[str]:
     """Short names of traces, or their paths where short ones are the same."""
     names = [Path(file).name.partition(".")[0] for file in files]
     return names if len(set(names)) == len(set(files)) else [*files]
@@ -189,9 +192,7 @@ def designed(
     if not given:
         form = f"such as {keyed('vary', 'device.over_provisioning', '0.05:0.30:0.05')}"
         raise ConfigError([f"nothing to sweep: give at least one key and its values, {form}"])
-    missing = missing_traces(traces)
-    if missing:
-        raise WorkloadError(f"{', '.join(missing)}: cannot open the trace: no such file")
+    check_traces(traces)
     if len(traces) > 1:
         given = {TRACE: [*traces], **given}
     if chosen is None:
@@ -200,17 +201,12 @@ def designed(
         space = drawn(given, *chosen, seed=0 if seed is None else seed)
     trace = traces[0] if len(traces) == 1 else None
     source, log = Source(config), logarithmic(vary)
-    design = Design(source, space, (None,), seed, sets, trace, plugs, log)
-    if seeds is None:
-        return design
-    return Design(source, space, _seeds(design, seeds), seed, sets, trace, plugs, log)
+    design = Design(source, space, (None,), seed, sets, trace, plugs, log, draw)
+    return design if seeds is None else replace(design, seeds=_seeds(design, seeds))
 
 
 def _seeds(design: Design, seeds: int) -> tuple[int, ...]:
-    if seeds < 2:
-        raise ConfigError(
-            [f"{argument(seeds=seeds)}: expected at least 2, for intervals between them"]
-        )
+    check_seeds(seeds)
     if "run.seed" in design.space.columns:
         which, how = keyed("vary", "run.seed"), argument("seeds")
         raise ConfigError([f"{which}: {how} repeats every point with the same seeds; vary another"])

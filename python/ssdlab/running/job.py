@@ -228,7 +228,9 @@ def version_of(path: Path) -> tuple[int, int] | None:
     return None if fresh else (found.st_ino, found.st_mtime_ns)
 
 
-def missing_traces(names: Iterable[object]) -> list[str]:
-    """The traces among `names` that are not there, each once; None and `-` name no file."""
+def check_traces(names: Iterable[object]) -> None:
+    """Raise `WorkloadError` if one of the traces is not there; None and `-` name no file."""
     wanted = dict.fromkeys(str(name) for name in names if name not in (None, "-"))
-    return [name for name in wanted if not Path(name).exists()]
+    missing = [name for name in wanted if not Path(name).exists()]
+    if missing:
+        raise WorkloadError(f"{', '.join(missing)}: cannot open the trace: no such file")

@@ -9,11 +9,10 @@ import threading
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from ssdlab.config.files import files_of
-from ssdlab.display.progress import Callback
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
 from ssdlab.policy import Policies, label_of
 from ssdlab.results.text import counted
@@ -100,52 +99,49 @@ def _tell(text: str) -> None:
     print(f"ssdlab: {text}", file=sys.stderr, flush=True)
 
 
-@contextmanager
-def kept(inner: Runner, store: str | Path | Store | None, tell: bool = False) -> Iterator[Runner]:
-    """`inner`, in front of which is a store if one is given, or named in the environment.
+@dataclass(frozen=True)
+class Making:
+    """How runs are made, and where their results go: the arguments that all verbs share."""
 
-    What is stored is written when the context ends, which then, with `tell`, says on stderr what
-    came from the store. A store that cannot be written does not stop the runs; how many are not
-    stored is reported even without `tell`. Raises `OutputError` for a folder that is no store.
-    """
-    given = store or os.environ.get(VARIABLE)
-    if not given:
-        yield inner
-        return
-    opened = given if isinstance(given, Store) else Store(given)
-    made = Kept(inner, opened)
-    try:
-        yield made
-    finally:
-        try:
-            if opened is not given:
-                opened.close()
-        except OutputError as error:
-            made.unnoted = error
-        made.tell_trouble()
-    if tell or made.lost:
-        _tell(made.told())
+    on: str | None = None
+    jobs: int | None = None
+    store: str | Path | Store | None = None
+    out: str | Path | None = None
+    force: bool = False
+    progress: bool = True
+    html: bool = True
 
+    @property
+    def folder(self) -> Path | None:
+        """Where the results go; None: nowhere."""
+        return None if self.out is None else Path(self.out)
 
-@contextmanager
-def maker_of(
-    on: str | None,
-    jobs: int | None,
-    store: str | Path | Store | None,
-    tell: bool = False,
-    runs: int | None = None,
-) -> Iterator[Runner]:
-    """What makes runs where `on` says (`runner_of`), behind the store if there is one (`kept`)."""
-    with runner_of(on, jobs, runs) as inner, kept(inner, store, tell) as maker:
-        yield maker
+    @contextmanager
+    def runner(self, runs: int | None = None) -> Iterator[Runner]:
+        """What makes at most so many runs, behind a store if one is given or in the environment.
 
-
-class _Missed(NamedTuple):
-    """A run that is not in the store."""
-
-    planned: Planned
-    stored: bool
-    """It is stored when it is made."""
+        What is stored is written when the context ends, which then, with `progress`, says on stderr
+        what came from the store. A store that cannot be written does not stop the runs; how many
+        are not stored is always reported. Raises `OutputError` for a folder that is no store.
+        """
+        given = self.store or os.environ.get(VARIABLE)
+        with runner_of(self.on, self.jobs, runs) as inner:
+            if not given:
+                yield inner
+                return
+            opened = given if isinstance(given, Store) else Store(given)
+            made = Kept(inner, opened)
+            try:
+                yield made
+            finally:
+                try:
+                    if opened is not given:
+                        opened.close()
+                except OutputError as error:
+                    made.unnoted = error
+                made.tell_trouble()
+            if self.progress or made.lost:
+                _tell(made.told())
 
 
 class _Looked:
@@ -159,28 +155,13 @@ class _Looked:
         self.stop = work.stop
         self.point_errors = work.point_errors
         self.ahead = work.ahead
-        self._misses: deque[_Missed] = deque()
+        self.callback, self.note, self.interrupt = work.callback, work.note, work.interrupt
+        self._misses: deque[tuple[Planned, bool]] = deque()
+        """Runs that are not in the store, and whether they will be."""
         self._going: set[int] = set()
         """Runs that go on and are going to be stored, by the identity of their plan."""
         self._chunk = AHEAD[0] if work.ahead else 1
         self._lock = threading.Lock()
-
-    @property
-    def interrupted(self) -> bool:
-        """Ctrl-C has ended it."""
-        return self.work.interrupted
-
-    @interrupted.setter
-    def interrupted(self, value: bool) -> None:
-        self.work.interrupted = value
-
-    def callback(self, one: Planned) -> Callback:
-        """That of the work."""
-        return self.work.callback(one)
-
-    def note(self, text: str) -> None:
-        """To the work."""
-        self.work.note(text)
 
     def next(self) -> Planned | None:
         """The next run that is not stored; those before it that are end here."""
@@ -213,7 +194,7 @@ class _Looked:
             if stored and one.job.key in found:
                 hits.append(one)
             else:
-                self._misses.append(_Missed(one, stored))
+                self._misses.append((one, stored))
         for one in sorted(hits, key=lambda hit: places[hit.job.key]):
             if not self.stop.is_set():
                 self._from_store(one, found[one.job.key])

@@ -2,58 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
-from ssdlab.results.sweep import JSON, OUTCOMES, VERSION, Outcome, readable
-from ssdlab.running.lines import Form, Lines
+from ssdlab.errors import ConfigError, WorkloadError
+from ssdlab.results.sweep import JSON, OUTCOMES, VERSION, Outcome
+from ssdlab.running.batch import Batch
+from ssdlab.running.runner import Ended, Planned, Runner
+from ssdlab.running.table import Form, RunTable
 
-WORDS = {
-    "ssdlab": "version of ssdlab",
-    "columns": "version of ssdlab",
-    "preset": "preset",
-    "file": "configuration",
-    "policies": "policies",
-}
-"""How parts of what a sweep runs are called in messages."""
-ARGUMENTS = {"keys": "vary", "log": "vary"}
-FORM = Form("sweep", "sweeping", JSON, OUTCOMES, VERSION, WORDS, ARGUMENTS)
+FORM = Form("sweep", "sweeping", JSON, OUTCOMES, VERSION, {"keys": "vary", "log": "vary"})
+Key: TypeAlias = tuple[int, int | None]
+"""Point and seed."""
 
 
-class Outcomes(Lines):
-    """The outcomes stored in `folder`, by point and seed, to which others are added.
+class Outcomes(RunTable[Key, Outcome]):
+    """The outcomes stored in `folder`, by point and seed, and the driver that adds the others."""
 
-    `identity` is what is run, as parsed JSON: other runs in the folder are refused unless `force`
-    replaces them. Without `folder` nothing is stored. Raises `OutputError`.
-    """
+    interrupted = False
 
-    def __init__(
+    def row(self, key: Key, ended: Ended) -> Outcome:
+        """Its numbers, or why it failed."""
+        if ended.how == "failed" or ended.report is None:
+            return Outcome(key[0], key[1], error=ended.why or "failed")
+        return Outcome.of(key[0], key[1], ended.report)
+
+    def line(self, _: Key, row: Outcome) -> str:
+        """A line of `outcomes.jsonl`."""
+        return row.line()
+
+    def of_line(self, line: str) -> tuple[Key, Outcome]:
+        """The reverse."""
+        row = Outcome.of_line(line)
+        return (row.point, row.seed), row
+
+    def make(
         self,
-        folder: Path | None,
-        identity: Mapping[str, Any],
+        keys: Iterable[Key],
+        plan: Callable[[int, int | None], Planned],
+        runner: Runner,
         *,
-        force: bool = False,
-        reads: tuple[Path, ...] = (),
-        form: Form = FORM,
+        name: str,
+        left: int,
+        progress: bool,
+        ahead: bool = True,
     ) -> None:
-        super().__init__(folder, identity, form, force=force, reads=reads)
-        self.found = {(one.point, one.seed): one for one in readable(self.before)}
+        """Make the runs of `keys`, which are missing: `left` of them, unless a time ends them.
 
-    def add(self, one: Outcome) -> None:
-        """Store an outcome, from any thread. Raises `OutputError`; what was stored before stays."""
-        self.write(one.line())
-        with self.lock:
-            self.found[one.point, one.seed] = one
+        One whose configuration is not possible ends at once: `plan` raises a `ConfigError`. The
+        first such error of a run is raised if no run has results. Ctrl-C sets `interrupted`.
+        """
 
-    def all(self) -> tuple[Outcome, ...]:
-        """Those that are stored now."""
-        with self.lock:
-            return tuple(self.found.values())
+        def planned(key: Key) -> Planned | None:
+            try:
+                return plan(*key)
+            except ConfigError as error:
+                self.add(key, Outcome(key[0], key[1], error="; ".join(error.messages)))
+                return None
 
-    def has_results(self) -> bool:
-        """Whether a run that is stored has completed."""
-        return any(not one.error for one in self.all())
-
-    def __enter__(self) -> Outcomes:
-        return self
+        batch = Batch(
+            filter(None, map(planned, keys)),
+            self.take,
+            ahead=ahead,
+            point_errors=(ConfigError, WorkloadError),
+            name=name,
+            total=left,
+            noun=self.form.what,
+        )
+        batch.run(runner, progress and left > 0)
+        self.interrupted = batch.interrupted
+        if batch.refused and not batch.interrupted and not self.has_results():
+            raise batch.refused

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any, NoReturn
+from typing import IO, Any, NoReturn, TypeVar
 
 from ssdlab.config.resolve import Config
 from ssdlab.display.argument import argument
@@ -42,6 +42,8 @@ sys.path[:] = pickle.load(sys.stdin.buffer)
 from ssdlab.running.processes import main
 main()
 """
+
+Raised = TypeVar("Raised", bound=BaseException)
 
 
 class Died(RuntimeError):
@@ -243,11 +245,11 @@ def _outcome(
         trace = "" if cause is None else "".join(traceback.format_exception(cause))
         return "failed", failed.report, str(failed), trace, None
     except BaseException as error:
-        return "raised", None, "", "", _portable(error)
+        return "raised", None, "", "", portable(error)
     return "completed", report, "", "", None
 
 
-def _portable(error: BaseException) -> BaseException:
+def portable(error: Raised) -> Raised | InternalError:
     """`error` if it can be sent to another process, else its text."""
     try:
         pickle.loads(pickle.dumps(error))

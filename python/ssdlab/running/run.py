@@ -13,37 +13,41 @@ from ssdlab.display.progress import Callback, say_before, shown
 from ssdlab.errors import ConfigError
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.report import Report
-from ssdlab.running.compare_runs import plan, run_all, unless_interrupted
-from ssdlab.running.kept import maker_of
+from ssdlab.running.compare_runs import compared, plan
+from ssdlab.running.kept import Making
 from ssdlab.running.simulate import Plugs, plugged, run_loaded
 from ssdlab.store.store import Store
 
 if TYPE_CHECKING:
+    from typing_extensions import TypedDict, Unpack
+
     from ssdlab.running.device import Device
+
+    class Arguments(TypedDict, total=False):
+        """Of `run`, with seeds or without."""
+
+        trace: str | Path | None
+        set: Mapping[str, object] | None
+        preset: str | None
+        out: str | Path | None
+        force: bool
+        seed: int | None
+        html: bool
+        victim: policy.VictimLike | None
+        trigger: policy.Wants | None
+        concurrency: policy.Limits | None
+        placement: policy.Places | None
+        separation: policy.Separates | None
 
 
 @overload
 def run(
     config: ConfigLike | None = None,
     *,
-    trace: str | Path | None = None,
-    set: Mapping[str, object] | None = None,
-    preset: str | None = None,
-    out: str | Path | None = None,
-    force: bool = False,
-    seed: int | None = None,
     seeds: None = None,
-    jobs: None = None,
-    on: None = None,
     progress: bool | Callback = True,
-    html: bool = True,
-    store: None = None,
     device: Device | None = None,
-    victim: policy.VictimLike | None = None,
-    trigger: policy.Wants | None = None,
-    concurrency: policy.Limits | None = None,
-    placement: policy.Places | None = None,
-    separation: policy.Separates | None = None,
+    **others: Unpack[Arguments],
 ) -> Report: ...
 
 
@@ -51,24 +55,12 @@ def run(
 def run(
     config: ConfigLike | None = None,
     *,
-    trace: str | Path | None = None,
-    set: Mapping[str, object] | None = None,
-    preset: str | None = None,
-    out: str | Path | None = None,
-    force: bool = False,
-    seed: int | None = None,
     seeds: int,
     jobs: int | None = None,
     on: str | None = None,
     progress: bool = True,
-    html: bool = True,
     store: str | Path | Store | None = None,
-    device: None = None,
-    victim: policy.VictimLike | None = None,
-    trigger: policy.Wants | None = None,
-    concurrency: policy.Limits | None = None,
-    placement: policy.Places | None = None,
-    separation: policy.Separates | None = None,
+    **others: Unpack[Arguments],
 ) -> Comparison: ...
 
 
@@ -129,9 +121,7 @@ def run(
             raise ConfigError(["progress: with seeds it is True or False, not a function"])
         base = load_config(config, trace=trace, preset=preset)
         planned = plan([base], set=set, seed=seed, seeds=seeds, plugs=plugs)
-        with maker_of(on, jobs, store, progress, len(planned)) as runner:
-            done = run_all(planned, runner, out=out, force=force, progress=progress, html=html)
-        return unless_interrupted(done)
+        return compared(planned, Making(on, jobs, store, out, force, progress, html))
     _check_single(jobs, on, store)
     values, policies = plugged(set, plugs)
     if device is not None and config is None and preset is None:

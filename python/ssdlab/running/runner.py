@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from ssdlab import _core
 from ssdlab.config import memory
@@ -48,6 +48,8 @@ class Planned:
     """Where its files are in the folder of all, if not where those of a comparison are."""
     varied: tuple[tuple[str, Value], ...] = ()
     """The keys that are varied, and their values in this run."""
+    key: Any = None
+    """What identifies it in a `RunTable`, if it belongs to one."""
 
     @property
     def title(self) -> str:
@@ -96,8 +98,6 @@ class Work(Protocol):
     others end."""
     stop: threading.Event
     """No run begins once it is set, and those that go on end as `interrupted`."""
-    interrupted: bool
-    """Ctrl-C has ended it: set by the runner."""
     point_errors: tuple[type[Exception], ...]
     """Errors of these kinds fail the run; any other stops all of them and is raised."""
 
@@ -112,6 +112,9 @@ class Work(Protocol):
 
     def note(self, text: str) -> None:
         """What the runner does, to be shown beside the progress."""
+
+    def interrupt(self) -> None:
+        """Ctrl-C ends it: sets `stop`."""
 
 
 class Runner(Protocol):
@@ -163,9 +166,13 @@ class Threads:
                     return
                 going.number += 1
             try:
-                work.end(one, ended_of(one, work, self.apart, traces))
+                work.end(one, self.made(one, work, traces))
             finally:
                 going.less()
+
+    def made(self, one: Planned, work: Work, traces: _core.Traces) -> Ended:
+        """Make a run, in a thread of its own."""
+        return ended_of(one, work, self.apart, traces)
 
 
 class _Going:
@@ -192,8 +199,7 @@ def waiting_for(threads: list[Future[None]], work: Work) -> Iterator[None]:
         yield
         _wait(threads, work.stop)
     except KeyboardInterrupt:
-        work.interrupted = True
-        work.stop.set()
+        work.interrupt()
         _wait(threads, work.stop)
     finally:
         work.stop.set()

@@ -36,7 +36,7 @@ from ssdlab.results.spare_plan import (
 from ssdlab.results.trial import PERCENTILE, Trial
 from ssdlab.running import trial as trials
 from ssdlab.running.compare_runs import check_seeds
-from ssdlab.running.kept import maker_of
+from ssdlab.running.kept import Making
 from ssdlab.running.runner import Runner
 from ssdlab.store.store import Store
 
@@ -141,12 +141,11 @@ def plan_drive(
         set=set,
         progress=progress,
     )
-    with maker_of(on, jobs, store, progress, len(asked.trial.policies)) as runner:
-        done = run_plan(asked, runner, seeds, budget_s, out, force, progress, html)
+    how = Making(on, jobs, store, out, force, progress, html)
+    with how.runner(len(asked.trial.policies)) as runner:
+        done = run_plan(asked, runner, how, seeds, budget_s)
     if done.interrupted:
-        stopped = Interrupted(None, done.folder)
-        stopped.plan = done
-        raise stopped
+        raise Interrupted(None, done.folder, plan=done)
     return done
 
 
@@ -255,28 +254,21 @@ def _refused(asked: Asked, provision: float) -> Sequence[str]:
 
 
 def run_plan(
-    asked: Asked,
-    runner: Runner,
-    seeds: int | None,
-    budget_s: float,
-    out: str | Path | None,
-    force: bool,
-    progress: bool,
-    html: bool,
+    asked: Asked, runner: Runner, how: Making, seeds: int | None, budget_s: float
 ) -> SparePlan:
     """Search, up to Ctrl-C."""
-    search = _Search(asked, runner, progress, seeds, budget_s)
-    if out is None:
+    search = _Search(asked, runner, how.progress, seeds, budget_s)
+    if how.folder is None:
         return search.plan(None)
-    with draft(Path(out), force) as made:
+    with draft(how.folder, how.force) as made:
         done = search.plan(made.path)
         if answer := done.answer:
-            done = replace(done, drive_file=str(Path(out) / DRIVE_FILE))
+            done = replace(done, drive_file=str(how.folder / DRIVE_FILE))
             made.write(DRIVE_FILE, _drive_file(asked, answer[0], answer[1].policy))
         made.settle(done.completed)
         made.write(JSON, done.to_json())
         made.write(SUMMARY, done.summary())
-        keep_with_page(made, (lambda: _page(done)) if html else None)
+        keep_with_page(made, (lambda: _page(done)) if how.html else None)
     return replace(done, folder=made.target)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,30 +15,20 @@ from pathlib import Path
 from ssdlab import policy
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import ConfigLike
-from ssdlab.config.space import Space
 from ssdlab.display.argument import argument
 from ssdlab.display.progress import say_before
-from ssdlab.errors import ClusterError, ConfigError, Interrupted, OutputError, WorkloadError
+from ssdlab.errors import ClusterError, ConfigError, Interrupted, OutputError
 from ssdlab.results import frames, outputs
 from ssdlab.results.folder import PAGE
 from ssdlab.results.report import SUMMARY
-from ssdlab.results.sweep import CSV, JSON, PARQUET, Outcome, Sweep, ordered, point_label
-from ssdlab.running.batch import Batch
+from ssdlab.results.sweep import CSV, JSON, PARQUET, Sweep, ordered, point_label
 from ssdlab.running.design import MOST_RUNS, Design, check, designed, notes
-from ssdlab.running.kept import maker_of
+from ssdlab.running.kept import Making
 from ssdlab.running.live import live
-from ssdlab.running.outcomes import Outcomes
-from ssdlab.running.runner import Ended, Planned, Runner
+from ssdlab.running.outcomes import FORM, Key, Outcomes
+from ssdlab.running.runner import Planned, Runner
 from ssdlab.running.simulate import Plugs
 from ssdlab.store.store import Store
-
-
-@dataclass(frozen=True)
-class PlannedPoint(Planned):
-    """A planned run of a sweep."""
-
-    point: int = 0
-    """Number of its point."""
 
 
 @dataclass(frozen=True)
@@ -120,42 +112,16 @@ def sweep(
         seeds=seeds,
         plugs=plugs,
     )
-    limit = Budget.of(budget)
-    with maker_of(on, jobs, store, progress, design.runs) as runner:
-        done = run_sweep(
-            design,
-            runner,
-            draw=draw,
-            budget=limit,
-            out=None if out is None else Path(out),
-            force=force,
-            progress=progress,
-            html=html,
-        )
-    return _unless_interrupted(done)
-
-
-def _unless_interrupted(done: Sweep) -> Sweep:
-    """`done`; raises `Interrupted` with it if Ctrl-C has ended it."""
+    limit, how = Budget.of(budget), Making(on, jobs, store, out, force, progress, html)
+    with how.runner(design.runs) as runner:
+        done = run_sweep(design, runner, how, limit)
     if done.interrupted:
-        stopped = Interrupted(None, done.folder)
-        stopped.sweep = done
-        raise stopped
+        raise Interrupted(None, done.folder, sweep=done)
     return done
 
 
-def run_sweep(
-    design: Design,
-    runner: Runner,
-    *,
-    draw: str | None = None,
-    budget: Budget | None = None,
-    out: Path | None = None,
-    force: bool = False,
-    progress: bool = True,
-    html: bool = True,
-) -> Sweep:
-    """Run what of a sweep is not in `out` yet, and write its tables and its page there."""
+def run_sweep(design: Design, runner: Runner, how: Making, budget: Budget | None = None) -> Sweep:
+    """Run what of a sweep is not in its folder yet, and write its tables and its page there."""
     if design.runs > MOST_RUNS and budget is None:
         message = (
             f"{argument('vary')}: {design.runs:,} runs are many: give a budget"
@@ -165,96 +131,60 @@ def run_sweep(
         raise ConfigError([message])
     check(design, runner.here)
     shown = design.shown()
-    identity = design.identity(shown, draw)
-    config = design.first
+    identity = design.identity(shown)
+    config, out = design.first, how.folder
     reads = (config.file,) if config.file else ()
-    with Outcomes(out, identity, force=force, reads=reads) as stored:
-        runs = _Runs(design, stored, budget, shown)
-        if progress:
+    with Outcomes(out, identity, FORM, force=how.force, reads=reads) as stored:
+        if how.progress:
             say_before(notes(design))
-        left = design.runs - len(stored.found)
+        left = design.runs - len(stored.rows)
         left = left if budget is None or budget.runs is None else min(left, budget.runs)
-        batch = Batch(
-            runs.waiting(),
-            runs.take,
-            ahead=budget is None or budget.seconds is None,
-            point_errors=(ConfigError, WorkloadError),
-            name=config.name,
-            total=left,
-        )
         made = Sweep(config.name, shown, (), design.runs, design.log, identity, folder=out)
 
+        def planned(point: int, seed: int | None) -> Planned:
+            config, policies = design.loaded(point, seed)
+            label = point_label(shown[point])
+            return Planned(label, config, policies.packed(), seed, key=(point, seed))
+
         def so_far(*, running: bool = False, cut: bool = False) -> Sweep:
-            found = ordered(stored.all())
+            found = ordered(stored.ended())
             interrupted = cut and len(found) < design.runs
             done = replace(made, outcomes=found, running=running, interrupted=interrupted)
             if out is not None and not (done.running and not done.outcomes):
-                _write(done, out, html)
+                _write(done, out, how.html)
             return done
 
         watched = out is not None and left > 0
-        with live(lambda: so_far(running=True)) if watched else nullcontext():
-            lost = _lost(batch, runner, progress and left > 0)
-        if lost is None:
-            batch.raise_refusal(has_results=stored.has_results())
-        done = so_far(cut=batch.interrupted or lost is not None)
-    if lost is not None:
-        raise lost
-    return done
+        try:
+            with live(lambda: so_far(running=True)) if watched else nullcontext():
+                stored.make(
+                    _missing(design, stored, budget),
+                    planned,
+                    runner,
+                    name=config.name,
+                    left=left,
+                    progress=how.progress,
+                    ahead=budget is None or budget.seconds is None,
+                )
+        except ClusterError:
+            so_far(cut=True)
+            raise
+        return so_far(cut=stored.interrupted)
 
 
-def _lost(batch: Batch, runner: Runner, progress: bool) -> ClusterError | None:
-    """Make the runs; the error if the cluster was lost before their end."""
-    try:
-        batch.run(runner, progress)
-    except ClusterError as error:
-        return error
-    return None
-
-
-class _Runs:
-    """The runs of a sweep that are missing, and what becomes of them."""
-
-    def __init__(
-        self, design: Design, stored: Outcomes, budget: Budget | None, shown: Space
-    ) -> None:
-        self.design = design
-        self.stored = stored
-        self.budget = budget
-        self.shown = shown
-
-    def waiting(self) -> Iterator[PlannedPoint]:
-        """The next run, as long as the budget lasts. A point that is not possible ends at once."""
-        design, budget, begun = self.design, self.budget, 0
-        until = time.monotonic() + (budget.seconds or 0.0 if budget else 0.0)
-        points: Sequence[int] = range(len(design.space))
-        if budget is not None:
-            points = design.space.scattered(design.seed or 0)
-        for point in points:
-            for seed in design.seeds:
-                if (point, seed) in self.stored.found:
-                    continue
-                if budget and budget.runs is not None and begun >= budget.runs:
-                    return
-                if budget and budget.seconds is not None and time.monotonic() >= until:
-                    return
-                begun += 1
-                try:
-                    config, policies = design.loaded(point, seed)
-                    packed = policies.packed()
-                except ConfigError as error:
-                    self.stored.add(Outcome(point, seed, error="; ".join(error.messages)))
-                    continue
-                label = point_label(self.shown[point])
-                yield PlannedPoint(label, config, packed, seed, point=point)
-
-    def take(self, one: Planned, ended: Ended) -> None:
-        """Store the outcome of a run; that of one which Ctrl-C has stopped is not known."""
-        assert isinstance(one, PlannedPoint)
-        if ended.how == "failed":
-            self.stored.add(Outcome(one.point, one.seed, error=ended.why or "failed"))
-        elif ended.how == "completed" and ended.report is not None:
-            self.stored.add(Outcome.of(one.point, one.seed, ended.report))
+def _missing(design: Design, stored: Outcomes, budget: Budget | None) -> Iterator[Key]:
+    """The points and seeds that have no outcome, as long as the budget lasts."""
+    points: Sequence[int] = range(len(design.space))
+    if budget is not None:
+        points = design.space.scattered(design.seed or 0)
+    runs, seconds = (budget.runs, budget.seconds) if budget else (None, None)
+    until = math.inf if seconds is None else time.monotonic() + seconds
+    every = ((point, seed) for point in points for seed in design.seeds)
+    missing = (key for key in every if key not in stored.rows)
+    for key in itertools.islice(missing, runs):
+        if time.monotonic() >= until:
+            return
+        yield key
 
 
 def _write(done: Sweep, folder: Path, html: bool) -> None:

@@ -19,7 +19,7 @@ from ssdlab.config.resolve import DRIVE as PREFIX
 from ssdlab.config.resolve import Config, ConfigLike, load_config, set_text
 from ssdlab.display.argument import argument, option
 from ssdlab.display.numbers import duration, percent, ratio, size
-from ssdlab.display.progress import display
+from ssdlab.display.progress import shown
 from ssdlab.errors import ConfigError, Interrupted, WorkloadError
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.folder import draft, keep_with_page
@@ -32,7 +32,7 @@ from ssdlab.results.trial import JSON, PACED, SUMMARY, Form, Spare, Trial
 from ssdlab.running import scale, timed_doubts
 from ssdlab.running.compare_runs import Enough, check_seeds, repeated, run_into
 from ssdlab.running.fitted import Totals, fitted, totals
-from ssdlab.running.kept import maker_of
+from ssdlab.running.kept import Making
 from ssdlab.running.runner import Planned, Runner
 from ssdlab.store.store import Store
 
@@ -237,12 +237,11 @@ def try_trace(
     if seeds is not None:
         check_seeds(seeds)
     plan = plan_trial(trace, drive=drive, policies=policies, set=set, progress=progress)
-    with maker_of(on, jobs, store, progress, len(plan.policies)) as runner:
-        done = run_trial(plan, runner, seeds, budget_s, out, force, progress, html)
+    how = Making(on, jobs, store, out, force, progress, html)
+    with how.runner(len(plan.policies)) as runner:
+        done = run_trial(plan, runner, how, seeds, budget_s)
     if done.interrupted:
-        stopped = Interrupted(None, done.folder)
-        stopped.trial = done
-        raise stopped
+        raise Interrupted(None, done.folder, trial=done)
     return done
 
 
@@ -274,12 +273,8 @@ def plan_trial(
 
 def _read_whole(config: Config, progress: bool) -> Totals:
     """The trace in sums. Raises `WorkloadError` if it writes nothing, or more than a trial can."""
-    trace = str(config["workload.trace"])
-    if progress:
-        with display() as shown:
-            sums = totals(config, MOST_OF_PASS, shown.run(trace))
-    else:
-        sums = totals(config, MOST_OF_PASS)
+    with shown(str(config["workload.trace"]), progress) as callback:
+        sums = totals(config, MOST_OF_PASS, callback)
     if not sums.page_writes:
         raise WorkloadError(f"{sums.file}: the trace writes nothing: there is nothing to collect")
     if sums.is_cut:
@@ -295,30 +290,21 @@ def _read_whole(config: Config, progress: bool) -> Totals:
     return sums
 
 
-def run_trial(
-    plan: Plan,
-    runner: Runner,
-    seeds: int | None,
-    budget_s: float,
-    out: str | Path | None,
-    force: bool,
-    progress: bool,
-    html: bool,
-) -> Trial:
+def run_trial(plan: Plan, runner: Runner, how: Making, seeds: int | None, budget_s: float) -> Trial:
     """Run a plan, up to Ctrl-C.
 
     Raises `ConfigError` if the trace touches more than the drive has.
     """
     check_room(plan)
-    runs = Runs(plan, runner, progress, seeds, budget_s)
-    if out is None:
+    runs = Runs(plan, runner, how.progress, seeds, budget_s)
+    if how.folder is None:
         return runs.trial(None)
-    with draft(Path(out), force) as made:
+    with draft(how.folder, how.force) as made:
         trial = runs.trial(made.path)
         made.settle(trial.completed)
         made.write(JSON, trial.to_json())
         made.write(SUMMARY, trial.summary())
-        keep_with_page(made, (lambda: _page(trial)) if html else None)
+        keep_with_page(made, (lambda: _page(trial)) if how.html else None)
     return replace(trial, folder=made.target)
 
 

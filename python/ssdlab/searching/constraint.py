@@ -19,7 +19,6 @@ from typing import Literal, NoReturn, TypeAlias, get_args
 from ssdlab.config.quantity import UNITS, quantity
 from ssdlab.config.resolve import preset_names
 from ssdlab.display.argument import argument
-from ssdlab.display.numbers import shown
 from ssdlab.errors import ConfigError
 from ssdlab.searching.everything import words_of
 from ssdlab.searching.metric import Metric, metric_of
@@ -59,10 +58,6 @@ class Constraint:
         over = value - bound if self.below else bound - value
         share = over / bound if bound > 0 else over
         return share if share != 0 or "=" in self.sign else STRICTLY
-
-    def bound_text(self, bound: float) -> str:
-        """The bound in words."""
-        return f"{self.sign} {shown(self.metric.column.name, bound)}"
 
 
 STRICTLY = 1e-12

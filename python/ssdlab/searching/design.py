@@ -15,10 +15,10 @@ from ssdlab.config import memory
 from ssdlab.config.resolve import Config, Source
 from ssdlab.config.vary import Range, of_vary
 from ssdlab.display.argument import argument, keyed
-from ssdlab.errors import ConfigError, WorkloadError
+from ssdlab.errors import ConfigError
 from ssdlab.policy import Policies
-from ssdlab.running.design import MOST_MESSAGES, SEEN, sources
-from ssdlab.running.job import file_digest, missing_traces
+from ssdlab.running.design import MOST_MESSAGES, SEEN, sources, trace_names
+from ssdlab.running.job import check_traces, file_digest
 from ssdlab.running.simulate import Plugs, plugged
 from ssdlab.searching.constraint import BASELINE, Constraint, victims
 from ssdlab.searching.metric import Metric
@@ -207,13 +207,9 @@ def trace_ns(file: str, workload: Mapping[str, Any]) -> int:
 
 def cases_of(traces: Sequence[str | Path]) -> tuple[Case, ...]:
     """Traces as requests to run. Raises `WorkloadError` if one is missing."""
-    missing = missing_traces(traces)
-    if missing:
-        raise WorkloadError(f"{', '.join(missing)}: cannot open the trace: no such file")
+    check_traces(traces)
     files = [str(one) for one in traces]
-    names = [Path(file).name.partition(".")[0] for file in files]
-    names = names if len({*names}) == len(names) else files
-    return tuple(Case(name, file) for name, file in zip(names, files, strict=True))
+    return tuple(Case(name, file) for name, file in zip(trace_names(files), files, strict=True))
 
 
 def check_apart(train: Sequence[Case], test: Sequence[Case]) -> None:

@@ -120,7 +120,7 @@ class Judge:
 
     def _numbers(self, runs: Sequence[Run]) -> Row:
         """Means of all columns with numbers."""
-        rows = [self.runs.made[one.key].row for one in runs]
+        rows = [self.runs.rows[one.key].row for one in runs]
         found: Row = {}
         for name in rows[0]:
             values = [row.get(name) for row in rows]
@@ -184,7 +184,7 @@ class Judge:
         """The objectives of the configuration as it is; None if a warning invalidates it."""
         rung = self.design.rungs[-1]
         who = reference(BASELINE)
-        made = all(one.key in self.runs.made for one in self._runs(who, rung))
+        made = all(one.key in self.runs.rows for one in self._runs(who, rung))
         if not made or self.invalid(who):
             return tuple(None for _ in self.design.objectives)
         return tuple(self._value(who, rung, one) for one in self.design.objectives)

@@ -23,7 +23,7 @@ from ssdlab.config.vary import Range
 from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError, OutputError
 from ssdlab.results.search import STORAGE, Tried
-from ssdlab.running.lines import whole_lines
+from ssdlab.running.table import whole_lines
 from ssdlab.searching.space import Point, SearchSpace
 from ssdlab.versions import install
 

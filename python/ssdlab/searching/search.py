@@ -21,7 +21,7 @@ from ssdlab.results import outputs
 from ssdlab.results.folder import PAGE
 from ssdlab.results.report import SUMMARY
 from ssdlab.results.search import BEST, CSV, FRONT, JSON, Goal, Search, Tried, tried_of
-from ssdlab.running.kept import maker_of
+from ssdlab.running.kept import Making
 from ssdlab.running.runner import Runner
 from ssdlab.running.sweep_runs import Budget
 from ssdlab.searching.constraint import BASELINE
@@ -136,20 +136,11 @@ def search(
     asked = Requests(traces, test_traces, across, seed, seeds, test_seeds, rungs)
     design = designed(config, given, goals, asked, set or {})
     how = sought(design, sampler, pruner, trials, parallel, sampler_seed, budget)
-    with maker_of(on, jobs, store, progress) as runner:
-        done = run_search(
-            design,
-            how,
-            runner,
-            out=None if out is None else Path(out),
-            force=force,
-            progress=progress,
-            html=html,
-        )
+    making = Making(on, jobs, store, out, force, progress, html)
+    with making.runner() as runner:
+        done = run_search(design, how, runner, making)
     if done.interrupted:
-        stopped = Interrupted(None, done.folder)
-        stopped.search = done
-        raise stopped
+        raise Interrupted(None, done.folder, search=done)
     return done
 
 
@@ -194,19 +185,10 @@ def sought(
     return how
 
 
-def run_search(
-    design: SearchDesign,
-    how: Sought,
-    runner: Runner,
-    *,
-    out: Path | None = None,
-    force: bool = False,
-    progress: bool = True,
-    html: bool = True,
-) -> Search:
-    """Search, or go on with the search that `out` holds, and write what is found there."""
+def run_search(design: SearchDesign, how: Sought, runner: Runner, making: Making) -> Search:
+    """Search, or go on with the search that its folder holds, and write what is found there."""
     check(design, runner.here)
-    if progress:
+    if making.progress:
         say_before([*design.space.notes, *design.first.notes])
     identity = {
         "ssdlab": described(),
@@ -217,16 +199,17 @@ def run_search(
         "parallel": how.parallel,
         "sampler_seed": how.seed,
     }
+    out = making.folder
     with ExitStack() as stack:
-        runs = stack.enter_context(Runs(out, identity, design, runner, force=force))
-        if progress:
+        runs = stack.enter_context(Runs(out, identity, design, runner, force=making.force))
+        if making.progress:
             shown, label = stack.enter_context(display()), f"{design.first.name}, searched"
             runs.progress, runs.note = shown.run(label), partial(shown.note, label)
         going = _Going(design, how, runs, Sampling(how.chosen(design), out), identity)
         going.all()
         done = going.done()
         if out is not None:
-            _write(done, design, out, html)
+            _write(done, design, out, making.html)
     return done
 
 

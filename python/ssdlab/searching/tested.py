@@ -111,7 +111,7 @@ def _compared(
 
 def _numbers(runs: Runs, several: Sequence[Run], metric: Metric) -> list[float]:
     """A number of each run; NaN where there is none."""
-    found = [runs.made[one.key].number(metric) for one in several]
+    found = [runs.rows[one.key].number(metric) for one in several]
     return [math.nan if one is None else one for one in found]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,27 +19,14 @@ from ssdlab.results.report import Report
 from ssdlab.results.search import JSON, RUNS, VERSION
 from ssdlab.results.sweep import MEASURED, point_label
 from ssdlab.running.batch import Batch
-from ssdlab.running.lines import Form, Lines
 from ssdlab.running.runner import Ended, Planned, Runner
+from ssdlab.running.table import Form, RunTable
 from ssdlab.searching.design import Case, SearchDesign
 from ssdlab.searching.metric import Metric
 from ssdlab.searching.space import Point
 
-FORM = Form(
-    "search",
-    "searching",
-    JSON,
-    RUNS,
-    VERSION,
-    {
-        "ssdlab": "version of ssdlab",
-        "optuna": "version of Optuna",
-        "preset": "preset",
-        "file": "configuration",
-        "policies": "policies",
-    },
-    {"objectives": "minimize", "constraints": "subject_to"},
-)
+ARGUMENTS = {"objectives": "minimize", "constraints": "subject_to"}
+FORM = Form("search", "searching", JSON, RUNS, VERSION, ARGUMENTS)
 
 
 @dataclass(frozen=True)
@@ -99,15 +85,8 @@ class Made:
         return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-@dataclass(frozen=True)
-class PlannedTry(Planned):
-    """A planned run of a search."""
-
-    key: str = ""
-
-
-class Runs(Lines):
-    """The runs of a search, by key. Without `folder` they are not stored."""
+class Runs(RunTable[str, Made]):
+    """The runs of a search, by `Run.key`. Without `folder` they are not stored."""
 
     def __init__(
         self,
@@ -122,52 +101,62 @@ class Runs(Lines):
         reads = (config.file,) if config.file else ()
         super().__init__(folder, identity, FORM, force=force, reads=reads)
         self.design, self.runner = design, runner
-        self.made: dict[str, Made] = {}
-        self.count = 0
+        self.count = len(self.rows)
         """Runs that were really made, now and before."""
         self.interrupted = False
         self.progress: Callback | None = None
         self.note: Callable[[str], object] | None = None
         """Shows what the runner does."""
-        for line in self.before:
-            with suppress(ValueError, KeyError, TypeError):
-                key, values = json.loads(line)
-                self.made[key] = Made(**values)
-                self.count += 1
 
-    def has_results(self) -> bool:
-        """Whether a run that is stored has completed."""
-        return any(not one.error for one in self.made.values())
+    def row(self, _: str, ended: Ended) -> Made:
+        """What is kept of a run."""
+        if ended.how == "failed" or ended.report is None:
+            return Made({}, False, ended.why or "failed")
+        return _of_report(ended.report, self.design.metrics)
 
-    def __enter__(self) -> Runs:
-        return self
+    def line(self, key: str, row: Made) -> str:
+        """A line of the file."""
+        return json.dumps([key, asdict(row)]) + "\n"
+
+    def of_line(self, line: str) -> tuple[str, Made]:
+        """The reverse."""
+        key, values = json.loads(line)
+        return key, Made(**values)
+
+    def add(self, key: str, row: Made) -> None:
+        """As of the table, counted."""
+        super().add(key, row)
+        with self.lock:
+            self.count += 1
+            if self.progress:
+                self.progress("sweep", self.count, None)
 
     def make(self, runs: Iterable[Run]) -> None:
         """Make those that are not there. After Ctrl-C `interrupted` is true, and some are missing.
 
         Raises `OutputError`.
         """
-        planned: dict[str, PlannedTry] = {}
+        planned: dict[str, Planned] = {}
         for one in runs:
-            if one.key not in self.made and one.key not in planned:
+            if one.key not in self.rows and one.key not in planned:
                 found = self._planned(one)
                 if isinstance(found, Made):
-                    self.made[one.key] = found
+                    self.rows[one.key] = found
                 else:
                     planned[one.key] = found
         if not planned or self.interrupted:
             return
         batch = Batch(
             planned.values(),
-            self._take,
+            self.take,
             ahead=True,
             point_errors=(ConfigError, WorkloadError),
-            note=self.note,
+            tell=self.note,
         )
         batch.run(self.runner, progress=False)
         self.interrupted = batch.interrupted
 
-    def _planned(self, one: Run) -> PlannedTry | Made:
+    def _planned(self, one: Run) -> Planned | Made:
         try:
             if one.who.point is None:
                 config, policies = self.design.reference(
@@ -182,23 +171,7 @@ class Runs(Lines):
             if one.who.point is None:
                 raise
             return Made({}, False, "; ".join(error.messages))
-        return PlannedTry(one.who.label, config, packed, one.seed, key=one.key)
-
-    def _take(self, one: Planned, ended: Ended) -> None:
-        """Keep what came of a run; of one that Ctrl-C has stopped it is not known."""
-        assert isinstance(one, PlannedTry)
-        if ended.how == "interrupted":
-            return
-        if ended.how == "failed" or ended.report is None:
-            made = Made({}, False, ended.why or "failed")
-        else:
-            made = _of_report(ended.report, self.design.metrics)
-        self.write(json.dumps([one.key, asdict(made)]) + "\n")
-        with self.lock:
-            self.made[one.key] = made
-            self.count += 1
-            if self.progress:
-                self.progress("sweep", self.count, None)
+        return Planned(one.who.label, config, packed, one.seed, key=one.key)
 
     def of(
         self, who: Who, cases: Sequence[Case], seeds: Sequence[int], divisor: int = 1
@@ -208,20 +181,20 @@ class Runs(Lines):
 
     def error(self, runs: Sequence[Run]) -> str:
         """Why one of them failed; empty: none did."""
-        return next((why for one in runs if (why := self.made[one.key].error)), "")
+        return next((why for one in runs if (why := self.rows[one.key].error)), "")
 
     def invalid(self, who: Who, cases: Sequence[Case], seeds: Sequence[int]) -> str:
         """The warning that invalidates a point on one of the requests, in runs to their end."""
-        several = ([self.made[r.key].invalid for r in self.of(who, [c], seeds)] for c in cases)
+        several = ([self.rows[r.key].invalid for r in self.of(who, [c], seeds)] for c in cases)
         return next((why for one in several if (why := warned.majority(one))), "")
 
     def settled(self, runs: Sequence[Run]) -> bool:
         """Whether all of them reached a steady state."""
-        return all(self.made[one.key].settled for one in runs)
+        return all(self.rows[one.key].settled for one in runs)
 
     def mean(self, runs: Sequence[Run], metric: Metric) -> float | None:
         """The mean of a number; None if one of them has none."""
-        found = [self.made[one.key].number(metric) for one in runs]
+        found = [self.rows[one.key].number(metric) for one in runs]
         known = [one for one in found if one is not None]
         if not known or len(known) < len(found):
             return None

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ssdlab.display.progress import display
+from ssdlab.config.resolve import load_config
 from ssdlab.kv.simulation import simulate
 from ssdlab.results import outputs
-from ssdlab.running.runner import cores
+from ssdlab.running.batch import Batch
+from ssdlab.running.runner import Ended, Planned, Threads, Work, cores
 from ssdlab.versions import described
 from ssdlab_lab.reproduce.remapcom import choices
 
@@ -111,10 +110,6 @@ def _numbers(report: Mapping[str, Any]) -> Numbers:
     }
 
 
-class _Ended(Exception):
-    """The user has ended the reproduction."""
-
-
 @dataclass(frozen=True)
 class Made:
     """What came of the runs."""
@@ -131,58 +126,46 @@ def make(
     numbers = {run: kept for run in wanted if (kept := run.stored(folder, quick)) is not None}
     missing = [run for run in wanted if run not in numbers]
     failures: dict[str, str] = {}
-    ended = threading.Event()
     (folder / RUNS).mkdir(parents=True, exist_ok=True)
 
-    def one(run: Run, shown: Any) -> Numbers:  # noqa: ANN401 - a display or none
-        host, drive = run.settings(quick)
-        update = shown.run(run.title) if shown else None
+    def take(one: Planned, ended: Ended) -> None:
+        if ended.how == "completed":
+            numbers[one.key] = one.key.stored(folder, quick)
+        elif ended.how == "failed":
+            failures[one.title] = ended.why
 
-        def heard(done: int) -> None:
-            if ended.is_set():
-                raise _Ended
-            if update:
-                update("workload", done, None)
+    drive = load_config(choices.NAME)
+    batch = Batch((Planned(run.title, drive, key=run) for run in missing), take)
+    batch.run(_Simulations(jobs or cores(), folder=folder, quick=quick), progress and bool(missing))
+    return Made(numbers, failures, batch.interrupted)
 
-        if ended.is_set():
-            raise _Ended
-        name = f"ycsb-{run.workload}"
-        remap = choices.LINES[run.line]
-        found = simulate(
-            choices.NAME, name, settings=host, remap=remap, set=drive, seed=run.seed, progress=heard
-        )
-        if shown:
-            shown.end(run.title, "completed" if found.completed else "failed")
-        if not found.completed:
-            raise RuntimeError(found.error or "it was stopped")
-        kept = _numbers(found.report)
-        outputs.write_all(
-            {run.file(folder, quick): outputs.text(json.dumps(kept) + "\n")}, force=True
-        )
-        return kept
 
-    def all_of(shown: object) -> None:
-        under_way: dict[Future[Numbers], Run] = {}
-        with ThreadPoolExecutor(jobs or cores()) as pool:
-            try:
-                under_way.update((pool.submit(one, run, shown), run) for run in missing)
-                for done in as_completed(under_way):
-                    run, error = under_way[done], done.exception()
-                    if error is None:
-                        numbers[run] = done.result()
-                    elif isinstance(error, RuntimeError):
-                        failures[run.title] = str(error)
-                    else:
-                        raise error
-            except BaseException as error:
-                ended.set()
-                pool.shutdown(wait=True, cancel_futures=True)
-                if not isinstance(error, KeyboardInterrupt):
-                    raise
+@dataclass(frozen=True)
+class _Simulations(Threads):
+    """Runs that simulate the store, too, and keep its numbers in `folder`."""
 
-    if progress and missing:
-        with display() as shown:
-            all_of(shown)
-    else:
-        all_of(None)
-    return Made(numbers, failures, ended.is_set())
+    folder: Path = Path()
+    quick: bool = False
+
+    def made(self, one: Planned, work: Work, traces: object) -> Ended:  # noqa: ARG002
+        """Make a run."""
+        run: Run = one.key
+        (settings, keys), update = run.settings(self.quick), work.callback(one)
+        how: dict[str, Any] = {"remap": choices.LINES[run.line], "set": keys, "seed": run.seed}
+        try:
+            found = simulate(
+                choices.NAME,
+                f"ycsb-{run.workload}",
+                settings=settings,
+                progress=lambda done: update("workload", done, None),
+                **how,
+            )
+        except KeyboardInterrupt:
+            return Ended("interrupted")
+        except RuntimeError as error:
+            return Ended("failed", why=str(error))
+        if not found.completed:  # without an error it was stopped
+            return Ended("failed", why=found.error) if found.error else Ended("interrupted")
+        text = outputs.text(json.dumps(_numbers(found.report)) + "\n")
+        outputs.write_all({run.file(self.folder, self.quick): text}, force=True)
+        return Ended("completed")

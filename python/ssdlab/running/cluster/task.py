@@ -34,7 +34,7 @@ from ssdlab.running.cluster.cache import Cache
 from ssdlab.running.cluster.check import memory_of
 from ssdlab.running.job import InputFile, Job, contents, version_of
 from ssdlab.running.moved import Moved
-from ssdlab.running.processes import PolicyDiffers, run_apart
+from ssdlab.running.processes import PolicyDiffers, portable, run_apart
 from ssdlab.running.simulate import run_loaded
 
 LOOK_S = 0.2
@@ -202,11 +202,7 @@ def _told(error: Exception, moved: Moved, config: Config) -> Exception:
         return ConfigError([moved.text(message, config) for message in error.messages])
     if isinstance(error, WorkloadError | InternalError):
         return type(error)(moved.text(str(error), config))
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return InternalError(f"{type(error).__name__}: {error}")
-    return error
+    return portable(error)
 
 
 def _parts(report: Report | None) -> tuple[str, str, str, dict[str, Any] | None] | None:

@@ -1,7 +1,7 @@
-"""A folder whose file of outcomes grows by whole lines and is never rewritten.
+"""The table of the runs of a sweep, a search or a fleet: a row for each that has ended.
 
-A process that is killed leaves at most a part of a line, which the next one cuts off. So what was
-interrupted is resumed. Sweeps, searches and fleets keep their runs in one.
+Its file grows by whole lines and is never rewritten. A process that is killed leaves at most a part
+of a line, which the next one cuts off. So what was interrupted is resumed.
 """
 
 from __future__ import annotations
@@ -11,18 +11,34 @@ import os
 import shutil
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
 from ssdlab.results import outputs
 from ssdlab.results.folder import check_replaceable, in_its_place, written_not
+from ssdlab.running.runner import Ended, Planned
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class RowLike(Protocol):
+    """What a row has at least."""
+
+    @property
+    def error(self) -> str:
+        """Why the run failed, or cannot run; empty: it has results."""
+
+
+Key = TypeVar("Key", bound=Hashable)
+Row = TypeVar("Row", bound=RowLike)
 
 
 @dataclass(frozen=True)
@@ -39,17 +55,27 @@ class Form:
     """Name of the file that grows."""
     version: int
     """Of these files."""
-    words: Mapping[str, str]
-    """How parts of the identity are called in messages, if not by their arguments."""
     arguments: Mapping[str, str] = field(default_factory=dict)
-    """Arguments of parts that are called otherwise."""
+    """Arguments of parts of the identity that are called otherwise."""
 
 
-class Lines(ABC):
-    """The file of a folder to which lines are added; without `folder` nothing is stored.
+WORDS = {
+    "ssdlab": "version of ssdlab",
+    "columns": "version of ssdlab",
+    "optuna": "version of Optuna",
+    "preset": "preset",
+    "file": "configuration",
+    "policies": "policies",
+    "traces": "traces",
+}
+"""How parts of an identity are called in messages, if not by their arguments."""
 
-    `identity` is what the lines belong to, as parsed JSON: a folder of another one is refused
-    unless `force` replaces it. Other processes are kept away until the end of the context. Raises
+
+class RunTable(ABC, Generic[Key, Row]):
+    """The rows in a folder, to which others are added; without `folder` nothing is stored.
+
+    `identity` is what the rows belong to, as parsed JSON: a folder of another one is refused unless
+    `force` replaces it. Other processes are kept away until the end of the context. Raises
     `OutputError`.
     """
 
@@ -65,8 +91,8 @@ class Lines(ABC):
         self.folder = folder
         self.form = form
         self.lock = threading.Lock()
-        self.before: list[str] = []
-        """The lines that were there."""
+        self.rows: dict[Key, Row] = {}
+        """By what identifies the run."""
         self.file: FileIO | None = None
         self.created: list[Path] = []
         """Folders that are new, the innermost first."""
@@ -92,7 +118,42 @@ class Lines(ABC):
             outputs.write_all({folder / form.head: text}, force=True)
         self.file = (folder / form.lines).open("a+b", buffering=0)
         _lock(folder, self.file, form)
-        self.before = whole_lines(self.file).decode("utf-8", "replace").splitlines()
+        for line in whole_lines(self.file).decode("utf-8", "replace").splitlines():
+            with suppress(ValueError, KeyError, TypeError):  # damaged: the run is made again
+                key, row = self.of_line(line)
+                self.rows[key] = row
+
+    @abstractmethod
+    def row(self, key: Key, ended: Ended) -> Row:
+        """The row of a run that has completed or failed."""
+
+    @abstractmethod
+    def line(self, key: Key, row: Row) -> str:
+        """A row as a line of the file."""
+
+    @abstractmethod
+    def of_line(self, line: str) -> tuple[Key, Row]:
+        """The reverse. Raises `ValueError`, `KeyError` or `TypeError` if the line is damaged."""
+
+    def take(self, one: Planned, ended: Ended) -> None:
+        """Add the row of a run; what becomes of one that Ctrl-C has stopped is not known."""
+        if ended.how != "interrupted":
+            self.add(one.key, self.row(one.key, ended))
+
+    def add(self, key: Key, row: Row) -> None:
+        """Add a row, from any thread. Raises `OutputError`; what was stored before stays."""
+        self.write(self.line(key, row))
+        with self.lock:
+            self.rows[key] = row
+
+    def ended(self) -> tuple[Row, ...]:
+        """The rows of now."""
+        with self.lock:
+            return tuple(self.rows.values())
+
+    def has_results(self) -> bool:
+        """Whether a run has completed."""
+        return any(not one.error for one in self.ended())
 
     def write(self, line: str) -> None:
         """Add a line, from any thread. Raises `OutputError`; what was stored before stays."""
@@ -113,6 +174,9 @@ class Lines(ABC):
                 message = f"{place}: cannot be written: {reason}; what is done is kept"
                 raise OutputError(message) from error
 
+    def __enter__(self) -> Self:
+        return self
+
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -131,10 +195,6 @@ class Lines(ABC):
                 shutil.rmtree(self.created[0])
                 for one in self.created[1:]:
                     one.rmdir()
-
-    @abstractmethod
-    def has_results(self) -> bool:
-        """Whether a run that is stored has completed."""
 
 
 def whole_lines(file: FileIO) -> bytes:
@@ -174,7 +234,7 @@ def _same(folder: Path, identity: Mapping[str, Any], form: Form) -> bool:
     apart = [key for key in identity if stored.get(key) != identity[key]]
     if not apart:
         return True
-    words = [form.words.get(key) or argument(form.arguments.get(key, key)) for key in apart]
+    words = [WORDS.get(key) or argument(form.arguments.get(key, key)) for key in apart]
     which = ", ".join(dict.fromkeys(words))
     message = f"{folder}: contains another {form.what} (with other {which}); {in_its_place()}"
     raise OutputError(message)
