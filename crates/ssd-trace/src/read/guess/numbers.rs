@@ -32,7 +32,8 @@ impl Numbers {
     }
 
     fn mean(&self) -> u64 {
-        self.sizes.iter().sum::<u64>() / (self.sizes.len() as u64).max(1)
+        let sum: u128 = self.sizes.iter().map(|&size| u128::from(size)).sum();
+        (sum / (self.sizes.len() as u128).max(1)) as u64
     }
 
     /// Whether the addresses, as sectors, start anywhere within blocks: no place has half of them.
@@ -65,7 +66,7 @@ impl Numbers {
 
     /// Whether numbers of bytes are too large for sectors.
     pub(crate) fn are_too_large_for_sectors(&self) -> bool {
-        self.are_whole_sectors() && self.mean() > LONGEST
+        self.starts.len() >= FEW && self.are_whole_sectors() && self.mean() > LONGEST
     }
 
     /// Whether many lengths are, as sectors, shorter than a block, as numbers of pages are.
