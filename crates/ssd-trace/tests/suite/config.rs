@@ -147,6 +147,11 @@ request_log = true
 /// Keys of synthetic requests, and of a start from a snapshot.
 const MADE: [&str; 7] = [
     r#"
+[timing]
+suspend = "both"
+suspend_time = "10 us"
+resume_time = "2 us"
+suspend_limit = 3
 [alloc]
 separation = { policy = "dac", classes = 3 }
 [remap]
