@@ -21,15 +21,6 @@ MOST_ERASING = 1e-4
 requests that a p99.9 leaves out."""
 
 
-def withdrawn(warning: str) -> str:
-    """That a warning invalidates the timed trial; empty without one.
-
-    What it advises is left out, since it is for runs whose keys are chosen by hand.
-    """
-    reason = warning.partition(";")[0]
-    return f"the timed trial is invalid ({reason})" if reason else ""
-
-
 def mismatch(policy: str, by_seed: Mapping[int, Report], predicted: float) -> str:
     """How write amplification differs from what is predicted of the drive; empty if it does not."""
     for report in by_seed.values():

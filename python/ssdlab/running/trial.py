@@ -455,8 +455,7 @@ class Runs:
         timed = _joined(first, more)
         drive, pages = self.plan.drive, self.plan.pages
         doubts = {
-            label: timed_doubts.withdrawn(timed.invalid.get(label, ""))
-            or timed_doubts.mismatch(label, by_seed, recorded[label].mean)
+            label: timed_doubts.mismatch(label, by_seed, recorded[label].mean)
             or timed_doubts.short_erases(drive, pages, by_seed)
             for label, by_seed in timed.repetitions.items()
         }
