@@ -40,7 +40,6 @@ fn workload(file: &str, options: &str) -> Workload {
             }
             "volume" => workload.volume = Some(VolumeKey::One(value.parse().expect("a number"))),
             "sort" => workload.sort = value == "true",
-            "skip_bad" => workload.skip_bad = value == "true",
             _ => panic!("{options}"),
         }
     }

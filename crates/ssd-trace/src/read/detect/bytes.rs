@@ -16,15 +16,11 @@ impl File<'_> {
     /// The refusal of a table whose column names say bytes, but whose requests are not whole sectors.
     pub(super) fn named_bytes_unaligned(&self) -> Option<Refusal> {
         let extended = Extended::of(self.head).filter(|extended| extended.is_named)?;
-        // The scan skips and counts these lines.
-        if self.workload.skip_bad {
-            return None;
-        }
         Some(Refusal::Filtered(format!(
-            "the names of its columns say bytes, but in {} of the first {} requests the address or the length is not a \
-             multiple of 512; to extend these requests to whole sectors: {}",
+            "the names of its columns say bytes, but in {} of {} lines the address or the length is not a multiple of \
+             512; to extend these requests to whole sectors: {}",
             count(extended.unaligned as u64),
-            count(extended.requests as u64),
+            count(self.head.lines.len() as u64),
             self.behind(&extended.filter, ""),
         )))
     }
@@ -58,9 +54,9 @@ impl File<'_> {
         let choices: Vec<(String, String)> = of_bytes.chain(of_sectors).collect();
         Some(Refusal::Filtered(format!(
             "it is a table whose column names do not say the units: its numbers may be sectors, or bytes, although in \
-             {} of the first {} requests the address or the length is not a multiple of 512; {}",
+             {} of {} lines the address or the length is not a multiple of 512; {}",
             count(extended.unaligned as u64),
-            count(extended.requests as u64),
+            count(self.head.lines.len() as u64),
             list(&choices, str::to_owned)
         )))
     }

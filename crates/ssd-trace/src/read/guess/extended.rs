@@ -11,8 +11,7 @@ use ssd_core::units::SECTOR_BYTES;
 pub(crate) struct Extended {
     /// Its lines.
     pub(crate) lines: Vec<Vec<u8>>,
-    /// Its requests, and those that are not whole sectors.
-    pub(crate) requests: usize,
+    /// Requests that are not whole sectors.
     pub(crate) unaligned: usize,
     /// The filter that extends them.
     pub(crate) filter: String,
@@ -29,13 +28,12 @@ impl Extended {
         let table = Table::of(head).filter(|table| !table.columns.is_end)?;
         let (offset, size) = (&table.columns.offset, &table.columns.size);
         let numbers = table.numbers()?;
-        let (mut requests, mut unaligned) = (0, 0);
+        let mut unaligned = 0;
         let (separator, width) = (char::from(table.separator).to_string(), table.names.len());
         let lines = head.lines.iter().map(|line| {
             let cells = (line != &head.lines[table.line - 1]).then(|| cells_of(line));
             let extended = cells
                 .filter(|cells| cells.len() == width)
-                .inspect(|_| requests += 1)
                 .and_then(|cells| extended(cells, offset.at, size.at));
             unaligned += usize::from(extended.is_some());
             extended.map_or_else(|| line.to_vec(), |cells| cells.join(&separator).into_bytes())
@@ -45,7 +43,6 @@ impl Extended {
         let filter = table.extending(head, offset, size)?;
         (unaligned > 0).then(|| Extended {
             lines,
-            requests,
             unaligned,
             filter,
             is_named: is_unit(Some("B")),

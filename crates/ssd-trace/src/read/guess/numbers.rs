@@ -66,7 +66,7 @@ impl Numbers {
 
     /// Whether numbers of bytes are too large for sectors.
     pub(crate) fn are_too_large_for_sectors(&self) -> bool {
-        self.starts.len() >= FEW && self.are_whole_sectors() && self.mean() > LONGEST
+        self.are_whole_sectors() && self.mean() > LONGEST
     }
 
     /// Whether many lengths are, as sectors, shorter than a block, as numbers of pages are.

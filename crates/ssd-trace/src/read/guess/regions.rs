@@ -40,10 +40,10 @@ const REGIONS: [&str; 31] = [
     "shardid",
 ];
 /// Parts of names of addresses that count from the start of the device.
-const OF_DEVICE: [&str; 7] = ["lba", "lbn", "sector", "lpn", "blk", "block", "addr"];
+const OF_DEVICE: [&str; 5] = ["lba", "lbn", "sector", "lpn", "blk"];
 
-/// The first such column of the table in `head`, as a mapping calls it, if it has several values that come again, if
-/// `columns` does not use it, if the volume does not determine it, and if it does not rise with the address.
+/// The first such column of the table in `head`, as a mapping calls it, if it has several values, if `columns` does not
+/// use it, and if neither the volume nor the address determines it.
 pub(crate) fn of(head: &Head<'_>, columns: &Mapping) -> Option<String> {
     let table = Table::of(head)?;
     let (rows, offset) = (&table.rows, &table.columns.offset);
@@ -54,30 +54,25 @@ pub(crate) fn of(head: &Head<'_>, columns: &Mapping) -> Option<String> {
     let volume = table.columns.volume(rows).map(|volume| volume.at);
     let is_region = |&at: &usize| {
         let name = &table.names[at];
-        if !REGIONS.contains(&letters_of(name).as_str()) || used.contains(&name.as_str()) {
-            return false;
-        }
         let of_volume = |row: &Vec<String>| volume.map(|volume| row[volume].clone());
         let pairs: BTreeSet<_> = rows.rows.iter().map(|row| (of_volume(row), &row[at])).collect();
         let volumes: BTreeSet<_> = rows.rows.iter().map(of_volume).collect();
-        // A value for nearly each request is one of the request.
-        let come_again = 4 * pairs.len() <= 3 * rows.rows.len();
-        pairs.len() > volumes.len() && come_again && !is_in_order(&table, volume, at)
+        REGIONS.contains(&letters_of(name).as_str())
+            && !used.contains(&name.as_str())
+            && pairs.len() > volumes.len()
+            && !is_in_order(&table, at)
     };
     let at = (0..table.names.len()).find(is_region)?;
     Some(super::columns::place_of(&table.names, at))
 }
 
-/// Whether the values of the column rise with the addresses of a volume, as those of a column do that is calculated from
-/// them.
-fn is_in_order(table: &Table, volume: Option<usize>, at: usize) -> bool {
+/// Whether the values of the column rise with the addresses, as those of a column do that is calculated from them.
+fn is_in_order(table: &Table, at: usize) -> bool {
     let number = |cell: &str| cell.parse::<u64>().ok();
     let offset = table.columns.offset.at;
-    let value = |row: &'_ Vec<String>| {
-        let of_volume = volume.map(|volume| row[volume].clone());
-        (of_volume, number(&row[offset]), number(&row[at]), row[at].clone())
-    };
-    let mut values: Vec<_> = table.rows.rows.iter().map(value).collect();
-    values.sort();
-    values.is_sorted_by_key(|(volume, _, value, text)| (volume.clone(), *value, text.clone()))
+    let rows = table.rows.rows.iter();
+    let mut pairs: Vec<(Option<u64>, Option<u64>, &str)> =
+        rows.map(|row| (number(&row[offset]), number(&row[at]), row[at].as_str())).collect();
+    pairs.sort();
+    pairs.is_sorted_by_key(|&(_, value, text)| (value, text))
 }
