@@ -60,11 +60,11 @@ impl Ssd {
         self.logs.audit(self.core.front.submitted)?;
         self.power.as_ref().map_or(Ok(()), |power| power.audit())?;
         let suspension = self.suspension.as_deref();
-        self.core.array.audit(|unit| {
+        let suspended = |unit| -> Vec<OpSlot> {
             suspension.map_or(Vec::new(), |s| s.suspended(&self.core, unit).collect())
-        })?;
-        suspension.map_or(Ok(()), |suspension| suspension.audit(&self.core))?;
-        self.core.array.audit_way(self.core.gc.pages_read.iter().sum())?;
+        };
+        self.core.array.audit(suspended)?;
+        self.core.array.audit_way(self.core.gc.pages_read.iter().sum(), suspended)?;
         self.core.gc.audit(&self.core.ftl)?;
         assert!(self.raid.is_some() || !has_lost_data(&self.core), "pages are lost without parity");
         if !has_lost_data(&self.core) {
@@ -82,8 +82,10 @@ impl Ssd {
         assert!(*left > 0, "no audit is wanted");
         let due = *left == 1;
         *left = if due { *every } else { *left - 1 };
-        let found =
-            self.core.audit_idle_units().and_then(|()| if due { self.audit() } else { Ok(()) });
+        let suspension = self.suspension.as_ref();
+        let found = self.core.audit_idle_units();
+        let found = found.and_then(|()| suspension.map_or(Ok(()), |s| s.audit_instant(&self.core)));
+        let found = found.and_then(|()| if due { self.audit() } else { Ok(()) });
         found.unwrap_or_else(|e| panic!("audit at {} ns: {e}", self.core.array.now.0));
     }
 }

@@ -272,12 +272,14 @@ impl Ssd {
         self.core.array.quiescing = true;
         self.core.array.timers.forget_failures();
         self.core.array.arm_timers();
-        while let Some(t) = self.core.array.events.next_time() {
-            self.core.advance_to(t)?;
-            self.begin_instant::<true>();
+        loop {
+            // Reads that have ended leave operations suspended.
             if let Some(suspension) = &mut self.suspension {
                 suspension.resume_all(&mut self.core);
             }
+            let Some(t) = self.core.array.events.next_time() else { break };
+            self.core.advance_to(t)?;
+            self.begin_instant::<true>();
             self.core.array.grant_buses::<true>();
             self.mid_instant = true;
         }

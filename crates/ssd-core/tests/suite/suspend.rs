@@ -172,3 +172,33 @@ fn reads_that_suspend_for_nothing_are_as_fast_as_without_writes() {
     let mean = without.iter().sum::<u64>() as f64 / without.len() as f64;
     assert!((mean / 72_857.0 - 1.0).abs() < 0.01, "{mean}");
 }
+
+#[test]
+fn what_the_last_read_has_suspended_is_finished() {
+    let c = one_die(Suspend::Both);
+    let mut ssd = with_pages(&c, 8);
+    ssd.audit_every(1);
+    ssd.submit(Nanos(0), &whole(Op::Write, 9, 1), None).unwrap();
+    ssd.submit(Nanos(100_000), &whole(Op::Read, 3, 1), None).unwrap();
+    // The read ends inside the program, and nothing else is to come at that instant.
+    let first = ssd.run_until(Nanos(100_000 + SUSPEND + C + R + X), &mut Vec::new());
+    assert!(first.is_ok());
+    ssd.audit().unwrap();
+    ssd.quiesce().unwrap();
+    let mut log = Vec::new();
+    ssd.drain_operations(&mut log);
+    let program = log.iter().rfind(|r| r.op == FlashOp::Program).unwrap();
+    assert_eq!(program.end.0 - program.start.0, C + X + P + SUSPEND + C + R + X + RESUME);
+}
+
+#[test]
+fn a_read_of_a_page_that_is_gone_suspends_nothing() {
+    let c = one_die(Suspend::Both);
+    let mut ssd = with_pages(&c, 8);
+    ssd.submit(Nanos(0), &whole(Op::Write, 9, 1), None).unwrap();
+    // One read is trimmed before it may start: the command of the write is on the bus.
+    ssd.submit(Nanos(1), &whole(Op::Read, 3, 1), None).unwrap();
+    ssd.submit(Nanos(2), &whole(Op::Trim, 3, 1), None).unwrap();
+    rig::finish(&mut ssd).unwrap();
+    assert_eq!(ssd.measured().flash.suspensions.iter().sum::<u64>(), 0);
+}

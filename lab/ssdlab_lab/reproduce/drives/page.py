@@ -45,9 +45,9 @@ ABOUT = (
 )
 NOT_MODELLED = (
     "Unknown for every drive: the GC policy, the size of a superblock, the reserve, and whether"
-    " the host or GC goes first. Not modelled: programs of three pages in one step, program"
-    " suspension, SLC caches, parity across dies, metadata on flash, refresh of old data, and"
-    " throttling by temperature or power."
+    " the host or GC goes first. Suspension (`timing.suspend`) is off, since no data sheet states"
+    " it. Not modelled: programs of three pages in one step, SLC caches, parity across dies,"
+    " metadata on flash, refresh of old data, and throttling by temperature or power."
 )
 MEMORY = (
     "A run at full size needs 16 bytes of free memory per page, or ssdlab refuses it: 4.3 to 4.5"

@@ -32,6 +32,12 @@ pub const fn need<C>(
 /// In the order of the keys, except that a key that others need precedes them.
 pub(crate) const NEEDS: &[Need<Config>] = &[
     need(
+        &["timing.suspend_time", "timing.resume_time", "timing.suspend_limit"],
+        &["timing.suspend"],
+        |c| c.timing.suspend != Suspend::None,
+        "a timing.suspend",
+    ),
+    need(
         &[
             "interconnect.flit_bits",
             "interconnect.slice_time",

@@ -73,12 +73,6 @@ impl Ring {
         first
     }
 
-    /// The key of `resource`, if there is one.
-    fn find(&self, resource: usize, resources: u64) -> Option<u64> {
-        let keys = (self.head..self.tail).map(|at| self.keys[at & (self.keys.len() - 1)]);
-        keys.into_iter().find(|key| key >> LANE_BITS & resources == resource as u64)
-    }
-
     /// Remove the key of `resource`, if there is one. Returns the one that is first then.
     fn remove(&mut self, resource: usize, resources: u64) -> u64 {
         let mask = self.keys.len() - 1;
@@ -162,17 +156,10 @@ impl Events {
         }
     }
 
-    /// The time of the event of `resource`, which is in `lane`.
-    pub(super) fn time_of(&self, resource: usize, lane: Lane) -> Nanos {
-        let key = self.lanes[lane as usize].find(resource, (self.span >> LANE_BITS) - 1);
-        Nanos(key.expect("the resource has an event") >> self.bits)
-    }
-
     /// The event of `resource`, which is in `lane`, does not happen.
     pub(super) fn cancel(&mut self, resource: usize, lane: Lane) {
-        let resources = (self.span >> LANE_BITS) - 1;
-        debug_assert!(self.lanes[lane as usize].find(resource, resources).is_some(), "no event");
-        self.firsts[lane as usize] = self.lanes[lane as usize].remove(resource, resources);
+        self.firsts[lane as usize] =
+            self.lanes[lane as usize].remove(resource, (self.span >> LANE_BITS) - 1);
         self.find_first();
     }
 

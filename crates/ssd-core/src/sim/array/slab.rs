@@ -60,6 +60,11 @@ impl Slab {
         &mut self.phases[slot.at()]
     }
 
+    /// When the array phase of the operation in `slot`, whose phases are noted, ends.
+    pub(super) fn array_end(&self, slot: OpSlot) -> Nanos {
+        self.phases[slot.at()].array_end
+    }
+
     /// The operations linked from `first` on, which may be `NONE`.
     pub(crate) fn linked(&self, first: OpSlot) -> impl Iterator<Item = OpSlot> {
         let some = |slot: OpSlot| (slot != OpSlot::NONE).then_some(slot);

@@ -1,10 +1,10 @@
 //! Array phases that may be suspended: they have an event at their start, too, and leave their unit before their end.
 
+use super::Array;
 use super::event::Lane;
 use super::op::OpKind;
 use super::slab::Queue;
 use super::unit::{Service, Stage};
-use super::{Array, Ended};
 use crate::units::{Nanos, OpSlot};
 
 impl Array {
@@ -49,7 +49,7 @@ impl Array {
         if u.stage != Stage::Last || !self.is_suspendable(self.ops[u.running].kind()) {
             return None;
         }
-        let end = self.events.time_of(self.buses.len() + unit, u.lane);
+        let end = self.ops.array_end(u.running);
         debug_assert!(end >= self.now, "unit {unit} has missed its event");
         Some(end.0 - self.now.0)
     }
@@ -93,22 +93,5 @@ impl Array {
         u.acquire(slot, kind, Service { since: now, array_ns: left_ns, bus_ns: 0, wants_ns: 0 });
         (u.also, u.stage) = (also, Stage::Loading);
         self.events.schedule(self.buses.len() + unit, Nanos(now.0 + resume_ns), Lane::Bus);
-    }
-
-    /// What the running operation of `unit` would have been without suspensions: its service so far.
-    pub(crate) fn service_of(&self, unit: usize) -> Ended {
-        let u = &self.units[unit];
-        debug_assert_ne!(u.running, OpSlot::NONE, "unit {unit} is idle");
-        let Service { since, array_ns, bus_ns, .. } = u.service;
-        let held_ns = (self.now - since).0;
-        Ended {
-            slot: u.running,
-            also: u.also.head(),
-            host: false,
-            since,
-            array_ns,
-            bus_ns,
-            held_ns,
-        }
     }
 }

@@ -205,8 +205,12 @@ impl Array {
     }
 
     /// Audit: buffers belong to pages that have been read and not yet programmed (`pages_read`: those of which
-    /// the program has not begun), packets to units.
-    pub(crate) fn audit_way(&self, pages_read: u64) -> Result<(), String> {
+    /// the program has not begun), packets to units. `suspended`: the operations of a unit that are.
+    pub(crate) fn audit_way(
+        &self,
+        pages_read: u64,
+        suspended: impl Fn(usize) -> Vec<OpSlot>,
+    ) -> Result<(), String> {
         let crossing = self.units.iter().filter(|u| u.stage == Stage::Crossing).count();
         let packets = self.way.slices.as_ref().map_or(0, |slices| slices.len());
         if crossing != packets {
@@ -215,9 +219,10 @@ impl Array {
         let Some(buffers) = &self.way.page_buffers else { return Ok(()) };
         assert!(buffers.free.iter().all(|&free| free <= buffers.slots), "a buffer is free twice");
         let mut held = pages_read;
-        for unit in &self.units {
+        for (at, unit) in self.units.iter().enumerate() {
             let programs = |&slot: &OpSlot| self.ops[slot].kind() == OpKind::GcWrite;
-            held += unit.executed(&self.ops).filter(programs).count() as u64;
+            let begun = unit.executed(&self.ops).chain(suspended(at));
+            held += begun.filter(programs).count() as u64;
             let none_left = buffers.free[unit.channel as usize] == 0;
             if unit.shuts(R_GC) != none_left {
                 return Err(format!("GC reads of channel {}: the gate is wrong", unit.channel));

@@ -86,7 +86,8 @@ impl Suspension {
         let of = &mut self.units[unit];
         debug_assert_eq!(of.slot, OpSlot::NONE, "two operations of unit {unit} are suspended");
         if of.times == 0 {
-            let Ended { since, array_ns, bus_ns, .. } = core.array.service_of(unit);
+            let running = core.array.under_way(unit).expect("an operation to suspend");
+            let Ended { since, array_ns, bus_ns, .. } = running;
             (of.since, of.array_ns, of.bus_ns) = (since, array_ns, bus_ns);
         }
         of.times += 1;
@@ -165,22 +166,31 @@ impl Suspension {
 
     /// At the end of an instant no read that may start waits for an operation that it may suspend, and no operation is
     /// suspended on an idle unit.
-    pub(super) fn audit(&self, core: &Core) -> Result<(), String> {
+    pub(super) fn audit_instant(&self, core: &Core) -> Result<(), String> {
         for (unit, of) in self.units.iter().enumerate() {
             let idle = core.array.units[unit].running == OpSlot::NONE;
             if self.is_suspended(unit) && idle {
                 return Err(format!("unit {unit} is idle, and {:?} is suspended", of.slot));
             }
-            let queued = core.array.ops.linked(core.array.units[unit].head(R_HOST));
-            let mut queued = queued.take(core.array.pick.look_ahead as usize);
             if let Some(left) = self.left_to_suspend(core, unit)
-                && let Some(slot) = queued.find(|&slot| core.read_may_start(unit, slot))
+                && let Some(slot) = awaited_read(core, unit)
             {
                 return Err(format!("unit {unit}: {slot:?} waits for {left} ns of the array"));
             }
         }
         Ok(())
     }
+}
+
+/// The first read of the host that may start on `unit` and reads its flash.
+fn awaited_read(core: &Core, unit: usize) -> Option<OpSlot> {
+    let is_here = |slot| {
+        let page = core.read_target(slot);
+        page.is_some_and(|page| core.ftl.geo.unit_of(core.ftl.geo.plane_of(page)).at() == unit)
+    };
+    let queued = core.array.ops.linked(core.array.units[unit].head(R_HOST));
+    let mut queued = queued.take(core.array.pick.look_ahead as usize);
+    queued.find(|&slot| core.read_may_start(unit, slot) && is_here(slot))
 }
 
 impl Ssd {
@@ -190,9 +200,9 @@ impl Ssd {
         let suspension = self.suspension.as_mut()?;
         let waiting = self.core.array.units[unit].waiting() >> R_HOST & 1 == 1;
         if self.core.array.units[unit].running != OpSlot::NONE {
-            if let Some(left) = suspension.left_to_suspend(&self.core, unit)
-                && waiting
-                && self.core.first_startable::<true>(unit, R_HOST).is_some()
+            if waiting
+                && let Some(left) = suspension.left_to_suspend(&self.core, unit)
+                && awaited_read(&self.core, unit).is_some()
             {
                 suspension.suspend(&mut self.core, unit, left);
             }

@@ -152,6 +152,19 @@ fn suspension() -> impl Strategy<Value = Suspension> {
     prop_oneof![2 => Just((Suspend::None, 0, 0, 1)), 1 => some]
 }
 
+/// Without suspensions the keys of their times have their defaults.
+fn set_suspension(c: &mut Config, (suspend, suspend_ns, resume_ns, limit): Suspension) {
+    let t = &mut c.timing;
+    t.suspend = suspend;
+    if suspend == Suspend::None {
+        let off = Config::default().timing;
+        (t.suspend_ns, t.resume_ns, t.suspend_limit) =
+            (off.suspend_ns, off.resume_ns, off.suspend_limit);
+    } else {
+        (t.suspend_ns, t.resume_ns, t.suspend_limit) = (suspend_ns, resume_ns, limit);
+    }
+}
+
 /// What lies between flash controllers and host side.
 type Between = (InterconnectModel, [u32; 4], f64, Option<u32>, f64, bool);
 
@@ -193,7 +206,7 @@ fn reconcile(c: &mut Config) {
         c.alloc.placement = named(place::ALL, "round-robin");
     }
     if c.timing.model == TimingModel::Serial && !c.timing.multi_plane {
-        c.timing.suspend = Suspend::None;
+        set_suspension(c, (Suspend::None, 0, 0, 1));
     }
     if c.timing.multi_plane {
         (c.timing.model, c.interconnect.model) = (TimingModel::Pipelined, InterconnectModel::None);
@@ -256,8 +269,7 @@ pub(crate) fn any_config(spare: Spare) -> impl Strategy<Value = Drawn> {
             (gc.reserve, gc.trigger, gc.victim, gc.amount) = (g.0, g.1, g.2, g.3);
             (gc.concurrency, gc.blocking, gc.window, gc.path) = (g.4, g.5, g.6, g.7);
             (c.sched.order, c.wear.dynamic, c.run.seed) = (order, dynamic, seed);
-            let w = &mut c.timing;
-            (w.suspend, w.suspend_ns, w.resume_ns, w.suspend_limit) = suspension;
+            set_suspension(&mut c, suspension);
             set_between(&mut c, between);
             reconcile(&mut c);
             capacity(&mut c, spare, share);

@@ -32,7 +32,8 @@ impl Numbers {
     }
 
     fn mean(&self) -> u64 {
-        self.sizes.iter().sum::<u64>() / (self.sizes.len() as u64).max(1)
+        let sum: u128 = self.sizes.iter().map(|&size| u128::from(size)).sum();
+        (sum / (self.sizes.len() as u128).max(1)) as u64
     }
 
     /// Whether the addresses, as sectors, start anywhere within blocks: no place has half of them.
