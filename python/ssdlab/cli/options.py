@@ -188,7 +188,7 @@ class ReadOptions:
     sort: Sort = False
 
     def values(self) -> dict[str, object]:
-        """They as a mapping of keys to values; those on the trace come over `--set`."""
+        """The options as keys with their values; those of the trace override `--set`."""
         values = set_values(self.sets)
         for one in fields(ReadOptions)[1:]:
             key, value = one.name.rstrip("_"), getattr(self, one.name)

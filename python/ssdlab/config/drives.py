@@ -117,10 +117,15 @@ def digest_of(keys: Mapping[str, object]) -> str:
 
     It stays the same when a feature is added whose keys are off by default.
     """
-    defaults = machine(json.loads(_core.load(None, None, [])))
-    own = {key: value for key, value in keys.items() if defaults.get(key, ...) != value}
+    own = {key: value for key, value in keys.items() if _defaults().get(key, ...) != value}
     text = json.dumps(own, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@cache
+def _defaults() -> Mapping[str, object]:
+    """The keys of `machine` with their defaults."""
+    return machine(json.loads(_core.load(None, None, [])))
 
 
 @cache
