@@ -219,10 +219,7 @@ def test_the_runs_are_those_of_the_drive_without_time(trace: Path) -> None:
         assert one.config["run.mode"] == "functional"
         assert one.config["device.user_pages"] == pytest.approx(PAGES, rel=1e-3)
         assert one.config["workload.loops"] == before + measured
-        # With independent phases a request is the write of a page.
-        recorded = one.label.endswith(", recorded")
-        of_loop = plan.totals.requests if recorded else plan.totals.page_writes
-        assert one.config["workload.warmup_requests"] == before * of_loop
+        assert one.config["workload.warmup_share"] == before / (before + measured)
     # Four times the pages before, twice in the measurement: a loop writes 156,000.
     writes = plan.totals.page_writes
     assert writes < plan.totals.requests
@@ -259,8 +256,8 @@ def test_passes_of_a_timed_run_fit_into_simulated_time(
     config = plan.planned("", replace(functional, keys=keys), "greedy", 1, {}).config
     assert config["run.mode"] == "timed"
     assert config["workload.loops"] == loops
-    warmup = config["workload.warmup_requests"]
-    assert warmup == (4000 if loops == 1 else max(1, min(4, loops - 1)) * 20_001)
+    warmup = config["workload.warmup_share"]
+    assert warmup == (0.2 if loops == 1 else max(1, min(4, loops - 1)) / loops)
 
 
 def test_a_drive_that_is_smaller_than_the_trace_is_refused(trace: Path) -> None:

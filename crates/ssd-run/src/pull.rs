@@ -79,13 +79,15 @@ impl PullDriver<'_> {
     ) -> Finished {
         let sequence = device.sequence();
         let mut ssd = Ssd::with_plugs(self.config, device.ftl, sequence, &annotated.plugs);
-        ssd.measure(self.config.workload.warmup_requests, self.config.splits());
+        let warmup = self.config.warmup(source.expected());
+        ssd.measure(warmup, self.config.splits());
         ssd.audit_every(annotated.audit_every);
         let before = self.caller.clock();
         let mut ending = ending.unwrap_or_else(|| self.drive(&mut ssd, source));
         let clock = elapsed(before, self.caller.clock());
         if ssd.discard_warmup() {
-            ending = all_warmup(self.config, ending, ssd.submitted(), &mut annotated);
+            let requests = (ssd.submitted(), warmup);
+            ending = all_warmup(self.config, ending, requests, &mut annotated);
         }
         let mut finished = report::timed(self.config, &ssd, &annotated, ending, clock);
         match self.finish_logs(&mut ssd) {
@@ -195,12 +197,13 @@ impl PullDriver<'_> {
         let mut run = FunctionalRun::new(self.config, device);
         let before = self.caller.clock();
         let ending = ending.unwrap_or_else(|| {
-            let (warmup, total) = (self.config.workload.warmup_requests, source.expected());
+            let total = source.expected();
+            let warmup = self.config.warmup(total);
             let mut watch = |done| self.caller.progress(Stage::Workload, done, total);
             let ending = driven(run.drive(warmup, source, &mut watch));
             let requests = run.submitted();
             if run.discard_warmup(warmup) {
-                all_warmup(self.config, ending, requests, &mut annotated)
+                all_warmup(self.config, ending, (requests, warmup), &mut annotated)
             } else {
                 ending
             }
@@ -224,13 +227,13 @@ fn driven(outcome: Result<Outcome, DriveError>) -> Ending {
 fn all_warmup(
     config: &RunConfig,
     ending: Ending,
-    requests: u64,
+    (requests, warmup): (u64, u64),
     annotated: &mut Circumstances,
 ) -> Ending {
+    let key = if config.workload.warmup_share > 0.0 { "warmup_share" } else { "warmup_requests" };
     let message = format!(
-        "the run ended after {requests} requests, within its warm-up of {}: nothing was measured; \
-         lower workload.warmup_requests",
-        config.workload.warmup_requests
+        "the run ended after {requests} requests, within its warm-up of {warmup}: nothing was measured; lower \
+         workload.{key}"
     );
     annotated.warnings.push(message.clone());
     if ending == Ending::Completed { Ending::Failed(message) } else { ending }

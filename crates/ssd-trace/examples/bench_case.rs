@@ -64,7 +64,7 @@ fn sums(ssd: &Ssd) -> Sums {
 fn timed(config: &RunConfig, functional: Functional, source: &mut dyn Source, first: u64) {
     let sequence = functional.sequence();
     let mut ssd = Ssd::new(config, functional.ftl, sequence);
-    ssd.measure(config.workload.warmup_requests, config.splits());
+    ssd.measure(config.warmup(source.expected()), config.splits());
     let run = |ssd: &mut Ssd, source: &mut dyn Source| {
         let outcome = drive(ssd, &config.host, source, &mut |_, _| ControlFlow::Continue(()));
         outcome.expect("the case runs to its end");

@@ -13,7 +13,16 @@ from ssdlab.display.progress import Callback
 from ssdlab.errors import as_given, translated
 from ssdlab.running.moved import NOTHING, Moved
 
-NOT_READING = ("fit", "loops", "time_scale", "warmup_requests", "whole_pages", "copy", "phases")
+NOT_READING = (
+    "fit",
+    "loops",
+    "time_scale",
+    "warmup_requests",
+    "warmup_share",
+    "whole_pages",
+    "copy",
+    "phases",
+)
 """Keys of `[workload]` that act on a trace once it has been read; the others say how it is."""
 _known: dict[str, int] = {}
 """Pages by trace and how it is read: one reading serves all runs of a comparison."""

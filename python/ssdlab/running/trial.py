@@ -136,13 +136,12 @@ class Plan:
         before, measured = self.loops(longer)
         if before + measured > self.passes and small.keys.get("run.mode") != "functional":
             before, measured = max(1, self.passes - 1), min(1, self.passes - 1)
-        phases = more.get("workload.phases", "recorded")
-        of_loop = self.totals.requests if phases == "recorded" else self.totals.page_writes
         # The device is made of the drive as `given` has it, so its keys come last.
         keys = {
             **scale.PRECONDITION,
             "workload.loops": before + measured,
-            "workload.warmup_requests": before * of_loop if measured else of_loop // 5,
+            "workload.warmup_requests": 0,
+            "workload.warmup_share": before / (before + measured) if measured else 0.2,
             "metrics.interval": self.interval(before + measured),
             **self.policies[policy],
             **self.given,

@@ -24,6 +24,10 @@ struct Apart {
 }
 
 impl Source for Apart {
+    fn expected(&self) -> Option<u64> {
+        Some(self.all)
+    }
+
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
         if self.sent == self.all {
             return Ok(None);
@@ -83,6 +87,17 @@ fn a_run_that_is_all_warmup_has_measured_nothing() {
         let (r, host) = (&done.report.requests, &done.report.host);
         assert_eq!((r.warmup, r.read + r.write + r.trim), (6000, 0), "{mode:?}");
         assert_eq!((host.pages_read, host.pages_written, done.report.gc.calls), (0, 0, 0));
+    }
+}
+
+#[test]
+fn a_share_of_warmup_is_that_of_all_requests() {
+    for mode in [Mode::Timed, Mode::Functional] {
+        let (mut number, mut share) = (config(5), config(5));
+        (number.workload.warmup_requests, share.workload.warmup_share) = (2000, 1.0 / 3.0);
+        let (number, share) = (report(&number, mode), report(&share, mode));
+        assert_eq!((share.requests.warmup, share.requests.write), (2000, number.requests.write));
+        assert_eq!(share.flash.programs, number.flash.programs, "{mode:?}");
     }
 }
 

@@ -152,6 +152,10 @@ pub(super) const CHECKS: &[Check<RunConfig>] = &[
         trace_sizes_the_device,
     ),
     check(&["workload.warmup_requests", "workload.requests", "workload.kind"], warmup),
+    check(
+        &["workload.warmup_share", "workload.warmup_requests", "workload.kind"],
+        share_of_known_requests,
+    ),
     check(&["workload.size", "workload.span", "workload.kind", "device"], sizes),
 ];
 
@@ -282,6 +286,22 @@ fn warmup(config: &RunConfig) -> Option<String> {
     let by_file = matches!(workload.kind.origin(), Origin::Trace | Origin::Jobs);
     (!by_file && warmup >= all)
         .then(|| format!("{warmup} of {all} requests are warm-up: none would be left to measure"))
+}
+
+fn share_of_known_requests(config: &RunConfig) -> Option<String> {
+    let workload = &config.workload;
+    let wrong = if workload.warmup_share == 0.0 {
+        return None;
+    } else if workload.warmup_requests > 0 {
+        "warmup_requests and warmup_share are both set; keep one of them"
+    } else if workload.warmup_share == 1.0 {
+        "all requests are warm-up: none would be left to measure"
+    } else if workload.kind.origin() == Origin::Jobs {
+        "the number of requests of a job file is not known before it runs: use warmup_requests"
+    } else {
+        return None;
+    };
+    Some(wrong.to_owned())
 }
 
 fn sizes(config: &RunConfig) -> Option<String> {

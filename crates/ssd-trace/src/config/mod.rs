@@ -64,6 +64,20 @@ impl RunConfig {
         self.workload.seed.unwrap_or(self.run.seed)
     }
 
+    /// Initial requests that are left out of the statistics, of `expected` requests.
+    ///
+    /// # Panics
+    /// If they are a share of requests whose number is not known: the checks refuse that.
+    #[must_use]
+    pub fn warmup(&self, expected: Option<u64>) -> u64 {
+        let Workload { warmup_requests, warmup_share, .. } = self.workload;
+        if warmup_share == 0.0 {
+            return warmup_requests;
+        }
+        let all = expected.expect("the number of requests is known");
+        (warmup_share * all as f64).round() as u64
+    }
+
     /// Whether the statistics keep volumes and streams apart: those of a trace.
     #[must_use]
     pub fn splits(&self) -> bool {

@@ -180,6 +180,11 @@ ssd_core::config_table! {
             "Reads and writes cover whole pages of the device: their starts are rounded down, their ends up.";
         warmup_requests: int(0, 1 << 40) => warmup_requests: u64 = 0,
             "Number of initial requests that are simulated but left out of all statistics.";
+        warmup_share: real(SHARE) =>
+            #[serde(default, skip_serializing_if = "is_zero")]
+            warmup_share: f64 = 0.0,
+            "The same as a share of all requests, in place of `warmup_requests`: with 6 loops of a trace, 0.5 leaves \
+            out 3. The number has to be known when the run begins, as it is of a trace.";
     }
 }
 

@@ -112,8 +112,8 @@ impl Key {
         let renumbered = workload.fit == Fit::Compact && all && alone;
         let Workload { from_ns, until_ns, fit, loops, phases, time_scale, .. } =
             Workload::default();
-        let Workload { arrival, seed, copy, whole_pages, warmup_requests, .. } =
-            Workload::default();
+        let Workload { arrival, seed, copy, whole_pages, .. } = Workload::default();
+        let Workload { warmup_requests, warmup_share, .. } = Workload::default();
         let reading = Workload {
             trace: None,
             from_ns,
@@ -127,6 +127,7 @@ impl Key {
             copy,
             whole_pages,
             warmup_requests,
+            warmup_share,
             ..workload.clone()
         };
         Key { version, reading, renumbered: renumbered.then_some(page_bytes) }

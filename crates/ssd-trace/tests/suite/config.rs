@@ -218,7 +218,7 @@ checkpoint = "1 GiB"
 buffer = "protected"
 "#,
     "[device]\nfit = \"trace\"\n[wear]\nendurance = 3000\ndaily_writes = \"20 GB\"\nwarranty_years = 3\n\
-     [workload]\ntrace = \"FILE\"",
+     [workload]\ntrace = \"FILE\"\nwarmup_share = 0.5",
 ];
 
 /// Each of these keys shows nothing by default, and has no effect with the key that comes after it.
