@@ -8,8 +8,9 @@ use crate::read::guess::numbers::Numbers;
 use ssd_core::metrics::numbers::duration;
 use std::collections::BTreeSet;
 
-/// Mean time between different times, nanoseconds, below which these are more likely in a larger unit. The recorder
-/// computed a digest of each page, so requests of a burst are tens of microseconds apart, unless they have the same time.
+/// Mean difference between times, nanoseconds, below which these are more likely in a larger unit. The recorder
+/// computed a digest of each page, so the requests of a burst are tens of microseconds apart, unless they have the
+/// same time.
 const FASTEST_NS: u64 = 5_000;
 /// Fewer times have no pace.
 const FEW: usize = 16;
