@@ -38,13 +38,15 @@ pub(crate) fn of_json(bytes: &[u8]) -> Option<Filter> {
     })
 }
 
-/// The message about XML and tables with lengths of NVMe that [`FORMS`] do not make readable.
+/// The message about XML, and about tables with lengths that count from 0, that [`FORMS`] do not make readable.
 pub(crate) fn of_form(bytes: &[u8]) -> Option<&'static str> {
     let has = |word: &str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
     if has(",nlb") {
         Some(
             "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it, in decimal",
         )
+    } else if Table::of(bytes).is_some_and(|table| zero_based(&table.rows[0]).is_some()) {
+        Some("the name of a column says that its lengths count from 0; add 1 to them, in decimal")
     } else if has("<?xml") {
         Some(
             "the file is XML; convert it to a CSV file, with the names of the columns in its first line",
@@ -148,9 +150,9 @@ fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
 /// Endings of the names of lengths that count from 0, as letters and digits in lower case.
 const ZERO_BASED: [&str; 4] = ["minus1", "minusone", "0based", "zerobased"];
 
-/// The lengths plus 1, in a table of which the only column of lengths says by its name that they count from 0.
-fn with_lengths_plus_one(bytes: &[u8]) -> Option<Rewriting> {
-    let table = Table::of(bytes)?;
+/// The column of lengths that says by its name that they count from 0, and a name for lengths that do not. `None` if
+/// another column has lengths.
+fn zero_based(names: &[String]) -> Option<(usize, String)> {
     let stem = |cell: &String| {
         let letters = letters_of(cell);
         let is_minus = cell.ends_with("-1").then_some("1");
@@ -161,11 +163,14 @@ fn with_lengths_plus_one(bytes: &[u8]) -> Option<Rewriting> {
             stem => is_length(stem).then(|| stem.to_owned()),
         }
     };
-    let names = || table.rows[0].iter().enumerate();
-    let (at, name) = names().find_map(|(at, cell)| Some((at, stem(cell)?)))?;
-    if names().any(|(_, cell)| is_length(cell)) {
-        return None;
-    }
+    let mut stems = names.iter().enumerate().filter_map(|(at, cell)| Some((at, stem(cell)?)));
+    stems.next().filter(|_| !names.iter().any(|cell| is_length(cell)))
+}
+
+/// The lengths plus 1, in a table of [`zero_based`] ones.
+fn with_lengths_plus_one(bytes: &[u8]) -> Option<Rewriting> {
+    let table = Table::of(bytes)?;
+    let (at, name) = zero_based(&table.rows[0])?;
     let lengths: Option<Vec<u64>> = table.body().iter().map(|row| row[at].parse().ok()).collect();
     let (lengths, column) = (lengths.filter(|_| table.has_names)?, at + 1);
     let what =
