@@ -30,6 +30,16 @@ CASES: dict[str, Case] = {
         *(ssdlab.run, {"config": TOML, "trace": ""}, "trace: workload.trace: found"),
         *(["run", TOML, "--trace", ""], "--trace: workload.trace: found"),
     ),
+    "path": (
+        *(ssdlab.Trace("").info, {}, "trace: workload.trace: found"),
+        *(["trace", "info", ""], "FILE: workload.trace: found"),
+    ),
+    "unit of time": (
+        *(ssdlab.run, {"config": TOML, "set": {"workload.time_unit": "min"}}),
+        'set: workload.time_unit: found "min"; expected "auto", "ns"',
+        ["run", TOML, "--time-unit", "min"],
+        '--time-unit: workload.time_unit: found "min"; expected "auto", "ns"',
+    ),
     "unit": (
         *(ssdlab.run, {"config": TOML, "set": {"workload.unit": "pages"}}, "set: workload.unit: "),
         *(["run", TOML, "--unit", "pages"], "--unit: workload.unit: "),

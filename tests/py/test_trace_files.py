@@ -2,8 +2,11 @@
 
 import hashlib
 import json
+import os
 import signal
 import subprocess
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +16,7 @@ import zstandard
 
 import ssdlab
 from running import COMMAND, ROOT, SMALL, nothing_left, refused, sets, ssdlab_command
+from ssdlab.display import progress
 
 TRACE = (
     "8,0 1 1 0.000000150 7 Q WS 16 + 8 [a]\n"
@@ -235,3 +239,20 @@ def test_carried_traces_are_those_of_the_manifest() -> None:
         assert info.source.lines == trace["file"]["lines"]
         assert info.footprint.pages_touched <= (1 << 30) // 4096
         assert name in (folder / "README.md").read_text()
+
+
+def test_a_pipe_without_a_writer_is_said_to_be_waited_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress._Lines, "every_s", 0.0)
+    os.mkfifo(tmp_path / "pipe")
+
+    def write() -> None:
+        time.sleep(0.5)
+        (tmp_path / "pipe").write_text("128166372003061629,host,0,Write,4096,4096,100\n")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert ssdlab.Trace(tmp_path / "pipe").info(progress=True).requests == 1
+    writer.join()
+    assert capsys.readouterr().err.startswith("pipe: waiting for data\n")

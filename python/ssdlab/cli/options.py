@@ -78,8 +78,12 @@ Columns = Annotated[
     ),
 ]
 TimeUnit = Annotated[
-    Literal["ns", "100ns", "us", "ms", "s"] | None,
-    typer.Option("--time-unit", help="Unit of the trace's times (workload.time_unit)."),
+    str | None,
+    typer.Option(
+        "--time-unit",
+        metavar="ns|100ns|us|ms|s",
+        help="Unit of the trace's times (workload.time_unit).",
+    ),
 ]
 Drive = Annotated[
     str | None,
@@ -90,8 +94,12 @@ Drive = Annotated[
     ),
 ]
 Unit = Annotated[
-    Literal["bytes", "sectors", "pages"] | None,
-    typer.Option("--unit", help="Unit of the trace's addresses and lengths (workload.unit)."),
+    str | None,
+    typer.Option(
+        "--unit",
+        metavar="bytes|sectors|pages",
+        help="Unit of the trace's addresses and lengths (workload.unit).",
+    ),
 ]
 PageSize = Annotated[
     str | None,

@@ -65,6 +65,7 @@ def plan_command(
     runs: RunOptions,
 ) -> None:
     """Find the least over-provisioning and the policy that meet bounds under a trace."""
+    came_as("trace", "TRACE")
     came_as("p99_9", "--p99.9")
     budget_s = nanoseconds("--budget", budget) / 1e9
     bounds = spare_plan.bounds_of(p99_9, years, waf)

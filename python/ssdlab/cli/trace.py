@@ -72,6 +72,7 @@ def trace_info(
     reading: ReadOptions,
 ) -> None:
     """Print statistics of a trace: mix, sizes, order, footprint, updates, bursts, discards."""
+    came_as("trace", "FILE")
     ranges, kind = sector_ranges(journal), picture_kind(plots, picture)
     values = reading.values()
     if json_ is not None and (html or plots):
@@ -162,6 +163,7 @@ def trace_convert(
     writing: WriteOptions,
 ) -> None:
     """Convert a trace to another format."""
+    came_as("trace", "FILE")
     done = ssdlab.Trace(file).convert(_file(out), **writing.how)
     _tell([done], writing.json_, writing.quiet)
 
@@ -175,6 +177,7 @@ def trace_merge(
     writing: WriteOptions,
 ) -> None:
     """Merge traces into one, each as a volume: --set workload.volume=all runs all on one drive."""
+    came_as("trace", "FILE")
     done = ssdlab.merge(files, _file(out), **writing.how)
     _tell([done], writing.json_, writing.quiet)
     if not writing.quiet:
@@ -255,6 +258,7 @@ def trace_split(
 ) -> None:
     """Write each volume of a trace to its own file."""
     del by  # there is one way to split so far; the option leaves room for others
+    came_as("trace", "FILE")
     values = reading.values()
     done = ssdlab.Trace(file).split(out, to=to, allow=allow or (), set=values, progress=not quiet)
     _tell(done, json_, quiet)

@@ -13,6 +13,7 @@ import typer
 from ssdlab.cli.arguments import nanoseconds, paced, seeded
 from ssdlab.cli.ending import end_comparison
 from ssdlab.cli.options import Drive, Pace, ReadOptions, RunOptions, Seeds, drive_named, grouped
+from ssdlab.display.argument import came_as
 from ssdlab.running import trial
 from ssdlab.running.kept import not_stored
 
@@ -45,6 +46,7 @@ def try_command(
     runs: RunOptions,
 ) -> None:
     """Predict what a trace does to a drive: write amplification, latency, the best policy."""
+    came_as("trace", "TRACE")
     budget_s = nanoseconds("--budget", budget) / 1e9
     values = seeded(paced(reading.values(), pace), runs.seed)
     named = drive_named(drive, trial.DRIVE)

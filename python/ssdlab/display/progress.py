@@ -135,7 +135,9 @@ class _Lines:
                 return
             last = now
             per_second = done / (now - began)
-            line = f"{stage} {done:,} {UNITS.get(stage, '')}, {speed(per_second, stage)}"
+            line = stage
+            if done:
+                line += f" {done:,} {UNITS.get(stage, '')}, {speed(per_second, stage)}"
             if total and per_second > 0:
                 line += f", {100 * done / total:.0f} %, {(total - done) / per_second:.0f} s left"
             self._say(label, line + self.notes.get(label, ""))

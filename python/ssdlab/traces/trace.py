@@ -423,10 +423,13 @@ def _told(
             show = shown.run(name)
 
             def both(done: int, to_sort: int | None) -> None:
-                if to_sort is None:
+                if to_sort is not None:
+                    show("sorting", done, to_sort)
+                elif done or total:
                     show(stage, done, total)
                 else:
-                    show("sorting", done, to_sort)
+                    # A pipe that nobody writes to yet.
+                    show("waiting for data", 0, None)
 
             yield both
 

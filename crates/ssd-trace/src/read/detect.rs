@@ -8,6 +8,7 @@ mod hosts;
 mod intervals;
 mod refusal;
 mod regions;
+mod rewritten;
 mod stated;
 mod unaligned;
 
@@ -16,15 +17,13 @@ pub(crate) use columns::insisted;
 use crate::config::{TimeUnit, Workload};
 use crate::read::columnar::MAGIC;
 use crate::read::commands::command;
-use crate::read::foreign::{
-    self, Rewrite, Rewriting, around, frames, labelled, logs, notations, rewriting,
-};
+use crate::read::foreign::{self, around, frames, labelled, logs, notations, rewriting};
 use crate::read::formats::mapping::{cells_of, is_rounded};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TimeRule, TraceFormat, Unit};
 use crate::read::guess::{self, LINES};
 use crate::read::input::{Whole, unreadable};
 use crate::read::lines::shown;
-use crate::read::readings::{self, Reading};
+use crate::read::readings::Reading;
 use refusal::Refusal;
 use ssd_core::config::Word;
 use ssd_core::host::source::SourceError;
@@ -35,8 +34,6 @@ use std::sync::Arc;
 const HEAD: u64 = 64 << 10;
 /// Least share of the examined lines that must be records of the format, per cent.
 const LEAST_SHARE: u32 = 50;
-/// Most filters that a message puts one behind the other.
-const FILTERS: usize = 2;
 /// The option that skips bad lines.
 const SKIPPING: &str = "--set workload.skip_bad=true";
 /// Bad lines that a message shows.
@@ -244,82 +241,6 @@ impl File<'_> {
         }
     }
 
-    /// The refusal of a file that can be read, or read differently, once one of `all` has rewritten it.
-    fn rewritten(&self, all: &[Rewrite]) -> Option<Refusal> {
-        self.rewritten_as(all, false)
-    }
-
-    /// As [`File::rewritten`]; `is_notated`: `all` rewrite notations of numbers.
-    fn rewritten_as(&self, all: &[Rewrite], is_notated: bool) -> Option<Refusal> {
-        // Two notations of numbers may contradict each other.
-        if self.filters.len() == FILTERS || self.is_notated {
-            return None;
-        }
-        let ended = match self.head.bytes.iter().rposition(|&byte| byte == b'\n') {
-            // The last line may be cut.
-            Some(end) if !self.whole => &self.head.bytes[..=end],
-            _ => self.head.bytes,
-        };
-        all.iter().find_map(|rewrite| {
-            let Rewriting { what, filter, bytes, columns } = rewrite(ended)?;
-            let lines = lines_of(&bytes, false);
-            let head = Head { bytes: &bytes, lines: &lines };
-            head.lines.first()?;
-            let command = |options: &str| {
-                Some(Refusal::Filtered(format!("{what}: {}", self.behind(&filter, options))))
-            };
-            // A single set of columns is certain.
-            if let [columns] = columns {
-                return command(&format!("--columns {columns}"));
-            }
-            let filters = [self.filters, std::slice::from_ref(&filter)].concat();
-            let file = File { head: &head, filters: &filters, is_notated, ..*self };
-            let refusal = match file.decision(TraceFormat::Auto, None) {
-                // The nearest format may be one that the lines do not fit.
-                Ok((format, how, _)) => {
-                    let counts = Reading::counts_of(format, &how, &head)?;
-                    let action = self.only_action(format, &how, &head);
-                    return if counts.fit() { command(&action) } else { None };
-                }
-                Err(refusal) => refusal,
-            };
-            let readings = columns.iter().filter_map(|columns| file.with_columns(columns));
-            let readings: Vec<Reading> =
-                readings.filter(|reading| reading.counts.is_sound()).collect();
-            if let [reading] = &readings[..] {
-                return command(&reading.options);
-            } else if !readings.is_empty() {
-                let choices = readings::choices(readings, self.whole);
-                return Some(self.doubt_behind(&what, &filter, &choices));
-            }
-            let choices = match refusal {
-                Refusal::Doubt(_, choices) => choices,
-                Refusal::Filtered(next) => {
-                    return Some(Refusal::Filtered(format!("{what}; {next}")));
-                }
-                Refusal::Error(_) => return None,
-            };
-            let mut own = guess::values::of(self.head, self.workload.action as u8);
-            own.retain(|own| own.counts.bad == 0);
-            let first = choices.first().map(|(options, _)| options);
-            let is_own = own.first().is_some_and(|own| first == Some(&own.options));
-            (!is_own).then(|| self.doubt_behind(&what, &filter, &choices))
-        })
-    }
-
-    /// The option that chooses the action of the requests in `head`, if it has none of the usual action.
-    fn only_action(&self, format: TraceFormat, how: &ReadAs, head: &Head<'_>) -> String {
-        let has = |action: u8| {
-            let how = ReadAs { action, ..how.clone() };
-            Reading::counts_of(format, &how, head).is_some_and(|counts| counts.requests() > 0)
-        };
-        let is_open = formats::has_actions(format) && how.action == b'Q' && !has(b'Q');
-        let other = [b'D', b'C'].into_iter().find(|&action| is_open && has(action));
-        other.map_or_else(String::new, |action| {
-            format!("--set workload.action={}", char::from(action))
-        })
-    }
-
     /// The refusal of a file that is known not to be a trace, or not to be one as it stands.
     fn known(&self) -> Option<Refusal> {
         if guess::is_oracle_general(self.head.bytes) {
@@ -430,9 +351,9 @@ impl File<'_> {
 
     /// The format of the first line, if most lines below it are nearly of that format, too.
     fn nearest_below(&self) -> Option<TraceFormat> {
-        let found = self.head.lines.iter().take(LINES).find_map(|line| nearest(line))?;
+        let format = self.head.lines.iter().take(LINES).find_map(|line| nearest(line))?;
         let first = Head { lines: &self.head.lines[..1], ..*self.head };
-        formats::detect(&first).contains(&(found, 100)).then_some(found)
+        formats::detect(&first).contains(&(format, 100)).then_some(format)
     }
 
     /// The message about a file in which a spreadsheet has rounded numbers.

@@ -141,7 +141,7 @@ impl Counts {
     }
 
     /// The options that skip the lines that do not fit, if they are few.
-    fn skipping(&self) -> String {
+    pub(crate) fn skipping(&self) -> String {
         let share = self.bad_share();
         if self.bad == 0 || share > FEW_BAD { String::new() } else { self.skipping_all() }
     }
@@ -256,7 +256,7 @@ impl Reading {
     /// The words that its columns ignore, as in ", ignores 4 lines: VERIFY, COMPARE".
     fn ignoring(&self) -> String {
         let Some(columns) = &self.columns else { return String::new() };
-        let words = columns.ignored();
+        let words = columns.words_of(&["ignore"]);
         if words.is_empty() {
             return String::new();
         }

@@ -19,7 +19,17 @@ fn workload(file: &str, options: &str) -> Workload {
         ..Workload::default()
     };
     // Columns may have blanks in them: an option ends where the next one begins.
-    let keys = ["format=", "unit=", "time_unit=", "columns=", "action=", "volume=", "sort="];
+    let keys = [
+        "format=",
+        "unit=",
+        "time_unit=",
+        "columns=",
+        "action=",
+        "volume=",
+        "sort=",
+        "skip_bad=",
+        "max_bad=",
+    ];
     let starts = |at: usize| {
         (at == 0 || options[..at].ends_with(' '))
             && keys.iter().any(|key| options[at..].starts_with(key))
@@ -40,6 +50,8 @@ fn workload(file: &str, options: &str) -> Workload {
             }
             "volume" => workload.volume = Some(VolumeKey::One(value.parse().expect("a number"))),
             "sort" => workload.sort = value == "true",
+            "skip_bad" => workload.skip_bad = value == "true",
+            "max_bad" => workload.max_bad = value.parse().expect("a share"),
             _ => panic!("{options}"),
         }
     }

@@ -3,38 +3,50 @@
 use super::File;
 use super::refusal::Refusal;
 use crate::read::commands::list;
-use crate::read::formats::Head;
+use crate::read::formats::{Head, Mapping};
 use crate::read::guess;
 use crate::read::guess::extended::{Extended, are_bytes_named_sectors};
 use crate::read::readings::{self, Reading};
-use ssd_core::metrics::numbers::count;
 
 /// Readings in bytes, and in sectors, that a message lists.
 const EACH: usize = 3;
 
+/// The columns of these readings, and their texts with bytes for sectors; `None` unless all have sectors.
+fn with_bytes_for_sectors(readings: &[Reading]) -> Option<[Vec<String>; 2]> {
+    let columns = || readings.iter().filter_map(|reading| reading.columns.as_deref());
+    let bytes: Option<Vec<String>> = columns().map(Mapping::with_bytes_for_sectors).collect();
+    let texts: Vec<String> = columns().map(|columns| columns.text.clone()).collect();
+    Some([texts, bytes?]).filter(|[texts, _]| !texts.is_empty())
+}
+
 impl File<'_> {
-    /// The refusal of a table whose column names say bytes, but whose requests are not whole sectors.
+    /// The refusal of a table whose column names say bytes, but whose requests are not whole sectors. With
+    /// `workload.skip_bad`, such requests are bad lines like others, if they are not the most.
     pub(super) fn named_bytes_unaligned(&self) -> Option<Refusal> {
-        let extended = Extended::of(self.head).filter(|extended| extended.is_named)?;
+        let extended = Extended::of_named_bytes(self.head)?;
+        let readings = guess::of(self.head, self.workload.action as u8);
+        let most = readings.iter().find(|reading| reading.counts.fit());
+        if self.workload.skip_bad && most.is_some() {
+            return None;
+        }
+        let skipping = most.map(|reading| reading.counts.skipping()).unwrap_or_default();
+        let other = match skipping.trim_start() {
+            "" => String::new(),
+            options => format!("; to leave these requests out: {}", self.as_it_is(options)),
+        };
         Some(Refusal::Filtered(format!(
-            "the names of its columns say bytes, but in {} of {} lines the address or the length is not a multiple of \
-             512; to extend these requests to whole sectors: {}",
-            count(extended.unaligned as u64),
-            count(self.head.lines.len() as u64),
-            self.behind(&extended.filter, ""),
+            "the names of its columns say bytes, but in {} the address or the length is not a multiple of 512; extend \
+             these requests to whole sectors{}{other}",
+            extended.share(),
+            self.remedy(extended.filter.as_deref(), ""),
         )))
     }
 
     /// The refusal of a table that fits in sectors only because its bytes are not whole sectors. `readings` are those
     /// by the names of its columns.
     pub(super) fn bytes_in_doubt(&self, readings: &[Reading]) -> Option<Refusal> {
-        let in_bytes = |text: &str| text.replace(":512B", ":B");
-        let text = |reading: &Reading| reading.columns.as_ref().map(|columns| columns.text.clone());
-        let texts: Vec<String> = readings.iter().filter_map(text).collect();
-        if texts.is_empty() || !texts.iter().all(|text| in_bytes(text) != *text) {
-            return None;
-        }
-        let extended = Extended::of(self.head).filter(|extended| extended.is_open)?;
+        let [texts, bytes] = with_bytes_for_sectors(readings)?;
+        let extended = Extended::of_open_units(self.head)?;
         let lines: Vec<&[u8]> = extended.lines.iter().map(Vec::as_slice).collect();
         let aligned = Head { lines: &lines, ..*self.head };
         let action = self.workload.action as u8;
@@ -42,33 +54,35 @@ impl File<'_> {
             let all = texts.iter().filter_map(|text| guess::reading(text, head, action));
             readings::choices(all.collect(), self.whole).into_iter().take(EACH)
         };
-        let bytes: Vec<String> = texts.iter().map(|text| in_bytes(text)).collect();
-        let of_bytes = choices(&bytes, &aligned).map(|(options, gives)| {
-            (
-                self.behind(&extended.filter, &options),
-                format!("in bytes, extended to sectors: {gives}"),
-            )
+        let filter = extended.filter.as_deref();
+        let of_bytes = choices(&bytes, &aligned).filter_map(|(options, gives)| {
+            let command = self.behind(filter?, &options);
+            Some((command, format!("in bytes, extended to sectors: {gives}")))
         });
         let of_sectors = choices(&texts, self.head)
             .map(|(options, gives)| (self.as_it_is(&options), format!("in sectors: {gives}")));
         let choices: Vec<(String, String)> = of_bytes.chain(of_sectors).collect();
+        let remedy = match filter {
+            Some(_) => String::new(),
+            None => format!(
+                "if they are bytes, extend the requests to whole sectors{}; ",
+                self.remedy(None, "")
+            ),
+        };
         Some(Refusal::Filtered(format!(
             "it is a table whose column names do not say the units: its numbers may be sectors, or bytes, although in \
-             {} of {} lines the address or the length is not a multiple of 512; {}",
-            count(extended.unaligned as u64),
-            count(self.head.lines.len() as u64),
+             {} the address or the length is not a multiple of 512; {remedy}{}",
+            extended.share(),
             list(&choices, str::to_owned)
         )))
     }
 
     /// The refusal of a table whose column names say sectors, but whose numbers look like bytes.
     pub(super) fn sectors_in_doubt(&self, readings: &[Reading]) -> Option<Refusal> {
-        let text = |reading: &Reading| reading.columns.as_ref().map(|columns| columns.text.clone());
-        let texts: Vec<String> = readings.iter().filter_map(text).collect();
-        if texts.is_empty() || !are_bytes_named_sectors(self.head) {
+        let [texts, bytes] = with_bytes_for_sectors(readings)?;
+        if !are_bytes_named_sectors(self.head) {
             return None;
         }
-        let bytes: Vec<String> = texts.iter().map(|text| text.replace(":512B", ":B")).collect();
         let all = bytes.iter().chain(&texts).filter_map(|text| self.with_columns(text));
         let what = "the names of its columns say sectors, but all addresses and lengths are multiples of 512, and the \
                     lengths are large, as those in bytes are";

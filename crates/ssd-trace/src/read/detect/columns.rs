@@ -4,10 +4,11 @@ use super::refusal::Refusal;
 use super::{Decision, File, SHOWN, lines_of};
 use crate::config::{TimeUnit, TraceUnit, Workload};
 use crate::read::commands::{command, list, word};
-use crate::read::foreign::{Filter, Rewriting, notations};
+use crate::read::foreign::{Rewriting, notations};
 use crate::read::formats::mapping::{Size, TIME_UNITS, cells_of, is_word};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TraceFormat};
 use crate::read::guess::apart::{self, Parts};
+use crate::read::guess::derived::Derivation;
 use crate::read::guess::{self, LINES, unknown, words};
 use crate::read::lines::shown;
 use crate::read::readings::{self, Reading, of_distinct_times};
@@ -90,8 +91,10 @@ impl File<'_> {
 
     /// Refuses columns that give numbers no device has, and lists columns that give possible ones.
     fn numbers_are_possible(&self, format: TraceFormat, how: &ReadAs) -> Result<(), Refusal> {
-        let own = Reading::of_some(String::new(), format, how, self.head);
-        let Some(why) = own.and_then(|own| own.counts.implausible()) else { return Ok(()) };
+        let reading = Reading::of_some(String::new(), format, how, self.head);
+        let Some(why) = reading.and_then(|reading| reading.counts.implausible()) else {
+            return Ok(());
+        };
         let columns = how.columns.as_ref().expect("it is mapped");
         let Workload { unit, time_unit, .. } = self.workload;
         let mut others = String::new();
@@ -175,10 +178,8 @@ impl File<'_> {
         let mappings = [columns.text.clone(), columns.without_time_unit()];
         let mut reasons = Vec::new();
         let mut choices = Vec::new();
-        for rewrite in notations::NOTATIONS {
-            let Some(Rewriting { what, filter, bytes, .. }) = rewrite(self.head.bytes) else {
-                continue;
-            };
+        let all = notations::NOTATIONS.into_iter().filter_map(|rewrite| rewrite(self.head.bytes));
+        for Rewriting { what, filter, bytes, case, .. } in all.flat_map(Rewriting::with_other) {
             let lines = lines_of(&bytes, !self.whole);
             let head = Head { bytes: &bytes, lines: &lines };
             let fits = |text: &String| {
@@ -187,11 +188,14 @@ impl File<'_> {
             };
             let Some(reading) = mappings.iter().find_map(fits) else { continue };
             let command = self.behind(&filter, &reading.options);
-            let outcome = readings::choices(vec![reading], self.whole).pop()?.1;
+            let (_, mut outcome) = readings::choices(vec![reading], self.whole).pop()?;
+            if !case.is_empty() {
+                outcome = format!("if {case}: {outcome}");
+            }
             // One of several commands with the same outcome is enough.
             if choices.iter().all(|(_, other)| *other != outcome) {
-                reasons.push(what);
                 choices.push((command, outcome));
+                reasons.extend((!reasons.contains(&what)).then_some(what));
             }
         }
         (!choices.is_empty()).then(|| {
@@ -205,14 +209,11 @@ impl File<'_> {
         let first = readings.first().filter(|first| first.has_times())?;
         let is_constant =
             |reading: &Reading| reading.counts.requests() > 2 && !reading.has_duration();
-        let filter = guess::derived::of_constant_time(self.head)
+        let Derivation { what, filter } = guess::derived::of_constant_time(self.head)
             .filter(|_| readings.iter().all(is_constant))?;
         let insisted = command(self.name, &first.options);
-        let Filter { what, filter, options } = filter;
-        let command = self.behind(&filter, options);
-        Some(
-            self.refused(&format!("{what}: {command}; if all requests arrive at once: {insisted}")),
-        )
+        let remedy = self.remedy(filter.as_deref(), "");
+        Some(self.refused(&format!("{what}{remedy}; if all requests arrive at once: {insisted}")))
     }
 
     /// The error for a table with several columns of volumes, of which none tells all volumes apart.
@@ -294,8 +295,9 @@ impl File<'_> {
 
     /// Reads a table by the names of its columns.
     pub(super) fn guessed(&self, how: ReadAs) -> Result<Decision, Refusal> {
-        if let Some(filter) = guess::derived::of(self.head) {
-            return Err(self.filtered(&filter));
+        if let Some(Derivation { what, filter }) = guess::derived::of(self.head) {
+            let remedy = self.remedy(filter.as_deref(), "");
+            return Err(Refusal::Filtered(what + &remedy));
         }
         let readings = guess::of(self.head, self.workload.action as u8);
         let mut readings = self.with_stated_units(&how, readings)?;
@@ -356,7 +358,7 @@ impl File<'_> {
 fn what_names_leave_open(readings: &[Reading]) -> String {
     let all: Vec<&Mapping> =
         readings.iter().filter_map(|reading| reading.columns.as_deref()).collect();
-    let mut guessed = all.iter().map(|columns| words::guessed_words(&columns.text));
+    let mut guessed = all.iter().map(|columns| words::guessed_words(columns));
     let guessed = guessed.find(|words| !words.is_empty()).unwrap_or_default();
     let of_words = format!("what these operations are: {}", words::shown_words(&guessed));
     let length = |all: &Mapping| match &all.size {
@@ -364,13 +366,8 @@ fn what_names_leave_open(readings: &[Reading]) -> String {
         Size::Always(_) => None,
     };
     let place = |all: &Mapping| all.time.as_ref().map(|time| time.place.clone());
-    let units = |all: &Mapping| {
-        let size = match &all.size {
-            Size::Of(column) => column.unit,
-            Size::Always(_) => None,
-        };
-        (all.time.as_ref().map(|time| time.unit), all.offset.unit, size)
-    };
+    let units =
+        |all: &Mapping| (all.time.as_ref().map(|time| time.unit), all.offset.unit, all.size.unit());
     let differ =
         |of: &dyn Fn(&Mapping, &Mapping) -> bool| all.windows(2).any(|pair| of(pair[0], pair[1]));
     let open = [

@@ -121,10 +121,10 @@ impl File<'_> {
         let columns = format!(
             "separator=blanks,time=4:s,op=7,offset=8:512B,size=10:B,volume=1,event=6:{action}"
         );
-        let own = self.as_format(TraceFormat::BlockEvent, how);
+        let detected = self.as_format(TraceFormat::BlockEvent, how);
         let what = "the columns are those of blkparse, whose lengths are in sectors, but all of these are multiples of \
                     512, so they may be bytes (blkparse -f with %N)";
-        Err(self.doubt(what, own.into_iter().chain(self.with_columns(&columns)).collect()))
+        Err(self.doubt(what, detected.into_iter().chain(self.with_columns(&columns)).collect()))
     }
 
     /// Refuses SPC's columns if none of its times has decimals, which those in seconds have.
@@ -143,9 +143,9 @@ impl File<'_> {
             self.with_columns(&format!("time=5:{unit},op=4,offset=2:512B,size=3:B,volume=1"))
         };
         let others = ["us", "ms", "ns"].into_iter().filter_map(in_unit);
-        let own = self.as_format(TraceFormat::Spc, how);
+        let detected = self.as_format(TraceFormat::Spc, how);
         let what = "the columns are those of an SPC trace, whose times are seconds, but its times have no decimals";
-        Err(self.doubt(what, own.into_iter().chain(others).collect()))
+        Err(self.doubt(what, detected.into_iter().chain(others).collect()))
     }
 
     /// Refuses a format whose times are seconds if its requests would be so far apart that the times are more likely
@@ -156,7 +156,7 @@ impl File<'_> {
         how: &ReadAs,
         in_ms: &str,
     ) -> Result<(), Refusal> {
-        let Some(own) = self.as_format(format, how) else { return Ok(()) };
+        let Some(detected) = self.as_format(format, how) else { return Ok(()) };
         let is_exact = |line: &&[u8]| {
             let decimals = |cell: &String| cell.split_once('.').map_or(0, |(_, part)| part.len());
             cells_of(line).iter().any(|cell| decimals(cell) > MOST_DECIMALS)
@@ -165,18 +165,18 @@ impl File<'_> {
         if self.head.lines.iter().any(is_exact) {
             return Ok(());
         }
-        let slowest = if own.counts.requests() < FEW { SLOWEST_NS } else { SLOW_NS };
-        let gap = own.counts.gap_ns();
-        let (true, Some(other)) = (gap >= slowest, self.with_columns(in_ms)) else {
+        let slowest = if detected.counts.requests() < FEW { SLOWEST_NS } else { SLOW_NS };
+        let gap = detected.counts.gap_ns();
+        if gap < slowest {
             return Ok(());
-        };
+        }
         let what = format!(
             "the columns are those of {}, whose times are seconds, but then its requests would be {} apart on average, \
              so the times may be milliseconds",
             formats::info(format).map_or("", |info| info.title),
             duration(gap as f64)
         );
-        Err(self.doubt(what, vec![other, own]))
+        Err(self.doubt(what, self.with_columns(in_ms).into_iter().chain([detected]).collect()))
     }
 
     /// Whether all addresses, in this column, look like numbers of bytes.
@@ -192,11 +192,11 @@ impl File<'_> {
         if self.head.lines.len() < 3 || !self.addresses_are_bytes(1) {
             return Ok(());
         }
-        let own = self.as_format(TraceFormat::Spc, how);
+        let detected = self.as_format(TraceFormat::Spc, how);
         let in_bytes = self.with_columns("time=5:s,op=4,offset=2:B,size=3:B,volume=1");
         let what = "the columns are those of an SPC trace, whose addresses are sectors, but all of its addresses are \
                     multiples of 512, as those in bytes are";
-        Err(self.doubt(what, in_bytes.into_iter().chain(own).collect()))
+        Err(self.doubt(what, in_bytes.into_iter().chain(detected).collect()))
     }
 
     /// Refuses MiDAS's columns if all addresses look like numbers of bytes, where the format has pages.
@@ -209,10 +209,10 @@ impl File<'_> {
             self.with_columns(&format!("time=1:s,op=2,offset=3:{unit},size=4:B,{others}"))
         };
         let others = ["B", "512B"].into_iter().filter_map(in_unit);
-        let own = self.as_format(TraceFormat::Midas, how);
+        let detected = self.as_format(TraceFormat::Midas, how);
         let what = "the columns are those of MiDAS's traces, whose addresses are pages of 4 KiB, but all of its \
                     addresses are multiples of 512, as those in bytes are";
-        Err(self.doubt(what, own.into_iter().chain(others).collect()))
+        Err(self.doubt(what, detected.into_iter().chain(others).collect()))
     }
 
     /// The reading as `format`, which the file was detected to be.

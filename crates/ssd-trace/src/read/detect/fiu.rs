@@ -6,25 +6,26 @@ use crate::read::formats::mapping::cells_of;
 use crate::read::formats::{ReadAs, TraceFormat};
 use crate::read::guess::numbers::Numbers;
 use ssd_core::metrics::numbers::duration;
+use std::collections::BTreeSet;
 
-/// Mean time between requests, nanoseconds, below which times are more likely in a larger unit. The disks of these
-/// traces took milliseconds for a request.
+/// Mean difference between times, nanoseconds, below which these are more likely in a larger unit. The recorder
+/// computed a digest of each page, so the requests of a burst are tens of microseconds apart, unless they have the
+/// same time.
 const FASTEST_NS: u64 = 5_000;
-/// Fewer requests have no pace.
-const FEW: u64 = 16;
+/// Fewer times have no pace.
+const FEW: usize = 16;
 
 impl File<'_> {
     /// Refuses FIU's columns if the numbers are more likely microseconds, bytes or pages.
     pub(super) fn fiu_units_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
-        let Some(own) = self.as_format(TraceFormat::Fiu, how) else { return Ok(()) };
+        let Some(detected) = self.as_format(TraceFormat::Fiu, how) else { return Ok(()) };
         let in_units = |time: &str, unit: &str| {
             // The names of processes may have blanks, so columns are counted from the end.
             let places = format!("op=-4,offset=-6:{unit},size=-5:{unit},volume=-2");
             self.with_columns(&format!("separator=blanks,time=1:{time},{places}"))
         };
-        let (gap, requests) = (own.counts.gap_ns(), own.counts.requests());
         let numbers = self.fiu_numbers();
-        let (what, others) = if requests >= FEW && gap < FASTEST_NS {
+        let (what, others) = if let Some(gap) = self.gap().filter(|&gap| gap < FASTEST_NS) {
             let what = format!(
                 "whose times are nanoseconds, but then its requests would be {} apart on average",
                 duration(gap as f64)
@@ -42,7 +43,15 @@ impl File<'_> {
             return Ok(());
         };
         let what = format!("the columns are those of an FIU trace, {what}");
-        Err(self.doubt(what, others.into_iter().flatten().chain([own]).collect()))
+        Err(self.doubt(what, others.into_iter().flatten().chain([detected]).collect()))
+    }
+
+    /// Mean difference between its different times; `None` if it has few.
+    fn gap(&self) -> Option<u64> {
+        let times = self.head.lines.iter().filter_map(|line| cells_of(line).first()?.parse().ok());
+        let times: BTreeSet<u64> = times.collect();
+        let range = times.last()? - times.first()?;
+        (times.len() >= FEW).then(|| range / (times.len() as u64 - 1))
     }
 
     /// Its addresses and lengths.

@@ -52,6 +52,16 @@ impl File<'_> {
         Refusal::Filtered(format!("{what}: {}", self.behind(filter, options)))
     }
 
+    /// The end of a sentence that says what a filter does: its command. Where awk would cut the cells elsewhere, there
+    /// is no `filter`.
+    pub(super) fn remedy(&self, filter: Option<&str>, options: &str) -> String {
+        match filter {
+            Some(filter) => format!(": {}", self.behind(filter, options)),
+            None => " with a program that reads quoted cells, since awk would cut these at the separators in them"
+                .to_owned(),
+        }
+    }
+
     /// The command that reads the output of a `filter` of FILE with these options, and those of the workload
     /// that do not depend on the columns.
     pub(super) fn behind(&self, filter: &str, options: &str) -> String {

@@ -15,21 +15,17 @@ impl File<'_> {
     pub(super) fn region_in_doubt(&self, readings: &[Reading]) -> Option<Refusal> {
         let place = regions::of(self.head, readings.first()?.columns.as_ref()?)?;
         let action = self.workload.action as u8;
-        let of = |texts: Vec<String>| {
+        let choices = |texts: Vec<String>| {
             let all = texts.iter().filter_map(|text| guess::reading(text, self.head, action));
             readings::choices(all.collect(), self.whole).into_iter().take(EACH)
         };
         let mappings = || readings.iter().filter_map(|reading| reading.columns.as_ref());
-        let with = |text: String| match text.contains(",volume=") {
-            true => text,
-            false => format!("{text},volume={place}"),
-        };
-        let apart = of(mappings().map(|all| with(all.text_with_volume(&place))).collect());
+        let apart = choices(mappings().map(|columns| columns.text_with_volume(&place)).collect());
         let name = shown(place.as_bytes());
         let apart = apart.map(|(options, gives)| {
             (self.as_it_is(&options), format!("each {name} is a volume of its own: {gives}"))
         });
-        let whole = of(mappings().map(|all| all.text.clone()).collect());
+        let whole = choices(mappings().map(|columns| columns.text.clone()).collect());
         let whole = whole.map(|(options, gives)| {
             (self.as_it_is(&options), format!("the addresses are those of the device: {gives}"))
         });

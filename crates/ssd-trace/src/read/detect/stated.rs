@@ -3,7 +3,7 @@
 use super::File;
 use super::refusal::Refusal;
 use crate::config::TraceUnit;
-use crate::read::formats::mapping::{Place, Size};
+use crate::read::formats::mapping::Place;
 use crate::read::formats::{Mapping, ReadAs};
 use crate::read::guess;
 use crate::read::readings::Reading;
@@ -46,11 +46,7 @@ impl File<'_> {
         let stated = Some(how.unit.bytes_of_table());
         let have_it = |reading: &Reading| {
             let columns = columns_of(reading);
-            let size = match &columns.size {
-                Size::Of(size) => size.unit,
-                Size::Always(_) => None,
-            };
-            [columns.offset.unit == stated, size == stated]
+            [columns.offset.unit == stated, columns.size.unit() == stated]
         };
         // The name of one of the two columns may state another unit.
         if readings.iter().any(|reading| have_it(reading) == [true; 2]) {

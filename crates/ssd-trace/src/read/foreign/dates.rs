@@ -5,23 +5,53 @@ use super::times::numbers_at;
 use super::{Rewriting, by_line, filled_lines, notation};
 use regex_lite::Captures;
 
-/// Dates with the year last, rewritten as ssdlab reads them. The month is the first or second number, as `month` says.
-pub(super) fn with_year_first(
-    bytes: &[u8],
-    what: &str,
-    marks: &[u8],
-    month: usize,
-) -> Option<Rewriting> {
+/// Dates with the year last, rewritten as ssdlab reads them. Where days and months may both be first, both are tried.
+pub(super) fn with_year_first(bytes: &[u8]) -> Option<Rewriting> {
+    let both = [(1, "month"), (2, "day")].map(|(place, first)| with_month_at(place, first, bytes));
+    let mut both: Vec<(Disorder, Rewriting)> = both.into_iter().flatten().collect();
+    both.sort_by_key(|(disorder, _)| *disorder);
+    // Dates that are in order are not those of the other order, too.
+    if both.iter().any(|(disorder, _)| !disorder.is_unsorted) {
+        both.retain(|(disorder, _)| !disorder.is_unsorted);
+    }
+    let mut all = both.into_iter().map(|(_, rewriting)| rewriting);
+    let (first, other) = (all.next()?, all.next());
+    let Some(other) = other else { return Some(Rewriting { case: String::new(), ..first }) };
+    let what = "its dates may have the month or the day first; write the year first";
+    let other = Box::new(Rewriting { what: what.to_owned(), ..other });
+    Some(Rewriting { what: what.to_owned(), other: Some(other), ..first })
+}
+
+/// How unlikely dates are: those that are not in order, or that cover a longer time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Disorder {
+    is_unsorted: bool,
+    days: u32,
+}
+
+impl Disorder {
+    /// That of years, months and days.
+    fn of(dates: &[[u32; 3]]) -> Disorder {
+        let all = || dates.iter().map(|[year, month, day]| (year * 12 + month) * 31 + day);
+        let days = all().max().unwrap_or(0) - all().min().unwrap_or(0);
+        Disorder { is_unsorted: !dates.is_sorted(), days }
+    }
+}
+
+/// As [`with_year_first`], if the number at `place`, the first or second, of all dates may be the month. `first` says
+/// what the first number is.
+fn with_month_at(place: usize, first: &str, bytes: &[u8]) -> Option<(Disorder, Rewriting)> {
+    let marks = if place == 1 { "/" } else { "/." };
     let mut dates = Vec::new();
     let rewritten = by_line(bytes, |line| {
         let mut starts =
             (0..line.len()).filter(|&at| at == 0 || !line[at - 1].is_ascii_alphanumeric());
         let (at, numbers, end) = starts.find_map(|at| {
-            let (numbers, end) = numbers_at(line, at, marks)?;
+            let (numbers, end) = numbers_at(line, at, marks.as_bytes())?;
             let is_date = numbers[2] > 1969 && matches!(line.get(end), Some(b' ' | b'T'));
             is_date.then_some((at, numbers, end))
         })?;
-        let (year, month, day) = (numbers[2], numbers[month - 1], numbers[2 - month]);
+        let (year, month, day) = (numbers[2], numbers[place - 1], numbers[2 - place]);
         dates.push([year, month, day]);
         Some(
             [&line[..at], format!("{year}-{month:02}-{day:02}T").as_bytes(), &line[end + 1..]]
@@ -29,37 +59,15 @@ pub(super) fn with_year_first(
         )
     });
     let filter = format!(
-        r#"perl -pe 's#(\d+)[{}](\d+)[{}](\d{{4}})[ T]#sprintf "%d-%02d-%02dT", $3, ${month}, ${}#e' < FILE"#,
-        String::from_utf8_lossy(marks),
-        String::from_utf8_lossy(marks),
-        3 - month
+        r#"perl -pe 's#(\d+)[{marks}](\d+)[{marks}](\d{{4}})[ T]#sprintf "%d-%02d-%02dT", $3, ${place}, ${}#e' < FILE"#,
+        3 - place
     );
-    let swapped: Vec<[u32; 3]> =
-        dates.iter().map(|&[year, month, day]| [year, day, month]).collect();
-    let fits = is_of_months(&dates) && (month == 2 || !is_likelier(&swapped, &dates));
-    let doubt = match month {
-        2 if marks.contains(&b'/') && is_of_months(&swapped) => {
-            " (if the month is first, swap $1 and $2)"
-        }
-        _ => "",
-    };
-    notation(&what.replace("; ", &format!("{doubt}; ")), &filter, bytes, rewritten).filter(|_| fits)
-}
-
-/// Whether the second numbers of these dates are months.
-fn is_of_months(dates: &[[u32; 3]]) -> bool {
-    dates.iter().all(|[_, month, _]| (1..=12).contains(month))
-}
-
-/// Whether dates are more likely than the `others`, which have days and months swapped: only they are in order, or
-/// they cover a shorter time.
-fn is_likelier(dates: &[[u32; 3]], others: &[[u32; 3]]) -> bool {
-    let days = |dates: &[[u32; 3]]| {
-        let all = || dates.iter().map(|[year, month, day]| (year * 12 + month) * 31 + day);
-        all().max().unwrap_or(0) - all().min().unwrap_or(0)
-    };
-    let disorder = |dates: &[[u32; 3]]| (!dates.is_sorted(), days(dates));
-    is_of_months(dates) && disorder(dates) < disorder(others)
+    let what = format!("its dates have the {first} first; write the year first");
+    let is_month = |date: &[u32; 3]| (1..=12).contains(&date[1]);
+    let fits = dates.iter().all(is_month);
+    let rewriting = notation(&what, &filter, bytes, rewritten).filter(|_| fits)?;
+    let case = format!("the {first} is first");
+    Some((Disorder::of(&dates), Rewriting { case, ..rewriting }))
 }
 
 /// The names of the months, three letters each.

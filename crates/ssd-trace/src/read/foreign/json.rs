@@ -236,19 +236,16 @@ pub(super) fn table(bytes: &[u8]) -> Option<Rewriting> {
     let titles = titles(&names);
     let strings: Vec<String> = titles.iter().map(|title| format!("\"{title}\"")).collect();
     let paths: Vec<String> = names.iter().map(|name| path_of(name)).collect();
-    Some(Rewriting {
-        what: if has_long_numbers {
-            "the file is JSON with long numbers, which jq rounds before version 1.7; convert it to a table"
-                .to_owned()
-        } else {
-            "the file is JSON; convert it to a table".to_owned()
-        },
-        filter: format!(
-            "jq -rn '[{}], (inputs{list} | [{}]) | @csv' FILE",
-            strings.join(","),
-            paths.join(",")
-        ),
-        bytes: format!("{}\n{table}", titles.join(",")).into_bytes(),
-        columns: &[],
-    })
+    let what = if has_long_numbers {
+        "the file is JSON with long numbers, which jq rounds before version 1.7; convert it to a table"
+    } else {
+        "the file is JSON; convert it to a table"
+    };
+    let filter = format!(
+        "jq -rn '[{}], (inputs{list} | [{}]) | @csv' FILE",
+        strings.join(","),
+        paths.join(",")
+    );
+    let table = format!("{}\n{table}", titles.join(","));
+    Some(Rewriting::of(what.to_owned(), filter, table.into_bytes()))
 }

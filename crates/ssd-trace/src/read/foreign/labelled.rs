@@ -137,12 +137,8 @@ fn table(
     let row = format!("{of_time}{comma}${operation},${},{number}", address + 1);
     let pattern = Pattern { title: &title, request, row: &row };
     let without = if of_time.is_empty() { ", without times" } else { "" };
-    Some(with_dates(Rewriting {
-        what: format!("the file is a log; make a table of its requests{without}"),
-        filter: pattern.filter(),
-        bytes: pattern.table(requests),
-        columns: &[],
-    }))
+    let what = format!("the file is a log; make a table of its requests{without}");
+    Some(with_dates(Rewriting::of(what, pattern.filter(), pattern.table(requests))))
 }
 
 /// Whether the first group may be a time: numbers at the start of lines may be those of threads.

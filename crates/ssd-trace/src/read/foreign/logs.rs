@@ -22,7 +22,7 @@ impl Log {
         let pattern = Pattern { title: "", request: self.request, row: self.row };
         let bytes = pattern.table(&requests(self.request, text));
         let (what, filter) = (format!("the file is {}", self.what), pattern.filter());
-        let table = Rewriting { what, filter, bytes, columns: self.columns };
+        let table = Rewriting { columns: self.columns, ..Rewriting::of(what, filter, bytes) };
         (!table.bytes.is_empty()).then(|| with_dates(table))
     }
 }

@@ -49,6 +49,23 @@ pub(crate) struct Rewriting {
     pub(crate) bytes: Vec<u8>,
     /// The columns that this may have: a single one is certain; of several, all that fit are offered.
     pub(crate) columns: &'static [&'static str],
+    /// The same in another notation that the bytes may have, too.
+    pub(crate) other: Option<Box<Rewriting>>,
+    /// When it is the right one of the two, as in "the day is first".
+    pub(crate) case: String,
+}
+
+impl Rewriting {
+    /// This one, and the other if there is one.
+    pub(crate) fn with_other(mut self) -> Vec<Rewriting> {
+        let other = self.other.take().map(|other| *other);
+        [Some(self), other].into_iter().flatten().collect()
+    }
+
+    /// That of a filter with this result.
+    fn of(what: String, filter: String, bytes: Vec<u8>) -> Rewriting {
+        Rewriting { what, filter, bytes, columns: &[], other: None, case: String::new() }
+    }
 }
 
 /// Finds what a filter makes of bytes, if they have what it rewrites.
@@ -72,9 +89,7 @@ pub(crate) fn named(bytes: &[u8]) -> Option<String> {
 
 /// The text `rewritten`, unless it is the same.
 fn notation(what: &str, filter: &str, bytes: &[u8], rewritten: Vec<u8>) -> Option<Rewriting> {
-    let (what, filter) = (what.to_owned(), filter.to_owned());
-    let columns = &[][..];
-    (rewritten != bytes).then_some(Rewriting { what, filter, bytes: rewritten, columns })
+    (rewritten != bytes).then(|| Rewriting::of(what.to_owned(), filter.to_owned(), rewritten))
 }
 
 /// The lines of `bytes` that are not blank.

@@ -11,7 +11,7 @@ use super::{Rewrite, Rewriting, notation};
 
 /// Notations of numbers and times that are never read as they are: 1,024 is one number with a thousands separator and
 /// another with a decimal comma.
-pub(crate) const NOTATIONS: [Rewrite; 23] = [
+pub(crate) const NOTATIONS: [Rewrite; 22] = [
     with_marked_hexadecimal,
     with_padded_nanoseconds,
     with_digits,
@@ -20,14 +20,7 @@ pub(crate) const NOTATIONS: [Rewrite; 23] = [
         let filter = r#"perl -pe 's/"(\d+),(\d+)"/$1.$2/g' < FILE"#;
         notation(what, filter, bytes, with_quoted_points(bytes))
     },
-    |bytes| {
-        let what = "its dates have the month first (if the day is first, swap $1 and $2); write the year first";
-        with_year_first(bytes, what, b"/", 1)
-    },
-    |bytes| {
-        let what = "its dates have the day first; write the year first";
-        with_year_first(bytes, what, b"/.", 2)
-    },
+    with_year_first,
     with_hyphens,
     with_months_first,
     with_seconds,

@@ -7,15 +7,18 @@ use super::table::Table;
 use super::times::is_rising;
 use super::{Filter, Rewrite, Rewriting, awk, filled_lines, json, notation};
 use crate::read::formats::mapping::{separated, separated_by};
-use crate::read::guess::{is_field, is_length, is_names, is_operation, is_time};
+use crate::read::guess::{
+    is_address, is_field, is_length, is_names, is_operation, is_time, letters_of,
+};
 
 /// Forms that are never tables of requests as they stand.
-pub(crate) const FORMS: [Rewrite; 11] = [
+pub(crate) const FORMS: [Rewrite; 12] = [
     without_log_prefix,
     with_newlines,
     without_column_numbers,
     json::table,
     with_one_based_lengths,
+    with_lengths_plus_one,
     with_name_of_rows,
     with_units_in_names,
     with_operation_of_lengths,
@@ -35,13 +38,15 @@ pub(crate) fn of_json(bytes: &[u8]) -> Option<Filter> {
     })
 }
 
-/// The message about XML and tables with lengths of NVMe that [`FORMS`] do not make readable.
+/// The message about XML, and about tables with lengths that count from 0, that [`FORMS`] do not make readable.
 pub(crate) fn of_form(bytes: &[u8]) -> Option<&'static str> {
     let has = |word: &str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
     if has(",nlb") {
         Some(
             "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it, in decimal",
         )
+    } else if Table::of(bytes).is_some_and(|table| zero_based(&table.rows[0]).is_some()) {
+        Some("the name of a column says that its lengths count from 0; add 1 to them, in decimal")
     } else if has("<?xml") {
         Some(
             "the file is XML; convert it to a CSV file, with the names of the columns in its first line",
@@ -87,7 +92,8 @@ const BLOCK_SIZES: std::ops::RangeInclusive<u32> = 9..=16;
 fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
     let named = |name: &str| table.rows[0].iter().position(|cell| cell.eq_ignore_ascii_case(name));
-    let (length, start) = (named("nlb")?, named("slba").or_else(|| named("lba"))?);
+    let address = || table.rows[0].iter().position(|cell| is_address(cell));
+    let (length, start) = (named("nlb")?, named("slba").or_else(|| named("lba")).or_else(address)?);
     let is_number = |row: &Vec<String>| row[length].parse::<u32>().is_ok();
     if !table.has_names || !table.body().iter().all(is_number) {
         return None;
@@ -138,6 +144,40 @@ fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
         if shift > 0 {
             row[start] = scaled(&row[start], 0);
         }
+    })
+}
+
+/// Endings of the names of lengths that count from 0, as letters and digits in lower case.
+const ZERO_BASED: [&str; 4] = ["minus1", "minusone", "0based", "zerobased"];
+
+/// The column of lengths that says by its name that they count from 0, and a name for lengths that do not. `None` if
+/// another column has lengths.
+fn zero_based(names: &[String]) -> Option<(usize, String)> {
+    let stem = |cell: &String| {
+        let letters = letters_of(cell);
+        let is_minus = cell.ends_with("-1").then_some("1");
+        let mut ends = ZERO_BASED.iter().copied().chain(is_minus);
+        match ends.find_map(|end| letters.strip_suffix(end))? {
+            // As a name, the field of NVMe would count from 0, too.
+            "nlb" => Some("blocks".to_owned()),
+            stem => is_length(stem).then(|| stem.to_owned()),
+        }
+    };
+    let mut stems = names.iter().enumerate().filter_map(|(at, cell)| Some((at, stem(cell)?)));
+    stems.next().filter(|_| !names.iter().any(|cell| is_length(cell)))
+}
+
+/// The lengths plus 1, in a table of [`zero_based`] ones.
+fn with_lengths_plus_one(bytes: &[u8]) -> Option<Rewriting> {
+    let table = Table::of(bytes)?;
+    let (at, name) = zero_based(&table.rows[0])?;
+    let lengths: Option<Vec<u64>> = table.body().iter().map(|row| row[at].parse().ok()).collect();
+    let (lengths, column) = (lengths.filter(|_| table.has_names)?, at + 1);
+    let what =
+        format!("the name of its column {column} says that lengths count from 0; add 1 to them");
+    let [title, statement] = [format!("${column} = \"{name}\""), format!("${column} += 1")];
+    table.rewritten(&what, [&title, &statement], Some(0), |number, row| {
+        row[at] = number.checked_sub(1).map_or(name.clone(), |row| (lengths[row] + 1).to_string());
     })
 }
 

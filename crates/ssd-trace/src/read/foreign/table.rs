@@ -49,8 +49,7 @@ impl<'a> Table<'a> {
             change(at, row);
             bytes += &(row.join(&char::from(separator).to_string()) + "\n");
         }
-        let (what, bytes, columns) = (what.to_owned(), bytes.into_bytes(), &[][..]);
-        Some(Rewriting { what, filter, bytes, columns })
+        Some(Rewriting::of(what.to_owned(), filter, bytes.into_bytes()))
     }
 
     /// The rows below the names.

@@ -67,18 +67,19 @@ pub(super) fn with_a_date(bytes: &[u8]) -> Option<Rewriting> {
                 .any(|time| line[at..].starts_with(time.as_bytes()));
             is_time.then_some((at, hour))
         })?;
-        // A request may be late by a little, before or after midnight.
+        // A request may be late by a little, before or after midnight. Hours from 24 on count without days.
         let before = latest.replace(hour).unwrap_or(hour);
-        day += i32::from(hour + 12 < before) - i32::from(hour > before + 12);
+        day += i32::from(hour + 12 < before) - i32::from(hour < 24 && hour > before + 12);
         let digits = line[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let date = format!("2000-01-{day:02}T{hour:02}");
+        let date = format!("2000-01-{:02}T{:02}", day + (hour / 24) as i32, hour % 24);
         Some([&line[..at], date.as_bytes(), &line[at + digits..]].concat())
     });
     let what =
         "its times of day have no date; put one before them (that of the next day after midnight)";
     let filter = concat!(
-        r"perl -pe 's{(?<![\d:T])(?<!\d )(\d\d?)(?=:\d\d:\d\d)}{$h //= $1; $d += ($1 + 12 < $h) - ($1 > $h + 12); ",
-        r#"$h = $1; sprintf "2000-01-%02dT%02d", $d + 1, $1}e' < FILE"#
+        r"perl -pe 's{(?<![\d:T])(?<!\d )(\d{1,4})(?=:\d\d:\d\d)}{$h //= $1; ",
+        r"$d += ($1 + 12 < $h) - ($1 < 24 && $1 > $h + 12); ",
+        r#"$h = $1; sprintf "2000-01-%02dT%02d", $d + 1 + $1 / 24, $1 % 24}e' < FILE"#
     );
     notation(what, filter, bytes, rewritten)
 }
@@ -96,8 +97,8 @@ pub(super) fn with_hours(bytes: &[u8]) -> Option<Rewriting> {
     let rewritten = replaced(bytes, time, |parts| {
         let minutes = parts[2].parse::<u64>().unwrap_or(0);
         times.push((minutes, parts[3].to_owned()));
-        let (hour, minute) = (minutes / 60, minutes % 60);
-        format!("{}2000-01-01T{hour:02}:{minute:02}:{}{}", &parts[1], &parts[3], &parts[4])
+        let (day, hour, minute) = (1 + minutes / 1440, minutes / 60 % 24, minutes % 60);
+        format!("{}2000-01-{day:02}T{hour:02}:{minute:02}:{}{}", &parts[1], &parts[3], &parts[4])
     });
     let lines = filled_lines(bytes).count();
     // The first line may be names.
@@ -108,7 +109,11 @@ pub(super) fn with_hours(bytes: &[u8]) -> Option<Rewriting> {
         if may_be_hours { " (if they are hours and minutes, append :00 to each)" } else { "" };
     let what = format!("its times are minutes and seconds{doubt}; add hours and a date");
     let filter = format!(
-        r#"perl -pe 's{{{time}}}{{sprintf "%s2000-01-01T%02d:%02d:%s%s", $1, $2 / 60, $2 % 60, $3, $4}}e' < FILE"#,
+        concat!(
+            r"perl -pe 's{{{time}}}",
+            r#"{{sprintf "%s2000-01-%02dT%02d:%02d:%s%s", $1, 1 + $2 / 1440, $2 / 60 % 24, $2 % 60, $3, $4}}e' < FILE"#
+        ),
+        time = time
     );
     // Device numbers (8:16) look like such times, but seldom rise from line to line.
     let are_times = is_on_every_line && is_rising(&times);

@@ -51,7 +51,8 @@ pub const INFO: FormatInfo = FormatInfo {
     source: "blkparse(1); blk_fill_rwbs of the Linux kernel",
     traps: "RWBS is a set of letters; one action is used (workload.action); logs of stacked devices \
             hold each request twice (workload.dedup); C after R or W is a part of a copy, which only \
-            ssdlab writes (docs/trace-file.md)",
+            ssdlab writes (docs/trace-file.md); Z, which zoned devices have, and lengths that look like \
+            bytes (blkparse -f with %N): refused",
 };
 
 /// The parser.

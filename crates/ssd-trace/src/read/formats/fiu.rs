@@ -24,7 +24,8 @@ pub const INFO: FormatInfo = FormatInfo {
     volume: "MAJOR * 2^32 + MINOR",
     order: "ascending",
     source: "Verma et al., FAST 2010; Koller, Rangaswami, FAST 2010; SNIA IOTTA",
-    traps: "names of processes contain blanks; times in s (decimals): refused",
+    traps: "names of processes contain blanks; times in s (decimals), and numbers that look like \
+            microseconds, bytes or pages: refused",
 };
 
 /// The parser.

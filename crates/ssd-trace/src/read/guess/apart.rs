@@ -29,7 +29,7 @@ impl Parts {
         let table = Table::of(head)?;
         let columns = table.columns.clone().with_known_words(&table.names, &table.rows);
         let parts = columns.parts_of_volume(&table.rows);
-        let own = parts.first()?.at;
+        let volume = parts.first()?.at;
         let mut order: Vec<usize> = (0..parts.len()).collect();
         order.sort_by_key(|&part| parts[part].at);
         let is_free = |mark: &&&str| {
@@ -57,7 +57,7 @@ impl Parts {
                  one do not determine those of another"
             ),
             title: String::new(),
-            statement: format!("${} = {joined}", own + 1),
+            statement: format!("${} = {joined}", volume + 1),
             decimals: None,
         };
         let filter = table.filter(head, &change);

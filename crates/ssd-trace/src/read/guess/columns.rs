@@ -113,9 +113,9 @@ impl Columns {
     /// These columns, and variants with another column for one of the fields. Only a column whose name has a unit is a
     /// rival of one whose name has a unit.
     pub(super) fn with_rivals(self, names: &[String], rows: &Rows) -> Vec<Columns> {
-        let rivals = |own: &Named, known: &[&str]| {
-            let all = all_named(names, known).into_iter().filter(|other| other.at != own.at);
-            let is_rival = |other: &Named| other.unit.is_some() || own.unit.is_none();
+        let rivals = |field: &Named, known: &[&str]| {
+            let all = all_named(names, known).into_iter().filter(|other| other.at != field.at);
+            let is_rival = |other: &Named| other.unit.is_some() || field.unit.is_none();
             all.filter(is_rival).collect::<Vec<Named>>()
         };
         let is_op = |other: &Named| !values::meanings(rows.column(other.at)).is_empty();
@@ -182,14 +182,14 @@ impl Columns {
     /// The column of the volumes, followed by all columns whose values neither determine its values nor are determined
     /// by them. Empty if there is no such other column.
     pub(super) fn parts_of_volume(&self, rows: &Rows) -> Vec<&Named> {
-        let Some(own) = self.volume(rows) else { return Vec::new() };
+        let Some(volume) = self.volume(rows) else { return Vec::new() };
         let is_part = |other: &&Named| {
-            let pairs = rows.whole_column(own.at).zip(rows.whole_column(other.at));
+            let pairs = rows.whole_column(volume.at).zip(rows.whole_column(other.at));
             let pairs = pairs.collect::<BTreeSet<_>>().len();
-            pairs > rows.distinct(own.at).max(rows.distinct(other.at))
+            pairs > rows.distinct(volume.at).max(rows.distinct(other.at))
         };
         let others: Vec<&Named> = self.free_volumes().filter(is_part).collect();
-        if others.is_empty() { others } else { [vec![own], others].concat() }
+        if others.is_empty() { others } else { [vec![volume], others].concat() }
     }
 
     /// The parts `time=...` of a mapping, one for each column and unit that the time may have. If no column has the
@@ -300,9 +300,9 @@ impl Columns {
         let [before, behind] = Numbers { starts, sizes }.units(self.offset.unit, self.size.unit);
         all = [before, all, behind].concat();
         if let Some(sector) = self.stated_sector(rows) {
-            let of =
+            let scaled =
                 |unit: &'static str| if matches!(unit, "512B" | "4KiB") { sector } else { unit };
-            let stated = all.iter().map(|&(offset, size)| (of(offset), of(size)));
+            let stated = all.iter().map(|&(offset, size)| (scaled(offset), scaled(size)));
             all = stated.chain(all.clone()).collect();
         }
         all
@@ -336,11 +336,11 @@ impl Columns {
 /// The columns with one of the `known` names, those with exactly such a name first: `sectors` is a length, although it
 /// is `sector` with the s of seconds, too.
 fn all_named(names: &[String], known: &[&str]) -> Vec<Named> {
-    let of = |(at, cell): (usize, &String)| {
+    let recognised = |(at, cell): (usize, &String)| {
         let unit = unit_named(cell, known)?;
         Some(Named { at, place: place_of(names, at), letters: letters_of(cell), unit })
     };
-    let mut all: Vec<Named> = names.iter().enumerate().filter_map(of).collect();
+    let mut all: Vec<Named> = names.iter().enumerate().filter_map(recognised).collect();
     all.sort_by_key(|column| !known.contains(&column.letters.as_str()));
     // Beside an address, `off` may be a flag.
     if all.iter().any(|column| column.letters != "off") {

@@ -5,7 +5,7 @@ use super::columns::Named;
 use super::rows::{Rows, is_latency};
 use super::values::LONGEST;
 use super::{Columns, HEADER, LINES, NO, TIMES, YES, letters_of, unit_of_time};
-use crate::read::foreign::{Filter, awk};
+use crate::read::foreign::awk;
 use crate::read::formats::Head;
 use crate::read::formats::mapping::{Meaning, Words, separated};
 use crate::read::lines::shown;
@@ -108,6 +108,14 @@ pub(super) struct Table {
     pub(super) line: usize,
 }
 
+/// What a filter derives from the columns of a file.
+pub(crate) struct Derivation {
+    /// Why, and what it does.
+    pub(crate) what: String,
+    /// The filter; `None` if awk would cut the cells elsewhere.
+    pub(crate) filter: Option<String>,
+}
+
 /// How a filter derives a field.
 pub(super) struct Change {
     /// Why, and what it does.
@@ -137,12 +145,6 @@ impl Table {
         let Table { separator, line, .. } = *self;
         let table = awk::Table { separator, lines: head.lines, names: line };
         table.filter(&change.title, &change.statement, change.decimals)
-    }
-
-    /// As [`Table::filter`], for a statement that calculates whole numbers below unchanged names.
-    pub(super) fn rewriting(&self, head: &Head<'_>, statement: &str) -> Option<String> {
-        let Table { separator, line, .. } = *self;
-        awk::Table { separator, lines: head.lines, names: line }.filter("", statement, Some(0))
     }
 
     pub(super) fn named(&self, column: usize) -> String {
@@ -372,8 +374,8 @@ impl Table {
         };
         let all: Vec<(usize, u64)> = [offset, size].into_iter().filter_map(in_bytes).collect();
         let (first, bytes) = all.first().filter(|_| !is_end)?;
-        let each = |of: &dyn Fn(&(usize, u64)) -> String| {
-            all.iter().map(of).collect::<Vec<_>>().join("; ")
+        let each = |text: &dyn Fn(&(usize, u64)) -> String| {
+            all.iter().map(text).collect::<Vec<_>>().join("; ")
         };
         Some(Change {
             what: format!(
@@ -444,7 +446,7 @@ fn without_unit(name: &str) -> &str {
 }
 
 /// The filter for a table that lacks a field but has columns from which it can be derived.
-pub(crate) fn of(head: &Head<'_>) -> Option<Filter> {
+pub(crate) fn of(head: &Head<'_>) -> Option<Derivation> {
     changed(head, |table| {
         let all = [
             Table::joined_time,
@@ -462,7 +464,7 @@ pub(crate) fn of(head: &Head<'_>) -> Option<Filter> {
 }
 
 /// The filter for a table whose times are all the same, if they may be intervals.
-pub(crate) fn of_constant_time(head: &Head<'_>) -> Option<Filter> {
+pub(crate) fn of_constant_time(head: &Head<'_>) -> Option<Derivation> {
     changed(head, |table| {
         let at = table.columns.time.as_ref()?.at;
         let first: f64 = table.rows.column(at).next()?.parse().ok()?;
@@ -475,10 +477,10 @@ pub(crate) fn of_constant_time(head: &Head<'_>) -> Option<Filter> {
     })
 }
 
-/// The change that `derive` finds for the table in `head`, as a filter.
-fn changed(head: &Head<'_>, derive: impl FnOnce(&Table) -> Option<Change>) -> Option<Filter> {
+/// The change that `derive` finds for the table in `head`.
+fn changed(head: &Head<'_>, derive: impl FnOnce(&Table) -> Option<Change>) -> Option<Derivation> {
     let table = Table::of(head)?;
     let change = derive(&table)?;
-    let filter = table.filter(head, &change)?;
-    Some(Filter { what: change.what, filter, options: "" })
+    let filter = table.filter(head, &change);
+    Some(Derivation { what: change.what, filter })
 }

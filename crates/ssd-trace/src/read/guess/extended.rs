@@ -3,87 +3,113 @@
 use super::columns::Named;
 use super::derived::Table;
 use super::numbers::Numbers;
+use crate::read::foreign::awk;
 use crate::read::formats::Head;
 use crate::read::formats::mapping::cells_of;
+use ssd_core::metrics::numbers::count;
 use ssd_core::units::SECTOR_BYTES;
 
-/// A table with its requests extended to whole sectors.
+/// The lines of a table with their requests extended to whole sectors.
 pub(crate) struct Extended {
-    /// Its lines.
     pub(crate) lines: Vec<Vec<u8>>,
+    requests: usize,
     /// Requests that are not whole sectors.
-    pub(crate) unaligned: usize,
-    /// The filter that extends them.
-    pub(crate) filter: String,
-    /// The names of its columns say that addresses and lengths are in bytes.
-    pub(crate) is_named: bool,
-    /// They say nothing of units, and the numbers are less likely sectors than bytes.
-    pub(crate) is_open: bool,
+    unaligned: usize,
+    /// The filter that extends them; `None` if awk would cut the cells elsewhere.
+    pub(crate) filter: Option<String>,
 }
 
 impl Extended {
-    /// The table in `head`; `None` if it has none whose columns have the names of those of requests, or if all of its
-    /// requests are whole sectors.
-    pub(crate) fn of(head: &Head<'_>) -> Option<Extended> {
+    /// The `table` with its addresses and lengths in two columns, counted from 1; `None` if all requests are whole
+    /// sectors.
+    pub(crate) fn of(table: &awk::Table<'_>, offset: usize, size: usize) -> Option<Extended> {
+        let (mut requests, mut unaligned) = (0, 0);
+        let lines = table.lines.iter().enumerate().map(|(above, line)| {
+            let mut cells = cells_of(line);
+            let request = range_of(&cells, offset, size).filter(|_| above >= table.names);
+            requests += usize::from(request.is_some());
+            let sectors = request.and_then(|request| Some((request, whole_sectors(request)?)));
+            let Some((_, (start, length))) =
+                sectors.filter(|(request, sectors)| request != sectors)
+            else {
+                return line.to_vec();
+            };
+            unaligned += 1;
+            (cells[offset - 1], cells[size - 1]) = (start.to_string(), length.to_string());
+            joined(&cells, table.separator)
+        });
+        let lines = lines.collect();
+        let statement = format!(
+            "e = ${offset} + ${size}; ${offset} -= ${offset} % 512; ${size} = int((e - ${offset} + 511) / 512) * 512"
+        );
+        let filter = table.filter("", &statement, Some(0));
+        (unaligned > 0).then_some(Extended { lines, requests, unaligned, filter })
+    }
+
+    /// Those of the table in `head`, if its columns have the names of those of requests, and `is_meant` by their units
+    /// and numbers.
+    fn of_names(
+        head: &Head<'_>,
+        is_meant: impl Fn([Option<&str>; 2], &Numbers) -> bool,
+    ) -> Option<Extended> {
         let table = Table::of(head).filter(|table| !table.columns.is_end)?;
         let (offset, size) = (&table.columns.offset, &table.columns.size);
-        let numbers = table.numbers()?;
-        let mut unaligned = 0;
-        let (separator, width) = (char::from(table.separator).to_string(), table.names.len());
-        let lines = head.lines.iter().map(|line| {
-            let cells = (line != &head.lines[table.line - 1]).then(|| cells_of(line));
-            let extended = cells
-                .filter(|cells| cells.len() == width)
-                .and_then(|cells| extended(cells, offset.at, size.at));
-            unaligned += usize::from(extended.is_some());
-            extended.map_or_else(|| line.to_vec(), |cells| cells.join(&separator).into_bytes())
-        });
-        let lines: Vec<Vec<u8>> = lines.collect();
-        let is_unit = |unit: Option<&str>| [offset, size].iter().all(|column| column.unit == unit);
-        let filter = table.extending(head, offset, size)?;
-        (unaligned > 0).then(|| Extended {
-            lines,
-            unaligned,
-            filter,
-            is_named: is_unit(Some("B")),
-            is_open: is_unit(None) && numbers.may_be_records(),
-        })
+        if !is_meant([offset.unit, size.unit], &table.numbers()?) {
+            return None;
+        }
+        let Table { separator, line: names, .. } = table;
+        let lines = awk::Table { separator, lines: head.lines, names };
+        Extended::of(&lines, offset.at + 1, size.at + 1)
+    }
+
+    /// Those of the table in `head`, if the names of its columns say that addresses and lengths are in bytes.
+    pub(crate) fn of_named_bytes(head: &Head<'_>) -> Option<Extended> {
+        Extended::of_names(head, |units, _| units == [Some("B"); 2])
+    }
+
+    /// Those of the table in `head`, if the names of its columns say nothing of units, and its numbers are less likely
+    /// sectors than bytes.
+    pub(crate) fn of_open_units(head: &Head<'_>) -> Option<Extended> {
+        Extended::of_names(head, |units, numbers| units == [None; 2] && numbers.may_be_records())
+    }
+
+    /// "24 of the first 24 requests".
+    pub(crate) fn share(&self) -> String {
+        let (unaligned, requests) = (count(self.unaligned as u64), count(self.requests as u64));
+        format!("{unaligned} of the first {requests} requests")
     }
 }
 
 impl Table {
     /// Addresses and lengths of its first rows, if all are digits.
     pub(super) fn numbers(&self) -> Option<Numbers> {
-        let of = |column: &Named| {
+        let digits = |column: &Named| {
             let is_digits = |cell: &str| cell.bytes().all(|byte| byte.is_ascii_digit());
             self.rows.numbers(column.at).filter(|_| self.rows.column(column.at).all(is_digits))
         };
-        Some(Numbers { starts: of(&self.columns.offset)?, sizes: of(&self.columns.size)? })
-    }
-
-    /// The filter that extends requests in bytes to whole sectors.
-    fn extending(&self, head: &Head<'_>, offset: &Named, size: &Named) -> Option<String> {
-        let (start, size) = (offset.at + 1, size.at + 1);
-        self.rewriting(
-            head,
-            &format!(
-                "e = ${start} + ${size}; ${start} -= ${start} % 512; ${size} = int((e - ${start} + 511) / 512) * 512"
-            ),
-        )
+        Some(Numbers { starts: digits(&self.columns.offset)?, sizes: digits(&self.columns.size)? })
     }
 }
 
-/// The cells of a row with its request extended to whole sectors; `None` if it has no request, or one of whole sectors.
-pub(crate) fn extended(mut cells: Vec<String>, offset: usize, size: usize) -> Option<Vec<String>> {
-    let (start, length): (u64, u64) =
-        (cells.get(offset)?.parse().ok()?, cells.get(size)?.parse().ok()?);
+/// Address and length of a row, which are in these columns, counted from 1; `None` if it has none.
+pub(crate) fn range_of(cells: &[String], offset: usize, size: usize) -> Option<(u64, u64)> {
+    Some((cells.get(offset - 1)?.parse().ok()?, cells.get(size - 1)?.parse().ok()?))
+}
+
+/// The whole sectors, in bytes, that a range of bytes is in.
+fn whole_sectors((start, length): (u64, u64)) -> Option<(u64, u64)> {
     let from = start - start % SECTOR_BYTES;
     let end = start.checked_add(length)?.checked_next_multiple_of(SECTOR_BYTES)?;
-    if (from, end) == (start, start + length) {
-        return None;
-    }
-    (cells[offset], cells[size]) = (from.to_string(), (end - from).to_string());
-    Some(cells)
+    Some((from, end - from))
+}
+
+/// The cells as a line. A cell that contains the separator is in quotes.
+fn joined(cells: &[String], separator: u8) -> Vec<u8> {
+    let separator = char::from(separator);
+    let quoted = cells
+        .iter()
+        .map(|cell| if cell.contains(separator) { format!("\"{cell}\"") } else { cell.clone() });
+    quoted.collect::<Vec<_>>().join(&separator.to_string()).into_bytes()
 }
 
 /// Whether the table in `head` has numbers of bytes although the names of its columns say sectors.

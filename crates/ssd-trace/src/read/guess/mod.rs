@@ -236,9 +236,10 @@ fn readings_below(names: &[String], above: usize, head: &Head<'_>, action: u8) -
             let Some(reading) = reading(&(text.clone() + &skip), head, action) else { continue };
             // A reading in bytes remains a rival of one in sectors even if it fits few lines: bytes that are not whole
             // sectors are refused.
-            let is_open = text.contains(&format!("offset={}:B,", columns.offset.place))
-                && columns.offset.unit.is_none()
-                && columns.size.unit.is_none();
+            let is_in_bytes =
+                reading.columns.as_ref().is_some_and(|columns| columns.offset.unit == Some(1));
+            let is_open =
+                is_in_bytes && columns.offset.unit.is_none() && columns.size.unit.is_none();
             let fits =
                 if rival > 0 { reading.counts.is_sound() } else { is_open || reading.counts.fit() };
             if fits && !different.iter().any(|other| other.counts == reading.counts) {
@@ -272,7 +273,7 @@ fn with_letter_u(name: &str) -> String {
 }
 
 /// The letters and digits of a name, in lower case.
-fn letters_of(cell: &str) -> String {
+pub(crate) fn letters_of(cell: &str) -> String {
     let letters: String = with_letter_u(cell).chars().filter(char::is_ascii_alphanumeric).collect();
     letters.to_ascii_lowercase()
 }

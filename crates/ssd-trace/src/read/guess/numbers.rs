@@ -6,6 +6,9 @@ use ssd_core::units::SECTOR_BYTES;
 const BLOCK: u64 = 8;
 /// Fewer requests do not show multiples of a block.
 const FEW: usize = 16;
+/// Fewest requests whose multiples of 512 contradict names that say sectors. As sectors, one in 64 blocks is at such a
+/// multiple, so a single request may be, but hardly three.
+const LEAST: usize = 3;
 /// Mean length, as a number, from which requests that start anywhere are more likely records of bytes than sectors.
 const LONG: u64 = 64;
 /// Mean length, as a number, above which it is more likely one of bytes: requests in sectors are hardly ever longer
@@ -43,9 +46,12 @@ impl Numbers {
         places.iter().all(|&of_place| 2 * of_place < self.starts.len())
     }
 
-    /// Whether all addresses and lengths are multiples of 512, as those in bytes are.
-    pub(super) fn are_whole_sectors(&self) -> bool {
-        [&self.starts, &self.sizes].iter().all(|all| Numbers::are_multiples(all, SECTOR_BYTES))
+    /// Whether all addresses and lengths are multiples of 512, as those in bytes are, and not few.
+    fn are_whole_sectors(&self) -> bool {
+        self.starts.len() >= LEAST
+            && [&self.starts, &self.sizes]
+                .iter()
+                .all(|all| Numbers::are_multiples(all, SECTOR_BYTES))
             && self.starts.iter().any(|&start| start > 0)
     }
 
@@ -107,5 +113,23 @@ impl Numbers {
             _ => {}
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Numbers;
+
+    #[test]
+    fn two_requests_at_multiples_of_512_say_nothing_of_units() {
+        let all = |rows: usize| Numbers {
+            starts: vec![4096, 8192, 16384][..rows].to_vec(),
+            sizes: vec![4096; rows],
+        };
+        let units = |rows| all(rows).units(Some("512B"), None);
+        assert_eq!(units(2), [vec![], vec![]]);
+        assert_eq!(units(3), [vec![("B", "B")], vec![]]);
+        assert!(!all(2).are_too_large_for_sectors());
+        assert!(all(3).are_too_large_for_sectors());
     }
 }

@@ -39,40 +39,51 @@ const REGIONS: [&str; 31] = [
     "shard",
     "shardid",
 ];
-/// Parts of names of addresses that count from the start of the device.
-const OF_DEVICE: [&str; 5] = ["lba", "lbn", "sector", "lpn", "blk"];
+/// Those of them that may also be the names of requests.
+const NAMES_OF_REQUESTS: [&str; 3] = ["uuid", "guid", "fd"];
+/// Parts of names of addresses that count from the start of the device. An offset, a block or a page may count from the
+/// start of a part.
+const OF_DEVICE: [&str; 6] = ["lba", "lbn", "sector", "lpn", "blk", "addr"];
 
 /// The first such column of the table in `head`, as a mapping calls it, if it has several values, if `columns` does not
 /// use it, and if neither the volume nor the address determines it.
 pub(crate) fn of(head: &Head<'_>, columns: &Mapping) -> Option<String> {
     let table = Table::of(head)?;
-    let (rows, offset) = (&table.rows, &table.columns.offset);
-    if OF_DEVICE.iter().any(|part| offset.letters.contains(part)) {
+    let letters = &table.columns.offset.letters;
+    if OF_DEVICE.iter().any(|part| letters.contains(part)) {
         return None;
     }
     let used: Vec<&str> = columns.places().iter().filter_map(|(_, place)| place.name()).collect();
-    let volume = table.columns.volume(rows).map(|volume| volume.at);
     let is_region = |&at: &usize| {
-        let name = &table.names[at];
-        let of_volume = |row: &Vec<String>| volume.map(|volume| row[volume].clone());
-        let pairs: BTreeSet<_> = rows.rows.iter().map(|row| (of_volume(row), &row[at])).collect();
-        let volumes: BTreeSet<_> = rows.rows.iter().map(of_volume).collect();
-        REGIONS.contains(&letters_of(name).as_str())
-            && !used.contains(&name.as_str())
-            && pairs.len() > volumes.len()
+        let letters = letters_of(&table.names[at]);
+        REGIONS.contains(&letters.as_str())
+            && !used.contains(&table.names[at].as_str())
+            && (!NAMES_OF_REQUESTS.contains(&letters.as_str()) || has_ranges(&table, at))
             && !is_in_order(&table, at)
     };
     let at = (0..table.names.len()).find(is_region)?;
     Some(super::columns::place_of(&table.names, at))
 }
 
-/// Whether the values of the column rise with the addresses, as those of a column do that is calculated from them.
+/// Whether a value of the column has several addresses. One that names a request has a single one.
+fn has_ranges(table: &Table, at: usize) -> bool {
+    let rows = || table.rows.rows.iter();
+    let pairs: BTreeSet<_> = rows().map(|row| (&row[at], &row[table.columns.offset.at])).collect();
+    let values: BTreeSet<_> = rows().map(|row| &row[at]).collect();
+    pairs.len() > values.len()
+}
+
+/// Whether the values of the column rise with the addresses of each volume, as those of a column do that is calculated
+/// from them, or are the same.
 fn is_in_order(table: &Table, at: usize) -> bool {
     let number = |cell: &str| cell.parse::<u64>().ok();
     let offset = table.columns.offset.at;
-    let rows = table.rows.rows.iter();
-    let mut pairs: Vec<(Option<u64>, Option<u64>, &str)> =
-        rows.map(|row| (number(&row[offset]), number(&row[at]), row[at].as_str())).collect();
-    pairs.sort();
-    pairs.is_sorted_by_key(|&(_, value, text)| (value, text))
+    let volume = table.columns.volume(&table.rows).map(|volume| volume.at);
+    let of_row = |row: &Vec<String>| {
+        let volume = volume.map(|volume| row[volume].clone());
+        (volume, number(&row[offset]), number(&row[at]), row[at].clone())
+    };
+    let mut all: Vec<_> = table.rows.rows.iter().map(of_row).collect();
+    all.sort();
+    all.is_sorted_by_key(|(volume, _, value, text)| (volume, value, text))
 }

@@ -228,7 +228,7 @@ impl Rows {
 
     /// What to say of a column that may hold volumes, if there is one: `used` are those of the other fields.
     pub(super) fn volumes(&self, used: &[usize]) -> Option<String> {
-        let of = |at: usize| self.column(at).collect::<BTreeSet<&str>>();
+        let distinct_cells = |at: usize| self.column(at).collect::<BTreeSet<&str>>();
         let is_device = |cell: &&str| {
             let has = |kind: fn(&u8) -> bool| cell.bytes().any(|byte| kind(&byte));
             let is_disk = ["sd", "hd", "vd", "xvd"].iter().any(|kind| {
@@ -237,7 +237,7 @@ impl Rows {
             has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) || is_disk
         };
         let is_volume = |&at: &usize| {
-            let cells = of(at);
+            let cells = distinct_cells(at);
             let is_plain = |cell: &&str| {
                 cell.bytes().all(|byte| byte.is_ascii_graphic() && !b".,".contains(&byte))
             };
@@ -246,7 +246,7 @@ impl Rows {
             few && looks && !self.ascends(at) && !used.contains(&at)
         };
         let at = (0..self.width()).find(is_volume)?;
-        let cells: Vec<&str> = of(at).into_iter().collect();
+        let cells: Vec<&str> = distinct_cells(at).into_iter().collect();
         let (last, others) = cells.split_last()?;
         Some(format!(
             "column {} has {} different values ({} and {last:.20}), which may be volumes: to keep them apart, add \
@@ -309,13 +309,13 @@ impl Rows {
         request: Option<[usize; 3]>,
         place: impl Fn(usize) -> String,
     ) -> Vec<String> {
-        let of = |at: usize| self.column(at).collect::<BTreeSet<&str>>();
+        let distinct_cells = |at: usize| self.column(at).collect::<BTreeSet<&str>>();
         let is_action = |cell: &&str| cell.len() == 1 && "QMFGSRDCPUTIXABaf".contains(*cell);
         let is_event = |cell: &&str| {
             STARTED.iter().chain(&ENDED).any(|event| cell.eq_ignore_ascii_case(event))
         };
         let usable = |at: usize| {
-            let cells = of(at);
+            let cells = distinct_cells(at);
             let actions = ["Q", "D", "C"].into_iter().filter(|action| cells.contains(action));
             let actions: Vec<&str> = actions.collect();
             if cells.iter().all(is_action) && actions.iter().any(|action| *action != "D") {

@@ -1,8 +1,8 @@
 //! Tables whose operations are words without a meaning.
 
 use super::derived::Table;
-use super::words::unknown_words;
-use crate::read::formats::Head;
+use super::words::{KEYS, unknown_words};
+use crate::read::formats::{Head, Mapping};
 
 /// The columns of the table in `head` by their names, and the words of its operations that are not known, if there are
 /// any.
@@ -13,8 +13,6 @@ pub(crate) fn columns_and_words(head: &Head<'_>) -> Option<(String, Vec<String>)
         unknown_words(&table.rows, columns.op.at).into_iter().map(str::to_owned).collect();
     let text = columns.mappings(&table.rows).into_iter().next()?;
     // The meanings of the words are to be said.
-    let without = [",read=", ",write=", ",discard=", ",flush=", ",ignore="];
-    let end = without.iter().filter_map(|key| text.find(key)).min().unwrap_or(text.len());
-    let text = text[..end].to_owned();
+    let text = Mapping::parse(&text).ok()?.text_without(&KEYS);
     (!words.is_empty()).then_some((text, words))
 }

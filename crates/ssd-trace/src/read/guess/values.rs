@@ -151,7 +151,7 @@ impl<'a> Choice<'a> {
         values: impl Fn(&Choice<'a>) -> &'a [T],
         with: impl Fn(Choice<'a>, &'a T) -> Choice<'a>,
     ) -> Vec<Choice<'a>> {
-        let of = |choice: &Choice<'a>| {
+        let chosen_from = |choice: &Choice<'a>| {
             let ranked = values(choice).iter().enumerate();
             let chosen = ranked.map(|(rank, value)| {
                 let choice = with(*choice, value);
@@ -159,7 +159,7 @@ impl<'a> Choice<'a> {
             });
             chosen.collect::<Vec<_>>()
         };
-        all.iter().flat_map(of).collect()
+        all.iter().flat_map(chosen_from).collect()
     }
 
     /// Whether the operation is in a column of its own.
@@ -260,8 +260,8 @@ impl Rows {
             let is_end = starts.iter().zip(lengths).all(|(start, length)| length > start);
             let is_length = !lengths.contains(&0) && longest <= LONGEST && !is_end;
             // `blocks` is a length, although it is `block` with the s of seconds, too.
-            let is_other = |at: usize, own: &[&str], other: &[&str]| {
-                self.is_named(at, other) && !self.is_named(at, own)
+            let is_other = |at: usize, known: &[&str], other: &[&str]| {
+                self.is_named(at, other) && !self.is_named(at, known)
             };
             let is_named_otherwise =
                 is_other(offset, &OFFSETS, &SIZES) || is_other(size, &SIZES, &OFFSETS);

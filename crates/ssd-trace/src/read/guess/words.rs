@@ -1,13 +1,14 @@
 //! Words for operations that resemble known ones, such as `ReadAhead` and `REQ_OP_READ`.
 
 use super::rows::{ENDED, Rows};
+use crate::read::formats::Mapping;
 use crate::read::formats::mapping::{Meaning, Words, is_word};
 use crate::read::lines::shown;
 use ssd_core::host::request::Op;
 use std::collections::BTreeSet;
 
 /// The keys of a mapping whose values are words for operations.
-const KEYS: [&str; 5] = ["read", "write", "discard", "flush", "ignore"];
+pub(super) const KEYS: [&str; 5] = ["read", "write", "discard", "flush", "ignore"];
 /// Parts of words that stand for an operation but are not known words by themselves, in lower case, each with its key.
 const VERBS: [(&str, &str); 9] = [
     ("pread", "read"),
@@ -121,8 +122,8 @@ pub(crate) fn meanings_of(word: &str) -> Vec<&'static str> {
     let mut keys: Vec<&str> = Vec::new();
     // `sync` beside another verb says how the request is done, and does not make it a flush.
     for is_sync in [false, true] {
-        let own = parts.iter().filter(|part| part.contains("sync") == is_sync);
-        for key in own.filter_map(|part| key_of(part)) {
+        let verbs = parts.iter().filter(|part| part.contains("sync") == is_sync);
+        for key in verbs.filter_map(|part| key_of(part)) {
             if !keys.contains(&key) && (keys.is_empty() || !is_sync) {
                 keys.push(key);
             }
@@ -163,15 +164,15 @@ pub(super) fn unknown_words(rows: &Rows, op: usize) -> Vec<&str> {
 pub(super) fn by_verb(rows: &Rows, op: usize, request: Option<[usize; 2]>) -> Vec<String> {
     let unknown = unknown_words(rows, op);
     let requests = |word: &str| -> BTreeSet<[&str; 2]> {
-        let own = rows.rows.iter().filter(|row| row[op] == word);
-        own.filter_map(|row| Some(request?.map(|at| row[at].as_str()))).collect()
+        let matching = rows.rows.iter().filter(|row| row[op] == word);
+        matching.filter_map(|row| Some(request?.map(|at| row[at].as_str()))).collect()
     };
     let is_repeated = |at: usize| {
-        let own = requests(unknown[at]);
+        let later = requests(unknown[at]);
         unknown[..at].iter().any(|other| {
             let earlier = requests(other);
-            let common = own.intersection(&earlier).count();
-            let rest = own.len().max(earlier.len()) - common;
+            let common = later.intersection(&earlier).count();
+            let rest = later.len().max(earlier.len()) - common;
             common > 2 && rest < 3 && meanings_of(other) == meanings_of(unknown[at])
         })
     };
@@ -194,13 +195,13 @@ pub(super) fn by_verb(rows: &Rows, op: usize, request: Option<[usize; 2]>) -> Ve
         return Vec::new();
     }
     let text = |rank: usize| {
-        let of = |key: &str| {
-            let own = unknown.iter().zip(&all);
-            let own = own.filter(|(_, keys)| keys[rank.min(keys.len() - 1)] == key);
-            let words: Vec<&str> = own.map(|(word, _)| *word).collect();
+        let part = |key: &str| {
+            let taken = unknown.iter().zip(&all);
+            let taken = taken.filter(|(_, keys)| keys[rank.min(keys.len() - 1)] == key);
+            let words: Vec<&str> = taken.map(|(word, _)| *word).collect();
             if words.is_empty() { String::new() } else { format!(",{key}={}", words.join("|")) }
         };
-        KEYS.map(of).concat()
+        KEYS.map(part).concat()
     };
     let most = all.iter().map(Vec::len).max().unwrap_or(0);
     let mut texts: Vec<String> = (0..most).map(text).collect();
@@ -211,11 +212,9 @@ pub(super) fn by_verb(rows: &Rows, op: usize, request: Option<[usize; 2]>) -> Ve
 
 /// The unknown words to which the `columns` of a mapping give meanings, if at least one of them resembles a known word;
 /// empty otherwise.
-pub(crate) fn guessed_words(columns: &str) -> Vec<&str> {
-    let known = Words::default();
-    let said = columns.split(',').filter_map(|part| part.split_once('='));
-    let said = said.filter(|(key, _)| KEYS.contains(key)).flat_map(|(_, words)| words.split('|'));
-    let unknown: Vec<&str> = said.filter(|word| known.meaning(word.as_bytes()).is_none()).collect();
+pub(crate) fn guessed_words(columns: &Mapping) -> Vec<&str> {
+    let (known, mut unknown) = (Words::default(), columns.words_of(&KEYS));
+    unknown.retain(|word| known.meaning(word.as_bytes()).is_none());
     let is_resembling = |word: &&str| meanings_of(word) != ["ignore"];
     if unknown.iter().any(is_resembling) { unknown } else { Vec::new() }
 }

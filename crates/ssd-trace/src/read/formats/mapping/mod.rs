@@ -9,10 +9,12 @@ pub(super) mod known;
 pub(super) mod lines;
 mod names;
 mod ops;
+mod places;
 mod values;
 
 pub(crate) use lines::{cells_of, separated, separated_by};
 pub(crate) use ops::{Meaning, Words, is_word};
+pub(crate) use places::{Column, Operation, Place, Size};
 pub use values::Number;
 pub(crate) use values::{date, is_rounded, stated_time, time, whole};
 
@@ -20,6 +22,7 @@ use crate::read::lines::shown;
 use ssd_core::config::text::error::did_you_mean;
 use ssd_core::config::text::quantity::{SIZE, by_letter};
 use ssd_core::host::request::Op;
+use ssd_core::units::SECTOR_BYTES;
 
 /// What messages show as an example.
 const EXAMPLE: &str = "time=1:us,op=2,offset=3:512B,size=4";
@@ -56,49 +59,6 @@ const SEPARATORS: [(&str, u8); 6] = [
     ("colon", b':'),
     ("blanks", b' '),
 ];
-
-/// Where a value stands.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
-    /// The column of this number, from 1; from the end if negative.
-    At(i32),
-    /// The column under this name.
-    Named(String),
-    /// A number in a binary record.
-    Bytes(Number, usize),
-}
-
-impl Place {
-    /// The name of the column, if it has one.
-    pub(crate) fn name(&self) -> Option<&str> {
-        match self {
-            Place::Named(name) => Some(name),
-            Place::At(_) | Place::Bytes(..) => None,
-        }
-    }
-}
-
-/// A column with the size of one of its unit, nanoseconds or bytes; `None` if that is not stated.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Column {
-    pub(crate) place: Place,
-    pub(crate) unit: Option<u64>,
-}
-
-/// Where the operation is from.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Operation {
-    Of(Place),
-    Always(Op),
-}
-
-/// Where the length is from.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Size {
-    Of(Column),
-    /// Bytes.
-    Always(u64),
-}
 
 /// Which column is which.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -311,11 +271,22 @@ impl Mapping {
         Ok(mapping)
     }
 
+    /// Those of address and length that are in sectors.
+    fn in_sectors(&self) -> Vec<&'static str> {
+        let both = [("offset", self.offset.unit), ("size", self.size.unit())];
+        let in_sectors = both.into_iter().filter(|(_, unit)| *unit == Some(SECTOR_BYTES));
+        in_sectors.map(|(field, _)| field).collect()
+    }
+
     /// Whether addresses and lengths are in sectors.
     pub(crate) fn is_in_sectors(&self) -> bool {
-        let in_sectors = |unit: Option<u64>| unit == Some(ssd_core::units::SECTOR_BYTES);
-        in_sectors(self.offset.unit)
-            && matches!(&self.size, Size::Of(column) if in_sectors(column.unit))
+        self.in_sectors().len() == 2
+    }
+
+    /// Its text with bytes in place of sectors; `None` if it has no sectors.
+    pub(crate) fn with_bytes_for_sectors(&self) -> Option<String> {
+        let units: Vec<_> = self.in_sectors().into_iter().map(|field| (field, "B")).collect();
+        (!units.is_empty()).then(|| self.text_with(&units))
     }
 
     /// The text of this mapping with `word` among the operations of `key`, such as those that it ignores; `None` if no
@@ -323,24 +294,33 @@ impl Mapping {
     pub(crate) fn text_meaning(&self, key: &str, word: &str) -> Option<String> {
         let parts = Parts::of(&self.text).ok()?;
         let words = parts.get(key).map_or(String::new(), |words| format!("|{words}"));
-        let is_other = |part: &&str| part.split('=').next().is_none_or(|other| other.trim() != key);
-        let others: Vec<&str> = split(&self.text).into_iter().filter(is_other).collect();
-        is_word(word).then(|| format!("{},{key}={word}{words}", others.join(",")))
+        is_word(word).then(|| format!("{},{key}={word}{words}", self.text_without(&[key])))
     }
 
-    /// Its text with another column of volumes, in place of the one that it has.
+    /// Its text without these keys.
+    pub(crate) fn text_without(&self, keys: &[&str]) -> String {
+        let is_other =
+            |part: &&str| !part.split_once('=').is_some_and(|(key, _)| keys.contains(&key.trim()));
+        split(&self.text).into_iter().filter(is_other).collect::<Vec<_>>().join(",")
+    }
+
+    /// Its text with this column of volumes, in place of the one that it may have.
     pub(crate) fn text_with_volume(&self, place: &str) -> String {
         let part = |part: &str| match part.split_once('=') {
             Some((key, _)) if key.trim() == "volume" => format!("{key}={place}"),
             _ => part.to_owned(),
         };
-        split(&self.text).into_iter().map(part).collect::<Vec<_>>().join(",")
+        let mut parts: Vec<String> = split(&self.text).into_iter().map(part).collect();
+        if self.volume.is_none() {
+            parts.push(format!("volume={place}"));
+        }
+        parts.join(",")
     }
 
-    /// The words that it ignores, as they were written.
-    pub(crate) fn ignored(&self) -> Vec<&str> {
-        let said = split(&self.text).into_iter().filter_map(|part| part.split_once('='));
-        let words = said.filter(|(key, _)| key.trim() == "ignore").map(|(_, words)| words);
+    /// The words for operations under these keys, as they were written.
+    pub(crate) fn words_of(&self, keys: &[&str]) -> Vec<&str> {
+        let parts = split(&self.text).into_iter().filter_map(|part| part.split_once('='));
+        let words = parts.filter(|(key, _)| keys.contains(&key.trim())).map(|(_, words)| words);
         words.flat_map(|words| words.split('|')).collect()
     }
 

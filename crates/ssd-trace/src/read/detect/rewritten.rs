@@ -1,0 +1,143 @@
+//! Files that can be read once a filter has rewritten them.
+
+use super::refusal::Refusal;
+use super::{File, lines_of};
+use crate::read::commands::list;
+use crate::read::foreign::{Rewrite, Rewriting};
+use crate::read::formats::{self, Head, ReadAs, TraceFormat};
+use crate::read::guess;
+use crate::read::readings::{self, Reading};
+
+/// Most filters that a message puts one behind the other.
+const FILTERS: usize = 2;
+
+/// What is known of a file behind a filter.
+enum Behind {
+    /// Its readings: the options of each, and the numbers that it gives; without numbers, it is certain.
+    Choices(Vec<(String, String)>),
+    /// A message with the commands for it.
+    Refused(String),
+}
+
+impl File<'_> {
+    /// The refusal of a file that can be read, or read differently, once one of `all` has rewritten it.
+    pub(super) fn rewritten(&self, all: &[Rewrite]) -> Option<Refusal> {
+        self.rewritten_as(all, false)
+    }
+
+    /// As [`File::rewritten`]; `is_notated`: `all` rewrite notations of numbers.
+    pub(super) fn rewritten_as(&self, all: &[Rewrite], is_notated: bool) -> Option<Refusal> {
+        // Two notations of numbers may contradict each other.
+        if self.filters.len() == FILTERS || self.is_notated {
+            return None;
+        }
+        let ended = match self.head.bytes.iter().rposition(|&byte| byte == b'\n') {
+            // The last line may be cut.
+            Some(end) if !self.whole => &self.head.bytes[..=end],
+            _ => self.head.bytes,
+        };
+        all.iter().find_map(|rewrite| {
+            let rewriting = rewrite(ended)?;
+            let behind = self.examined(&rewriting, is_notated)?;
+            let Some(other) = rewriting.other.as_deref() else {
+                return Some(self.refusal_behind(&rewriting.what, &rewriting.filter, behind));
+            };
+            let behind_other = self.examined(other, is_notated);
+            Some(self.refusal_of_two([&rewriting, other], behind, behind_other))
+        })
+    }
+
+    /// The refusal of a file that can be read behind a filter, for this reason.
+    fn refusal_behind(&self, what: &str, filter: &str, behind: Behind) -> Refusal {
+        match behind {
+            Behind::Refused(next) => Refusal::Filtered(format!("{what}; {next}")),
+            Behind::Choices(choices) => match &choices[..] {
+                [(options, gives)] if gives.is_empty() => {
+                    Refusal::Filtered(format!("{what}: {}", self.behind(filter, options)))
+                }
+                _ => self.doubt_behind(what, filter, &choices),
+            },
+        }
+    }
+
+    /// The refusal of a file that can be read behind either of two filters.
+    fn refusal_of_two(
+        &self,
+        [first, other]: [&Rewriting; 2],
+        behind: Behind,
+        behind_other: Option<Behind>,
+    ) -> Refusal {
+        let what = &first.what;
+        let (Behind::Choices(choices), Some(Behind::Choices(others))) = (&behind, &behind_other)
+        else {
+            let what = format!("{what} ({} here; otherwise swap $1 and $2)", first.case);
+            return self.refusal_behind(&what, &first.filter, behind);
+        };
+        let both = [(first, choices), (other, others)].into_iter();
+        let choices: Vec<(String, String)> = both
+            .flat_map(|(Rewriting { filter, case, .. }, choices)| {
+                choices.iter().map(move |(options, gives)| {
+                    let colon = if gives.is_empty() { "" } else { ": " };
+                    (self.behind(filter, options), format!("if {case}{colon}{gives}"))
+                })
+            })
+            .collect();
+        Refusal::Filtered(format!("{what}; {}", list(&choices, str::to_owned)))
+    }
+
+    /// What is known of the file behind the filter of `rewriting`; `None` if it cannot be read there, or not otherwise
+    /// than without the filter.
+    fn examined(&self, rewriting: &Rewriting, is_notated: bool) -> Option<Behind> {
+        let Rewriting { filter, bytes, columns, .. } = rewriting;
+        let lines = lines_of(bytes, false);
+        let head = Head { bytes, lines: &lines };
+        head.lines.first()?;
+        let certain = |options: String| Some(Behind::Choices(vec![(options, String::new())]));
+        // A single set of columns is certain.
+        if let [columns] = columns {
+            return certain(format!("--columns {columns}"));
+        }
+        let filters = [self.filters, std::slice::from_ref(filter)].concat();
+        let file = File { head: &head, filters: &filters, is_notated, ..*self };
+        let refusal = match file.decision(TraceFormat::Auto, None) {
+            // The nearest format may be one that the lines do not fit.
+            Ok((format, how, _)) => {
+                let counts = Reading::counts_of(format, &how, &head)?;
+                let action = self.only_action(format, &how, &head);
+                return if counts.fit() { certain(action) } else { None };
+            }
+            Err(refusal) => refusal,
+        };
+        let readings = columns.iter().filter_map(|columns| file.with_columns(columns));
+        let readings: Vec<Reading> = readings.filter(|reading| reading.counts.is_sound()).collect();
+        if let [reading] = &readings[..] {
+            return certain(reading.options.clone());
+        } else if !readings.is_empty() {
+            return Some(Behind::Choices(readings::choices(readings, self.whole)));
+        }
+        let choices = match refusal {
+            Refusal::Doubt(_, choices) => choices,
+            Refusal::Filtered(next) => return Some(Behind::Refused(next)),
+            Refusal::Error(_) => return None,
+        };
+        let mut unfiltered = guess::values::of(self.head, self.workload.action as u8);
+        unfiltered.retain(|reading| reading.counts.bad == 0);
+        let first = choices.first().map(|(options, _)| options);
+        let is_same =
+            unfiltered.first().is_some_and(|unfiltered| first == Some(&unfiltered.options));
+        (!is_same).then_some(Behind::Choices(choices))
+    }
+
+    /// The option that chooses the action of the requests in `head`, if it has none of the usual action.
+    pub(super) fn only_action(&self, format: TraceFormat, how: &ReadAs, head: &Head<'_>) -> String {
+        let has = |action: u8| {
+            let how = ReadAs { action, ..how.clone() };
+            Reading::counts_of(format, &how, head).is_some_and(|counts| counts.requests() > 0)
+        };
+        let is_open = formats::has_actions(format) && how.action == b'Q' && !has(b'Q');
+        let other = [b'D', b'C'].into_iter().find(|&action| is_open && has(action));
+        other.map_or_else(String::new, |action| {
+            format!("--set workload.action={}", char::from(action))
+        })
+    }
+}
