@@ -59,7 +59,7 @@ class Operations:
         self.measured_from = report.whole("time.measured_from", 0)
         self.measured_to = self.measured_from + report.whole("time.simulated", 0)
         interval = (self.measured_from, self.measured_to)
-        self.suspensions = Suspensions(report, self.measured_from, findings)
+        self.suspensions = Suspensions(report, requests, self.measured_from, findings)
         self.occupancy = Occupancy(geometry, interval, findings, self.suspensions)
         self.failures = Failures(geometry, report, findings)
         self.parity = Parity(geometry, report, findings, self.failures, requests)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from array import array
+from collections.abc import Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -196,6 +197,17 @@ class Requests:
     def completion(self, number: int) -> int:
         """Return the completion (ns) of a request, -1 where unknown."""
         return self.table["completion"][number] if self.known(number) else -1
+
+    def are_under_way(self, at: int, but: Set[int]) -> bool:
+        """Tell whether a page may wait at `at`: of a request that is not `but` a single page."""
+        rows = zip(*(self.table[name] for name in ("arrival", "completion", "pages")), strict=True)
+        found = (
+            0 <= first <= at and (last > at or last < 0)
+            for number, (first, last, pages) in enumerate(rows)
+            if pages > 1 or number not in but
+        )
+        # Pages leave a buffer, and a run may be stopped, when no request tells.
+        return self.buffered or not self.complete or any(found)
 
     def precedes(self, number: int, reader: int) -> bool:
         """Return whether a request was acknowledged before another, `reader`, was submitted.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .inputs import OPS, Findings, Op, Report
+from .requests import Requests
 
 ALLOWED = {
     "none": (),
@@ -38,9 +39,12 @@ class Suspended:
 class Suspensions:
     """Reads inside other operations; each of these takes its time and that of suspensions."""
 
-    def __init__(self, report: Report, measured_from: int, findings: Findings) -> None:
+    def __init__(
+        self, report: Report, requests: Requests, measured_from: int, findings: Findings
+    ) -> None:
         """Start before the first operation."""
         self.findings = findings
+        self.requests = requests
         self.measured_from = measured_from
         self.kinds = ALLOWED[str(report.get("config.timing.suspend") or "none")]
         self.suspend_ns = report.whole("config.timing.suspend_ns", 0)
@@ -54,7 +58,7 @@ class Suspensions:
         self.counts: Counter[str] = Counter()
         """Suspensions in the measurement, by the cause of the operation."""
         self.unsure: Counter[str] = Counter()
-        """Of these, the ones at its first instant, and all that a power cut has ended."""
+        """Of these, the ones at its first instant, and those that may have been without a read."""
 
     def take(self, op: Op, key: object) -> bool:
         """Account an operation of the unit `key`; return whether it runs inside another.
@@ -74,7 +78,8 @@ class Suspensions:
             return False
         if outer is not None:
             self._check(self.units.pop(key))
-        if op.kind in self.kinds and op.array_start >= 0:
+        # A cut in the instant in which the array begins leaves no time of it.
+        if op.kind in self.kinds and (op.array_start >= 0 or op.cut):
             self.units[key] = Suspended([op])
         return False
 
@@ -86,36 +91,47 @@ class Suspensions:
     def _check(self, outer: Suspended) -> None:
         first, groups = outer.ops[0], outer.groups()
         place = f"{OPS}:{first.line}"
-        free_at = first.array_start
+        free_at = start = first.array_start if first.array_start >= 0 else first.end
+        works: list[int] = []
         for group in groups:
-            earliest = free_at + self.suspend_ns
-            if group[0].start < earliest or group[0].queued > group[0].start - self.suspend_ns:
-                expected = f"a read that was queued {self.suspend_ns} ns before, from {earliest} on"
+            at = group[0].start - self.suspend_ns
+            if at < free_at or (group[0].queued > at and not self._may_wait(outer, at)):
+                expected = (
+                    f"a read that was queued {self.suspend_ns} ns before, at {free_at} or later"
+                )
                 found = (group[0].queued, group[0].start)
                 self.findings.add("suspension", f"{OPS}:{group[0].line}", expected, found)
+            works.append(max(0, at - free_at))
             free_at = group[-1].end + self.resume_ns
-            for op in outer.ops:
-                at = group[0].start - self.suspend_ns
-                self.counts[op.cause] += at >= self.measured_from
-                self.unsure[op.cause] += at == self.measured_from > 0
-        if first.cut:
-            for op in outer.ops:
-                self.unsure[op.cause] += len(groups)
-                # One may have begun, without a read so far.
-                self.counts[op.cause] += 1
-                self.unsure[op.cause] += 1
-            return
-        inside = sum(group[-1].end - group[0].start for group in groups)
+            self._count(outer, at >= self.measured_from, at == self.measured_from > 0)
+        # By the time that the unit is free, a read may have moved, or need no flash.
         once = self.suspend_ns + self.resume_ns
-        took = first.array_end - first.array_start
+        others = max(0, self.limit - len(groups))
+        if first.cut or not once:
+            # How long the array has worked, nothing tells; in no time, reads do not tell either.
+            works.append(max(0, first.end - free_at))
+            most = sum(ns // once for ns in works) + (free_at <= first.end) if once else others
+            most = min(most, others) if first.end >= self.measured_from else 0
+            self._count(outer, most, most)
+            if first.cut:
+                return
+        took = first.array_end - start
+        inside = sum(group[-1].end - group[0].start for group in groups)
         whole = self.array_ns[first.kind] + inside + len(groups) * once
-        # The page of a read may have moved to another unit by the time that this one is free.
         empty = max(0, took - whole) // once if once else 0
-        for op in outer.ops:
-            self.counts[op.cause] += empty
-            self.unsure[op.cause] += empty if first.start < self.measured_from else 0
+        self._count(outer, empty, empty if first.start <= self.measured_from > 0 else 0)
         if took != whole + empty * once:
             self.findings.add("suspension", place, f"{whole} ns of the array", took)
         if len(groups) + empty > self.limit:
             message = f"at most {self.limit} suspensions"
             self.findings.add("suspension", place, message, len(groups) + empty)
+
+    def _may_wait(self, outer: Suspended, at: int) -> bool:
+        """Tell whether a read may have suspended an operation at `at` and be gone."""
+        return self.requests.are_under_way(at, {op.request for op in outer.ops})
+
+    def _count(self, outer: Suspended, count: int, unsure: int) -> None:
+        """Count suspensions of an operation and of those that run with it."""
+        for op in outer.ops:
+            self.counts[op.cause] += count
+            self.unsure[op.cause] += unsure

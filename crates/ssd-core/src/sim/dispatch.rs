@@ -224,6 +224,14 @@ impl Ssd {
         started
     }
 
+    /// The operation chosen on `unit` has not started there: choose until one does, or none may. It is rare, and as a
+    /// loop inside that of [`Ssd::end_instant`] it would cost every dispatch an instruction.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn dispatch_again<const FULL: bool, const GROUPS: bool>(&mut self, unit: usize) {
+        while !self.dispatch::<FULL, GROUPS>(unit) {}
+    }
+
     /// Whether an operation of collection that waits at the head of a queue of `unit` is of foreground
     /// collection.
     #[inline(always)]

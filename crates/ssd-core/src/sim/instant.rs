@@ -175,7 +175,9 @@ impl Ssd {
                 self.consider_collection();
             }
             while let Some(unit) = self.core.array.ready.pop() {
-                while !self.dispatch::<FULL, GROUPS>(unit as usize) {}
+                if !self.dispatch::<FULL, GROUPS>(unit as usize) {
+                    self.dispatch_again::<FULL, GROUPS>(unit as usize);
+                }
             }
             let room = GROUPS && self.core.groups_due && self.core.room_changed;
             if self.core.gc.agenda.is_empty() && !room {

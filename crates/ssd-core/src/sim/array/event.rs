@@ -148,15 +148,13 @@ impl Events {
     /// The next rare event of `resource` is at `at`, whatever it was before; `NEVER` for none.
     #[inline(never)]
     pub(crate) fn reschedule(&mut self, resource: usize, at: Nanos) {
-        let rare = Lane::Long as usize;
-        self.firsts[rare] = self.lanes[rare].remove(resource, (self.span >> LANE_BITS) - 1);
-        self.find_first();
+        self.cancel(resource, Lane::Long);
         if at != Nanos::NEVER {
             self.schedule(resource, at, Lane::Long);
         }
     }
 
-    /// The event of `resource`, which is in `lane`, does not happen.
+    /// The event of `resource` in `lane`, if it has one there, does not happen.
     pub(super) fn cancel(&mut self, resource: usize, lane: Lane) {
         self.firsts[lane as usize] =
             self.lanes[lane as usize].remove(resource, (self.span >> LANE_BITS) - 1);
@@ -186,7 +184,8 @@ impl Events {
     #[inline(always)]
     pub(crate) fn key_at(&self, now: Nanos) -> u64 {
         debug_assert!(now < self.limit(), "no event can be so late");
-        now.0 << self.bits
+        // The caller needs `span` next, so this is shorter than to shift by `bits`.
+        now.0 * self.span
     }
 
     /// Whether the next event is at the time of `key_at`, before which there is none.
@@ -283,6 +282,7 @@ mod tests {
         for n in [1usize, 2, 3, 32, 33, 40, 137, 300] {
             let mut events = Events::new(n);
             let mut naive: Vec<Option<u64>> = vec![None; n];
+            let mut lane_of = vec![Lane::Long; n];
             for _ in 0..8000 {
                 let r = rng.below(n as u64) as usize;
                 // The last two resources have rare events, which may change; the others are in any lane.
@@ -292,8 +292,11 @@ mod tests {
                     events.reschedule(r, naive[r].map_or(Nanos::NEVER, Nanos));
                 } else if naive[r].is_none() && !rare {
                     let at = rng.below(50);
-                    naive[r] = Some(at);
-                    events.schedule(r, Nanos(at), lanes[rng.below(4) as usize]);
+                    (naive[r], lane_of[r]) = (Some(at), lanes[rng.below(4) as usize]);
+                    events.schedule(r, Nanos(at), lane_of[r]);
+                } else if !rare && rng.chance(0.2) {
+                    naive[r] = None;
+                    events.cancel(r, lane_of[r]);
                 } else if naive.iter().flatten().next().is_some() {
                     let times = naive.iter().enumerate().filter_map(|(i, t)| t.map(|t| (t, i)));
                     let (at, first) = times.min().expect("one is set");

@@ -6,27 +6,27 @@ use super::slab::{Queue, Slab};
 use crate::sched::order::Turn;
 use crate::units::{Nanos, OpSlot};
 
-/// What the next event of a unit means.
+/// What the next event of a unit means. A `match` asks in this order, so what is most frequent comes first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
     /// It has no operation.
     Idle,
+    /// Its operation ends.
+    Last,
+    /// Its array read ends, then the data go out.
+    Reading,
     /// It waits for the bus to take its command (and data).
     WaitIn,
     /// Its command is on the way, or its array is to go on; then the array works, and may be suspended.
     Loading,
     /// Its array stops, and its operation leaves it suspended.
     Suspending,
-    /// Its array read ends, then the data go out.
-    Reading,
     /// It waits for the bus to carry its data out.
     WaitOut,
     /// Its page is about to enter the slices of the interconnect.
     Sending,
     /// Its page is in them.
     Crossing,
-    /// Its operation ends.
-    Last,
 }
 
 /// The time that the running operation takes.
