@@ -1,6 +1,6 @@
 //! Text that can be read once a filter has rewritten it: the filter, and what it makes of the first lines.
 
-use super::joined::{with_joined_addresses, with_joined_times};
+use super::joined::{with_joined_addresses, with_joined_dates, with_joined_times};
 use super::pattern::characters;
 use super::prefixes::without_log_prefix;
 use super::table::Table;
@@ -12,7 +12,7 @@ use crate::read::guess::{
 };
 
 /// Forms that are never tables of requests as they stand.
-pub(crate) const FORMS: [Rewrite; 12] = [
+pub(crate) const FORMS: [Rewrite; 13] = [
     without_log_prefix,
     with_newlines,
     without_column_numbers,
@@ -23,6 +23,7 @@ pub(crate) const FORMS: [Rewrite; 12] = [
     with_units_in_names,
     with_operation_of_lengths,
     with_joined_times,
+    with_joined_dates,
     with_joined_addresses,
     with_times_from_zero,
 ];

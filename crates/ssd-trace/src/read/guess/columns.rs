@@ -216,7 +216,9 @@ impl Columns {
                 if !certain.is_empty() && !certain.iter().any(|&at| is_latency(&rows.names[at])) {
                     return certain.into_iter().flat_map(of_values).collect();
                 }
-                others.into_iter().flat_map(of_values).chain([String::new()]).collect()
+                let unordered = rows.unordered_times().into_iter().filter(|at| !used.contains(at));
+                let others = others.into_iter().chain(unordered);
+                others.flat_map(of_values).chain([String::new()]).collect()
             }
         }
     }

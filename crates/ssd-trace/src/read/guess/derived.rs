@@ -12,7 +12,7 @@ use crate::read::lines::shown;
 use ssd_core::host::request::Op;
 
 /// Names of columns with the time since the previous request.
-const INTERVALS: [&str; 23] = [
+const INTERVALS: [&str; 24] = [
     "iat",
     "interarrival",
     "interarrivaltime",
@@ -31,6 +31,7 @@ const INTERVALS: [&str; 23] = [
     "difftime",
     "timesinceprev",
     "timesinceprevious",
+    "timesincelast",
     "timetonext",
     "arrivalgap",
     "intervaltime",

@@ -98,7 +98,7 @@ const OFFSETS: [&str; 29] = [
     "objectid",
     "objid",
 ];
-const SIZES: [&str; 31] = [
+const SIZES: [&str; 40] = [
     "size",
     "length",
     "len",
@@ -130,6 +130,15 @@ const SIZES: [&str; 31] = [
     "transferred",
     "objectsize",
     "objsize",
+    "sz",
+    "sectorcnt",
+    "sectorcount",
+    "byteslen",
+    "bytelen",
+    "bytelength",
+    "bytecount",
+    "kb",
+    "kib",
 ];
 const VOLUMES: [&str; 42] = [
     "volume",
@@ -214,6 +223,12 @@ pub(crate) fn unused(head: &Head<'_>, mapping: &Mapping) -> Vec<String> {
     };
     let used: Vec<&str> = mapping.places().iter().filter_map(|(_, place)| place.name()).collect();
     names.into_iter().filter(|name| !name.is_empty() && !used.contains(&name.as_str())).collect()
+}
+
+/// The column with times of day or dates, as a mapping calls it, of a table whose columns have known names.
+pub(crate) fn written_times(head: &Head<'_>) -> Option<String> {
+    let table = derived::Table::of(head)?;
+    table.rows.written_times().map(|at| columns::place_of(&table.names, at))
 }
 
 /// Whether `line` has the names of the columns of requests.
@@ -313,6 +328,7 @@ fn unit_named(cell: &str, known: &[&str]) -> Option<Option<&'static str>> {
         ("4kib", "4KiB"),
         ("4kb", "4KiB"),
         ("4k", "4KiB"),
+        ("pages", "4KiB"),
         ("kib", "1KiB"),
         ("kb", "1KiB"),
         ("mib", "1MiB"),
@@ -329,7 +345,9 @@ fn unit_named(cell: &str, known: &[&str]) -> Option<Option<&'static str>> {
         ("s", "s"),
         ("b", "B"),
     ] {
-        if let Some(stem) = letters.strip_suffix(ending).filter(|stem| is(stem)) {
+        let stem = letters.strip_suffix(ending);
+        let stem = stem.map(|stem| stem.strip_suffix("in").unwrap_or(stem));
+        if let Some(stem) = stem.filter(|stem| is(stem)) {
             let is_plural = ending == "s" && TIMES.contains(&stem) && !is_apart(cell);
             return Some((!is_plural).then_some(unit));
         }
@@ -402,11 +420,11 @@ pub(crate) fn is_rate(name: &str) -> bool {
 fn unit_of_name(letters: &str) -> Option<&'static str> {
     match letters {
         "lba" | "lbn" | "sector" | "startsector" | "startlba" | "firstsector" | "firstlba"
-        | "nsectors" | "nsect" | "nrsector" | "nrsectors" | "sectors" | "numsectors" => {
-            Some("512B")
-        }
-        "bytes" | "byteoffset" | "sizebytes" | "nbytes" | "nrbytes" => Some("B"),
-        "kbytes" | "kilobytes" => Some("1KiB"),
+        | "nsectors" | "nsect" | "nrsector" | "nrsectors" | "sectors" | "numsectors"
+        | "sectorcnt" | "sectorcount" => Some("512B"),
+        "bytes" | "byteoffset" | "sizebytes" | "nbytes" | "nrbytes" | "byteslen" | "bytelen"
+        | "bytelength" | "bytecount" => Some("B"),
+        "kbytes" | "kilobytes" | "kb" | "kib" => Some("1KiB"),
         "lpn" | "page" | "pages" | "npages" => Some("4KiB"),
         _ => None,
     }
