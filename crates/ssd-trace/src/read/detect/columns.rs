@@ -362,8 +362,11 @@ impl File<'_> {
             note += &format!("; unused columns: {}", shown(unused.join(", ").as_bytes()));
         }
         // If a file has the records of one host behind those of another, the second host is below the first lines.
-        let volumes: Vec<&str> =
-            unused.iter().map(String::as_str).filter(|name| guess::is_volume(name)).collect();
+        let volumes: Vec<&str> = unused
+            .iter()
+            .map(String::as_str)
+            .filter(|name| guess::names::is_volume(name))
+            .collect();
         if !self.whole && !volumes.is_empty() {
             note += &format!(
                 " (if {} changes below the first {} lines, it may be a part of the volume)",

@@ -3,7 +3,7 @@
 use super::Rewriting;
 use super::pattern::pattern;
 use super::table::Table;
-use crate::read::guess::is_address;
+use crate::read::guess::names::is_address;
 use regex_lite::Regex;
 
 /// Seconds with decimals in a table without names, where whole seconds and the rest are in neighbouring columns.

@@ -7,8 +7,9 @@ use super::table::Table;
 use super::times::is_rising;
 use super::{Filter, Rewrite, Rewriting, awk, filled_lines, json, notation};
 use crate::read::formats::mapping::{separated, separated_by};
-use crate::read::guess::{
-    is_address, is_field, is_length, is_names, is_operation, is_time, letters_of,
+use crate::read::guess::is_names;
+use crate::read::guess::names::{
+    is_address, is_field, is_length, is_operation, is_time, letters_of,
 };
 
 /// Forms that are never tables of requests as they stand.

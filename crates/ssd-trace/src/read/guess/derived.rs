@@ -2,9 +2,10 @@
 //! discards, cylinders.
 
 use super::columns::Named;
+use super::names::{TIMES, letters_of, unit_of_time};
 use super::rows::{Rows, is_latency};
 use super::values::LONGEST;
-use super::{Columns, HEADER, LINES, NO, TIMES, YES, letters_of, unit_of_time};
+use super::{Columns, HEADER, LINES, NO, YES};
 use crate::read::foreign::awk;
 use crate::read::formats::Head;
 use crate::read::formats::mapping::{Meaning, Words, separated};

@@ -1,6 +1,7 @@
 //! The rows of a table whose columns are to be guessed, and what its columns look like.
 
-use super::{LATENCIES, LINES, TIMES, VOLUMES, unit_named, unit_of_time};
+use super::LINES;
+use super::names::{LATENCIES, TIMES, VOLUMES, unit_named, unit_of_time};
 use crate::read::formats::Head;
 use crate::read::formats::mapping::{bytes_of, cells_of, date, stated_time, time, whole};
 use std::collections::{BTreeMap, BTreeSet};

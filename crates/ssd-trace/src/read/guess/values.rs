@@ -1,9 +1,8 @@
 //! The columns of a table from its values alone: readings to choose from, of which none is certain.
 
+use super::names::{OFFSETS, SIZES, letters_of, unit_in_brackets, unit_named};
 use super::rows::{Rows, Times, ended_lines};
-use super::{
-    LINES, NO, OFFSETS, SIZES, YES, letters_of, reading, unit_in_brackets, unit_named, words,
-};
+use super::{LINES, NO, YES, reading, words};
 use crate::read::formats::mapping::{Meaning, Place, Words};
 use crate::read::formats::{Head, Mapping};
 use crate::read::readings::{Reading, of_distinct_times};
