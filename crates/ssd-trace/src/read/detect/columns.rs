@@ -222,13 +222,14 @@ impl File<'_> {
     /// The refusal of a table whose times are dates or times of day that are not read, in a column of unknown name.
     /// `reading` leaves them out.
     fn unread_times(&self, reading: &Reading) -> Option<Refusal> {
-        let place = guess::written_times(self.head)?;
-        let text = &reading.columns.as_ref()?.text;
+        let mapping = reading.columns.as_ref()?;
+        let place = guess::clock_times(self.head, mapping)?;
+        let text = &mapping.text;
         let columns = Mapping::parse(&format!("time={place},{text}")).ok()?;
         let how = ReadAs { columns: Some(Arc::new(columns)), ..ReadAs::default() };
         Some(self.refusal_by_notation(&how).unwrap_or_else(|| {
             self.refused(&format!(
-                "its column {} seems to hold times in a notation that ssdlab does not read: write them as 2016-02-22 \
+                "its column {} seems to hold times in a notation that ssdlab does not read; write them as 2016-02-22 \
                  17:03:00.123; if all requests arrive at once: {}",
                 shown(place.as_bytes()),
                 self.as_it_is(&reading.options)

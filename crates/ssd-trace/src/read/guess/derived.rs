@@ -114,7 +114,7 @@ pub(super) struct Table {
 pub(crate) struct Derivation {
     /// Why, and what it does.
     pub(crate) what: String,
-    /// The filter; `None` if awk would cut the cells elsewhere.
+    /// The filter; `None` if awk would split the cells differently.
     pub(crate) filter: Option<String>,
 }
 
@@ -442,7 +442,7 @@ impl Table {
 }
 
 /// A name without its last word, which is its unit.
-fn without_unit(name: &str) -> &str {
+pub(super) fn without_unit(name: &str) -> &str {
     let words = name.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
     words.trim_end_matches(|letter: char| letter.is_ascii_alphanumeric())
 }

@@ -58,10 +58,15 @@ pub(crate) fn unused(head: &Head<'_>, mapping: &Mapping) -> Vec<String> {
     names.into_iter().filter(|name| !name.is_empty() && !used.contains(&name.as_str())).collect()
 }
 
-/// The column with times of day or dates, as a mapping calls it, of a table whose columns have known names.
-pub(crate) fn written_times(head: &Head<'_>) -> Option<String> {
+/// The column with times of day, as a mapping calls it, that `mapping` does not use, if the columns of the table have
+/// known names.
+pub(crate) fn clock_times(head: &Head<'_>, mapping: &Mapping) -> Option<String> {
     let table = derived::Table::of(head)?;
-    table.rows.written_times().map(|at| columns::place_of(&table.names, at))
+    let places = mapping.places();
+    let used: Vec<&str> = places.iter().filter_map(|(_, place)| place.name()).collect();
+    let mut all = table.rows.clock_times().into_iter();
+    let at = all.find(|&at| !used.contains(&table.names[at].as_str()))?;
+    Some(columns::place_of(&table.names, at))
 }
 
 /// Whether `line` has the names of the columns of requests.

@@ -77,7 +77,7 @@ pub(super) const OFFSETS: [&str; 29] = [
     "objectid",
     "objid",
 ];
-pub(super) const SIZES: [&str; 40] = [
+pub(super) const SIZES: [&str; 38] = [
     "size",
     "length",
     "len",
@@ -116,8 +116,6 @@ pub(super) const SIZES: [&str; 40] = [
     "bytelen",
     "bytelength",
     "bytecount",
-    "kb",
-    "kib",
 ];
 pub(super) const VOLUMES: [&str; 42] = [
     "volume",
@@ -232,7 +230,8 @@ pub(super) fn unit_named(cell: &str, known: &[&str]) -> Option<Option<&'static s
         ("b", "B"),
     ] {
         let stem = letters.strip_suffix(ending);
-        let stem = stem.map(|stem| stem.strip_suffix("in").unwrap_or(stem));
+        // As in `size_in_bytes`.
+        let stem = stem.map(|stem| stem.strip_suffix("in").filter(|stem| is(stem)).unwrap_or(stem));
         if let Some(stem) = stem.filter(|stem| is(stem)) {
             let is_plural = ending == "s" && TIMES.contains(&stem) && !is_apart(cell);
             return Some((!is_plural).then_some(unit));
@@ -310,7 +309,7 @@ fn unit_of_name(letters: &str) -> Option<&'static str> {
         | "sectorcnt" | "sectorcount" => Some("512B"),
         "bytes" | "byteoffset" | "sizebytes" | "nbytes" | "nrbytes" | "byteslen" | "bytelen"
         | "bytelength" | "bytecount" => Some("B"),
-        "kbytes" | "kilobytes" | "kb" | "kib" => Some("1KiB"),
+        "kbytes" | "kilobytes" => Some("1KiB"),
         "lpn" | "page" | "pages" | "npages" => Some("4KiB"),
         _ => None,
     }

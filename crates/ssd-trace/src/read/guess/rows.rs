@@ -1,9 +1,11 @@
 //! The rows of a table whose columns are to be guessed, and what its columns look like.
 
 use super::LINES;
-use super::names::{LATENCIES, TIMES, VOLUMES, unit_named, unit_of_time};
+use super::derived::without_unit;
+use super::names::{LATENCIES, TIMES, VOLUMES, letters_of, unit_named, unit_of_time};
 use crate::read::formats::Head;
 use crate::read::formats::mapping::{bytes_of, cells_of, date, stated_time, time, whole};
+use regex_lite::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most columns of a table that is examined.
@@ -227,19 +229,18 @@ impl Rows {
         if others.is_empty() { ends } else { others }
     }
 
-    /// Columns of numbers that are not in order, whose names have a unit of time behind them. Durations do not count.
+    /// Columns of numbers that are not in order, whose names are those of arrivals or ends of requests, with a unit.
     pub(super) fn unordered_times(&self) -> Vec<usize> {
-        let is_end = |name: &str| {
-            let name = name.to_ascii_lowercase();
-            ["complet", "end", "finish"].iter().any(|part| name.starts_with(part))
+        let is_arrival = |name: &str| {
+            let letters = letters_of(without_unit(name));
+            // A queue takes time.
+            let all = TIMES.iter().chain(&STARTED).chain(&ENDED).filter(|word| **word != "queue");
+            letters.is_empty() || all.copied().any(|word| word == letters)
         };
         let is_time = |at: &usize| {
             let name = &self.names[*at];
-            unit_of_time(name).is_some()
-                && (is_end(name) || !is_latency(name))
-                && self.has_times(*at)
-                && !self.ascends(*at)
-                && self.distinct(*at) > 1
+            let is_number = self.has_times(*at) && self.distinct(*at) > 1;
+            unit_of_time(name).is_some() && is_arrival(name) && is_number && !self.ascends(*at)
         };
         (0..self.width()).filter(is_time).collect()
     }
@@ -278,28 +279,25 @@ impl Rows {
 
     /// A column that looks like times of day or dates of another notation, which are not read.
     pub(super) fn unread_times(&self) -> Option<usize> {
-        self.written_times().filter(|_| self.time(false).is_none())
+        let looks = |cell: &str| {
+            let marks = cell.bytes().filter(|byte| matches!(byte, b':' | b'/')).count();
+            marks >= 2 && cell.bytes().all(|byte| b"0123456789:/., -".contains(&byte))
+        };
+        let unread = |&at: &usize| self.column(at).all(looks);
+        (0..self.width()).find(unread).filter(|_| self.time(false).is_none())
     }
 
-    /// The first column that looks like times of day or dates.
-    pub(super) fn written_times(&self) -> Option<usize> {
-        let is_word = |word: &str| {
-            let is_name = word.len() > 2 && is_month_or_day(word);
-            is_name
-                || ["t", "z", "am", "pm", "utc", "gmt"].iter().any(|w| word.eq_ignore_ascii_case(w))
+    /// Columns that look like times of day, perhaps with dates.
+    pub(super) fn clock_times(&self) -> Vec<usize> {
+        // Between colons, addresses of PCI have other numbers, and those of Ethernet more of them.
+        let day = r"([a-z]{3,9}[ ,.]+|[\d/.-]+[ T,]+)*";
+        let zone = r"( ?(am|pm|z|utc|gmt|[+-]\d\d:?\d\d|\d{4}))*";
+        let clock = format!(r"(?i)^(\d{{8}}T\d{{6}}|{day}\d{{1,2}}:\d\d:\d\d)([.,]\d+)?{zone}$");
+        let clock = Regex::new(&clock).expect("it is a pattern");
+        let is_clock = |at: &usize| {
+            self.distinct(*at) > 2 && self.column(*at).all(|cell| clock.is_match(cell))
         };
-        let looks = |cell: &str| {
-            let marks = cell.bytes().filter(|byte| matches!(byte, b':' | b'/' | b'.')).count();
-            let is_packed = cell.len() > 14 && cell.as_bytes()[8].eq_ignore_ascii_case(&b't');
-            let mut words = cell.split(|letter: char| !letter.is_ascii_alphabetic());
-            (cell.contains([':', '/']) && marks >= 2 || is_packed)
-                && cell
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || b":/., -+".contains(&byte))
-                && cell.starts_with(|first: char| first.is_ascii_alphanumeric())
-                && words.all(|word| word.is_empty() || is_word(word))
-        };
-        (0..self.width()).find(|&at| self.column(at).all(looks) && self.distinct(at) > 2)
+        (0..self.width()).filter(is_clock).collect()
     }
 
     /// The words of a column, in the order in which they come.
@@ -376,13 +374,6 @@ pub(super) fn ended_lines<'a>(head: &Head<'a>) -> &'a [&'a [u8]] {
         [lines @ .., last] if lines.len() > 1 && head.bytes.ends_with(last) => lines,
         lines => lines,
     }
-}
-
-/// Whether a word begins as the name of a month or a day does.
-fn is_month_or_day(word: &str) -> bool {
-    const NAMES: &str =
-        "jan feb mar apr may jun jul aug sep oct nov dec mon tue wed thu fri sat sun";
-    word.is_ascii() && NAMES.split(' ').any(|name| word[..3].eq_ignore_ascii_case(name))
 }
 
 /// Whether a column of this name holds durations or the ends of requests.
