@@ -100,19 +100,19 @@ the command that joins them and the readings with one of them. It also refuses a
 a header, and lists the readings that its values allow, the likeliest first.
 
 ssdlab compares the numbers of a file with the units that its format or its header states. It
-refuses a file whose numbers are more likely in other units. Examples are large sector numbers that
-are all multiples of 512, as bytes are, and times that would put the requests of a disk less than 5
-us apart. The message lists the readings in each of these units. One or two requests do not
-contradict a header.
+refuses a file whose numbers are more likely in other units. Examples are sector numbers that are
+all multiples of 512, as byte addresses are, and FIU times that would be less than 5 us apart. The
+message lists the readings in each of these units. One or two requests are too few to contradict a
+header.
 
 Addresses and lengths in bytes must be whole sectors. ssdlab refuses a file in which they are not,
 with the command that extends such requests to whole sectors. If most requests are whole sectors,
-`workload.skip_bad` leaves the others out.
+`workload.skip_bad` leaves the others out, up to the share in `workload.max_bad`.
 
 In a column such as `zone`, `object` or `inode`, a value may name a part of the device, and
-addresses may count from the start of that part. If the address does not determine the part, ssdlab
-refuses the table. The message lists the readings with each part as a volume, and those with the
-addresses of the whole device.
+addresses may count from the start of that part. Unless the address has a name of the whole device,
+such as `lba` or `sector`, or determines the part, ssdlab refuses the table. The message lists the
+readings with each part as a volume, and those with the addresses of the whole device.
 
 ssdlab refuses the following, with a command that converts the file to a table or records the
 requests:
@@ -120,8 +120,8 @@ requests:
 - times that are negative, in minutes, hours, jiffies or processor cycles, written as `MM:SS` or
   `HH:MM:SS`, or intervals
 - dates with slashes or without separators, with names of months, or with the day or the month
-  first (with a command for each, if both fit)
-- ends of requests in place of lengths; lengths that count from 0, such as NVMe's NLB and
+  first (with a command for each, if both fit), and dates and times of day in two columns
+- ends of requests in place of lengths; zero-based lengths, such as NVMe's NLB and
   `length_minus_1`; fractions of MB; cylinders and heads; addresses in two halves
 - columns beside the operations that say which requests are discards
 - numbers with thousands separators, with a decimal comma, or in hexadecimal without `0x`

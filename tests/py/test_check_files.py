@@ -48,6 +48,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_a_warm_up_may_be_a_share(tmp_path: Path) -> None:
+    keys = {**RUN, "workload.warmup_requests": 0, "workload.warmup_share": 0.3}
+    report = ssdlab.run(set=keys, out=tmp_path / "a", progress=False)
+    assert report.requests.warmup > 0
+    clean(tmp_path / "a")
+
+
 def copied(whole: Path, folder: Path) -> Path:
     return Path(shutil.copytree(whole, folder / "a"))
 

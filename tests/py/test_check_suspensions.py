@@ -81,7 +81,7 @@ CASES: dict[str, tuple[list[Op], dict[str, object], int, tuple[int, int]]] = {
 }
 
 
-def found(
+def checked(
     folder: Path, ops: list[Op], timing: dict[str, object], measured_from: int
 ) -> tuple[dict[str, int], tuple[int, int]]:
     """What the checker finds in a log, and how many suspensions there may be."""
@@ -101,7 +101,7 @@ def found(
 @pytest.mark.parametrize("case", CASES)
 def test_suspensions_of_a_log_are_counted(case: str, tmp_path: Path) -> None:
     ops, timing, measured_from, counted = CASES[case]
-    assert found(tmp_path, ops, timing, measured_from) == ({}, counted)
+    assert checked(tmp_path, ops, timing, measured_from) == ({}, counted)
 
 
 WRONG: dict[str, tuple[list[Op], dict[str, object]]] = {
@@ -112,6 +112,7 @@ WRONG: dict[str, tuple[list[Op], dict[str, object]]] = {
         [program(360, 360), read(3, 90, 110, 140), read(4, 140, 164, 194)],
         {},
     ),
+    "with too little left": ([program(305, 305), read(3, 90, 260, 290)], {}),
     "too often": ([program(305, 305), read(3, 90, 110, 140)], {"suspend_limit": 0}),
     "too often, without reads": ([program(350, 350)], {"suspend_limit": 3}),
     "for nothing that had arrived": ([program(305, 305), read(3, 90, 105, 135, 2)], {}),
@@ -125,4 +126,4 @@ WRONG: dict[str, tuple[list[Op], dict[str, object]]] = {
 @pytest.mark.parametrize("case", WRONG)
 def test_a_log_that_breaks_a_rule_is_found(case: str, tmp_path: Path) -> None:
     ops, timing = WRONG[case]
-    assert found(tmp_path, ops, timing, 0)[0] == {"suspension": 1}
+    assert checked(tmp_path, ops, timing, 0)[0] == {"suspension": 1}

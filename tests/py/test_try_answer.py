@@ -373,7 +373,7 @@ def test_trims_are_a_part_of_the_warm_up(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text("".join(f"{line}\n" for line in lines))
     plan = trial.plan_trial(file, set={"workload.columns": COLUMNS}, progress=False)
-    (planned,) = [one for one in plan.functional_runs(1, 1) if one.label == "greedy, independent"]
+    (planned,) = [run for run in plan.functional_runs(1, 1) if run.label == "greedy, independent"]
     report = ssdlab.run(planned.config, progress=False)
     before, measured = plan.loops(1)
     assert report.requests.submitted * before == report.requests.warmup * measured

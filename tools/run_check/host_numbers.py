@@ -106,6 +106,9 @@ class HostNumbers:
         completed = sum(total.count for total in totals.values())
         checks.exactly("requests", "requests.completed", completed)
         asked = self.report.whole("config.workload.warmup_requests", 0)
+        share = self.report.get("config.workload.warmup_share")
+        if share and self.requests.complete:
+            asked = math.floor(share * self.requests.count + 0.5)
         # A run that ends within its warm-up counts no request, so its numbers do not tell.
         is_warm = checks.number("requests.warmup") >= asked
         if is_warm and self.report.get("raid.failure.gone") in (None, []):

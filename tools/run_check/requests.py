@@ -198,16 +198,16 @@ class Requests:
         """Return the completion (ns) of a request, -1 where unknown."""
         return self.table["completion"][number] if self.known(number) else -1
 
-    def are_under_way(self, at: int, but: Set[int]) -> bool:
-        """Tell whether a page may wait at `at`: of a request that is not `but` a single page."""
+    def are_under_way(self, at: int, exempt: Set[int]) -> bool:
+        """Tell whether a page may be waiting at `at`, beside single-page requests in `exempt`."""
         rows = zip(*(self.table[name] for name in ("arrival", "completion", "pages")), strict=True)
-        found = (
+        waiting = (
             0 <= first <= at and (last > at or last < 0)
             for number, (first, last, pages) in enumerate(rows)
-            if pages > 1 or number not in but
+            if pages > 1 or number not in exempt
         )
-        # Pages leave a buffer, and a run may be stopped, when no request tells.
-        return self.buffered or not self.complete or any(found)
+        # A buffered page, or a run that was stopped, may leave no request as evidence.
+        return self.buffered or not self.complete or any(waiting)
 
     def precedes(self, number: int, reader: int) -> bool:
         """Return whether a request was acknowledged before another, `reader`, was submitted.

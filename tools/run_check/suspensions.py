@@ -78,7 +78,7 @@ class Suspensions:
             return False
         if outer is not None:
             self._check(self.units.pop(key))
-        # A cut in the instant in which the array begins leaves no time of it.
+        # A cut in the instant in which the array begins leaves no array time in the log.
         if op.kind in self.kinds and (op.array_start >= 0 or op.cut):
             self.units[key] = Suspended([op])
         return False
@@ -108,7 +108,8 @@ class Suspensions:
         once = self.suspend_ns + self.resume_ns
         others = max(0, self.limit - len(groups))
         if first.cut or not once:
-            # How long the array has worked, nothing tells; in no time, reads do not tell either.
+            # The log does not say how long the array worked before a cut. If suspending takes no
+            # time, the reads do not show it either.
             works.append(max(0, first.end - free_at))
             most = sum(ns // once for ns in works) + (free_at <= first.end) if once else others
             most = min(most, others) if first.end >= self.measured_from else 0
@@ -122,6 +123,10 @@ class Suspensions:
         self._count(outer, empty, empty if first.start <= self.measured_from > 0 else 0)
         if took != whole + empty * once:
             self.findings.add("suspension", place, f"{whole} ns of the array", took)
+        left = self.array_ns[first.kind] - sum(works)
+        if groups and once and not empty and left <= self.suspend_ns:
+            expected = f"more than {self.suspend_ns} ns left when it is suspended"
+            self.findings.add("suspension", place, expected, left)
         if len(groups) + empty > self.limit:
             message = f"at most {self.limit} suspensions"
             self.findings.add("suspension", place, message, len(groups) + empty)

@@ -51,7 +51,7 @@ impl IdSet {
         }
         let id = self.low.trailing_zeros();
         if id == LOW {
-            // The ids of most devices are low: their way goes straight on.
+            // Most devices have only low ids, so this is rarely reached.
             std::hint::cold_path();
             return Some(self.pop_from_words());
         }

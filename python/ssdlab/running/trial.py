@@ -136,12 +136,15 @@ class Plan:
         before, measured = self.loops(longer)
         if before + measured > self.passes and small.keys.get("run.mode") != "functional":
             before, measured = max(1, self.passes - 1), min(1, self.passes - 1)
+        share = before / (before + measured) if measured else 0.2
+        warmup: dict[str, object] = {"workload.warmup_requests": 0, "workload.warmup_share": share}
+        if not warmup.keys().isdisjoint(self.given):
+            warmup = {}
         # The device is made of the drive as `given` has it, so its keys come last.
         keys = {
             **scale.PRECONDITION,
             "workload.loops": before + measured,
-            "workload.warmup_requests": 0,
-            "workload.warmup_share": before / (before + measured) if measured else 0.2,
+            **warmup,
             "metrics.interval": self.interval(before + measured),
             **self.policies[policy],
             **self.given,

@@ -224,8 +224,8 @@ impl Ssd {
         started
     }
 
-    /// The operation chosen on `unit` has not started there: choose until one does, or none may. It is rare, and as a
-    /// loop inside that of [`Ssd::end_instant`] it would cost every dispatch an instruction.
+    /// The operation chosen on `unit` has not started: choose again until one starts or none may. This is rare; as an
+    /// inner loop of [`Ssd::end_instant`] it would cost every dispatch an instruction.
     #[cold]
     #[inline(never)]
     pub(super) fn dispatch_again<const FULL: bool, const GROUPS: bool>(&mut self, unit: usize) {

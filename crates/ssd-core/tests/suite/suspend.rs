@@ -263,7 +263,7 @@ fn a_read_of_a_page_that_is_gone_suspends_nothing() {
     assert_eq!(ssd.measured().flash.suspensions.iter().sum::<u64>(), 0);
 }
 
-/// A read suspends one operation, and nothing else is to do: when each step begins.
+/// The instants at which the steps of one suspension begin, with nothing else to do.
 struct Steps {
     suspends: u64,
     stopped: u64,
@@ -278,7 +278,7 @@ impl Steps {
         Steps { suspends: at, stopped, resumes, works: resumes + RESUME }
     }
 
-    /// The first and the last instants of each step of an operation that ends at `end`, and that end.
+    /// The first and the last instant of each step, up to `end`, when the operation ends.
     fn instants(&self, end: u64) -> [u64; 9] {
         let &Steps { suspends, stopped, resumes, works } = self;
         [suspends, stopped - 1, stopped, resumes - 1, resumes, works - 1, works, end - 1, end]

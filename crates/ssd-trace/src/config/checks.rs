@@ -294,10 +294,10 @@ fn share_of_known_requests(config: &RunConfig) -> Option<String> {
         return None;
     } else if workload.warmup_requests > 0 {
         "warmup_requests and warmup_share are both set; keep one of them"
-    } else if workload.warmup_share == 1.0 {
+    } else if workload.warmup_share >= 1.0 {
         "all requests are warm-up: none would be left to measure"
     } else if workload.kind.origin() == Origin::Jobs {
-        "the number of requests of a job file is not known before it runs: use warmup_requests"
+        "the number of requests of a job file is not known before it runs: use workload.warmup_requests"
     } else {
         return None;
     };

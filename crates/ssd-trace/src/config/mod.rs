@@ -64,10 +64,10 @@ impl RunConfig {
         self.workload.seed.unwrap_or(self.run.seed)
     }
 
-    /// Initial requests that are left out of the statistics, of `expected` requests.
+    /// Number of initial requests left out of the statistics, if the source has `expected` requests.
     ///
     /// # Panics
-    /// If they are a share of requests whose number is not known: the checks refuse that.
+    /// If the warm-up is a share and `expected` is `None`, which the checks refuse.
     #[must_use]
     pub fn warmup(&self, expected: Option<u64>) -> u64 {
         let Workload { warmup_requests, warmup_share, .. } = self.workload;

@@ -183,8 +183,9 @@ ssd_core::config_table! {
         warmup_share: real(SHARE) =>
             #[serde(default, skip_serializing_if = "is_zero")]
             warmup_share: f64 = 0.0,
-            "Share of the requests that is left out of all statistics, in place of `warmup_requests`. With 6 loops of a \
-            trace, 0.5 leaves out the first 3. A job file of fio takes `warmup_requests` only.";
+            "Share of all requests, counted from the first, that are simulated but left out of all statistics, in \
+            place of `warmup_requests`. With 6 loops of a trace, 0.5 leaves out the first 3. A job file of fio takes \
+            `warmup_requests` only.";
     }
 }
 

@@ -184,7 +184,7 @@ impl Events {
     #[inline(always)]
     pub(crate) fn key_at(&self, now: Nanos) -> u64 {
         debug_assert!(now < self.limit(), "no event can be so late");
-        // The caller needs `span` next, so this is shorter than to shift by `bits`.
+        // The caller needs `span` next; a shift would also load `bits`.
         now.0 * self.span
     }
 

@@ -6,7 +6,7 @@ use super::slab::{Queue, Slab};
 use crate::sched::order::Turn;
 use crate::units::{Nanos, OpSlot};
 
-/// What the next event of a unit means. A `match` asks in this order, so what is most frequent comes first.
+/// What the next event of a unit means. A `match` tests the variants in this order, so the most frequent come first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
     /// It has no operation.

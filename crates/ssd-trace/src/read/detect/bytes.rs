@@ -21,7 +21,7 @@ fn with_bytes_for_sectors(readings: &[Reading]) -> Option<[Vec<String>; 2]> {
 
 impl File<'_> {
     /// The refusal of a table whose column names say bytes, but whose requests are not whole sectors. With
-    /// `workload.skip_bad`, such requests are bad lines like others, if they are not the most.
+    /// `workload.skip_bad`, such requests are bad lines like any others, unless they are the majority.
     pub(super) fn named_bytes_unaligned(&self) -> Option<Refusal> {
         let extended = Extended::of_named_bytes(self.head)?;
         let readings = guess::of(self.head, self.workload.action as u8);

@@ -49,9 +49,12 @@ impl File<'_> {
         if self.workload.format == TraceFormat::Auto {
             self.numbers_are_possible(format, &how)?;
         }
-        let contradiction = how.columns.as_ref().and_then(|columns| columns.words.contradiction());
-        let notes =
-            contradiction.map(|text| format!("{}: {text}", self.name)).into_iter().collect();
+        let columns = how.columns.as_ref().expect("it is mapped");
+        let is_merged = format == TraceFormat::Table && columns.volume.is_none();
+        let volumes =
+            is_merged.then(|| guess::values::unused_volumes(self.head, columns)).flatten();
+        let notes = columns.words.contradiction().into_iter().chain(volumes);
+        let notes = notes.map(|text| format!("{}: {text}", self.name)).collect();
         Ok((format, how, notes))
     }
 
@@ -216,6 +219,24 @@ impl File<'_> {
         Some(self.refused(&format!("{what}{remedy}; if all requests arrive at once: {insisted}")))
     }
 
+    /// The refusal of a table whose times are dates or times of day that are not read, in a column of unknown name.
+    /// `reading` leaves them out.
+    fn unread_times(&self, reading: &Reading) -> Option<Refusal> {
+        let mapping = reading.columns.as_ref()?;
+        let place = guess::clock_times(self.head, mapping)?;
+        let text = &mapping.text;
+        let columns = Mapping::parse(&format!("time={place},{text}")).ok()?;
+        let how = ReadAs { columns: Some(Arc::new(columns)), ..ReadAs::default() };
+        Some(self.refusal_by_notation(&how).unwrap_or_else(|| {
+            self.refused(&format!(
+                "its column {} seems to hold times in a notation that ssdlab does not read; write them as 2016-02-22 \
+                 17:03:00.123; if all requests arrive at once: {}",
+                shown(place.as_bytes()),
+                self.as_it_is(&reading.options)
+            ))
+        }))
+    }
+
     /// The error for a table with several columns of volumes, of which none tells all volumes apart.
     fn volumes_in_doubt(&self, readings: &[Reading]) -> Option<Refusal> {
         if readings.is_empty() {
@@ -327,6 +348,9 @@ impl File<'_> {
             self.name, reading.options
         );
         if !reading.has_times() {
+            if let Some(refusal) = self.unread_times(&reading) {
+                return Err(refusal);
+            }
             note += "; no column is known to be a time, so all requests arrive at once (--pace closed keeps a fixed \
                      number of them outstanding instead)";
         }
@@ -339,8 +363,11 @@ impl File<'_> {
             note += &format!("; unused columns: {}", shown(unused.join(", ").as_bytes()));
         }
         // If a file has the records of one host behind those of another, the second host is below the first lines.
-        let volumes: Vec<&str> =
-            unused.iter().map(String::as_str).filter(|name| guess::is_volume(name)).collect();
+        let volumes: Vec<&str> = unused
+            .iter()
+            .map(String::as_str)
+            .filter(|name| guess::names::is_volume(name))
+            .collect();
         if !self.whole && !volumes.is_empty() {
             note += &format!(
                 " (if {} changes below the first {} lines, it may be a part of the volume)",

@@ -170,13 +170,14 @@ impl File<'_> {
         if gap < slowest {
             return Ok(());
         }
+        let Some(other) = self.with_columns(in_ms) else { return Ok(()) };
         let what = format!(
             "the columns are those of {}, whose times are seconds, but then its requests would be {} apart on average, \
              so the times may be milliseconds",
             formats::info(format).map_or("", |info| info.title),
             duration(gap as f64)
         );
-        Err(self.doubt(what, self.with_columns(in_ms).into_iter().chain([detected]).collect()))
+        Err(self.doubt(what, vec![other, detected]))
     }
 
     /// Whether all addresses, in this column, look like numbers of bytes.

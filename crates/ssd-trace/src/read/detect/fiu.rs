@@ -27,7 +27,7 @@ impl File<'_> {
         let numbers = self.fiu_numbers();
         let (what, others) = if let Some(gap) = self.gap().filter(|&gap| gap < FASTEST_NS) {
             let what = format!(
-                "whose times are nanoseconds, but then its requests would be {} apart on average",
+                "whose times are nanoseconds, but then its different times would be {} apart on average",
                 duration(gap as f64)
             );
             (what, vec![in_units("us", "512B"), in_units("ms", "512B")])

@@ -52,12 +52,12 @@ impl File<'_> {
         Refusal::Filtered(format!("{what}: {}", self.behind(filter, options)))
     }
 
-    /// The end of a sentence that says what a filter does: its command. Where awk would cut the cells elsewhere, there
-    /// is no `filter`.
+    /// The end of a sentence that says what a filter does: its command. There is no `filter` where awk would split the
+    /// cells differently.
     pub(super) fn remedy(&self, filter: Option<&str>, options: &str) -> String {
         match filter {
             Some(filter) => format!(": {}", self.behind(filter, options)),
-            None => " with a program that reads quoted cells, since awk would cut these at the separators in them"
+            None => " with a program that reads quoted cells, since awk would split them at the separators inside"
                 .to_owned(),
         }
     }

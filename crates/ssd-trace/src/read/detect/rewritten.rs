@@ -11,7 +11,7 @@ use crate::read::readings::{self, Reading};
 /// Most filters that a message puts one behind the other.
 const FILTERS: usize = 2;
 
-/// What is known of a file behind a filter.
+/// How a file reads once a filter has rewritten it.
 enum Behind {
     /// Its readings: the options of each, and the numbers that it gives; without numbers, it is certain.
     Choices(Vec<(String, String)>),
@@ -70,7 +70,10 @@ impl File<'_> {
         let what = &first.what;
         let (Behind::Choices(choices), Some(Behind::Choices(others))) = (&behind, &behind_other)
         else {
-            let what = format!("{what} ({} here; otherwise swap $1 and $2)", first.case);
+            let what = format!(
+                "{what} (the command assumes that {}; if not, swap $1 and $2 in it)",
+                first.case
+            );
             return self.refusal_behind(&what, &first.filter, behind);
         };
         let both = [(first, choices), (other, others)].into_iter();

@@ -15,7 +15,7 @@ fn columns_of(reading: &Reading) -> &Mapping {
 
 /// The beginning of a message about what gives the unit of a column.
 fn giving(place: &Place) -> &'static str {
-    let is_named = place.name().is_some_and(guess::has_unit);
+    let is_named = place.name().is_some_and(guess::names::has_unit);
     if is_named { "its header gives" } else { "the size of its values gives" }
 }
 

@@ -11,7 +11,7 @@ pub(crate) struct Table<'a> {
 
 impl Table<'_> {
     /// The command that does `title` to the names and `statement` to every line below, and writes the numbers that it
-    /// calculates with so many `decimals`. `None` if awk would cut the cells elsewhere, within quotes.
+    /// calculates with so many `decimals`. `None` if awk would split the cells differently, within quotes.
     pub(crate) fn filter(
         &self,
         title: &str,

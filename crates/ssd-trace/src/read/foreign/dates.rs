@@ -10,7 +10,7 @@ pub(super) fn with_year_first(bytes: &[u8]) -> Option<Rewriting> {
     let both = [(1, "month"), (2, "day")].map(|(place, first)| with_month_at(place, first, bytes));
     let mut both: Vec<(Disorder, Rewriting)> = both.into_iter().flatten().collect();
     both.sort_by_key(|(disorder, _)| *disorder);
-    // Dates that are in order are not those of the other order, too.
+    // If one notation puts the dates in order and the other does not, only the first is kept.
     if both.iter().any(|(disorder, _)| !disorder.is_unsorted) {
         both.retain(|(disorder, _)| !disorder.is_unsorted);
     }
@@ -22,7 +22,7 @@ pub(super) fn with_year_first(bytes: &[u8]) -> Option<Rewriting> {
     Some(Rewriting { what: what.to_owned(), other: Some(other), ..first })
 }
 
-/// How unlikely dates are: those that are not in order, or that cover a longer time.
+/// How unlikely a notation of dates is: first whether the dates are out of order, then how many days they cover.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Disorder {
     is_unsorted: bool,

@@ -3,7 +3,7 @@
 
 use super::Filter;
 use super::pattern::{characters, pattern};
-use crate::read::guess::is_needed_field;
+use crate::read::guess::names::is_needed_field;
 
 /// Bytes in which the form of a frame shows.
 const START: usize = 4096;

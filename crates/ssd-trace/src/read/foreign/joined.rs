@@ -1,8 +1,10 @@
 //! Times and addresses in two columns, with the filters that join them.
 
 use super::Rewriting;
+use super::pattern::pattern;
 use super::table::Table;
-use crate::read::guess::is_address;
+use crate::read::guess::names::{is_address, is_time};
+use regex_lite::Regex;
 
 /// Seconds with decimals in a table without names, where whole seconds and the rest are in neighbouring columns.
 pub(super) fn with_joined_times(bytes: &[u8]) -> Option<Rewriting> {
@@ -40,6 +42,46 @@ pub(super) fn with_joined_times(bytes: &[u8]) -> Option<Rewriting> {
     table.rewritten(&what, ["", &statement], None, |_, row| {
         row[at] = format!("{}.{:0>2$}", row[at], row[at + 1], digits as usize);
         row[at + 1] = "-".to_owned();
+    })
+}
+
+/// Dates and times of day in neighbouring columns, joined in the first of them.
+pub(super) fn with_joined_dates(bytes: &[u8]) -> Option<Rewriting> {
+    let table = Table::of(bytes)?;
+    // Between blanks, both may be one date already.
+    if table.separator == b' ' || table.body().len() < 2 {
+        return None;
+    }
+    let all = |at: usize, is_kind: &Regex| {
+        table.body().iter().all(|row| row.get(at).is_some_and(|cell| is_kind.is_match(cell)))
+    };
+    let date = pattern(r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}$");
+    let clock = pattern(r"^\d\d?:\d\d:\d\d([.,]\d+)?$");
+    let are_joined = |at: &usize| all(*at, &date) && all(at + 1, &clock);
+    let are_swapped = |at: &usize| all(*at, &clock) && all(at + 1, &date);
+    let width = table.rows[0].len();
+    let at = (0..width).find(|at| are_joined(at) || are_swapped(at))?;
+    let has_time = |(other, name): (usize, &String)| {
+        let is_number = |row: &Vec<String>| row[other].parse::<f64>().is_ok();
+        is_time(name) && table.body().iter().all(is_number)
+    };
+    if table.has_names && table.rows[0].iter().enumerate().any(has_time) {
+        return None;
+    }
+    let (day, time) = if are_joined(&at) { (at, at + 1) } else { (at + 1, at) };
+    let what = format!(
+        "its columns {} and {} are the date and the time of day; join them",
+        day + 1,
+        time + 1
+    );
+    let statement =
+        format!("${0} = ${1} \" \" ${2}; ${3} = \"-\"", at + 1, day + 1, time + 1, at + 2);
+    let names = usize::from(table.has_names);
+    table.rewritten(&what, ["", &statement], None, |line, row| {
+        if line >= names {
+            row[at] = format!("{} {}", row[day], row[time]);
+            row[at + 1] = "-".to_owned();
+        }
     })
 }
 

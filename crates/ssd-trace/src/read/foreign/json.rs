@@ -1,7 +1,7 @@
 //! JSON whose objects are requests: the table that jq makes of it.
 
 use super::Rewriting;
-use crate::read::guess::{is_address, is_field, is_needed_field};
+use crate::read::guess::names::{is_address, is_field, is_needed_field};
 
 /// Fewest and most fields of an object that make a request.
 const FIELDS: [usize; 2] = [3, 8];

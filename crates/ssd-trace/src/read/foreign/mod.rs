@@ -49,9 +49,9 @@ pub(crate) struct Rewriting {
     pub(crate) bytes: Vec<u8>,
     /// The columns that this may have: a single one is certain; of several, all that fit are offered.
     pub(crate) columns: &'static [&'static str],
-    /// The same in another notation that the bytes may have, too.
+    /// The rewriting under the other reading of an ambiguous notation.
     pub(crate) other: Option<Box<Rewriting>>,
-    /// When it is the right one of the two, as in "the day is first".
+    /// The condition under which this reading is right, such as "the day is first"; empty if there is no other.
     pub(crate) case: String,
 }
 

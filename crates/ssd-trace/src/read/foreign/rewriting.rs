@@ -1,18 +1,19 @@
 //! Text that can be read once a filter has rewritten it: the filter, and what it makes of the first lines.
 
-use super::joined::{with_joined_addresses, with_joined_times};
+use super::joined::{with_joined_addresses, with_joined_dates, with_joined_times};
 use super::pattern::characters;
 use super::prefixes::without_log_prefix;
 use super::table::Table;
 use super::times::is_rising;
 use super::{Filter, Rewrite, Rewriting, awk, filled_lines, json, notation};
 use crate::read::formats::mapping::{separated, separated_by};
-use crate::read::guess::{
-    is_address, is_field, is_length, is_names, is_operation, is_time, letters_of,
+use crate::read::guess::is_names;
+use crate::read::guess::names::{
+    is_address, is_field, is_length, is_operation, is_time, letters_of,
 };
 
 /// Forms that are never tables of requests as they stand.
-pub(crate) const FORMS: [Rewrite; 12] = [
+pub(crate) const FORMS: [Rewrite; 13] = [
     without_log_prefix,
     with_newlines,
     without_column_numbers,
@@ -23,6 +24,7 @@ pub(crate) const FORMS: [Rewrite; 12] = [
     with_units_in_names,
     with_operation_of_lengths,
     with_joined_times,
+    with_joined_dates,
     with_joined_addresses,
     with_times_from_zero,
 ];
@@ -38,7 +40,7 @@ pub(crate) fn of_json(bytes: &[u8]) -> Option<Filter> {
     })
 }
 
-/// The message about XML, and about tables with lengths that count from 0, that [`FORMS`] do not make readable.
+/// The message about XML, and about tables with zero-based lengths, that [`FORMS`] do not make readable.
 pub(crate) fn of_form(bytes: &[u8]) -> Option<&'static str> {
     let has = |word: &str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
     if has(",nlb") {
@@ -46,7 +48,7 @@ pub(crate) fn of_form(bytes: &[u8]) -> Option<&'static str> {
             "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it, in decimal",
         )
     } else if Table::of(bytes).is_some_and(|table| zero_based(&table.rows[0]).is_some()) {
-        Some("the name of a column says that its lengths count from 0; add 1 to them, in decimal")
+        Some("the name of a column says that its lengths are zero-based; add 1 to them, in decimal")
     } else if has("<?xml") {
         Some(
             "the file is XML; convert it to a CSV file, with the names of the columns in its first line",
@@ -147,10 +149,10 @@ fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
     })
 }
 
-/// Endings of the names of lengths that count from 0, as letters and digits in lower case.
+/// Endings of the names of zero-based lengths, as letters and digits in lower case.
 const ZERO_BASED: [&str; 4] = ["minus1", "minusone", "0based", "zerobased"];
 
-/// The column of lengths that says by its name that they count from 0, and a name for lengths that do not. `None` if
+/// The column of lengths whose name says that they are zero-based, and a name for lengths that are not. `None` if
 /// another column has lengths.
 fn zero_based(names: &[String]) -> Option<(usize, String)> {
     let stem = |cell: &String| {
@@ -158,7 +160,7 @@ fn zero_based(names: &[String]) -> Option<(usize, String)> {
         let is_minus = cell.ends_with("-1").then_some("1");
         let mut ends = ZERO_BASED.iter().copied().chain(is_minus);
         match ends.find_map(|end| letters.strip_suffix(end))? {
-            // As a name, the field of NVMe would count from 0, too.
+            // By its own name, the field of NVMe would be zero-based, too.
             "nlb" => Some("blocks".to_owned()),
             stem => is_length(stem).then(|| stem.to_owned()),
         }
@@ -173,8 +175,9 @@ fn with_lengths_plus_one(bytes: &[u8]) -> Option<Rewriting> {
     let (at, name) = zero_based(&table.rows[0])?;
     let lengths: Option<Vec<u64>> = table.body().iter().map(|row| row[at].parse().ok()).collect();
     let (lengths, column) = (lengths.filter(|_| table.has_names)?, at + 1);
-    let what =
-        format!("the name of its column {column} says that lengths count from 0; add 1 to them");
+    let what = format!(
+        "the name of its column {column} says that its lengths are zero-based; add 1 to them"
+    );
     let [title, statement] = [format!("${column} = \"{name}\""), format!("${column} += 1")];
     table.rewritten(&what, [&title, &statement], Some(0), |number, row| {
         row[at] = number.checked_sub(1).map_or(name.clone(), |row| (lengths[row] + 1).to_string());

@@ -2,7 +2,7 @@
 
 use super::{RECORD, filled_lines, fio, html};
 use crate::read::formats::mapping::cells_of;
-use crate::read::guess::{is_address, is_length, is_operation, is_rate};
+use crate::read::guess::names::{is_address, is_length, is_operation, is_rate};
 
 /// What several kinds of output have instead of requests, and these kinds: words in them, and what they are.
 type Lacking = (&'static str, &'static [(&'static [&'static str], &'static str)]);

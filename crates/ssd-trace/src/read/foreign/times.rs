@@ -50,9 +50,12 @@ pub(super) fn numbers_at(text: &[u8], mut at: usize, marks: &[u8]) -> Option<([u
     Some((numbers, at))
 }
 
+/// Days of January 2000, to which times without a date are moved.
+const DAYS: i32 = 31;
+
 /// Times of day with a date before them, the next one after midnight.
 pub(super) fn with_a_date(bytes: &[u8]) -> Option<Rewriting> {
-    let (mut day, mut latest) = (1, None);
+    let (mut day, mut latest, mut last) = (1, None, 0);
     let rewritten = by_line(bytes, |line| {
         let starts = |at: usize| match line[..at] {
             [.., before, b' '] => !before.is_ascii_digit(),
@@ -71,17 +74,19 @@ pub(super) fn with_a_date(bytes: &[u8]) -> Option<Rewriting> {
         let before = latest.replace(hour).unwrap_or(hour);
         day += i32::from(hour + 12 < before) - i32::from(hour < 24 && hour > before + 12);
         let digits = line[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let date = format!("2000-01-{:02}T{:02}", day + (hour / 24) as i32, hour % 24);
+        let date = day + (hour / 24) as i32;
+        last = last.max(date);
+        let date = format!("2000-01-{date:02}T{:02}", hour % 24);
         Some([&line[..at], date.as_bytes(), &line[at + digits..]].concat())
     });
     let what =
         "its times of day have no date; put one before them (that of the next day after midnight)";
     let filter = concat!(
-        r"perl -pe 's{(?<![\d:T])(?<!\d )(\d{1,4})(?=:\d\d:\d\d)}{$h //= $1; ",
+        r"perl -pe 's{(?<![\d:T])(?<!\d )(\d\d?|[1-9]\d{2,3})(?=:\d\d:\d\d)}{$h //= $1; ",
         r"$d += ($1 + 12 < $h) - ($1 < 24 && $1 > $h + 12); ",
         r#"$h = $1; sprintf "2000-01-%02dT%02d", $d + 1 + $1 / 24, $1 % 24}e' < FILE"#
     );
-    notation(what, filter, bytes, rewritten)
+    (last <= DAYS).then(|| notation(what, filter, bytes, rewritten))?
 }
 
 /// Whether numbers are in order, and rise at half of the steps or more.
@@ -117,7 +122,8 @@ pub(super) fn with_hours(bytes: &[u8]) -> Option<Rewriting> {
     );
     // Device numbers (8:16) look like such times, but seldom rise from line to line.
     let are_times = is_on_every_line && is_rising(&times);
-    are_times.then(|| notation(&what, &filter, bytes, rewritten))?
+    let are_in_month = times.iter().all(|(minutes, _)| *minutes < DAYS as u64 * 1440);
+    (are_times && are_in_month).then(|| notation(&what, &filter, bytes, rewritten))?
 }
 
 /// The text without the colons behind times in seconds, where most lines have one.

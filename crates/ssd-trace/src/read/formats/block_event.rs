@@ -235,6 +235,8 @@ impl Rwbs {
                 _ => return Err("letters R W D N F S M A C E Z B U in the operation (RWBS)"),
             };
         }
+        // PREFLUSH adds nothing to a flush.
+        let set = if verb == Verb::Flush { set & !flags::PREFLUSH } else { set };
         Ok(Rwbs { verb, flags: set })
     }
 }

@@ -13,7 +13,7 @@ const MARKS: [&str; 4] = ["-", "_", "/", "."];
 pub(crate) struct Parts {
     /// Why the volume is in doubt, for a message.
     pub(crate) what: String,
-    /// The filter that writes all of them into the one that is read; `None` if awk would cut the cells elsewhere.
+    /// The filter that writes all of them into the one that is read; `None` if awk would split the cells differently.
     pub(crate) filter: Option<String>,
     /// The columns as a mapping calls them, the likeliest first.
     pub(crate) places: Vec<String>,

@@ -1,12 +1,12 @@
 //! The columns of a request by their names, and the mappings that these leave open.
 
 use super::comments::StatedUnits;
+use super::names::{
+    OFFSETS, OPS, SIZES, TIMES, VOLUMES, is_pasted, letters_of, unit_named, unit_of_time,
+};
 use super::numbers::Numbers;
 use super::rows::{Rows, is_latency};
-use super::{
-    OFFSETS, OPS, SIZES, TIMES, VOLUMES, is_pasted, letters_of, quoted, unit_named, unit_of_time,
-    values, words,
-};
+use super::{quoted, values, words};
 use ssd_core::units::SECTOR_BYTES;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -216,7 +216,9 @@ impl Columns {
                 if !certain.is_empty() && !certain.iter().any(|&at| is_latency(&rows.names[at])) {
                     return certain.into_iter().flat_map(of_values).collect();
                 }
-                others.into_iter().flat_map(of_values).chain([String::new()]).collect()
+                let unordered = rows.unordered_times().into_iter().filter(|at| !used.contains(at));
+                let others = others.into_iter().chain(unordered);
+                others.flat_map(of_values).chain([String::new()]).collect()
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Units that comments above the names of a table state, as in `# offset and size in 4 KiB pages, time in ms`.
 
-use super::{is_address, is_length, is_time};
+use super::names::{is_address, is_length, is_time};
 
 /// The units of the columns, where comments state them.
 #[derive(Default, Clone, Copy)]

@@ -2,9 +2,10 @@
 //! discards, cylinders.
 
 use super::columns::Named;
+use super::names::{TIMES, letters_of, unit_of_time};
 use super::rows::{Rows, is_latency};
 use super::values::LONGEST;
-use super::{Columns, HEADER, LINES, NO, TIMES, YES, letters_of, unit_of_time};
+use super::{Columns, HEADER, LINES, NO, YES};
 use crate::read::foreign::awk;
 use crate::read::formats::Head;
 use crate::read::formats::mapping::{Meaning, Words, separated};
@@ -12,7 +13,7 @@ use crate::read::lines::shown;
 use ssd_core::host::request::Op;
 
 /// Names of columns with the time since the previous request.
-const INTERVALS: [&str; 23] = [
+const INTERVALS: [&str; 24] = [
     "iat",
     "interarrival",
     "interarrivaltime",
@@ -31,6 +32,7 @@ const INTERVALS: [&str; 23] = [
     "difftime",
     "timesinceprev",
     "timesinceprevious",
+    "timesincelast",
     "timetonext",
     "arrivalgap",
     "intervaltime",
@@ -112,7 +114,7 @@ pub(super) struct Table {
 pub(crate) struct Derivation {
     /// Why, and what it does.
     pub(crate) what: String,
-    /// The filter; `None` if awk would cut the cells elsewhere.
+    /// The filter; `None` if awk would split the cells differently.
     pub(crate) filter: Option<String>,
 }
 
@@ -440,7 +442,7 @@ impl Table {
 }
 
 /// A name without its last word, which is its unit.
-fn without_unit(name: &str) -> &str {
+pub(super) fn without_unit(name: &str) -> &str {
     let words = name.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
     words.trim_end_matches(|letter: char| letter.is_ascii_alphanumeric())
 }

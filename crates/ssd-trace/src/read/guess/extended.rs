@@ -15,7 +15,7 @@ pub(crate) struct Extended {
     requests: usize,
     /// Requests that are not whole sectors.
     unaligned: usize,
-    /// The filter that extends them; `None` if awk would cut the cells elsewhere.
+    /// The filter that extends them; `None` if awk would split the cells differently.
     pub(crate) filter: Option<String>,
 }
 
@@ -46,8 +46,8 @@ impl Extended {
         (unaligned > 0).then_some(Extended { lines, requests, unaligned, filter })
     }
 
-    /// Those of the table in `head`, if its columns have the names of those of requests, and `is_meant` by their units
-    /// and numbers.
+    /// The extended requests of the table in `head`; `None` unless its columns are named as those of requests and
+    /// `is_meant` accepts their units and numbers.
     fn of_names(
         head: &Head<'_>,
         is_meant: impl Fn([Option<&str>; 2], &Numbers) -> bool,

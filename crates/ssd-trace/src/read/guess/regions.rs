@@ -1,7 +1,7 @@
 //! Columns with a part of the device, such as a zone or an object, in which an address may count from 0.
 
 use super::derived::Table;
-use super::letters_of;
+use super::names::letters_of;
 use crate::read::formats::{Head, Mapping};
 use std::collections::BTreeSet;
 
@@ -39,17 +39,19 @@ const REGIONS: [&str; 31] = [
     "shard",
     "shardid",
 ];
-/// Those of them that may also be the names of requests.
+/// Those that may identify requests instead.
 const NAMES_OF_REQUESTS: [&str; 3] = ["uuid", "guid", "fd"];
 /// Parts of names of addresses that count from the start of the device. An offset, a block or a page may count from the
 /// start of a part.
-const OF_DEVICE: [&str; 6] = ["lba", "lbn", "sector", "lpn", "blk", "addr"];
+const OF_DEVICE: [&str; 5] = ["lba", "lbn", "sector", "lpn", "blk"];
 
 /// The first such column of the table in `head`, as a mapping calls it, if it has several values, if `columns` does not
 /// use it, and if neither the volume nor the address determines it.
 pub(crate) fn of(head: &Head<'_>, columns: &Mapping) -> Option<String> {
     let table = Table::of(head)?;
     let letters = &table.columns.offset.letters;
+    // An address is one of the device, unless two parts have it.
+    let is_address = letters.contains("addr");
     if OF_DEVICE.iter().any(|part| letters.contains(part)) {
         return None;
     }
@@ -59,18 +61,30 @@ pub(crate) fn of(head: &Head<'_>, columns: &Mapping) -> Option<String> {
         REGIONS.contains(&letters.as_str())
             && !used.contains(&table.names[at].as_str())
             && (!NAMES_OF_REQUESTS.contains(&letters.as_str()) || has_ranges(&table, at))
+            && (!is_address || has_equal_addresses(&table, at))
             && !is_in_order(&table, at)
     };
     let at = (0..table.names.len()).find(is_region)?;
     Some(super::columns::place_of(&table.names, at))
 }
 
+/// Different values of the column, different addresses, and different pairs of both.
+fn distinct(table: &Table, at: usize) -> [usize; 3] {
+    let (rows, offset) = (&table.rows, table.columns.offset.at);
+    let pairs: BTreeSet<_> = rows.whole_column(at).zip(rows.whole_column(offset)).collect();
+    [rows.distinct(at), rows.distinct(offset), pairs.len()]
+}
+
 /// Whether a value of the column has several addresses. One that names a request has a single one.
 fn has_ranges(table: &Table, at: usize) -> bool {
-    let rows = || table.rows.rows.iter();
-    let pairs: BTreeSet<_> = rows().map(|row| (&row[at], &row[table.columns.offset.at])).collect();
-    let values: BTreeSet<_> = rows().map(|row| &row[at]).collect();
-    pairs.len() > values.len()
+    let [values, _, pairs] = distinct(table, at);
+    pairs > values
+}
+
+/// Whether several values of the column have an address in common.
+fn has_equal_addresses(table: &Table, at: usize) -> bool {
+    let [_, addresses, pairs] = distinct(table, at);
+    pairs > addresses
 }
 
 /// Whether the values of the column rise with the addresses of each volume, as those of a column do that is calculated

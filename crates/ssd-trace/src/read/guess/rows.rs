@@ -1,8 +1,11 @@
 //! The rows of a table whose columns are to be guessed, and what its columns look like.
 
-use super::{LATENCIES, LINES, TIMES, VOLUMES, unit_named, unit_of_time};
+use super::LINES;
+use super::derived::without_unit;
+use super::names::{LATENCIES, TIMES, VOLUMES, letters_of, unit_named, unit_of_time};
 use crate::read::formats::Head;
 use crate::read::formats::mapping::{bytes_of, cells_of, date, stated_time, time, whole};
+use regex_lite::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most columns of a table that is examined.
@@ -226,6 +229,22 @@ impl Rows {
         if others.is_empty() { ends } else { others }
     }
 
+    /// Columns of numbers that are not in order, whose names are those of arrivals or ends of requests, with a unit.
+    pub(super) fn unordered_times(&self) -> Vec<usize> {
+        let is_arrival = |name: &str| {
+            let letters = letters_of(without_unit(name));
+            // A queue takes time.
+            let all = TIMES.iter().chain(&STARTED).chain(&ENDED).filter(|word| **word != "queue");
+            letters.is_empty() || all.copied().any(|word| word == letters)
+        };
+        let is_time = |at: &usize| {
+            let name = &self.names[*at];
+            let is_number = self.has_times(*at) && self.distinct(*at) > 1;
+            unit_of_time(name).is_some() && is_arrival(name) && is_number && !self.ascends(*at)
+        };
+        (0..self.width()).filter(is_time).collect()
+    }
+
     /// What to say of a column that may hold volumes, if there is one: `used` are those of the other fields.
     pub(super) fn volumes(&self, used: &[usize]) -> Option<String> {
         let distinct_cells = |at: usize| self.column(at).collect::<BTreeSet<&str>>();
@@ -266,6 +285,19 @@ impl Rows {
         };
         let unread = |&at: &usize| self.column(at).all(looks);
         (0..self.width()).find(unread).filter(|_| self.time(false).is_none())
+    }
+
+    /// Columns that look like times of day, perhaps with dates.
+    pub(super) fn clock_times(&self) -> Vec<usize> {
+        // Between colons, addresses of PCI have other numbers, and those of Ethernet more of them.
+        let day = r"([a-z]{3,9}[ ,.]+|[\d/.-]+[ T,]+)*";
+        let zone = r"( ?(am|pm|z|utc|gmt|[+-]\d\d:?\d\d|\d{4}))*";
+        let clock = format!(r"(?i)^(\d{{8}}T\d{{6}}|{day}\d{{1,2}}:\d\d:\d\d)([.,]\d+)?{zone}$");
+        let clock = Regex::new(&clock).expect("it is a pattern");
+        let is_clock = |at: &usize| {
+            self.distinct(*at) > 2 && self.column(*at).all(|cell| clock.is_match(cell))
+        };
+        (0..self.width()).filter(is_clock).collect()
     }
 
     /// The words of a column, in the order in which they come.

@@ -1,9 +1,10 @@
 //! The columns of a table from its values alone: readings to choose from, of which none is certain.
 
+use super::names::{OFFSETS, SIZES, letters_of, unit_in_brackets, unit_named};
 use super::rows::{Rows, Times, ended_lines};
-use super::{LINES, NO, OFFSETS, SIZES, YES, letters_of, reading, unit_in_brackets, words};
-use crate::read::formats::Head;
-use crate::read::formats::mapping::{Meaning, Words};
+use super::{LINES, NO, YES, reading, words};
+use crate::read::formats::mapping::{Meaning, Place, Words};
+use crate::read::formats::{Head, Mapping};
 use crate::read::readings::{Reading, of_distinct_times};
 use ssd_core::host::request::Op;
 use std::collections::BTreeSet;
@@ -288,12 +289,18 @@ impl Rows {
                 (false, true) => vec![["512B", "B"], ["512B", "512B"]],
                 _ => vec![["512B", "512B"], ["4KiB", "4KiB"]],
             };
-            let stated = |at: usize| self.names.get(at).and_then(|name| unit_in_brackets(name));
-            let (offset_unit, size_unit) = (stated(offset), stated(size));
+            let stated = |at: usize, known: &[&str]| {
+                let name = self.names.get(at)?;
+                unit_in_brackets(name).or_else(|| unit_named(name, known).flatten())
+            };
+            let (offset_unit, size_unit) = (stated(offset, &OFFSETS), stated(size, &SIZES));
             let units = units.into_iter().map(|[of_offset, of_size]| {
                 [offset_unit.unwrap_or(of_offset), size_unit.unwrap_or(of_size)]
             });
             let mut units: Vec<[&str; 2]> = units.collect();
+            if offset_unit == Some("B") && size_unit.is_none() && !whole(lengths) {
+                units.insert(0, ["B", "1KiB"]);
+            }
             units.dedup();
             all.push((score, Range { offset, size, units }));
         }
@@ -318,6 +325,19 @@ pub(crate) fn unread(head: &Head<'_>) -> Vec<String> {
     let mut used: Vec<usize> = time.into_iter().chain(op.map(|column| column - 1)).collect();
     used.extend(range.iter().flat_map(|range| [range.offset, range.size]));
     of_times.into_iter().chain(rows.volumes(&used)).collect()
+}
+
+/// What to say of a column that may hold volumes and that a mapping does not use.
+pub(crate) fn unused_volumes(head: &Head<'_>, mapping: &Mapping) -> Option<String> {
+    let rows = Rows::of(head)?;
+    let at = |place: &Place| match place {
+        Place::At(column) if *column < 0 => rows.width().checked_add_signed(*column as isize),
+        Place::At(column) => (*column as usize).checked_sub(1),
+        Place::Named(name) => rows.names.iter().position(|other| other == name),
+        Place::Bytes(..) => None,
+    };
+    let used: Vec<usize> = mapping.places().iter().filter_map(|(_, place)| at(place)).collect();
+    rows.volumes(&used)
 }
 
 /// The readings of a table, the likeliest first.

@@ -136,9 +136,15 @@ impl Scan<'_, '_> {
         (options, "to count and skip such lines".to_owned())
     }
 
-    /// The command that skips bad lines.
+    /// The command that skips bad lines. If these are many, the columns or the format may be wrong.
     fn skip_remedy(&self) -> String {
-        format!("count and skip such lines: {}", command(self.file, &self.skip_options().0))
+        let doubt = match (self.skipping.contains("max_bad"), &self.how.columns) {
+            (false, _) => "",
+            (true, Some(_)) => "correct the columns, since many lines do not fit them, or ",
+            (true, None) => "give another format, since many lines do not fit this one, or ",
+        };
+        let command = command(self.file, &self.skip_options().0);
+        format!("{doubt}count and skip such lines: {command}")
     }
 }
 

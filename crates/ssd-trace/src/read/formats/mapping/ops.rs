@@ -177,6 +177,8 @@ mod tests {
         for word in ["READ_10", "read(16)", "Read10", "read"] {
             assert_eq!(op(word), Some(Meaning::Request(Op::Read, 0)));
         }
+        // It carries no preflush.
+        assert_eq!(op("FF"), Some(Meaning::Request(Op::Flush, 0)));
         assert_eq!(op("2"), None);
         assert_eq!(op("r10"), None);
         assert_eq!(op(""), None);

@@ -47,7 +47,7 @@ pub(crate) enum Size {
 }
 
 impl Size {
-    /// Bytes of a unit of its column, if it has one.
+    /// The size of one unit of its column, in bytes; `None` if none is stated.
     pub(crate) fn unit(&self) -> Option<u64> {
         match self {
             Size::Of(column) => column.unit,
