@@ -277,16 +277,21 @@ impl Core {
         !self.ftl.owners.is_newest(lpn, slot) && (is_void || !self.is_waited_for(slot))
     }
 
-    /// Whether somebody waits until the page in `slot`, which waits for room, is on flash.
+    /// Whether the page in `slot`, which waits for room, has to reach flash: somebody waits for that, or a copy has
+    /// replaced it whose source is not on flash.
     fn is_waited_for(&self, slot: OpSlot) -> bool {
-        // It may have been acknowledged, and the copy has not: a cut must not lose both.
+        self.must_be_on_flash(slot) || self.held(slot).has_heirs || self.is_lost_by_a_cut(slot)
+    }
+
+    /// Whether a cut would lose the page in `slot`, which waits for room, together with the copy that has replaced it.
+    fn is_lost_by_a_cut(&self, slot: OpSlot) -> bool {
+        let op = &self.array.ops[slot];
         let copied_over = matches!(
-            self.ftl.owners.newest(self.array.ops[slot].lpn),
+            self.ftl.owners.newest(op.lpn),
             Entry::Slot(newer) if !self.array.ops[newer].passes_buffer()
         );
-        self.must_be_on_flash(slot)
-            || self.held(slot).has_heirs
-            || (copied_over && self.ftl.may_lose_power())
+        // From when its source is on flash the copy has that page, even if it is to get its own.
+        copied_over && self.ftl.may_lose_power() && self.ftl.is_missed(op.lpn, op.sequence)
     }
 
     /// A page of `lpn` that others waited for does not come: pages of its group that must be on flash leave.

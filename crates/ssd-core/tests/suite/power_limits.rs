@@ -1,11 +1,12 @@
-//! What the NVRAM and the checkpoints of a device that copies hold, and what copies leave behind after cuts.
+//! What the NVRAM and the checkpoints of a device that copies hold, what copies leave behind after cuts, and for how
+//! long a page waits for room that a copy has replaced.
 
 use crate::rig::{
     self,
     runs::{Mix, Run},
 };
 use crate::rig::{device, whole};
-use ssd_core::config::{Config, DataMode, PoolScope, PowerCut, RemapMode};
+use ssd_core::config::{BufferPower, Config, DataMode, PoolScope, PowerCut, RemapMode};
 use ssd_core::host::copy::{SourceRange, encode};
 use ssd_core::host::device::{Device, DeviceError};
 use ssd_core::host::request::Op;
@@ -100,5 +101,48 @@ fn every_copy_has_a_page_of_its_own_after_cuts() {
         assert!(ssd.measured().power.cuts > 5, "{:?}", ssd.measured().power);
         let shared = ssd.core.ftl.pages_by_owners().iter().skip(1).sum::<u64>();
         assert_eq!(shared, 0, "seed {seed}: pages with several owners");
+    }
+}
+
+/// Pages 0, 1 and 2 are written at once into a buffer of one page, and page 2 is replaced while it waits: by a copy of
+/// page `source`, after a TRIM if `is_trimmed`. Returns when the writes of pages 1 and 2 complete, and how many pages
+/// go from the buffer to flash.
+fn replace_in_line(c: &Config, source: u32, is_trimmed: bool) -> (Nanos, Nanos, u64) {
+    let mut ssd = rig::with_pages(c, 8);
+    ssd.audit_every(1);
+    for lpn in 0..3 {
+        ssd.submit(Nanos::ZERO, &whole(Op::Write, lpn, 1), None).expect("a valid write");
+    }
+    if is_trimmed {
+        ssd.submit(Nanos::ZERO, &whole(Op::Trim, 2, 1), None).expect("a valid TRIM");
+    }
+    copy(&mut ssd, 2, source, 1).expect("a valid copy");
+    let done = rig::finish(&mut ssd).expect("they complete");
+    let end = |id| done.iter().find(|c| c.id.0 == id).expect("it was submitted").at;
+    ssd.empty_buffer().expect("there is room");
+    (end(1), end(2), ssd.measured().buffer.evicted)
+}
+
+#[test]
+fn a_page_waits_for_room_until_the_copy_over_it_has_the_page_of_its_source() {
+    for (mode, buffer) in [RemapMode::Share, RemapMode::Copy]
+        .into_iter()
+        .flat_map(|mode| [BufferPower::Volatile, BufferPower::Protected].map(|b| (mode, b)))
+    {
+        let mut c = small(mode, 4096);
+        (c.host.write_buffer_pages, c.host.write_buffer_threshold) = (1, 1.0);
+        c.power.buffer = buffer;
+        // Page 5 is on flash, and page 1 waits, too: when it enters, page 2 is the first in line. With a source on
+        // flash, or after a TRIM, it needs no room; otherwise it waits until the source has left the buffer for flash.
+        for (source, is_trimmed, waits) in [(5, false, false), (1, true, false), (1, false, true)] {
+            let what = format!("{mode:?}, {buffer:?}, source {source}, {is_trimmed}");
+            let (entered, ended, evicted) = replace_in_line(&c, source, is_trimmed);
+            assert_eq!(
+                ended > entered,
+                waits,
+                "{what}: page 2 ended at {ended:?}, after {entered:?}"
+            );
+            assert_eq!(evicted, 2, "{what}: page 2 was programmed for nobody");
+        }
     }
 }

@@ -1,10 +1,11 @@
-//! Random cuts in long storms of writes, copies, TRIMs, reads and flushes, with every kind of buffer, little NVRAM and
-//! records that take long to write.
+//! Random cuts in long storms of writes, copies, TRIMs, reads and flushes, with every kind of buffer, little NVRAM,
+//! records that take long to write, and programs and erases that reads suspend.
 
 use crate::rig::runs::{Mix, Run};
 use crate::rig::{device, victim};
 use ssd_core::config::{
-    BufferPower, BusyUnit, Config, DataMode, Frontiers, PoolScope, PowerCut, RemapMode, TimingModel,
+    BufferPower, BusyUnit, Config, DataMode, Frontiers, PoolScope, PowerCut, RemapMode, Suspend,
+    TimingModel,
 };
 use ssd_core::ftl::gc::victim::ALL;
 
@@ -20,6 +21,12 @@ fn sea(seed: u64) -> Config {
     c.gc.victim = victim(ALL[seed as usize % ALL.len()].name);
     c.timing.model = [TimingModel::Serial, TimingModel::Pipelined][at(3, 2)];
     c.timing.busy_unit = [BusyUnit::Plane, BusyUnit::Chip][at(5, 2)];
+    if c.timing.model == TimingModel::Pipelined {
+        c.timing.suspend = [Suspend::None, Suspend::Both][at(8, 2)];
+    }
+    if c.timing.suspend == Suspend::Both {
+        (c.timing.suspend_ns, c.timing.resume_ns) = (30, 10);
+    }
     c.alloc.frontiers = [Frontiers::HostGc, Frontiers::Single][at(4, 2)];
     c.remap.mode = [RemapMode::Share, RemapMode::Copy][at(1, 2)];
     (c.host.write_buffer_pages, c.power.buffer) =
@@ -47,6 +54,9 @@ fn storms(seeds: std::ops::Range<u64>, requests: u64) {
         assert!(power.cuts > requests / 500 && power.requests_repeated > power.cuts, "{what}");
         assert!(changed > requests / 20 && m.gc.calls > requests / 50, "{what}");
         assert!(power.nvram_peak <= 4096, "{what}");
+        let suspensions: u64 = m.flash.suspensions.iter().sum();
+        let is_off = c.timing.suspend == Suspend::None;
+        assert!(if is_off { suspensions == 0 } else { suspensions > requests / 50 }, "{what}");
     }
 }
 
