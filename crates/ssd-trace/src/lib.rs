@@ -68,7 +68,8 @@ pub struct OpenedSource {
 /// (a multiple of 512). `seed` is that of the run; only synthetic workloads use it.
 ///
 /// A trace is read to its end here, so that its errors come before the simulation starts.
-/// [`RunConfig::warmup`](config::RunConfig::warmup) is left to the caller: it affects what is measured, not what arrives.
+/// [`RunConfig::warmup`](config::RunConfig::warmup) is left to the caller: it affects what is measured, not what
+/// arrives.
 ///
 /// # Errors
 /// The file cannot be read or is not a trace, its addresses do not fit the device, or a value of

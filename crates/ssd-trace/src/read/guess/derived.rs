@@ -2,7 +2,7 @@
 //! discards, cylinders.
 
 use super::columns::Named;
-use super::names::{TIMES, letters_of, unit_of_time};
+use super::names::{TIMES, letters_of, unit_of_time, without_unit};
 use super::rows::{Rows, is_latency};
 use super::values::LONGEST;
 use super::{Columns, HEADER, LINES, NO, YES};
@@ -439,12 +439,6 @@ impl Table {
             Some((seconds + 1, rest + 1, digits(rest)?))
         })
     }
-}
-
-/// A name without its last word, which is its unit.
-pub(super) fn without_unit(name: &str) -> &str {
-    let words = name.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
-    words.trim_end_matches(|letter: char| letter.is_ascii_alphanumeric())
 }
 
 /// The filter for a table that lacks a field but has columns from which it can be derived.

@@ -329,6 +329,12 @@ pub(super) fn unit_of_time(name: &str) -> Option<&'static str> {
     })
 }
 
+/// A name without its last word, which is its unit.
+pub(super) fn without_unit(name: &str) -> &str {
+    let words = name.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
+    words.trim_end_matches(|letter: char| letter.is_ascii_alphanumeric())
+}
+
 /// The unit of addresses or lengths that stands in brackets behind a name in any language.
 pub(super) fn unit_in_brackets(name: &str) -> Option<&'static str> {
     let name = name.trim_end();
