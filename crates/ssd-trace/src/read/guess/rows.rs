@@ -1,9 +1,7 @@
 //! The rows of a table whose columns are to be guessed, and what its columns look like.
 
 use super::LINES;
-use super::names::{
-    LATENCIES, TIMES, VOLUMES, letters_of, unit_named, unit_of_time, without_unit,
-};
+use super::names::{LATENCIES, TIMES, VOLUMES, letters_of, unit_named, unit_of_time, without_unit};
 use crate::read::formats::Head;
 use crate::read::formats::mapping::{bytes_of, cells_of, date, stated_time, time, whole};
 use regex_lite::Regex;
