@@ -379,6 +379,15 @@ def test_trims_are_a_part_of_the_warm_up(tmp_path: Path) -> None:
     assert report.requests.submitted * before == report.requests.warmup * measured
 
 
+def test_a_warm_up_that_is_set_replaces_that_of_the_trial(tmp_path: Path) -> None:
+    file = written(tmp_path / "t.csv", [(at, 2 * (at % 3000)) for at in range(6000)])
+    keys: dict[str, object] = {"workload.columns": COLUMNS, "workload.warmup_requests": 100}
+    plan = trial.plan_trial(file, set=keys, progress=False)
+    for planned in plan.functional_runs(1, 1):
+        workload = planned.config["workload"]
+        assert (workload["warmup_requests"], workload.get("warmup_share")) == (100, None)
+
+
 def test_a_trace_that_reaches_beyond_the_drive_is_named(tmp_path: Path) -> None:
     inside = written(tmp_path / "inside.csv", [(at, at) for at in range(500)])
     beyond = written(tmp_path / "beyond.csv", [(at, (at % 2) << 31) for at in range(500)])

@@ -49,11 +49,9 @@ impl File<'_> {
         if self.workload.format == TraceFormat::Auto {
             self.numbers_are_possible(format, &how)?;
         }
-        let columns = how.columns.as_ref().expect("it is mapped");
-        let is_merged = format == TraceFormat::Table && columns.volume.is_none();
-        let volumes =
-            is_merged.then(|| guess::values::unused_volumes(self.head, columns)).flatten();
-        let notes = columns.words.contradiction().into_iter().chain(volumes);
+        let is_merged = format == TraceFormat::Table && named.volume.is_none();
+        let volumes = is_merged.then(|| guess::values::unused_volumes(self.head, named)).flatten();
+        let notes = named.words.contradiction().into_iter().chain(volumes);
         let notes = notes.map(|text| format!("{}: {text}", self.name)).collect();
         Ok((format, how, notes))
     }

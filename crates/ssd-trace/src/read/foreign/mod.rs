@@ -14,7 +14,7 @@ mod json;
 pub(crate) mod labelled;
 pub(crate) mod logs;
 pub(crate) mod notations;
-mod pattern;
+pub(crate) mod pattern;
 mod prefixes;
 pub(crate) mod rewriting;
 mod table;

@@ -16,7 +16,7 @@ pub(super) struct Pattern<'a> {
 }
 
 /// A pattern in the syntax that Perl and [`Regex`] share.
-pub(super) fn pattern(text: &str) -> Regex {
+pub(crate) fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("it is a pattern")
 }
 

@@ -2,9 +2,9 @@
 
 use super::LINES;
 use super::names::{LATENCIES, TIMES, VOLUMES, letters_of, unit_named, unit_of_time, without_unit};
+use crate::read::foreign::pattern::pattern;
 use crate::read::formats::Head;
 use crate::read::formats::mapping::{bytes_of, cells_of, date, stated_time, time, whole};
-use regex_lite::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most columns of a table that is examined.
@@ -292,7 +292,7 @@ impl Rows {
         let day = r"([a-z]{3,9}[ ,.]+|[\d/.-]+[ T,]+)*";
         let zone = r"( ?(am|pm|z|utc|gmt|[+-]\d\d:?\d\d|\d{4}))*";
         let clock = format!(r"(?i)^(\d{{8}}T\d{{6}}|{day}\d{{1,2}}:\d\d:\d\d)([.,]\d+)?{zone}$");
-        let clock = Regex::new(&clock).expect("it is a pattern");
+        let clock = pattern(&clock);
         let is_clock = |at: &usize| {
             self.distinct(*at) > 2 && self.column(*at).all(|cell| clock.is_match(cell))
         };
