@@ -1,5 +1,6 @@
 //! Lines of a byte stream: any bytes, bounded length, counted from 1.
 
+use memchr::memchr;
 use std::io::{self, ErrorKind, Read};
 
 /// Characters of a bad line that are shown.
@@ -72,7 +73,7 @@ impl<R: Read> Lines<R> {
     pub(crate) fn next_line(&mut self) -> io::Result<Option<Text<'_>>> {
         loop {
             let unseen = self.start + self.searched;
-            if let Some(length) = newline(&self.buffer[unseen..self.end]) {
+            if let Some(length) = memchr(b'\n', &self.buffer[unseen..self.end]) {
                 let (from, to) = (self.start, unseen + length);
                 self.start = to + 1;
                 return Ok(Some(self.hand_out(from, to)));
@@ -109,7 +110,7 @@ impl<R: Read> Lines<R> {
             if self.refill()? == 0 {
                 break;
             }
-            if let Some(length) = newline(&self.buffer[self.start..self.end]) {
+            if let Some(length) = memchr(b'\n', &self.buffer[self.start..self.end]) {
                 self.start += length + 1;
                 break;
             }
@@ -162,26 +163,6 @@ impl<P, R: Read> Pieces<P> for Lines<R> {
     fn shown(bytes: &[u8]) -> String {
         shown(bytes)
     }
-}
-
-/// Where the first newline is, eight bytes at a time.
-///
-/// Exact zero-byte test: a byte of `x` is 0 where the high bit is set in
-/// `(x - 0x01...) & !x & 0x80...`; only bits above the first one may be false.
-#[inline(always)]
-fn newline(bytes: &[u8]) -> Option<usize> {
-    const LOW: u64 = u64::from_ne_bytes([0x01; 8]);
-    const HIGH: u64 = LOW << 7;
-    const NEWLINES: u64 = u64::from_ne_bytes([b'\n'; 8]);
-    let (words, rest) = bytes.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
-        let x = u64::from_le_bytes(*word) ^ NEWLINES;
-        let found = x.wrapping_sub(LOW) & !x & HIGH;
-        if found != 0 {
-            return Some(index * 8 + found.trailing_zeros() as usize / 8);
-        }
-    }
-    rest.iter().position(|&byte| byte == b'\n').map(|at| words.len() * 8 + at)
 }
 
 /// The beginning of a bad line, printable.

@@ -5,8 +5,8 @@ use super::{PAGE_BYTES, PAGE_SECTORS, share};
 use serde::Serialize;
 use ssd_core::host::request::Op;
 use ssd_core::host::source::SourceError;
+use ssd_core::memory::{huge_reserved, huge_vec, prefetch};
 use ssd_core::metrics::histogram::Histogram;
-use std::hint::black_box;
 
 mod survey;
 #[cfg(test)]
@@ -19,8 +19,8 @@ const TOGETHER: usize = 64;
 /// Pages of an area (128 KiB of addresses): large enough that the index is small in comparison, small enough
 /// that scattered requests do not pay for much that they never touch.
 const AREA_PAGES: u64 = 32;
-/// Areas that are allocated at once.
-const SLAB_AREAS: usize = 1024;
+/// Areas whose addresses are reserved at once: 32 MiB, nearly all of which may be huge pages.
+const SLAB_AREAS: usize = 1 << 16;
 /// Bits of the number of the last write.
 const NUMBER_BITS: u32 = 36;
 /// Bits of the time of the last write, nanoseconds: 208 days.
@@ -62,6 +62,9 @@ impl Page {
 }
 
 type Area = [Page; AREA_PAGES as usize];
+
+/// Memory of an area, with the number of its volume.
+const AREA_BYTES: usize = size_of::<Area>() + size_of::<u16>();
 
 /// A slot of the index.
 #[derive(Clone, Copy)]
@@ -112,8 +115,10 @@ pub(super) struct Pages {
     /// Accesses that are not in the table yet, in their order.
     waiting: Vec<Access>,
     slots: Vec<Slot>,
-    slabs: Vec<Box<[Area]>>,
-    areas: usize,
+    /// All but the last are full.
+    slabs: Vec<Vec<Area>>,
+    /// The volume of each area.
+    volumes: Vec<u16>,
     /// The area found last: most requests stay near the one before.
     last: Slot,
     limit: u64,
@@ -136,7 +141,7 @@ impl Pages {
             waiting: Vec::with_capacity(TOGETHER),
             slots: vec![EMPTY; 1 << 10],
             slabs: Vec::new(),
-            areas: 0,
+            volumes: Vec::new(),
             last: EMPTY,
             limit,
             page_reads: 0,
@@ -154,8 +159,7 @@ impl Pages {
 
     /// Bytes of the table.
     pub(super) fn bytes(&self) -> u64 {
-        (self.slots.len() * size_of::<Slot>() + self.slabs.len() * SLAB_AREAS * size_of::<Area>())
-            as u64
+        (self.slots.len() * size_of::<Slot>() + self.volumes.len() * AREA_BYTES) as u64
     }
 
     /// The first slot in which an area may be.
@@ -192,43 +196,54 @@ impl Pages {
         if let Some(index) = self.find(volume, area) {
             return Ok(index);
         }
-        if self.areas == self.slabs.len() * SLAB_AREAS {
-            self.grow()?;
+        self.create(volume, area)
+    }
+
+    /// Creates the area, which is not in the index.
+    #[inline(never)]
+    fn create(&mut self, volume: u16, area: u64) -> Result<usize, SourceError> {
+        let index = self.volumes.len();
+        if self.bytes() + AREA_BYTES as u64 > self.limit || index == FREE as usize {
+            return Err(self.full());
         }
-        let (index, at) = (self.areas, Pages::place(&self.slots, volume, area));
+        if index == self.slabs.len() * SLAB_AREAS {
+            self.slabs.push(huge_reserved(SLAB_AREAS).map_err(|_| self.full())?);
+        }
+        if 2 * index == self.slots.len() {
+            self.widen()?;
+        }
+        let at = Pages::place(&self.slots, volume, area);
         self.slots[at] = Slot { area, volume, index: index as u32 };
-        self.areas += 1;
+        self.slabs[index / SLAB_AREAS].push([Page::default(); AREA_PAGES as usize]);
+        self.volumes.push(volume);
         Ok(index)
     }
 
-    /// Adds a slab, and an index that is at most half full.
+    /// Doubles the index, which is at most half full.
     #[cold]
-    fn grow(&mut self) -> Result<(), SourceError> {
-        let areas = self.areas + SLAB_AREAS;
-        let slots = (2 * areas).next_power_of_two().max(self.slots.len());
-        let need = areas * size_of::<Area>() + slots * size_of::<Slot>();
-        let room = (need as u64) <= self.limit && areas < FREE as usize;
-        let mut slab: Vec<Area> = Vec::new();
-        if !room || slab.try_reserve_exact(SLAB_AREAS).is_err() {
-            let mib = self.limit >> 20;
-            return Err(SourceError(format!(
-                "the trace touches more than {} areas of 128 KiB, and the statistics of its pages \
-                 need 16 bytes a page: more than the {mib} MiB of memory allowed; use a part of \
-                 the trace (workload.from, workload.until) or allow more (--memory)",
-                self.areas
-            )));
+    fn widen(&mut self) -> Result<(), SourceError> {
+        let slots = 2 * self.slots.len();
+        if self.bytes() + (slots * size_of::<Slot>()) as u64 > self.limit {
+            return Err(self.full());
         }
-        slab.resize(SLAB_AREAS, Area::default());
-        self.slabs.push(slab.into_boxed_slice());
-        if slots > self.slots.len() {
-            let mut larger = vec![EMPTY; slots];
-            for slot in self.slots.iter().filter(|slot| slot.index != FREE) {
-                let at = Pages::place(&larger, slot.volume, slot.area);
-                larger[at] = *slot;
-            }
-            self.slots = larger;
+        let mut wider = huge_vec(slots, EMPTY);
+        for slot in self.slots.iter().filter(|slot| slot.index != FREE) {
+            let at = Pages::place(&wider, slot.volume, slot.area);
+            wider[at] = *slot;
         }
+        self.slots = wider;
         Ok(())
+    }
+
+    /// There is no memory for another area.
+    #[cold]
+    fn full(&self) -> SourceError {
+        let (areas, mib) = (self.volumes.len(), self.limit >> 20);
+        SourceError(format!(
+            "the trace touches more than {areas} areas of 128 KiB, and the statistics of its pages need 16 bytes a \
+             page: more than the {mib} MiB of memory allowed; use a part of the trace (workload.from, workload.until) \
+             or allow more (--memory)"
+        ))
     }
 
     /// Areas that contain pages `first..until`.
@@ -253,29 +268,25 @@ impl Pages {
     /// Puts the accesses that wait into the table.
     ///
     /// Their pages are anywhere in memory, and are found by way of the index, which is not in the caches either.
-    /// Loads that do not depend on one another wait at the same time. Therefore each step is done for all accesses
-    /// before the next one: load the slots, find the areas, load the pages, change them.
+    /// Therefore each step is done for all accesses before the next one, so that they wait for memory at the same
+    /// time: fetch the slots, find the areas, fetch the pages, change them.
     pub(super) fn settle(&mut self) -> Result<(), SourceError> {
         let waiting = std::mem::take(&mut self.waiting);
         let area_of = |access: &Access| access.sector / PAGE_SECTORS / AREA_PAGES;
         let slots = self.slots.as_slice();
-        black_box(waiting.iter().fold(0, |all, access| {
-            all ^ slots[Pages::home(slots, access.volume, area_of(access))].index
-        }));
+        for access in &waiting {
+            prefetch(slots, Pages::home(slots, access.volume, area_of(access)));
+        }
         let mut areas = [FREE; TOGETHER];
         for (area, access) in areas.iter_mut().zip(&waiting) {
             *area = slots[Pages::place(slots, access.volume, area_of(access))].index;
+            if let Some(slab) = self.slabs.get(*area as usize / SLAB_AREAS) {
+                let pages = &slab[*area as usize % SLAB_AREAS];
+                for sector in [access.sector, access.end - 1] {
+                    prefetch(pages, (sector / PAGE_SECTORS % AREA_PAGES) as usize);
+                }
+            }
         }
-        black_box(areas.iter().zip(&waiting).fold(0, |all, (&area, access)| {
-            let page = |sector: u64| (sector / PAGE_SECTORS % AREA_PAGES) as usize;
-            let area = self
-                .slabs
-                .get(area as usize / SLAB_AREAS)
-                .map(|slab| &slab[area as usize % SLAB_AREAS]);
-            area.map_or(all, |area| {
-                all ^ area[page(access.sector)].state ^ area[page(access.end - 1)].state
-            })
-        }));
         for (&area, access) in areas.iter().zip(&waiting) {
             self.last = Slot { area: area_of(access), volume: access.volume, index: area };
             let Access { op, volume, sector, end, after } = *access;

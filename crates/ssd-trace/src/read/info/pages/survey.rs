@@ -1,6 +1,6 @@
 //! What the table of pages holds in the end: footprint, volumes, hot and cold pages.
 
-use super::{FREE, PAGE_BYTES, PAGE_SECTORS, Pages, READ, SLAB_AREAS, share};
+use super::{PAGE_BYTES, PAGE_SECTORS, Pages, READ, share};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -54,10 +54,9 @@ impl Pages {
     pub(crate) fn survey(&self) -> Survey {
         let mut found = Survey::default();
         let mut few = [0u64; FEW_WRITES];
-        for slot in self.slots.iter().filter(|slot| slot.index != FREE) {
-            let index = slot.index as usize;
+        for (area, &volume) in self.slabs.iter().flatten().zip(&self.volumes) {
             let (mut touched, mut written, mut read) = (0, 0, 0);
-            for page in &self.slabs[index / SLAB_AREAS][index % SLAB_AREAS] {
+            for page in area {
                 let (is_read, writes) = (page.is(READ), page.writes());
                 let is_written = writes > 0;
                 read += u64::from(is_read);
@@ -69,7 +68,7 @@ impl Pages {
                     None => *found.by_writes.entry(writes).or_default() += 1,
                 }
             }
-            let volume = found.volumes.entry(slot.volume).or_default();
+            let volume = found.volumes.entry(volume).or_default();
             *volume =
                 Touched { touched: volume.touched + touched, written: volume.written + written };
             found.all.touched += touched;
