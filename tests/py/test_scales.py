@@ -15,7 +15,8 @@ import pytest
 import ssdlab
 from running import ROOT, refused, signalled_at, ssdlab_command
 from ssdlab.errors import ConfigError
-from ssdlab.results.report import REPORT, Report
+from ssdlab.results.names import REPORT
+from ssdlab.results.report import Report
 from ssdlab_lab.reproduce.scales import choices, loads, page, study, table
 from ssdlab_lab.reproduce.scales.choices import FULL, LOADS, POLICIES, SEEDS, Load, Place
 from ssdlab_lab.reproduce.scales.outcome import Scales

@@ -22,7 +22,8 @@ import ssdlab
 from policies import Fifo, GreedyByScore
 from running import COMMAND, HANG_S, SMALL_TOML, STEADY, refused, sets, ssdlab_command
 from ssdlab.config.resolve import load_config
-from ssdlab.results.search import BEST, CSV, JSON, RUNS, STORAGE, Search
+from ssdlab.results.names import BEST, RUNS, SEARCH_JSON, STORAGE, TRIALS_CSV
+from ssdlab.results.search import Search
 from ssdlab.running.kept import Making
 from ssdlab.running.runner import Planned, Threads, Work
 from ssdlab.searching import everything
@@ -454,7 +455,7 @@ def test_a_killed_search_goes_on(tmp_path: Path) -> None:
     for out in ("killed", "whole"):
         assert ssdlab_command(*words, out, cwd=tmp_path).returncode == 0
     assert file.read_bytes().startswith(kept)
-    for name in (CSV, BEST):
+    for name in (TRIALS_CSV, BEST):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
@@ -714,7 +715,7 @@ def test_without_optuna_one_sentence_says_what_to_install(tmp_path: Path) -> Non
 
 def test_every_number_of_the_page_stands_in_its_file(done: Search) -> None:
     assert done.folder is not None
-    values = json.loads((done.folder / JSON).read_text())
+    values = json.loads((done.folder / SEARCH_JSON).read_text())
     page = (done.folder / "report.html").read_text()
     cells = re.findall(r'<data data-key="([^"]*)" value="([^"]*)">', page)
     assert len(cells) > 20

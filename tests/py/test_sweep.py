@@ -34,8 +34,9 @@ from ssdlab.html.svg import drawn as drawn_svg
 from ssdlab.html.sweep_page import sweep_page
 from ssdlab.policy import Victim, VictimView
 from ssdlab.results.answer import of_points
+from ssdlab.results.names import OUTCOMES, SWEEP_CSV, SWEEP_JSON, SWEEP_PARQUET
 from ssdlab.results.points import Points, Row, key_of
-from ssdlab.results.sweep import CSV, JSON, OUTCOMES, PARQUET, Outcome, Sweep
+from ssdlab.results.sweep import Outcome, Sweep
 from ssdlab.running import live, runner
 from ssdlab.running.outcomes import Key, Outcomes
 
@@ -235,7 +236,7 @@ def test_a_sweep_is_read_back(done: Sweep) -> None:
     again = Sweep.read(done.folder)
     assert again.rows == done.rows
     assert again.summary() == done.summary() == (done.folder / "summary.txt").read_text()
-    assert again.to_csv() == (done.folder / CSV).read_text()
+    assert again.to_csv() == (done.folder / SWEEP_CSV).read_text()
     assert sweep_page(again) == (done.folder / "report.html").read_text()
 
 
@@ -249,7 +250,7 @@ def test_a_grid_is_resumed_byte_for_byte(done: Sweep, tmp_path: Path) -> None:
         file.write(b'{"point":9,"seed":1,"val')
     whole = swept(seeds=3, out=tmp_path / "s")
     assert done.folder
-    for name in (CSV, PARQUET):
+    for name in (SWEEP_CSV, SWEEP_PARQUET):
         assert (tmp_path / "s" / name).read_bytes() == (done.folder / name).read_bytes()
     assert whole.completed
 
@@ -292,8 +293,8 @@ def test_a_damaged_line_is_run_again(tmp_path: Path, done: Sweep) -> None:
 
 def test_a_sweep_of_a_version_with_other_columns_is_read(tmp_path: Path) -> None:
     made = swept(out=tmp_path / "s")
-    text = (tmp_path / "s" / JSON).read_text()
-    (tmp_path / "s" / JSON).write_text(text.replace('"waf"', '"wav"'))
+    text = (tmp_path / "s" / SWEEP_JSON).read_text()
+    (tmp_path / "s" / SWEEP_JSON).write_text(text.replace('"waf"', '"wav"'))
     again = Sweep.read(tmp_path / "s")
     assert [row["waf"] for row in again.rows] == [None] * 10
     assert [row["erases"] for row in again.rows] == [row["erases"] for row in made.rows]
@@ -326,7 +327,7 @@ def test_a_killed_sweep_goes_on(tmp_path: Path) -> None:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
-    assert json.loads((tmp_path / "s" / JSON).read_text())["completed"] is False
+    assert json.loads((tmp_path / "s" / SWEEP_JSON).read_text())["completed"] is False
     kept = file.read_bytes().count(b"\n")
     assert 0 < kept < 1000
     again = ssdlab_command(*words, "--budget", "5", cwd=tmp_path)
@@ -523,7 +524,7 @@ def test_exit_codes_and_json(tmp_path: Path) -> None:
     told = json.loads(ended.stdout)
     assert (told["runs"], told["ended"], told["failed"], told["completed"]) == (4, 4, 1, False)
     assert told["points"][0][OP] == 0.12
-    assert (tmp_path / "runs" / "small-sweep" / CSV).exists()
+    assert (tmp_path / "runs" / "small-sweep" / SWEEP_CSV).exists()
 
 
 # ---------------------------------------------------------------- tables
@@ -534,9 +535,9 @@ def test_csv_and_parquet_have_the_keys_as_columns(done: Sweep) -> None:
     import pyarrow.parquet
 
     assert done.folder
-    rows = [*csv.DictReader(io.StringIO((done.folder / CSV).read_text()))]
+    rows = [*csv.DictReader(io.StringIO((done.folder / SWEEP_CSV).read_text()))]
     assert [*rows[0]][:6] == ["point", OP, "gc.victim", "seed", "completed", "error"]
-    table = pyarrow.parquet.read_table(done.folder / PARQUET)
+    table = pyarrow.parquet.read_table(done.folder / SWEEP_PARQUET)
     assert [float(row[OP]) for row in rows] == table[OP].to_pylist()
     assert [float(row["waf"]) for row in rows] == table["waf"].to_pylist()
     assert str(table.schema.field("write_p99_9_ns").type) == "double", "no value, and a number"
@@ -659,7 +660,7 @@ def test_numbers_of_the_page_are_those_of_the_csv(tmp_path: Path) -> None:
     single = swept(out=tmp_path / "s", html=True)
     page = (tmp_path / "s" / "report.html").read_text()
     numbers = _Numbers(page).values
-    text = (tmp_path / "s" / CSV).read_text()
+    text = (tmp_path / "s" / SWEEP_CSV).read_text()
     rows = {int(row["point"]): row for row in csv.DictReader(io.StringIO(text))}
     assert {point for point, _ in numbers} == set(rows)
     for (point, name), value in numbers.items():
@@ -734,7 +735,7 @@ def test_wrong_arguments_get_a_sentence(done: Sweep, arguments: Any, why: str) -
 
 def test_an_empty_space_has_one_point() -> None:
     assert len(Space({}, drawn=False)) == 1
-    assert os.fspath(Path(CSV)) == CSV
+    assert os.fspath(Path(SWEEP_CSV)) == SWEEP_CSV
 
 
 def test_the_answer_says_what_intervals_tell() -> None:

@@ -13,7 +13,7 @@ from ssdlab.cli.terminal import put_result
 from ssdlab.config.resolve import DRIVE, preset_names
 from ssdlab.display.argument import came_as
 from ssdlab.fleets.fleet_runs import Asked, run_fleet
-from ssdlab.results.folder import FLEET
+from ssdlab.results.names import FLEET
 from ssdlab.running.kept import not_stored
 
 app = typer.Typer()

@@ -12,7 +12,7 @@ from ssdlab.cli.options import ForceFiles, PictureOption, Plots, picture_kind
 from ssdlab.cli.terminal import put
 from ssdlab.errors import OutputError
 from ssdlab.export import FORMATS, export_run
-from ssdlab.results.folder import FLEET
+from ssdlab.results.names import FLEET
 
 app = typer.Typer()
 

@@ -20,7 +20,7 @@ from ssdlab.cli.options import (
 )
 from ssdlab.cli.terminal import put_result, say
 from ssdlab.errors import ConfigError
-from ssdlab.results.sweep import CSV
+from ssdlab.results.names import SWEEP_CSV
 from ssdlab.running.design import designed
 from ssdlab.running.kept import not_stored
 from ssdlab.running.simulate import Plugs
@@ -91,7 +91,7 @@ def sweep_command(
     assert done.folder is not None
     if done.not_run and not done.interrupted and not runs.quiet:
         say(f"budget spent: {done.not_run:,} runs are left; the same command resumes")
-    failures = few_reasons(done.failed(), CSV) | not_stored(runner)
+    failures = few_reasons(done.failed(), SWEEP_CSV) | not_stored(runner)
     end(done.folder, failures, done.interrupted, runs.quiet)
 
 

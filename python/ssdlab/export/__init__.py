@@ -16,7 +16,7 @@ from ssdlab.display.argument import argument
 from ssdlab.errors import OutputError
 from ssdlab.results import stored
 from ssdlab.results.comparison import Comparison
-from ssdlab.results.folder import EXPORTS
+from ssdlab.results.names import EXPORTS
 from ssdlab.results.outputs import Write, write_all
 from ssdlab.results.report import Report
 from ssdlab.results.search import Search

@@ -8,7 +8,8 @@ from typing import Any
 
 from ssdlab import _core
 from ssdlab.errors import OutputError
-from ssdlab.results.report import DISTRIBUTIONS, LOGS, SERIES, Report
+from ssdlab.results.names import DISTRIBUTIONS, LOGS, SERIES
+from ssdlab.results.report import Report
 
 
 class _Log(io.RawIOBase):

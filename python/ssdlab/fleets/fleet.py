@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 from ssdlab.display.form import columns
 from ssdlab.display.numbers import Value, shown
 from ssdlab.fleets.volumes import STATISTICS_OF, Volume
-from ssdlab.results.folder import FLEET
 from ssdlab.results.frames import Table
-from ssdlab.results.sweep import COLUMNS, OUTCOMES, Outcome, Sweep, ordered, readable
+from ssdlab.results.names import FLEET, OUTCOMES
+from ssdlab.results.sweep import COLUMNS, Outcome, Sweep, ordered, readable
 from ssdlab.results.text import EXAMPLES, alike, counted, named, table, wrapped
 
 VERSION = 1

@@ -21,9 +21,9 @@ from ssdlab.fleets.fleet import Fleet
 from ssdlab.fleets.stand_ins import StandIn, volume_of
 from ssdlab.fleets.volumes import READ_ONCE, Volume, volumes_of
 from ssdlab.results import frames, outputs
-from ssdlab.results.folder import FLEET, PAGE
-from ssdlab.results.report import SUMMARY, Report
-from ssdlab.results.sweep import COLUMNS, OUTCOMES, VERSION, Outcome, ordered
+from ssdlab.results.names import FLEET, OUTCOMES, PAGE, SUMMARY
+from ssdlab.results.report import Report
+from ssdlab.results.sweep import COLUMNS, VERSION, Outcome, ordered
 from ssdlab.running.job import file_digest
 from ssdlab.running.kept import Making
 from ssdlab.running.outcomes import Key, Outcomes

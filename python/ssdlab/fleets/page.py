@@ -21,7 +21,7 @@ from ssdlab.html.page import Section, document, figures, table, warnings_box
 from ssdlab.html.plot import TONES, Axis, Curve, Figure, Plot, Unit
 from ssdlab.html.write import Picture, page_and_plots
 from ssdlab.results import stored
-from ssdlab.results.folder import FLEET
+from ssdlab.results.names import FLEET
 
 MOST_STEPS = 160
 """Points of a distribution that are drawn."""

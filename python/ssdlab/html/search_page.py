@@ -10,7 +10,8 @@ from ssdlab.html.answer import identity_html, paragraph, what_ran
 from ssdlab.html.page import Section, document, figures, number, prose, table, warnings_box
 from ssdlab.html.plot import Figure
 from ssdlab.html.search_plots import all_keys, fronts, history
-from ssdlab.results.search import BEST, CSV, FRONT, Compared, Search, Tried, excess_text
+from ssdlab.results.names import BEST, FRONT, TRIALS_CSV
+from ssdlab.results.search import Compared, Search, Tried, excess_text
 from ssdlab.results.text import counted
 
 MOST_ROWS = 100
@@ -39,7 +40,8 @@ def search_page(done: Search) -> str:
     state = ' · <strong class="bad">interrupted</strong>' if done.interrupted else ""
     lead = (
         f'<p class="lead">{escape(goals + bounds)} · {len(done.trials):,} points{of}'
-        f" ({escape(done.told)}), {counted(done.runs, 'run')}{state} · all of them in {CSV}</p>"
+        f" ({escape(done.told)}), {counted(done.runs, 'run')}{state} · all of them in"
+        f" {TRIALS_CSV}</p>"
     )
     lead += what_ran(done.identity)
     return document(f"{done.name}, searched", lead, [one for one in sections if one.body])
@@ -129,7 +131,7 @@ def points_table(done: Search, most: int = MOST_ROWS) -> str:
     head = ["trial", *(goal.title for goal in done.goals), *done.constraints, *keys]
     left = len(done.ranked) - len(rows)
     caption = "Points that completed, the best first" + (
-        f"; {left:,} more in {CSV}" if left else ""
+        f"; {left:,} more in {TRIALS_CSV}" if left else ""
     )
     return table(head, rows, caption, "points-table")
 

@@ -20,8 +20,9 @@ from ssdlab.html.page import (
 )
 from ssdlab.html.plot import Figure
 from ssdlab.html.points_plots import key_text, parallel, pareto, weighed
+from ssdlab.results.names import SWEEP_CSV
 from ssdlab.results.points import Points
-from ssdlab.results.sweep import CSV, Sweep
+from ssdlab.results.sweep import Sweep
 from ssdlab.results.text import named
 
 LONG = ("keys", "file", "columns")
@@ -52,7 +53,10 @@ def sweep_page(done: Sweep) -> str:
     each = f", {len(seeds)} seeds each" if seeds else ""
     state = "" if done.completed else ' · <strong class="bad">not completed</strong>'
     keys = escape(", ".join(done.keys))
-    lead = f'<p class="lead">{count:,} points{each} over {keys}{state} · all of them in {CSV}</p>'
+    lead = (
+        f'<p class="lead">{count:,} points{each} over {keys}{state} · all of them in'
+        f" {SWEEP_CSV}</p>"
+    )
     lead += what_ran(done.identity)
     lead += f'<p class="lead">{escape(done.drive)}</p>' if done.drive else ""
     title, kept = f"{done.name}, swept", [one for one in sections if one.body]

@@ -9,7 +9,8 @@ from pathlib import Path
 from ssdlab import _core
 from ssdlab.display.numbers import duration
 from ssdlab.errors import OutputError
-from ssdlab.results.report import LOGS, Report
+from ssdlab.results.names import LOGS
+from ssdlab.results.report import Report
 
 MOST = 30_000
 """Operations in the page: about one megabyte."""

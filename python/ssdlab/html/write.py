@@ -22,7 +22,7 @@ from ssdlab.html.timeline import why_none
 from ssdlab.html.trace_page import trace_page
 from ssdlab.html.trace_plots import trace_figures
 from ssdlab.results import outputs, stored
-from ssdlab.results.folder import PAGE
+from ssdlab.results.names import PAGE
 from ssdlab.results.report import Report
 from ssdlab.results.search import Search
 from ssdlab.results.sweep import Sweep

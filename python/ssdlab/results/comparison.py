@@ -18,11 +18,11 @@ from ssdlab.results.drawing import Drawing, drawer
 from ssdlab.results.frames import Table
 from ssdlab.results.intervals import Estimate, Ratio, estimate, paired_ratio
 from ssdlab.results.measures import LatencyStats
+from ssdlab.results.names import COMPARISON_JSON, REPORT
 from ssdlab.results.points import Points, Row
-from ssdlab.results.report import REPORT, Report
+from ssdlab.results.report import Report
 from ssdlab.results.text import by_reason, folded, table, wrapped
 
-JSON, CSV, TEXT = "compare.json", "compare.csv", "summary.txt"
 MEASURES = tuple(one.name for one in columns() if one.measured)
 """Columns of which repetitions have means and ratios: what is simulated, not how fast."""
 _EVERY_READ = "latency.read."
@@ -73,7 +73,7 @@ class Comparison(Table):
     def read(folder: str | Path) -> Comparison:
         """The comparison in `folder`."""
         folder = Path(folder)
-        values = json.loads((folder / JSON).read_text(encoding="utf-8"))
+        values = json.loads((folder / COMPARISON_JSON).read_text(encoding="utf-8"))
         reports = {
             label: Report.read(folder / name)
             for label, name in values["folders"].items()

@@ -14,35 +14,18 @@ from pathlib import Path
 
 from ssdlab.display.argument import argument
 from ssdlab.errors import InternalError, OutputError
-from ssdlab.results import search, spare_plan, sweep, trial
-from ssdlab.results.comparison import CSV, JSON, TEXT
-from ssdlab.results.report import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY
-
-PAGE = "report.html"
-"""Name of the page in the folder of a run or of a comparison."""
-FLEET = {kind: f"fleet.{kind}" for kind in ("json", "csv", "parquet")}
-"""Files of a fleet, beside the outcomes."""
-WRITTEN = {
-    *(REPORT, CONFIG, SERIES, DISTRIBUTIONS, SUMMARY, PAGE, *LOGS.values()),
-    *(JSON, CSV, TEXT),
-    *(sweep.JSON, sweep.CSV, sweep.PARQUET, sweep.OUTCOMES),
-    *FLEET.values(),
-    *(trial.JSON, spare_plan.JSON, spare_plan.DRIVE_FILE),
-    *(search.JSON, search.CSV, search.RUNS, search.BEST, search.STORAGE),
-}
-ANSWERS = (JSON, REPORT, sweep.JSON, trial.JSON, spare_plan.JSON, FLEET["json"])
-"""The files that say whether what is in a folder came to its end."""
-EXPORTS = "export"
-"""Where `ssdlab export` puts its files by default."""
-OURS = (EXPORTS, search.FRONT)
-"""Folders of which all files are ours."""
+from ssdlab.results.names import ANSWERS, FOLDERS, PAGE, SEARCH_JSON, WRITTEN
 
 
 def _foreign(folder: Path) -> Path | None:
     """A file in `folder` that no run has written, if there is one."""
     for entry in sorted(folder.rglob("*")):
         place = entry.relative_to(folder)
-        if not entry.is_dir() and entry.name not in WRITTEN and not {*OURS} & {*place.parts[:-1]}:
+        if (
+            not entry.is_dir()
+            and entry.name not in WRITTEN
+            and not {*FOLDERS} & {*place.parts[:-1]}
+        ):
             return place
     return None
 
@@ -71,7 +54,7 @@ def _refusal(folder: Path, force: bool, reads: Iterable[Path]) -> str | None:
     held = {entry.name for entry in folder.iterdir() if not entry.name.endswith(".unfinished")}
     if not held:
         return None
-    if not held & {*ANSWERS, search.JSON}:
+    if not held & {*ANSWERS, SEARCH_JSON}:
         return f"{folder}: contains files that are not from a run; {elsewhere}"
     if not force:
         return f"{folder}: contains a run; {in_its_place()}"

@@ -5,77 +5,26 @@ from __future__ import annotations
 import html
 import io
 import json
-import types
-import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from functools import cache, cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any
 
 from ssdlab import _core
 from ssdlab.config.resolve import Config
 from ssdlab.display.numbers import duration, ratio
 from ssdlab.results import measures, warned
+from ssdlab.results.decoding import field_types, from_json
 from ssdlab.results.drawing import Drawing, drawer
+from ssdlab.results.names import DISTRIBUTIONS, REPORT, SERIES
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-REPORT, CONFIG, SERIES, SUMMARY = "report.json", "config.toml", "series.csv", "summary.txt"
-DISTRIBUTIONS = "distributions.csv"
 VERSION = 1
 """Latest supported version of the report format."""
-LOGS = {
-    "ops": "ops.csv.zst",
-    "state": "state.csv.zst",
-    "requests": "requests.csv.zst",
-    "power": "power.csv.zst",
-    "units": "units.csv.zst",
-}
-
-
-@lru_cache(maxsize=64)
-def _kinds(kind: type) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
-
-
-def from_json(kind: Any, value: Any) -> Any:  # noqa: ANN401 - whatever the form of reports says
-    """`value` of parsed JSON as a `kind`; fields that the dataclass does not name are left out."""
-    return None if value is None else _decoder(kind)(value)
-
-
-@cache
-def _decoder(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401
-    """Makes a `kind` of parsed JSON that is not null."""
-    if hasattr(kind, "__dataclass_fields__"):
-        return _of_fields(kind)
-    origin, args = get_origin(kind), get_args(kind)
-    if origin is types.UnionType:
-        return _decoder(args[0])
-    if origin is tuple:
-        return lambda value: tuple(from_json(args[0], item) for item in value)
-    if origin is dict:
-        return lambda value: {key: from_json(args[1], item) for key, item in value.items()}
-    if origin is not None:
-        import numpy as np
-
-        assert origin is np.ndarray, kind
-        return lambda value: np.array(value, dtype=get_args(args[1])[0])
-    return float if kind is float else lambda value: value
-
-
-def _of_fields(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401
-    """Makes a dataclass of a JSON object."""
-    kinds = _kinds(kind)
-    parts = [(one.name, _decoder(kinds[one.name])) for one in fields(kind)]
-
-    def made(value: Mapping[str, Any]) -> Any:  # noqa: ANN401
-        found = ((name, value.get(name), decode) for name, decode in parts)
-        return kind(**{name: None if one is None else decode(one) for name, one, decode in found})
-
-    return made
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,7 +78,7 @@ class Report(measures.Parts):
                 f" versions up to {VERSION}: use the ssdlab that wrote it, or a later one"
             )
             raise ValueError(message)
-        kinds = _kinds(Report)
+        kinds = field_types(Report)
         apart: dict[str, Any]
         apart = {"json": values, "series_csv": series_csv, "trace": trace, "folder": folder}
         apart["distributions_csv"] = distributions_csv

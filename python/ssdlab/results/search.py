@@ -17,13 +17,11 @@ from ssdlab.results.drawing import drawer
 from ssdlab.results.effects import Decided, Effect, decided
 from ssdlab.results.frames import Table
 from ssdlab.results.intervals import Ratio
+from ssdlab.results.names import SEARCH_JSON, TRIALS_CSV
 from ssdlab.results.points import Points, Row
 from ssdlab.results.sweep import point_label
 from ssdlab.results.text import alike, counted, named, table, wrapped
 
-JSON, CSV, RUNS, BEST = "search.json", "trials.csv", "runs.jsonl", "best.toml"
-STORAGE, FRONT = "study.journal", "front"
-"""The trials as Optuna stores them; the folder of the points of a front."""
 VERSION = 1
 """Of the files of a search."""
 MOST_SHOWN = 10
@@ -328,7 +326,7 @@ class Search(Table):
     def read(folder: str | Path) -> Search:
         """The search in `folder`."""
         folder = Path(folder)
-        v = json.loads((folder / JSON).read_text(encoding="utf-8"))
+        v = json.loads((folder / SEARCH_JSON).read_text(encoding="utf-8"))
         goals = [Goal(g["name"], Column(**g["column"]), g["maximize"]) for g in v["goals"]]
         return Search(
             v["name"],
@@ -430,7 +428,7 @@ class Search(Table):
         yield from table(head, rows)
         left = len(several) - len(rows)
         if left > 0:
-            yield f"{counted(left, 'more point')} in {CSV}"
+            yield f"{counted(left, 'more point')} in {TRIALS_CSV}"
 
     @cached_property
     def ranked(self) -> tuple[Tried, ...]:

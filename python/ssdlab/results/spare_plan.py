@@ -15,7 +15,6 @@ from ssdlab.results.lifetime import Interval, Lifetime, years_text
 from ssdlab.results.prediction import ORDERS
 from ssdlab.results.text import by_reason, first_screen, table, wrapped
 
-JSON, SUMMARY, DRIVE_FILE = "plan.json", "summary.txt", "drive.toml"
 NAMES = {"waf": "WAF", "years": "years", "p99_9": "p99.9"}
 """What may be bounded, as it is printed."""
 ORDER = (

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from ssdlab.errors import OutputError
 from ssdlab.results import search, sweep
-from ssdlab.results.comparison import JSON, Comparison
-from ssdlab.results.report import REPORT, SERIES, Report
+from ssdlab.results.comparison import Comparison
+from ssdlab.results.names import COMPARISON_JSON, REPORT, SEARCH_JSON, SERIES, SWEEP_JSON
+from ssdlab.results.report import Report
 
 
 @contextmanager
@@ -39,18 +40,18 @@ def read(folder: Path) -> Report | Comparison | sweep.Sweep | search.Search:
             f"{folder}: {what}; expected the output folder of `run`, `compare`, `sweep`, `search`"
             " or `fleet`"
         )
-    if (folder / JSON).exists():
-        with readable(folder / JSON):
+    if (folder / COMPARISON_JSON).exists():
+        with readable(folder / COMPARISON_JSON):
             return Comparison.read(folder)
-    if (folder / sweep.JSON).exists():
-        with readable(folder / sweep.JSON):
+    if (folder / SWEEP_JSON).exists():
+        with readable(folder / SWEEP_JSON):
             return sweep.Sweep.read(folder)
-    if (folder / search.JSON).exists():
-        with readable(folder / search.JSON):
+    if (folder / SEARCH_JSON).exists():
+        with readable(folder / SEARCH_JSON):
             return search.Search.read(folder)
     if not (folder / REPORT).exists():
         raise OutputError(
-            f"{folder}: contains neither {REPORT} nor {JSON}:"
+            f"{folder}: contains neither {REPORT} nor {COMPARISON_JSON}:"
             " not a run, comparison, sweep, search or fleet"
         )
     if not (folder / SERIES).exists():

@@ -18,11 +18,11 @@ from ssdlab.results.answer import TITLES, of_points, of_seeds
 from ssdlab.results.drawing import Drawing, drawer
 from ssdlab.results.effects import decided_of
 from ssdlab.results.frames import Table
+from ssdlab.results.names import OUTCOMES, SWEEP_CSV, SWEEP_JSON
 from ssdlab.results.points import Points, Row
 from ssdlab.results.report import Report
 from ssdlab.results.text import counted, folded_points, named, table, wrapped
 
-JSON, CSV, PARQUET, OUTCOMES = "sweep.json", "sweep.csv", "sweep.parquet", "outcomes.jsonl"
 VERSION = 1
 """Of the files of a sweep."""
 MEASURED = tuple(
@@ -125,7 +125,7 @@ class Sweep(Table):
     def read(folder: str | Path) -> Sweep:
         """The sweep in `folder`."""
         folder = Path(folder)
-        values = json.loads((folder / JSON).read_text(encoding="utf-8"))
+        values = json.loads((folder / SWEEP_JSON).read_text(encoding="utf-8"))
         identity = values["sweep"]
         lines = (folder / OUTCOMES).read_bytes().decode("utf-8", "replace").splitlines()
         space = Space(identity["keys"], drawn=identity["draw"] is not None)
@@ -371,7 +371,7 @@ class Sweep(Table):
         title = f"lowest {metrics[0].title}"
         if self.seed_keys or len(invalid) == len(points.labels):
             title = "runs"
-        yield title + (f", {left:,} more points in {CSV}" if left else "")
+        yield title + (f", {left:,} more points in {SWEEP_CSV}" if left else "")
         rows = []
         for i in best:
             found = [(one.name, points.summary(i, one.name)) for one in metrics]

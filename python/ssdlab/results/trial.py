@@ -20,7 +20,6 @@ from ssdlab.results.prediction import ORDERS, Predicted, Ranking, Verdict, verdi
 from ssdlab.results.text import by_reason, first_screen, table, wrapped
 from ssdlab.results.trial_answer import answer
 
-JSON, SUMMARY = "try.json", "summary.txt"
 PACED = "--pace closed"
 """The remedy where the recorded arrivals overload the drive, or leave it idle."""
 PERCENTILE = "p99_9"

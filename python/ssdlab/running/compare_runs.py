@@ -18,8 +18,9 @@ from ssdlab.display.argument import argument
 from ssdlab.display.numbers import Value
 from ssdlab.display.progress import display, say_before
 from ssdlab.errors import ClusterError, ConfigError, Interrupted, OutputError
-from ssdlab.results.comparison import CSV, JSON, TEXT, Comparison, labels_of
+from ssdlab.results.comparison import Comparison, labels_of
 from ssdlab.results.folder import draft, keep_with_page
+from ssdlab.results.names import COMPARISON_CSV, COMPARISON_JSON, SUMMARY
 from ssdlab.results.report import Report
 from ssdlab.running.batch import Batch
 from ssdlab.running.fitted import all_fitted, fits
@@ -194,9 +195,9 @@ def run_all(planned: Sequence[Planned], runner: Runner, how: Making) -> Comparis
         }
         done = ran.comparison()
         made.settle(done.completed)
-        made.write(CSV, done.to_csv())
-        made.write(TEXT, done.summary())
-        made.write(JSON, done.to_json())
+        made.write(COMPARISON_CSV, done.to_csv())
+        made.write(SUMMARY, done.summary())
+        made.write(COMPARISON_JSON, done.to_json())
         keep_with_page(made, (lambda: _page(done)) if how.html and not ran.unwritable else None)
     return done.moved(made.target)
 

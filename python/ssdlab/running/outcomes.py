@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from ssdlab.errors import ConfigError, WorkloadError
-from ssdlab.results.sweep import JSON, OUTCOMES, VERSION, Outcome
+from ssdlab.results.names import OUTCOMES, SWEEP_JSON
+from ssdlab.results.sweep import VERSION, Outcome
 from ssdlab.running.batch import Batch
 from ssdlab.running.runner import Ended, Planned, Runner
 from ssdlab.running.table import Form, RunTable
 
-FORM = Form("sweep", "sweeping", JSON, OUTCOMES, VERSION, {"keys": "vary", "log": "vary"})
+FORM = Form("sweep", "sweeping", SWEEP_JSON, OUTCOMES, VERSION, {"keys": "vary", "log": "vary"})
 Key: TypeAlias = tuple[int, int | None]
 """Point and seed."""
 

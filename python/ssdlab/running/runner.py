@@ -22,7 +22,8 @@ from ssdlab.display.progress import Callback
 from ssdlab.errors import ConfigError, Interrupted, RunError
 from ssdlab.results.comparison import run_folder
 from ssdlab.results.folder import remove_stale
-from ssdlab.results.report import REPORT, Report
+from ssdlab.results.names import REPORT
+from ssdlab.results.report import Report
 from ssdlab.running.job import Job
 from ssdlab.running.processes import Died, run_apart
 from ssdlab.running.simulate import run_loaded

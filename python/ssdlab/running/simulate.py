@@ -15,7 +15,8 @@ from ssdlab.display.progress import Callback
 from ssdlab.errors import ConfigError, Interrupted, OutputError, RunError, translated
 from ssdlab.policy import Policies
 from ssdlab.results.folder import Draft, draft, keep_with_page, written_not
-from ssdlab.results.report import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY, Report
+from ssdlab.results.names import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY
+from ssdlab.results.report import Report
 from ssdlab.running.fitted import fitted
 from ssdlab.running.moved import NOTHING, Moved
 

@@ -24,15 +24,8 @@ from ssdlab.errors import ConfigError, Interrupted
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.folder import draft, keep_with_page
 from ssdlab.results.lifetime import Interval
-from ssdlab.results.spare_plan import (
-    DRIVE_FILE,
-    JSON,
-    SUMMARY,
-    Bound,
-    Outcome,
-    SparePlan,
-    Step,
-)
+from ssdlab.results.names import DRIVE_FILE, PLAN_JSON, SUMMARY
+from ssdlab.results.spare_plan import Bound, Outcome, SparePlan, Step
 from ssdlab.results.trial import PERCENTILE, Trial
 from ssdlab.running import trial as trials
 from ssdlab.running.compare_runs import check_seeds
@@ -266,7 +259,7 @@ def run_plan(
             done = replace(done, drive_file=str(how.folder / DRIVE_FILE))
             made.write(DRIVE_FILE, _drive_file(asked, answer[0], answer[1].policy))
         made.settle(done.completed)
-        made.write(JSON, done.to_json())
+        made.write(PLAN_JSON, done.to_json())
         made.write(SUMMARY, done.summary())
         keep_with_page(made, (lambda: _page(done)) if how.html else None)
     return replace(done, folder=made.target)

@@ -19,9 +19,8 @@ from ssdlab.display.argument import argument
 from ssdlab.display.progress import say_before
 from ssdlab.errors import ClusterError, ConfigError, Interrupted, OutputError
 from ssdlab.results import frames, outputs
-from ssdlab.results.folder import PAGE
-from ssdlab.results.report import SUMMARY
-from ssdlab.results.sweep import CSV, JSON, PARQUET, Sweep, ordered, point_label
+from ssdlab.results.names import PAGE, SUMMARY, SWEEP_CSV, SWEEP_JSON, SWEEP_PARQUET
+from ssdlab.results.sweep import Sweep, ordered, point_label
 from ssdlab.running.design import MOST_RUNS, Design, check, designed, notes
 from ssdlab.running.kept import Making
 from ssdlab.running.live import live
@@ -189,14 +188,14 @@ def _missing(design: Design, stored: Outcomes, budget: Budget | None) -> Iterato
 
 def _write(done: Sweep, folder: Path, html: bool) -> None:
     """Write the tables, the summary and the page. Raises `OutputError`."""
-    files = {CSV: outputs.text(done.to_csv()), SUMMARY: outputs.text(done.summary())}
+    files = {SWEEP_CSV: outputs.text(done.to_csv()), SUMMARY: outputs.text(done.summary())}
     if done.rows and frames.has_parquet():
-        files[PARQUET] = partial(frames.write_parquet, done.rows, texts=Sweep.TEXTS)
+        files[SWEEP_PARQUET] = partial(frames.write_parquet, done.rows, texts=Sweep.TEXTS)
     if html:
         from ssdlab.html.sweep_page import sweep_page  # needs numpy, which is slow to import
 
         files[PAGE] = outputs.text(sweep_page(done))
-    files[JSON] = outputs.text(done.head_json())
+    files[SWEEP_JSON] = outputs.text(done.head_json())
     try:
         outputs.write_all({folder / name: one for name, one in files.items()}, force=True)
     except OutputError as error:

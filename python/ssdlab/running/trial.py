@@ -25,10 +25,11 @@ from ssdlab.results.comparison import Comparison
 from ssdlab.results.folder import draft, keep_with_page
 from ssdlab.results.intervals import estimate
 from ssdlab.results.lifetime import Lifetime
+from ssdlab.results.names import SUMMARY, TRIAL_JSON
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking
 from ssdlab.results.report import Report
 from ssdlab.results.text import counted
-from ssdlab.results.trial import JSON, PACED, SUMMARY, Form, Spare, Trial
+from ssdlab.results.trial import PACED, Form, Spare, Trial
 from ssdlab.running import scale, timed_doubts
 from ssdlab.running.compare_runs import Enough, check_seeds, repeated, run_into
 from ssdlab.running.fitted import Totals, fitted, totals
@@ -304,7 +305,7 @@ def run_trial(plan: Plan, runner: Runner, how: Making, seeds: int | None, budget
     with draft(how.folder, how.force) as made:
         trial = runs.trial(made.path)
         made.settle(trial.completed)
-        made.write(JSON, trial.to_json())
+        made.write(TRIAL_JSON, trial.to_json())
         made.write(SUMMARY, trial.summary())
         keep_with_page(made, (lambda: _page(trial)) if how.html else None)
     return replace(trial, folder=made.target)

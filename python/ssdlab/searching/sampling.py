@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 from ssdlab.config.vary import Range
 from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError, OutputError
-from ssdlab.results.search import STORAGE, Tried
+from ssdlab.results.names import STORAGE
+from ssdlab.results.search import Tried
 from ssdlab.running.table import whole_lines
 from ssdlab.searching.space import Point, SearchSpace
 from ssdlab.versions import install

@@ -18,9 +18,8 @@ from ssdlab.display.argument import argument
 from ssdlab.display.progress import display, say_before
 from ssdlab.errors import ConfigError, Interrupted
 from ssdlab.results import outputs
-from ssdlab.results.folder import PAGE
-from ssdlab.results.report import SUMMARY
-from ssdlab.results.search import BEST, CSV, FRONT, JSON, Goal, Search, Tried, tried_of
+from ssdlab.results.names import BEST, FRONT, PAGE, SEARCH_JSON, SUMMARY, TRIALS_CSV
+from ssdlab.results.search import Goal, Search, Tried, tried_of
 from ssdlab.running.kept import Making
 from ssdlab.running.runner import Runner
 from ssdlab.running.sweep_runs import Budget
@@ -406,7 +405,7 @@ class _Going:
 
 def _write(done: Search, design: SearchDesign, folder: Path, html: bool) -> None:
     """Write the tables, the best points, the summary and the page. Raises `OutputError`."""
-    files = {CSV: outputs.text(done.to_csv()), SUMMARY: outputs.text(done.summary())}
+    files = {TRIALS_CSV: outputs.text(done.to_csv()), SUMMARY: outputs.text(done.summary())}
     for one in done.front:
         name = BEST if len(done.goals) == 1 else f"{FRONT}/{one.number}.toml"
         files[name] = outputs.text(_toml(done, design, one))
@@ -414,7 +413,7 @@ def _write(done: Search, design: SearchDesign, folder: Path, html: bool) -> None
         from ssdlab.html.search_page import search_page  # needs numpy, which is slow to import
 
         files[PAGE] = outputs.text(search_page(done))
-    files[JSON] = outputs.text(done.to_json())
+    files[SEARCH_JSON] = outputs.text(done.to_json())
     outputs.write_all({folder / name: one for name, one in files.items()}, force=True)
 
 

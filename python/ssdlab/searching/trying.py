@@ -14,9 +14,10 @@ from ssdlab.display.progress import Callback
 from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.results import warned
 from ssdlab.results.intervals import estimate
+from ssdlab.results.names import RUNS, SEARCH_JSON
 from ssdlab.results.points import Row
 from ssdlab.results.report import Report
-from ssdlab.results.search import JSON, RUNS, VERSION
+from ssdlab.results.search import VERSION
 from ssdlab.results.sweep import MEASURED, point_label
 from ssdlab.running.batch import Batch
 from ssdlab.running.runner import Ended, Planned, Runner
@@ -26,7 +27,7 @@ from ssdlab.searching.metric import Metric
 from ssdlab.searching.space import Point
 
 ARGUMENTS = {"objectives": "minimize", "constraints": "subject_to"}
-FORM = Form("search", "searching", JSON, RUNS, VERSION, ARGUMENTS)
+FORM = Form("search", "searching", SEARCH_JSON, RUNS, VERSION, ARGUMENTS)
 
 
 @dataclass(frozen=True)

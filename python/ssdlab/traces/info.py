@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ssdlab.results.report import from_json
+from ssdlab.results.decoding import from_json
 
 
 @dataclass(frozen=True, eq=False)

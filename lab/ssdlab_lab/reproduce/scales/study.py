@@ -12,7 +12,7 @@ from pathlib import Path
 from ssdlab.config.resolve import drive_preset
 from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.results import outputs
-from ssdlab.results.report import REPORT
+from ssdlab.results.names import REPORT
 from ssdlab.running import scale
 from ssdlab.running.trial import DRIVE
 from ssdlab.traces.trace import Trace

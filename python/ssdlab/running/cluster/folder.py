@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ssdlab.results.folder import draft
-from ssdlab.results.report import CONFIG, REPORT, Report
+from ssdlab.results.names import CONFIG, REPORT
+from ssdlab.results.report import Report
 
 
 def kept(report: Report, files: Mapping[str, bytes], folder: Path) -> Report:
