@@ -5,6 +5,7 @@ use crate::read::copies;
 use crate::read::digest::Digest;
 use crate::read::facts::{TraceFacts, Volume};
 use crate::read::fit::{Fitter, Record};
+use crate::read::footprint::no_page;
 use crate::read::input::{self, Step, Watch};
 use crate::read::kept::{Kept, Whole};
 use crate::read::reading::{self, Found};
@@ -192,8 +193,7 @@ impl TraceSource {
         let Part { records, first, end, from_ns } = part;
         let replayed = &records[first..end];
         let (Some(earliest), Some(latest)) = (replayed.first(), replayed.last()) else {
-            let remedy = "no page is read or written; use a longer time range";
-            return Err(SourceError(format!("{file}: only discards of unused pages; {remedy}")));
+            return Err(no_page(&file, workload));
         };
         let source_records = copies::check(replayed, sectors_per_page)
             .map_err(|error| SourceError(format!("{file}: {error}")))?;

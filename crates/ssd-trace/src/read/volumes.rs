@@ -203,7 +203,7 @@ impl Volumes {
                 format!("{name}records: {}", count(records)),
             )
         };
-        let all = format!("all {} as tenants, one after another on the drive", self.count());
+        let all = format!("all {}, their addresses one after another on one drive", self.count());
         let choices = self.all().take(most).map(of_volume);
         choices.chain([(format!("{given}--set workload.volume=all"), all)]).collect()
     }

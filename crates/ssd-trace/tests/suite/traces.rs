@@ -192,7 +192,7 @@ fn what_holds_no_requests_is_refused() {
     let one = b"8,0 0 0 0.5 0 Q W 8 + 8 [x]\n";
     refuse(one, &late, &["no Q events in the time range", "from 500000000 ns", "workload.from"]);
     let discard = b"8,0 0 0 0.5 0 Q D 8 + 8 [x]\n";
-    refuse(discard, &Workload { fit: Fit::Compact, ..trace() }, &["only discards of unused pages"]);
+    refuse(discard, &Workload { fit: Fit::Compact, ..trace() }, &["no page is read or written"]);
 }
 
 #[test]
