@@ -24,7 +24,7 @@ from ssdlab.results.sweep import Sweep
 from ssdlab.running.cluster import connection
 from ssdlab.running.cluster.runner import Cluster
 from ssdlab.running.compare_runs import plan, run_all
-from ssdlab.running.kept import Making
+from ssdlab.running.making import Making
 from ssdlab.running.on import runner_of
 
 RESERVE = "gc.reserve"
@@ -414,7 +414,7 @@ SCRIPT = """
 import subprocess, sys, ssdlab
 from ssdlab.running.on import runner_of
 from ssdlab.running.compare_runs import plan, run_all
-from ssdlab.running.kept import Making
+from ssdlab.running.making import Making
 with runner_of("local:2", None) as runner:
     done = run_all(plan(["greedy-8ch"], set={SMALL}, seeds=4), runner, Making(progress=False))
     listening = open("/proc/net/tcp").read() + open("/proc/net/tcp6").read()

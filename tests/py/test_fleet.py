@@ -749,7 +749,7 @@ def test_json_and_the_code_of_the_command(
 
 
 def test_a_runner_makes_the_runs(drive: Path) -> None:
-    from ssdlab.running.kept import Making
+    from ssdlab.running.making import Making
     from ssdlab.running.runner import Threads
 
     asked, quiet = Asked([], [drive], "alibaba:3"), Making(progress=False, html=False)

@@ -24,7 +24,7 @@ from running import COMMAND, HANG_S, SMALL_TOML, STEADY, refused, sets, ssdlab_c
 from ssdlab.config.resolve import load_config
 from ssdlab.results.names import BEST, RUNS, SEARCH_JSON, STORAGE, TRIALS_CSV
 from ssdlab.results.search import Search
-from ssdlab.running.kept import Making
+from ssdlab.running.making import Making
 from ssdlab.running.runner import Planned, Threads, Work
 from ssdlab.searching import everything
 from ssdlab.searching.constraint import constraint_of

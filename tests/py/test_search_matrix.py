@@ -10,7 +10,7 @@ import search_proofs as proofs
 from ssdlab.results.intervals import paired_ratio
 from ssdlab.results.report import Report
 from ssdlab.results.search import Tried
-from ssdlab.running.kept import Making
+from ssdlab.running.making import Making
 from ssdlab.running.runner import Threads, cores
 from ssdlab.running.simulate import run_loaded
 from ssdlab.searching.design import Case, SearchDesign

@@ -23,6 +23,7 @@ from ssdlab.results.sweep import Sweep
 from ssdlab.running import kept, runner
 from ssdlab.running.design import designed
 from ssdlab.running.job import Job
+from ssdlab.running.making import Making
 from ssdlab.running.runner import Ended, Planned, Threads
 from ssdlab.running.simulate import Plugs
 from ssdlab.running.sources import sources_digest
@@ -497,7 +498,7 @@ def test_what_another_process_stores_meanwhile_is_taken(
 
         made.inner = Racing()
         design = designed("greedy-8ch", vary, sets=FEW, plugs=Plugs())
-        done = run_sweep(design, made, kept.Making(progress=False))
+        done = run_sweep(design, made, Making(progress=False))
     assert done.completed
     assert made.found == 3
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ssdlab.results.comparison import Comparison
     from ssdlab.results.spare_plan import SparePlan
     from ssdlab.results.trial import Trial
-    from ssdlab.running.kept import Making
+    from ssdlab.running.making import Making
 
 UNFINISHED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 MOST_REASONS = 10

@@ -21,7 +21,7 @@ from ssdlab.display.argument import came_as
 from ssdlab.errors import ConfigError
 
 if TYPE_CHECKING:
-    from ssdlab.running.kept import Making
+    from ssdlab.running.making import Making
 
 
 def presets(incomplete: str) -> list[str]:
@@ -222,7 +222,7 @@ class RunOptions:
 
     def making(self, name: str) -> Making:
         """How the runs are made; by default into the folder of this name in `runs`."""
-        from ssdlab.running.kept import Making  # slow to import, and other verbs have options
+        from ssdlab.running.making import Making  # slow to import, and other verbs have options
 
         out, show = self.out or Path("runs") / name, not self.quiet
         return Making(self.on, self.jobs, self.store, out, self.force, show, not self.no_html)

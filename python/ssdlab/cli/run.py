@@ -25,7 +25,8 @@ from ssdlab.cli.terminal import put_result, say
 from ssdlab.errors import Interrupted, OutputError, RunError
 from ssdlab.results.report import Report
 from ssdlab.running.compare_runs import plan, run_all
-from ssdlab.running.kept import VARIABLE, not_stored
+from ssdlab.running.kept import not_stored
+from ssdlab.running.making import VARIABLE
 from ssdlab.running.runner import Planned
 
 app = typer.Typer()

@@ -25,7 +25,7 @@ from ssdlab.results.names import FLEET, OUTCOMES, PAGE, SUMMARY
 from ssdlab.results.report import Report
 from ssdlab.results.sweep import COLUMNS, VERSION, Outcome, ordered
 from ssdlab.running.job import file_digest
-from ssdlab.running.kept import Making
+from ssdlab.running.making import Making
 from ssdlab.running.outcomes import Key, Outcomes
 from ssdlab.running.runner import Ended, Planned, Runner, cores
 from ssdlab.running.table import Form

@@ -25,7 +25,7 @@ from ssdlab.results.report import Report
 from ssdlab.running.batch import Batch
 from ssdlab.running.fitted import all_fitted, fits
 from ssdlab.running.job import check_traces
-from ssdlab.running.kept import Making
+from ssdlab.running.making import Making
 from ssdlab.running.runner import Ended, Planned, Runner
 from ssdlab.running.simulate import Plugs, plugged
 from ssdlab.store.store import Store

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import itertools
-import os
 import sys
 import threading
 from collections import Counter, deque
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 
 from ssdlab.config.files import files_of
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
 from ssdlab.policy import Policies, label_of
 from ssdlab.results.text import counted
-from ssdlab.running.on import runner_of
 from ssdlab.running.runner import Ended, Planned, Runner, Work, place_of
 from ssdlab.running.simulate import store_files
 from ssdlab.store.read import Stored
 from ssdlab.store.store import Store
 
-VARIABLE = "SSDLAB_STORE"
-"""The environment variable that names a store."""
 AHEAD = (32, 4096)
 """Runs that are looked up at once: so many at first, and at most."""
 PIPE = "the trace is a pipe"
@@ -75,7 +69,7 @@ class Kept:
         """Report once that the store cannot be written."""
         if self.store.trouble is not None and not self._reported:
             self._reported = True
-            _tell(f"store: {self.store.trouble}; the runs continue")
+            tell(f"store: {self.store.trouble}; the runs continue")
 
     def told(self) -> str:
         """What came from the store, in a sentence."""
@@ -95,53 +89,9 @@ def not_stored(runner: Runner) -> dict[str, str]:
     return {f"store {runner.store.files.folder}": why}
 
 
-def _tell(text: str) -> None:
+def tell(text: str) -> None:
+    """Say something about the store on stderr."""
     print(f"ssdlab: {text}", file=sys.stderr, flush=True)
-
-
-@dataclass(frozen=True)
-class Making:
-    """How runs are made, and where their results go: the arguments that all verbs share."""
-
-    on: str | None = None
-    jobs: int | None = None
-    store: str | Path | Store | None = None
-    out: str | Path | None = None
-    force: bool = False
-    progress: bool = True
-    html: bool = True
-
-    @property
-    def folder(self) -> Path | None:
-        """Where the results go; None: nowhere."""
-        return None if self.out is None else Path(self.out)
-
-    @contextmanager
-    def runner(self, runs: int | None = None) -> Iterator[Runner]:
-        """What makes at most so many runs, behind a store if one is given or in the environment.
-
-        What is stored is written when the context ends, which then, with `progress`, says on stderr
-        what came from the store. A store that cannot be written does not stop the runs; how many
-        are not stored is always reported. Raises `OutputError` for a folder that is no store.
-        """
-        given = self.store or os.environ.get(VARIABLE)
-        with runner_of(self.on, self.jobs, runs) as inner:
-            if not given:
-                yield inner
-                return
-            opened = given if isinstance(given, Store) else Store(given)
-            made = Kept(inner, opened)
-            try:
-                yield made
-            finally:
-                try:
-                    if opened is not given:
-                        opened.close()
-                except OutputError as error:
-                    made.unnoted = error
-                made.tell_trouble()
-            if self.progress or made.lost:
-                _tell(made.told())
 
 
 class _Looked:

@@ -14,7 +14,7 @@ from ssdlab.errors import ConfigError
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.report import Report
 from ssdlab.running.compare_runs import compared, plan
-from ssdlab.running.kept import Making
+from ssdlab.running.making import Making
 from ssdlab.running.simulate import Plugs, plugged, run_loaded
 from ssdlab.store.store import Store
 

@@ -29,7 +29,7 @@ from ssdlab.results.spare_plan import Bound, Outcome, SparePlan, Step
 from ssdlab.results.trial import PERCENTILE, Trial
 from ssdlab.running import trial as trials
 from ssdlab.running.compare_runs import check_seeds
-from ssdlab.running.kept import Making
+from ssdlab.running.making import Making
 from ssdlab.running.runner import Runner
 from ssdlab.store.store import Store
 

@@ -22,8 +22,8 @@ from ssdlab.results import frames, outputs
 from ssdlab.results.names import PAGE, SUMMARY, SWEEP_CSV, SWEEP_JSON, SWEEP_PARQUET
 from ssdlab.results.sweep import Sweep, ordered, point_label
 from ssdlab.running.design import MOST_RUNS, Design, check, designed, notes
-from ssdlab.running.kept import Making
 from ssdlab.running.live import live
+from ssdlab.running.making import Making
 from ssdlab.running.outcomes import FORM, Key, Outcomes
 from ssdlab.running.runner import Planned, Runner
 from ssdlab.running.simulate import Plugs

@@ -33,7 +33,7 @@ from ssdlab.results.trial import PACED, Form, Spare, Trial
 from ssdlab.running import scale, timed_doubts
 from ssdlab.running.compare_runs import Enough, check_seeds, repeated, run_into
 from ssdlab.running.fitted import Totals, fitted, totals
-from ssdlab.running.kept import Making
+from ssdlab.running.making import Making
 from ssdlab.running.runner import Planned, Runner
 from ssdlab.store.store import Store
 

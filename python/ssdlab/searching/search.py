@@ -20,7 +20,7 @@ from ssdlab.errors import ConfigError, Interrupted
 from ssdlab.results import outputs
 from ssdlab.results.names import BEST, FRONT, PAGE, SEARCH_JSON, SUMMARY, TRIALS_CSV
 from ssdlab.results.search import Goal, Search, Tried, tried_of
-from ssdlab.running.kept import Making
+from ssdlab.running.making import Making
 from ssdlab.running.runner import Runner
 from ssdlab.running.sweep_runs import Budget
 from ssdlab.searching.constraint import BASELINE

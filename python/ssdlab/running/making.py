@@ -1,0 +1,63 @@
+"""How the runs of a verb are made, and where their results go."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ssdlab.errors import OutputError
+from ssdlab.running.kept import Kept, tell
+from ssdlab.running.on import runner_of
+from ssdlab.running.runner import Runner
+from ssdlab.store.store import Store
+
+VARIABLE = "SSDLAB_STORE"
+"""The environment variable that names a store."""
+
+
+@dataclass(frozen=True)
+class Making:
+    """How runs are made, and where their results go: the arguments that all verbs share."""
+
+    on: str | None = None
+    jobs: int | None = None
+    store: str | Path | Store | None = None
+    out: str | Path | None = None
+    force: bool = False
+    progress: bool = True
+    html: bool = True
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the results go; None: nowhere."""
+        return None if self.out is None else Path(self.out)
+
+    @contextmanager
+    def runner(self, runs: int | None = None) -> Iterator[Runner]:
+        """What makes at most so many runs, behind a store if one is given or in the environment.
+
+        What is stored is written when the context ends, which then, with `progress`, says on stderr
+        what came from the store. A store that cannot be written does not stop the runs; how many
+        are not stored is always reported. Raises `OutputError` for a folder that is no store.
+        """
+        given = self.store or os.environ.get(VARIABLE)
+        with runner_of(self.on, self.jobs, runs) as inner:
+            if not given:
+                yield inner
+                return
+            opened = given if isinstance(given, Store) else Store(given)
+            made = Kept(inner, opened)
+            try:
+                yield made
+            finally:
+                try:
+                    if opened is not given:
+                        opened.close()
+                except OutputError as error:
+                    made.unnoted = error
+                made.tell_trouble()
+            if self.progress or made.lost:
+                tell(made.told())
