@@ -1,15 +1,17 @@
 """Golden runs: small configurations whose results may not change unnoticed, and determinism.
 
-`make golden` accepts what the simulator says now, but changed numbers only with a raised version of
-the results (ADR 0022); `results` of a golden file is the version that wrote it. Left out are the
-clock, the speed and the commit (they differ from run to run) and the configuration, of which the
-digest stays. Integers must be equal; floating point must agree to nine digits.
+`make golden` accepts what the simulator says now, but changed numbers and defaults only with a
+raised version of the results (ADR 0022); `results` of a golden file is the version that wrote it.
+Left out are the clock, the speed and the commit (they differ from run to run) and the
+configuration, of which the digest stays. Integers must be equal; floating point must agree to nine
+digits.
 """
 
 import json
 import math
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,12 @@ import pytest
 
 import ssdlab
 from running import COMMAND, ROOT, report_of
+from ssdlab import _core
+from ssdlab.config.drives import machine
 
 GOLDEN = ROOT / "tests/golden"
-CASES = sorted(folder.name for folder in GOLDEN.iterdir())
+DEFAULTS = GOLDEN / "defaults.json"
+CASES = sorted(folder.name for folder in GOLDEN.iterdir() if folder.is_dir())
 TIMED = [case for case in CASES if case != "functional"]
 
 
@@ -89,6 +94,25 @@ def changed_results(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     return differences("", *in_both(results_of(old), results_of(new)))
 
 
+def changed_defaults(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """Defaults that differ although the version of the results does not; keys may be added."""
+    if old["results"] != new["results"]:
+        return []
+    return differences("", *in_both(old["keys"], new["keys"]))
+
+
+def compare(file: Path, found: dict[str, Any], changed: Callable[[Any, Any], list[str]]) -> None:
+    """Check that `found` is what `file` holds, or accept it if nothing is `changed`."""
+    if os.environ.get("UPDATE_GOLDEN"):
+        old = json.loads(file.read_text(encoding="utf-8")) if file.exists() else found
+        changes = changed(old, found)
+        assert not changes, "\n".join([RAISE, *changes])
+        file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    expected = json.loads(file.read_text(encoding="utf-8"))
+    found_differences = differences("", expected, found)
+    assert not found_differences, "\n".join(["`make golden` accepts:", *found_differences])
+
+
 @pytest.fixture(autouse=True)
 def _from_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
@@ -97,15 +121,13 @@ def _from_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_golden(case: str) -> None:
     found = kept(ssdlab.run(config_of(case), progress=False).json)
-    file = GOLDEN / case / "report.json"
-    if os.environ.get("UPDATE_GOLDEN"):
-        old = json.loads(file.read_text(encoding="utf-8")) if file.exists() else found
-        changes = changed_results(old, found)
-        assert not changes, "\n".join([RAISE, *changes])
-        file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    expected = json.loads(file.read_text(encoding="utf-8"))
-    found_differences = differences("", expected, found)
-    assert not found_differences, "\n".join(["`make golden` accepts:", *found_differences])
+    compare(GOLDEN / case / "report.json", found, changed_results)
+
+
+def test_defaults() -> None:
+    """The digests of drives leave out defaults (`digest_of`): one that changes is noticed here."""
+    keys = machine(json.loads(_core.load(None, None, [])))
+    compare(DEFAULTS, {"results": ssdlab.__results_version__, "keys": keys}, changed_defaults)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -137,6 +159,10 @@ def test_changed_results_need_another_version() -> None:
     assert not changed_results(old, old | {"waf": waf, "provenance": raised})
     assert not changed_results(old, old | {"provenance": old["provenance"] | {"config_digest": ""}})
     assert in_both([{"a": 1, "b": 2}], [{"a": 3}]) == ([{"a": 1}], [{"a": 3}])
+    defaults = json.loads(DEFAULTS.read_text(encoding="utf-8"))
+    faster = defaults | {"keys": defaults["keys"] | {"timing.read_ns": 1, "timing.novel": 2}}
+    assert len(changed_defaults(defaults, faster)) == 1
+    assert not changed_defaults(defaults, faster | {"results": defaults["results"] + 1})
 
 
 # ---------------------------------------------------------------- determinism

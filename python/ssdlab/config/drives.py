@@ -115,7 +115,8 @@ def machine_digest(values: Mapping[str, Any]) -> str:
 def digest_of(keys: Mapping[str, object]) -> str:
     """The digest of the keys, with their values, that do not have their defaults.
 
-    It stays the same when a feature is added whose keys are off by default.
+    It stays the same when a feature is added whose keys are off by default. A default that changes
+    needs a raised version of the results.
     """
     own = {key: value for key, value in keys.items() if _defaults().get(key, ...) != value}
     text = json.dumps(own, sort_keys=True, ensure_ascii=False)
