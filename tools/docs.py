@@ -164,8 +164,9 @@ they publish for their workloads are defined as in the papers.
 
 Statistics describe the file as it is, before it is fitted to a device. Pages are
 4 KiB. Memory: 16 bytes for each page of every 128 KiB area that the trace reads or
-writes (and at most 2 of index), 16 bytes for each separate run of discarded pages, and
-a constant for the rest; a trace that needs more than `--memory` is refused."""
+writes (and at most 2.1 of index, 3.1 while it grows), 16 bytes for each separate run of
+discarded pages, and a constant for the rest; a trace that needs more than `--memory` is
+refused."""
 ANSWERS_HEAD = """# The decisions of each preset
 
 One table per device, with the value of every decision in its presets. *decision* marks a value that

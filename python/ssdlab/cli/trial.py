@@ -14,6 +14,7 @@ from ssdlab.cli.arguments import nanoseconds, paced, seeded
 from ssdlab.cli.ending import end_comparison
 from ssdlab.cli.options import Drive, Pace, ReadOptions, RunOptions, Seeds, drive_named, grouped
 from ssdlab.display.argument import came_as
+from ssdlab.results.names import PAGE
 from ssdlab.running import trial
 from ssdlab.running.kept import not_stored
 
@@ -57,7 +58,7 @@ def try_command(
     text = done.summary if details else lambda: "\n".join(done.screen()) + "\n"
     end_comparison(done, how, not_stored(runner), runs.json_, text)
     if how.html and how.progress and runs.json_ is None and not no_open and done.folder:
-        _open(done.folder / "report.html")
+        _open(done.folder / PAGE)
 
 
 def _open(page: Path) -> None:

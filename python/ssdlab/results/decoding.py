@@ -1,4 +1,4 @@
-"""Dataclasses of parsed JSON."""
+"""Makes dataclasses from parsed JSON."""
 
 from __future__ import annotations
 

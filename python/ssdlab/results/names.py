@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 PAGE = "report.html"
-"""The page of a run, or of a comparison of runs."""
+"""The page of the results."""
 REPORT, CONFIG, SERIES, SUMMARY = "report.json", "config.toml", "series.csv", "summary.txt"
 DISTRIBUTIONS = "distributions.csv"
 LOGS = {
@@ -33,8 +33,11 @@ WRITTEN = {
     *(TRIAL_JSON, PLAN_JSON, DRIVE_FILE),
     *(SEARCH_JSON, TRIALS_CSV, RUNS, BEST, STORAGE),
 }
-"""All files that ssdlab writes into such a folder."""
+"""All files that ssdlab writes into such a folder, outside of `FOLDERS`."""
 FOLDERS = (EXPORTS, FRONT)
-"""Folders in it of which all files are ours."""
+"""Folders in it whose files are all ours."""
 ANSWERS = (COMPARISON_JSON, REPORT, SWEEP_JSON, TRIAL_JSON, PLAN_JSON, FLEET["json"])
-"""The files that say whether what is in a folder came to its end."""
+"""The files that say whether what is in a folder came to its end.
+
+That of a search does not, since it is written after every trial.
+"""

@@ -19,6 +19,7 @@ from ssdlab.config.resolve import Config
 from ssdlab.display.form import Column, columns
 from ssdlab.errors import OutputError
 from ssdlab.results import measures
+from ssdlab.results.decoding import field_types
 from ssdlab.results.report import Report
 from ssdlab.versions import install
 
@@ -81,7 +82,7 @@ def _kind(column: Column) -> str:
         return "float64"
     kind: Any = measures.Parts
     for name in column.key.split("."):
-        kind = typing.get_type_hints(kind)[name]
+        kind = field_types(kind)[name]
         if isinstance(kind, types.UnionType):
             kind = typing.get_args(kind)[0]
     return {bool: "bool", int: "int64", float: "float64"}.get(kind, "string")

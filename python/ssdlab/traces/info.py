@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-import typing
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ssdlab.results.decoding import from_json
+from ssdlab.results.decoding import field_types, from_json
 
 
 @dataclass(frozen=True, eq=False)
@@ -427,7 +426,7 @@ class Info:
     volumes: tuple[VolumeInfo, ...]
     """By volume."""
     table_bytes: int
-    """Memory of the page table, bytes: 16 per page in areas of 128 KiB, and its index."""
+    """Memory of the page table, bytes: 16 per page in areas of 128 KiB, and their index."""
     json: dict[str, Any] = field(repr=False)
     """Everything as JSON."""
 
@@ -449,7 +448,7 @@ def json_text(values: Any, indent: int = 2) -> str:  # noqa: ANN401 - anything t
 
 def info_of(values: dict[str, Any]) -> Info:
     """The statistics in parsed JSON."""
-    kinds = typing.get_type_hints(Info)
+    kinds = field_types(Info)
     parts = {
         f.name: from_json(kinds[f.name], values[f.name]) for f in fields(Info) if f.name != "json"
     }

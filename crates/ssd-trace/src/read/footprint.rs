@@ -98,21 +98,9 @@ pub fn totals(
     }
     sums.totals.pages = sums.touched.finish().pages();
     if sums.totals.pages == 0 {
-        return Err(no_page(&file, workload));
+        return Err(reading::no_page(&file, workload));
     }
     Ok(Totals { file, ..sums.totals })
-}
-
-/// The message for a trace that a drive would have nothing to do with.
-pub(crate) fn no_page(file: &str, workload: &Workload) -> SourceError {
-    let is_part = workload.from_ns > 0 || workload.until_ns.is_some();
-    SourceError(if is_part {
-        format!(
-            "{file}: no page is read or written in the time range; widen it (workload.from, workload.until)"
-        )
-    } else {
-        format!("{file}: no page is read or written, so a drive has nothing to do")
-    })
 }
 
 #[derive(Default)]

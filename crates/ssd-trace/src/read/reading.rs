@@ -281,6 +281,17 @@ fn remedy(file: &str, given: &str, events: &BTreeMap<char, u64>) -> Option<Strin
     (!all.is_empty()).then(|| one_of(file, &all))
 }
 
+/// The message when there are events, but none reads or writes a page.
+pub(crate) fn no_page(file: &str, workload: &Workload) -> SourceError {
+    let is_part = workload.from_ns > 0 || workload.until_ns.is_some();
+    let rest = if is_part {
+        " in the time range; widen it (workload.from, workload.until)"
+    } else {
+        ", and discards and flushes of an empty drive have no effect"
+    };
+    SourceError(format!("{file}: no page is read or written{rest}"))
+}
+
 /// Share of the lines above which a loss is reported before all results.
 const MUCH: f64 = 0.01;
 

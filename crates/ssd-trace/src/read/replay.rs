@@ -5,7 +5,6 @@ use crate::read::copies;
 use crate::read::digest::Digest;
 use crate::read::facts::{TraceFacts, Volume};
 use crate::read::fit::{Fitter, Record};
-use crate::read::footprint::no_page;
 use crate::read::input::{self, Step, Watch};
 use crate::read::kept::{Kept, Whole};
 use crate::read::reading::{self, Found};
@@ -193,7 +192,7 @@ impl TraceSource {
         let Part { records, first, end, from_ns } = part;
         let replayed = &records[first..end];
         let (Some(earliest), Some(latest)) = (replayed.first(), replayed.last()) else {
-            return Err(no_page(&file, workload));
+            return Err(reading::no_page(&file, workload));
         };
         let source_records = copies::check(replayed, sectors_per_page)
             .map_err(|error| SourceError(format!("{file}: {error}")))?;

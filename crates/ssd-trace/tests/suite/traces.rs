@@ -192,7 +192,10 @@ fn what_holds_no_requests_is_refused() {
     let one = b"8,0 0 0 0.5 0 Q W 8 + 8 [x]\n";
     refuse(one, &late, &["no Q events in the time range", "from 500000000 ns", "workload.from"]);
     let discard = b"8,0 0 0 0.5 0 Q D 8 + 8 [x]\n";
-    refuse(discard, &Workload { fit: Fit::Compact, ..trace() }, &["no page is read or written"]);
+    let compact = Workload { fit: Fit::Compact, ..trace() };
+    refuse(discard, &compact, &["no page is read or written, and discards"]);
+    let part = Workload { until_ns: Some(600_000_000), ..compact };
+    refuse(discard, &part, &["no page is read or written in the time range; widen it"]);
 }
 
 #[test]

@@ -4,8 +4,8 @@
 //! `docs/trace-info.md` is generated; the names here are the same.
 //!
 //! Memory: 16 bytes for each page of every 128 KiB area that is read or written (and at most 2.1 of
-//! index), 16 bytes for each separate run of discarded pages, and a constant (of which the map of
-//! addresses has 128 KiB).
+//! index, 3.1 while it grows), 16 bytes for each separate run of discarded pages, and a constant (of
+//! which the map of addresses has 128 KiB).
 
 mod order;
 mod over_time;

@@ -5,7 +5,7 @@ use super::{PAGE_BYTES, PAGE_SECTORS, share};
 use serde::Serialize;
 use ssd_core::host::request::Op;
 use ssd_core::host::source::SourceError;
-use ssd_core::memory::{huge_reserved, huge_vec, prefetch};
+use ssd_core::memory::{huge_reserved, prefetch};
 use ssd_core::metrics::histogram::Histogram;
 
 mod survey;
@@ -19,7 +19,8 @@ const TOGETHER: usize = 64;
 /// Pages of an area (128 KiB of addresses): large enough that the index is small in comparison, small enough
 /// that scattered requests do not pay for much that they never touch.
 const AREA_PAGES: u64 = 32;
-/// Areas whose addresses are reserved at once: 32 MiB, nearly all of which may be huge pages.
+/// Areas for which memory is reserved at once: 32 MiB, which the system provides as they are filled, nearly all of
+/// it in huge pages if it has them.
 const SLAB_AREAS: usize = 1 << 16;
 /// Bits of the number of the last write.
 const NUMBER_BITS: u32 = 36;
@@ -207,7 +208,7 @@ impl Pages {
             return Err(self.full());
         }
         if index == self.slabs.len() * SLAB_AREAS {
-            self.slabs.push(huge_reserved(SLAB_AREAS).map_err(|_| self.full())?);
+            self.slabs.push(huge_reserved(SLAB_AREAS).map_err(|_| self.refused())?);
         }
         if 2 * index == self.slots.len() {
             self.widen()?;
@@ -226,7 +227,8 @@ impl Pages {
         if self.bytes() + (slots * size_of::<Slot>()) as u64 > self.limit {
             return Err(self.full());
         }
-        let mut wider = huge_vec(slots, EMPTY);
+        let mut wider = huge_reserved(slots).map_err(|_| self.refused())?;
+        wider.resize(slots, EMPTY);
         for slot in self.slots.iter().filter(|slot| slot.index != FREE) {
             let at = Pages::place(&wider, slot.volume, slot.area);
             wider[at] = *slot;
@@ -235,14 +237,27 @@ impl Pages {
         Ok(())
     }
 
-    /// There is no memory for another area.
+    /// The message when another area needs more memory than is allowed.
     #[cold]
     fn full(&self) -> SourceError {
-        let (areas, mib) = (self.volumes.len(), self.limit >> 20);
+        let mib = self.limit >> 20;
+        self.no_memory(
+            &format!("more than the {mib} MiB of memory allowed"),
+            " or allow more (--memory)",
+        )
+    }
+
+    /// The message when the system has no memory for another area.
+    #[cold]
+    fn refused(&self) -> SourceError {
+        self.no_memory("more memory than the system provides", "")
+    }
+
+    fn no_memory(&self, limit: &str, remedy: &str) -> SourceError {
+        let areas = self.volumes.len();
         SourceError(format!(
             "the trace touches more than {areas} areas of 128 KiB, and the statistics of its pages need 16 bytes a \
-             page: more than the {mib} MiB of memory allowed; use a part of the trace (workload.from, workload.until) \
-             or allow more (--memory)"
+             page: {limit}; use a part of the trace (workload.from, workload.until){remedy}"
         ))
     }
 
@@ -268,8 +283,8 @@ impl Pages {
     /// Puts the accesses that wait into the table.
     ///
     /// Their pages are anywhere in memory, and are found by way of the index, which is not in the caches either.
-    /// Therefore each step is done for all accesses before the next one, so that they wait for memory at the same
-    /// time: fetch the slots, find the areas, fetch the pages, change them.
+    /// Fetches that do not depend on one another overlap. Therefore each step is done for all accesses before the
+    /// next one: fetch the slots, find the areas, fetch the pages, change them.
     pub(super) fn settle(&mut self) -> Result<(), SourceError> {
         let waiting = std::mem::take(&mut self.waiting);
         let area_of = |access: &Access| access.sector / PAGE_SECTORS / AREA_PAGES;
@@ -280,8 +295,8 @@ impl Pages {
         let mut areas = [FREE; TOGETHER];
         for (area, access) in areas.iter_mut().zip(&waiting) {
             *area = slots[Pages::place(slots, access.volume, area_of(access))].index;
-            if let Some(slab) = self.slabs.get(*area as usize / SLAB_AREAS) {
-                let pages = &slab[*area as usize % SLAB_AREAS];
+            let slab = self.slabs.get(*area as usize / SLAB_AREAS);
+            if let Some(pages) = slab.and_then(|slab| slab.get(*area as usize % SLAB_AREAS)) {
                 for sector in [access.sector, access.end - 1] {
                     prefetch(pages, (sector / PAGE_SECTORS % AREA_PAGES) as usize);
                 }

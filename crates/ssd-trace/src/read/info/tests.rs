@@ -354,6 +354,11 @@ fn what_does_not_fit_is_refused() {
     let message = refused.expect("a refusal").0;
     assert!(message.contains("1 MiB of memory") && message.contains("--memory"), "{message}");
     assert!(collector.pages.bytes() <= 1 << 20);
+    // The areas fit, but not a larger index beside the first one.
+    let mut collector = Collector::new(Options { memory: 600_000, ..options() });
+    let scattered = (0..2048u64).map(|n| timed(n, Op::Write, n * 4096, 8));
+    let refused = scattered.map(|request| collector.push(&request)).find_map(Result::err);
+    assert!(refused.expect("a refusal").0.contains("more than 1024 areas"));
 
     let mut collector = Collector::new(options());
     collector.push(&timed(0, Op::Write, 0, 8)).unwrap();
@@ -365,10 +370,17 @@ fn what_does_not_fit_is_refused() {
 
 #[test]
 fn many_areas_are_all_found_again() {
-    let once = |from: u64| (0..70_000u64).map(move |n| timed(from + n, Op::Write, n * 4096, 8));
+    let of_two = |mut request: TimedRequest, n: u64| {
+        request.request.volume = (n % 2) as u16;
+        request
+    };
+    let once =
+        |from: u64| (0..70_000u64).map(move |n| of_two(timed(from + n, Op::Write, n * 4096, 8), n));
     let found = info(&once(0).chain(once(70_000)).collect::<Vec<_>>());
     assert_eq!((found.footprint.pages_written, found.updates.rewrites), (70_000, 70_000));
     assert_eq!(found.updates.interval_pages.min, Some(70_000));
+    assert!(found.volumes.iter().all(|volume| volume.pages_written == 35_000));
+    assert_eq!(found.volumes.len(), 2);
     // 514 bytes an area, and an index of at most 64 beside it.
     assert!(found.table_bytes <= 70_000 * (514 + 64), "{}", found.table_bytes);
 }
