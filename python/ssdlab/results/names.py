@@ -37,7 +37,4 @@ WRITTEN = {
 FOLDERS = (EXPORTS, FRONT)
 """Folders in it whose files are all ours."""
 ANSWERS = (COMPARISON_JSON, REPORT, SWEEP_JSON, TRIAL_JSON, PLAN_JSON, FLEET["json"])
-"""The files that say whether what is in a folder came to its end.
-
-That of a search does not, since it is written after every trial.
-"""
+"""The files that say whether what is in a folder came to its end."""
