@@ -13,6 +13,8 @@ use ssd_core::metrics::numbers::duration;
 use ssd_core::units::SECTOR_BYTES;
 use std::collections::BTreeSet;
 
+/// Sectors of a block of nearly every file system: addresses in sectors are multiples of it.
+const PAGE_SECTORS: u64 = 8;
 /// Nanoseconds from 1970 to 2001. Calendar times are taken to be later.
 const CALENDAR_NS: u64 = 1_000_000_000_000_000_000;
 
@@ -180,17 +182,17 @@ impl File<'_> {
         Err(self.doubt(what, vec![other, detected]))
     }
 
-    /// Whether all addresses, in this column, look like numbers of bytes.
-    fn addresses_are_bytes(&self, column: usize) -> bool {
+    /// Whether all addresses, in this column, are multiples of `unit`.
+    fn addresses_are_multiples(&self, column: usize, unit: u64) -> bool {
         let address = |line: &&[u8]| cells_of(line).get(column)?.parse().ok();
         let addresses: Vec<u64> = self.head.lines.iter().filter_map(address).collect();
-        addresses.iter().all(|address| address.is_multiple_of(SECTOR_BYTES))
+        addresses.iter().all(|address| address.is_multiple_of(unit))
             && addresses.iter().any(|&address| address > 0)
     }
 
     /// Refuses SPC's columns if all addresses look like numbers of bytes, where the format has sectors.
     fn spc_sectors_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
-        if self.head.lines.len() < 3 || !self.addresses_are_bytes(1) {
+        if self.head.lines.len() < 3 || !self.addresses_are_multiples(1, SECTOR_BYTES) {
             return Ok(());
         }
         let detected = self.as_format(TraceFormat::Spc, how);
@@ -200,19 +202,25 @@ impl File<'_> {
         Err(self.doubt(what, in_bytes.into_iter().chain(detected).collect()))
     }
 
-    /// Refuses MiDAS's columns if all addresses look like numbers of bytes, where the format has pages.
+    /// Refuses MiDAS's columns if all addresses look like numbers of bytes or sectors, where the format has pages.
     fn addresses_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
-        if !self.addresses_are_bytes(2) {
+        let (unit, like) = if self.addresses_are_multiples(2, SECTOR_BYTES) {
+            (SECTOR_BYTES, "bytes")
+        } else if self.head.lines.len() >= 3 && self.addresses_are_multiples(2, PAGE_SECTORS) {
+            (PAGE_SECTORS, "sectors")
+        } else {
             return Ok(());
-        }
+        };
         let in_unit = |unit: &str| {
             let others = "read=0,write=1,discard=3";
             self.with_columns(&format!("time=1:s,op=2,offset=3:{unit},size=4:B,{others}"))
         };
         let others = ["B", "512B"].into_iter().filter_map(in_unit);
         let detected = self.as_format(TraceFormat::Midas, how);
-        let what = "the columns are those of MiDAS's traces, whose addresses are pages of 4 KiB, but all of its \
-                    addresses are multiples of 512, as those in bytes are";
+        let what = format!(
+            "the columns are those of MiDAS's traces, whose addresses are pages of 4 KiB, but all of its addresses \
+             are multiples of {unit}, as those in {like} are"
+        );
         Err(self.doubt(what, detected.into_iter().chain(others).collect()))
     }
 

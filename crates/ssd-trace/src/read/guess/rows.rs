@@ -254,13 +254,26 @@ impl Rows {
             });
             has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) || is_disk
         };
+        // Linux's, such as `8,16`; a decimal comma has more digits behind it, or a zero before others.
+        let is_device_number = |cell: &&str| {
+            let is_whole = |digits: &str| {
+                let is_short = (1..=3).contains(&digits.len());
+                let is_padded = digits.len() > 1 && digits.starts_with('0');
+                is_short && !is_padded && digits.bytes().all(|byte| byte.is_ascii_digit())
+            };
+            cell.split_once(',')
+                .is_some_and(|(major, minor)| major != "0" && is_whole(major) && is_whole(minor))
+        };
         let is_volume = |&at: &usize| {
             let cells = distinct_cells(at);
             let is_plain = |cell: &&str| {
                 cell.bytes().all(|byte| byte.is_ascii_graphic() && !b".,".contains(&byte))
             };
-            let few = (2..=VOLUME_COUNT).contains(&cells.len()) && cells.iter().all(is_plain);
-            let looks = at == 0 || self.is_named(at, &VOLUMES) || cells.iter().all(is_device);
+            let are_numbers = cells.iter().all(is_device_number);
+            let few = (2..=VOLUME_COUNT).contains(&cells.len())
+                && (are_numbers || cells.iter().all(is_plain));
+            let is_named = at == 0 || self.is_named(at, &VOLUMES);
+            let looks = is_named || are_numbers || cells.iter().all(is_device);
             few && looks && !self.ascends(at) && !used.contains(&at)
         };
         let at = (0..self.width()).find(is_volume)?;
