@@ -438,7 +438,8 @@ impl Scan<'_, '_> {
         let what = if known {
             format!("the trace has {all} volumes")
         } else {
-            format!("no volume {chosen}; there are {all}")
+            let others = if all == 1 { "is one".to_owned() } else { format!("are {all}") };
+            format!("no volume {chosen}; there {others}")
         };
         Err(SourceError(format!("{file}: {what} (workload.volume){more}; {choices}")))
     }

@@ -203,8 +203,12 @@ impl Volumes {
                 format!("{name}records: {}", count(records)),
             )
         };
-        let all = format!("all {}, their addresses one after another on one drive", self.count());
         let choices = self.all().take(most).map(of_volume);
-        choices.chain([(format!("{given}--set workload.volume=all"), all)]).collect()
+        let all = (self.count() > 1).then(|| {
+            let what =
+                format!("all {}, their addresses one after another on one drive", self.count());
+            (format!("{given}--set workload.volume=all"), what)
+        });
+        choices.chain(all).collect()
     }
 }

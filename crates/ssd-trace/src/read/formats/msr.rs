@@ -35,7 +35,7 @@ pub const INFO: FormatInfo = FormatInfo {
 /// The filter that makes a table of records of several hosts, the options that read it, and what it gives.
 pub(crate) const EACH_DISK: [&str; 3] = [
     r#"awk -F, -v OFS=, '{ $2 = $2 "-" $3 } 1' FILE"#,
-    "--columns time=1:100ns,op=4,offset=5:B,size=6:B,volume=2",
+    "--columns time=1:100ns,op=4,offset=5:B,size=6:B,volume=2 --set workload.volume=all",
     "all hosts, each disk a volume of its own",
 ];
 
