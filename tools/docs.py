@@ -122,7 +122,8 @@ requests:
 - dates with slashes or without separators, with names of months, or with the day or the month
   first (with a command for each, if both fit), and dates and times of day in two columns
 - ends of requests in place of lengths; zero-based lengths, such as NVMe's NLB and
-  `length_minus_1`; fractions of MB; cylinders and heads; addresses in two halves
+  `length_minus_1`; fractions of MB; blocks of several sizes; cylinders and heads; addresses in two
+  halves
 - columns beside the operations that say which requests are discards
 - numbers with thousands separators, with a decimal comma, or in hexadecimal without `0x`
 - JSON (also as data frames), SQL, HTML, pairs of names and values, and tables as databases print

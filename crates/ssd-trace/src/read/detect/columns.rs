@@ -9,6 +9,7 @@ use crate::read::formats::mapping::{Size, TIME_UNITS, cells_of, is_word};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TraceFormat};
 use crate::read::guess::apart::{self, Parts};
 use crate::read::guess::derived::Derivation;
+use crate::read::guess::names::{is_of_pages, letters_of};
 use crate::read::guess::{self, LINES, unknown, words};
 use crate::read::lines::shown;
 use crate::read::readings::{self, Reading, of_distinct_times};
@@ -351,6 +352,15 @@ impl File<'_> {
             }
             note += "; no column is known to be a time, so all requests arrive at once (--pace closed keeps a fixed \
                      number of them outstanding instead)";
+        }
+        let counts_pages = |columns: &Mapping| {
+            let places = columns.places().into_iter();
+            let mut names = places.filter_map(|(_, place)| place.name()).map(letters_of);
+            names.any(|name| is_of_pages(&name) && !name.contains('4'))
+        };
+        if reading.columns.as_deref().is_some_and(counts_pages) {
+            note +=
+                "; pages are taken as 4 KiB (write :16KiB for :4KiB in these columns for 16 KiB)";
         }
         let unused = reading
             .columns

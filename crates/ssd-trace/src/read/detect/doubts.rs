@@ -202,20 +202,30 @@ impl File<'_> {
         Err(self.doubt(what, in_bytes.into_iter().chain(detected).collect()))
     }
 
+    /// Where the addresses of MiDAS's columns, which are pages, look like numbers of bytes or sectors: of which they
+    /// are multiples, and what they are like.
+    fn other_addresses(&self) -> Option<(u64, &'static str)> {
+        if self.addresses_are_multiples(2, SECTOR_BYTES) {
+            return Some((SECTOR_BYTES, "bytes"));
+        }
+        let are_sectors =
+            self.head.lines.len() >= 3 && self.addresses_are_multiples(2, PAGE_SECTORS);
+        are_sectors.then_some((PAGE_SECTORS, "sectors"))
+    }
+
+    /// MiDAS's columns with times in `time` and addresses in each of these units.
+    fn in_units_of_address(&self, time: &str, units: &[&str]) -> Vec<Reading> {
+        let codes = "read=0,write=1,discard=3";
+        let in_unit = |unit: &&str| {
+            self.with_columns(&format!("time=1:{time},op=2,offset=3:{unit},size=4:B,{codes}"))
+        };
+        units.iter().filter_map(in_unit).collect()
+    }
+
     /// Refuses MiDAS's columns if all addresses look like numbers of bytes or sectors, where the format has pages.
     fn addresses_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
-        let (unit, like) = if self.addresses_are_multiples(2, SECTOR_BYTES) {
-            (SECTOR_BYTES, "bytes")
-        } else if self.head.lines.len() >= 3 && self.addresses_are_multiples(2, PAGE_SECTORS) {
-            (PAGE_SECTORS, "sectors")
-        } else {
-            return Ok(());
-        };
-        let in_unit = |unit: &str| {
-            let others = "read=0,write=1,discard=3";
-            self.with_columns(&format!("time=1:s,op=2,offset=3:{unit},size=4:B,{others}"))
-        };
-        let others = ["B", "512B"].into_iter().filter_map(in_unit);
+        let Some((unit, like)) = self.other_addresses() else { return Ok(()) };
+        let others = self.in_units_of_address("s", &["B", "512B"]);
         let detected = self.as_format(TraceFormat::Midas, how);
         let what = format!(
             "the columns are those of MiDAS's traces, whose addresses are pages of 4 KiB, but all of its addresses \
@@ -314,6 +324,16 @@ impl File<'_> {
         varies.sort_by_key(|&format| format != TraceFormat::Mqsim);
         let mut readings: Vec<Reading> =
             varies.into_iter().flat_map(|format| self.in_units(format)).collect();
+        let midas = format!("--format {}", TraceFormat::Midas.word());
+        let is_midas = |reading: &Reading| reading.options.starts_with(&midas);
+        if readings.iter().any(is_midas)
+            && let Some((_, like)) = self.other_addresses()
+        {
+            let units: &[&str] = if like == "bytes" { &["B", "512B"] } else { &["512B"] };
+            let times = TIME_UNITS.iter().rev();
+            let others = times.flat_map(|(time, _)| self.in_units_of_address(time, units));
+            readings.splice(0..0, of_distinct_times(others.collect()));
+        }
         readings.retain(|reading| reading.counts.is_possible());
         (!readings.is_empty()).then(|| {
             let what = format!(

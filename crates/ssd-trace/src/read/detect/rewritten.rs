@@ -8,6 +8,8 @@ use crate::read::formats::{self, Head, ReadAs, TraceFormat};
 use crate::read::guess;
 use crate::read::readings::{self, Reading};
 
+/// Most readings that a message lists behind each of two filters.
+const READINGS: usize = 3;
 /// Most filters that a message puts one behind the other.
 const FILTERS: usize = 2;
 
@@ -71,15 +73,15 @@ impl File<'_> {
         let (Behind::Choices(choices), Some(Behind::Choices(others))) = (&behind, &behind_other)
         else {
             let what = format!(
-                "{what} (the command assumes that {}; if not, swap $1 and $2 in it)",
-                first.case
+                "{what} (the command assumes that {}; if not, {} in it)",
+                first.case, first.otherwise
             );
             return self.refusal_behind(&what, &first.filter, behind);
         };
         let both = [(first, choices), (other, others)].into_iter();
         let choices: Vec<(String, String)> = both
             .flat_map(|(Rewriting { filter, case, .. }, choices)| {
-                choices.iter().map(move |(options, gives)| {
+                choices.iter().take(READINGS).map(move |(options, gives)| {
                     let colon = if gives.is_empty() { "" } else { ": " };
                     (self.behind(filter, options), format!("if {case}{colon}{gives}"))
                 })

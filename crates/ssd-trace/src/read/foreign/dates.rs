@@ -19,7 +19,8 @@ pub(super) fn with_year_first(bytes: &[u8]) -> Option<Rewriting> {
     let Some(other) = other else { return Some(Rewriting { case: String::new(), ..first }) };
     let what = "its dates may have the month or the day first; write the year first";
     let other = Box::new(Rewriting { what: what.to_owned(), ..other });
-    Some(Rewriting { what: what.to_owned(), other: Some(other), ..first })
+    let otherwise = "swap $1 and $2";
+    Some(Rewriting { what: what.to_owned(), other: Some(other), otherwise, ..first })
 }
 
 /// How unlikely a notation of dates is: first whether the dates are out of order, then how many days they cover.

@@ -34,8 +34,8 @@ pub(super) fn with_dates(table: Rewriting) -> Rewriting {
     Rewriting { filter, bytes: dated.bytes, ..table }
 }
 
-/// A table of seconds, sectors and numbers of sectors.
-const IN_SECTORS: &[&str] = &["time=1:s,op=2,offset=3:512B,size=4:512B"];
+/// A table of seconds, sectors, numbers of sectors and volumes.
+const IN_SECTORS: &[&str] = &["time=1:s,op=2,offset=3:512B,size=4:512B,volume=5"];
 
 /// Output of ftrace whose times have no decimal point.
 const COUNTED_TIMES: &str = "output of ftrace whose trace_clock counts nanoseconds, cycles or events; convert it to a \
@@ -105,10 +105,10 @@ const LOGS: [(&[&str], Log); 19] = [
             what: "output of LTTng with the calls of librbd; convert it to a table",
             request: concat!(
                 r"^\[((?:[0-9-]+ )?[0-9:.]+)\].*librbd:(?:aio_)?(read|write|discard)\d?_enter",
-                r".*\boff(?:set)? = (\d+), len(?:gth)? = (\d+)"
+                r#".*\bname = "([^"]*)", .*\boff(?:set)? = (\d+), len(?:gth)? = (\d+)"#
             ),
-            row: "$1,$2,$3,$4",
-            columns: &["time=1,op=2,offset=3,size=4"],
+            row: "$1,$2,$4,$5,$3",
+            columns: &["time=1,op=2,offset=3,size=4,volume=5"],
         },
     ),
     (
@@ -116,37 +116,45 @@ const LOGS: [(&[&str], Log); 19] = [
         Log {
             what: "output of LTTng, in which a bit of rwbs is the operation; convert it to a table",
             request: concat!(
-                r"^\[((?:[0-9-]+ )?[0-9:.]+)\].*block_rq_issue: .*\bsector = (\d+), ",
+                r"^\[((?:[0-9-]+ )?[0-9:.]+)\].*block_rq_issue: .*\bdev = (\d+), sector = (\d+), ",
                 r"nr_sector = ([1-9]\d*), .*\brwbs = (\d+)"
             ),
-            row: "$1,{$4 & 7},$2,$3",
-            columns: &["time=1,op=2,offset=3:512B,size=4:512B,read=4,write=1,discard=2,ignore=0"],
+            row: "$1,{$5 & 7},$3,$4,$2",
+            columns: &[
+                "time=1,op=2,offset=3:512B,size=4:512B,volume=5,read=4,write=1,discard=2,ignore=0",
+            ],
         },
     ),
     (
         &["block:block_rq_issue("],
         Log {
             what: "output of perf trace with block events; convert it to a table",
-            request: r#"^ *([0-9.]+) .*block_rq_issue\(.*sector: (\d+), nr_sector: (\d+), .*rwbs: "(\w+)""#,
-            row: "$1,$4,$2,$3",
-            columns: &["time=1:ms,op=2,offset=3:512B,size=4:512B"],
+            request: concat!(
+                r"^ *([0-9.]+) .*block_rq_issue\(dev: (\d+), sector: (\d+), nr_sector: (\d+), ",
+                r#".*rwbs: "(\w+)""#
+            ),
+            row: "$1,$5,$3,$4,$2",
+            columns: &["time=1:ms,op=2,offset=3:512B,size=4:512B,volume=5"],
         },
     ),
     (
         &[":pci_nvme_read ", ":pci_nvme_write "],
         Log {
             what: "a log of QEMU's trace events; convert it to a table (blocks are taken as 512 B)",
-            request: r"^\d+\@([\d.]+):pci_nvme_(read|write) .*count (\d+) lba (0x\w+)",
-            row: "$1,$2,$4,$3",
-            columns: &["time=1:s,op=2,offset=3:512B,size=4"],
+            request: r"^\d+\@([\d.]+):pci_nvme_(read|write) .*nsid (\d+) .*count (\d+) lba (0x\w+)",
+            row: "$1,$2,$5,$4,$3",
+            columns: &["time=1:s,op=2,offset=3:512B,size=4,volume=5"],
         },
     ),
     (
         &[":virtio_blk_handle_"],
         Log {
             what: "a log of QEMU's trace events; convert it to a table",
-            request: r"^\d+\@([\d.]+):virtio_blk_handle_(read|write) .*sector (\d+) nsectors (\d+)",
-            row: "$1,$2,$3,$4",
+            request: concat!(
+                r"^\d+\@([\d.]+):virtio_blk_handle_(read|write) vdev (\w+) .*",
+                r"sector (\d+) nsectors (\d+)"
+            ),
+            row: "$1,$2,$4,$5,vdev$3",
             columns: IN_SECTORS,
         },
     ),
@@ -154,28 +162,39 @@ const LOGS: [(&[&str], Log); 19] = [
         &[":blk_co_p"],
         Log {
             what: "a log of QEMU's trace events; convert it to a table",
-            request: r"^\d+\@([\d.]+):blk_co_p(read|write|discard)\w* .*offset (\d+) bytes (\d+)",
-            row: "$1,$2,$3,$4",
-            columns: &["time=1:s,op=2,offset=3,size=4"],
+            request: r"^\d+\@([\d.]+):blk_co_p(read|write|discard)\w* blk (\w+) .*offset (\d+) bytes (\d+)",
+            row: "$1,$2,$4,$5,blk$3",
+            columns: &["time=1:s,op=2,offset=3,size=4,volume=5"],
         },
     ),
     (
         &["nvme_setup_cmd: "],
         Log {
-            what: "output of ftrace with NVMe commands, whose lengths are zero-based; convert it to a table (blocks \
-                   are taken as 512 B)",
-            request: r" ([0-9.]+): nvme_setup_cmd: .*nvme_cmd_(read|write) slba=(\d+), len=(\d+)",
-            row: "$1,$2,$3,{$4 + 1}",
+            what: "output of ftrace with NVMe commands, whose lengths are zero-based; convert it to a table, without \
+                   discards, whose ranges it does not show (blocks are taken as 512 B)",
+            request: concat!(
+                r" ([0-9.]+): nvme_setup_cmd: (nvme\d+): .*nsid=(\d+), .*",
+                r"nvme_cmd_(read|write|write_zeroes) slba=(\d+), len=(\d+)"
+            ),
+            row: "$1,$4,$5,{$6 + 1},$2n$3",
             columns: IN_SECTORS,
         },
     ),
     (
         &["scsi_dispatch_cmd_start: "],
         Log {
-            what: "output of ftrace with SCSI commands; convert it to a table (blocks are taken as 512 B)",
-            request: r" ([0-9.]+): scsi_dispatch_cmd_start: .*cmnd=\(([A-Z]+)_\d+ lba=(\d+) txlen=(\d+) ",
-            row: "$1,$2,$3,$4",
-            columns: IN_SECTORS,
+            what: "output of ftrace with SCSI commands; convert it to a table, without those of UNMAP, whose ranges it \
+                   does not show (blocks are taken as 512 B)",
+            // WRITE_SAME with unmap=1 discards.
+            request: concat!(
+                r" ([0-9.]+): scsi_dispatch_cmd_start: host_no=(\d+) channel=(\d+) id=(\d+) lun=(\d+) .*",
+                r"cmnd=\((READ|WRITE|WRITE_SAME)(?:_\d+)? lba=(\d+) txlen=(\d+) protect=\d+(?: unmap=(\d))?"
+            ),
+            row: "$1,$6$9,$7,$8,$2:$3:$4:$5",
+            columns: &[concat!(
+                "time=1:s,op=2,offset=3:512B,size=4:512B,volume=5,",
+                "read=READ,write=WRITE|WRITE_SAME0,discard=WRITE_SAME1"
+            )],
         },
     ),
     (

@@ -14,6 +14,7 @@ mod json;
 pub(crate) mod labelled;
 pub(crate) mod logs;
 pub(crate) mod notations;
+mod pairs;
 pub(crate) mod pattern;
 mod prefixes;
 pub(crate) mod rewriting;
@@ -53,6 +54,8 @@ pub(crate) struct Rewriting {
     pub(crate) other: Option<Box<Rewriting>>,
     /// The condition under which this reading is right, such as "the day is first"; empty if there is no other.
     pub(crate) case: String,
+    /// What makes the other filter of this one; empty if there is no other.
+    pub(crate) otherwise: &'static str,
 }
 
 impl Rewriting {
@@ -62,9 +65,15 @@ impl Rewriting {
         [Some(self), other].into_iter().flatten().collect()
     }
 
+    /// This one where `case` is true, and elsewhere the `other`, which `otherwise` makes of it.
+    fn or(self, case: &str, other: Rewriting, otherwise: &'static str) -> Rewriting {
+        Rewriting { case: case.to_owned(), other: Some(Box::new(other)), otherwise, ..self }
+    }
+
     /// That of a filter with this result.
     fn of(what: String, filter: String, bytes: Vec<u8>) -> Rewriting {
-        Rewriting { what, filter, bytes, columns: &[], other: None, case: String::new() }
+        let (columns, other, case, otherwise) = (&[], None, String::new(), "");
+        Rewriting { what, filter, bytes, columns, other, case, otherwise }
     }
 }
 

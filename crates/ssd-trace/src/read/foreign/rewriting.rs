@@ -1,6 +1,7 @@
 //! Text that can be read once a filter has rewritten it: the filter, and what it makes of the first lines.
 
 use super::joined::{with_joined_addresses, with_joined_dates, with_joined_times};
+use super::pairs::with_names_above;
 use super::pattern::characters;
 use super::prefixes::without_log_prefix;
 use super::table::Table;
@@ -13,11 +14,12 @@ use crate::read::guess::names::{
 };
 
 /// Forms that are never tables of requests as they stand.
-pub(crate) const FORMS: [Rewrite; 13] = [
+pub(crate) const FORMS: [Rewrite; 14] = [
     without_log_prefix,
     with_newlines,
     without_column_numbers,
     json::table,
+    with_names_above,
     with_one_based_lengths,
     with_lengths_plus_one,
     with_name_of_rows,
@@ -90,7 +92,7 @@ pub(crate) fn with_utf8(bytes: &[u8]) -> Option<Rewriting> {
 /// Sizes of a block of NVMe, as powers of 2.
 const BLOCK_SIZES: std::ops::RangeInclusive<u32> = 9..=16;
 
-/// The field NLB of NVMe, which counts from 0, as a number of sectors.
+/// The field NLB of NVMe, which counts from 0, as a number of sectors, or of blocks of 4 KiB.
 fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
     let named = |name: &str| table.rows[0].iter().position(|cell| cell.eq_ignore_ascii_case(name));
@@ -106,47 +108,56 @@ fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
             |row: &Vec<String>| row[at].parse().is_ok_and(|size| BLOCK_SIZES.contains(&size));
         table.body().iter().all(is_size)
     });
-    let (start_at, length_at) = (start + 1, length + 1);
-    let (blocks, statement) = match exponent {
-        Some(at) => (
-            "the column lbads says how large the blocks are",
-            format!(
-                "b = 2 ^ (${} - 9); ${start_at} *= b; ${length_at} = (${length_at} + 1) * b",
-                at + 1
-            ),
-        ),
-        None => (
-            "blocks are taken as 512 B; for 4 KiB, write lpn and pages instead of lba and sectors",
-            format!("${length_at} += 1"),
-        ),
-    };
     // Most requests have an even number of blocks, so zero-based lengths are mostly odd.
     let even = lengths().filter(|length| length.is_multiple_of(2)).count();
     let is_doubtful = lengths().all(|length| length > 0) && 2 * even > table.body().len();
-    let doubt = if is_doubtful {
-        "; most of its numbers are even, so if they count from 1, leave out the addition"
-    } else {
-        ""
-    };
-    let what = format!(
-        "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it ({blocks}{doubt})"
-    );
-    let title = format!("${start_at} = \"lba\"; ${length_at} = \"sectors\"");
-    table.rewritten(&what, [&title, &statement], Some(0), |at, row| {
-        if at == 0 {
-            (row[start], row[length]) = ("lba".to_owned(), "sectors".to_owned());
-            return;
-        }
-        let shift = exponent.map_or(0, |at| row[at].parse::<u32>().unwrap_or(9) - 9);
-        let scaled = |cell: &str, more: u64| {
-            let number = cell.parse::<u64>().unwrap_or(0).saturating_add(more);
-            number.saturating_mul(1 << shift).to_string()
+    let (start_at, length_at) = (start + 1, length + 1);
+    let as_table = |[address, count]: [&str; 2], more: u64, what: &str| {
+        let scale = match exponent {
+            Some(at) => format!(
+                "b = 2 ^ (${} - 9); ${start_at} *= b; ${length_at} = (${length_at} + {more}) * b",
+                at + 1
+            ),
+            None => format!("${length_at} += {more}"),
         };
-        row[length] = scaled(&row[length], 1);
-        if shift > 0 {
-            row[start] = scaled(&row[start], 0);
-        }
-    })
+        let title = format!("${start_at} = \"{address}\"; ${length_at} = \"{count}\"");
+        Table::of(bytes)?.rewritten(what, [&title, &scale], Some(0), |at, row| {
+            if at == 0 {
+                (row[start], row[length]) = (address.to_owned(), count.to_owned());
+                return;
+            }
+            let shift = exponent.map_or(0, |at| row[at].parse::<u32>().unwrap_or(9) - 9);
+            let scaled = |cell: &str, more: u64| {
+                let number = cell.parse::<u64>().unwrap_or(0).saturating_add(more);
+                number.saturating_mul(1 << shift).to_string()
+            };
+            row[length] = scaled(&row[length], more);
+            if shift > 0 {
+                row[start] = scaled(&row[start], 0);
+            }
+        })
+    };
+    let what = |then: &str| {
+        format!(
+            "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it{then}"
+        )
+    };
+    let sectors = ["lba", "sectors"];
+    if is_doubtful {
+        let what = what(", unless it counts from 1, since most of its numbers are even");
+        let other = as_table(sectors, 0, "")?;
+        let other = Rewriting { case: "it counts from 1".to_owned(), ..other };
+        let first = as_table(sectors, 1, &what)?;
+        return Some(first.or("it counts from 0", other, "write 0 instead of 1"));
+    }
+    if exponent.is_some() {
+        let what = what(" (the column lbads says how large the blocks are)");
+        return as_table(sectors, 1, &what);
+    }
+    let other = as_table(["lpn", "pages"], 1, "")?;
+    let other = Rewriting { case: "blocks are 4 KiB".to_owned(), ..other };
+    let first = as_table(sectors, 1, &what(""))?;
+    Some(first.or("blocks are 512 B", other, "write lpn and pages instead of lba and sectors"))
 }
 
 /// Endings of the names of zero-based lengths, as letters and digits in lower case.

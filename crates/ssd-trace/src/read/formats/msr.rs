@@ -74,7 +74,7 @@ impl Format for Parser {
         let time_at = cursor.at;
         let at_ns = cursor.time(TICK_NS, "the timestamp, 100 ns since 1601")?;
         if at_ns < YEAR_1970_NS {
-            let expected = "a Windows FILETIME (100 ns since 1601) after 1970; is it another unit?";
+            let expected = "a Windows FILETIME (100 ns since 1601; is it another unit?) after 1970";
             return Err(Reject::new(expected, time_at));
         }
         cursor.comma("`,` after the timestamp, a whole number")?;

@@ -31,7 +31,7 @@ const ENDS: [&str; 10] = [
 /// Names of columns with the starts of requests, beside their ends.
 const STARTS: [&str; 4] = ["start", "begin", "first", "from"];
 /// Names of columns with the size of a sector.
-const SECTOR_SIZES: [&str; 10] = [
+pub(super) const SECTOR_SIZES: [&str; 10] = [
     "sectorsize",
     "lbasize",
     "sectorbytes",
@@ -205,7 +205,14 @@ impl Columns {
         };
         match &self.time {
             Some(Named { place, unit: Some(unit), .. }) => vec![with(place, unit)],
-            Some(Named { at, unit: None, .. }) => of_values(*at),
+            Some(Named { at, unit: None, .. }) => {
+                let mut all = of_values(*at);
+                // Traces of objects are those of caches, whose times are seconds.
+                if self.offset.letters.contains("obj") {
+                    all.sort_by_key(|time| !time.ends_with(":s,"));
+                }
+                all
+            }
             None => {
                 let used = [self.op.at, self.offset.at, self.size.at];
                 let others = rows.other_times().into_iter().filter(|at| !used.contains(at));

@@ -1,7 +1,7 @@
 //! Columns from which a filter has to derive a field: intervals between requests, minutes, parts of a time, flags of
 //! discards, cylinders.
 
-use super::columns::Named;
+use super::columns::{Named, SECTOR_SIZES};
 use super::names::{TIMES, letters_of, unit_of_time, without_unit};
 use super::rows::{Rows, is_latency};
 use super::values::LONGEST;
@@ -11,6 +11,7 @@ use crate::read::formats::Head;
 use crate::read::formats::mapping::{Meaning, Words, separated};
 use crate::read::lines::shown;
 use ssd_core::host::request::Op;
+use std::collections::BTreeSet;
 
 /// Names of columns with the time since the previous request.
 const INTERVALS: [&str; 24] = [
@@ -95,6 +96,9 @@ const WRAP: u64 = 1 << 32;
 
 /// Names of columns that say which of the requests are discards.
 const DISCARDS: [&str; 6] = ["isdiscard", "istrim", "isunmap", "discard", "trim", "unmap"];
+
+/// Units of addresses and lengths that may stand for blocks of any size.
+const BLOCKS: [&str; 2] = ["512B", "4KiB"];
 
 /// Units of addresses and lengths above a sector, with the bytes of one, binary and decimal.
 const LARGE_UNITS: [(&str, u64, u64); 3] =
@@ -395,6 +399,29 @@ impl Table {
         })
     }
 
+    /// Addresses and lengths in bytes, from blocks of several sizes, which a column states.
+    fn blocks_of_several_sizes(&self) -> Option<Change> {
+        let Columns { offset, size, is_end, .. } = &self.columns;
+        let of = self.column_named(&SECTOR_SIZES).filter(|_| !is_end)?;
+        let sizes: BTreeSet<u64> = self.rows.numbers(of - 1)?.into_iter().collect();
+        let are_blocks =
+            sizes.iter().all(|size| (512..=1 << 20).contains(size) && size.is_power_of_two());
+        let is_in_bytes = |column: &Named| column.unit.is_some_and(|unit| !BLOCKS.contains(&unit));
+        let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
+        let (start, length) = (offset.at + 1, size.at + 1);
+        (sizes.len() > 1 && are_blocks && ![offset, size].into_iter().any(is_in_bytes)).then(|| Change {
+            what: format!(
+                "its column {} says that a block has {} bytes; multiply addresses and lengths by it (if addresses \
+                 are in sectors, by 512)",
+                self.named(of),
+                sizes.join(" or ")
+            ),
+            title: format!("${start} = \"byteoffset\"; ${length} = \"bytes\""),
+            statement: format!("${start} *= ${of}; ${length} *= ${of}"),
+            decimals: Some(0),
+        })
+    }
+
     /// The address from cylinder, head and sector.
     fn geometry(&self) -> Option<Change> {
         let [cylinder, head, sector] = [&["cylinder", "cyl"][..], &["head"], &["sector", "sec"]]
@@ -454,6 +481,7 @@ pub(crate) fn of(head: &Head<'_>) -> Option<Derivation> {
             Table::geometry,
             Table::lengths,
             Table::whole_sectors,
+            Table::blocks_of_several_sizes,
         ];
         all.into_iter().find_map(|derive| derive(table))
     })

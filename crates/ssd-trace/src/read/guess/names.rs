@@ -23,7 +23,7 @@ pub(super) const TIMES: [&str; 18] = [
     "inittime",
     "optime",
 ];
-pub(super) const OPS: [&str; 21] = [
+pub(super) const OPS: [&str; 22] = [
     "kind",
     "op",
     "operation",
@@ -36,6 +36,7 @@ pub(super) const OPS: [&str; 21] = [
     "command",
     "rw",
     "rwbs",
+    "rwflag",
     "readwrite",
     "request",
     "iswrite",
@@ -46,7 +47,7 @@ pub(super) const OPS: [&str; 21] = [
     "dir",
     "d",
 ];
-pub(super) const OFFSETS: [&str; 29] = [
+pub(super) const OFFSETS: [&str; 33] = [
     "offset",
     "off",
     "byteoffset",
@@ -70,14 +71,18 @@ pub(super) const OFFSETS: [&str; 29] = [
     "blockno",
     "blkno",
     "lpn",
+    "startlpn",
     "page",
+    "startpage",
+    "pageno",
+    "pagenumber",
     "slba",
     "minoffset",
     "iooffset",
     "objectid",
     "objid",
 ];
-pub(super) const SIZES: [&str; 38] = [
+pub(super) const SIZES: [&str; 41] = [
     "size",
     "length",
     "len",
@@ -101,6 +106,9 @@ pub(super) const SIZES: [&str; 38] = [
     "nblk",
     "npages",
     "pages",
+    "pagecount",
+    "pagecnt",
+    "numpages",
     "sizebytes",
     "numsectors",
     "kbytes",
@@ -117,7 +125,7 @@ pub(super) const SIZES: [&str; 38] = [
     "bytelength",
     "bytecount",
 ];
-pub(super) const VOLUMES: [&str; 42] = [
+pub(super) const VOLUMES: [&str; 44] = [
     "volume",
     "volumeid",
     "disk",
@@ -160,6 +168,8 @@ pub(super) const VOLUMES: [&str; 42] = [
     "bdev",
     "major",
     "maj",
+    "devmajor",
+    "devminor",
 ];
 
 /// Beginnings of words in the names of columns that hold durations or the ends of requests.
@@ -301,6 +311,11 @@ pub(crate) fn is_rate(name: &str) -> bool {
     letters.starts_with("iops") || letters.ends_with("iops")
 }
 
+/// Whether a name, as letters and digits in lower case, counts pages.
+pub(crate) fn is_of_pages(letters: &str) -> bool {
+    ["lpn", "page"].iter().any(|word| letters.contains(word))
+}
+
 /// The unit that the name of an address or a length implies.
 fn unit_of_name(letters: &str) -> Option<&'static str> {
     match letters {
@@ -310,7 +325,7 @@ fn unit_of_name(letters: &str) -> Option<&'static str> {
         "bytes" | "byteoffset" | "sizebytes" | "nbytes" | "nrbytes" | "byteslen" | "bytelen"
         | "bytelength" | "bytecount" => Some("B"),
         "kbytes" | "kilobytes" => Some("1KiB"),
-        "lpn" | "page" | "pages" | "npages" => Some("4KiB"),
+        _ if is_of_pages(letters) => Some("4KiB"),
         _ => None,
     }
 }
@@ -335,12 +350,18 @@ pub(super) fn without_unit(name: &str) -> &str {
     words.trim_end_matches(|letter: char| letter.is_ascii_alphanumeric())
 }
 
-/// The unit of addresses or lengths that stands in brackets behind a name in any language.
-pub(super) fn unit_in_brackets(name: &str) -> Option<&'static str> {
+/// The unit of addresses or lengths that stands behind a name in any language, in brackets or as a word of its own.
+pub(super) fn unit_behind(name: &str) -> Option<&'static str> {
     let name = name.trim_end();
-    let inner = name.strip_suffix([']', ')'])?;
-    let unit = &inner[inner.rfind(['[', '('])? + 1..];
-    Some(match unit.trim().to_lowercase().as_str() {
+    let unit = match name.strip_suffix([']', ')']) {
+        Some(inner) => inner.rfind(['[', '(']).map(|at| &inner[at + 1..]),
+        // The last letter of a name may mean something else.
+        None => name
+            .rsplit_once(['_', '-', '.', ' '])
+            .map(|(_, word)| word)
+            .filter(|word| word.len() > 1),
+    };
+    Some(match unit?.to_lowercase().replace(' ', "").as_str() {
         "b" | "byte" | "bytes" | "octet" | "octets" => "B",
         "sector" | "sectors" | "sektor" | "sektoren" | "secteurs" | "512b" => "512B",
         "kb" | "kib" => "1KiB",

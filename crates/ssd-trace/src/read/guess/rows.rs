@@ -1,6 +1,7 @@
 //! The rows of a table whose columns are to be guessed, and what its columns look like.
 
 use super::LINES;
+use super::apart::listed;
 use super::names::{LATENCIES, TIMES, VOLUMES, letters_of, unit_named, unit_of_time, without_unit};
 use crate::read::foreign::pattern::pattern;
 use crate::read::formats::Head;
@@ -244,49 +245,57 @@ impl Rows {
         (0..self.width()).filter(is_time).collect()
     }
 
-    /// What to say of a column that may hold volumes, if there is one: `used` are those of the other fields.
-    pub(super) fn volumes(&self, used: &[usize]) -> Option<String> {
-        let distinct_cells = |at: usize| self.column(at).collect::<BTreeSet<&str>>();
-        let is_device = |cell: &&str| {
-            let has = |kind: fn(&u8) -> bool| cell.bytes().any(|byte| kind(&byte));
-            let is_disk = ["sd", "hd", "vd", "xvd"].iter().any(|kind| {
-                cell.strip_prefix(kind).is_some_and(|rest| (1..3).contains(&rest.len()))
-            });
-            has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) || is_disk
-        };
+    /// The first column that holds volumes, by its name or by values such as sda, nvme0n1 and `8,16`: `used` are those
+    /// of the other fields.
+    pub(super) fn devices(&self, used: &[usize]) -> Option<usize> {
+        let disk =
+            pattern(r"^(?:(?:sd|hd|vd|xvd)[a-z]{1,2}|(?:nvme\d+n|dm-|md|mmcblk|nbd|rbd|loop)\d+)$");
         // Linux's, such as `8,16`; a decimal comma has more digits behind it, or a zero before others.
-        let is_device_number = |cell: &&str| {
-            let is_whole = |digits: &str| {
-                let is_short = (1..=3).contains(&digits.len());
-                let is_padded = digits.len() > 1 && digits.starts_with('0');
-                is_short && !is_padded && digits.bytes().all(|byte| byte.is_ascii_digit())
-            };
-            cell.split_once(',')
-                .is_some_and(|(major, minor)| major != "0" && is_whole(major) && is_whole(minor))
+        let number = pattern(r"^[1-9]\d{0,2},(?:0|[1-9]\d{0,2})$");
+        let looks = |&at: &usize| {
+            let cells = self.cells_of_volumes(at, used).unwrap_or_default();
+            let are = |is: &dyn Fn(&str) -> bool| cells.iter().all(|cell| is(cell));
+            let is_named = self.is_named(at, &VOLUMES) && are(&is_plain);
+            let are_known = are(&|cell| disk.is_match(cell)) || are(&|cell| number.is_match(cell));
+            !cells.is_empty() && (is_named || are_known)
         };
-        let is_volume = |&at: &usize| {
-            let cells = distinct_cells(at);
-            let is_plain = |cell: &&str| {
-                cell.bytes().all(|byte| byte.is_ascii_graphic() && !b".,".contains(&byte))
-            };
-            let are_numbers = cells.iter().all(is_device_number);
-            let few = (2..=VOLUME_COUNT).contains(&cells.len())
-                && (are_numbers || cells.iter().all(is_plain));
-            let is_named = at == 0 || self.is_named(at, &VOLUMES);
-            let looks = is_named || are_numbers || cells.iter().all(is_device);
-            few && looks && !self.ascends(at) && !used.contains(&at)
+        (0..self.width()).find(looks)
+    }
+
+    /// The values of a column, if they are as few as volumes, and the column is none of those `used`.
+    fn cells_of_volumes(&self, at: usize, used: &[usize]) -> Option<BTreeSet<&str>> {
+        let cells: BTreeSet<&str> = self.column(at).collect();
+        let are_few = (2..=VOLUME_COUNT).contains(&cells.len());
+        (are_few && !self.ascends(at) && !used.contains(&at)).then_some(cells)
+    }
+
+    /// What to say of a column that may hold volumes, if there is one: `used` are those of the other fields.
+    pub(super) fn unused_volumes(&self, used: &[usize]) -> Option<String> {
+        let is_name = |cell: &str| {
+            let has = |kind: fn(&u8) -> bool| cell.bytes().any(|byte| kind(&byte));
+            let is_value = stated_time(cell.as_bytes()).is_some() || bytes_of(cell).is_some();
+            has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) && !is_value
         };
-        let at = (0..self.width()).find(is_volume)?;
-        let cells: Vec<&str> = distinct_cells(at).into_iter().collect();
-        let (last, others) = cells.split_last()?;
+        let looks = |&at: &usize| {
+            let cells = self.cells_of_volumes(at, used).unwrap_or_default();
+            // The first column holds them in many tables.
+            let may_be = |cell: &&str| is_plain(cell) && (at == 0 || is_name(cell));
+            !cells.is_empty() && cells.iter().all(may_be)
+        };
+        let at = self.devices(used).or_else(|| (0..self.width()).find(looks))?;
         Some(format!(
-            "column {} has {} different values ({} and {last:.20}), which may be volumes: to keep them apart, add \
-             ,volume={} to the columns",
-            at + 1,
-            cells.len(),
-            others.iter().map(|cell| format!("{cell:.20}")).collect::<Vec<_>>().join(", "),
+            "{}, which may be volumes: to keep them apart, add ,volume={} to the columns",
+            self.values_of(at),
             at + 1
         ))
+    }
+
+    /// The first part of a sentence about a column with several values: which they are.
+    pub(super) fn values_of(&self, at: usize) -> String {
+        let cells: BTreeSet<&str> = self.column(at).collect();
+        let shown: Vec<String> = cells.iter().map(|cell| format!("{cell:.20}")).collect();
+        let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
+        format!("column {} has {} different values ({})", at + 1, shown.len(), listed(&shown))
     }
 
     /// A column that looks like times of day or dates of another notation, which are not read.
@@ -386,6 +395,11 @@ pub(super) fn ended_lines<'a>(head: &Head<'a>) -> &'a [&'a [u8]] {
         [lines @ .., last] if lines.len() > 1 && head.bytes.ends_with(last) => lines,
         lines => lines,
     }
+}
+
+/// Whether a cell may be the name of a volume: it has neither blanks nor marks of numbers.
+fn is_plain(cell: &str) -> bool {
+    cell.bytes().all(|byte| byte.is_ascii_graphic() && !b".,".contains(&byte))
 }
 
 /// Whether a column of this name holds durations or the ends of requests.

@@ -1,6 +1,6 @@
 //! The columns of a table from its values alone: readings to choose from, of which none is certain.
 
-use super::names::{OFFSETS, SIZES, letters_of, unit_in_brackets, unit_named};
+use super::names::{OFFSETS, SIZES, VOLUMES, letters_of, unit_behind, unit_named};
 use super::rows::{Rows, Times, ended_lines};
 use super::{LINES, NO, YES, reading, words};
 use crate::read::formats::mapping::{Meaning, Place, Words};
@@ -141,6 +141,8 @@ struct Choice<'a> {
     /// What their words mean, unless they are known.
     words: &'a str,
     event: &'a str,
+    /// Column of the volumes.
+    volume: Option<usize>,
 }
 
 impl<'a> Choice<'a> {
@@ -163,15 +165,22 @@ impl<'a> Choice<'a> {
         all.iter().flat_map(chosen_from).collect()
     }
 
+    /// The columns of address, length and operation.
+    fn used(&self) -> Vec<usize> {
+        let op = self.op.parse::<usize>().ok().map(|column| column - 1);
+        [self.range.offset, self.range.size].into_iter().chain(op).collect()
+    }
+
     /// Whether the operation is in a column of its own.
     fn is_apart(&self) -> bool {
         [self.range.offset, self.range.size].iter().all(|at| (at + 1).to_string() != self.op)
     }
 
     fn columns(&self, skip: &str) -> String {
+        let volume = self.volume.map_or(String::new(), |at| format!(",volume={}", at + 1));
         let Choice { range, units: [of_offset, of_size], time, op, words, event, .. } = self;
         format!(
-            "{time}op={op},offset={}:{of_offset},size={}:{of_size}{words}{event}{skip}",
+            "{time}op={op},offset={}:{of_offset},size={}:{of_size}{volume}{words}{event}{skip}",
             range.offset + 1,
             range.size + 1
         )
@@ -264,8 +273,10 @@ impl Rows {
             let is_other = |at: usize, known: &[&str], other: &[&str]| {
                 self.is_named(at, other) && !self.is_named(at, known)
             };
-            let is_named_otherwise =
-                is_other(offset, &OFFSETS, &SIZES) || is_other(size, &SIZES, &OFFSETS);
+            let is_named_otherwise = is_other(offset, &OFFSETS, &SIZES)
+                || is_other(size, &SIZES, &OFFSETS)
+                || is_other(offset, &OFFSETS, &VOLUMES)
+                || is_other(size, &SIZES, &VOLUMES);
             if offset == size || !is_length || is_named_otherwise {
                 continue;
             }
@@ -291,7 +302,7 @@ impl Rows {
             };
             let stated = |at: usize, known: &[&str]| {
                 let name = self.names.get(at)?;
-                unit_in_brackets(name).or_else(|| unit_named(name, known).flatten())
+                unit_named(name, known).flatten().or_else(|| unit_behind(name))
             };
             let (offset_unit, size_unit) = (stated(offset, &OFFSETS), stated(size, &SIZES));
             let units = units.into_iter().map(|[of_offset, of_size]| {
@@ -324,7 +335,11 @@ pub(crate) fn unread(head: &Head<'_>) -> Vec<String> {
     let range = rows.ranges(time).into_iter().next();
     let mut used: Vec<usize> = time.into_iter().chain(op.map(|column| column - 1)).collect();
     used.extend(range.iter().flat_map(|range| [range.offset, range.size]));
-    of_times.into_iter().chain(rows.volumes(&used)).collect()
+    let of_volumes = match rows.devices(&used) {
+        Some(at) => Some(format!("{}, which are read as volumes", rows.values_of(at))),
+        None => rows.unused_volumes(&used),
+    };
+    of_times.into_iter().chain(of_volumes).collect()
 }
 
 /// What to say of a column that may hold volumes and that a mapping does not use.
@@ -337,7 +352,7 @@ pub(crate) fn unused_volumes(head: &Head<'_>, mapping: &Mapping) -> Option<Strin
         Place::Bytes(..) => None,
     };
     let used: Vec<usize> = mapping.places().iter().filter_map(|(_, place)| at(place)).collect();
-    rows.volumes(&used)
+    rows.unused_volumes(&used)
 }
 
 /// The readings of a table, the likeliest first.
@@ -380,8 +395,8 @@ fn of_rows(rows: &Rows, times: Option<&Times>, head: &Head<'_>, action: u8) -> V
     let (ranges, operations, events) =
         (rows.ranges(at), rows.operations(at), rows.events(None, None, |at| (at + 1).to_string()));
     let none = Range::default();
-    let open =
-        Choice { rank: 0, range: &none, units: [""; 2], time: "", op: "", words: "", event: "" };
+    let (units, time, op, words, event, volume) = ([""; 2], "", "", "", "", None);
+    let open = Choice { rank: 0, range: &none, units, time, op, words, event, volume };
     let all = Choice::each(&[open], 2, |_| &ranges, |choice, range| Choice { range, ..choice });
     let mut all = Choice::each(
         &all,
@@ -390,6 +405,10 @@ fn of_rows(rows: &Rows, times: Option<&Times>, head: &Head<'_>, action: u8) -> V
         |choice, (op, words)| Choice { op, words, ..choice },
     );
     all.retain(Choice::is_apart);
+    for choice in &mut all {
+        let used: Vec<usize> = choice.used().into_iter().chain(at).collect();
+        choice.volume = rows.devices(&used);
+    }
     let all = Choice::each(&all, 1, |_| &times, |choice, time| Choice { time, ..choice });
     let all = Choice::each(
         &all,

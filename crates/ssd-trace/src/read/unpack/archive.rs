@@ -79,8 +79,8 @@ impl<M: Members> Read for Archive<M> {
                 }
                 let one = if is_document(&name) { &other } else { &name };
                 Err(told(format!(
-                    "an archive of several files, {name} and {other} among them; choose one: {} '{one}' | ssdlab \
-                     trace info -",
+                    "an archive of several files (the first two are {name} and {other}); choose one: {} '{one}' | \
+                     ssdlab trace info -",
                     M::COMMAND
                 )))
             }

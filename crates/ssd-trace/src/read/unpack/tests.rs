@@ -141,7 +141,7 @@ fn what_cannot_be_read_is_named() {
         bytes
     };
     for (packed, expected) in [
-        (several, "an archive of several files, a.csv and b.csv among them"),
+        (several, "an archive of several files (the first two are a.csv and b.csv)"),
         (
             several_cpus,
             "unpack it: tar -xf FILE; then read each recording by its name: ssdlab trace info run/sdb",
