@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -203,6 +204,8 @@ def test_its_files_say_the_same(tried: Trial) -> None:
     assert values["verdict"]["winners"] == {"recorded": ["greedy"], "independent": ["greedy"]}
     assert (tried.folder / "summary.txt").read_text() == tried.summary()
     page = (tried.folder / "report.html").read_text()
+    titles = [title for title, text in tried.rows(detailed=True) if text]
+    assert re.findall("<dt>(.*?)</dt>", page.split('id="waf"')[0]) == titles
     for label in FEW:
         mean = values["waf"]["recorded"][label]["mean"]
         assert f'data-key="waf.recorded.{label}.mean" value="{mean!r}"' in page

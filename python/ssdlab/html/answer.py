@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from html import escape
 from typing import Any, Literal
 
@@ -28,9 +28,19 @@ def answer_html(done: Comparison) -> str:
 
 
 def paragraph(text: str) -> str:
-    """An answer on a page, in its characters; a number and its percent sign stay in one line."""
-    unbroken = prose(on_page(text)).replace(" %", "\u00a0%")
-    return f'<p class="answer">{unbroken}</p>'
+    """An answer on a page."""
+    return f'<p class="answer">{_unbroken(text)}</p>'
+
+
+def titled(rows: Iterable[tuple[str, str]]) -> str:
+    """The lines of a first screen on a page: what each is about, and its text if it has one."""
+    lines = (f"<dt>{escape(title)}</dt><dd>{_unbroken(text)}</dd>" for title, text in rows if text)
+    return f'<dl class="answer">{"".join(lines)}</dl>'
+
+
+def _unbroken(text: str) -> str:
+    """In the characters of a page; a number and its percent sign stay in one line."""
+    return prose(on_page(text)).replace(" %", "\u00a0%")
 
 
 def answer_figure(done: Comparison) -> Forest | None:

@@ -7,7 +7,7 @@ from html import escape
 
 import numpy as np
 
-from ssdlab.html.answer import paragraph
+from ssdlab.html.answer import titled
 from ssdlab.html.page import Section, document, figures, table, warnings_box
 from ssdlab.html.plot import Axis, Curve, Figure, Floats, Missing, Plot, Unit
 from ssdlab.results.lifetime import FAR, Interval
@@ -29,7 +29,7 @@ def spare_page(plan: SparePlan) -> str:
     ]
     troubles += ["Interrupted: runs are missing."] * plan.interrupted
     troubles += [f"No verdict: {plan.doubt}."] * bool(plan.doubt)
-    answer = "".join(paragraph(f"{title}: {text}") for title, text in plan.rows() if text)
+    answer = titled(plan.rows())
     sections = [
         Section("answer", "Answer", warnings_box(troubles) * bool(troubles) + answer),
         Section("spare", "What over-provisioning buys", figures(spare_figures(plan))),

@@ -7,7 +7,7 @@ from typing import Literal
 
 from ssdlab.config.drives import title_of
 from ssdlab.display.numbers import percent
-from ssdlab.html.answer import paragraph
+from ssdlab.html.answer import titled
 from ssdlab.html.compare_page import numbers_table
 from ssdlab.html.page import Section, document, figure, number, table, warnings_box
 from ssdlab.html.plot import Forest, Point
@@ -34,7 +34,7 @@ def trial_page(trial: Trial) -> str:
 
 
 def _answer(trial: Trial) -> str:
-    rows = "".join(paragraph(f"{title}: {text}") for title, text in trial.rows() if text)
+    rows = titled(trial.rows(detailed=True))
     return rows + (figure(_forest(trial)) if len(trial.policies) > 1 else "")
 
 
