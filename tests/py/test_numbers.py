@@ -62,6 +62,10 @@ def test_no_number_is_absent() -> None:
 
 def test_units_of_a_page_are_its_own() -> None:
     assert numbers.on_page(numbers.duration(1500.0)) == "1.50 µs"
+    assert (
+        numbers.on_page("a user used 10 us, 1.5 us +- 78.1 us")
+        == "a user used 10 µs, 1.5 µs +- 78.1 µs"
+    )
     assert numbers.on_page(numbers.ABSENT) == "–"
 
 

@@ -53,6 +53,10 @@ def test_a_trial_of_little_has_no_verdict_and_says_what_it_takes(name: str, fold
     # 683 erase units of 32 pages of 4 KiB each, less the over-provisioning.
     assert "use a trace that touches 74.6 MiB or more" in text
     assert "confidence none" in text
+    page = (folder / f"t-{name}" / "report.html").read_text()
+    # No ratio is drawn where none is known, and "use" has no microseconds in it.
+    assert 'id="waf-plot"' not in page
+    assert "needed: use a trace" in page
 
 
 def test_a_trace_of_reads_has_nothing_to_collect(folder: Path) -> None:

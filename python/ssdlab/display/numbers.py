@@ -7,6 +7,7 @@ exponent. The rules and their boundary cases are in `ssd-core`, `metrics/numbers
 from __future__ import annotations
 
 import math
+import re
 from typing import TypeAlias
 
 from ssdlab import _core
@@ -75,5 +76,5 @@ def shown(key: str, value: Value) -> str:
 
 
 def on_page(text: str) -> str:
-    """A number as text, in the characters of a page: µ and a dash."""
-    return "–" if text == ABSENT else text.replace(" us", " µs")
+    """Numbers and text in the characters of a page: µ in microseconds, and a dash for no number."""
+    return "–" if text == ABSENT else re.sub(r"(?<=\d) us\b", " µs", text)

@@ -33,13 +33,13 @@ def paragraph(text: str) -> str:
 
 
 def titled(rows: Iterable[tuple[str, str]]) -> str:
-    """The lines of a first screen on a page: what each is about, and its text if it has one."""
+    """The answer as a list of titles and texts; rows without text are left out."""
     lines = (f"<dt>{escape(title)}</dt><dd>{_unbroken(text)}</dd>" for title, text in rows if text)
     return f'<dl class="answer">{"".join(lines)}</dl>'
 
 
 def _unbroken(text: str) -> str:
-    """In the characters of a page; a number and its percent sign stay in one line."""
+    """Text for a page, with no line break between a number and its percent sign."""
     return prose(on_page(text)).replace(" %", "\u00a0%")
 
 

@@ -34,8 +34,11 @@ def trial_page(trial: Trial) -> str:
 
 
 def _answer(trial: Trial) -> str:
-    rows = titled(trial.rows(detailed=True))
-    return rows + (figure(_forest(trial)) if len(trial.policies) > 1 else "")
+    forest = _forest(trial)
+    # Without a verdict there may be no ratios.
+    points = [point for _, rows in forest.panels for _, point in rows]
+    is_drawn = len(trial.policies) > 1 and any(points)
+    return titled(trial.rows(detailed=True)) + (figure(forest) if is_drawn else "")
 
 
 def _forest(trial: Trial) -> Forest:

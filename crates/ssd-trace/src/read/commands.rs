@@ -43,8 +43,9 @@ pub(crate) fn given(workload: &Workload, key: &str) -> String {
     let Workload { format, columns, unit, time_unit, action, volume, sort, skip_bad, .. } =
         workload;
     let volume = match Chosen::of(*volume) {
-        Chosen::One(volume) => Some(volume),
-        _ => None,
+        Chosen::One(volume) => Some(volume.to_string()),
+        Chosen::All => Some("all".to_owned()),
+        Chosen::Only | Chosen::Each => None,
     };
     let set = |name: &str, value: &dyn Display| format!("--set workload.{name}={value}");
     let all = [

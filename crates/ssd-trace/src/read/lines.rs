@@ -172,6 +172,14 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
     format!("\"{}{dots}\"", String::from_utf8_lossy(head).escape_debug())
 }
 
+/// Names in a sentence, such as "host, target and lun".
+pub(crate) fn listed(names: &[&str]) -> String {
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

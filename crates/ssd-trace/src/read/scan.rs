@@ -438,8 +438,8 @@ impl Scan<'_, '_> {
         let what = if known {
             format!("the trace has {all} volumes")
         } else {
-            let others = if all == 1 { "is one".to_owned() } else { format!("are {all}") };
-            format!("no volume {chosen}; there {others}")
+            let plural = if all == 1 { "" } else { "s" };
+            format!("there is no volume {chosen}; the trace has {all} volume{plural}")
         };
         Err(SourceError(format!("{file}: {what} (workload.volume){more}; {choices}")))
     }

@@ -353,14 +353,8 @@ impl File<'_> {
             note += "; no column is known to be a time, so all requests arrive at once (--pace closed keeps a fixed \
                      number of them outstanding instead)";
         }
-        let counts_pages = |columns: &Mapping| {
-            let places = columns.places().into_iter();
-            let mut names = places.filter_map(|(_, place)| place.name()).map(letters_of);
-            names.any(|name| is_of_pages(&name) && !name.contains('4'))
-        };
-        if reading.columns.as_deref().is_some_and(counts_pages) {
-            note +=
-                "; pages are taken as 4 KiB (write :16KiB for :4KiB in these columns for 16 KiB)";
+        if reading.columns.as_deref().is_some_and(is_page_size_assumed) {
+            note += "; pages are taken as 4 KiB (if they have 16 KiB, write :16KiB instead of :4KiB in these columns)";
         }
         let unused = reading
             .columns
@@ -383,9 +377,28 @@ impl File<'_> {
                 self.head.lines.len()
             );
         }
+        let merged = reading.columns.as_deref().filter(|columns| columns.volume.is_none());
+        if let Some(text) =
+            merged.and_then(|columns| guess::values::unused_volumes(self.head, columns))
+        {
+            note += &format!("; {text}");
+        }
         let how = ReadAs { columns: reading.columns, ..how };
         Ok((TraceFormat::Table, how, vec![note]))
     }
+}
+
+/// Whether addresses or lengths are in pages of 4 KiB because their column is named after pages of no stated size.
+fn is_page_size_assumed(columns: &Mapping) -> bool {
+    let size = match &columns.size {
+        Size::Of(column) => Some((&column.place, column.unit)),
+        Size::Always(_) => None,
+    };
+    let offset = (&columns.offset.place, columns.offset.unit);
+    [Some(offset), size].into_iter().flatten().any(|(place, unit)| {
+        let letters = place.name().map(letters_of).unwrap_or_default();
+        unit == Some(4096) && is_of_pages(&letters) && !letters.contains("4k")
+    })
 }
 
 /// What the names of the columns leave open: the respects in which these readings differ, and words whose meanings are

@@ -13,7 +13,7 @@ use ssd_core::metrics::numbers::duration;
 use ssd_core::units::SECTOR_BYTES;
 use std::collections::BTreeSet;
 
-/// Sectors of a block of nearly every file system: addresses in sectors are multiples of it.
+/// Sectors in a block of 4 KiB, which most file systems use. Addresses in sectors are then multiples of it.
 const PAGE_SECTORS: u64 = 8;
 /// Nanoseconds from 1970 to 2001. Calendar times are taken to be later.
 const CALENDAR_NS: u64 = 1_000_000_000_000_000_000;
@@ -202,9 +202,23 @@ impl File<'_> {
         Err(self.doubt(what, in_bytes.into_iter().chain(detected).collect()))
     }
 
-    /// Where the addresses of MiDAS's columns, which are pages, look like numbers of bytes or sectors: of which they
-    /// are multiples, and what they are like.
+    /// The number that divides all addresses of MiDAS's columns, and the unit that they seem to have for that reason;
+    /// `None` if they look like pages.
     fn other_addresses(&self) -> Option<(u64, &'static str)> {
+        let range = |line: &&[u8]| {
+            let cells = cells_of(line);
+            let range: (u64, u64) = (cells.get(2)?.parse().ok()?, cells.get(3)?.parse().ok()?);
+            Some(range)
+        };
+        let ranges: Vec<(u64, u64)> = self.head.lines.iter().filter_map(range).collect();
+        let starts: BTreeSet<u64> = ranges.iter().map(|(start, _)| *start).collect();
+        let ends_at_start = |(start, bytes): &(u64, u64)| {
+            let pages = bytes.div_ceil(PAGE_SECTORS * SECTOR_BYTES);
+            pages > 0 && starts.contains(&start.saturating_add(pages))
+        };
+        if ranges.iter().any(ends_at_start) {
+            return None;
+        }
         if self.addresses_are_multiples(2, SECTOR_BYTES) {
             return Some((SECTOR_BYTES, "bytes"));
         }
@@ -228,8 +242,8 @@ impl File<'_> {
         let others = self.in_units_of_address("s", &["B", "512B"]);
         let detected = self.as_format(TraceFormat::Midas, how);
         let what = format!(
-            "the columns are those of MiDAS's traces, whose addresses are pages of 4 KiB, but all of its addresses \
-             are multiples of {unit}, as those in {like} are"
+            "the columns are those of MiDAS's traces, whose addresses count pages of 4 KiB, but all addresses of this \
+             file are multiples of {unit}, as those in {like} mostly are"
         );
         Err(self.doubt(what, detected.into_iter().chain(others).collect()))
     }
@@ -323,17 +337,7 @@ impl File<'_> {
         let mut varies: Vec<TraceFormat> = varies.map(|info| info.format).collect();
         varies.sort_by_key(|&format| format != TraceFormat::Mqsim);
         let mut readings: Vec<Reading> =
-            varies.into_iter().flat_map(|format| self.in_units(format)).collect();
-        let midas = format!("--format {}", TraceFormat::Midas.word());
-        let is_midas = |reading: &Reading| reading.options.starts_with(&midas);
-        if readings.iter().any(is_midas)
-            && let Some((_, like)) = self.other_addresses()
-        {
-            let units: &[&str] = if like == "bytes" { &["B", "512B"] } else { &["512B"] };
-            let times = TIME_UNITS.iter().rev();
-            let others = times.flat_map(|(time, _)| self.in_units_of_address(time, units));
-            readings.splice(0..0, of_distinct_times(others.collect()));
-        }
+            varies.into_iter().flat_map(|format| self.in_units_of_time(format)).collect();
         readings.retain(|reading| reading.counts.is_possible());
         (!readings.is_empty()).then(|| {
             let what = format!(
@@ -342,6 +346,18 @@ impl File<'_> {
             );
             self.doubt(what, readings)
         })
+    }
+
+    /// As [`File::in_units`]; before those of MiDAS are those with addresses in other units, if these seem to be.
+    fn in_units_of_time(&self, format: TraceFormat) -> Vec<Reading> {
+        let all = self.in_units(format);
+        let other =
+            (format == TraceFormat::Midas && !all.is_empty()).then(|| self.other_addresses());
+        let Some((_, like)) = other.flatten() else { return all };
+        let units: &[&str] = if like == "bytes" { &["B", "512B"] } else { &["512B"] };
+        let times = TIME_UNITS.iter().rev();
+        let others = times.flat_map(|(time, _)| self.in_units_of_address(time, units)).collect();
+        of_distinct_times(others).into_iter().chain(all).collect()
     }
 
     /// The readings of a format with each unit of time.

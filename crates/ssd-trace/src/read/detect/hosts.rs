@@ -5,7 +5,7 @@ use super::refusal::Refusal;
 use crate::read::commands::list;
 use crate::read::formats::msr::{self, EACH_DISK};
 use crate::read::formats::{Head, TraceFormat};
-use crate::read::guess::apart::listed;
+use crate::read::lines::listed;
 use crate::read::lines::shown;
 use crate::read::readings::{Counts, Reading};
 

@@ -75,7 +75,7 @@ impl File<'_> {
 
     fn through(&self, filters: &[&str], options: &str) -> String {
         let Workload { action, volume, sort, skip_bad, .. } = *self.workload;
-        // A reading may skip its bad lines, too.
+        // The options of the reading may already say so.
         let skip_bad = skip_bad && !options.contains("workload.skip_bad=true");
         let independent = Workload { action, volume, skip_bad, ..Workload::default() };
         let options = if sort { sorted(options) } else { options.to_owned() };

@@ -2,7 +2,7 @@
 
 use super::refusal::Refusal;
 use super::{File, lines_of};
-use crate::read::commands::list;
+use crate::read::commands::{list, word};
 use crate::read::foreign::{Rewrite, Rewriting};
 use crate::read::formats::{self, Head, ReadAs, TraceFormat};
 use crate::read::guess;
@@ -78,12 +78,21 @@ impl File<'_> {
             );
             return self.refusal_behind(&what, &first.filter, behind);
         };
-        let both = [(first, choices), (other, others)].into_iter();
+        // The readings that both have, if there are any.
+        let is_shared = |(options, _): &&(String, String)| {
+            [choices, others].iter().all(|all| all.iter().any(|(other, _)| other == options))
+        };
+        let shared = |all: &[(String, String)]| -> Vec<(String, String)> {
+            let some = choices.iter().any(|choice| is_shared(&choice));
+            let all = all.iter().filter(|choice| !some || is_shared(choice));
+            all.take(READINGS).cloned().collect()
+        };
+        let both = [(first, shared(choices)), (other, shared(others))].into_iter();
         let choices: Vec<(String, String)> = both
             .flat_map(|(Rewriting { filter, case, .. }, choices)| {
-                choices.iter().take(READINGS).map(move |(options, gives)| {
+                choices.into_iter().map(move |(options, gives)| {
                     let colon = if gives.is_empty() { "" } else { ": " };
-                    (self.behind(filter, options), format!("if {case}{colon}{gives}"))
+                    (self.behind(filter, &options), format!("if {case}{colon}{gives}"))
                 })
             })
             .collect();
@@ -100,7 +109,7 @@ impl File<'_> {
         let certain = |options: String| Some(Behind::Choices(vec![(options, String::new())]));
         // A single set of columns is certain.
         if let [columns] = columns {
-            return certain(format!("--columns {columns}"));
+            return certain(format!("--columns {}", word(columns)));
         }
         let filters = [self.filters, std::slice::from_ref(filter)].concat();
         let file = File { head: &head, filters: &filters, is_notated, ..*self };

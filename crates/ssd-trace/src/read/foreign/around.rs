@@ -327,12 +327,14 @@ fn copied_rows(bytes: &[u8]) -> Option<Rewriting> {
     notation(&what, &filter, bytes, bytes_of(&rows))
 }
 
-/// A table of the values in lines of `NAME=VALUE`, below the names.
+/// A table of the values in lines of `NAME=VALUE`, below the names. All lines may begin with the same text, but not
+/// with a time, which would be lost.
 fn value_pairs(bytes: &[u8]) -> Option<Rewriting> {
     let text = String::from_utf8_lossy(bytes);
+    let before = text[..pattern(r"\b\w+=").find(&text)?.start()].to_owned();
     let pair = pattern(r#"^(\w+)=("[^"]*"|[^\s,;"]+)(?:[\s,;]+|$)"#);
     let pairs = |line: &str| -> Option<Vec<(String, String)>> {
-        let (mut rest, mut all) = (line.trim_start(), Vec::new());
+        let (mut rest, mut all) = (line.strip_prefix(before.as_str())?.trim_start(), Vec::new());
         while !rest.is_empty() {
             let caught = pair.captures(rest)?;
             all.push((caught[1].to_owned(), caught[2].to_owned()));

@@ -56,6 +56,11 @@ const LENGTHS: [(&str, &str); 16] = [
     ("npages", "pages"),
     ("pages", "pages"),
 ];
+/// A device in a line of a log.
+const DEVICE: &str = concat!(
+    r"\b(?:(?:sd|hd|vd|xvd)[a-z]{1,2}|(?:nvme\d+n|dm-|md|mmcblk|nbd|rbd|loop|disk|osd\.?|bdev)\d+)\b",
+    r"|\(\d{1,3},\d{1,3}\)"
+);
 /// A length as blkparse prints it, behind the address.
 const PLUS: (&str, &str) = ("+", "size");
 
@@ -99,16 +104,18 @@ pub(crate) fn labelled(bytes: &[u8]) -> Option<Rewriting> {
                 Groups { operation, address: operation + address, length: operation + length };
             let requests = pattern::requests(&request, &text);
             if is_log(&requests) && has_order(&requests, of_time) {
-                return table(&requests, (&request, of_time), groups);
+                let left = count - requests.len();
+                return table(&requests, left, (&request, of_time), groups);
             }
         }
     }
     None
 }
 
-/// The table of these `requests`, with the cell `of_time`.
+/// The table of these `requests`, with the cell `of_time`; so many other lines are `left` out.
 fn table(
     requests: &[Captures<'_>],
+    left: usize,
     (request, of_time): (&str, &str),
     groups: Groups,
 ) -> Option<Rewriting> {
@@ -137,7 +144,22 @@ fn table(
     let row = format!("{of_time}{comma}${operation},${},{number}", address + 1);
     let pattern = Pattern { title: &title, request, row: &row };
     let without = if of_time.is_empty() { ", without times" } else { "" };
-    let what = format!("the file is a log; make a table of its requests{without}");
+    let device = pattern::pattern(DEVICE);
+    let all: BTreeSet<&str> = requests
+        .iter()
+        .filter_map(|caught| Some(device.find(caught.get(0)?.as_str())?.as_str()))
+        .collect();
+    let merged = match all.into_iter().collect::<Vec<&str>>()[..] {
+        [first, .., last] => {
+            format!(
+                ", which does not keep apart the devices that they name ({first} to {last}: choose one with grep)"
+            )
+        }
+        _ => String::new(),
+    };
+    let others =
+        if left > 0 { format!("; {left} of its first lines are left out") } else { String::new() };
+    let what = format!("the file is a log; make a table of its requests{without}{merged}{others}");
     Some(with_dates(Rewriting::of(what, pattern.filter(), pattern.table(requests))))
 }
 

@@ -140,7 +140,8 @@ const LOGS: [(&[&str], Log); 19] = [
     (
         &[":pci_nvme_read ", ":pci_nvme_write "],
         Log {
-            what: "a log of QEMU's trace events; convert it to a table (blocks are taken as 512 B)",
+            what: "a log of QEMU's trace events; convert its reads and writes to a table, without discards and writes \
+                   of zeros (blocks are taken as 512 B, and it does not tell controllers apart)",
             request: r"^\d+\@([\d.]+):pci_nvme_(read|write) .*nsid (\d+) .*count (\d+) lba (0x\w+)",
             row: "$1,$2,$5,$4,$3",
             columns: &["time=1:s,op=2,offset=3:512B,size=4,volume=5"],
@@ -151,7 +152,7 @@ const LOGS: [(&[&str], Log); 19] = [
         Log {
             what: "a log of QEMU's trace events; convert it to a table",
             request: concat!(
-                r"^\d+\@([\d.]+):virtio_blk_handle_(read|write) vdev (\w+) .*",
+                r"^\d+\@([\d.]+):virtio_blk_handle_(read|write) (?:vdev (\w+) )?.*",
                 r"sector (\d+) nsectors (\d+)"
             ),
             row: "$1,$2,$4,$5,vdev$3",
@@ -170,10 +171,10 @@ const LOGS: [(&[&str], Log); 19] = [
     (
         &["nvme_setup_cmd: "],
         Log {
-            what: "output of ftrace with NVMe commands, whose lengths are zero-based; convert it to a table, without \
-                   discards, whose ranges it does not show (blocks are taken as 512 B)",
+            what: "output of ftrace with NVMe commands, whose lengths are zero-based; convert it to a table; discards \
+                   are left out, because it does not show their ranges (blocks are taken as 512 B)",
             request: concat!(
-                r" ([0-9.]+): nvme_setup_cmd: (nvme\d+): .*nsid=(\d+), .*",
+                r" ([0-9.]+): +(?:nvme:)?nvme_setup_cmd: +(nvme\d+): .*nsid=(\d+), .*",
                 r"nvme_cmd_(read|write|write_zeroes) slba=(\d+), len=(\d+)"
             ),
             row: "$1,$4,$5,{$6 + 1},$2n$3",
@@ -183,12 +184,13 @@ const LOGS: [(&[&str], Log); 19] = [
     (
         &["scsi_dispatch_cmd_start: "],
         Log {
-            what: "output of ftrace with SCSI commands; convert it to a table, without those of UNMAP, whose ranges it \
-                   does not show (blocks are taken as 512 B)",
+            what: "output of ftrace with SCSI commands; convert it to a table; discards by UNMAP are left out, because \
+                   it does not show their ranges (blocks are taken as 512 B)",
             // WRITE_SAME with unmap=1 discards.
             request: concat!(
-                r" ([0-9.]+): scsi_dispatch_cmd_start: host_no=(\d+) channel=(\d+) id=(\d+) lun=(\d+) .*",
-                r"cmnd=\((READ|WRITE|WRITE_SAME)(?:_\d+)? lba=(\d+) txlen=(\d+) protect=\d+(?: unmap=(\d))?"
+                r" ([0-9.]+): +(?:scsi:)?scsi_dispatch_cmd_start: +host_no=(\d+) channel=(\d+) id=(\d+) ",
+                r"lun=(\d+) .*cmnd=\((?:VARIABLE_LENGTH_CMD )?(READ|WRITE|WRITE_SAME)(?:_ATOMIC)?(?:_\d+)? ",
+                r"lba=(\d+) txlen=(\d+)(?: protect=\d+)?(?: ei_lbrt=\d+)?(?: unmap=(\d))?"
             ),
             row: "$1,$6$9,$7,$8,$2:$3:$4:$5",
             columns: &[concat!(
@@ -202,7 +204,10 @@ const LOGS: [(&[&str], Log); 19] = [
         Log {
             what: "output of ftrace with UFS commands; convert it to a table (blocks are taken as 4 KiB; older kernels \
                    print sectors, 512B)",
-            request: r" ([0-9.]+): ufshcd_command: send.* size: (\d+), .*LBA: (\d+), .*opcode: \S+ \(([A-Z]+)",
+            request: concat!(
+                r" ([0-9.]+): +(?:ufs:)?ufshcd_command: +send.* size: (\d+), .*LBA: (\d+), ",
+                r".*opcode: \S+ \(([A-Z]+)"
+            ),
             row: "$1,$4,$3,$2",
             columns: &["time=1:s,op=2,offset=3:4KiB,size=4"],
         },
@@ -245,10 +250,10 @@ const LOGS: [(&[&str], Log); 19] = [
     (
         &["WrData"],
         Log {
-            what: "output of fs_usage; convert it to a table",
-            request: r"^([0-9:.]+) +(Rd|Wr)Data.* D=(0x[0-9a-f]+) +B=(0x[0-9a-f]+) ",
-            row: "$1,$2,$3,$4",
-            columns: &["time=1,op=2,offset=3:512B,size=4"],
+            what: "output of fs_usage; convert it to a table (blocks are taken as 512 B)",
+            request: r"^([0-9:.]+) +(Rd|Wr)Data.* D=(0x[0-9a-f]+) +B=(0x[0-9a-f]+) +(\W?dev\W\w+)?",
+            row: "$1,$2,$3,$4,$5",
+            columns: &["time=1,op=2,offset=3:512B,size=4,volume=5"],
         },
     ),
     (
@@ -257,11 +262,11 @@ const LOGS: [(&[&str], Log); 19] = [
             what: "a log of a Ceph OSD with the requests to its device; convert these to a table",
             // A line with `aio 0x...` behind the range repeats one.
             request: concat!(
-                r"^(\d{4}-\d\d-\d\d[ T][0-9:.]+).* bdev\(0x.*\) (?:aio_)?(read|write|discard) ",
+                r"^(\d{4}-\d\d-\d\d[ T][0-9:.]+).* bdev\(0x\w+ ([^)]*)\) (?:aio_|_)?(read|write|discard) ",
                 r"(0x[0-9a-f]+)~([0-9a-f]+)(?: \(\w+\))?\s*$"
             ),
-            row: "$1,$2,$3,0x$4",
-            columns: &["time=1,op=2,offset=3,size=4"],
+            row: "$1,$3,$4,0x$5,$2",
+            columns: &["time=1,op=2,offset=3,size=4,volume=5"],
         },
     ),
 ];

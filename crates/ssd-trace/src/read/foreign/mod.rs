@@ -14,7 +14,6 @@ mod json;
 pub(crate) mod labelled;
 pub(crate) mod logs;
 pub(crate) mod notations;
-mod pairs;
 pub(crate) mod pattern;
 mod prefixes;
 pub(crate) mod rewriting;
@@ -54,7 +53,7 @@ pub(crate) struct Rewriting {
     pub(crate) other: Option<Box<Rewriting>>,
     /// The condition under which this reading is right, such as "the day is first"; empty if there is no other.
     pub(crate) case: String,
-    /// What makes the other filter of this one; empty if there is no other.
+    /// How to edit this filter into the other one, as in "swap $1 and $2"; empty if there is no other.
     pub(crate) otherwise: &'static str,
 }
 
@@ -65,9 +64,12 @@ impl Rewriting {
         [Some(self), other].into_iter().flatten().collect()
     }
 
-    /// This one where `case` is true, and elsewhere the `other`, which `otherwise` makes of it.
-    fn or(self, case: &str, other: Rewriting, otherwise: &'static str) -> Rewriting {
-        Rewriting { case: case.to_owned(), other: Some(Box::new(other)), otherwise, ..self }
+    /// This reading and the `other` one, which are right under these two conditions; `otherwise` says how to edit the
+    /// first filter into the other.
+    fn or(self, cases: [&str; 2], other: Rewriting, otherwise: &'static str) -> Rewriting {
+        let [case, other_case] = cases.map(str::to_owned);
+        let other = Some(Box::new(Rewriting { case: other_case, ..other }));
+        Rewriting { case, other, otherwise, ..self }
     }
 
     /// That of a filter with this result.

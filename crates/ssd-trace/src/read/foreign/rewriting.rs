@@ -1,7 +1,6 @@
 //! Text that can be read once a filter has rewritten it: the filter, and what it makes of the first lines.
 
 use super::joined::{with_joined_addresses, with_joined_dates, with_joined_times};
-use super::pairs::with_names_above;
 use super::pattern::characters;
 use super::prefixes::without_log_prefix;
 use super::table::Table;
@@ -14,12 +13,11 @@ use crate::read::guess::names::{
 };
 
 /// Forms that are never tables of requests as they stand.
-pub(crate) const FORMS: [Rewrite; 14] = [
+pub(crate) const FORMS: [Rewrite; 13] = [
     without_log_prefix,
     with_newlines,
     without_column_numbers,
     json::table,
-    with_names_above,
     with_one_based_lengths,
     with_lengths_plus_one,
     with_name_of_rows,
@@ -45,7 +43,7 @@ pub(crate) fn of_json(bytes: &[u8]) -> Option<Filter> {
 /// The message about XML, and about tables with zero-based lengths, that [`FORMS`] do not make readable.
 pub(crate) fn of_form(bytes: &[u8]) -> Option<&'static str> {
     let has = |word: &str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
-    if has(",nlb") {
+    if has(",nlb") || is_nlb_named(bytes) {
         Some(
             "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it, in decimal",
         )
@@ -92,13 +90,29 @@ pub(crate) fn with_utf8(bytes: &[u8]) -> Option<Rewriting> {
 /// Sizes of a block of NVMe, as powers of 2.
 const BLOCK_SIZES: std::ops::RangeInclusive<u32> = 9..=16;
 
+/// The last part of the name of a column in lower case: fields of Wireshark are paths, as in `nvme.cmd.nlb`.
+fn last_part(name: &str) -> String {
+    name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase()
+}
+
+/// Whether the first line names a column NLB.
+fn is_nlb_named(bytes: &[u8]) -> bool {
+    let names = filled_lines(bytes).next().and_then(separated);
+    let is_number = |name: &String| name.starts_with(|first: char| first.is_ascii_digit());
+    names.is_some_and(|(_, names)| {
+        names.iter().any(|name| last_part(name) == "nlb") && !names.iter().any(is_number)
+    })
+}
+
 /// The field NLB of NVMe, which counts from 0, as a number of sectors, or of blocks of 4 KiB.
 fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
-    let named = |name: &str| table.rows[0].iter().position(|cell| cell.eq_ignore_ascii_case(name));
+    let named = |name: &str| table.rows[0].iter().position(|cell| last_part(cell) == name);
     let address = || table.rows[0].iter().position(|cell| is_address(cell));
     let (length, start) = (named("nlb")?, named("slba").or_else(|| named("lba")).or_else(address)?);
-    let is_number = |row: &Vec<String>| row[length].parse::<u32>().is_ok();
+    // Commands without a range have none.
+    let is_number =
+        |row: &Vec<String>| row[length].is_empty() || row[length].parse::<u32>().is_ok();
     if !table.has_names || !table.body().iter().all(is_number) {
         return None;
     }
@@ -106,58 +120,77 @@ fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
     let exponent = named("lbads").filter(|&at| {
         let is_size =
             |row: &Vec<String>| row[at].parse().is_ok_and(|size| BLOCK_SIZES.contains(&size));
-        table.body().iter().all(is_size)
+        let is_address = |row: &Vec<String>| row[start].parse::<u64>().is_ok();
+        table.body().iter().all(|row| is_size(row) && is_address(row))
     });
     // Most requests have an even number of blocks, so zero-based lengths are mostly odd.
     let even = lengths().filter(|length| length.is_multiple_of(2)).count();
     let is_doubtful = lengths().all(|length| length > 0) && 2 * even > table.body().len();
-    let (start_at, length_at) = (start + 1, length + 1);
-    let as_table = |[address, count]: [&str; 2], more: u64, what: &str| {
-        let scale = match exponent {
-            Some(at) => format!(
-                "b = 2 ^ (${} - 9); ${start_at} *= b; ${length_at} = (${length_at} + {more}) * b",
-                at + 1
-            ),
-            None => format!("${length_at} += {more}"),
-        };
-        let title = format!("${start_at} = \"{address}\"; ${length_at} = \"{count}\"");
-        Table::of(bytes)?.rewritten(what, [&title, &scale], Some(0), |at, row| {
-            if at == 0 {
-                (row[start], row[length]) = (address.to_owned(), count.to_owned());
-                return;
-            }
-            let shift = exponent.map_or(0, |at| row[at].parse::<u32>().unwrap_or(9) - 9);
-            let scaled = |cell: &str, more: u64| {
-                let number = cell.parse::<u64>().unwrap_or(0).saturating_add(more);
-                number.saturating_mul(1 << shift).to_string()
-            };
-            row[length] = scaled(&row[length], more);
-            if shift > 0 {
-                row[start] = scaled(&row[start], 0);
-            }
-        })
+    let as_table = |names: [&str; 2], more: u64, what: &str| {
+        with_counted_blocks(bytes, [start, length], exponent, (names, more), what)
     };
-    let what = |then: &str| {
-        format!(
-            "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it{then}"
-        )
+    let blocks = match exponent {
+        Some(_) => " (the column lbads says how large the blocks are)",
+        None if is_doubtful => {
+            " (blocks are taken as 512 B; for 4 KiB, write lpn and pages instead of lba and sectors)"
+        }
+        None => "",
     };
+    let doubt = if is_doubtful {
+        "; here most of its numbers are even, so it may count from 1"
+    } else {
+        ""
+    };
+    let what = format!(
+        "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it{blocks}{doubt}"
+    );
     let sectors = ["lba", "sectors"];
+    let first = as_table(sectors, 1, &what)?;
     if is_doubtful {
-        let what = what(", unless it counts from 1, since most of its numbers are even");
-        let other = as_table(sectors, 0, "")?;
-        let other = Rewriting { case: "it counts from 1".to_owned(), ..other };
-        let first = as_table(sectors, 1, &what)?;
-        return Some(first.or("it counts from 0", other, "write 0 instead of 1"));
+        let cases = ["it counts from 0", "it counts from 1"];
+        return Some(first.or(cases, as_table(sectors, 0, "")?, "write 0 instead of 1"));
     }
     if exponent.is_some() {
-        let what = what(" (the column lbads says how large the blocks are)");
-        return as_table(sectors, 1, &what);
+        return Some(first);
     }
-    let other = as_table(["lpn", "pages"], 1, "")?;
-    let other = Rewriting { case: "blocks are 4 KiB".to_owned(), ..other };
-    let first = as_table(sectors, 1, &what(""))?;
-    Some(first.or("blocks are 512 B", other, "write lpn and pages instead of lba and sectors"))
+    let cases = ["blocks are 512 B", "blocks are 4 KiB"];
+    let otherwise = "write lpn and pages instead of lba and sectors";
+    Some(first.or(cases, as_table(["lpn", "pages"], 1, "")?, otherwise))
+}
+
+/// The table with these names of `[address, count]`, and so many `more` blocks in each length. The column `exponent`
+/// has the sizes of the blocks as powers of 2.
+fn with_counted_blocks(
+    bytes: &[u8],
+    [start, length]: [usize; 2],
+    exponent: Option<usize>,
+    ([address, count], more): ([&str; 2], u64),
+    what: &str,
+) -> Option<Rewriting> {
+    let (start_at, length_at) = (start + 1, length + 1);
+    let scale = match exponent {
+        Some(at) => format!(
+            "b = 2 ^ (${} - 9); ${start_at} *= b; ${length_at} = (${length_at} + {more}) * b",
+            at + 1
+        ),
+        None => format!("${length_at} += {more}"),
+    };
+    let title = format!("${start_at} = \"{address}\"; ${length_at} = \"{count}\"");
+    Table::of(bytes)?.rewritten(what, [&title, &scale], Some(0), |at, row| {
+        if at == 0 {
+            (row[start], row[length]) = (address.to_owned(), count.to_owned());
+            return;
+        }
+        let shift = exponent.map_or(0, |at| row[at].parse::<u32>().unwrap_or(9) - 9);
+        let scaled = |cell: &str, more: u64| {
+            let number = cell.parse::<u64>().unwrap_or(0).saturating_add(more);
+            number.saturating_mul(1 << shift).to_string()
+        };
+        row[length] = scaled(&row[length], more);
+        if shift > 0 {
+            row[start] = scaled(&row[start], 0);
+        }
+    })
 }
 
 /// Endings of the names of zero-based lengths, as letters and digits in lower case.

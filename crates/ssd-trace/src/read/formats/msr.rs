@@ -74,7 +74,7 @@ impl Format for Parser {
         let time_at = cursor.at;
         let at_ns = cursor.time(TICK_NS, "the timestamp, 100 ns since 1601")?;
         if at_ns < YEAR_1970_NS {
-            let expected = "a Windows FILETIME (100 ns since 1601; is it another unit?) after 1970";
+            let expected = "a time after 1970 in units of 100 ns since 1601 (a Windows FILETIME; is it another unit?)";
             return Err(Reject::new(expected, time_at));
         }
         cursor.comma("`,` after the timestamp, a whole number")?;

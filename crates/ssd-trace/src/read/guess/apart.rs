@@ -1,8 +1,9 @@
 //! Tables with several columns of volumes, such as hosts and their disks, of which no single one tells all volumes
 //! apart.
 
-use super::derived::{Change, Table};
+use super::table::{Change, Table};
 use crate::read::formats::Head;
+use crate::read::lines::listed;
 
 /// Most of these columns that a message lists.
 pub(crate) const LISTED: usize = 4;
@@ -62,13 +63,5 @@ impl Parts {
         };
         let filter = table.filter(head, &change);
         Some(Parts { what: change.what, filter, places, names, listing })
-    }
-}
-
-/// Names in a sentence, such as "host, target and lun".
-pub(crate) fn listed(names: &[&str]) -> String {
-    match names.split_last() {
-        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
-        _ => names.concat(),
     }
 }

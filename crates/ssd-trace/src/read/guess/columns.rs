@@ -16,7 +16,7 @@ const MOST: usize = 512;
 /// Most rivals of a column that are tried.
 const RIVALS: usize = 4;
 /// Names of columns with the ends of requests.
-const ENDS: [&str; 10] = [
+const ENDS: [&str; 14] = [
     "end",
     "endlba",
     "endsector",
@@ -26,6 +26,10 @@ const ENDS: [&str; 10] = [
     "endaddress",
     "endblock",
     "endbyte",
+    "lbaend",
+    "sectorend",
+    "offsetend",
+    "blockend",
     "stop",
 ];
 /// Names of columns with the starts of requests, beside their ends.
@@ -207,7 +211,7 @@ impl Columns {
             Some(Named { place, unit: Some(unit), .. }) => vec![with(place, unit)],
             Some(Named { at, unit: None, .. }) => {
                 let mut all = of_values(*at);
-                // Traces of objects are those of caches, whose times are seconds.
+                // Traces of objects come from caches and mostly have times in seconds.
                 if self.offset.letters.contains("obj") {
                     all.sort_by_key(|time| !time.ends_with(":s,"));
                 }
@@ -242,7 +246,7 @@ impl Columns {
         let mut all =
             known.into_iter().find(|all| !all.is_empty()).unwrap_or_else(|| vec![String::new()]);
         // Opcodes are most likely those of NVMe: 1 is a write, 2 a read.
-        if self.op.letters == "opcode" {
+        if self.op.letters.ends_with("opcode") || self.op.letters.ends_with("opc") {
             all.sort_by_key(|words| !words.starts_with(",read=2,write=1"));
         }
         all
@@ -322,8 +326,9 @@ impl Columns {
         let place = |at: usize| place_of(&rows.names, at);
         let request = [self.op.at, self.offset.at, self.size.at];
         let events = rows.events(Some(self.op.at), Some(request), place);
-        let volume = self.volume(rows);
-        let volume = volume.map_or(String::new(), |column| format!(",volume={}", column.place));
+        let named = self.volume(rows).map(|column| column.place.clone());
+        let volume = named.or_else(|| rows.devices(&request).map(place));
+        let volume = volume.map_or(String::new(), |place| format!(",volume={place}"));
         let Columns { op, offset, size, .. } = self;
         let (op, offset, size) = (&op.place, &offset.place, &size.place);
         let mut all = Vec::new();

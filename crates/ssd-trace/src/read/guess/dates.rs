@@ -1,7 +1,7 @@
 //! Dates in tables that a filter has to rewrite: the days of a spreadsheet, and dates of digits only.
 
 use super::columns::Named;
-use super::derived::{Change, Table};
+use super::table::{Change, Table};
 
 impl Table {
     /// The time from the days since 1900 that a spreadsheet has made of dates: decimals between 2000 and 2099.

@@ -1,16 +1,14 @@
 //! Columns from which a filter has to derive a field: intervals between requests, minutes, parts of a time, flags of
 //! discards, cylinders.
 
+use super::Columns;
 use super::columns::{Named, SECTOR_SIZES};
 use super::names::{TIMES, letters_of, unit_of_time, without_unit};
-use super::rows::{Rows, is_latency};
+use super::rows::is_latency;
+use super::table::{Change, Table};
 use super::values::LONGEST;
-use super::{Columns, HEADER, LINES, NO, YES};
-use crate::read::foreign::awk;
 use crate::read::formats::Head;
-use crate::read::formats::mapping::{Meaning, Words, separated};
-use crate::read::lines::shown;
-use ssd_core::host::request::Op;
+use crate::read::lines::listed;
 use std::collections::BTreeSet;
 
 /// Names of columns with the time since the previous request.
@@ -94,25 +92,12 @@ const CLOCK_WORDS: [&str; 6] = ["when", "submit", "issue", "begin", "at", "cpu"]
 /// Times of a 32-bit clock are below this.
 const WRAP: u64 = 1 << 32;
 
-/// Names of columns that say which of the requests are discards.
-const DISCARDS: [&str; 6] = ["isdiscard", "istrim", "isunmap", "discard", "trim", "unmap"];
-
-/// Units of addresses and lengths that may stand for blocks of any size.
-const BLOCKS: [&str; 2] = ["512B", "4KiB"];
+/// Parts of the names of addresses and lengths in blocks.
+const BLOCKS: [&str; 7] = ["lba", "lbn", "block", "blk", "lpn", "page", "count"];
 
 /// Units of addresses and lengths above a sector, with the bytes of one, binary and decimal.
 const LARGE_UNITS: [(&str, u64, u64); 3] =
     [("1KiB", 1 << 10, 1000), ("1MiB", 1 << 20, 1_000_000), ("1GiB", 1 << 30, 1_000_000_000)];
-
-/// A table with the names of its columns above its rows.
-pub(super) struct Table {
-    pub(super) names: Vec<String>,
-    pub(super) columns: Columns,
-    pub(super) rows: Rows,
-    pub(super) separator: u8,
-    /// The line with its names, counted from 1.
-    pub(super) line: usize,
-}
 
 /// What a filter derives from the columns of a file.
 pub(crate) struct Derivation {
@@ -122,49 +107,7 @@ pub(crate) struct Derivation {
     pub(crate) filter: Option<String>,
 }
 
-/// How a filter derives a field.
-pub(super) struct Change {
-    /// Why, and what it does.
-    pub(super) what: String,
-    /// The names that it changes, in awk.
-    pub(super) title: String,
-    /// What it does to a row, in awk.
-    pub(super) statement: String,
-    /// Decimals of the numbers that it calculates, if any.
-    pub(super) decimals: Option<usize>,
-}
-
 impl Table {
-    /// The table in `head`, if one of its first lines has the names of the columns of requests.
-    pub(super) fn of(head: &Head<'_>) -> Option<Table> {
-        let mut lines = (1..).zip(head.lines.iter().take(HEADER));
-        lines.find_map(|(line, text)| {
-            let (separator, names) = separated(text)?;
-            let columns = Columns::of(&names).or_else(|| Columns::with_ends(&names))?;
-            let rows = Rows::below(&names, &head.lines[line..]);
-            Some(Table { names, columns, rows, separator, line })
-        })
-    }
-
-    /// The filter that makes a change to the table in `head`; `None` if awk cannot.
-    pub(super) fn filter(&self, head: &Head<'_>, change: &Change) -> Option<String> {
-        let Table { separator, line, .. } = *self;
-        let table = awk::Table { separator, lines: head.lines, names: line };
-        table.filter(&change.title, &change.statement, change.decimals)
-    }
-
-    pub(super) fn named(&self, column: usize) -> String {
-        shown(self.names[column - 1].as_bytes())
-    }
-
-    /// The first column with one of the `known` names, counted from 1.
-    fn column_named(&self, known: &[&str]) -> Option<usize> {
-        self.names
-            .iter()
-            .position(|name| known.contains(&letters_of(name).as_str()))
-            .map(|at| at + 1)
-    }
-
     /// The time, from intervals or from a unit that `--columns` does not know.
     fn time(&self) -> Option<Change> {
         if self.columns.time.is_some() {
@@ -275,53 +218,10 @@ impl Table {
         })
     }
 
-    /// The operation from its column and from one that says which requests are discards.
-    fn discards(&self) -> Option<Change> {
-        let (op, flag) = (self.columns.op.at + 1, self.column_named(&DISCARDS)?);
-        let flags = || self.rows.column(flag - 1).map(str::to_ascii_lowercase);
-        if !flags().all(|cell| NO.contains(&&cell[..]) || YES.contains(&&cell[..])) {
-            return None;
-        }
-        let words = Words::default();
-        let is_discard =
-            |cell: &str| words.meaning(cell.as_bytes()) == Some(Meaning::Request(Op::Trim, 0));
-        let mut flagged =
-            self.rows.column(op - 1).zip(flags()).filter(|(_, cell)| YES.contains(&&cell[..]));
-        let is_known = flagged.all(|(op, _)| is_discard(op));
-        // Rows below these may be flagged.
-        let is_all = self.rows.rows.len() < LINES;
-        let is_set = flags().any(|cell| YES.contains(&&cell[..]));
-        if is_known && (is_set || is_all) {
-            return None;
-        }
-        let is_flagged = |column: usize| format!("tolower(${column}) ~ /^({})$/", YES.join("|"));
-        let (flagged, is_op_set) = (is_flagged(flag), is_flagged(op));
-        let of_flags = |set: &str, other: &str| {
-            format!("${op} = {flagged} ? \"discard\" : {is_op_set} ? \"{set}\" : \"{other}\"")
-        };
-        Some(Change {
-            what: format!(
-                "its column {} says which of the requests are discards; write discard into column {} of these",
-                self.named(flag),
-                self.named(op)
-            ),
-            title: format!("${op} = \"op\"; ${flag} = \"flag\""),
-            statement: match self.columns.op.letters.as_str() {
-                "iswrite" => of_flags("write", "read"),
-                "isread" => of_flags("read", "write"),
-                _ => format!("if ({flagged}) ${op} = \"discard\""),
-            },
-            decimals: None,
-        })
-    }
-
     /// The length from the end, where no column has a length: the last sector or byte, or the one behind it.
     fn lengths(&self) -> Option<Change> {
         let Columns { offset, size, is_end, .. } = &self.columns;
-        let is_plain = |at: usize| {
-            self.rows.column(at).all(|cell| cell.bytes().all(|byte| byte.is_ascii_digit()))
-        };
-        if !is_end || !is_plain(offset.at) || !is_plain(size.at) {
+        if !is_end || !self.is_plain(offset.at) || !self.is_plain(size.at) {
             return None;
         }
         let (starts, ends) = (self.rows.numbers(offset.at)?, self.rows.numbers(size.at)?);
@@ -402,19 +302,26 @@ impl Table {
     /// Addresses and lengths in bytes, from blocks of several sizes, which a column states.
     fn blocks_of_several_sizes(&self) -> Option<Change> {
         let Columns { offset, size, is_end, .. } = &self.columns;
-        let of = self.column_named(&SECTOR_SIZES).filter(|_| !is_end)?;
+        let of = self.column_named(&SECTOR_SIZES)?;
+        // Linux counts sectors of 512 B whatever the size of a block.
+        let counts_blocks = |column: &Named| {
+            let is_named = BLOCKS.iter().any(|name| column.letters.contains(name));
+            is_named && !column.letters.contains("sector") && self.is_plain(column.at)
+        };
         let sizes: BTreeSet<u64> = self.rows.numbers(of - 1)?.into_iter().collect();
-        let are_blocks =
+        let are_sizes =
             sizes.iter().all(|size| (512..=1 << 20).contains(size) && size.is_power_of_two());
-        let is_in_bytes = |column: &Named| column.unit.is_some_and(|unit| !BLOCKS.contains(&unit));
+        if *is_end || sizes.len() < 2 || !are_sizes || !self.is_plain(of - 1) {
+            return None;
+        }
         let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
+        let sizes: Vec<&str> = sizes.iter().map(String::as_str).collect();
         let (start, length) = (offset.at + 1, size.at + 1);
-        (sizes.len() > 1 && are_blocks && ![offset, size].into_iter().any(is_in_bytes)).then(|| Change {
+        (counts_blocks(offset) && counts_blocks(size) && length != of).then(|| Change {
             what: format!(
-                "its column {} says that a block has {} bytes; multiply addresses and lengths by it (if addresses \
-                 are in sectors, by 512)",
+                "its column {} has the sizes of the blocks, {} bytes; multiply addresses and lengths by them",
                 self.named(of),
-                sizes.join(" or ")
+                listed(&sizes)
             ),
             title: format!("${start} = \"byteoffset\"; ${length} = \"bytes\""),
             statement: format!("${start} *= ${of}; ${length} *= ${of}"),
@@ -478,6 +385,7 @@ pub(crate) fn of(head: &Head<'_>) -> Option<Derivation> {
             Table::packed_dates,
             Table::time,
             Table::discards,
+            Table::discards_by_word,
             Table::geometry,
             Table::lengths,
             Table::whole_sectors,

@@ -1,8 +1,8 @@
 //! Tables whose requests, in bytes, are not whole sectors.
 
 use super::columns::Named;
-use super::derived::Table;
 use super::numbers::Numbers;
+use super::table::Table;
 use crate::read::foreign::awk;
 use crate::read::formats::Head;
 use crate::read::formats::mapping::cells_of;

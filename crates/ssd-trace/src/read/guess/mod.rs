@@ -5,11 +5,13 @@ mod columns;
 mod comments;
 mod dates;
 pub(crate) mod derived;
+mod discards;
 pub(crate) mod extended;
 pub(crate) mod names;
 pub(crate) mod numbers;
 pub(crate) mod regions;
 mod rows;
+mod table;
 pub(crate) mod unknown;
 pub(crate) mod values;
 pub(crate) mod words;
@@ -61,7 +63,7 @@ pub(crate) fn unused(head: &Head<'_>, mapping: &Mapping) -> Vec<String> {
 /// The column with times of day, as a mapping calls it, that `mapping` does not use, if the columns of the table have
 /// known names.
 pub(crate) fn clock_times(head: &Head<'_>, mapping: &Mapping) -> Option<String> {
-    let table = derived::Table::of(head)?;
+    let table = table::Table::of(head)?;
     let places = mapping.places();
     let used: Vec<&str> = places.iter().filter_map(|(_, place)| place.name()).collect();
     let mut all = table.rows.clock_times().into_iter();

@@ -23,7 +23,7 @@ pub(super) const TIMES: [&str; 18] = [
     "inittime",
     "optime",
 ];
-pub(super) const OPS: [&str; 22] = [
+pub(super) const OPS: [&str; 23] = [
     "kind",
     "op",
     "operation",
@@ -32,6 +32,7 @@ pub(super) const OPS: [&str; 22] = [
     "iotype",
     "optype",
     "opcode",
+    "opc",
     "cmd",
     "command",
     "rw",
@@ -47,7 +48,7 @@ pub(super) const OPS: [&str; 22] = [
     "dir",
     "d",
 ];
-pub(super) const OFFSETS: [&str; 33] = [
+pub(super) const OFFSETS: [&str; 37] = [
     "offset",
     "off",
     "byteoffset",
@@ -58,6 +59,10 @@ pub(super) const OFFSETS: [&str; 33] = [
     "sector",
     "startsector",
     "startlba",
+    "lbastart",
+    "sectorstart",
+    "offsetstart",
+    "blockstart",
     "firstsector",
     "firstlba",
     "startoffset",
@@ -198,6 +203,12 @@ pub(super) fn unit_named(cell: &str, known: &[&str]) -> Option<Option<&'static s
     if !is_pasted(cell) {
         return None;
     }
+    // Fields of Wireshark are paths, as in `nvme.cmd.nsid`.
+    if let Some((_, last)) = cell.rsplit_once('.')
+        && let Some(unit) = unit_named(last, known)
+    {
+        return Some(unit);
+    }
     let letters = letters_of(cell);
     let is = |name: &str| known.contains(&name);
     if is(&letters) {
@@ -311,7 +322,7 @@ pub(crate) fn is_rate(name: &str) -> bool {
     letters.starts_with("iops") || letters.ends_with("iops")
 }
 
-/// Whether a name, as letters and digits in lower case, counts pages.
+/// Whether a column of this name, as letters and digits in lower case, is in pages.
 pub(crate) fn is_of_pages(letters: &str) -> bool {
     ["lpn", "page"].iter().any(|word| letters.contains(word))
 }
@@ -319,9 +330,9 @@ pub(crate) fn is_of_pages(letters: &str) -> bool {
 /// The unit that the name of an address or a length implies.
 fn unit_of_name(letters: &str) -> Option<&'static str> {
     match letters {
-        "lba" | "lbn" | "sector" | "startsector" | "startlba" | "firstsector" | "firstlba"
-        | "nsectors" | "nsect" | "nrsector" | "nrsectors" | "sectors" | "numsectors"
-        | "sectorcnt" | "sectorcount" => Some("512B"),
+        "lba" | "lbn" | "sector" | "startsector" | "lbastart" | "sectorstart" | "startlba"
+        | "firstsector" | "firstlba" | "nsectors" | "nsect" | "nrsector" | "nrsectors"
+        | "sectors" | "numsectors" | "sectorcnt" | "sectorcount" => Some("512B"),
         "bytes" | "byteoffset" | "sizebytes" | "nbytes" | "nrbytes" | "byteslen" | "bytelen"
         | "bytelength" | "bytecount" => Some("B"),
         "kbytes" | "kilobytes" => Some("1KiB"),
@@ -368,6 +379,8 @@ pub(super) fn unit_behind(name: &str) -> Option<&'static str> {
         "mb" | "mib" => "1MiB",
         "gb" | "gib" => "1GiB",
         "4k" | "4kb" | "4kib" => "4KiB",
+        "8k" | "8kb" | "8kib" => "8KiB",
+        "16k" | "16kb" | "16kib" => "16KiB",
         _ => return None,
     })
 }

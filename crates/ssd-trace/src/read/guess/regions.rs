@@ -1,7 +1,7 @@
 //! Columns with a part of the device, such as a zone or an object, in which an address may count from 0.
 
-use super::derived::Table;
 use super::names::letters_of;
+use super::table::Table;
 use crate::read::formats::{Head, Mapping};
 use std::collections::BTreeSet;
 

@@ -1,12 +1,14 @@
 //! The rows of a table whose columns are to be guessed, and what its columns look like.
 
 use super::LINES;
-use super::apart::listed;
 use super::names::{LATENCIES, TIMES, VOLUMES, letters_of, unit_named, unit_of_time, without_unit};
 use crate::read::foreign::pattern::pattern;
 use crate::read::formats::Head;
 use crate::read::formats::mapping::{bytes_of, cells_of, date, stated_time, time, whole};
+use crate::read::lines::listed;
+use regex_lite::Regex;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 /// Most columns of a table that is examined.
 const COLUMNS: usize = 64;
@@ -245,21 +247,39 @@ impl Rows {
         (0..self.width()).filter(is_time).collect()
     }
 
-    /// The first column that holds volumes, by its name or by values such as sda, nvme0n1 and `8,16`: `used` are those
+    /// The column that holds volumes, by values such as sda, nvme0n1 and `8,16`, or else by its name: `used` are those
     /// of the other fields.
     pub(super) fn devices(&self, used: &[usize]) -> Option<usize> {
-        let disk =
-            pattern(r"^(?:(?:sd|hd|vd|xvd)[a-z]{1,2}|(?:nvme\d+n|dm-|md|mmcblk|nbd|rbd|loop)\d+)$");
-        // Linux's, such as `8,16`; a decimal comma has more digits behind it, or a zero before others.
-        let number = pattern(r"^[1-9]\d{0,2},(?:0|[1-9]\d{0,2})$");
-        let looks = |&at: &usize| {
+        let has_all = |at: usize, is: &dyn Fn(&str) -> bool| {
             let cells = self.cells_of_volumes(at, used).unwrap_or_default();
-            let are = |is: &dyn Fn(&str) -> bool| cells.iter().all(|cell| is(cell));
-            let is_named = self.is_named(at, &VOLUMES) && are(&is_plain);
-            let are_known = are(&|cell| disk.is_match(cell)) || are(&|cell| number.is_match(cell));
-            !cells.is_empty() && (is_named || are_known)
+            !cells.is_empty() && cells.iter().all(|cell| is(cell))
         };
-        (0..self.width()).find(looks)
+        let is_disk = |at: &usize| {
+            has_all(*at, &|cell| DISK.is_match(cell)) || has_all(*at, &|cell| NUMBER.is_match(cell))
+        };
+        let is_named = |at: &usize| self.is_named(*at, &VOLUMES) && has_all(*at, &is_plain);
+        let all = 0..self.width();
+        all.clone().find(is_disk).or_else(|| all.clone().find(is_named))
+    }
+
+    /// What to say of the `volume` that commands read, and of another column that its values do not determine.
+    pub(super) fn read_volumes(&self, volume: usize, used: &[usize]) -> String {
+        let used: Vec<usize> = used.iter().copied().chain([volume]).collect();
+        let is_part = |other: &usize| {
+            let pairs = self.column(volume).zip(self.column(*other)).collect::<BTreeSet<_>>().len();
+            pairs > self.column(volume).collect::<BTreeSet<_>>().len()
+        };
+        let other = self.other_volumes(&used).filter(is_part).map(|other| {
+            format!(
+                ", and {}, which may be parts of their names: to keep those apart, join the two columns first",
+                self.values_of(other)
+            )
+        });
+        format!(
+            "{}, which are read as volumes{}",
+            self.values_of(volume),
+            other.unwrap_or_default()
+        )
     }
 
     /// The values of a column, if they are as few as volumes, and the column is none of those `used`.
@@ -269,8 +289,8 @@ impl Rows {
         (are_few && !self.ascends(at) && !used.contains(&at)).then_some(cells)
     }
 
-    /// What to say of a column that may hold volumes, if there is one: `used` are those of the other fields.
-    pub(super) fn unused_volumes(&self, used: &[usize]) -> Option<String> {
+    /// The first column whose values may be volumes.
+    fn other_volumes(&self, used: &[usize]) -> Option<usize> {
         let is_name = |cell: &str| {
             let has = |kind: fn(&u8) -> bool| cell.bytes().any(|byte| kind(&byte));
             let is_value = stated_time(cell.as_bytes()).is_some() || bytes_of(cell).is_some();
@@ -282,7 +302,12 @@ impl Rows {
             let may_be = |cell: &&str| is_plain(cell) && (at == 0 || is_name(cell));
             !cells.is_empty() && cells.iter().all(may_be)
         };
-        let at = self.devices(used).or_else(|| (0..self.width()).find(looks))?;
+        self.devices(used).or_else(|| (0..self.width()).find(looks))
+    }
+
+    /// What to say of a column that may hold volumes, if there is one: `used` are those of the other fields.
+    pub(super) fn unused_volumes(&self, used: &[usize]) -> Option<String> {
+        let at = self.other_volumes(used)?;
         Some(format!(
             "{}, which may be volumes: to keep them apart, add ,volume={} to the columns",
             self.values_of(at),
@@ -290,12 +315,16 @@ impl Rows {
         ))
     }
 
-    /// The first part of a sentence about a column with several values: which they are.
-    pub(super) fn values_of(&self, at: usize) -> String {
+    /// The beginning of a sentence: how many distinct values a column has, and which.
+    fn values_of(&self, at: usize) -> String {
         let cells: BTreeSet<&str> = self.column(at).collect();
-        let shown: Vec<String> = cells.iter().map(|cell| format!("{cell:.20}")).collect();
+        let are_quoted = cells.iter().any(|cell| cell.contains(','));
+        let shown = cells
+            .iter()
+            .map(|cell| if are_quoted { format!("\"{cell:.20}\"") } else { format!("{cell:.20}") });
+        let shown: Vec<String> = shown.collect();
         let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
-        format!("column {} has {} different values ({})", at + 1, shown.len(), listed(&shown))
+        format!("column {} has {} distinct values ({})", at + 1, shown.len(), listed(&shown))
     }
 
     /// A column that looks like times of day or dates of another notation, which are not read.
@@ -371,8 +400,10 @@ impl Rows {
             let cells = distinct_cells(at);
             let actions = ["Q", "D", "C"].into_iter().filter(|action| cells.contains(action));
             let actions: Vec<&str> = actions.collect();
+            // A completion alone may have its request in another event.
+            let are_completions = actions == ["C"] && cells.len() > 1;
             if cells.iter().all(is_action) && actions.iter().any(|action| *action != "D") {
-                return actions;
+                return if are_completions { self.words_of(at) } else { actions };
             }
             let is_several = cells.len() > 1 && cells.iter().all(is_event);
             if is_several { self.words_of(at) } else { Vec::new() }
@@ -397,7 +428,19 @@ pub(super) fn ended_lines<'a>(head: &Head<'a>) -> &'a [&'a [u8]] {
     }
 }
 
-/// Whether a cell may be the name of a volume: it has neither blanks nor marks of numbers.
+/// Names of disks, and letters of drives.
+static DISK: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^(?:(?:/dev/)?(?:(?:sd|hd|vd|xvd)[a-z]{1,2}|(?:nvme\d+n|dm-|md|mmcblk|nbd|rbd|loop|disk)\d+)|[A-Z]:\\?)$",
+    )
+});
+/// Linux's device numbers, such as `8,16`: those of disks, loops, mapped devices, memory cards and virtual disks.
+static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
+    let majors = "[789]|11|31|43|6[5-9]|7[01]|12[89]|13[0-5]|179|202|230|25[2-9]";
+    pattern(&format!("^(?:{majors})[,:](?:0|[1-9][0-9]{{0,2}})$"))
+});
+
+/// Whether a cell may be the name of a volume: it has neither blanks nor the `.` and `,` of numbers.
 fn is_plain(cell: &str) -> bool {
     cell.bytes().all(|byte| byte.is_ascii_graphic() && !b".,".contains(&byte))
 }

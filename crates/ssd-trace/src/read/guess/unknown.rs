@@ -1,6 +1,6 @@
 //! Tables whose operations are words without a meaning.
 
-use super::derived::Table;
+use super::table::Table;
 use super::words::{KEYS, unknown_words};
 use crate::read::formats::{Head, Mapping};
 

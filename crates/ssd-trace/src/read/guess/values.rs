@@ -19,8 +19,8 @@ pub(super) const LONGEST: u64 = 1 << 30;
 /// Numbers below this are more likely those of devices or threads than addresses.
 const FEW: u64 = 16;
 /// Codes of reads, writes and discards: small numbers, those of Linux (0, 1 and 3), of SCSI (in three notations), of
-/// ATA and of NVMe, and flags.
-const CODES: [[&[&str]; 3]; 11] = [
+/// ATA, and flags.
+const CODES: [[&[&str]; 3]; 10] = [
     [&["0"], &["1"], &["2"]],
     [&["1"], &["0"], &["2"]],
     [&["1"], &["2"], &["3"]],
@@ -29,9 +29,16 @@ const CODES: [[&[&str]; 3]; 11] = [
     [&["0x25", "0x60", "0xc8"], &["0x35", "0x61", "0xca"], &["0x06"]],
     [&["08", "28", "88", "a8"], &["0a", "2a", "8a", "aa"], &["42"]],
     [&["40", "136"], &["42", "138"], &["66"]],
-    [&["2", "0x2", "0x02"], &["1", "0x1", "0x01"], &["9", "0x9", "0x09"]],
     [NO.split_at(1).1, YES.split_at(1).1, &[]],
     [YES.split_at(1).1, NO.split_at(1).1, &[]],
+];
+
+/// Codes of NVMe in three notations: reads, writes (of zeros, too), discards and flushes. In decimal, 0 is more likely
+/// a flag.
+const NVME: [[&str; 4]; 3] = [
+    ["2", "1|8", "9", ""],
+    ["0x2", "0x1|0x8", "0x9", "0x0"],
+    ["0x02", "0x01|0x08", "0x09", "0x00"],
 ];
 
 /// Words for reads and writes in other languages, in lower case.
@@ -89,7 +96,23 @@ pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> 
     };
     let mut all: Vec<String> = CODES.iter().filter(fits).map(text).collect();
     all.dedup();
+    all.extend(NVME.iter().find_map(|codes| of_nvme(&cells, codes)));
     all
+}
+
+/// What to add to a mapping for codes of NVMe, in lower case: all of them, since discards and flushes may follow below
+/// the first lines.
+fn of_nvme(cells: &BTreeSet<&str>, codes: &[&str; 4]) -> Option<String> {
+    let is_code =
+        |cell: &&str| codes.iter().any(|codes| codes.split('|').any(|code| code == *cell));
+    let [read, write, _, flush] = codes;
+    let has = |codes: &str| codes.split('|').any(|code| cells.contains(code));
+    // 0x0 and 0x1 alone may be flags.
+    let is_certain = has(read) && has(write) || read.starts_with("0x") && !has(flush);
+    let words = ["read", "write", "discard", "flush"].iter().zip(codes);
+    let words = words.filter(|(_, codes)| !codes.is_empty());
+    (is_certain && !cells.is_empty() && cells.iter().all(is_code))
+        .then(|| words.map(|(key, codes)| format!(",{key}={codes}")).collect())
 }
 
 /// As [`meanings`], for two unknown words. Unless they are known in another language, either may mean a read.
@@ -336,7 +359,7 @@ pub(crate) fn unread(head: &Head<'_>) -> Vec<String> {
     let mut used: Vec<usize> = time.into_iter().chain(op.map(|column| column - 1)).collect();
     used.extend(range.iter().flat_map(|range| [range.offset, range.size]));
     let of_volumes = match rows.devices(&used) {
-        Some(at) => Some(format!("{}, which are read as volumes", rows.values_of(at))),
+        Some(at) => Some(rows.read_volumes(at, &used)),
         None => rows.unused_volumes(&used),
     };
     of_times.into_iter().chain(of_volumes).collect()

@@ -1,0 +1,91 @@
+//! Columns beside the operations that say which of the requests are discards.
+
+use super::columns::Columns;
+use super::table::{Change, Table};
+use super::{LINES, NO, YES};
+use crate::read::formats::mapping::{Meaning, Words};
+use ssd_core::host::request::Op;
+
+/// Names of columns that say which of the requests are discards.
+const DISCARDS: [&str; 6] = ["isdiscard", "istrim", "isunmap", "discard", "trim", "unmap"];
+
+/// Parts of the words for discards, in lower case.
+const DISCARD_WORDS: [&str; 4] = ["discard", "unmap", "trim", "deallocate"];
+/// Most different words in a column of flags.
+const MOST_WORDS: usize = 16;
+
+impl Table {
+    /// The operation from its column and from one that says which requests are discards.
+    pub(super) fn discards(&self) -> Option<Change> {
+        let (op, flag) = (self.columns.op.at + 1, self.column_named(&DISCARDS)?);
+        let flags = || self.rows.column(flag - 1).map(str::to_ascii_lowercase);
+        if !flags().all(|cell| NO.contains(&&cell[..]) || YES.contains(&&cell[..])) {
+            return None;
+        }
+        let mut flagged =
+            self.rows.column(op - 1).zip(flags()).filter(|(_, cell)| YES.contains(&&cell[..]));
+        let is_known = flagged.all(|(op, _)| is_discard(op));
+        // Rows below these may be flagged.
+        let is_all = self.rows.rows.len() < LINES;
+        let is_set = flags().any(|cell| YES.contains(&&cell[..]));
+        if is_known && (is_set || is_all) {
+            return None;
+        }
+        let is_flagged = |column: usize| format!("tolower(${column}) ~ /^({})$/", YES.join("|"));
+        let (flagged, is_op_set) = (is_flagged(flag), is_flagged(op));
+        let of_flags = |set: &str, other: &str| {
+            format!("${op} = {flagged} ? \"discard\" : {is_op_set} ? \"{set}\" : \"{other}\"")
+        };
+        Some(Change {
+            what: format!(
+                "its column {} says which of the requests are discards; write discard into column {} of these",
+                self.named(flag),
+                self.named(op)
+            ),
+            title: format!("${op} = \"op\"; ${flag} = \"flag\""),
+            statement: match self.columns.op.letters.as_str() {
+                "iswrite" => of_flags("write", "read"),
+                "isread" => of_flags("read", "write"),
+                _ => format!("if ({flagged}) ${op} = \"discard\""),
+            },
+            decimals: None,
+        })
+    }
+
+    /// The operation from its column and from another whose words name discards, such as `REQ_DISCARD` among flags.
+    pub(super) fn discards_by_word(&self) -> Option<Change> {
+        let Columns { op, offset, size, .. } = &self.columns;
+        let names_discard = |cell: &str| {
+            let cell = cell.to_ascii_lowercase();
+            DISCARD_WORDS.iter().any(|word| cell.contains(word))
+        };
+        let contradicts = |&at: &usize| {
+            let mut pairs = self.rows.whole_column(op.at).zip(self.rows.whole_column(at));
+            ![op.at, offset.at, size.at].contains(&at)
+                && self.rows.distinct(at) <= MOST_WORDS
+                && pairs
+                    .any(|(op, cell)| names_discard(cell) && !names_discard(op) && !is_discard(op))
+        };
+        let at =
+            (0..self.rows.width()).find(contradicts).filter(|_| !op.letters.starts_with("is"))?;
+        let (flag, op) = (at + 1, op.at + 1);
+        Some(Change {
+            what: format!(
+                "its column {} names discards that column {} does not; write discard into the latter",
+                self.named(flag),
+                self.named(op)
+            ),
+            title: String::new(),
+            statement: format!(
+                "if (tolower(${flag}) ~ /{}/) ${op} = \"discard\"",
+                DISCARD_WORDS.join("|")
+            ),
+            decimals: None,
+        })
+    }
+}
+
+/// Whether a cell is a word for a discard.
+fn is_discard(cell: &str) -> bool {
+    Words::default().meaning(cell.as_bytes()) == Some(Meaning::Request(Op::Trim, 0))
+}
