@@ -84,8 +84,25 @@ pub(crate) fn unreadable(file: &str, place: &str, error: &io::Error) -> SourceEr
         }
         _ => "reading failed",
     };
-    let remedy = "copy the file again and check it with `zstd -t` or `gzip -t`";
-    SourceError(format!("{file}: {cause} ({error}) in or before {place}; {remedy}"))
+    SourceError(format!("{file}: {cause} ({error}) in or before {place}; {}", copying_again(file)))
+}
+
+/// What to do with a compressed file that is damaged.
+pub(crate) fn copying_again(file: &str) -> String {
+    let tools = [
+        (".xz", "xz"),
+        (".bz2", "bzip2"),
+        (".lz4", "lz4"),
+        (".zip", "unzip"),
+        (".zst", "zstd"),
+        (".gz", "gzip"),
+        (".tgz", "gzip"),
+    ];
+    let test = match tools.iter().find(|(end, _)| file.ends_with(end)) {
+        Some((_, tool)) => format!("`{tool} -t`"),
+        None => "`zstd -t` or `gzip -t`".to_owned(),
+    };
+    format!("copy the file again and check it with {test}")
 }
 
 /// The other files of a set that blktrace wrote, one for each CPU: if `path` is NAME.blktrace.N, all

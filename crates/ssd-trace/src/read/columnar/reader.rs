@@ -4,6 +4,7 @@ use super::decode;
 use super::layout::{
     BLOCK_HEADER_BYTES, BlockHeader, Fault, HEADER_BYTES, Header, Summary, checksum, u64_at,
 };
+use crate::read::input::copying_again;
 use crate::read::unpack::unpacked;
 use ssd_core::host::request::TimedRequest;
 use ssd_core::host::source::{Source, SourceError};
@@ -328,6 +329,6 @@ fn unreadable(file: &str, at: u64, error: &io::Error) -> SourceError {
         let fault = Fault::new(at, "a block, or the rest of it", "the end of the file");
         return report(file, &fault);
     }
-    let remedy = "copy the file again and check it with `zstd -t` or `gzip -t`";
+    let remedy = copying_again(file);
     SourceError(format!("{file}: cannot read beyond byte {at} of the trace: {error}; {remedy}"))
 }

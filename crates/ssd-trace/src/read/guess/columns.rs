@@ -6,7 +6,7 @@ use super::names::{
 };
 use super::numbers::Numbers;
 use super::rows::{Rows, is_latency};
-use super::{quoted, values, words};
+use super::{meanings, quoted, words};
 use ssd_core::units::SECTOR_BYTES;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -122,7 +122,7 @@ impl Columns {
             let is_rival = |other: &Named| other.unit.is_some() || field.unit.is_none();
             all.filter(is_rival).collect::<Vec<Named>>()
         };
-        let is_op = |other: &Named| !values::meanings(rows.column(other.at)).is_empty();
+        let is_op = |other: &Named| !meanings::meanings(rows.column(other.at)).is_empty();
         let ops = rivals(&self.op, &OPS).into_iter().filter(is_op);
         let ops = ops.map(|op| Columns { op, ..self.clone() });
         let offsets = rivals(&self.offset, &OFFSETS).into_iter();
@@ -159,7 +159,7 @@ impl Columns {
     pub(super) fn with_known_words(self, names: &[String], rows: &Rows) -> Columns {
         let is_known = |op: &Named| {
             op.letters.starts_with("is")
-                || values::meanings(rows.column(op.at)).iter().any(String::is_empty)
+                || meanings::meanings(rows.column(op.at)).iter().any(String::is_empty)
         };
         let known = all_named(names, &OPS).into_iter().find(is_known);
         if is_known(&self.op) {
@@ -237,11 +237,11 @@ impl Columns {
     /// What to add to a mapping for the operations, once for each possible meaning of their words.
     fn meanings(&self, rows: &Rows) -> Vec<String> {
         let cells = || rows.column(self.op.at);
-        if let Some(meaning) = values::meaning_of_flag(&self.op.letters, cells()) {
+        if let Some(meaning) = meanings::meaning_of_flag(&self.op.letters, cells()) {
             return vec![meaning];
         }
         let likely = words::by_verb(rows, self.op.at, Some([self.offset.at, self.size.at]));
-        let known = [values::meanings(cells()), likely, values::meanings_of_two(cells())];
+        let known = [meanings::meanings(cells()), likely, meanings::meanings_of_two(cells())];
         // Otherwise nothing is added, since most words may be known.
         let mut all =
             known.into_iter().find(|all| !all.is_empty()).unwrap_or_else(|| vec![String::new()]);

@@ -9,7 +9,7 @@ use ssd_core::host::request::Op;
 /// Names of columns that say which of the requests are discards.
 const DISCARDS: [&str; 6] = ["isdiscard", "istrim", "isunmap", "discard", "trim", "unmap"];
 
-/// Parts of the words for discards, in lower case.
+/// Words for discards, in lower case. A process called fstrim is none.
 const DISCARD_WORDS: [&str; 4] = ["discard", "unmap", "trim", "deallocate"];
 /// Most different words in a column of flags.
 const MOST_WORDS: usize = 16;
@@ -57,7 +57,8 @@ impl Table {
         let Columns { op, offset, size, .. } = &self.columns;
         let names_discard = |cell: &str| {
             let cell = cell.to_ascii_lowercase();
-            DISCARD_WORDS.iter().any(|word| cell.contains(word))
+            let mut words = cell.split(|letter: char| !letter.is_ascii_lowercase());
+            words.any(|word| DISCARD_WORDS.contains(&word))
         };
         let contradicts = |&at: &usize| {
             let mut pairs = self.rows.whole_column(op.at).zip(self.rows.whole_column(at));
@@ -77,7 +78,7 @@ impl Table {
             ),
             title: String::new(),
             statement: format!(
-                "if (tolower(${flag}) ~ /{}/) ${op} = \"discard\"",
+                "if (tolower(${flag}) ~ /(^|[^a-z])({})([^a-z]|$)/) ${op} = \"discard\"",
                 DISCARD_WORDS.join("|")
             ),
             decimals: None,

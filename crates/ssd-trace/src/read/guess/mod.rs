@@ -7,6 +7,7 @@ mod dates;
 pub(crate) mod derived;
 mod discards;
 pub(crate) mod extended;
+mod meanings;
 pub(crate) mod names;
 pub(crate) mod numbers;
 pub(crate) mod regions;

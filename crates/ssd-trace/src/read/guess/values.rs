@@ -1,12 +1,12 @@
 //! The columns of a table from its values alone: readings to choose from, of which none is certain.
 
+use super::meanings::{has_both, has_known, meaning_of_flag, meanings, meanings_of_two};
 use super::names::{OFFSETS, SIZES, VOLUMES, letters_of, unit_behind, unit_named};
 use super::rows::{Rows, Times, ended_lines};
-use super::{LINES, NO, YES, reading, words};
-use crate::read::formats::mapping::{Meaning, Place, Words};
+use super::{LINES, reading, words};
+use crate::read::formats::mapping::Place;
 use crate::read::formats::{Head, Mapping};
 use crate::read::readings::{Reading, of_distinct_times};
-use ssd_core::host::request::Op;
 use std::collections::BTreeSet;
 
 /// Ways to read operations, and readings in all, that are tried.
@@ -18,129 +18,6 @@ const PAIRS: usize = 2;
 pub(super) const LONGEST: u64 = 1 << 30;
 /// Numbers below this are more likely those of devices or threads than addresses.
 const FEW: u64 = 16;
-/// Codes of reads, writes and discards: small numbers, those of Linux (0, 1 and 3), of SCSI (in three notations), of
-/// ATA, and flags.
-const CODES: [[&[&str]; 3]; 10] = [
-    [&["0"], &["1"], &["2"]],
-    [&["1"], &["0"], &["2"]],
-    [&["1"], &["2"], &["3"]],
-    [&["0"], &["1"], &["3"]],
-    [&["0x08", "0x28", "0x88", "0xa8"], &["0x0a", "0x2a", "0x8a", "0xaa"], &["0x42"]],
-    [&["0x25", "0x60", "0xc8"], &["0x35", "0x61", "0xca"], &["0x06"]],
-    [&["08", "28", "88", "a8"], &["0a", "2a", "8a", "aa"], &["42"]],
-    [&["40", "136"], &["42", "138"], &["66"]],
-    [NO.split_at(1).1, YES.split_at(1).1, &[]],
-    [YES.split_at(1).1, NO.split_at(1).1, &[]],
-];
-
-/// Codes of NVMe in three notations: reads, writes (of zeros, too), discards and flushes. In decimal, 0 is more likely
-/// a flag.
-const NVME: [[&str; 4]; 3] = [
-    ["2", "1|8", "9", ""],
-    ["0x2", "0x1|0x8", "0x9", "0x0"],
-    ["0x02", "0x01|0x08", "0x09", "0x00"],
-];
-
-/// Words for reads and writes in other languages, in lower case.
-const READS: [&str; 9] =
-    ["lesen", "lecture", "lectura", "leitura", "lettura", "чтение", "读", "读取", "読み取り"];
-const WRITES: [&str; 10] = [
-    "schreiben",
-    "écriture",
-    "ecriture",
-    "escritura",
-    "escrita",
-    "scrittura",
-    "запись",
-    "写",
-    "写入",
-    "書き込み",
-];
-
-/// What to add to a mapping whose column of operations has these `cells`: one text for each way to read them, a single
-/// empty text if all of them are known words.
-pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let cells: BTreeSet<&str> = cells.collect();
-    let known = Words::default();
-    let unknown: Vec<&str> =
-        cells.iter().copied().filter(|cell| known.meaning(cell.as_bytes()).is_none()).collect();
-    let has = |op: Op| {
-        let is = |cell: &&str| known.meaning(cell.as_bytes()) == Some(Meaning::Request(op, 0));
-        cells.iter().any(is)
-    };
-    match unknown[..] {
-        [] => return vec![String::new()],
-        [word] if word.eq_ignore_ascii_case("t") && has(Op::Read) && has(Op::Write) => {
-            return vec![format!(",discard={word}")];
-        }
-        _ => {}
-    }
-    // Codes are compared in lower case.
-    let cells: BTreeSet<String> = cells.into_iter().map(str::to_ascii_lowercase).collect();
-    let cells: BTreeSet<&str> = cells.iter().map(String::as_str).collect();
-    let fits = |codes: &&[&[&str]; 3]| {
-        let has = |codes: &[&str]| cells.iter().any(|cell| codes.contains(cell));
-        let hexadecimal = cells.iter().all(|cell| cell.starts_with("0x"));
-        // If there are two small numbers, they are a read and a write.
-        let both = cells.len() > 1 && (!has(codes[2]) || (has(codes[0]) && has(codes[1])));
-        (hexadecimal || both)
-            && cells.iter().all(|cell| codes.iter().any(|codes| codes.contains(cell)))
-    };
-    let text = |codes: &[&[&str]; 3]| {
-        let each = ["read", "write", "discard"].iter().zip(codes).map(|(key, codes)| {
-            let there: Vec<&str> =
-                codes.iter().copied().filter(|code| cells.contains(code)).collect();
-            if there.is_empty() { String::new() } else { format!(",{key}={}", there.join("|")) }
-        });
-        each.collect::<String>()
-    };
-    let mut all: Vec<String> = CODES.iter().filter(fits).map(text).collect();
-    all.dedup();
-    all.extend(NVME.iter().find_map(|codes| of_nvme(&cells, codes)));
-    all
-}
-
-/// What to add to a mapping for codes of NVMe, in lower case: all of them, since discards and flushes may follow below
-/// the first lines.
-fn of_nvme(cells: &BTreeSet<&str>, codes: &[&str; 4]) -> Option<String> {
-    let is_code =
-        |cell: &&str| codes.iter().any(|codes| codes.split('|').any(|code| code == *cell));
-    let [read, write, _, flush] = codes;
-    let has = |codes: &str| codes.split('|').any(|code| cells.contains(code));
-    // 0x0 and 0x1 alone may be flags.
-    let is_certain = has(read) && has(write) || read.starts_with("0x") && !has(flush);
-    let words = ["read", "write", "discard", "flush"].iter().zip(codes);
-    let words = words.filter(|(_, codes)| !codes.is_empty());
-    (is_certain && !cells.is_empty() && cells.iter().all(is_code))
-        .then(|| words.map(|(key, codes)| format!(",{key}={codes}")).collect())
-}
-
-/// As [`meanings`], for two unknown words. Unless they are known in another language, either may mean a read.
-pub(super) fn meanings_of_two<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let cells: BTreeSet<&str> = cells.collect();
-    let known = Words::default();
-    let is_word = |cell: &&str| {
-        !cell.is_empty()
-            && cell.chars().all(char::is_alphabetic)
-            && known.meaning(cell.as_bytes()).is_none()
-    };
-    if cells.len() != 2 || !cells.iter().all(is_word) {
-        return Vec::new();
-    }
-    let (first, second) = (cells.first().unwrap_or(&""), cells.last().unwrap_or(&""));
-    let is_among = |words: &[&str], cell: &str| words.contains(&cell.to_lowercase().as_str());
-    let is_known =
-        |(read, write): &(&str, &str)| is_among(&READS, read) || is_among(&WRITES, write);
-    let mut all = [(*first, *second), (*second, *first)];
-    let resembles = |(read, write): &(&str, &str)| {
-        words::meanings_of(read) == ["read"] || words::meanings_of(write) == ["write"]
-    };
-    all.sort_by_key(|words| !resembles(words));
-    // Where both orders have a known word, or neither has, the words decide nothing.
-    let is_decided = all.iter().filter(|words| is_known(words)).count() == 1;
-    let likely = all.into_iter().filter(|words| !is_decided || is_known(words));
-    likely.map(|(read, write)| format!(",read={read},write={write}")).collect()
-}
 
 /// Columns of address and length, with pairs of their units, the likeliest first.
 #[derive(Default)]
@@ -210,30 +87,6 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// What to add to a mapping for a column such as `is_write`, whose name says what 1 or true means.
-pub(super) fn meaning_of_flag<'a>(
-    letters: &str,
-    cells: impl Iterator<Item = &'a str>,
-) -> Option<String> {
-    let (no, yes, op) = match letters {
-        "iswrite" => ("read", "write", Op::Write),
-        "isread" => ("write", "read", Op::Read),
-        _ => return None,
-    };
-    let known = Words::default();
-    let cells: BTreeSet<String> = cells.map(str::to_ascii_lowercase).collect();
-    let is_flag = |cell: &String| NO.contains(&&cell[..]) || YES.contains(&&cell[..]);
-    // The word for the operation may stand for yes. N beside it means no, although it is a write elsewhere.
-    let is_op = |cell: &String| known.meaning(cell.as_bytes()) == Some(Meaning::Request(op, 0));
-    // Later rows may have the opposite value.
-    let pairs =
-        NO.into_iter().zip(YES).filter(|(no, yes)| cells.contains(*no) || cells.contains(*yes));
-    let (noes, yeses): (Vec<&str>, Vec<&str>) = pairs.unzip();
-    let words = format!(",{no}={},{yes}={}", noes.join("|"), yeses.join("|"));
-    let is_known = cells.iter().all(|cell| is_flag(cell) || is_op(cell));
-    (is_known && !noes.is_empty()).then_some(words)
-}
-
 impl Rows {
     /// The ways to read the operations in a column.
     fn meanings_at(&self, at: usize) -> Vec<String> {
@@ -259,16 +112,23 @@ impl Rows {
         if let Some((at, _)) = most {
             return vec![((at + 1).to_string(), String::new())];
         }
+        let plain = |at: usize| self.has_times(at) || self.has_stated_times(at);
+        let is_text = |&at: &usize| !plain(at) && self.numbers(at).is_none();
+        let texts: Vec<usize> = (0..self.width()).filter(is_text).collect();
+        let with_verbs = texts.iter().map(|&at| (at, words::by_verb(self, at, None)));
+        let with_verbs: Vec<(usize, Vec<String>)> = with_verbs
+            .filter(|(at, all)| {
+                all.first().is_some_and(|words| has_both(words) || has_known(self.column(*at)))
+            })
+            .collect();
+        let columns = if let [_] = with_verbs[..] { with_verbs } else { columns };
         for (at, all) in columns {
             codes.extend(all.into_iter().map(|words| ((at + 1).to_string(), words)));
         }
-        let plain = |at: usize| self.has_times(at) || self.has_stated_times(at);
         if codes.is_empty() && (0..self.width()).all(plain) {
             // No column has operations, as in files that contain only reads or only writes.
             return ["write", "read"].map(|op| (op.to_owned(), String::new())).into();
         }
-        let is_text = |&at: &usize| !plain(at) && self.numbers(at).is_none();
-        let texts: Vec<usize> = (0..self.width()).filter(is_text).collect();
         if let ([], [at]) = (&codes[..], &texts[..]) {
             let likely = words::by_verb(self, *at, None);
             let all = if likely.is_empty() { meanings_of_two(self.column(*at)) } else { likely };
@@ -291,7 +151,14 @@ impl Rows {
             // Numbers with a 0 among them are zero-based, or no lengths. If all are larger than the addresses, they are
             // ends.
             let is_end = starts.iter().zip(lengths).all(|(start, length)| length > start);
-            let is_length = !lengths.contains(&0) && longest <= LONGEST && !is_end;
+            // Days and times of day have leading zeros.
+            let is_padded = |cell: &str| {
+                cell.len() > 1
+                    && cell.bytes().all(|byte| byte.is_ascii_digit())
+                    && cell.starts_with('0')
+            };
+            let are_padded = self.column(size).any(is_padded);
+            let is_length = !lengths.contains(&0) && longest <= LONGEST && !is_end && !are_padded;
             // `blocks` is a length, although it is `block` with the s of seconds, too.
             let is_other = |at: usize, known: &[&str], other: &[&str]| {
                 self.is_named(at, other) && !self.is_named(at, known)
@@ -467,16 +334,4 @@ fn of_rows(rows: &Rows, times: Option<&Times>, head: &Head<'_>, action: u8) -> V
         all.iter_mut().for_each(Reading::sort);
     }
     all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::meanings_of_two;
-
-    #[test]
-    fn of_two_words_the_one_with_a_verb_has_its_meaning_first() {
-        let first = |words: [&'static str; 2]| meanings_of_two(words.into_iter()).remove(0);
-        assert_eq!(first(["Foo", "ReadAhead"]), ",read=ReadAhead,write=Foo");
-        assert_eq!(first(["Foo", "WriteBack"]), ",read=Foo,write=WriteBack");
-    }
 }

@@ -1,0 +1,177 @@
+//! What the codes and words of operations may mean.
+
+use super::{NO, YES, words};
+use crate::read::formats::mapping::{Meaning, Words};
+use ssd_core::host::request::Op;
+use std::collections::BTreeSet;
+
+/// Codes of reads, writes and discards: small numbers, those of Linux (0, 1 and 3), of SCSI (in three notations), of
+/// ATA, and flags.
+const CODES: [[&[&str]; 3]; 10] = [
+    [&["0"], &["1"], &["2"]],
+    [&["1"], &["0"], &["2"]],
+    [&["1"], &["2"], &["3"]],
+    [&["0"], &["1"], &["3"]],
+    [&["0x08", "0x28", "0x88", "0xa8"], &["0x0a", "0x2a", "0x8a", "0xaa"], &["0x42"]],
+    [&["0x25", "0x60", "0xc8"], &["0x35", "0x61", "0xca"], &["0x06"]],
+    [&["08", "28", "88", "a8"], &["0a", "2a", "8a", "aa"], &["42"]],
+    [&["40", "136"], &["42", "138"], &["66"]],
+    [NO.split_at(1).1, YES.split_at(1).1, &[]],
+    [YES.split_at(1).1, NO.split_at(1).1, &[]],
+];
+
+/// Codes of NVMe in three notations: reads, writes (of zeros, too), discards and flushes. In decimal, 0 is more likely
+/// a flag.
+const NVME: [[&str; 4]; 3] = [
+    ["2", "1|8", "9", ""],
+    ["0x2", "0x1|0x8", "0x9", "0x0"],
+    ["0x02", "0x01|0x08", "0x09", "0x00"],
+];
+
+/// Words for reads and writes in other languages, in lower case.
+const READS: [&str; 9] =
+    ["lesen", "lecture", "lectura", "leitura", "lettura", "чтение", "读", "读取", "読み取り"];
+const WRITES: [&str; 10] = [
+    "schreiben",
+    "écriture",
+    "ecriture",
+    "escritura",
+    "escrita",
+    "scrittura",
+    "запись",
+    "写",
+    "写入",
+    "書き込み",
+];
+
+/// What to add to a mapping whose column of operations has these `cells`: one text for each way to read them, a single
+/// empty text if all of them are known words.
+pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let cells: BTreeSet<&str> = cells.collect();
+    let known = Words::default();
+    let unknown: Vec<&str> =
+        cells.iter().copied().filter(|cell| known.meaning(cell.as_bytes()).is_none()).collect();
+    let has = |op: Op| {
+        let is = |cell: &&str| known.meaning(cell.as_bytes()) == Some(Meaning::Request(op, 0));
+        cells.iter().any(is)
+    };
+    match unknown[..] {
+        [] => return vec![String::new()],
+        [word] if word.eq_ignore_ascii_case("t") && has(Op::Read) && has(Op::Write) => {
+            return vec![format!(",discard={word}")];
+        }
+        _ => {}
+    }
+    // Codes are compared in lower case.
+    let cells: BTreeSet<String> = cells.into_iter().map(str::to_ascii_lowercase).collect();
+    let cells: BTreeSet<&str> = cells.iter().map(String::as_str).collect();
+    let fits = |codes: &&[&[&str]; 3]| {
+        let has = |codes: &[&str]| cells.iter().any(|cell| codes.contains(cell));
+        let hexadecimal = cells.iter().all(|cell| cell.starts_with("0x"));
+        // If there are two small numbers, they are a read and a write.
+        let both = cells.len() > 1 && (!has(codes[2]) || (has(codes[0]) && has(codes[1])));
+        (hexadecimal || both)
+            && cells.iter().all(|cell| codes.iter().any(|codes| codes.contains(cell)))
+    };
+    let text = |codes: &[&[&str]; 3]| {
+        let each = ["read", "write", "discard"].iter().zip(codes).map(|(key, codes)| {
+            let there: Vec<&str> =
+                codes.iter().copied().filter(|code| cells.contains(code)).collect();
+            if there.is_empty() { String::new() } else { format!(",{key}={}", there.join("|")) }
+        });
+        each.collect::<String>()
+    };
+    let mut all: Vec<String> = CODES.iter().filter(fits).map(text).collect();
+    all.dedup();
+    all.extend(NVME.iter().find_map(|codes| of_nvme(&cells, codes)));
+    all
+}
+
+/// Whether what is added to a mapping has words for reads and for writes.
+pub(super) fn has_both(words: &str) -> bool {
+    [",read=", ",write="].iter().all(|key| words.contains(key))
+}
+
+/// Whether one of the cells is a known word.
+pub(super) fn has_known<'a>(mut cells: impl Iterator<Item = &'a str>) -> bool {
+    let known = Words::default();
+    cells.any(|cell| known.meaning(cell.as_bytes()).is_some())
+}
+
+/// What to add to a mapping for codes of NVMe, in lower case: all of them, since discards and flushes may follow below
+/// the first lines.
+fn of_nvme(cells: &BTreeSet<&str>, codes: &[&str; 4]) -> Option<String> {
+    let is_code =
+        |cell: &&str| codes.iter().any(|codes| codes.split('|').any(|code| code == *cell));
+    let [read, write, _, flush] = codes;
+    let has = |codes: &str| codes.split('|').any(|code| cells.contains(code));
+    // 0x0 and 0x1 alone may be flags.
+    let is_certain = has(read) && has(write) || read.starts_with("0x") && !has(flush);
+    let words = ["read", "write", "discard", "flush"].iter().zip(codes);
+    let words = words.filter(|(_, codes)| !codes.is_empty());
+    (is_certain && !cells.is_empty() && cells.iter().all(is_code))
+        .then(|| words.map(|(key, codes)| format!(",{key}={codes}")).collect())
+}
+
+/// As [`meanings`], for two unknown words. Unless they are known in another language, either may mean a read.
+pub(super) fn meanings_of_two<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let cells: BTreeSet<&str> = cells.collect();
+    let known = Words::default();
+    let is_word = |cell: &&str| {
+        !cell.is_empty()
+            && cell.chars().all(char::is_alphabetic)
+            && known.meaning(cell.as_bytes()).is_none()
+    };
+    if cells.len() != 2 || !cells.iter().all(is_word) {
+        return Vec::new();
+    }
+    let (first, second) = (cells.first().unwrap_or(&""), cells.last().unwrap_or(&""));
+    let is_among = |words: &[&str], cell: &str| words.contains(&cell.to_lowercase().as_str());
+    let is_known =
+        |(read, write): &(&str, &str)| is_among(&READS, read) || is_among(&WRITES, write);
+    let mut all = [(*first, *second), (*second, *first)];
+    let resembles = |(read, write): &(&str, &str)| {
+        words::meanings_of(read) == ["read"] || words::meanings_of(write) == ["write"]
+    };
+    all.sort_by_key(|words| !resembles(words));
+    // Where both orders have a known word, or neither has, the words decide nothing.
+    let is_decided = all.iter().filter(|words| is_known(words)).count() == 1;
+    let likely = all.into_iter().filter(|words| !is_decided || is_known(words));
+    likely.map(|(read, write)| format!(",read={read},write={write}")).collect()
+}
+
+/// What to add to a mapping for a column such as `is_write`, whose name says what 1 or true means.
+pub(super) fn meaning_of_flag<'a>(
+    letters: &str,
+    cells: impl Iterator<Item = &'a str>,
+) -> Option<String> {
+    let (no, yes, op) = match letters {
+        "iswrite" => ("read", "write", Op::Write),
+        "isread" => ("write", "read", Op::Read),
+        _ => return None,
+    };
+    let known = Words::default();
+    let cells: BTreeSet<String> = cells.map(str::to_ascii_lowercase).collect();
+    let is_flag = |cell: &String| NO.contains(&&cell[..]) || YES.contains(&&cell[..]);
+    // The word for the operation may stand for yes. N beside it means no, although it is a write elsewhere.
+    let is_op = |cell: &String| known.meaning(cell.as_bytes()) == Some(Meaning::Request(op, 0));
+    // Later rows may have the opposite value.
+    let pairs =
+        NO.into_iter().zip(YES).filter(|(no, yes)| cells.contains(*no) || cells.contains(*yes));
+    let (noes, yeses): (Vec<&str>, Vec<&str>) = pairs.unzip();
+    let words = format!(",{no}={},{yes}={}", noes.join("|"), yeses.join("|"));
+    let is_known = cells.iter().all(|cell| is_flag(cell) || is_op(cell));
+    (is_known && !noes.is_empty()).then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::meanings_of_two;
+
+    #[test]
+    fn of_two_words_the_one_with_a_verb_has_its_meaning_first() {
+        let first = |words: [&'static str; 2]| meanings_of_two(words.into_iter()).remove(0);
+        assert_eq!(first(["Foo", "ReadAhead"]), ",read=ReadAhead,write=Foo");
+        assert_eq!(first(["Foo", "WriteBack"]), ",read=Foo,write=WriteBack");
+    }
+}
