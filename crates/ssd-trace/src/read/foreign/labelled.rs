@@ -145,11 +145,12 @@ fn table(
     let pattern = Pattern { title: &title, request, row: &row };
     let without = if of_time.is_empty() { ", without times" } else { "" };
     let device = pattern::pattern(DEVICE);
-    let all: BTreeSet<&str> = requests
-        .iter()
-        .filter_map(|caught| Some(device.find(caught.get(0)?.as_str())?.as_str()))
-        .collect();
-    let merged = match all.into_iter().collect::<Vec<&str>>()[..] {
+    // A request may pass several, one above the other.
+    let passed = |caught: &Captures<'_>| -> Vec<String> {
+        device.find_iter(&caught[0]).map(|part| part.as_str().to_owned()).collect()
+    };
+    let all: BTreeSet<String> = requests.iter().map(|caught| passed(caught).join("/")).collect();
+    let merged = match &all.into_iter().collect::<Vec<String>>()[..] {
         [first, .., last] => {
             format!(
                 ", which does not keep apart the devices that they name ({first} to {last}: choose one with grep)"
