@@ -1,6 +1,7 @@
 //! Lines of a byte stream: any bytes, bounded length, counted from 1.
 
 use memchr::memchr;
+use std::borrow::Borrow;
 use std::io::{self, ErrorKind, Read};
 
 /// Characters of a bad line that are shown.
@@ -173,9 +174,11 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
 }
 
 /// Names in a sentence, such as "host, target and lun".
-pub(crate) fn listed(names: &[&str]) -> String {
+pub(crate) fn listed<T: Borrow<str>>(names: &[T]) -> String {
     match names.split_last() {
-        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        Some((last, others)) if !others.is_empty() => {
+            format!("{} and {}", others.join(", "), last.borrow())
+        }
         _ => names.concat(),
     }
 }

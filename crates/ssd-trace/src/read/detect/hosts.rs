@@ -5,8 +5,7 @@ use super::refusal::Refusal;
 use crate::read::commands::list;
 use crate::read::formats::msr::{self, EACH_DISK};
 use crate::read::formats::{Head, TraceFormat};
-use crate::read::lines::listed;
-use crate::read::lines::shown;
+use crate::read::lines::{listed, shown};
 use crate::read::readings::{Counts, Reading};
 
 /// Most hosts that a message lists.

@@ -82,17 +82,14 @@ impl File<'_> {
         let is_shared = |(options, _): &&(String, String)| {
             [choices, others].iter().all(|all| all.iter().any(|(other, _)| other == options))
         };
-        let shared = |all: &[(String, String)]| -> Vec<(String, String)> {
-            let some = choices.iter().any(|choice| is_shared(&choice));
-            let all = all.iter().filter(|choice| !some || is_shared(choice));
-            all.take(READINGS).cloned().collect()
-        };
-        let both = [(first, shared(choices)), (other, shared(others))].into_iter();
+        let has_shared = choices.iter().any(|choice| is_shared(&choice));
+        let both = [(first, choices), (other, others)].into_iter();
         let choices: Vec<(String, String)> = both
             .flat_map(|(Rewriting { filter, case, .. }, choices)| {
-                choices.into_iter().map(move |(options, gives)| {
+                let choices = choices.iter().filter(|choice| !has_shared || is_shared(choice));
+                choices.take(READINGS).map(move |(options, gives)| {
                     let colon = if gives.is_empty() { "" } else { ": " };
-                    (self.behind(filter, &options), format!("if {case}{colon}{gives}"))
+                    (self.behind(filter, options), format!("if {case}{colon}{gives}"))
                 })
             })
             .collect();

@@ -146,16 +146,16 @@ fn table(
     let without = if of_time.is_empty() { ", without times" } else { "" };
     let device = pattern::pattern(DEVICE);
     // A request may pass several, one above the other.
-    let passed = |caught: &Captures<'_>| -> Vec<String> {
-        device.find_iter(&caught[0]).map(|part| part.as_str().to_owned()).collect()
+    let passed = |caught: &Captures<'_>| {
+        let parts = device.find_iter(&caught[0]).map(|part| part.as_str());
+        parts.collect::<Vec<&str>>().join("/")
     };
-    let all: BTreeSet<String> = requests.iter().map(|caught| passed(caught).join("/")).collect();
-    let merged = match &all.into_iter().collect::<Vec<String>>()[..] {
-        [first, .., last] => {
-            format!(
-                ", which does not keep apart the devices that they name ({first} to {last}: choose one with grep)"
-            )
-        }
+    let all: BTreeSet<String> =
+        requests.iter().map(passed).filter(|devices| !devices.is_empty()).collect();
+    let merged = match (all.first(), all.last()) {
+        (Some(first), Some(last)) if first != last => format!(
+            ", which does not keep apart the devices that they name ({first} to {last}: choose one with grep)"
+        ),
         _ => String::new(),
     };
     let others =

@@ -188,8 +188,7 @@ impl Columns {
     pub(super) fn parts_of_volume(&self, rows: &Rows) -> Vec<&Named> {
         let Some(volume) = self.volume(rows) else { return Vec::new() };
         let is_part = |other: &&Named| {
-            let pairs = rows.whole_column(volume.at).zip(rows.whole_column(other.at));
-            let pairs = pairs.collect::<BTreeSet<_>>().len();
+            let pairs = rows.distinct_pairs(volume.at, other.at);
             pairs > rows.distinct(volume.at).max(rows.distinct(other.at))
         };
         let others: Vec<&Named> = self.free_volumes().filter(is_part).collect();

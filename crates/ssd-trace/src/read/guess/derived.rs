@@ -315,7 +315,6 @@ impl Table {
             return None;
         }
         let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
-        let sizes: Vec<&str> = sizes.iter().map(String::as_str).collect();
         let (start, length) = (offset.at + 1, size.at + 1);
         (counts_blocks(offset) && counts_blocks(size) && length != of).then(|| Change {
             what: format!(

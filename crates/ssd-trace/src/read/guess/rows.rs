@@ -108,6 +108,13 @@ impl Rows {
         self.whole_column(at).collect::<BTreeSet<&str>>().len()
     }
 
+    /// Different pairs of cells of two columns in all rows: more than cells of the first if these do not determine the
+    /// second.
+    pub(super) fn distinct_pairs(&self, first: usize, second: usize) -> usize {
+        let pairs = self.whole_column(first).zip(self.whole_column(second));
+        pairs.collect::<BTreeSet<(&str, &str)>>().len()
+    }
+
     /// The whole numbers of a column, if it has only such.
     pub(super) fn numbers(&self, at: usize) -> Option<Vec<u64>> {
         let number = |cell: &str| whole(cell.as_bytes(), "").ok().or_else(|| bytes_of(cell));
@@ -265,10 +272,7 @@ impl Rows {
     /// What to say of the `volume` that commands read, and of another column that its values do not determine.
     pub(super) fn read_volumes(&self, volume: usize, used: &[usize]) -> String {
         let used: Vec<usize> = used.iter().copied().chain([volume]).collect();
-        let is_part = |other: &usize| {
-            let pairs = self.column(volume).zip(self.column(*other)).collect::<BTreeSet<_>>().len();
-            pairs > self.column(volume).collect::<BTreeSet<_>>().len()
-        };
+        let is_part = |&other: &usize| self.distinct_pairs(volume, other) > self.distinct(volume);
         let other = self.other_volumes(&used).filter(is_part).map(|other| {
             format!(
                 ", and {}, which may be parts of their names: to keep those apart, join the two columns first",
@@ -323,7 +327,6 @@ impl Rows {
             .iter()
             .map(|cell| if are_quoted { format!("\"{cell:.20}\"") } else { format!("{cell:.20}") });
         let shown: Vec<String> = shown.collect();
-        let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
         format!("column {} has {} distinct values ({})", at + 1, shown.len(), listed(&shown))
     }
 

@@ -115,23 +115,22 @@ impl Rows {
         let plain = |at: usize| self.has_times(at) || self.has_stated_times(at);
         let is_text = |&at: &usize| !plain(at) && self.numbers(at).is_none();
         let texts: Vec<usize> = (0..self.width()).filter(is_text).collect();
-        let with_verbs = texts.iter().map(|&at| (at, words::by_verb(self, at, None)));
-        let with_verbs: Vec<(usize, Vec<String>)> = with_verbs
-            .filter(|(at, all)| {
-                all.first().is_some_and(|words| has_both(words) || has_known(self.column(*at)))
-            })
-            .collect();
-        let columns = if let [_] = with_verbs[..] { with_verbs } else { columns };
-        for (at, all) in columns {
-            codes.extend(all.into_iter().map(|words| ((at + 1).to_string(), words)));
+        let by_verb = texts.iter().map(|&at| (at, words::by_verb(self, at, None)));
+        let by_verb: Vec<(usize, Vec<String>)> = by_verb.collect();
+        let mut certain = by_verb.iter().filter(|(at, all)| {
+            all.first().is_some_and(|words| has_both(words) || has_known(self.column(*at)))
+        });
+        let only = certain.next().filter(|_| certain.next().is_none());
+        for (at, all) in only.map_or(&columns[..], std::slice::from_ref) {
+            codes.extend(all.iter().map(|words| ((at + 1).to_string(), words.clone())));
         }
         if codes.is_empty() && (0..self.width()).all(plain) {
             // No column has operations, as in files that contain only reads or only writes.
             return ["write", "read"].map(|op| (op.to_owned(), String::new())).into();
         }
-        if let ([], [at]) = (&codes[..], &texts[..]) {
-            let likely = words::by_verb(self, *at, None);
-            let all = if likely.is_empty() { meanings_of_two(self.column(*at)) } else { likely };
+        if let ([], [(at, likely)]) = (&codes[..], &by_verb[..]) {
+            let of_two = || meanings_of_two(self.column(*at));
+            let all = if likely.is_empty() { of_two() } else { likely.clone() };
             codes.extend(all.into_iter().map(|words| ((at + 1).to_string(), words)));
         }
         codes.truncate(MEANINGS);
