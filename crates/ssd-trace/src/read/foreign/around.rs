@@ -1,6 +1,6 @@
 //! Text around requests, and forms in which other programs wrap them, with the filters that leave the requests.
 
-use super::boxes::boxed_table;
+use super::boxes::{boxed_table, values_below_each_other};
 use super::html::{html_tables, preformatted_text};
 use super::json::Cursor;
 use super::pattern::{bytes_of, characters, pattern};
@@ -12,13 +12,14 @@ use crate::read::guess::{LINES, is_names};
 use std::collections::BTreeSet;
 
 /// Rewrites that are tried whatever the format is.
-pub(crate) const AROUND: [Rewrite; 19] = [
+pub(crate) const AROUND: [Rewrite; 21] = [
     without_colours,
     without_line_numbers,
     html_tables,
     preformatted_text,
     without_zeros,
     without_comments,
+    first_of_several,
     times::with_24_hours,
     dates::with_month_numbers,
     dates::with_marks,
@@ -31,6 +32,7 @@ pub(crate) const AROUND: [Rewrite; 19] = [
     boxed_table,
     inserted_rows,
     copied_rows,
+    values_below_each_other,
     value_pairs,
 ];
 
@@ -100,6 +102,19 @@ fn without_comments(bytes: &[u8]) -> Option<Rewriting> {
     let is_named = comments.last().is_some_and(|line| is_names(&line[1..]));
     let what = "comment lines precede the requests; remove them";
     (is_known && !is_named).then(|| notation(what, "grep -av '^#' FILE", bytes, rewritten))?
+}
+
+/// The first of several files that head or tail has printed below their names.
+fn first_of_several(bytes: &[u8]) -> Option<Rewriting> {
+    let is_name = |line: &[u8]| line.starts_with(b"==> ") && line.ends_with(b" <==");
+    let mut lines = bytes.split_inclusive(|&byte| byte == b'\n');
+    if !is_name(lines.next()?.trim_ascii_end()) {
+        return None;
+    }
+    let first = lines.take_while(|line| !is_name(line.trim_ascii_end()));
+    let what = "it has files below their names, as head and tail print them; read the first of them, or another (n == 2)";
+    let filter = "awk '/^==> .* <==\r?$/ { n++; next } n == 1' FILE";
+    notation(what, filter, bytes, first.collect::<Vec<_>>().concat())
 }
 
 /// The rows of a table that Python has printed as tuples or lists.

@@ -1,4 +1,5 @@
-//! Tables in boxes, as duckdb, polars and others print them.
+//! Tables as databases and other programs print them for people: in boxes, or with the values of a row below each
+//! other.
 
 use super::pattern::{bytes_of, characters, pattern};
 use super::{Rewriting, notation};
@@ -53,4 +54,46 @@ pub(super) fn boxed_table(bytes: &[u8]) -> Option<Rewriting> {
         left_out = LEFT_OUT
     );
     (rules > 1 && width > 1).then(|| notation(what, &filter, bytes, bytes_of(&rows)))?
+}
+
+/// The start of a row in the expanded output of psql (`\x`) and in the vertical one of mysql (`\G`).
+const ROW: &str = r"^(?:-\[ RECORD \d|\*+ \d+[.] row)";
+/// A name and a value in such a row.
+const VALUE: &str = r"^ *(\w+) *[|:] ?(.*?)\s*$";
+
+/// The rows of a table that has the values of each row below each other.
+pub(super) fn values_below_each_other(bytes: &[u8]) -> Option<Rewriting> {
+    let text = characters(bytes);
+    let (row, value) = (pattern(ROW), pattern(VALUE));
+    if !row.is_match(text.lines().find(|line| !line.trim().is_empty())?) {
+        return None;
+    }
+    let mut rows: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
+    for line in text.lines() {
+        if row.is_match(line) {
+            rows.push(Default::default());
+        } else if let (Some((names, values)), Some(caught)) =
+            (rows.last_mut(), value.captures(line))
+        {
+            names.push(caught.get(1)?.as_str());
+            values.push(caught.get(2)?.as_str());
+        }
+    }
+    let names = rows[0].0.clone();
+    // The last row may be cut.
+    rows.retain(|row| row.0 == names);
+    let line = |cells: &[&str]| cells.join(",") + "\n";
+    let table: String = rows.iter().map(|(_, values)| line(values)).collect();
+    let what = "the file is a table with the values of each row below each other (psql, mysql); convert it to CSV";
+    let filter = format!(
+        concat!(
+            r#"perl -lne 'sub row {{ $n++ or print join ",", @k if @k; print join ",", @v if @k; @k = @v = () }} "#,
+            r"if (/{row}/) {{ row() }} elsif (/{value}/) {{ push @k, $1; push @v, $2 }} ",
+            "END {{ row() }}' < FILE"
+        ),
+        row = ROW,
+        value = VALUE
+    );
+    let is_table = names.len() > 1 && !table.contains('"');
+    is_table.then(|| notation(what, &filter, bytes, bytes_of(&(line(&names) + &table))))?
 }

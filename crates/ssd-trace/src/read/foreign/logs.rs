@@ -47,7 +47,7 @@ const COUNTED_COLUMNS: &[&str] = &[
 ];
 
 /// Logs, each with words of which its text has one.
-const LOGS: [(&[&str], Log); 19] = [
+const LOGS: [(&[&str], Log); 20] = [
     (
         &["block_rq_issue: "],
         Log {
@@ -267,6 +267,17 @@ const LOGS: [(&[&str], Log); 19] = [
             ),
             row: "$1,$3,$4,0x$5,$2",
             columns: &["time=1,op=2,offset=3,size=4,volume=5"],
+        },
+    ),
+    (
+        &["R () ", "W () ", "A () ", "M () ", "S () "],
+        Log {
+            what: "output of perf script with block events but without their names; keep those that issue a request, in \
+                   a table",
+            // Those that complete one lack the number of bytes.
+            request: r"^ *(?:\S+ .*)?\b(\d+\.\d+): +(\d+,\d+) (\w+) \d+ \(\S*\) (\d+) \+ (\d+) ",
+            row: "$1 $3 $4 $5 $2",
+            columns: IN_SECTORS,
         },
     ),
 ];

@@ -201,6 +201,9 @@ const ZERO_BASED: [&str; 4] = ["minus1", "minusone", "0based", "zerobased"];
 fn zero_based(names: &[String]) -> Option<(usize, String)> {
     let stem = |cell: &String| {
         let letters = letters_of(cell);
+        if letters == "nlb0" {
+            return Some("blocks".to_owned());
+        }
         let is_minus = cell.ends_with("-1").then_some("1");
         let mut ends = ZERO_BASED.iter().copied().chain(is_minus);
         match ends.find_map(|end| letters.strip_suffix(end))? {

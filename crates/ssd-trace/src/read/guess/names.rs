@@ -3,7 +3,7 @@
 /// Longest name of a column that is recognised, bytes.
 const LONGEST_NAME: usize = 40;
 /// Names of columns, as their letters and digits in lower case.
-pub(super) const TIMES: [&str; 18] = [
+pub(super) const TIMES: [&str; 20] = [
     "time",
     "datetime",
     "timestamp",
@@ -22,8 +22,10 @@ pub(super) const TIMES: [&str; 18] = [
     "date",
     "inittime",
     "optime",
+    "walltime",
+    "walltimestamp",
 ];
-pub(super) const OPS: [&str; 23] = [
+pub(super) const OPS: [&str; 24] = [
     "kind",
     "op",
     "operation",
@@ -47,6 +49,7 @@ pub(super) const OPS: [&str; 23] = [
     "ioop",
     "dir",
     "d",
+    "ziotype",
 ];
 pub(super) const OFFSETS: [&str; 37] = [
     "offset",
@@ -130,7 +133,7 @@ pub(super) const SIZES: [&str; 41] = [
     "bytelength",
     "bytecount",
 ];
-pub(super) const VOLUMES: [&str; 44] = [
+pub(super) const VOLUMES: [&str; 54] = [
     "volume",
     "volumeid",
     "disk",
@@ -175,6 +178,16 @@ pub(super) const VOLUMES: [&str; 44] = [
     "maj",
     "devmajor",
     "devminor",
+    "vdev",
+    "serialnumber",
+    "wwn",
+    "wwid",
+    "osd",
+    "osdid",
+    "devname",
+    "devicename",
+    "diskname",
+    "drivename",
 ];
 
 /// Beginnings of words in the names of columns that hold durations or the ends of requests.

@@ -10,13 +10,15 @@ use std::collections::BTreeSet;
 /// The keys of a mapping whose values are words for operations.
 pub(super) const KEYS: [&str; 5] = ["read", "write", "discard", "flush", "ignore"];
 /// Parts of words that stand for an operation but are not known words by themselves, in lower case, each with its key.
-const VERBS: [(&str, &str); 9] = [
+const VERBS: [(&str, &str); 10] = [
     ("pread", "read"),
     ("pwrite", "write"),
     ("zeroes", "write"),
     ("program", "write"),
     ("append", "write"),
     ("erase", "discard"),
+    // Of the uses of this command of NVMe, Linux and Windows know only deallocation.
+    ("dsm", "discard"),
     ("synchronize", "flush"),
     ("synchronise", "flush"),
     ("fdatasync", "flush"),
