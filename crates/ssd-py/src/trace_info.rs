@@ -9,7 +9,7 @@ use ssd_run::fit;
 use ssd_trace::Totals;
 use ssd_trace::config::RunConfig;
 use ssd_trace::info::{Collector, Options};
-use ssd_trace::raw::{Stopped, each_request};
+use ssd_trace::raw::{Stopped, each_request, file_name};
 
 /// Statistics of the trace that a resolved configuration (JSON) names, as JSON.
 ///
@@ -28,15 +28,20 @@ pub(crate) fn trace_info(
     let config: RunConfig = crate::parsed("config", config)?;
     let read = watched(py, progress, |watch| {
         let mut collector = Collector::new(Options { journal, memory });
-        let read = each_request(&config.workload, watch, |timed| collector.push(timed));
+        let mut failed = None;
+        let read = each_request(&config.workload, watch, |timed| {
+            collector.push(timed).inspect_err(|error| failed = Some(error.clone()))
+        });
+        // How many requests follow it before it is known depends on the threads, so the message has no number.
+        let of_file = |SourceError(why)| {
+            refused(&SourceError(format!("{}: {why}", file_name(&config.workload))))
+        };
         match read {
             Ok(reading) => match collector.finish() {
                 Ok(info) => Ok(Some((reading, info))),
-                Err(SourceError(why)) => {
-                    Err(refused(&SourceError(format!("{}: {why}", reading.file))))
-                }
+                Err(error) => Err(of_file(error)),
             },
-            Err(Stopped::Refused(error)) => Err(refused(&error)),
+            Err(Stopped::Refused(error)) => Err(failed.map_or_else(|| refused(&error), of_file)),
             Err(Stopped::Interrupted) => Ok(None),
         }
     })?;

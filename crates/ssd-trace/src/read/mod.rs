@@ -1,5 +1,6 @@
 //! Trace files in: from the bytes of a file to the requests of a device.
 
+pub(crate) mod apart;
 mod blkparse_report;
 pub mod columnar;
 pub(crate) mod commands;

@@ -118,6 +118,12 @@ pub fn each_request_by_volume(
     read(workload, Chosen::Each, progress, take)
 }
 
+/// The name of the trace in messages.
+#[must_use]
+pub fn file_name(workload: &Workload) -> String {
+    input::display_name(workload.trace.as_deref().unwrap_or("-"))
+}
+
 fn read(
     workload: &Workload,
     volume: Chosen,
@@ -125,7 +131,7 @@ fn read(
     mut take: impl FnMut(u64, &TimedRequest) -> Result<(), SourceError>,
 ) -> Result<VolumesReading, Stopped> {
     let path = workload.trace.as_deref().unwrap_or("-");
-    let file = input::display_name(path);
+    let file = file_name(workload);
     let (mut taken, watch) = (0u64, Watch::new(&mut progress));
     let raw = match input::open(path, &watch) {
         Ok(raw) => raw,

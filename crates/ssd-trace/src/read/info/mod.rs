@@ -28,6 +28,7 @@ use ssd_core::units::SECTOR_BYTES;
 use std::ops::RangeInclusive;
 pub(crate) use trains::SHORT_NS;
 
+use crate::read::apart::{Apart, Consumer};
 use crate::read::page_runs::RunCollector;
 
 /// Sectors of a page, whatever the device will have.
@@ -152,14 +153,43 @@ struct Volume {
     sectors: [u64; ADDRESSED],
 }
 
-/// Takes the requests of a trace.
-pub struct Collector {
+/// Takes the requests of a trace. Nearly every page waits for memory, so that the table of pages takes about as long
+/// as the other statistics, and these as long as reading: each has a thread.
+pub struct Collector(Apart<Statistics>);
+
+impl Collector {
+    /// Without requests.
+    #[must_use]
+    pub fn new(options: Options) -> Collector {
+        Collector(Apart::new(Statistics::new(options)))
+    }
+
+    /// The next request in order of arrival.
+    ///
+    /// # Errors
+    /// The pages touched take more memory than was allowed, or a count or time is larger than the table can hold: with
+    /// this request, or one shortly before. Nothing may follow.
+    pub fn push(&mut self, timed: &TimedRequest) -> Result<(), SourceError> {
+        self.0.push(*timed)
+    }
+
+    /// The statistics.
+    ///
+    /// # Errors
+    /// As [`Collector::push`].
+    pub fn finish(self) -> Result<Info, SourceError> {
+        self.0.finish()?.finish()
+    }
+}
+
+/// The statistics of the requests taken so far.
+struct Statistics {
     journal_ranges: Vec<(u64, u64)>,
     journal: Journal,
     sizes: [sizes::Sizes; ADDRESSED],
     runs: [order::Runs; ADDRESSED],
     doubled: Doubled,
-    pages: Pages,
+    pages: Apart<Pages>,
     time: time::Arrivals,
     over_time: over_time::OverTime,
     trains: trains::Collector,
@@ -169,17 +199,23 @@ pub struct Collector {
     volumes: Vec<Option<Box<Volume>>>,
 }
 
-impl Collector {
-    /// Without requests.
-    #[must_use]
-    pub fn new(options: Options) -> Collector {
-        Collector {
+impl Consumer for Statistics {
+    type Item = TimedRequest;
+
+    fn take(&mut self, requests: &[TimedRequest]) -> Result<(), SourceError> {
+        requests.iter().try_for_each(|timed| self.add(timed))
+    }
+}
+
+impl Statistics {
+    fn new(options: Options) -> Statistics {
+        Statistics {
             journal_ranges: options.journal,
             journal: Journal::default(),
             sizes: Default::default(),
             runs: Default::default(),
             doubled: Doubled::default(),
-            pages: Pages::new(options.memory),
+            pages: Apart::new(Pages::new(options.memory)),
             time: time::Arrivals::default(),
             over_time: over_time::OverTime::default(),
             trains: trains::Collector::default(),
@@ -189,15 +225,11 @@ impl Collector {
         }
     }
 
-    /// The next request in order of arrival.
-    ///
-    /// # Errors
-    /// The pages touched take more memory than was allowed, or a count or time is larger than the
-    /// table can hold.
-    pub fn push(&mut self, timed: &TimedRequest) -> Result<(), SourceError> {
+    /// Adds the next request in order of arrival.
+    fn add(&mut self, timed: &TimedRequest) -> Result<(), SourceError> {
         let request = &timed.request;
         if request.flags & flags::COPY != 0 {
-            return self.push_copy(timed);
+            return self.add_copy(timed);
         }
         let gap = self.time.since_last(timed.at.0);
         let after = self.time.add(timed.at.0)?;
@@ -236,7 +268,7 @@ impl Collector {
 
     /// Part of a copy: the destination is its arrival, and nothing else is known of its pages.
     #[cold]
-    fn push_copy(&mut self, timed: &TimedRequest) -> Result<(), SourceError> {
+    fn add_copy(&mut self, timed: &TimedRequest) -> Result<(), SourceError> {
         if timed.request.op == Op::Write {
             let after = self.time.add(timed.at.0)?;
             self.over_time.add(after, Op::Copy);
@@ -258,12 +290,8 @@ impl Collector {
         }
     }
 
-    /// The statistics.
-    ///
-    /// # Errors
-    /// As [`Collector::push`], of the last requests.
-    pub fn finish(mut self) -> Result<Info, SourceError> {
-        self.pages.settle()?;
+    fn finish(mut self) -> Result<Info, SourceError> {
+        let pages = self.pages.finish()?;
         let (mut counts, mut sectors, mut any) = ([0u64; 4], [0u64; ADDRESSED], 0u64);
         for volume in self.volumes.iter_mut().flatten() {
             volume.order.end(&mut self.runs);
@@ -272,7 +300,7 @@ impl Collector {
             any += volume.order.any;
         }
         let addressed = counts[..ADDRESSED].iter().sum();
-        let (bytes, survey) = (sectors.map(|count| count * SECTOR_BYTES), self.pages.survey());
+        let (bytes, survey) = (sectors.map(|count| count * SECTOR_BYTES), pages.survey());
         let (mut pages_trimmed, mut volumes) = (0, Vec::new());
         let numbered = (0..=u16::MAX).zip(std::mem::take(&mut self.volumes));
         for (number, volume) in numbered.filter_map(|(number, volume)| Some((number, volume?))) {
@@ -281,7 +309,7 @@ impl Collector {
             pages_trimmed += volume.trimmed.count();
         }
         let followed: u64 = self.runs.iter().map(|runs| runs.followers).sum();
-        let ops = self.ops(&counts, &bytes);
+        let ops = Ops::of((&self.sizes, &self.runs), &counts, &bytes);
         let (read, write, trim) = (&ops.read, &ops.write, &ops.trim);
         let journal = (!self.journal_ranges.is_empty()).then(|| Journal {
             request_share: share(self.journal.requests, addressed),
@@ -303,10 +331,10 @@ impl Collector {
             sequential_any_share: share(any, addressed),
             doubled: self.doubled.count,
             doubled_share: share(self.doubled.count, addressed),
-            footprint: survey.footprint(&self.pages, write.bytes, pages_trimmed),
-            updates: self.pages.updates(),
+            footprint: survey.footprint(&pages, write.bytes, pages_trimmed),
+            updates: pages.updates(),
             hot: survey.hot(),
-            discards: self.pages.discards(trim.requests, trim.bytes),
+            discards: pages.discards(trim.requests, trim.bytes),
             rate,
             map,
             bursts: self.time.bursts(),
@@ -315,17 +343,23 @@ impl Collector {
             trains: self.trains.finish(),
             journal,
             volumes,
-            table_bytes: self.pages.bytes(),
+            table_bytes: pages.bytes(),
             ops,
         })
     }
+}
 
-    /// By operation: `counts` and `bytes` of their requests.
-    fn ops(&self, counts: &[u64; 4], bytes: &[u64; ADDRESSED]) -> Ops {
+impl Ops {
+    /// Those with these `counts` and `bytes` of their requests.
+    fn of(
+        (sizes, runs): (&[sizes::Sizes; ADDRESSED], &[order::Runs; ADDRESSED]),
+        counts: &[u64; 4],
+        bytes: &[u64; ADDRESSED],
+    ) -> Ops {
         let addressed = counts[..ADDRESSED].iter().sum();
         let [read, write, trim] = [Op::Read, Op::Write, Op::Trim].map(|op| {
             let index = op as usize;
-            let (sizes, runs) = (&self.sizes[index], &self.runs[index]);
+            let (sizes, runs) = (&sizes[index], &runs[index]);
             OpInfo {
                 requests: counts[index],
                 bytes: bytes[index],

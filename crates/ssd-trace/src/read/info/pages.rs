@@ -2,6 +2,7 @@
 
 use super::shape::Distribution;
 use super::{PAGE_BYTES, PAGE_SECTORS, share};
+use crate::read::apart::Consumer;
 use serde::Serialize;
 use ssd_core::host::request::Op;
 use ssd_core::host::source::SourceError;
@@ -113,8 +114,6 @@ pub(super) struct Access {
 }
 
 pub(super) struct Pages {
-    /// Accesses that are not in the table yet, in their order.
-    waiting: Vec<Access>,
     slots: Vec<Slot>,
     /// All but the last are full.
     slabs: Vec<Vec<Area>>,
@@ -136,10 +135,22 @@ pub(super) struct Pages {
     with_effect: u64,
 }
 
+impl Consumer for Pages {
+    type Item = Access;
+
+    /// Puts accesses into the table.
+    ///
+    /// # Errors
+    /// The pages touched take more memory than was allowed or than the system has, or a count or time is larger than
+    /// the table can hold.
+    fn take(&mut self, accesses: &[Access]) -> Result<(), SourceError> {
+        accesses.chunks(TOGETHER).try_for_each(|chunk| self.settle(chunk))
+    }
+}
+
 impl Pages {
     pub(super) fn new(limit: u64) -> Pages {
         Pages {
-            waiting: Vec::with_capacity(TOGETHER),
             slots: vec![EMPTY; 1 << 10],
             slabs: Vec::new(),
             volumes: Vec::new(),
@@ -274,26 +285,19 @@ impl Pages {
         low as usize..high as usize
     }
 
-    /// Takes the next access. The table has it after [`Pages::settle`] at the latest.
-    pub(super) fn push(&mut self, access: Access) -> Result<(), SourceError> {
-        self.waiting.push(access);
-        if self.waiting.len() == TOGETHER { self.settle() } else { Ok(()) }
-    }
-
-    /// Puts the accesses that wait into the table.
+    /// Puts at most [`TOGETHER`] accesses into the table.
     ///
     /// Their pages are anywhere in memory, and are found by way of the index, which is not in the caches either.
     /// Fetches that do not depend on one another overlap. Therefore each step is done for all accesses before the
     /// next one: fetch the slots, find the areas, fetch the pages, change them.
-    pub(super) fn settle(&mut self) -> Result<(), SourceError> {
-        let waiting = std::mem::take(&mut self.waiting);
+    fn settle(&mut self, accesses: &[Access]) -> Result<(), SourceError> {
         let area_of = |access: &Access| access.sector / PAGE_SECTORS / AREA_PAGES;
         let slots = self.slots.as_slice();
-        for access in &waiting {
+        for access in accesses {
             prefetch(slots, Pages::home(slots, access.volume, area_of(access)));
         }
         let mut areas = [FREE; TOGETHER];
-        for (area, access) in areas.iter_mut().zip(&waiting) {
+        for (area, access) in areas.iter_mut().zip(accesses) {
             *area = slots[Pages::place(slots, access.volume, area_of(access))].index;
             let slab = self.slabs.get(*area as usize / SLAB_AREAS);
             if let Some(pages) = slab.and_then(|slab| slab.get(*area as usize % SLAB_AREAS)) {
@@ -302,7 +306,7 @@ impl Pages {
                 }
             }
         }
-        for (&area, access) in areas.iter().zip(&waiting) {
+        for (&area, access) in areas.iter().zip(accesses) {
             self.last = Slot { area: area_of(access), volume: access.volume, index: area };
             let Access { op, volume, sector, end, after } = *access;
             match op {
@@ -312,8 +316,6 @@ impl Pages {
                 Op::Flush | Op::Copy => unreachable!("it has no pages"),
             }
         }
-        self.waiting = waiting;
-        self.waiting.clear();
         Ok(())
     }
 

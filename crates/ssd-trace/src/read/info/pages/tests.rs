@@ -151,11 +151,9 @@ fn the_table_is_that_of_a_plain_map() {
         [(0, 1, 1000), (1, 1, 100), (63, 2, 500), (64, 1, 40), (6001, 3, 200_000), (9000, 1, 16)];
     for (count, volumes, sectors) in cases {
         let (mut pages, mut plain) = (Pages::new(1 << 30), Plain::default());
-        for access in &accesses(count, count, volumes, sectors) {
-            pages.push(*access).unwrap();
-            plain.push(access);
-        }
-        pages.settle().unwrap();
+        let accesses = accesses(count, count, volumes, sectors);
+        pages.take(&accesses).unwrap();
+        accesses.iter().for_each(|access| plain.push(access));
         let (survey, case) = (pages.survey(), format!("{count} accesses to {sectors} sectors"));
         assert_eq!(survey.footprint(&pages, 99, 7), plain.footprint(99), "{case}");
         assert_eq!(pages.updates(), plain.updates(), "{case}");
@@ -166,4 +164,16 @@ fn the_table_is_that_of_a_plain_map() {
             assert_eq!((found.touched, found.written), plain.volume(volume), "{case}");
         }
     }
+}
+
+#[test]
+fn the_table_takes_no_more_memory_than_is_allowed() {
+    let scattered = (0..1u64 << 20).map(|n| {
+        let sector = n * 1_000_003;
+        Access { op: Op::Write, volume: 0, sector, end: sector + 8, after: n }
+    });
+    let mut pages = Pages::new(1 << 20);
+    let refused = scattered.map(|access| pages.take(&[access])).find_map(Result::err);
+    assert!(refused.expect("a refusal").0.contains("1 MiB of memory"));
+    assert!(pages.bytes() <= 1 << 20);
 }
