@@ -128,8 +128,8 @@ requests:
 - numbers with thousands separators, with a decimal comma, or in hexadecimal without `0x`
 - JSON (also as data frames), SQL, HTML, pairs of names and values, and tables as databases print
   them, in Markdown or in boxes
-- lines with numbers, colours or the prefix of a log; lines that end with a carriage return only;
-  text that is neither UTF-8 nor UTF-16
+- lines with numbers, colours or the prefix of a log; files that `head` or `tail` joined; lines that
+  end with a carriage return only; text that is neither UTF-8 nor UTF-16
 - output of tools that record no requests
 
 A file whose lines consist of numbers only is read as the format that it fits, and a warning says

@@ -112,8 +112,9 @@ fn first_of_several(bytes: &[u8]) -> Option<Rewriting> {
         return None;
     }
     let first = lines.take_while(|line| !is_name(line.trim_ascii_end()));
-    let what = "it has files below their names, as head and tail print them; read the first of them, or another (n == 2)";
-    let filter = "awk '/^==> .* <==\r?$/ { n++; next } n == 1' FILE";
+    let what = "it has several files below their names, as head and tail print them; read the first, or with n == 2 \
+                the second";
+    let filter = r"awk '/^==> .* <==\r?$/ { n++; next } n == 1' FILE";
     notation(what, filter, bytes, first.collect::<Vec<_>>().concat())
 }
 
