@@ -27,12 +27,13 @@ pub(crate) fn trace_info(
 ) -> PyResult<String> {
     let config: RunConfig = crate::parsed("config", config)?;
     let read = watched(py, progress, |watch| {
-        let mut collector = Collector::new(Options { journal, memory });
+        let mut collector =
+            Collector::new(Options { journal, memory }).map_err(|error| refused(&error))?;
         let mut failed = None;
         let read = each_request(&config.workload, watch, |timed| {
             collector.push(timed).inspect_err(|error| failed = Some(error.clone()))
         });
-        // How many requests follow it before it is known depends on the threads, so the message has no number.
+        // The threads decide when an error is noticed, so the message names no request.
         let of_file = |SourceError(why)| {
             refused(&SourceError(format!("{}: {why}", file_name(&config.workload))))
         };
@@ -41,7 +42,11 @@ pub(crate) fn trace_info(
                 Ok(info) => Ok(Some((reading, info))),
                 Err(error) => Err(of_file(error)),
             },
-            Err(Stopped::Refused(error)) => Err(failed.map_or_else(|| refused(&error), of_file)),
+            // The collector has only requests from before what reading refuses.
+            Err(Stopped::Refused(error)) => {
+                let failed = failed.or_else(|| collector.finish().err());
+                Err(failed.map_or_else(|| refused(&error), of_file))
+            }
             Err(Stopped::Interrupted) => Ok(None),
         }
     })?;

@@ -1,6 +1,5 @@
 //! Trace files in: from the bytes of a file to the requests of a device.
 
-pub(crate) mod apart;
 mod blkparse_report;
 pub mod columnar;
 pub(crate) mod commands;
@@ -35,3 +34,4 @@ mod unit;
 pub(crate) mod unpack;
 pub(crate) mod updates;
 mod volumes;
+pub(crate) mod worker;

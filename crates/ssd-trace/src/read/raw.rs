@@ -118,7 +118,7 @@ pub fn each_request_by_volume(
     read(workload, Chosen::Each, progress, take)
 }
 
-/// The name of the trace in messages.
+/// The name by which messages call the trace.
 #[must_use]
 pub fn file_name(workload: &Workload) -> String {
     input::display_name(workload.trace.as_deref().unwrap_or("-"))

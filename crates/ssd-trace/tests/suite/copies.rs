@@ -209,7 +209,8 @@ fn statistics_count_a_copy_once_and_its_pages_in_no_other_number() {
     let info = |name: &str, requests: &[(&str, u64, u64)]| {
         std::fs::write(folder.file(name), text(requests)).unwrap();
         let trace = Some(folder.file(name).display().to_string());
-        let mut collector = Collector::new(InfoOptions { journal: Vec::new(), memory: 1 << 20 });
+        let mut collector =
+            Collector::new(InfoOptions { journal: Vec::new(), memory: 1 << 20 }).unwrap();
         let workload = Workload { trace, ..of(TraceFormat::BlockEvent) };
         each_request(&workload, |_| Continue(()), |timed| collector.push(timed)).unwrap();
         serde_json::to_value(collector.finish().unwrap()).unwrap()

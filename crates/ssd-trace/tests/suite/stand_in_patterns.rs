@@ -22,7 +22,7 @@ fn all(mut source: impl Source) -> Vec<TimedRequest> {
 }
 
 fn info_of(requests: &[TimedRequest]) -> Info {
-    let mut collector = Collector::new(Options { journal: Vec::new(), memory: 1 << 30 });
+    let mut collector = Collector::new(Options { journal: Vec::new(), memory: 1 << 30 }).unwrap();
     for request in requests {
         collector.push(request).unwrap();
     }

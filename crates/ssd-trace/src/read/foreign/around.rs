@@ -1,6 +1,6 @@
 //! Text around requests, and forms in which other programs wrap them, with the filters that leave the requests.
 
-use super::boxes::{boxed_table, values_below_each_other};
+use super::boxes::{boxed_table, values_on_lines};
 use super::html::{html_tables, preformatted_text};
 use super::json::Cursor;
 use super::pattern::{bytes_of, characters, pattern};
@@ -32,7 +32,7 @@ pub(crate) const AROUND: [Rewrite; 21] = [
     boxed_table,
     inserted_rows,
     copied_rows,
-    values_below_each_other,
+    values_on_lines,
     value_pairs,
 ];
 
@@ -104,18 +104,28 @@ fn without_comments(bytes: &[u8]) -> Option<Rewriting> {
     (is_known && !is_named).then(|| notation(what, "grep -av '^#' FILE", bytes, rewritten))?
 }
 
-/// The first of several files that head or tail has printed below their names.
+/// The first of several files, the parts of which head or tail has printed below the name of their file.
 fn first_of_several(bytes: &[u8]) -> Option<Rewriting> {
-    let is_name = |line: &[u8]| line.starts_with(b"==> ") && line.ends_with(b" <==");
-    let mut lines = bytes.split_inclusive(|&byte| byte == b'\n');
-    if !is_name(lines.next()?.trim_ascii_end()) {
-        return None;
-    }
-    let first = lines.take_while(|line| !is_name(line.trim_ascii_end()));
-    let what = "it has several files below their names, as head and tail print them; read the first, or with n == 2 \
-                the second";
-    let filter = r"awk '/^==> .* <==\r?$/ { n++; next } n == 1' FILE";
-    notation(what, filter, bytes, first.collect::<Vec<_>>().concat())
+    let (text, name) = (characters(bytes), pattern(r"^==> ([\w./:@+-]+) <==\r?$"));
+    let first = name.captures(text.lines().next()?)?[1].to_owned();
+    let mut is_first = false;
+    let lines = text.split_inclusive('\n').filter(|line| {
+        match name.captures(line.trim_end_matches('\n')) {
+            Some(other) => {
+                is_first = other[1] == first;
+                false
+            }
+            None => is_first,
+        }
+    });
+    let lines: String = lines.collect();
+    let what = format!(
+        "head or tail has printed the names of files above their lines; read {first}, or put another name in its place"
+    );
+    let filter = format!(
+        r#"awk '/^==> .* <==\r?$/ {{ n = index($0, "==> {first} <==") == 1; next }} n' FILE"#
+    );
+    notation(&what, &filter, bytes, bytes_of(&lines))
 }
 
 /// The rows of a table that Python has printed as tuples or lists.

@@ -1,5 +1,4 @@
-//! Tables as databases and other programs print them for people: in boxes, or with the values of a row below each
-//! other.
+//! Tables that programs print for people: in boxes, or with each value of a row on a line of its own.
 
 use super::pattern::{bytes_of, characters, pattern};
 use super::{Rewriting, notation};
@@ -56,44 +55,50 @@ pub(super) fn boxed_table(bytes: &[u8]) -> Option<Rewriting> {
     (rules > 1 && width > 1).then(|| notation(what, &filter, bytes, bytes_of(&rows)))?
 }
 
-/// The start of a row in the expanded output of psql (`\x`) and in the vertical one of mysql (`\G`).
-const ROW: &str = r"^(?:-\[ RECORD \d|\*+ \d+[.] row)";
-/// A name and a value in such a row.
-const VALUE: &str = r"^ *(\w+) *[|:] ?(.*?)\s*$";
+/// The start of a row, and what ends the names in it: in the expanded output of psql (`\x`), and in the vertical one of
+/// mysql (`\G`).
+const ROWS: [(&str, &str); 2] = [(r"^-\[ RECORD \d", "[|]"), (r"^\*+ \d+[.] row", ":")];
 
-/// The rows of a table that has the values of each row below each other.
-pub(super) fn values_below_each_other(bytes: &[u8]) -> Option<Rewriting> {
+/// The rows of a table that has each value on a line of its own.
+pub(super) fn values_on_lines(bytes: &[u8]) -> Option<Rewriting> {
     let text = characters(bytes);
-    let (row, value) = (pattern(ROW), pattern(VALUE));
-    if !row.is_match(text.lines().find(|line| !line.trim().is_empty())?) {
-        return None;
-    }
-    let mut rows: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
+    let first = text.lines().find(|line| !line.trim().is_empty())?;
+    let (start, end) = ROWS.into_iter().find(|(start, _)| pattern(start).is_match(first))?;
+    let value = format!(r"^ *([^|:]*[^|: ]) *{end} ?(.*?)\s*$");
+    let (is_start, is_value) = (pattern(start), pattern(&value));
+    let mut rows: Vec<Vec<(&str, &str)>> = Vec::new();
+    let mut is_in_row = false;
     for line in text.lines() {
-        if row.is_match(line) {
-            rows.push(Default::default());
-        } else if let (Some((names, values)), Some(caught)) =
-            (rows.last_mut(), value.captures(line))
-        {
-            names.push(caught.get(1)?.as_str());
-            values.push(caught.get(2)?.as_str());
+        if is_start.is_match(line) {
+            rows.push(Vec::new());
+            is_in_row = true;
+        } else if let Some(caught) = is_value.captures(line).filter(|_| is_in_row) {
+            rows.last_mut()?.push((caught.get(1)?.as_str(), caught.get(2)?.as_str()));
+        } else {
+            is_in_row = false;
         }
     }
-    let names = rows[0].0.clone();
+    let names_of =
+        |row: &[(&str, &str)]| row.iter().map(|cell| cell.0.to_owned()).collect::<Vec<_>>();
+    let names = names_of(&rows[0]);
     // The last row may be cut.
-    rows.retain(|row| row.0 == names);
-    let line = |cells: &[&str]| cells.join(",") + "\n";
-    let table: String = rows.iter().map(|(_, values)| line(values)).collect();
-    let what = "the file is a table with the values of each row below each other (psql, mysql); convert it to CSV";
+    if rows.last().is_some_and(|row| row.len() < names.len()) {
+        rows.pop();
+    }
+    let is_whole = names.len() > 1 && rows.iter().all(|row| names_of(row) == names);
+    let line = |row: &Vec<(&str, &str)>| {
+        row.iter().map(|cell| cell.1).collect::<Vec<_>>().join("\t") + "\n"
+    };
+    let table = names.join("\t") + "\n" + &rows.iter().map(line).collect::<String>();
+    let what = r"the file is a table with each value on a line of its own (psql \x, mysql \G); write one row per line";
     let filter = format!(
         concat!(
-            r#"perl -lne 'sub row {{ $n++ or print join ",", @k if @k; print join ",", @v if @k; @k = @v = () }} "#,
-            r"if (/{row}/) {{ row() }} elsif (/{value}/) {{ push @k, $1; push @v, $2 }} ",
-            "END {{ row() }}' < FILE"
+            r#"perl -lne 'sub row {{ $n++ or print join "\t", @k if @k; print join "\t", @v if @k; @k = @v = () }} "#,
+            "if (/{start}/) {{ row(); $r = 1 }} elsif ($r && /{value}/) {{ push @k, $1; push @v, $2 }} ",
+            "else {{ $r = 0 }} END {{ row() }}' < FILE"
         ),
-        row = ROW,
-        value = VALUE
+        start = start,
+        value = value
     );
-    let is_table = names.len() > 1 && !table.contains('"');
-    is_table.then(|| notation(what, &filter, bytes, bytes_of(&(line(&names) + &table))))?
+    (is_whole && !table.contains('"')).then(|| notation(what, &filter, bytes, bytes_of(&table)))?
 }

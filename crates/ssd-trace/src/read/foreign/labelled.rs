@@ -24,6 +24,8 @@ const OPERATION: &str = concat!(
     r"(?:\b|_)p?(read|write|trim|discard|unmap)",
     r"(?:v|_(?:6|10|12|16|32|rq|req|request|start|begin|submit|issue|enter|cmd|command))?[^a-z0-9_]"
 );
+/// An operation of SCSI. Those of registers look alike.
+const SCSI: &str = r"(?i)(?:read|write)_(?:6|10|12|16|32)\b";
 /// A number in a line of a log.
 const NUMBER: &str = r"\W{1,3}(0x[0-9a-f]+|\d+)\b";
 /// Names of addresses and of lengths in logs, each with the name of its column.
@@ -57,17 +59,20 @@ const LENGTHS: [(&str, &str); 17] = [
     ("npages", "pages"),
     ("pages", "pages"),
 ];
-/// A device in a line of a log, by its name or number.
+/// A device or a part of one in a line of a log, by its name or number.
 const DEVICE: &str = concat!(
-    r"\b((?:sd|hd|vd|xvd)[a-z]{1,2}|(?:nvme\d+n|dm-|md|mmcblk|nbd|rbd|loop|disk|osd\.?|bdev|",
-    r"nsid[ :=]{1,3}|lun[ :=]{1,3})\d+)\b"
+    r"\b((?:sd|vd|xvd)(?:[a-z]|a[a-z])\d{0,3}|hd[a-h]\d{0,3}",
+    r"|nvme\d+(?:c\d+)?(?:n\d+)?(?:p\d+)?|(?:dm-|md|mmcblk|nbd|rbd|loop|disk|osd\.?|bdev)\d+(?:p\d+)?",
+    r"|iqn\.[\w.:-]+|(?:nsid|lun|target)[ :=]{1,3}\d+)(?:[^\w\x2f]|$)"
 );
-/// As [`DEVICE`], by its two numbers.
-const NUMBERED_DEVICE: &str = r"\(\d{1,3},\d{1,3}\)";
+/// A device by its major and minor number.
+const NUMBERED_DEVICE: &str = r"(\(\d{1,3},\d{1,3}\))";
+/// The readings of a clock that has run for long differ by less than this share.
+const CLOCK_SHARE: f64 = 0.001;
 /// A length as blkparse prints it, behind the address.
 const PLUS: (&str, &str) = ("+", "size");
 
-/// A pattern of the lines with requests, and groups of it.
+/// A pattern of the lines that hold a request, and the numbers of its groups.
 struct Request {
     pattern: String,
     operation: usize,
@@ -80,21 +85,34 @@ struct Request {
 }
 
 impl Request {
-    /// That of lines with these `parts` in order. The address and the length are groups of `numbers`, counted from 0.
-    fn of(parts: &[&str], (numbers, [address, length]): &(String, [usize; 2])) -> Request {
-        // The first group of a part, as these have no escaped bracket.
-        let group_of = |part: &str| {
-            let at = parts.iter().position(|other| *other == part)?;
-            let before = parts[..at].concat();
-            Some(before.matches('(').count() - before.matches("(?").count() + 1)
+    /// The pattern of lines with a time and [`Numbers`], and, if it is given, with a device at this place. Lines without
+    /// the device match, too.
+    fn of(time: &str, numbers: &Numbers, device: Option<Place>) -> Request {
+        let optional = |place: Place| match device {
+            Some(device) if device == place => format!("(?:.*?{DEVICE}|)"),
+            _ => String::new(),
         };
-        let [operation, first] = [OPERATION, numbers].map(|part| group_of(part).unwrap_or(0));
+        let parts = [
+            time,
+            &optional(Place::First),
+            &format!(".*?{OPERATION}"),
+            &optional(Place::Second),
+            &format!(".*?{}", numbers.pattern),
+            &optional(Place::Last),
+        ];
+        // The number of a part's first group.
+        let group_of = |part: usize| {
+            let before = parts[..part].concat();
+            let is_group =
+                |at: usize| !before[..at].ends_with('\\') && !before[at..].starts_with("(?");
+            before.match_indices('(').filter(|&(at, _)| is_group(at)).count() + 1
+        };
         Request {
-            pattern: format!("(?i){}", parts.join(".*?")),
-            operation,
-            address: first + address,
-            length: first + length,
-            device: group_of(DEVICE),
+            pattern: format!("(?i){}", parts.concat()),
+            operation: group_of(2),
+            address: group_of(4) + numbers.address,
+            length: group_of(4) + numbers.length,
+            device: device.map(|place| group_of(place as usize)),
         }
     }
 
@@ -103,6 +121,24 @@ impl Request {
         [self.operation, self.address + 1, self.length + 1]
             .map(|group| caught.get(group).map_or("", |part| part.as_str()))
     }
+}
+
+/// Where a device stands in a line: its part of the pattern.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    /// Before the operation.
+    First = 1,
+    /// Behind the operation.
+    Second = 3,
+    /// Behind the numbers.
+    Last = 5,
+}
+
+/// A pattern of an address and a length, and their groups in it, from 0.
+struct Numbers {
+    pattern: String,
+    address: usize,
+    length: usize,
 }
 
 /// A table of the requests in such a log.
@@ -117,32 +153,41 @@ pub(crate) fn labelled(bytes: &[u8]) -> Option<Rewriting> {
         (!names.is_empty()).then(|| format!(r"\b({}){NUMBER}", names.join("|")))
     };
     let (address, length) = (labels(&ADDRESSES)?, labels(&LENGTHS));
+    let order =
+        |pattern: String, [address, length]: [usize; 2]| Numbers { pattern, address, length };
     let both = length.map(|length| {
-        [(format!("{address}.*?{length}"), [0, 2]), (format!("{length}.*?{address}"), [2, 0])]
+        let last = order(format!("{length}.*?{address}"), [2, 0]);
+        [order(format!("{address}.*?{length}"), [0, 2]), last]
     });
-    let plus = (format!(r"{address} (\+) (\d+)\b"), [0, 2]);
-    let mut orders: Vec<(String, [usize; 2])> = both.into_iter().flatten().chain([plus]).collect();
+    let plus = order(format!(r"{address} (\+) (\d+)\b"), [0, 2]);
+    let mut orders: Vec<Numbers> = both.into_iter().flatten().chain([plus]).collect();
     let is_log = |requests: &[Captures<'_>]| requests.len() > 1 && 2 * requests.len() >= count;
     // Lines without requests in this order have none below a time, either.
-    orders.retain(|(numbers, _)| {
-        is_log(&pattern::requests(&format!("(?i){OPERATION}.*?{numbers}"), &text))
+    orders.retain(|numbers| {
+        is_log(&pattern::requests(&format!("(?i){OPERATION}.*?{}", numbers.pattern), &text))
     });
     for (time, of_time) in TIMES {
         for numbers in &orders {
-            let parts = [time, OPERATION, &numbers.0];
-            let request = Request::of(&parts, numbers);
+            let request = Request::of(time, numbers, None);
             let requests = pattern::requests(&request.pattern, &text);
-            if is_log(&requests) && has_order(&requests, of_time) {
-                let request = with_devices(&text, &request, parts, numbers).unwrap_or(request);
-                return table(&text, count, &request, of_time);
+            if is_log(&requests) && is_arrival(&requests, of_time) {
+                let devices = devices_of(&text, &request);
+                let with_devices = with_devices(&text, &request, &devices, (time, numbers));
+                let request = with_devices.as_ref().unwrap_or(&request);
+                return table(&text, count, request, (of_time, &devices));
             }
         }
     }
     None
 }
 
-/// The table of the requests in `text`, with the cell `of_time`; the text has `count` lines.
-fn table(text: &str, count: usize, request: &Request, of_time: &str) -> Option<Rewriting> {
+/// The table of the requests in `text`, with the cell `of_time`; the text has `count` lines, which name these `devices`.
+fn table(
+    text: &str,
+    count: usize,
+    request: &Request,
+    (of_time, devices): (&str, &[Vec<String>]),
+) -> Option<Rewriting> {
     let &Request { operation, address, length, device, .. } = request;
     let requests = &pattern::requests(&request.pattern, text);
     let left = count - requests.len();
@@ -150,6 +195,10 @@ fn table(text: &str, count: usize, request: &Request, of_time: &str) -> Option<R
     let names = label(&requests[0]);
     // Lines with other names may have other units.
     if requests.iter().any(|caught| label(caught) != names) || has_ends(requests, request) {
+        return None;
+    }
+    let is_scsi = |caught: &Captures<'_>| pattern::pattern(SCSI).is_match(&caught[0]);
+    if !names[0].ends_with("lba") && requests.iter().any(is_scsi) {
         return None;
     }
     let column = |name: &str| {
@@ -172,11 +221,12 @@ fn table(text: &str, count: usize, request: &Request, of_time: &str) -> Option<R
     let row = format!("{of_time}{comma}${operation},${},{number}{of_volume}", address + 1);
     let pattern = Pattern { title: &title, request: &request.pattern, row: &row };
     let without = if of_time.is_empty() { ", without times" } else { "" };
-    let all: BTreeSet<String> =
-        devices_of(text, request).into_iter().filter(|devices| !devices.is_empty()).collect();
+    let all: BTreeSet<&Vec<String>> = devices.iter().filter(|names| !names.is_empty()).collect();
     let merged = match (all.first(), all.last()) {
         (Some(first), Some(last)) if first != last && device.is_none() => format!(
-            ", which does not keep apart the devices that they name ({first} to {last}: choose one with grep)"
+            ", in which the devices that its lines name are merged (from {} to {}; select one with grep)",
+            first.join("/"),
+            last.join("/")
         ),
         _ => String::new(),
     };
@@ -186,54 +236,69 @@ fn table(text: &str, count: usize, request: &Request, of_time: &str) -> Option<R
     Some(with_dates(Rewriting::of(what, pattern.filter(), pattern.table(requests))))
 }
 
-/// The devices that each line with a request names, of which it may pass several, one above the other.
-fn devices_of(text: &str, request: &Request) -> Vec<String> {
+/// The devices that each line with a request names. A line names several if the request passes through stacked devices,
+/// or if a name has several parts.
+fn devices_of(text: &str, request: &Request) -> Vec<Vec<String>> {
     let device = pattern::pattern(&format!("(?i){DEVICE}|{NUMBERED_DEVICE}"));
     let lines = pattern::requests(&format!("{}.*", request.pattern), text);
-    let passed = |line: &Captures<'_>| {
-        device.find_iter(&line[0]).map(|part| part.as_str()).collect::<Vec<&str>>().join("/")
+    let named = |line: &Captures<'_>| {
+        let mut all: Vec<String> = Vec::new();
+        for name in device.captures_iter(&line[0]) {
+            let name = name.get(1).or_else(|| name.get(2)).map_or("", |name| name.as_str());
+            if !all.iter().any(|other| other == name) {
+                all.push(name.to_owned());
+            }
+        }
+        all
     };
-    lines.iter().map(passed).collect()
+    lines.iter().map(named).collect()
 }
 
-/// The same request with the device, if each line names a single one and these differ.
+/// The pattern with a group for the device, if all lines name as many `devices`, of which one differs between them.
 fn with_devices(
     text: &str,
     request: &Request,
-    [time, operation, numbers]: [&str; 3],
-    order: &(String, [usize; 2]),
+    devices: &[Vec<String>],
+    (time, numbers): (&str, &Numbers),
 ) -> Option<Request> {
-    let devices = devices_of(text, request);
-    let is_other = |name: &String| name.is_empty() || name.contains('/') || name.starts_with('(');
-    if devices.iter().any(is_other) || devices.iter().all(|name| *name == devices[0]) {
+    let first = devices.first()?;
+    let differs = |&at: &usize| devices.iter().any(|names| names[at] != first[at]);
+    if devices.iter().any(|names| names.len() != first.len()) {
         return None;
     }
-    let values = |request: &Request| -> Vec<[&str; 3]> {
-        let requests = pattern::requests(&request.pattern, text);
-        requests.iter().map(|caught| request.values(caught)).collect()
+    let differing: Vec<usize> = (0..first.len()).filter(differs).collect();
+    let [at] = differing[..] else { return None };
+    let requests = pattern::requests(&request.pattern, text);
+    let is_right = |candidate: &Request| {
+        let found = pattern::requests(&candidate.pattern, text);
+        let named = |caught: &Captures<'_>| {
+            candidate
+                .device
+                .and_then(|group| caught.get(group))
+                .map(|name| name.as_str().to_owned())
+        };
+        let is_same = |((found, line), names): ((&Captures<'_>, &Captures<'_>), &Vec<String>)| {
+            candidate.values(found) == request.values(line)
+                && named(found).as_ref() == Some(&names[at])
+        };
+        found.len() == requests.len() && found.iter().zip(&requests).zip(devices).all(is_same)
     };
-    let places = [
-        [time, DEVICE, operation, numbers],
-        [time, operation, DEVICE, numbers],
-        [time, operation, numbers, DEVICE],
-    ];
-    let all = places.iter().map(|parts| Request::of(parts, order));
-    all.into_iter().find(|with| values(with) == values(request))
+    let places = [Place::First, Place::Second, Place::Last];
+    let mut candidates = places.iter().map(|&place| Request::of(time, numbers, Some(place)));
+    candidates.find(is_right)
 }
 
-/// Whether the first group may be a time: numbers at the start of lines may be those of threads.
-fn has_order(requests: &[Captures<'_>], of_time: &str) -> bool {
+/// Whether the first group may be an arrival. Numbers of threads are whole; latencies differ by more than the readings
+/// of a clock do, which need not be in order.
+fn is_arrival(requests: &[Captures<'_>], of_time: &str) -> bool {
     let numbers: Option<Vec<f64>> = requests
         .iter()
         .map(|caught| caught.get(1).and_then(|part| part.as_str().parse().ok()))
         .collect();
-    // Those of threads are whole.
+    let Some(numbers) = numbers.filter(|_| of_time == "$1") else { return true };
+    let [least, most] = [f64::min, f64::max].map(|of| numbers.iter().copied().fold(numbers[0], of));
     let is_fraction = |number: &f64| number.fract() != 0.0;
-    of_time != "$1"
-        || numbers.is_none_or(|numbers| {
-            numbers.is_sorted()
-                || 2 * numbers.iter().filter(|number| is_fraction(number)).count() > numbers.len()
-        })
+    numbers.is_sorted() || (numbers.iter().any(is_fraction) && most - least < least * CLOCK_SHARE)
 }
 
 /// Whether the log also has the ends of requests: most requests come twice, in lines of two kinds.

@@ -270,10 +270,10 @@ const LOGS: [(&[&str], Log); 20] = [
         },
     ),
     (
-        &["R () ", "W () ", "A () ", "M () ", "S () "],
+        &[" () "],
         Log {
             what: "output of perf script with block events but without their names; convert those that issue a request \
-                   to a table",
+                   to a table (those that insert or merge requests look the same: record block_rq_issue without them)",
             // Those that complete one lack the number of bytes.
             request: r"^ *(?:\S+ .*)?\b(\d+\.\d+): +(\d+,\d+) (\w+) \d+ \(\S*\) (\d+) \+ (\d+) ",
             row: "$1 $3 $4 $5 $2",

@@ -3,14 +3,19 @@
 use super::columns::Columns;
 use super::table::{Change, Table};
 use super::{LINES, NO, YES};
+use crate::read::foreign::pattern::pattern;
 use crate::read::formats::mapping::{Meaning, Words};
 use ssd_core::host::request::Op;
 
 /// Names of columns that say which of the requests are discards.
 const DISCARDS: [&str; 6] = ["isdiscard", "istrim", "isunmap", "discard", "trim", "unmap"];
 
-/// Words for discards, in lower case. A process called fstrim is none.
-const DISCARD_WORDS: [&str; 4] = ["discard", "unmap", "trim", "deallocate"];
+/// Words for discards, alone or beside others, as in `REQ_DISCARD` and `TrimCommand`, in the syntax that awk and Rust
+/// share. The name of a process, such as fstrim, is not one.
+const DISCARDING: &str = concat!(
+    "(^|[^A-Za-z])(discard|unmap|trim|deallocate)([^a-z]|$)|(^|[^A-Z])(Discard|Unmap|Trim|Deallocate)([^a-z]|$)",
+    "|(^|[^A-Za-z])(DISCARD|UNMAP|TRIM|DEALLOCATE)([^A-Za-z]|$)"
+);
 /// Most different words in a column of flags.
 const MOST_WORDS: usize = 16;
 
@@ -55,11 +60,8 @@ impl Table {
     /// The operation from its column and from another whose words name discards, such as `REQ_DISCARD` among flags.
     pub(super) fn discards_by_word(&self) -> Option<Change> {
         let Columns { op, offset, size, .. } = &self.columns;
-        let names_discard = |cell: &str| {
-            let cell = cell.to_ascii_lowercase();
-            let mut words = cell.split(|letter: char| !letter.is_ascii_lowercase());
-            words.any(|word| DISCARD_WORDS.contains(&word))
-        };
+        let discarding = pattern(DISCARDING);
+        let names_discard = |cell: &str| discarding.is_match(cell);
         let contradicts = |&at: &usize| {
             let mut pairs = self.rows.whole_column(op.at).zip(self.rows.whole_column(at));
             ![op.at, offset.at, size.at].contains(&at)
@@ -77,10 +79,7 @@ impl Table {
                 self.named(op)
             ),
             title: String::new(),
-            statement: format!(
-                "if (tolower(${flag}) ~ /(^|[^a-z])({})([^a-z]|$)/) ${op} = \"discard\"",
-                DISCARD_WORDS.join("|")
-            ),
+            statement: format!("if (${flag} ~ /{DISCARDING}/) ${op} = \"discard\""),
             decimals: None,
         })
     }

@@ -3,7 +3,7 @@
 /// Longest name of a column that is recognised, bytes.
 const LONGEST_NAME: usize = 40;
 /// Names of columns, as their letters and digits in lower case.
-pub(super) const TIMES: [&str; 20] = [
+pub(super) const TIMES: [&str; 19] = [
     "time",
     "datetime",
     "timestamp",
@@ -22,7 +22,6 @@ pub(super) const TIMES: [&str; 20] = [
     "date",
     "inittime",
     "optime",
-    "walltime",
     "walltimestamp",
 ];
 pub(super) const OPS: [&str; 24] = [
@@ -133,7 +132,7 @@ pub(super) const SIZES: [&str; 41] = [
     "bytelength",
     "bytecount",
 ];
-pub(super) const VOLUMES: [&str; 54] = [
+pub(super) const VOLUMES: [&str; 53] = [
     "volume",
     "volumeid",
     "disk",
@@ -179,7 +178,6 @@ pub(super) const VOLUMES: [&str; 54] = [
     "devmajor",
     "devminor",
     "vdev",
-    "serialnumber",
     "wwn",
     "wwid",
     "osd",

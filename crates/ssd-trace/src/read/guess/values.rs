@@ -150,13 +150,14 @@ impl Rows {
             // Numbers with a 0 among them are zero-based, or no lengths. If all are larger than the addresses, they are
             // ends.
             let is_end = starts.iter().zip(lengths).all(|(start, length)| length > start);
-            // Days and times of day have leading zeros.
+            // Days and times of day may have leading zeros; lengths have them if addresses do.
             let is_padded = |cell: &str| {
-                cell.len() > 1
+                cell.starts_with('0')
                     && cell.bytes().all(|byte| byte.is_ascii_digit())
-                    && cell.starts_with('0')
+                    && matches!(cell.len(), 2 | 6)
             };
-            let are_padded = self.column(size).any(is_padded);
+            let are_padded = self.column(size).any(is_padded)
+                && !self.column(offset).any(|cell| cell.len() > 1 && cell.starts_with('0'));
             let is_length = !lengths.contains(&0) && longest <= LONGEST && !is_end && !are_padded;
             // `blocks` is a length, although it is `block` with the s of seconds, too.
             let is_other = |at: usize, known: &[&str], other: &[&str]| {

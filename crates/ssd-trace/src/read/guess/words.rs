@@ -17,7 +17,7 @@ const VERBS: [(&str, &str); 10] = [
     ("program", "write"),
     ("append", "write"),
     ("erase", "discard"),
-    // Of the uses of this command of NVMe, Linux and Windows know only deallocation.
+    // Linux and Windows use Dataset Management of NVMe only to deallocate.
     ("dsm", "discard"),
     ("synchronize", "flush"),
     ("synchronise", "flush"),

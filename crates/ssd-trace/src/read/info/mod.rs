@@ -28,8 +28,8 @@ use ssd_core::units::SECTOR_BYTES;
 use std::ops::RangeInclusive;
 pub(crate) use trains::SHORT_NS;
 
-use crate::read::apart::{Apart, Consumer};
 use crate::read::page_runs::RunCollector;
+use crate::read::worker::{Consumer, Worker};
 
 /// Sectors of a page, whatever the device will have.
 const PAGE_SECTORS: u64 = 8;
@@ -153,22 +153,24 @@ struct Volume {
     sectors: [u64; ADDRESSED],
 }
 
-/// Takes the requests of a trace. Nearly every page waits for memory, so that the table of pages takes about as long
-/// as the other statistics, and these as long as reading: each has a thread.
-pub struct Collector(Apart<Statistics>);
+/// Takes the requests of a trace. Reading, the table of pages, which waits for memory, and the other statistics take about
+/// equally long. Each therefore has its own thread.
+pub struct Collector(Worker<Statistics>);
 
 impl Collector {
     /// Without requests.
-    #[must_use]
-    pub fn new(options: Options) -> Collector {
-        Collector(Apart::new(Statistics::new(options)))
+    ///
+    /// # Errors
+    /// The system starts no thread.
+    pub fn new(options: Options) -> Result<Collector, SourceError> {
+        Ok(Collector(Worker::new(Statistics::new(options)?)?))
     }
 
     /// The next request in order of arrival.
     ///
     /// # Errors
-    /// The pages touched take more memory than was allowed, or a count or time is larger than the table can hold: with
-    /// this request, or one shortly before. Nothing may follow.
+    /// The pages touched take more memory than was allowed, or a count or time is larger than the table can hold. The
+    /// error may belong to an earlier request, by some ten thousand. No call may follow.
     pub fn push(&mut self, timed: &TimedRequest) -> Result<(), SourceError> {
         self.0.push(*timed)
     }
@@ -189,7 +191,7 @@ struct Statistics {
     sizes: [sizes::Sizes; ADDRESSED],
     runs: [order::Runs; ADDRESSED],
     doubled: Doubled,
-    pages: Apart<Pages>,
+    pages: Worker<Pages>,
     time: time::Arrivals,
     over_time: over_time::OverTime,
     trains: trains::Collector,
@@ -202,27 +204,27 @@ struct Statistics {
 impl Consumer for Statistics {
     type Item = TimedRequest;
 
-    fn take(&mut self, requests: &[TimedRequest]) -> Result<(), SourceError> {
+    fn consume(&mut self, requests: &[TimedRequest]) -> Result<(), SourceError> {
         requests.iter().try_for_each(|timed| self.add(timed))
     }
 }
 
 impl Statistics {
-    fn new(options: Options) -> Statistics {
-        Statistics {
+    fn new(options: Options) -> Result<Statistics, SourceError> {
+        Ok(Statistics {
             journal_ranges: options.journal,
             journal: Journal::default(),
             sizes: Default::default(),
             runs: Default::default(),
             doubled: Doubled::default(),
-            pages: Apart::new(Pages::new(options.memory)),
+            pages: Worker::new(Pages::new(options.memory))?,
             time: time::Arrivals::default(),
             over_time: over_time::OverTime::default(),
             trains: trains::Collector::default(),
             copies: 0,
             sectors_copied: 0,
             volumes: Vec::new(),
-        }
+        })
     }
 
     /// Adds the next request in order of arrival.

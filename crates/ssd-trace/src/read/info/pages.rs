@@ -2,7 +2,7 @@
 
 use super::shape::Distribution;
 use super::{PAGE_BYTES, PAGE_SECTORS, share};
-use crate::read::apart::Consumer;
+use crate::read::worker::Consumer;
 use serde::Serialize;
 use ssd_core::host::request::Op;
 use ssd_core::host::source::SourceError;
@@ -143,7 +143,7 @@ impl Consumer for Pages {
     /// # Errors
     /// The pages touched take more memory than was allowed or than the system has, or a count or time is larger than
     /// the table can hold.
-    fn take(&mut self, accesses: &[Access]) -> Result<(), SourceError> {
+    fn consume(&mut self, accesses: &[Access]) -> Result<(), SourceError> {
         accesses.chunks(TOGETHER).try_for_each(|chunk| self.settle(chunk))
     }
 }

@@ -15,7 +15,7 @@ fn options() -> Options {
 }
 
 fn info_with(options: Options, requests: &[TimedRequest]) -> Info {
-    let mut collector = Collector::new(options);
+    let mut collector = Collector::new(options).unwrap();
     for request in requests {
         collector.push(request).unwrap();
     }
@@ -349,7 +349,7 @@ fn a_discard_of_everything_frees_everything() {
 #[test]
 fn what_does_not_fit_is_refused() {
     let refused = |memory: u64, count: u64, distance: u64| {
-        let mut collector = Collector::new(Options { memory, ..options() });
+        let mut collector = Collector::new(Options { memory, ..options() }).unwrap();
         let mut scattered = (0..count).map(|n| timed(n, Op::Write, n * distance, 8));
         // A thread may find it some requests later.
         let refused = scattered.find_map(|request| collector.push(&request).err());
@@ -360,7 +360,7 @@ fn what_does_not_fit_is_refused() {
     // The areas fit, but not a larger index beside the first one.
     assert!(refused(600_000, 2048, 4096).contains("more than 1024 areas"));
 
-    let mut statistics = Statistics::new(options());
+    let mut statistics = Statistics::new(options()).unwrap();
     statistics.add(&timed(0, Op::Write, 0, 8)).unwrap();
     statistics.add(&timed(1 << 54, Op::Write, 0, 8)).unwrap();
     assert!(statistics.add(&timed(0, Op::Write, 0, 8)).unwrap_err().0.contains("arrives"));

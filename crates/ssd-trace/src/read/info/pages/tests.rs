@@ -152,7 +152,7 @@ fn the_table_is_that_of_a_plain_map() {
     for (count, volumes, sectors) in cases {
         let (mut pages, mut plain) = (Pages::new(1 << 30), Plain::default());
         let accesses = accesses(count, count, volumes, sectors);
-        pages.take(&accesses).unwrap();
+        pages.consume(&accesses).unwrap();
         accesses.iter().for_each(|access| plain.push(access));
         let (survey, case) = (pages.survey(), format!("{count} accesses to {sectors} sectors"));
         assert_eq!(survey.footprint(&pages, 99, 7), plain.footprint(99), "{case}");
@@ -173,7 +173,7 @@ fn the_table_takes_no_more_memory_than_is_allowed() {
         Access { op: Op::Write, volume: 0, sector, end: sector + 8, after: n }
     });
     let mut pages = Pages::new(1 << 20);
-    let refused = scattered.map(|access| pages.take(&[access])).find_map(Result::err);
+    let refused = scattered.map(|access| pages.consume(&[access])).find_map(Result::err);
     assert!(refused.expect("a refusal").0.contains("1 MiB of memory"));
     assert!(pages.bytes() <= 1 << 20);
 }
