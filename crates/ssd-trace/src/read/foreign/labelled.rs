@@ -85,8 +85,8 @@ struct Request {
 }
 
 impl Request {
-    /// The pattern of lines with a time and [`Numbers`], and, if it is given, with a device at this place. Lines without
-    /// the device match, too.
+    /// The pattern of lines with a time and [`Numbers`], and perhaps with a device at a place. Lines without the device
+    /// match, too.
     fn of(time: &str, numbers: &Numbers, device: Option<Place>) -> Request {
         let optional = |place: Place| match device {
             Some(device) if device == place => format!("(?:.*?{DEVICE}|)"),
@@ -181,7 +181,7 @@ pub(crate) fn labelled(bytes: &[u8]) -> Option<Rewriting> {
     None
 }
 
-/// The table of the requests in `text`, with the cell `of_time`; the text has `count` lines, which name these `devices`.
+/// The table of the requests in `text`, with the cell `of_time`. The text has `count` lines, which name the `devices`.
 fn table(
     text: &str,
     count: usize,

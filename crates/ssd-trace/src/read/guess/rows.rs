@@ -108,8 +108,8 @@ impl Rows {
         self.whole_column(at).collect::<BTreeSet<&str>>().len()
     }
 
-    /// The number of distinct pairs of cells of two columns in all rows. It exceeds that of the first column alone if the
-    /// first does not determine the second.
+    /// The number of distinct pairs of cells of two columns in all rows. It exceeds that of the first column alone if
+    /// the first does not determine the second.
     pub(super) fn distinct_pairs(&self, first: usize, second: usize) -> usize {
         let pairs = self.whole_column(first).zip(self.whole_column(second));
         pairs.collect::<BTreeSet<(&str, &str)>>().len()

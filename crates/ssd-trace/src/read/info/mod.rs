@@ -153,8 +153,8 @@ struct Volume {
     sectors: [u64; ADDRESSED],
 }
 
-/// Takes the requests of a trace. Reading, the table of pages, which waits for memory, and the other statistics take about
-/// equally long. Each therefore has its own thread.
+/// Takes the requests of a trace. Reading, the table of pages, which waits for memory, and the other statistics take
+/// about equally long. Each therefore has its own thread.
 pub struct Collector(Worker<Statistics>);
 
 impl Collector {
