@@ -59,12 +59,14 @@ const LENGTHS: [(&str, &str); 17] = [
     ("npages", "pages"),
     ("pages", "pages"),
 ];
-/// A device or a part of one in a line of a log, by its name or number.
-const DEVICE: &str = concat!(
-    r"\b((?:sd|vd|xvd)(?:[a-z]|a[a-z])\d{0,3}|hd[a-h]\d{0,3}",
-    r"|nvme\d+(?:c\d+)?(?:n\d+)?(?:p\d+)?|(?:dm-|md|mmcblk|nbd|rbd|loop|disk|osd\.?|bdev)\d+(?:p\d+)?",
-    r"|iqn\.[\w.:-]+|(?:nsid|lun|target)[ :=]{1,3}\d+)(?:[^\w\x2f]|$)"
-);
+/// Devices and parts of them in a line of a log, by their names or numbers.
+const DEVICES: [&str; 5] = [
+    r"(?:sd|vd|xvd)(?:[a-z]|a[a-z])\d{0,3}|hd[a-h]\d{0,3}",
+    r"nvme\d+(?:c\d+)?(?:n\d+)?(?:p\d+)?",
+    r"(?:dm-|md|mmcblk|nbd|rbd|loop|disk|osd\.?|bdev)\d+(?:p\d+)?",
+    r"iqn\.[\w.:-]+",
+    r"(?:nsid|lun|target)[ :=]{1,3}\d+",
+];
 /// A device by its major and minor number.
 const NUMBERED_DEVICE: &str = r"(\(\d{1,3},\d{1,3}\))";
 /// The readings of a clock that has run for long differ by less than this share.
@@ -87,9 +89,9 @@ struct Request {
 impl Request {
     /// The pattern of lines with a time and [`Numbers`], and perhaps with a device at a place. Lines without the device
     /// match, too.
-    fn of(time: &str, numbers: &Numbers, device: Option<Place>) -> Request {
+    fn of(time: &str, numbers: &Numbers, device: Option<(Place, &str)>) -> Request {
         let optional = |place: Place| match device {
-            Some(device) if device == place => format!("(?:.*?{DEVICE}|)"),
+            Some((device, name)) if device == place => format!("(?:.*?{name}|)"),
             _ => String::new(),
         };
         let parts = [
@@ -112,7 +114,7 @@ impl Request {
             operation: group_of(2),
             address: group_of(4) + numbers.address,
             length: group_of(4) + numbers.length,
-            device: device.map(|place| group_of(place as usize)),
+            device: device.map(|(place, _)| group_of(place as usize)),
         }
     }
 
@@ -236,10 +238,15 @@ fn table(
     Some(with_dates(Rewriting::of(what, pattern.filter(), pattern.table(requests))))
 }
 
+/// A pattern of devices of these kinds. Folders and files are none.
+fn device(kinds: &[&str]) -> String {
+    format!(r"\b({})(?:[^\w\x2f]|$)", kinds.join("|"))
+}
+
 /// The devices that each line with a request names. A line names several if the request passes through stacked devices,
 /// or if a name has several parts.
 fn devices_of(text: &str, request: &Request) -> Vec<Vec<String>> {
-    let device = pattern::pattern(&format!("(?i){DEVICE}|{NUMBERED_DEVICE}"));
+    let device = pattern::pattern(&format!("(?i){}|{NUMBERED_DEVICE}", device(&DEVICES)));
     let lines = pattern::requests(&format!("{}.*", request.pattern), text);
     let named = |line: &Captures<'_>| {
         let mut all: Vec<String> = Vec::new();
@@ -283,9 +290,13 @@ fn with_devices(
         };
         found.len() == requests.len() && found.iter().zip(&requests).zip(devices).all(is_same)
     };
+    // The kinds of names in the text suffice.
+    let is_named =
+        |kind: &&str| pattern::pattern(&format!("(?i){}", device(&[kind]))).is_match(text);
     let places = [Place::First, Place::Second, Place::Last];
-    let mut candidates = places.iter().map(|&place| Request::of(time, numbers, Some(place)));
-    candidates.find(is_right)
+    let name = device(&DEVICES.into_iter().filter(is_named).collect::<Vec<&str>>());
+    let candidates = places.map(|place| Request::of(time, numbers, Some((place, &name))));
+    candidates.into_iter().find(is_right)
 }
 
 /// Whether the first group may be an arrival. Numbers of threads are whole; latencies differ by more than the readings
