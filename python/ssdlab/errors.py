@@ -97,6 +97,10 @@ _GIVEN: dict[str, str] = {}
 """Traces as the user has given them, by the tables that are read in their place."""
 
 
+UNPACKED = "zstd -dc <"
+"""What stands before the name of a table in a command."""
+
+
 def stands_for(table: Path, trace: Path) -> None:
     """Note that `table` is read in place of `trace`, which is the name that messages have."""
     _GIVEN[str(table)] = str(trace)
@@ -105,7 +109,9 @@ def stands_for(table: Path, trace: Path) -> None:
 def as_given(text: str) -> str:
     """`text` with the names of traces as the user has given them."""
     for table, trace in _GIVEN.items():
-        text = text.replace(table, trace)
+        # A command that unpacks the table cannot read the trace.
+        parts = text.split(f"{UNPACKED} {table}")
+        text = f"{UNPACKED} {table}".join(part.replace(table, trace) for part in parts)
     return text
 
 

@@ -139,7 +139,7 @@ def test_every_verb_reads_parquet(folder: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_floats_of_parquet_keep_their_digits(folder: Path) -> None:
     offsets = [4096.0, 47447142400.0, 8192.0]
-    table = {"time_us": [1.5, 2.25, 4.0], "op": ["R", "W", "R"], "offset_bytes": offsets}
+    table = {"time_us": [0.0, 0.00000025, 4.0], "op": ["R", "W", "R"], "offset_bytes": offsets}
     table |= {"size_bytes": [4096.0, 8192.0, 4096.0]}
     parquet.write_table(pa.table(table), folder / "floats.parquet")
     to = ("f.txt", "--to", "block-event")
@@ -147,8 +147,21 @@ def test_floats_of_parquet_keep_their_digits(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     rows = [line.split() for line in (folder / "f.txt").read_text().splitlines()]
     assert [int(row[7]) * 512 for row in rows] == [4096, 47447142400, 8192]
+    assert [row[3] for row in rows] == ["0.000000000", "0.000000000", "0.000004000"]
     parquet.write_table(
         pa.table(table | {"offset_bytes": [1e35, 0.0, 0.0]}), folder / "far.parquet"
     )
     done = ssdlab_command("trace", "info", "far.parquet", cwd=folder)
     refused(done, 2, "far.parquet: it has numbers of 30 digits and more")
+
+
+def test_a_command_for_parquet_unpacks_its_table(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    table = {"time_us": [1, 2], "op": ["R", "W"], "lba": [0, 8], "end_lba": [7, 15]}
+    parquet.write_table(pa.table(table), folder / "ends.parquet")
+    done = ssdlab_command("trace", "info", "ends.parquet", cwd=folder)
+    refused(done, 2, 'ends.parquet: its column "end_lba" seems to hold the end', "zstd -dc < ")
+    with pa.input_stream(done.stderr.split("zstd -dc < ")[1].split()[0], "zstd") as unpacked:
+        assert unpacked.read().splitlines()[1] == b'1,"R",0,7'

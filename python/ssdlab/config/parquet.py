@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+from decimal import Decimal
 from pathlib import Path
 
 from ssdlab.errors import ConfigError, OutputError, WorkloadError, stands_for
@@ -12,7 +13,7 @@ from ssdlab.versions import install
 
 MAGIC = b"PAR1"
 """The first bytes of a Parquet file."""
-_LAYOUT = 2
+_LAYOUT = 3
 """Increased when the text of the tables changes, so that those in the cache are written again."""
 
 
@@ -75,15 +76,19 @@ def _write(path: Path, table: Path) -> None:
             return column
         finite = compute.if_else(compute.is_finite(column), column, None)
         try:
-            return finite.cast(pa.float64()).cast(decimals)
+            digits = finite.cast(pa.float64()).cast(decimals).cast(pa.string())
         except pa.ArrowInvalid:
             raise WorkloadError(f"{path}: it has numbers of 30 digits and more") from None
+        # A decimal below 0.000001 has an exponent, too, as in 0E-9.
+        small = compute.fill_null(compute.match_substring(digits, "E"), False)
+        written = [f"{Decimal(number.as_py()):f}" for number in digits.filter(small)]
+        return compute.replace_with_mask(digits, small, pa.array(written, pa.string()))
 
     with file, pa.CompressedOutputStream(table, "zstd") as out:
         names = [one.name for one in file.schema_arrow if not types.is_nested(one.type)]
         fields = file.read_row_groups([], columns=names).schema
         schema = pa.schema(
-            [one.with_type(decimals) if types.is_floating(one.type) else one for one in fields]
+            [one.with_type(pa.string()) if types.is_floating(one.type) else one for one in fields]
         )
         with csv.CSVWriter(out, schema) as writer:
             try:

@@ -47,7 +47,7 @@ const COUNTED_COLUMNS: &[&str] = &[
 ];
 
 /// Logs, each with words of which its text has one.
-const LOGS: [(&[&str], Log); 20] = [
+const LOGS: [(&[&str], Log); 21] = [
     (
         &["block_rq_issue: "],
         Log {
@@ -97,6 +97,20 @@ const LOGS: [(&[&str], Log); 20] = [
             request: r"^ *\d+:\s*([0-9.]+)\s.*BDEV_IO_START\s+size:\s*(\d+)\s.*type:\s*([1-3]),?\s.*offset:\s*(\w+)",
             row: "$1,$3,$4,$2",
             columns: &["time=1:us,op=2,offset=3:512B,size=4:512B,read=1,write=2,discard=3"],
+        },
+    ),
+    (
+        &["BDEV_IO_START"],
+        Log {
+            what: "output of spdk_trace; convert it to a table (blocks are taken as 512 B)",
+            request: concat!(
+                r"^ *\d+:\s*([0-9.]+)\s.*BDEV_IO_START\s+(?:size|blocks):\s*(\d+)\s.*type:\s*([1-3]),?\s",
+                r".*offset:\s*(\w+)\s.*\bname:\s*(\S+)"
+            ),
+            row: "$1,$3,$4,$2,$5",
+            columns: &[
+                "time=1:us,op=2,offset=3:512B,size=4:512B,volume=5,read=1,write=2,discard=3",
+            ],
         },
     ),
     (

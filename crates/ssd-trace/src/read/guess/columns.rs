@@ -3,6 +3,7 @@
 use super::comments::StatedUnits;
 use super::names::{
     OFFSETS, OPS, SIZES, TIMES, VOLUMES, is_pasted, letters_of, unit_named, unit_of_time,
+    volume_named,
 };
 use super::numbers::Numbers;
 use super::rows::{Rows, is_latency};
@@ -86,7 +87,7 @@ impl Columns {
             op: first(&OPS)?,
             offset: first(&OFFSETS)?,
             size: first(&SIZES)?,
-            volumes: all_named(names, &VOLUMES),
+            volumes: volumes_named(names),
             is_end: false,
         })
     }
@@ -360,6 +361,15 @@ fn all_named(names: &[String], known: &[&str]) -> Vec<Named> {
         all.retain(|column| column.letters != "off");
     }
     all
+}
+
+/// The columns that the names of volumes have.
+fn volumes_named(names: &[String]) -> Vec<Named> {
+    let recognised = |(at, cell): (usize, &String)| {
+        let letters = volume_named(cell)?.to_owned();
+        Some(Named { at, place: place_of(names, at), letters, unit: None })
+    };
+    names.iter().enumerate().filter_map(recognised).collect()
 }
 
 /// A column as a mapping calls it: by its name, or by its number if another column has the same name, or if people

@@ -28,22 +28,6 @@ const NVME: [[&str; 4]; 3] = [
     ["0x02", "0x01|0x08", "0x09", "0x00"],
 ];
 
-/// Words for reads and writes in other languages, in lower case.
-const READS: [&str; 9] =
-    ["lesen", "lecture", "lectura", "leitura", "lettura", "чтение", "读", "读取", "読み取り"];
-const WRITES: [&str; 10] = [
-    "schreiben",
-    "écriture",
-    "ecriture",
-    "escritura",
-    "escrita",
-    "scrittura",
-    "запись",
-    "写",
-    "写入",
-    "書き込み",
-];
-
 /// What to add to a mapping whose column of operations has these `cells`: one text for each way to read them, a single
 /// empty text if all of them are known words.
 pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> {
@@ -113,7 +97,7 @@ fn of_nvme(cells: &BTreeSet<&str>, codes: &[&str; 4]) -> Option<String> {
         .then(|| words.map(|(key, codes)| format!(",{key}={codes}")).collect())
 }
 
-/// As [`meanings`], for two unknown words. Unless they are known in another language, either may mean a read.
+/// As [`meanings`], for two unknown words, either of which may mean a read.
 pub(super) fn meanings_of_two<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> {
     let cells: BTreeSet<&str> = cells.collect();
     let known = Words::default();
@@ -126,18 +110,12 @@ pub(super) fn meanings_of_two<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<S
         return Vec::new();
     }
     let (first, second) = (cells.first().unwrap_or(&""), cells.last().unwrap_or(&""));
-    let is_among = |words: &[&str], cell: &str| words.contains(&cell.to_lowercase().as_str());
-    let is_known =
-        |(read, write): &(&str, &str)| is_among(&READS, read) || is_among(&WRITES, write);
     let mut all = [(*first, *second), (*second, *first)];
     let resembles = |(read, write): &(&str, &str)| {
         words::meanings_of(read) == ["read"] || words::meanings_of(write) == ["write"]
     };
     all.sort_by_key(|words| !resembles(words));
-    // Where both orders have a known word, or neither has, the words decide nothing.
-    let is_decided = all.iter().filter(|words| is_known(words)).count() == 1;
-    let likely = all.into_iter().filter(|words| !is_decided || is_known(words));
-    likely.map(|(read, write)| format!(",read={read},write={write}")).collect()
+    all.iter().map(|(read, write)| format!(",read={read},write={write}")).collect()
 }
 
 /// What to add to a mapping for a column such as `is_write`, whose name says what 1 or true means.

@@ -132,7 +132,7 @@ pub(super) const SIZES: [&str; 41] = [
     "bytelength",
     "bytecount",
 ];
-pub(super) const VOLUMES: [&str; 53] = [
+pub(super) const VOLUMES: [&str; 58] = [
     "volume",
     "volumeid",
     "disk",
@@ -186,7 +186,24 @@ pub(super) const VOLUMES: [&str; 53] = [
     "devicename",
     "diskname",
     "drivename",
+    "vdisk",
+    "vmdk",
+    "spindle",
+    "devt",
+    "min",
 ];
+
+/// What may follow such a name.
+const NUMBERS: [&str; 5] = ["no", "nr", "num", "number", "id"];
+
+/// The one of [`VOLUMES`] that a column is called by, perhaps with a word for its number, as in `disk_no`.
+pub(super) fn volume_named(cell: &str) -> Option<&'static str> {
+    let letters = letters_of(cell);
+    let stems = NUMBERS.iter().filter_map(|end| letters.strip_suffix(end));
+    let mut names = [letters.as_str()].into_iter().chain(stems);
+    let known = names.find_map(|name| VOLUMES.iter().find(|known| **known == name))?;
+    is_pasted(cell).then_some(*known)
+}
 
 /// Beginnings of words in the names of columns that hold durations or the ends of requests.
 pub(super) const LATENCIES: [&str; 10] =

@@ -23,6 +23,36 @@ const VERBS: [(&str, &str); 10] = [
     ("synchronise", "flush"),
     ("fdatasync", "flush"),
 ];
+/// As [`VERBS`], in other languages.
+const FOREIGN: [(&str, &str); 27] = [
+    ("lesen", "read"),
+    ("schreiben", "write"),
+    ("verwerfen", "discard"),
+    ("löschen", "discard"),
+    ("lecture", "read"),
+    ("écriture", "write"),
+    ("ecriture", "write"),
+    ("libération", "discard"),
+    ("suppression", "discard"),
+    ("lectura", "read"),
+    ("escritura", "write"),
+    ("descarte", "discard"),
+    ("leitura", "read"),
+    ("escrita", "write"),
+    ("lettura", "read"),
+    ("scrittura", "write"),
+    ("scarto", "discard"),
+    ("чтение", "read"),
+    ("запись", "write"),
+    ("очистка", "discard"),
+    ("读", "read"),
+    ("读取", "read"),
+    ("写", "write"),
+    ("写入", "write"),
+    ("丢弃", "discard"),
+    ("読み取り", "read"),
+    ("書き込み", "write"),
+];
 /// What may follow a verb in the same part.
 const ENDINGS: [&str; 8] = ["ahead", "back", "file", "fua", "page", "pages", "v", "through"];
 /// Verbs with which a longer part may begin, each with its key.
@@ -102,7 +132,8 @@ fn key_of(part: &str) -> Option<&'static str> {
     let ended = ENDINGS.iter().filter_map(|ending| part.strip_suffix(ending));
     let stems = [part].into_iter().chain(ended).filter(|stem| stem.len() > 1);
     stems.into_iter().find_map(|stem| {
-        let verb = VERBS.iter().find(|(verb, _)| *verb == stem).map(|&(_, key)| key);
+        let verb =
+            VERBS.iter().chain(&FOREIGN).find(|(verb, _)| *verb == stem).map(|&(_, key)| key);
         verb.or_else(|| match Words::default().meaning(stem.as_bytes())? {
             Meaning::Request(Op::Read, _) => Some("read"),
             Meaning::Request(Op::Write, _) => Some("write"),
@@ -193,8 +224,20 @@ pub(super) fn by_verb(rows: &Rows, op: usize, request: Option<[usize; 2]>) -> Ve
     let is_open = cells.len() == 2 && unknown.len() == 2 && resembling < 2;
     let is_pasted = unknown.iter().map(|word| word.len()).sum::<usize>() <= PASTED
         && unknown.iter().all(|word| is_word(word));
-    if resembling == 0 || is_open || !is_pasted {
+    if is_open || !is_pasted {
         return Vec::new();
+    }
+    let ignoring = format!(",ignore={}", unknown.join("|"));
+    if resembling == 0 {
+        return match unknown[..] {
+            // A header line may come again.
+            [word]
+                if has_known_requests(rows, op) && !rows.names.iter().any(|name| name == word) =>
+            {
+                vec![format!(",discard={word}"), ignoring]
+            }
+            _ => Vec::new(),
+        };
     }
     let text = |rank: usize| {
         let part = |key: &str| {
@@ -207,16 +250,25 @@ pub(super) fn by_verb(rows: &Rows, op: usize, request: Option<[usize; 2]>) -> Ve
     };
     let most = all.iter().map(Vec::len).max().unwrap_or(0);
     let mut texts: Vec<String> = (0..most).map(text).collect();
-    let ignoring = format!(",ignore={}", unknown.join("|"));
     texts.extend((!texts.contains(&ignoring)).then_some(ignoring));
     texts
+}
+
+/// Whether most words in the column `op` are known, and both reads and writes are among them.
+fn has_known_requests(rows: &Rows, op: usize) -> bool {
+    let words = Words::default();
+    let ops = || rows.column(op).filter_map(|cell| words.meaning(cell.as_bytes()));
+    let has =
+        |op: Op| ops().any(|meaning| matches!(meaning, Meaning::Request(other, _) if other == op));
+    has(Op::Read) && has(Op::Write) && 2 * ops().count() > rows.column(op).count()
 }
 
 /// The unknown words to which the `columns` of a mapping give meanings, if at least one of them resembles a known word;
 /// empty otherwise.
 pub(crate) fn guessed_words(columns: &Mapping) -> Vec<&str> {
     let (known, mut unknown) = (Words::default(), columns.words_of(&KEYS));
-    unknown.retain(|word| known.meaning(word.as_bytes()).is_none());
+    let is_foreign = |word: &str| FOREIGN.iter().any(|(verb, _)| *verb == word.to_lowercase());
+    unknown.retain(|word| known.meaning(word.as_bytes()).is_none() && !is_foreign(word));
     let is_resembling = |word: &&str| meanings_of(word) != ["ignore"];
     if unknown.iter().any(is_resembling) { unknown } else { Vec::new() }
 }
