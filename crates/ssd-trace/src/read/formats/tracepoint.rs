@@ -132,8 +132,8 @@ impl Format for Parser {
     }
 }
 
-/// Whether a line is what `trace-cmd report` begins with: the version of the file, the number of CPUs, and those without
-/// events.
+/// Whether a line is what `trace-cmd report` begins with: the version of the file, the number of CPUs, and those
+/// without events.
 fn is_of_cpus(line: &[u8]) -> bool {
     let number = line.strip_prefix(b"cpus=");
     let number = number.or_else(|| line.strip_prefix(b"CPU ")?.strip_suffix(b" is empty"));
