@@ -26,8 +26,8 @@ DOUBT = (
     " needed: use a trace that touches 75.0 MiB or more"
 )
 OVERLOAD = (
-    "the recorded arrivals overload it (12,783 requests pending, busiest 23.2 %): --pace closed, or"
-    " --set workload.time_scale=4"
+    "the recorded arrivals overload the drive (12,783 requests pending, busiest 23.2 %):"
+    " --pace closed, or --set workload.time_scale=4"
 )
 POLICIES = ("greedy", "sepbit", "a-policy-whose-label-" + 3 * "has-thirty-further-characters-")
 OTHER = {

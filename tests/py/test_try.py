@@ -131,7 +131,7 @@ def test_the_longest_first_screen_has_twelve_lines(drive: str, overloads: bool) 
     by_seed = {label: cast("dict[int, Report]", {1: run, 2: other}) for label in LONG}
     first_seeds = {label: reports[1] for label, reports in by_seed.items()}
     doubt = (
-        "the recorded arrivals overload it (12,783 requests pending, busiest 23.2 %):"
+        "the recorded arrivals overload the drive (12,783 requests pending, busiest 23.2 %):"
         " --pace closed, or --set workload.time_scale=4"
     )
     done = Trial(

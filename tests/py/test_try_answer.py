@@ -53,11 +53,11 @@ def test_a_tie_under_one_order_is_no_win_under_it() -> None:
     )
     some = {**TIED, "fifo": Predicted((9.0, 9.0), 9.0)}
     assert said(some, TIED) == (
-        "as one application, sepbit and greedy cannot be distinguished; as many tenants, the"
+        "as one application, greedy and sepbit cannot be distinguished; as many tenants, the"
         " policies cannot be distinguished"
     )
     assert said(some, some) == (
-        "sepbit and greedy cannot be distinguished, as one application and as many tenants"
+        "greedy and sepbit cannot be distinguished, as one application and as many tenants"
     )
 
 
@@ -88,6 +88,37 @@ def test_all_of_a_tie_write_less_than_the_baseline() -> None:
     assert said(tied, tied) == f"{text} (21 to 24 % less than greedy)"
     near = {**tied, "b": Predicted((2.5, 4.5) * 5, 3.5)}
     assert said(near, near) == text
+
+
+def test_of_equal_policies_the_baseline_is_named() -> None:
+    tied = {**CLEAR, "greedy": Predicted((2.4, 2.5), 2.45), "sepbit": Predicted((2.4, 2.4), 2.4)}
+    done = a_trial(rankings={order: Ranking(tied) for order in ORDERS})
+    assert done.named[0] == "greedy"
+    assert row(done, "answer").startswith("greedy and sepbit cannot be distinguished")
+
+
+def test_a_trace_that_is_repeated_tells_no_small_differences() -> None:
+    near = certain(greedy=3.0, sepbit=2.95, fifo=4.0)
+    close = {order: Ranking(near) for order in ORDERS}
+    assert close["recorded"].lead == pytest.approx(3.0 / 2.95 - 1)
+    short = {"passes": 5, "overwrites": 3.3}
+    assert row(a_trial(rankings=close, **short), "confidence") == (
+        "medium: a trace that writes a page 3.3 times and is repeated does not tell differences"
+        " below 5.00 %"
+    )
+    assert row(a_trial(rankings=close), "confidence").startswith("high")
+    assert row(a_trial(rankings=close, passes=5, overwrites=10.0), "confidence").startswith("high")
+    assert row(a_trial(**short), "confidence").startswith("high")
+
+
+def test_there_are_no_years_at_rates_that_no_die_programs() -> None:
+    rated = Endurance(1.0, "rated", 5.0)
+    fast = a_trial(lifetime=Lifetime(rated, 2e12, 1.9e12, 1e15, "", 1e14))
+    assert row(fast, "years") == (
+        "none: the trace writes 11.6 GB/s, and the dies program 1.16 GB/s: is its unit of time"
+        " right?"
+    )
+    assert row(fast, "spare") == ""
 
 
 def test_many_that_are_tied_are_counted() -> None:

@@ -184,8 +184,8 @@ def own_title(name: str, text: str) -> str | None:
     if lacking:
         _check_keys(name, text)
         message = (
-            f"{name}: {title} lacks {', '.join(lacking)}: state each, or begin the file with the"
-            ' drive that it resembles, such as preset = "drive:samsung-pm9a3"'
+            f"{name}: {title!r} lacks {', '.join(lacking)}: state what is missing, or begin the"
+            ' file with the drive that it resembles, such as preset = "drive:samsung-pm9a3"'
         )
         raise ConfigError([message])
     return title

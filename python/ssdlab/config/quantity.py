@@ -26,10 +26,12 @@ _SIZES = {
     "MB": 10**6,
     "GB": 10**9,
     "TB": 10**12,
+    "PB": 10**15,
     "KiB": 1 << 10,
     "MiB": 1 << 20,
     "GiB": 1 << 30,
     "TiB": 1 << 40,
+    "PiB": 1 << 50,
     # A page or a request, as fio writes it.
     "k": 1 << 10,
     "K": 1 << 10,

@@ -34,8 +34,9 @@ def spare_page(plan: SparePlan) -> str:
         Section("answer", "Answer", warnings_box(troubles) * bool(troubles) + answer),
         Section("spare", "What over-provisioning buys", figures(spare_figures(plan))),
         Section("tried", "What was tried", _tried(plan)),
-        Section("how", "How it was found", _how(plan)),
     ]
+    if how := _how(plan):
+        sections.append(Section("how", "Method", how))
     state = "" if plan.completed else ' · <strong class="bad">not completed</strong>'
     lead = f'<p class="lead">{escape(plan.lifetime.endurance.text)}{state}</p>'
     return document(plan.head, lead, sections)
@@ -119,7 +120,7 @@ def _tried(plan: SparePlan) -> str:
             cells = [one.text(name) for name in NAMES]
             rows.append((f"{step.name}, {one.policy}", [*cells, MEETS[plan.verdict(one)]]))
     head = ["over-provisioning, policy", *NAMES.values(), "all bounds"]
-    return table(head, rows, "Intervals of what each policy reaches") if rows else ""
+    return table(head, rows, "Interval of each policy") if rows else ""
 
 
 def _how(plan: SparePlan) -> str:

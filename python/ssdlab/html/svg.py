@@ -249,7 +249,8 @@ def _panel(
     near = [p for p in known if abs(p.ratio - 1) <= far]
     ends = np.array([v for p in near for v in (p.ratio, p.low, p.high) if v is not None] + [1.0])
     apart = 0.08 * (ends.max() - ends.min() or 1.0)
-    axis = Axis("", "ratio", low=float(ends.min() - apart), high=float(ends.max() + apart))
+    least, most = float(ends.min() - apart), float(ends.max() + apart)
+    axis = Axis("", "ratio", low=least, high=most)
     x = Scale.over(axis, ends, start, end)
     foot = top + 26 + THIN * len(rows)
     yield f'<text class="legend" x="{start:g}" y="{top + 16:g}">{escape(title)}</text>'
@@ -270,7 +271,8 @@ def _panel(
         a, at, b = np.clip(x.at(np.array([low, point.ratio, high])), start, end)
         text = f"{label}: {point.ratio:.3f} [{low:.3f}, {high:.3f}]"
         yield f'<g class="point {point.state}"><title>{escape(text)}</title>'
-        if abs(point.ratio - 1) > far:
+        # Intervals of others may reach as far.
+        if not least <= point.ratio <= most:
             yield from _beyond(point.ratio, start if point.ratio < 1 else end, y)
             continue
         yield (

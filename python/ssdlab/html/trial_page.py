@@ -26,7 +26,7 @@ def trial_page(trial: Trial) -> str:
         Section("answer", "Answer", warnings_box(troubles) * bool(troubles) + _answer(trial)),
         Section("waf", "Write amplification", _amounts(trial)),
         Section("latency", "Latency", _latency(trial)),
-        Section("how", "How it was found", _how(trial)),
+        Section("how", "Method", _how(trial)),
     ]
     state = "" if trial.completed else ' · <strong class="bad">not completed</strong>'
     lead = f'<p class="lead">{escape(trial.drive)}{state}</p><p>{escape(trial.read)}</p>'

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ssdlab.config.endurance import DAYS, Endurance
 from ssdlab.display.numbers import number
+
+DAY_S = 86_400
+"""Seconds of a day."""
 
 
 class Interval(NamedTuple):
@@ -27,19 +31,33 @@ class Lifetime:
     """What the host writes in a day; None where the trace has no times."""
     contradiction: str = ""
     """How the file of the drive contradicts itself, so that there are no years; empty if not."""
+    most_bytes: float = math.inf
+    """What all dies of the drive can program in a day."""
 
     @property
     def drive_writes(self) -> float | None:
         """What the host writes in a day, over the capacity of the drive."""
         return None if self.daily_bytes is None else self.daily_bytes / self.user_bytes
 
+    @property
+    def excess(self) -> str:
+        """How the host writes more than the drive can program; empty if it does not."""
+        if self.daily_bytes is None or self.daily_bytes <= self.most_bytes:
+            return ""
+        wanted, most = (number(each / DAY_S / 1e9) for each in (self.daily_bytes, self.most_bytes))
+        return (
+            f"the trace writes {wanted} GB/s, and the dies program {most} GB/s: is its unit of time"
+            " right?"
+        )
+
     def years(self, waf: Interval) -> Interval | None:
         """Years until the flash has taken what it can.
 
-        None where a figure is missing, or the file of the drive contradicts itself.
+        None where a figure is missing, the file of the drive contradicts itself, or the host writes
+        more than the drive can program.
         """
         written = self.endurance.written(self.raw_bytes)
-        if self.contradiction or written is None or self.daily_bytes is None:
+        if self.contradiction or self.excess or written is None or self.daily_bytes is None:
             return None
         most = written / (self.daily_bytes * DAYS)
         return Interval(most / waf.high, most / waf.low)

@@ -129,6 +129,22 @@ class Ranking:
         return first, *ties
 
     @property
+    def named(self) -> tuple[str, ...]:
+        """The best, of which the baseline comes first: of equal policies, it is the usual one."""
+        baseline = next(iter(self.predicted), None)
+        return tuple(sorted(self.best, key=lambda label: label != baseline))
+
+    @property
+    def lead(self) -> float:
+        """The share by which every other policy certainly writes more than the best one."""
+        first, *_ = self.best
+        least = self.predicted[first]
+        others = (policy for label, policy in self.predicted.items() if label != first)
+        ratios = [policy.against(least) for policy in others]
+        lows = [1.0 if found is None else found.low or found.ratio for found in ratios]
+        return max(0.0, min(lows, default=math.inf) - 1)
+
+    @property
     def unclear(self) -> dict[str, float]:
         """The policies whose extrapolation is too large for them to win, each with its share."""
         shares = {label: policy.share for label, policy in self.predicted.items()}
@@ -176,4 +192,4 @@ class Verdict:
 
 def verdict(rankings: Mapping[str, Ranking]) -> Verdict:
     """The verdict on the rankings by order of updates."""
-    return Verdict({name: ranking.best for name, ranking in rankings.items()})
+    return Verdict({name: ranking.named for name, ranking in rankings.items()})

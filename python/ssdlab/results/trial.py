@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -17,7 +18,7 @@ from ssdlab.results.comparison import Comparison
 from ssdlab.results.intervals import estimate
 from ssdlab.results.lifetime import Interval, Lifetime, years_text
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking, Verdict, verdict
-from ssdlab.results.text import by_reason, first_screen, table, wrapped
+from ssdlab.results.text import by_reason, counted, first_screen, table, wrapped
 from ssdlab.results.trial_answer import answer
 
 PACED = "--pace closed"
@@ -32,6 +33,9 @@ NOTES = (
     " drive: effective spare of the trial and of the drive."
 )
 PLAN = "`ssdlab plan`"
+FEW_OVERWRITES, REPEATED_SHARE = 10, 0.05
+"""Overwrites of a page below which a repeated trace may rank policies wrongly, and the differences
+between them that this can make (ADR 0026)."""
 
 
 class Spare(NamedTuple):
@@ -101,6 +105,10 @@ class Trial:
     """The drive with its errors against measurements; empty if there are none."""
     options: str = ""
     """Further options of the command, each after a space."""
+    passes: int = 1
+    """How often the trace is run."""
+    overwrites: float = math.inf
+    """How often it writes a page that it touches, in the mean."""
 
     @property
     def completed(self) -> bool:
@@ -242,6 +250,8 @@ class Trial:
         writes, waf = self.lifetime.drive_writes, self._amount()
         if writes is None or waf is None or self.lifetime.contradiction:
             return ""
+        if excess := self.lifetime.excess:
+            return f"none: {excess}"
         load = f"at {number(writes)} drive writes a day"
         years = self.lifetime.years(waf)
         if years is None:
@@ -271,11 +281,22 @@ class Trial:
         if self.unpredicted:
             policies = dict.fromkeys(label.rpartition(", ")[0] for label in self.unpredicted)
             return f"medium: {listed([*policies])} could not be judged (--details)"
+        lead = min(ranking.lead for ranking in self.rankings.values())
+        if verdict.decided and self._is_repeated and lead < REPEATED_SHARE:
+            return (
+                f"medium: a trace that writes a page {self.overwrites:.1f} times and is repeated"
+                f" does not tell differences below {percent(REPEATED_SHARE)}"
+            )
         if verdict.decided:
             return "high: the same policy wins under both orders of updates"
         if verdict.common:
             return "medium: some policies are statistically indistinguishable"
         return "medium: the winner depends on the order of updates"
+
+    @property
+    def _is_repeated(self) -> bool:
+        """Whether the trace is so short that its repetition may decide who writes least."""
+        return self.passes > 1 and self.overwrites < FEW_OVERWRITES
 
     def _option(self, detailed: bool) -> str:
         """The option with which the same command tells more; empty if there is none."""
@@ -293,7 +314,8 @@ class Trial:
 
     def details(self) -> list[str]:
         """Everything else, as text."""
-        lines = [*wrapped("trace  ", self.read), *wrapped("trial  ", self.form.text()), ""]
+        often = f"; it is run {counted(self.passes, 'time')}"
+        lines = [*wrapped("trace  ", self.read + often), *wrapped("trial  ", self.form.text()), ""]
         rows = [self._row(label) for label in self.policies]
         head = ["WAF"]
         for who in ORDERS.values():

@@ -24,7 +24,7 @@ from ssdlab.errors import ConfigError, Interrupted, WorkloadError
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.folder import draft, keep_with_page
 from ssdlab.results.intervals import estimate
-from ssdlab.results.lifetime import Lifetime
+from ssdlab.results.lifetime import DAY_S, Lifetime
 from ssdlab.results.names import SUMMARY, TRIAL_JSON
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking
 from ssdlab.results.report import Report
@@ -72,6 +72,8 @@ DEEP, LONG = 1000, 100
 """Pending requests, and 99th percentile of writes in program times, that are reached only under
 overload."""
 BUDGET_S = 30.0
+PLANES = ("channels", "chips_per_channel", "planes_per_chip")
+"""Keys of `device` whose product is the planes of the drive."""
 
 
 @dataclass(frozen=True)
@@ -108,9 +110,12 @@ class Plan:
         device, sums = self.drive.values["device"], self.totals
         daily = self.drive.values["wear"].get("daily_writes_bytes")
         if daily is None and sums.duration_ns:
-            daily = sums.bytes_written * 86_400e9 / self.span_ns
+            daily = sums.bytes_written * DAY_S * 1e9 / self.span_ns
         user = device["user_pages"] * device["page_bytes"]
-        return Lifetime(self.endurance, raw_bytes(self.drive), user, daily, self.contradiction)
+        planes = math.prod(device[key] for key in PLANES)
+        most = planes * device["page_bytes"] * DAY_S * 1e9 / self.drive["timing.program_ns"]
+        raw = raw_bytes(self.drive)
+        return Lifetime(self.endurance, raw, user, daily, self.contradiction, most)
 
     def drive_with(self, policy: str) -> Config:
         """The drive under a policy, on which its open blocks depend."""
@@ -389,6 +394,8 @@ class Runs:
             interrupted=self.interrupted,
             note=self.plan.drive["run.drive"],
             options=self._options,
+            passes=max((sum(self.plan.loops(longer)) for longer in lengths.values()), default=1),
+            overwrites=self.plan.totals.page_writes / self.plan.pages,
         )
 
     @property
@@ -651,8 +658,8 @@ TOO_LONG = (
     "the trace is longer than the simulated time of the drive: replay it faster, for example with"
     " --set workload.time_scale=0.1"
 )
-NO_VERDICT = "write amplification has no verdict, and latency needs one"
-NO_PREDICTION = "write amplification has no prediction, and latency needs one"
+NO_VERDICT = "latency is not measured without a verdict on write amplification"
+NO_PREDICTION = "latency is not measured without a prediction of write amplification"
 
 
 def _overload(latency: Comparison) -> str:
@@ -664,8 +671,8 @@ def _overload(latency: Comparison) -> str:
         utilisation = report.device.utilisation
         busiest = max([*utilisation.chip, *utilisation.channel], default=0.0)
         return (
-            f"the recorded arrivals overload it ({report.little.peak_in_system:,} requests pending,"
-            f" busiest {percent(busiest)}): {PACED}, or --set workload.time_scale=4"
+            f"the recorded arrivals overload the drive ({report.little.peak_in_system:,} requests"
+            f" pending, busiest {percent(busiest)}): {PACED}, or --set workload.time_scale=4"
         )
     return ""
 
