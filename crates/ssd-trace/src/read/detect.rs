@@ -72,7 +72,7 @@ pub(crate) fn format_of<R: Read>(
     let mut bytes = Vec::new();
     let count = reader.by_ref().take(HEAD).read_to_end(&mut bytes);
     let count = count.map_err(|error| unreadable(file, "line 1", &error))?;
-    let (decision, skipping) = {
+    let (decision, cut_digits, skipping) = {
         let lines = lines_of(&bytes, count as u64 == HEAD);
         let head = Head { bytes: &bytes, lines: &lines };
         let whole = (count as u64) < HEAD;
@@ -81,9 +81,10 @@ pub(crate) fn format_of<R: Read>(
         let decision =
             file.decision(stated, columns).map_err(|refusal| refusal.error(file.name))?;
         let skipping = file.skipping(decision.0, &decision.1);
-        (decision, skipping)
+        (decision, file.cut_digits(), skipping)
     };
-    let (format, how, notes) = decision;
+    let (format, how, mut notes) = decision;
+    notes.extend(cut_digits);
     let is_detected = workload.format == TraceFormat::Auto;
     Ok(Detected {
         format,

@@ -261,6 +261,34 @@ fn one_volume_of_several_is_named() {
 }
 
 #[test]
+fn digits_that_a_spreadsheet_cut_are_noted() {
+    let kept = |times: &[u64]| {
+        let row = |time: &u64| format!("{time},usr,0,Write,8192,4096,1000\n");
+        let text: String = times.iter().map(row).collect();
+        read(text.as_bytes(), &auto()).unwrap().1.notes.join("\n")
+    };
+    let cut: Vec<u64> = (0..9).map(|n| 128_166_372_003_061_000 + n * 7000).collect();
+    let note = "the last 3 digits of all numbers in column 1 are 0, as a spreadsheet leaves them";
+    assert!(kept(&cut).contains(note), "{}", kept(&cut));
+    // A clock of milliseconds, one that has the digits, and few rows.
+    let coarse: Vec<u64> = cut.iter().map(|time| time / 10_000 * 10_000).collect();
+    let whole: Vec<u64> = cut.iter().map(|time| time + 306).collect();
+    for times in [&coarse[..], &whole, &cut[..7]] {
+        assert_eq!(kept(times), "");
+    }
+}
+
+#[test]
+fn a_line_of_another_format_names_it() {
+    let line = "128166372003061629,usr,0,Write,8192,4096,1000\n";
+    refuse(
+        line,
+        &of(TraceFormat::Spc),
+        &["this is not an SPC", "read it as what it is", "--format msr"],
+    );
+}
+
+#[test]
 fn doubled_records_are_seen_and_dropped() {
     // 0.9 ms later is a double, 1 ms later is not; another length is another record.
     let text = "8,0 0 0 0.0000 0 Q W 8 + 8\n8,0 0 0 0.0009 0 Q W 8 + 8\n\

@@ -24,6 +24,10 @@ const SLOWEST_NS: u64 = 10_000_000_000;
 const SLOW_NS: u64 = 500_000_000;
 /// Most decimals of times in milliseconds. Those in seconds mostly have at least six.
 const MOST_DECIMALS: usize = 3;
+/// Digits that spreadsheets keep of a number.
+const SPREADSHEET_DIGITS: usize = 15;
+/// Rows from which zeros at the end of all numbers are no chance.
+const LEAST_ROWS: usize = 8;
 /// Requests below which a mean is that of a small sample.
 const FEW: u64 = 16;
 
@@ -273,6 +277,40 @@ impl File<'_> {
             "{}: its lines have only numbers, which are read as {}: {}; {codes}; if they mean something else, name \
              the columns (--columns)",
             self.name, info.title, info.form
+        ))
+    }
+
+    /// The note about a column in which a spreadsheet may have replaced the last digits of long numbers by 0. Times of
+    /// coarser clocks have still more zeros.
+    pub(super) fn cut_digits(&self) -> Option<String> {
+        // The last line may be cut.
+        let lines = &self.head.lines[..self.head.lines.len().saturating_sub(1)];
+        let rows: Vec<Vec<String>> = lines.iter().map(|line| cells_of(line)).collect();
+        let width = rows.last()?.len();
+        let cut = |at: usize| {
+            let cells = || rows.iter().filter_map(|row| row.get(at));
+            // The first may be a name.
+            let cells: Vec<&String> =
+                cells().skip(usize::from(cells().count() > LEAST_ROWS)).collect();
+            let digits = cells.first()?.len();
+            let zeros =
+                "0".repeat(digits.checked_sub(SPREADSHEET_DIGITS).filter(|&zeros| zeros > 0)?);
+            let is_cut = |cell: &&String| {
+                cell.len() == digits
+                    && cell.bytes().all(|byte| byte.is_ascii_digit())
+                    && cell.ends_with(&zeros)
+            };
+            let more = format!("0{zeros}");
+            (cells.len() >= LEAST_ROWS
+                && cells.iter().all(is_cut)
+                && !cells.iter().all(|cell| cell.ends_with(&more)))
+            .then(|| (at + 1, zeros.len()))
+        };
+        let (column, zeros) = (0..width).find_map(cut)?;
+        Some(format!(
+            "{}: the last {zeros} digits of all numbers in column {column} are 0, as a spreadsheet leaves them, which \
+             keeps {SPREADSHEET_DIGITS}; use the original file, if it has them",
+            self.name
         ))
     }
 

@@ -5,11 +5,12 @@ use crate::config::Workload;
 use crate::read::commands::{command, filter_of, given, list, one_of, word};
 use crate::read::formats::mapping::is_word;
 use crate::read::formats::msr::{self, EACH_DISK};
-use crate::read::formats::{Flaw, Format, ReadAs, Reject, TraceFormat};
+use crate::read::formats::{self, Flaw, Format, Head, ReadAs, Reject, TraceFormat};
 use crate::read::guess::words;
 use crate::read::lines::{Pieces, shown};
 use crate::read::readings::LONGEST_NS;
 use crate::read::tally::Tally;
+use ssd_core::config::Word;
 use ssd_core::host::source::SourceError;
 
 impl Scan<'_, '_> {
@@ -57,10 +58,18 @@ impl Scan<'_, '_> {
             && tally.skipped_lines == 0
             && P::new(&ReadAs { action: 0, ..self.how.clone() }).parse(bad).is_err()
         {
+            let other = self.format_of(bad).map_or_else(
+                || "set workload.format to the format of the file".to_owned(),
+                |format| {
+                    format!(
+                        "read it as what it is: {}",
+                        command(file, &format!("--format {format}"))
+                    )
+                },
+            );
             return format!(
-                "{file}, {place}: this is not {}: expected {}, found {found}; give a trace of that \
-                 format, plain or compressed, or set workload.format to the format of the file \
-                 (the {noun} fits up to byte {column}, where {expected} was expected)",
+                "{file}, {place}: this is not {}: expected {}, found {found} (byte {column}: expected {expected}); \
+                 give a trace of that format, plain or compressed, or {other}",
                 P::INFO.title,
                 P::INFO.form,
             );
@@ -134,6 +143,16 @@ impl Scan<'_, '_> {
     fn skip_options(&self) -> (String, String) {
         let options = format!("{}{}", given(self.workload, ""), self.skipping);
         (options, "to count and skip such lines".to_owned())
+    }
+
+    /// The format whose lines look like this one, if it is the only one.
+    fn format_of(&self, line: &[u8]) -> Option<&'static str> {
+        let head = Head { bytes: line, lines: &[line] };
+        let all = formats::detect(&head);
+        let mut all =
+            all.into_iter().filter(|&(format, share)| share == 100 && format != TraceFormat::Table);
+        let (format, _) = all.next()?;
+        all.next().is_none().then_some(format.word())
     }
 
     /// The command that skips bad lines. If these are many, the columns or the format may be wrong.
