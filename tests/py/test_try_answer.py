@@ -280,8 +280,8 @@ def test_short_erases_that_decide_a_percentile_withhold_it(
     doubt = timed_doubts.short_erases(drive, 100_000, seeds)
     # 1,536 pages a block: 100,000 pages of 4 KiB times 192 make blocks that are half as large.
     expected = (
-        "an erase of the timed trial takes 10.0 us, not 3.50 ms: use a trace that touches 73.2 GiB"
-        " or more"
+        "the blocks of the trial are so small that erases (10.0 us instead of 3.50 ms) would decide"
+        " it: use a trace that touches 73.2 GiB or more"
     )
     assert doubt == (expected if withheld else "")
     # Without the run with these erases the other one tells its percentile.

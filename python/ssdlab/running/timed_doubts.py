@@ -46,8 +46,9 @@ def short_erases(drive: Config, pages: int, by_seed: Mapping[int, Report]) -> st
             shrunk = drive["device.pages_per_block"] / report.config["device.pages_per_block"]
             needed = pages * drive["device.page_bytes"] * shrunk / SHORTENED
             return (
-                f"an erase of the timed trial takes {duration(erase)}, not {duration(own)}:"
-                f" use a trace that touches {size(needed)} or more"
+                f"the blocks of the trial are so small that erases ({duration(erase)} instead of"
+                f" {duration(own)}) would decide it: use a trace that touches {size(needed)} or"
+                " more"
             )
     return ""
 
