@@ -105,10 +105,14 @@ class Config:
         )
 
 
+def planes(device: Mapping[str, Any]) -> int:
+    """All planes of a resolved `device`."""
+    return int(device["channels"] * device["chips_per_channel"] * device["planes_per_chip"])
+
+
 def raw_pages(device: Mapping[str, Any]) -> int:
     """All flash pages of a resolved `device`, over-provisioning included."""
-    planes: int = device["channels"] * device["chips_per_channel"] * device["planes_per_chip"]
-    return planes * int(device["blocks_per_plane"]) * int(device["pages_per_block"])
+    return planes(device) * int(device["blocks_per_plane"]) * int(device["pages_per_block"])
 
 
 ConfigLike: TypeAlias = "str | Path | Config"

@@ -281,8 +281,7 @@ class Trial:
         if self.unpredicted:
             policies = dict.fromkeys(label.rpartition(", ")[0] for label in self.unpredicted)
             return f"medium: {listed([*policies])} could not be judged (--details)"
-        lead = min(ranking.lead for ranking in self.rankings.values())
-        if verdict.decided and self._is_repeated and lead < REPEATED_SHARE:
+        if verdict.decided and self._is_in_doubt:
             return (
                 f"medium: a trace that writes a page {self.overwrites:.1f} times and is repeated"
                 f" does not tell differences below {percent(REPEATED_SHARE)}"
@@ -294,9 +293,11 @@ class Trial:
         return "medium: the winner depends on the order of updates"
 
     @property
-    def _is_repeated(self) -> bool:
+    def _is_in_doubt(self) -> bool:
         """Whether the trace is so short that its repetition may decide who writes least."""
-        return self.passes > 1 and self.overwrites < FEW_OVERWRITES
+        if self.passes == 1 or self.overwrites >= FEW_OVERWRITES:
+            return False
+        return min(ranking.lead for ranking in self.rankings.values()) < REPEATED_SHARE
 
     def _option(self, detailed: bool) -> str:
         """The option with which the same command tells more; empty if there is none."""

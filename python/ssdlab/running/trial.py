@@ -16,7 +16,7 @@ from ssdlab.config.endurance import Endurance, endurance, raw_bytes
 from ssdlab.config.files import plain_name
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import DRIVE as PREFIX
-from ssdlab.config.resolve import Config, ConfigLike, load_config, set_text
+from ssdlab.config.resolve import Config, ConfigLike, load_config, planes, set_text
 from ssdlab.display.argument import argument, option
 from ssdlab.display.numbers import duration, percent, ratio, size
 from ssdlab.display.progress import shown
@@ -72,8 +72,6 @@ DEEP, LONG = 1000, 100
 """Pending requests, and 99th percentile of writes in program times, that are reached only under
 overload."""
 BUDGET_S = 30.0
-PLANES = ("channels", "chips_per_channel", "planes_per_chip")
-"""Keys of `device` whose product is the planes of the drive."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +110,8 @@ class Plan:
         if daily is None and sums.duration_ns:
             daily = sums.bytes_written * DAY_S * 1e9 / self.span_ns
         user = device["user_pages"] * device["page_bytes"]
-        planes = math.prod(device[key] for key in PLANES)
-        most = planes * device["page_bytes"] * DAY_S * 1e9 / self.drive["timing.program_ns"]
+        at_once = planes(device) * device["page_bytes"]
+        most = at_once * DAY_S * 1e9 / self.drive["timing.program_ns"]
         raw = raw_bytes(self.drive)
         return Lifetime(self.endurance, raw, user, daily, self.contradiction, most)
 

@@ -199,7 +199,8 @@ fn table(
     if requests.iter().any(|caught| label(caught) != names) || has_ends(requests, request) {
         return None;
     }
-    let is_scsi = |caught: &Captures<'_>| pattern::pattern(SCSI).is_match(&caught[0]);
+    let scsi = pattern::pattern(SCSI);
+    let is_scsi = |caught: &Captures<'_>| scsi.is_match(&caught[0]);
     if !names[0].ends_with("lba") && requests.iter().any(is_scsi) {
         return None;
     }
