@@ -403,7 +403,7 @@ def test_a_drive_with_a_name_lacks_no_figure(tmp_path: Path) -> None:
         for key in keys:
             without = re.sub(rf"(?m)^{key} = .*$", "", text)
             file.write_text(without + named, encoding="utf-8")
-            with pytest.raises(ConfigError, match=rf"Sixth drive lacks {table}\.{key}: state"):
+            with pytest.raises(ConfigError, match=rf"'Sixth drive' lacks {table}\.{key}: state"):
                 ssdlab.load_config(file)
     file.write_text(re.sub(r"(?m)^over_provisioning = .*$", "", text) + named, encoding="utf-8")
     either = r"lacks device\.over_provisioning or device\.user_capacity: state"
