@@ -181,7 +181,10 @@ def trace_merge(
     done = ssdlab.merge(files, _file(out), **writing.how)
     _tell([done], writing.json_, writing.quiet)
     if not writing.quiet:
-        say(f"volumes: {done.name}; run them together with --set workload.volume=all")
+        say(
+            f"volumes: {done.name}; each begins at time 0, whatever its clock said; run them together"
+            " with --set workload.volume=all"
+        )
 
 
 @app.command("generate")

@@ -16,7 +16,7 @@ pub(crate) use columns::insisted;
 
 use crate::config::{TimeUnit, Workload};
 use crate::read::columnar::MAGIC;
-use crate::read::commands::command;
+use crate::read::commands::{command, filter_of};
 use crate::read::foreign::{self, around, frames, labelled, logs, notations, rewriting};
 use crate::read::formats::mapping::{cells_of, is_rounded};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TimeRule, TraceFormat, Unit};
@@ -48,7 +48,7 @@ pub(crate) struct Detected<R> {
     /// What a reader of the results should know about the format.
     pub(crate) notes: Vec<String>,
     /// The options that skip its bad lines: all of them, if the file is short.
-    pub(crate) skipping: String,
+    pub(crate) skipping: Option<String>,
     /// The bytes, from the first on.
     pub(crate) reader: Whole<R>,
 }
@@ -186,11 +186,15 @@ impl File<'_> {
         Ok((format, how, self.meaning_of_numbers(format).into_iter().collect()))
     }
 
-    /// The options that skip its bad lines. If the head is the whole file, they also allow as many as there are.
-    fn skipping(&self, format: TraceFormat, how: &ReadAs) -> String {
+    /// The options that skip its bad lines. If the head is the whole file, they also allow as many as there are; `None`
+    /// if these are most of its lines.
+    fn skipping(&self, format: TraceFormat, how: &ReadAs) -> Option<String> {
         let counts = self.whole.then(|| Reading::counts_of(format, how, self.head)).flatten();
-        let all = counts.filter(|counts| counts.bad > 0).map(|counts| counts.skipping_all());
-        all.map_or_else(|| SKIPPING.to_owned(), |options| options.trim_start().to_owned())
+        match counts.filter(|counts| counts.bad > 0) {
+            Some(counts) if counts.is_mostly_bad() => None,
+            Some(counts) => Some(counts.skipping_all().trim_start().to_owned()),
+            None => Some(SKIPPING.to_owned()),
+        }
     }
 
     /// How the workload says that a file of `format` is read.
@@ -318,7 +322,10 @@ impl File<'_> {
             return Err(self.doubt(what, readings));
         }
         // The nearest format reports what is wrong with the line.
-        let unknown = || self.unknown_words().unwrap_or_else(|| self.unknown(first));
+        let unknown = || {
+            let known = self.unknown_words().or_else(|| self.of_other_encoding());
+            known.unwrap_or_else(|| self.unknown(first))
+        };
         nearest(first).or(below).ok_or_else(unknown)
     }
 
@@ -331,12 +338,38 @@ impl File<'_> {
         let others = others.flatten().filter_map(|columns| self.with_columns(&columns));
         let others: Vec<Reading> = others.filter(|reading| reading.counts.is_sound()).collect();
         readings.iter_mut().for_each(|reading| reading.options.insert_str(0, "--format table "));
+        let line = self.impossible_line(readings.first()?);
+        let why = line.map_or_else(|| why.clone(), |number| format!("{why} (line {number})"));
         let what = format!(
             "the names of its columns are those of a table of requests, but its numbers are impossible: {why}; \
              correct them, or read them all the same{}",
             if others.is_empty() { "" } else { " or in other units" }
         );
         Some(self.doubt(what, others.into_iter().chain(readings).collect()))
+    }
+
+    /// The number of the first line below the names whose address no device has.
+    fn impossible_line(&self, reading: &Reading) -> Option<usize> {
+        let how =
+            ReadAs { columns: reading.columns.clone(), unit: Unit::Bytes, ..ReadAs::default() };
+        let (names, lines) = self.head.lines.split_first()?;
+        let is_impossible = |line: &&[u8]| {
+            let both = Head { lines: &[*names, line], ..*self.head };
+            Reading::counts_of(TraceFormat::Table, &how, &both)
+                .is_some_and(|counts| counts.is_too_far())
+        };
+        lines.iter().position(is_impossible).map(|at| at + 2)
+    }
+
+    /// The error for text in an encoding that is not UTF-8 and whose words are not known.
+    fn of_other_encoding(&self) -> Option<Refusal> {
+        let (encoding, others) = rewriting::other_encoding(self.head.bytes)?;
+        let filter = format!("iconv -f {encoding} -t UTF-8 FILE");
+        let filter = filter_of(self.name, [filter.as_str()].into_iter());
+        Some(self.refused(&format!(
+            "its text is not UTF-8; convert it (taken as {encoding}; others are {others}): {filter} | ssdlab trace \
+             info -"
+        )))
     }
 
     /// The error for names of columns with no rows below them.

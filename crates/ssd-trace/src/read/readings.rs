@@ -126,6 +126,11 @@ impl Counts {
         self.implausible().is_none()
     }
 
+    /// Whether addresses are above 1 PiB.
+    pub(crate) fn is_too_far(&self) -> bool {
+        unit::beyond_any_device(self.high).is_some()
+    }
+
     /// Why they are not plausible.
     pub(crate) fn implausible(&self) -> Option<String> {
         let bytes = self.sectors as f64 * SECTOR_BYTES as f64;
@@ -138,6 +143,11 @@ impl Counts {
     /// Share of the lines that do not fit.
     fn bad_share(&self) -> f64 {
         self.bad as f64 / (self.requests() + self.others + self.bad).max(1) as f64
+    }
+
+    /// Whether most lines do not fit.
+    pub(crate) fn is_mostly_bad(&self) -> bool {
+        self.bad_share() > 0.5
     }
 
     /// The options that skip the lines that do not fit, if they are few.

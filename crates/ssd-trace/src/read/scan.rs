@@ -55,7 +55,7 @@ pub(crate) struct Scan<'a, 'w> {
     /// Sort events by time instead of expecting them in order.
     pub(crate) sort: bool,
     /// The options that do so, as messages say them.
-    pub(crate) skipping: String,
+    pub(crate) skipping: Option<String>,
     /// Collect statistics of addresses and lengths.
     pub(crate) look: bool,
     /// Refuse numbers that could be in another unit, for instance in pages of this many bytes.

@@ -80,7 +80,7 @@ impl Numbers {
         devices.sort_unstable();
         let each = devices.into_iter().map(|(at, device)| format!("{at} is {}", name(device)));
         let each = each.collect::<Vec<_>>().join("; ");
-        (!each.is_empty()).then(|| format!("{file}: volumes are numbered from 0 on: {each}"))
+        (!each.is_empty()).then(|| format!("{file}: volumes are numbered from 0: {each}"))
     }
 }
 

@@ -133,9 +133,8 @@ impl File<'_> {
         };
         let mut unfiltered = guess::values::of(self.head, self.workload.action as u8);
         unfiltered.retain(|reading| reading.counts.bad == 0);
-        let first = choices.first().map(|(options, _)| options);
-        let is_same =
-            unfiltered.first().is_some_and(|unfiltered| first == Some(&unfiltered.options));
+        let unfiltered = readings::choices(unfiltered, self.whole);
+        let is_same = !unfiltered.is_empty() && unfiltered.first() == choices.first();
         (!is_same).then_some(Behind::Choices(choices))
     }
 

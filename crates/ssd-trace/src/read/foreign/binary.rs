@@ -11,8 +11,19 @@ const PICKLE: &str = concat!(
     "pandas as p; p.DataFrame(p.read_pickle(sys.argv[1])).to_csv(sys.stdout, index=False)' FILE | ssdlab trace info -"
 );
 
+/// How to convert a file that pandas reads with the function of this name.
+macro_rules! pandas {
+    ($kind:literal) => {
+        concat!(
+            "convert it to CSV: python3 -c 'import sys, pandas as p; p.read_",
+            $kind,
+            "(sys.argv[1]).to_csv(sys.stdout, index=False)' FILE | ssdlab trace info -"
+        )
+    };
+}
+
 /// First bytes of a kind of file, what it is, and what to do with it.
-const KNOWN: [(&[u8], &str, &str); 38] = [
+const KNOWN: [(&[u8], &str, &str); 39] = [
     (b"\xff\xfe\0\0", "text in UTF-32", UTF_32),
     (b"\0\0\xfe\xff", "text in UTF-32", UTF_32),
     (b"\x80\x05\x95", "a pickle of Python", PICKLE),
@@ -37,14 +48,15 @@ const KNOWN: [(&[u8], &str, &str); 38] = [
     ),
     (b"\xff\x06\x00\x00sNaPpY", "data compressed with Snappy", "unpack it: snzip -d FILE"),
     (b"\x89LZO\x00", "data compressed with lzop", "unpack it: lzop -d FILE"),
-    (b"\x89HDF\r\n\x1a\n", "an HDF5 file", "convert it to CSV or Parquet"),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file", pandas!("hdf")),
     (
         b"SQLite format 3\x00",
         "an SQLite database",
         "export the table: sqlite3 -csv FILE 'SELECT ...' > OUT.csv",
     ),
-    (b"ARROW1", "an Arrow file", "convert it to CSV or Parquet"),
-    (b"ORC", "an ORC file", "convert it to CSV or Parquet"),
+    (b"ARROW1", "an Arrow file (Feather)", pandas!("feather")),
+    (b"FEA1", "a Feather file", pandas!("feather")),
+    (b"ORC", "an ORC file", pandas!("orc")),
     (b"Obj\x01", "an Avro file", "convert it to CSV or Parquet"),
     (
         b"\x93NUMPY",

@@ -4,6 +4,7 @@ use super::pattern::{bytes_of, characters, pattern, replaced};
 use super::times::numbers_at;
 use super::{Rewriting, by_line, filled_lines, notation};
 use regex_lite::Captures;
+use std::collections::BTreeSet;
 
 /// Dates with the year last, rewritten as ssdlab reads them. Where days and months may both be first, both are tried.
 pub(super) fn with_year_first(bytes: &[u8]) -> Option<Rewriting> {
@@ -160,6 +161,20 @@ pub(super) fn with_hyphens(bytes: &[u8]) -> Option<Rewriting> {
     let filter =
         format!("perl -pe 's#{SLASHES}#$1-$2-$3T#g; s#{PLAIN}#$1-$2-$3T$4:$5:$6#g' < FILE");
     notation(what, &filter, bytes, rewritten)
+}
+
+/// Dates such as 2024-03-05 10:00:00 CET without the abbreviation of their zone, which is the same everywhere.
+pub(super) fn without_zone(bytes: &[u8]) -> Option<Rewriting> {
+    const DATE: &str = r"\b(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.]\d+)?) ?([A-Z]{2,5})\b";
+    let mut zones = BTreeSet::new();
+    let rewritten = replaced(bytes, DATE, |part| {
+        zones.insert(part[2].to_owned());
+        part[1].to_owned()
+    });
+    let [zone] = &zones.into_iter().collect::<Vec<String>>()[..] else { return None };
+    let what =
+        format!("its dates have a time zone, {zone}, which is the same in all lines; leave it out");
+    notation(&what, &format!("perl -pe 's/{DATE}/$1/g' < FILE"), bytes, rewritten)
 }
 
 /// Dates of digits only, such as 20231114135959995, with separators. They have to be at the start of lines.

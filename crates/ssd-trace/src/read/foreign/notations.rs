@@ -1,6 +1,6 @@
 //! Notations of numbers and times that a filter rewrites.
 
-use super::dates::{with_hyphens, with_months_first, with_year_first};
+use super::dates::{with_hyphens, with_months_first, with_year_first, without_zone};
 use super::pattern::replaced;
 use super::rewriting::with_marked_hexadecimal;
 use super::table::Table;
@@ -11,7 +11,7 @@ use super::{Rewrite, Rewriting, notation};
 
 /// Notations of numbers and times that are never read as they are: 1,024 is one number with a thousands separator and
 /// another with a decimal comma.
-pub(crate) const NOTATIONS: [Rewrite; 22] = [
+pub(crate) const NOTATIONS: [Rewrite; 23] = [
     with_marked_hexadecimal,
     with_padded_nanoseconds,
     with_digits,
@@ -21,6 +21,7 @@ pub(crate) const NOTATIONS: [Rewrite; 22] = [
         notation(what, filter, bytes, with_quoted_points(bytes))
     },
     with_year_first,
+    without_zone,
     with_hyphens,
     with_months_first,
     with_seconds,

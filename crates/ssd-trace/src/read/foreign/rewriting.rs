@@ -78,13 +78,34 @@ fn without_column_numbers(bytes: &[u8]) -> Option<Rewriting> {
 
 /// Text of one byte a character, as older programs for Windows write it.
 pub(crate) fn with_utf8(bytes: &[u8]) -> Option<Rewriting> {
-    let is_text = |byte: &u8| !byte.is_ascii_control() || matches!(byte, b'\t' | b'\n' | b'\r');
-    // The last character may be cut.
-    let is_other = std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_some());
     let what = "its text is not UTF-8; convert it (taken as Latin-1)";
     let text = characters(bytes).into_bytes();
     let rewritten = notation(what, "iconv -f ISO-8859-1 -t UTF-8 FILE", bytes, text);
-    rewritten.filter(|_| is_other && bytes.iter().all(is_text))
+    rewritten.filter(|_| is_of_other_encoding(bytes))
+}
+
+/// Whether `bytes` are text in an encoding that is not UTF-8.
+fn is_of_other_encoding(bytes: &[u8]) -> bool {
+    let is_text = |byte: &u8| !byte.is_ascii_control() || matches!(byte, b'\t' | b'\n' | b'\r');
+    // The last character may be cut.
+    let is_other = std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_some());
+    is_other && bytes.iter().all(is_text)
+}
+
+/// The likeliest encoding of text that is not UTF-8, and others; `None` of other bytes. Cyrillic letters of CP1251 are
+/// above all others, and SHIFT_JIS has bytes below those of GB18030.
+pub(crate) fn other_encoding(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
+    let count = |from: u8| bytes.iter().filter(|&&byte| byte >= from).count();
+    let has_low = bytes.iter().any(|byte| matches!(byte, 0x80..=0x9f));
+    is_of_other_encoding(bytes).then(|| {
+        if 10 * count(0xc0) > 9 * count(0x80) {
+            ("CP1251", "GB18030 and SHIFT_JIS")
+        } else if has_low {
+            ("SHIFT_JIS", "GB18030 and CP1251")
+        } else {
+            ("GB18030", "SHIFT_JIS and CP1251")
+        }
+    })
 }
 
 /// Sizes of a block of NVMe, as powers of 2.
@@ -376,8 +397,8 @@ fn with_operation_of_lengths(bytes: &[u8]) -> Option<Rewriting> {
     Table { rows, ..table }.rewritten(what, [&title, &statement], None, |_, _| ())
 }
 
-/// Hexadecimal numbers with 0x before them: in a column with the letters of such numbers, and in the next column if its
-/// numbers are whole sectors or pages only as hexadecimal ones.
+/// Hexadecimal numbers with 0x before them: in a column with the letters of such numbers or the name hex, and in the
+/// next column if its numbers are whole sectors or pages only as hexadecimal ones.
 pub(super) fn with_marked_hexadecimal(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
     let body = table.body();
@@ -390,8 +411,13 @@ pub(super) fn with_marked_hexadecimal(bytes: &[u8]) -> Option<Rewriting> {
     let is_multiple = |cell: &str, base: u32, of: u64| {
         u64::from_str_radix(cell, base).is_ok_and(|number| number.is_multiple_of(of) && number > 0)
     };
+    let is_named = |at: usize| {
+        let name = table.rows[0][at].to_ascii_lowercase();
+        let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+        table.has_names && words.any(|word| word == "hex")
+    };
     let is_certain = |at: usize| {
-        column(at).any(|cell| has_letter(cell) && has_digit(cell))
+        (is_named(at) || column(at).any(|cell| has_letter(cell) && has_digit(cell)))
             && column(at).all(|cell| is_hexadecimal(cell) || cell == "0")
     };
     let is_alike = |at: usize| {

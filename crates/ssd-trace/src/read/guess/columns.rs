@@ -2,11 +2,11 @@
 
 use super::comments::StatedUnits;
 use super::names::{
-    OFFSETS, OPS, SIZES, TIMES, VOLUMES, is_pasted, letters_of, unit_named, unit_of_time,
-    volume_named,
+    OFFSETS, OPS, SIZES, TIMES, VOLUMES, after_origin, is_pasted, letters_of, unit_named,
+    unit_of_time, volume_named,
 };
 use super::numbers::Numbers;
-use super::rows::{Rows, is_latency};
+use super::rows::Rows;
 use super::{meanings, quoted, words};
 use ssd_core::units::SECTOR_BYTES;
 use std::cmp::Reverse;
@@ -208,7 +208,12 @@ impl Columns {
             rows.units_of(at).iter().map(|unit| with(&place, unit)).collect::<Vec<String>>()
         };
         match &self.time {
-            Some(Named { place, unit: Some(unit), .. }) => vec![with(place, unit)],
+            Some(Named { at, place, unit: Some(unit), .. }) => {
+                let (before, behind): (Vec<usize>, Vec<usize>) =
+                    rows.other_steps(*at, unit).into_iter().partition(|other| other < at);
+                let of_all = |all: Vec<usize>| all.into_iter().flat_map(of_values);
+                of_all(before).chain([with(place, unit)]).chain(of_all(behind)).collect()
+            }
             Some(Named { at, unit: None, .. }) => {
                 let mut all = of_values(*at);
                 // Traces of objects come from caches and mostly have times in seconds.
@@ -224,7 +229,7 @@ impl Columns {
                 let has_unit = |at: &usize| unit_of_time(&rows.names[*at]).is_some();
                 let certain: Vec<usize> = others.iter().copied().filter(has_unit).collect();
                 // The ends of requests are not their arrivals.
-                if !certain.is_empty() && !certain.iter().any(|&at| is_latency(&rows.names[at])) {
+                if !certain.is_empty() && !certain.iter().any(|&at| rows.is_end(at)) {
                     return certain.into_iter().flat_map(of_values).collect();
                 }
                 let unordered = rows.unordered_times().into_iter().filter(|at| !used.contains(at));
@@ -351,7 +356,7 @@ impl Columns {
 /// is `sector` with the s of seconds, too.
 fn all_named(names: &[String], known: &[&str]) -> Vec<Named> {
     let recognised = |(at, cell): (usize, &String)| {
-        let unit = unit_named(cell, known)?;
+        let unit = unit_named(cell, known).or_else(|| unit_named(after_origin(cell)?, known))?;
         Some(Named { at, place: place_of(names, at), letters: letters_of(cell), unit })
     };
     let mut all: Vec<Named> = names.iter().enumerate().filter_map(recognised).collect();

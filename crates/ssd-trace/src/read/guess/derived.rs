@@ -4,8 +4,8 @@
 use super::Columns;
 use super::columns::{Named, SECTOR_SIZES};
 use super::names::{TIMES, letters_of, unit_of_time, without_unit};
-use super::rows::is_latency;
 use super::table::{Change, Table};
+use super::times::is_latency;
 use super::values::LONGEST;
 use crate::read::formats::Head;
 use crate::read::lines::listed;

@@ -5,9 +5,9 @@ use crate::read::formats::mapping::{Meaning, Words};
 use ssd_core::host::request::Op;
 use std::collections::BTreeSet;
 
-/// Codes of reads, writes and discards: small numbers, those of Linux (0, 1 and 3), of SCSI (in three notations), of
-/// ATA, and flags.
-const CODES: [[&[&str]; 3]; 10] = [
+/// Codes of reads, writes and discards: small numbers, those of Linux (0, 1 and 3), of SCSI and of ATA (in three
+/// notations each), and flags.
+const CODES: [[&[&str]; 3]; 12] = [
     [&["0"], &["1"], &["2"]],
     [&["1"], &["0"], &["2"]],
     [&["1"], &["2"], &["3"]],
@@ -16,6 +16,8 @@ const CODES: [[&[&str]; 3]; 10] = [
     [&["0x25", "0x60", "0xc8"], &["0x35", "0x61", "0xca"], &["0x06"]],
     [&["08", "28", "88", "a8"], &["0a", "2a", "8a", "aa"], &["42"]],
     [&["40", "136"], &["42", "138"], &["66"]],
+    [&["25", "60", "c8"], &["35", "61", "ca"], &["06", "6"]],
+    [&["37", "96", "200"], &["53", "97", "202"], &["6"]],
     [NO.split_at(1).1, YES.split_at(1).1, &[]],
     [YES.split_at(1).1, NO.split_at(1).1, &[]],
 ];

@@ -3,7 +3,7 @@
 /// Longest name of a column that is recognised, bytes.
 const LONGEST_NAME: usize = 40;
 /// Names of columns, as their letters and digits in lower case.
-pub(super) const TIMES: [&str; 19] = [
+pub(super) const TIMES: [&str; 20] = [
     "time",
     "datetime",
     "timestamp",
@@ -13,6 +13,7 @@ pub(super) const TIMES: [&str; 19] = [
     "elapsed",
     "starttime",
     "strttime",
+    "stime",
     "start",
     "issuetime",
     "requesttime",
@@ -287,6 +288,18 @@ pub(super) fn unit_named(cell: &str, known: &[&str]) -> Option<Option<&'static s
         }
     }
     None
+}
+
+/// Words before a name that say in which space an address counts.
+const ORIGINS: [&str; 11] = [
+    "abs", "absolute", "rel", "relative", "phys", "physical", "logical", "orig", "original", "raw",
+    "mapped",
+];
+
+/// A name without a word before it that says in which space it counts, as in `abs_sector`; `None` if it has none.
+pub(super) fn after_origin(cell: &str) -> Option<&str> {
+    let (origin, name) = cell.split_once(['_', '-', '.', ' '])?;
+    ORIGINS.contains(&origin.to_ascii_lowercase().as_str()).then_some(name)
 }
 
 /// Whether the last letter of a name is a word of its own, behind a mark or a change of case: the s of seconds in

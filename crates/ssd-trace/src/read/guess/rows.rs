@@ -1,7 +1,7 @@
 //! The rows of a table whose columns are to be guessed, and what its columns look like.
 
 use super::LINES;
-use super::names::{LATENCIES, TIMES, VOLUMES, letters_of, unit_named, unit_of_time, without_unit};
+use super::names::{VOLUMES, unit_named};
 use crate::read::foreign::pattern::pattern;
 use crate::read::formats::Head;
 use crate::read::formats::mapping::{bytes_of, cells_of, date, stated_time, time, whole};
@@ -17,7 +17,7 @@ const VOLUME_COUNT: usize = 16;
 /// Most events of a request, or layers that it passes.
 const MOST_EVENTS: usize = 6;
 /// Words for the start of a request, as columns of events have them.
-const STARTED: [&str; 14] = [
+pub(super) const STARTED: [&str; 14] = [
     "queue",
     "queued",
     "insert",
@@ -44,14 +44,6 @@ pub(super) struct Rows {
     /// Names of the columns; empty if there are none.
     pub(super) names: Vec<String>,
     pub(super) rows: Vec<Vec<String>>,
-}
-
-/// A column of times, with its units, the likeliest first.
-pub(super) struct Times {
-    pub(super) at: usize,
-    pub(super) units: Vec<&'static str>,
-    /// They are not in order, so the requests have to be sorted.
-    pub(super) sort: bool,
 }
 
 impl Rows {
@@ -137,7 +129,7 @@ impl Rows {
     }
 
     /// The values of a column, durations in nanoseconds; NaN for a cell that is not a number.
-    fn values(&self, at: usize) -> Vec<f64> {
+    pub(super) fn values(&self, at: usize) -> Vec<f64> {
         let value = |cell: &str| {
             let duration = || stated_time(cell.as_bytes()).map(|ns| ns as f64);
             cell.parse::<f64>().ok().or_else(duration).unwrap_or(f64::NAN)
@@ -145,7 +137,7 @@ impl Rows {
         self.column(at).map(value).collect()
     }
 
-    fn has_decimals(&self, at: usize) -> bool {
+    pub(super) fn has_decimals(&self, at: usize) -> bool {
         self.column(at).any(|cell| cell.contains('.'))
     }
 
@@ -161,97 +153,6 @@ impl Rows {
     pub(super) fn is_count(&self, at: usize) -> bool {
         let numbers = self.numbers(at).unwrap_or_default();
         numbers.len() > 2 && numbers.windows(2).all(|pair| pair[1] == pair[0].wrapping_add(1))
-    }
-
-    /// Units of the times in a column, the likeliest first; "" stands for dates.
-    pub(super) fn units_of(&self, at: usize) -> Vec<&'static str> {
-        if let Some(unit) = self.names.get(at).and_then(|name| unit_of_time(name))
-            && self.has_times(at)
-        {
-            return vec![unit];
-        }
-        if self.has_stated_times(at) {
-            return vec![""];
-        }
-        if !self.has_times(at) {
-            return vec!["s", "ms", "us", "100ns", "ns", ""];
-        }
-        let first = self.values(at).into_iter().fold(f64::INFINITY, f64::min);
-        // Times since 1970, or since 1601 in Windows, tell their unit.
-        let units: &[&str] = match (self.has_decimals(at), first) {
-            (true, 1e9..4e9) => &["s"],
-            (true, 1e12..4e12) => &["ms"],
-            (true, 1e15..4e15) => &["us"],
-            (true, _) => &["s", "ms", "us"],
-            (false, 1.2e17..=2.0e17) => &["100ns"],
-            (false, 1e18..) => &["ns"],
-            (false, 1e15..=1e16) => &["us", "ns"],
-            (false, 1e12..=1e13) => &["ms", "us", "ns"],
-            (false, 1e9..=4e9) => &["s", "us", "ns"],
-            (false, _) if at == 0 && self.has_msr_columns() => &["100ns", "us", "ms", "ns", "s"],
-            (false, _) => &["us", "ms", "ns", "s"],
-        };
-        units.to_vec()
-    }
-
-    /// Whether the columns are those of MSR traces: time, host, disk, operation, offset, size and latency.
-    fn has_msr_columns(&self) -> bool {
-        let is_operation =
-            |cell: &str| ["read", "write"].iter().any(|verb| cell.eq_ignore_ascii_case(verb));
-        self.width() == 7
-            && self.numbers(1).is_none()
-            && self.numbers(2).is_some()
-            && self.column(3).all(is_operation)
-    }
-
-    /// The column of times, if there is one. With `sort`, it is the first column, if all of its times differ; they need
-    /// not be in order.
-    pub(super) fn time(&self, sort: bool) -> Option<Times> {
-        let columns = 0..self.width();
-        if let Some(at) = columns.clone().find(|&at| self.has_dates(at)) {
-            return Some(Times { at, units: self.units_of(at), sort });
-        }
-        let mut all: Vec<usize> = columns.filter(|&at| self.ascends(at)).collect();
-        if all.iter().any(|&at| !self.is_count(at)) {
-            all.retain(|&at| !self.is_count(at));
-        }
-        let with_name = all.iter().find(|&&at| self.is_named(at, &TIMES));
-        let is_decimal = |at: &&usize| self.has_decimals(**at) && self.has_times(**at);
-        let with_name = with_name.or_else(|| all.iter().find(is_decimal));
-        let with_name = with_name.or_else(|| all.iter().find(|&&at| self.has_times(at)));
-        let at = if sort { 0 } else { *with_name.or(all.first())? };
-        let mut times = self.values(at);
-        times.sort_by(f64::total_cmp);
-        if sort && !(self.has_times(at) && times.is_sorted_by(|a, b| a < b)) {
-            return None;
-        }
-        Some(Times { at, units: self.units_of(at), sort })
-    }
-
-    /// Columns that may hold times although their names are unknown, because their values are in order. Durations and
-    /// ends of requests count only if there are no others.
-    pub(super) fn other_times(&self) -> Vec<usize> {
-        let columns = (0..self.width()).filter(|&at| self.has_dates(at) || self.ascends(at));
-        let named = columns.filter(|&at| !self.is_count(at) && !self.names[at].is_empty());
-        let (ends, others): (Vec<usize>, Vec<usize>) =
-            named.partition(|&at| is_latency(&self.names[at]));
-        if others.is_empty() { ends } else { others }
-    }
-
-    /// Columns of numbers that are not in order, whose names are those of arrivals or ends of requests, with a unit.
-    pub(super) fn unordered_times(&self) -> Vec<usize> {
-        let is_arrival = |name: &str| {
-            let letters = letters_of(without_unit(name));
-            // A queue takes time.
-            let all = TIMES.iter().chain(&STARTED).chain(&ENDED).filter(|word| **word != "queue");
-            letters.is_empty() || all.copied().any(|word| word == letters)
-        };
-        let is_time = |at: &usize| {
-            let name = &self.names[*at];
-            let is_number = self.has_times(*at) && self.distinct(*at) > 1;
-            unit_of_time(name).is_some() && is_arrival(name) && is_number && !self.ascends(*at)
-        };
-        (0..self.width()).filter(is_time).collect()
     }
 
     /// The column that holds volumes, by values such as sda, nvme0n1 and `8,16`, or else by its name: `used` are those
@@ -306,7 +207,17 @@ impl Rows {
             let may_be = |cell: &&str| is_plain(cell) && (at == 0 || is_name(cell));
             !cells.is_empty() && cells.iter().all(may_be)
         };
-        self.devices(used).or_else(|| (0..self.width()).find(looks))
+        // The minor number of a device follows its major number.
+        let is_minor = |&at: &usize| {
+            let is_major = |cell: &str| MAJOR.is_match(cell);
+            let cells = self.cells_of_volumes(at, used).unwrap_or_default();
+            let are_minors = cells.iter().all(|cell| MINOR.is_match(cell));
+            at > 0 && !cells.is_empty() && are_minors && self.column(at - 1).all(is_major)
+        };
+        let all = 0..self.width();
+        self.devices(used)
+            .or_else(|| all.clone().find(looks))
+            .or_else(|| all.clone().find(is_minor))
     }
 
     /// What to say of a column that may hold volumes, if there is one: `used` are those of the other fields.
@@ -328,29 +239,6 @@ impl Rows {
             .map(|cell| if are_quoted { format!("\"{cell:.20}\"") } else { format!("{cell:.20}") });
         let shown: Vec<String> = shown.collect();
         format!("column {} has {} distinct values ({})", at + 1, shown.len(), listed(&shown))
-    }
-
-    /// A column that looks like times of day or dates of another notation, which are not read.
-    pub(super) fn unread_times(&self) -> Option<usize> {
-        let looks = |cell: &str| {
-            let marks = cell.bytes().filter(|byte| matches!(byte, b':' | b'/')).count();
-            marks >= 2 && cell.bytes().all(|byte| b"0123456789:/., -".contains(&byte))
-        };
-        let unread = |&at: &usize| self.column(at).all(looks);
-        (0..self.width()).find(unread).filter(|_| self.time(false).is_none())
-    }
-
-    /// Columns that look like times of day, perhaps with dates.
-    pub(super) fn clock_times(&self) -> Vec<usize> {
-        // Between colons, addresses of PCI have other numbers, and those of Ethernet more of them.
-        let day = r"([a-z]{3,9}[ ,.]+|[\d/.-]+[ T,]+)*";
-        let zone = r"( ?(am|pm|z|utc|gmt|[+-]\d\d:?\d\d|\d{4}))*";
-        let clock = format!(r"(?i)^(\d{{8}}T\d{{6}}|{day}\d{{1,2}}:\d\d:\d\d)([.,]\d+)?{zone}$");
-        let clock = pattern(&clock);
-        let is_clock = |at: &usize| {
-            self.distinct(*at) > 2 && self.column(*at).all(|cell| clock.is_match(cell))
-        };
-        (0..self.width()).filter(is_clock).collect()
     }
 
     /// The words of a column, in the order in which they come.
@@ -438,19 +326,15 @@ static DISK: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 /// Linux's device numbers, such as `8,16`: those of disks, loops, mapped devices, memory cards and virtual disks.
-static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
-    let majors = "[789]|11|31|43|6[5-9]|7[01]|12[89]|13[0-5]|179|202|230|25[2-9]";
-    pattern(&format!("^(?:{majors})[,:](?:0|[1-9][0-9]{{0,2}})$"))
-});
+static NUMBER: LazyLock<Regex> =
+    LazyLock::new(|| pattern(&format!("^(?:{MAJORS})[,:](?:{MINORS})$")));
+const MAJORS: &str = "[789]|11|31|43|6[5-9]|7[01]|12[89]|13[0-5]|179|202|230|25[2-9]";
+const MINORS: &str = "0|[1-9][0-9]{0,2}";
+/// Such a major number in a column of its own, and a minor number in the next.
+static MAJOR: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("^(?:{MAJORS})$")));
+static MINOR: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("^(?:{MINORS})$")));
 
 /// Whether a cell may be the name of a volume: it has neither blanks nor the `.` and `,` of numbers.
 fn is_plain(cell: &str) -> bool {
     cell.bytes().all(|byte| byte.is_ascii_graphic() && !b".,".contains(&byte))
-}
-
-/// Whether a column of this name holds durations or the ends of requests.
-pub(super) fn is_latency(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
-    words.any(|word| LATENCIES.iter().any(|part| word.starts_with(part)))
 }

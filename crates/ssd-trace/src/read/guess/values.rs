@@ -2,7 +2,8 @@
 
 use super::meanings::{has_both, has_known, meaning_of_flag, meanings, meanings_of_two};
 use super::names::{OFFSETS, SIZES, VOLUMES, letters_of, unit_behind, unit_named};
-use super::rows::{Rows, Times, ended_lines};
+use super::rows::{Rows, ended_lines};
+use super::times::Times;
 use super::{LINES, reading, words};
 use crate::read::formats::mapping::Place;
 use crate::read::formats::{Head, Mapping};

@@ -24,7 +24,7 @@ const VERBS: [(&str, &str); 10] = [
     ("fdatasync", "flush"),
 ];
 /// As [`VERBS`], in other languages.
-const FOREIGN: [(&str, &str); 27] = [
+const FOREIGN: [(&str, &str); 34] = [
     ("lesen", "read"),
     ("schreiben", "write"),
     ("verwerfen", "discard"),
@@ -52,6 +52,13 @@ const FOREIGN: [(&str, &str); 27] = [
     ("丢弃", "discard"),
     ("読み取り", "read"),
     ("書き込み", "write"),
+    ("読込", "read"),
+    ("読取", "read"),
+    ("書込", "write"),
+    ("읽기", "read"),
+    ("쓰기", "write"),
+    ("odczyt", "read"),
+    ("zapis", "write"),
 ];
 /// What may follow a verb in the same part.
 const ENDINGS: [&str; 8] = ["ahead", "back", "file", "fua", "page", "pages", "v", "through"];

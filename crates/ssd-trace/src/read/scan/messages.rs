@@ -99,7 +99,7 @@ impl Scan<'_, '_> {
                 if is_unsaid { " (--columns cannot give a meaning to such a word)" } else { "" };
             return format!("{said}; correct the {noun}{unsaid}, or {}", self.skip_remedy());
         }
-        choices.push(self.skip_options());
+        choices.extend(self.skip_options());
         format!("{said}; correct the {noun}, or {}", one_of(file, &choices))
     }
 
@@ -139,10 +139,10 @@ impl Scan<'_, '_> {
         keys.into_iter().filter_map(|key| of(key, what(key))).collect()
     }
 
-    /// The options that skip bad lines, and what they do.
-    fn skip_options(&self) -> (String, String) {
-        let options = format!("{}{}", given(self.workload, ""), self.skipping);
-        (options, "to count and skip such lines".to_owned())
+    /// The options that skip bad lines, and what they do; `None` if most lines are bad.
+    fn skip_options(&self) -> Option<(String, String)> {
+        let options = format!("{}{}", given(self.workload, ""), self.skipping.as_deref()?);
+        Some((options, "to count and skip such lines".to_owned()))
     }
 
     /// The format whose lines look like this one, if it is the only one.
@@ -157,13 +157,19 @@ impl Scan<'_, '_> {
 
     /// The command that skips bad lines. If these are many, the columns or the format may be wrong.
     fn skip_remedy(&self) -> String {
-        let doubt = match (self.skipping.contains("max_bad"), &self.how.columns) {
-            (false, _) => "",
-            (true, Some(_)) => "correct the columns, since many lines do not fit them, or ",
-            (true, None) => "give another format, since many lines do not fit this one, or ",
+        let (wrong, this) = match &self.how.columns {
+            Some(_) => ("give other columns", "these"),
+            None => ("give another format", "this one"),
         };
-        let command = command(self.file, &self.skip_options().0);
-        format!("{doubt}count and skip such lines: {command}")
+        let Some((options, _)) = self.skip_options() else {
+            return format!("{wrong}, since most lines do not fit {this}");
+        };
+        let doubt = if options.contains("max_bad") {
+            format!("{wrong}, since many lines do not fit {this}, or ")
+        } else {
+            String::new()
+        };
+        format!("{doubt}count and skip such lines: {}", command(self.file, &options))
     }
 }
 

@@ -269,8 +269,9 @@ impl Table {
                 .iter()
                 .find(|&&(_, byte)| byte == separator)
                 .map_or("", |&(name, _)| name);
+            let plural = if count == 1 { "" } else { "s" };
             Reject::new(
-                format!("{what} in column {number} (separator={name}, {count} columns)"),
+                format!("{what} in column {number} (separator={name}, {count} column{plural})"),
                 line.len(),
             )
         })?;

@@ -1,0 +1,177 @@
+//! The columns of a table that hold times.
+
+use super::names::{LATENCIES, TIMES, letters_of, unit_of_time, without_unit};
+use super::rows::{ENDED, Rows, STARTED};
+use crate::read::foreign::pattern::pattern;
+use crate::read::formats::mapping::time_unit;
+
+/// A column of times, with its units, the likeliest first.
+pub(super) struct Times {
+    pub(super) at: usize,
+    pub(super) units: Vec<&'static str>,
+    /// They are not in order, so the requests have to be sorted.
+    pub(super) sort: bool,
+}
+
+impl Rows {
+    /// Units of the times in a column, the likeliest first; "" stands for dates.
+    pub(super) fn units_of(&self, at: usize) -> Vec<&'static str> {
+        if let Some(unit) = self.names.get(at).and_then(|name| unit_of_time(name))
+            && self.has_times(at)
+        {
+            return vec![unit];
+        }
+        if self.has_stated_times(at) {
+            return vec![""];
+        }
+        if !self.has_times(at) {
+            return vec!["s", "ms", "us", "100ns", "ns", ""];
+        }
+        let first = self.values(at).into_iter().fold(f64::INFINITY, f64::min);
+        // Times since 1970, or since 1601 in Windows, tell their unit.
+        let units: &[&str] = match (self.has_decimals(at), first) {
+            (true, 1e9..4e9) => &["s"],
+            (true, 1e12..4e12) => &["ms"],
+            (true, 1e15..4e15) => &["us"],
+            (true, _) => &["s", "ms", "us"],
+            (false, 1.2e17..=2.0e17) => &["100ns"],
+            (false, 1e18..) => &["ns"],
+            (false, 1e15..=1e16) => &["us", "ns"],
+            (false, 1e12..=1e13) => &["ms", "us", "ns"],
+            (false, 1e9..=4e9) => &["s", "us", "ns"],
+            (false, _) if at == 0 && self.has_msr_columns() => &["100ns", "us", "ms", "ns", "s"],
+            (false, _) => &["us", "ms", "ns", "s"],
+        };
+        units.to_vec()
+    }
+
+    /// Whether the columns are those of MSR traces: time, host, disk, operation, offset, size and latency.
+    fn has_msr_columns(&self) -> bool {
+        let is_operation =
+            |cell: &str| ["read", "write"].iter().any(|verb| cell.eq_ignore_ascii_case(verb));
+        self.width() == 7
+            && self.numbers(1).is_none()
+            && self.numbers(2).is_some()
+            && self.column(3).all(is_operation)
+    }
+
+    /// The column of times, if there is one. With `sort`, it is the first column, if all of its times differ; they need
+    /// not be in order.
+    pub(super) fn time(&self, sort: bool) -> Option<Times> {
+        let columns = 0..self.width();
+        if let Some(at) = columns.clone().find(|&at| self.has_dates(at)) {
+            return Some(Times { at, units: self.units_of(at), sort });
+        }
+        let mut all: Vec<usize> = columns.filter(|&at| self.ascends(at)).collect();
+        if all.iter().any(|&at| !self.is_count(at)) {
+            all.retain(|&at| !self.is_count(at));
+        }
+        let with_name = all.iter().find(|&&at| self.is_named(at, &TIMES));
+        let is_decimal = |at: &&usize| self.has_decimals(**at) && self.has_times(**at);
+        let with_name = with_name.or_else(|| all.iter().find(is_decimal));
+        let with_name = with_name.or_else(|| all.iter().find(|&&at| self.has_times(at)));
+        let at = if sort { 0 } else { *with_name.or(all.first())? };
+        let mut times = self.values(at);
+        times.sort_by(f64::total_cmp);
+        if sort && !(self.has_times(at) && times.is_sorted_by(|a, b| a < b)) {
+            return None;
+        }
+        Some(Times { at, units: self.units_of(at), sort })
+    }
+
+    /// Columns that may hold times although their names are unknown, because their values are in order. Durations and
+    /// ends of requests count only if there are no others.
+    pub(super) fn other_times(&self) -> Vec<usize> {
+        let columns = (0..self.width()).filter(|&at| self.has_dates(at) || self.ascends(at));
+        let named = columns.filter(|&at| !self.is_count(at) && !self.names[at].is_empty());
+        let (ends, others): (Vec<usize>, Vec<usize>) = named.partition(|&at| self.is_end(at));
+        if others.is_empty() { ends } else { others }
+    }
+
+    /// Whether the name of a column in order is that of durations or ends. What is called queue is in order only if it
+    /// holds the times at which requests came to one.
+    pub(super) fn is_end(&self, at: usize) -> bool {
+        let name = &self.names[at];
+        is_latency(name) && !is_step(name)
+    }
+
+    /// Columns beside `chosen`, which is in `unit` and has the name of a step, such as `submit_us`, that hold the times
+    /// of another step of each request in order, such as `dispatch_us`. A column of the same times in another unit, or
+    /// since another moment, is none of them.
+    pub(super) fn other_steps(&self, chosen: usize, unit: &str) -> Vec<usize> {
+        let scale = |unit: &str| time_unit(unit).map(|ns| ns as f64);
+        let is_named = is_step(&self.names[chosen]);
+        let Some(own) = scale(unit).filter(|_| is_named) else { return Vec::new() };
+        let is_other = |&at: &usize| {
+            let name = &self.names[at];
+            let Some(other) = unit_of_time(name).and_then(scale) else { return false };
+            let (times, others) = (self.values(chosen), self.values(at));
+            let apart = times.iter().zip(others).map(|(time, step)| step * other - time * own);
+            let (least, most) = apart
+                .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), ns| {
+                    (least.min(ns), most.max(ns))
+                });
+            at != chosen && is_step(name) && self.ascends(at) && most - least > own.max(other)
+        };
+        (0..self.width()).filter(is_other).collect()
+    }
+
+    /// Columns of numbers that are not in order, whose names are those of arrivals or ends of requests, with a unit.
+    pub(super) fn unordered_times(&self) -> Vec<usize> {
+        let is_arrival = |name: &str| {
+            // A queue takes time.
+            let is_queue = is_word(name, &["queue"]);
+            let is_known =
+                is_word(name, &TIMES) || is_word(name, &STARTED) || is_word(name, &ENDED);
+            letters_of(without_unit(name)).is_empty() || is_known && !is_queue
+        };
+        let is_time = |at: &usize| {
+            let name = &self.names[*at];
+            let is_number = self.has_times(*at) && self.distinct(*at) > 1;
+            unit_of_time(name).is_some() && is_arrival(name) && is_number && !self.ascends(*at)
+        };
+        (0..self.width()).filter(is_time).collect()
+    }
+
+    /// A column that looks like times of day or dates of another notation, which are not read.
+    pub(super) fn unread_times(&self) -> Option<usize> {
+        let looks = |cell: &str| {
+            let marks = cell.bytes().filter(|byte| matches!(byte, b':' | b'/')).count();
+            marks >= 2 && cell.bytes().all(|byte| b"0123456789:/., -".contains(&byte))
+        };
+        let unread = |&at: &usize| self.column(at).all(looks);
+        (0..self.width()).find(unread).filter(|_| self.time(false).is_none())
+    }
+
+    /// Columns that look like times of day, perhaps with dates.
+    pub(super) fn clock_times(&self) -> Vec<usize> {
+        // Between colons, addresses of PCI have other numbers, and those of Ethernet more of them.
+        let day = r"([a-z]{3,9}[ ,.]+|[\d/.-]+[ T,]+)*";
+        let zone = r"( ?(am|pm|z|utc|gmt|[+-]\d\d:?\d\d|\d{4}))*";
+        let clock = format!(r"(?i)^(\d{{8}}T\d{{6}}|{day}\d{{1,2}}:\d\d:\d\d)([.,]\d+)?{zone}$");
+        let clock = pattern(&clock);
+        let is_clock = |at: &usize| {
+            self.distinct(*at) > 2 && self.column(*at).all(|cell| clock.is_match(cell))
+        };
+        (0..self.width()).filter(is_clock).collect()
+    }
+}
+
+/// Whether a name is that of a step of requests, such as `submit_us` and `dispatch_time_us`.
+fn is_step(name: &str) -> bool {
+    let letters = letters_of(without_unit(name));
+    let word = ["timestamp", "time", "ts"].iter().find_map(|end| letters.strip_suffix(end));
+    STARTED.contains(&word.unwrap_or(&letters))
+}
+
+/// Whether a name, without its unit, is one of `words`.
+fn is_word(name: &str, words: &[&str]) -> bool {
+    words.contains(&letters_of(without_unit(name)).as_str())
+}
+
+/// Whether a column of this name holds durations or the ends of requests.
+pub(super) fn is_latency(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+    words.any(|word| LATENCIES.iter().any(|part| word.starts_with(part)))
+}
