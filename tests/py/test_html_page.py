@@ -163,6 +163,11 @@ def test_bad_folders_and_times_are_refused(
     refused(done, 2, "--from", "The run wrote no operation log", "metrics.op_log=true")
     done = ssdlab_command("report", run_folder, "--from", "1000s", cwd=tmp_path)
     refused(done, 2, "--from", "The run ends at", "before 1,000 s")
+    for verb in ("try", "plan"):
+        (tmp_path / verb).mkdir()
+        (tmp_path / verb / f"{verb}.json").touch()
+        done = ssdlab_command("report", tmp_path / verb, cwd=tmp_path)
+        refused(done, 2, f"the folder of `{verb}`", "give the folder of one of its runs")
     broken = tmp_path / "broken"
     refused(ssdlab_command("report", broken, cwd=tmp_path), 2, "no such folder")
     broken.mkdir()

@@ -10,7 +10,16 @@ from pathlib import Path
 from ssdlab.errors import OutputError
 from ssdlab.results import search, sweep
 from ssdlab.results.comparison import Comparison
-from ssdlab.results.names import COMPARISON_JSON, REPORT, SEARCH_JSON, SERIES, SWEEP_JSON
+from ssdlab.results.names import (
+    COMPARISON_JSON,
+    PAGE,
+    PLAN_JSON,
+    REPORT,
+    SEARCH_JSON,
+    SERIES,
+    SWEEP_JSON,
+    TRIAL_JSON,
+)
 from ssdlab.results.report import Report
 
 
@@ -49,6 +58,12 @@ def read(folder: Path) -> Report | Comparison | sweep.Sweep | search.Search:
     if (folder / SEARCH_JSON).exists():
         with readable(folder / SEARCH_JSON):
             return search.Search.read(folder)
+    for verb, answer in (("try", TRIAL_JSON), ("plan", PLAN_JSON)):
+        if (folder / answer).exists():
+            raise OutputError(
+                f"{folder}: the folder of `{verb}`, which has written its page, {folder / PAGE};"
+                " give the folder of one of its runs"
+            )
     if not (folder / REPORT).exists():
         raise OutputError(
             f"{folder}: contains neither {REPORT} nor {COMPARISON_JSON}:"
