@@ -105,7 +105,7 @@ def changed_lines(text: str) -> Counter[str]:
 
 def changed(tool: str, base: str) -> list[Mutant]:
     """The mutants of the lines that differ from where this branch left `base`."""
-    text = with_lines(diff(fork_of(base, "crates/*/src/*.rs"), "--", "crates"))
+    text = with_lines(diff(fork_of(base, "crates/*/src/*.rs"), "--", "crates/*.rs"))
     lines = changed_lines(text)
     with tempfile.NamedTemporaryFile("w", suffix=".diff") as file:
         file.write(text)
