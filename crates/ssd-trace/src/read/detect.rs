@@ -189,11 +189,11 @@ impl File<'_> {
     /// The options that skip its bad lines. If the head is the whole file, they also allow as many as there are; `None`
     /// if these are most of its lines.
     fn skipping(&self, format: TraceFormat, how: &ReadAs) -> Option<String> {
-        let counts = self.whole.then(|| Reading::counts_of(format, how, self.head)).flatten();
+        let counts = Reading::counts_of(format, how, self.head);
         match counts.filter(|counts| counts.bad > 0) {
             Some(counts) if counts.is_mostly_bad() => None,
-            Some(counts) => Some(counts.skipping_all().trim_start().to_owned()),
-            None => Some(SKIPPING.to_owned()),
+            Some(counts) if self.whole => Some(counts.skipping_all().trim_start().to_owned()),
+            _ => Some(SKIPPING.to_owned()),
         }
     }
 
@@ -323,7 +323,7 @@ impl File<'_> {
         }
         // The nearest format reports what is wrong with the line.
         let unknown = || {
-            let known = self.unknown_words().or_else(|| self.of_other_encoding());
+            let known = self.unknown_words().or_else(|| self.of_other_encoding(first));
             known.unwrap_or_else(|| self.unknown(first))
         };
         nearest(first).or(below).ok_or_else(unknown)
@@ -339,7 +339,8 @@ impl File<'_> {
         let others: Vec<Reading> = others.filter(|reading| reading.counts.is_sound()).collect();
         readings.iter_mut().for_each(|reading| reading.options.insert_str(0, "--format table "));
         let line = self.impossible_line(readings.first()?);
-        let why = line.map_or_else(|| why.clone(), |number| format!("{why} (line {number})"));
+        let why =
+            line.map_or_else(|| why.clone(), |number| format!("{why} (first in line {number})"));
         let what = format!(
             "the names of its columns are those of a table of requests, but its numbers are impossible: {why}; \
              correct them, or read them all the same{}",
@@ -353,22 +354,27 @@ impl File<'_> {
         let how =
             ReadAs { columns: reading.columns.clone(), unit: Unit::Bytes, ..ReadAs::default() };
         let (names, lines) = self.head.lines.split_first()?;
-        let is_impossible = |line: &&[u8]| {
-            let both = Head { lines: &[*names, line], ..*self.head };
-            Reading::counts_of(TraceFormat::Table, &how, &both)
-                .is_some_and(|counts| counts.is_too_far())
+        let is_impossible = |line: &&&[u8]| {
+            let both = Head { lines: &[names, line], ..*self.head };
+            let counts = Reading::counts_of(TraceFormat::Table, &how, &both);
+            counts.is_some_and(|counts| counts.is_beyond_any_device())
         };
-        lines.iter().position(is_impossible).map(|at| at + 2)
+        let line = lines.iter().find(is_impossible)?.trim_ascii();
+        // The head has no blank lines.
+        let mut all = self.head.bytes.split(|&byte| byte == b'\n');
+        all.position(|other| other.trim_ascii() == line).map(|at| at + 1)
     }
 
-    /// The error for text in an encoding that is not UTF-8 and whose words are not known.
-    fn of_other_encoding(&self) -> Option<Refusal> {
-        let (encoding, others) = rewriting::other_encoding(self.head.bytes)?;
+    /// The error for text whose words are in an encoding other than UTF-8.
+    fn of_other_encoding(&self, first: &[u8]) -> Option<Refusal> {
+        let encoding = rewriting::likely_encoding(self.head.bytes)?;
         let filter = format!("iconv -f {encoding} -t UTF-8 FILE");
         let filter = filter_of(self.name, [filter.as_str()].into_iter());
         Some(self.refused(&format!(
-            "its text is not UTF-8; convert it (taken as {encoding}; others are {others}): {filter} | ssdlab trace \
-             info -"
+            "its first lines match no known format (it begins with {}), and its text is not UTF-8; convert it from its \
+             encoding, perhaps {encoding} (others are Latin-1, CP1251, GB18030 and SHIFT_JIS): {filter} | ssdlab \
+             trace info -",
+            shown(first)
         )))
     }
 

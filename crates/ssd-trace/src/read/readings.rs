@@ -127,7 +127,7 @@ impl Counts {
     }
 
     /// Whether addresses are above 1 PiB.
-    pub(crate) fn is_too_far(&self) -> bool {
+    pub(crate) fn is_beyond_any_device(&self) -> bool {
         unit::beyond_any_device(self.high).is_some()
     }
 

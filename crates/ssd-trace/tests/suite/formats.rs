@@ -268,7 +268,8 @@ fn digits_that_a_spreadsheet_cut_are_noted() {
         read(text.as_bytes(), &auto()).unwrap().1.notes.join("\n")
     };
     let cut: Vec<u64> = (0..9).map(|n| 128_166_372_003_061_000 + n * 7000).collect();
-    let note = "the last 3 digits of all numbers in column 1 are 0, as a spreadsheet leaves them";
+    let note =
+        "all numbers in column 1 end in 000, perhaps because a spreadsheet kept only 15 digits";
     assert!(kept(&cut).contains(note), "{}", kept(&cut));
     // A clock of milliseconds, one that has the digits, and few rows.
     let coarse: Vec<u64> = cut.iter().map(|time| time / 10_000 * 10_000).collect();
@@ -276,6 +277,12 @@ fn digits_that_a_spreadsheet_cut_are_noted() {
     for times in [&coarse[..], &whole, &cut[..7]] {
         assert_eq!(kept(times), "");
     }
+    // A clock of 10 us.
+    let row = |n: u64| format!("{},0,R,4096,8192\n", 1_700_000_000_000_010 + n * 10);
+    let text: String = (0..9).map(row).collect();
+    let columns = Some("time=1:us,op=3,offset=4,size=5".to_owned());
+    let (_, facts) = read(text.as_bytes(), &Workload { columns, ..auto() }).unwrap();
+    assert!(!facts.notes.join("\n").contains("spreadsheet"));
 }
 
 #[test]
@@ -284,7 +291,7 @@ fn a_line_of_another_format_names_it() {
     refuse(
         line,
         &of(TraceFormat::Spc),
-        &["this is not an SPC", "read it as what it is", "--format msr"],
+        &["this is not an SPC", "the line looks like one of format msr", "--format msr"],
     );
 }
 

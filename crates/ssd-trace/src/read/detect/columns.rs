@@ -418,6 +418,12 @@ fn what_names_leave_open(readings: &[Reading]) -> String {
         |all: &Mapping| (all.time.as_ref().map(|time| time.unit), all.offset.unit, all.size.unit());
     let differ =
         |of: &dyn Fn(&Mapping, &Mapping) -> bool| all.windows(2).any(|pair| of(pair[0], pair[1]));
+    let has_known = all.iter().all(|columns| !columns.text.contains(",read="));
+    let of_operations = if has_known {
+        "what its unknown operation means"
+    } else {
+        "which operations are reads and which are writes"
+    };
     let open = [
         (differ(&|a, b| a.op != b.op), "which of them is the operation"),
         (differ(&|a, b| a.offset.place != b.offset.place), "which of them is the address"),
@@ -431,10 +437,7 @@ fn what_names_leave_open(readings: &[Reading]) -> String {
             }),
             "the units",
         ),
-        (
-            guessed.is_empty() && differ(&|a, b| a.words != b.words),
-            "which operations are reads and which are writes",
-        ),
+        (guessed.is_empty() && differ(&|a, b| a.words != b.words), of_operations),
         (!guessed.is_empty(), &of_words),
     ];
     let is_one_of_several = readings.len() > 1 && !open.iter().any(|(is_open, _)| *is_open);

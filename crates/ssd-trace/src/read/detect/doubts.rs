@@ -293,8 +293,9 @@ impl File<'_> {
             let cells: Vec<&String> =
                 cells().skip(usize::from(cells().count() > LEAST_ROWS)).collect();
             let digits = cells.first()?.len();
+            // A single 0 is that of a clock of 10 us.
             let zeros =
-                "0".repeat(digits.checked_sub(SPREADSHEET_DIGITS).filter(|&zeros| zeros > 0)?);
+                "0".repeat(digits.checked_sub(SPREADSHEET_DIGITS).filter(|&zeros| zeros > 1)?);
             let is_cut = |cell: &&String| {
                 cell.len() == digits
                     && cell.bytes().all(|byte| byte.is_ascii_digit())
@@ -304,12 +305,12 @@ impl File<'_> {
             (cells.len() >= LEAST_ROWS
                 && cells.iter().all(is_cut)
                 && !cells.iter().all(|cell| cell.ends_with(&more)))
-            .then(|| (at + 1, zeros.len()))
+            .then(|| (at + 1, zeros))
         };
         let (column, zeros) = (0..width).find_map(cut)?;
         Some(format!(
-            "{}: the last {zeros} digits of all numbers in column {column} are 0, as a spreadsheet leaves them, which \
-             keeps {SPREADSHEET_DIGITS}; use the original file, if it has them",
+            "{}: all numbers in column {column} end in {zeros}, perhaps because a spreadsheet kept only \
+             {SPREADSHEET_DIGITS} digits; if so, use the original file",
             self.name
         ))
     }

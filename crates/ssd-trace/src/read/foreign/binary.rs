@@ -14,8 +14,13 @@ const PICKLE: &str = concat!(
 /// How to convert a file that pandas reads with the function of this name.
 macro_rules! pandas {
     ($kind:literal) => {
+        pandas!($kind, "")
+    };
+    ($kind:literal, $doubt:literal) => {
         concat!(
-            "convert it to CSV: python3 -c 'import sys, pandas as p; p.read_",
+            "convert it to CSV",
+            $doubt,
+            ": python3 -c 'import sys, pandas as p; p.read_",
             $kind,
             "(sys.argv[1]).to_csv(sys.stdout, index=False)' FILE | ssdlab trace info -"
         )
@@ -48,7 +53,7 @@ const KNOWN: [(&[u8], &str, &str); 39] = [
     ),
     (b"\xff\x06\x00\x00sNaPpY", "data compressed with Snappy", "unpack it: snzip -d FILE"),
     (b"\x89LZO\x00", "data compressed with lzop", "unpack it: lzop -d FILE"),
-    (b"\x89HDF\r\n\x1a\n", "an HDF5 file", pandas!("hdf")),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file", pandas!("hdf", " (if pandas wrote it)")),
     (
         b"SQLite format 3\x00",
         "an SQLite database",

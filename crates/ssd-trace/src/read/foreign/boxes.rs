@@ -90,7 +90,7 @@ pub(super) fn values_on_lines(bytes: &[u8]) -> Option<Rewriting> {
         row.iter().map(|cell| cell.1).collect::<Vec<_>>().join("\t") + "\n"
     };
     let table = names.join("\t") + "\n" + &rows.iter().map(line).collect::<String>();
-    let what = r"the file is a table with each value on a line of its own (psql \x, mysql \G); write one row per line";
+    let what = r"the file is a table in the expanded form of psql (\x) or mysql (\G); convert it to one row per line";
     let filter = format!(
         concat!(
             r#"perl -lne 'sub row {{ $n++ or print join "\t", @k if @k; print join "\t", @v if @k; @k = @v = () }} "#,

@@ -3,8 +3,8 @@
 use super::pattern::{bytes_of, characters, pattern, replaced};
 use super::times::numbers_at;
 use super::{Rewriting, by_line, filled_lines, notation};
+use crate::read::formats::mapping::Words;
 use regex_lite::Captures;
-use std::collections::BTreeSet;
 
 /// Dates with the year last, rewritten as ssdlab reads them. Where days and months may both be first, both are tried.
 pub(super) fn with_year_first(bytes: &[u8]) -> Option<Rewriting> {
@@ -163,18 +163,27 @@ pub(super) fn with_hyphens(bytes: &[u8]) -> Option<Rewriting> {
     notation(what, &filter, bytes, rewritten)
 }
 
-/// Dates such as 2024-03-05 10:00:00 CET without the abbreviation of their zone, which is the same everywhere.
+/// Dates such as 2024-03-05 10:00:00 CET without the abbreviation of their zone. A date with another zone, farther
+/// below, keeps it and is refused there.
 pub(super) fn without_zone(bytes: &[u8]) -> Option<Rewriting> {
-    const DATE: &str = r"\b(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.]\d+)?) ?([A-Z]{2,5})\b";
-    let mut zones = BTreeSet::new();
-    let rewritten = replaced(bytes, DATE, |part| {
-        zones.insert(part[2].to_owned());
+    const DATE: &str = r"\b(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.]\d+)?) ?";
+    let text = characters(bytes);
+    let first = pattern(&format!(r"{DATE}([A-Z]{{2,5}})\b"));
+    let zone = first.captures(&text)?[2].to_owned();
+    // A word such as WS is an operation.
+    if Words::default().meaning(zone.as_bytes()).is_some() {
+        return None;
+    }
+    let (date, mut count) = (format!(r"{DATE}{zone}\b"), 0);
+    let rewritten = replaced(bytes, &date, |part| {
+        count += 1;
         part[1].to_owned()
     });
-    let [zone] = &zones.into_iter().collect::<Vec<String>>()[..] else { return None };
-    let what =
-        format!("its dates have a time zone, {zone}, which is the same in all lines; leave it out");
-    notation(&what, &format!("perl -pe 's/{DATE}/$1/g' < FILE"), bytes, rewritten)
+    // The first line may have names.
+    let is_in_all = count > 0 && count + 1 >= filled_lines(bytes).count();
+    let what = format!("all dates of its first lines have the time zone {zone}; remove it");
+    let filter = format!("perl -pe 's/{date}/$1/g' < FILE");
+    is_in_all.then(|| notation(&what, &filter, bytes, rewritten))?
 }
 
 /// Dates of digits only, such as 20231114135959995, with separators. They have to be at the start of lines.

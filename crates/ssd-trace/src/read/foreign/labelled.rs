@@ -227,7 +227,7 @@ fn table(
     let all: BTreeSet<&Vec<String>> = devices.iter().filter(|names| !names.is_empty()).collect();
     let merged = match (all.first(), all.last()) {
         (Some(first), Some(last)) if first != last && device.is_none() => format!(
-            ", in which the devices that its lines name are merged (from {} to {}; select one with grep)",
+            ", which merges its devices ({} to {}; to read only one, select its lines with grep)",
             first.join("/"),
             last.join("/")
         ),
@@ -270,10 +270,10 @@ fn with_devices(
     (time, numbers): (&str, &Numbers),
 ) -> Option<Request> {
     let first = devices.first()?;
-    let differs = |&at: &usize| devices.iter().any(|names| names[at] != first[at]);
     if devices.iter().any(|names| names.len() != first.len()) {
         return None;
     }
+    let differs = |&at: &usize| devices.iter().any(|names| names[at] != first[at]);
     let differing: Vec<usize> = (0..first.len()).filter(differs).collect();
     let [at] = differing[..] else { return None };
     let requests = pattern::requests(&request.pattern, text);

@@ -287,7 +287,7 @@ const LOGS: [(&[&str], Log); 21] = [
         &[" () "],
         Log {
             what: "output of perf script with block events but without their names; convert those that issue a request \
-                   to a table (those that insert or merge requests look the same: record block_rq_issue without them)",
+                   to a table (events that insert or merge requests look the same: record only block_rq_issue)",
             // Those that complete one lack the number of bytes.
             request: r"^ *(?:\S+ .*)?\b(\d+\.\d+): +(\d+,\d+) (\w+) \d+ \(\S*\) (\d+) \+ (\d+) ",
             row: "$1 $3 $4 $5 $2",

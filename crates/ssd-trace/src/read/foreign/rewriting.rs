@@ -92,22 +92,25 @@ fn is_of_other_encoding(bytes: &[u8]) -> bool {
     is_other && bytes.iter().all(is_text)
 }
 
-/// The likeliest encoding of text that is not UTF-8, and others; `None` of other bytes. Cyrillic letters of CP1251 are
-/// above all others, and SHIFT_JIS has bytes below those of GB18030.
-pub(crate) fn other_encoding(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
+/// The likeliest encoding of text with whole words that are not UTF-8; `None` of other bytes. Most letters of Cyrillic
+/// text are above 0xbf in CP1251, and those of Japanese text in SHIFT_JIS have bytes below 0xa0.
+pub(crate) fn likely_encoding(bytes: &[u8]) -> Option<&'static str> {
     let count = |from: u8| bytes.iter().filter(|&&byte| byte >= from).count();
-    let has_low = bytes.iter().any(|byte| matches!(byte, 0x80..=0x9f));
-    is_of_other_encoding(bytes).then(|| {
+    let has_words = bytes.windows(2).any(|pair| pair[0] > 0x7f && pair[1] > 0x7f);
+    let is_japanese = || bytes.iter().any(|byte| matches!(byte, 0x80..=0x9f));
+    (has_words && is_of_other_encoding(bytes)).then(|| {
         if 10 * count(0xc0) > 9 * count(0x80) {
-            ("CP1251", "GB18030 and SHIFT_JIS")
-        } else if has_low {
-            ("SHIFT_JIS", "GB18030 and CP1251")
+            "CP1251"
+        } else if is_japanese() {
+            "SHIFT_JIS"
         } else {
-            ("GB18030", "SHIFT_JIS and CP1251")
+            "GB18030"
         }
     })
 }
 
+/// What precedes hexadecimal numbers.
+const MARK: &str = "0x";
 /// Sizes of a block of NVMe, as powers of 2.
 const BLOCK_SIZES: std::ops::RangeInclusive<u32> = 9..=16;
 
@@ -397,14 +400,15 @@ fn with_operation_of_lengths(bytes: &[u8]) -> Option<Rewriting> {
     Table { rows, ..table }.rewritten(what, [&title, &statement], None, |_, _| ())
 }
 
-/// Hexadecimal numbers with 0x before them: in a column with the letters of such numbers or the name hex, and in the
-/// next column if its numbers are whole sectors or pages only as hexadecimal ones.
+/// Hexadecimal numbers with 0x before them: in columns with the name hex, or else in a column with the letters of such
+/// numbers, and in the next column if its numbers are whole sectors or pages only as hexadecimal ones.
 pub(super) fn with_marked_hexadecimal(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
     let body = table.body();
-    let is_hexadecimal = |cell: &str| {
-        (3..=16).contains(&cell.len()) && cell.bytes().all(|byte| byte.is_ascii_hexdigit())
+    let is_number = |cell: &str| {
+        (1..=16).contains(&cell.len()) && cell.bytes().all(|byte| byte.is_ascii_hexdigit())
     };
+    let is_hexadecimal = |cell: &str| cell.len() > 2 && is_number(cell);
     let has_letter = |cell: &str| cell.bytes().any(|byte| byte.is_ascii_alphabetic());
     let has_digit = |cell: &str| cell.bytes().any(|byte| byte.is_ascii_digit());
     let column = |at: usize| body.iter().map(move |row| row[at].as_str());
@@ -412,32 +416,36 @@ pub(super) fn with_marked_hexadecimal(bytes: &[u8]) -> Option<Rewriting> {
         u64::from_str_radix(cell, base).is_ok_and(|number| number.is_multiple_of(of) && number > 0)
     };
     let is_named = |at: usize| {
-        let name = table.rows[0][at].to_ascii_lowercase();
-        let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
-        table.has_names && words.any(|word| word == "hex")
+        let name = letters_of(&table.rows[0][at]);
+        let is_hex = name.starts_with("hex") || name.ends_with("hex");
+        let are_numbers = || column(at).all(|cell| is_number(cell.trim_start_matches(MARK)));
+        table.has_names && is_hex && column(at).any(is_number) && are_numbers()
     };
     let is_certain = |at: usize| {
-        (is_named(at) || column(at).any(|cell| has_letter(cell) && has_digit(cell)))
+        column(at).any(|cell| has_letter(cell) && has_digit(cell))
             && column(at).all(|cell| is_hexadecimal(cell) || cell == "0")
     };
+    let has_name = (0..table.rows[0].len()).any(is_named);
     let is_alike = |at: usize| {
         let fits = |base: u32, of: u64| column(at).all(|cell| is_multiple(cell, base, of));
         // Lengths are whole sectors in bytes, or whole pages in sectors.
         let is_so = [512, 8].into_iter().any(|of| fits(16, of) && !fits(10, of));
-        at > 0 && is_certain(at - 1) && is_so
+        at > 0 && is_certain(at - 1) && is_so && !has_name
     };
     let all = 0..table.rows[0].len();
-    let columns: Vec<usize> = all.filter(|&at| is_certain(at) || is_alike(at)).collect();
-    if body.len() < 2 || columns.len() > 3 || !columns.iter().any(|&at| is_certain(at)) {
+    let columns: Vec<usize> =
+        all.filter(|&at| is_named(at) || is_certain(at) || is_alike(at)).collect();
+    if body.len() < 2 || columns.len() > 3 || columns.is_empty() {
         return None;
     }
-    let marks = columns.iter().map(|at| format!("${0} = \"0x\" ${0}", at + 1));
+    let marks = columns.iter().map(|at| format!("sub(/^(0x)?/, \"{MARK}\", ${})", at + 1));
     let statement = marks.collect::<Vec<String>>().join("; ");
     let what = "it has hexadecimal numbers without 0x; put 0x before them";
     let has_names = table.has_names;
     table.rewritten(what, ["", &statement], None, |at, row| {
         if at > 0 || !has_names {
-            columns.iter().for_each(|&at| row[at].insert_str(0, "0x"));
+            let marked = |cell: &str| format!("{MARK}{}", cell.trim_start_matches(MARK));
+            columns.iter().for_each(|&at| row[at] = marked(&row[at]));
         }
     })
 }

@@ -2,8 +2,8 @@
 
 use super::comments::StatedUnits;
 use super::names::{
-    OFFSETS, OPS, SIZES, TIMES, VOLUMES, after_origin, is_pasted, letters_of, unit_named,
-    unit_of_time, volume_named,
+    OFFSETS, OPS, SIZES, TIMES, VOLUMES, is_pasted, letters_of, unit_named, unit_of_time,
+    volumes_named,
 };
 use super::numbers::Numbers;
 use super::rows::Rows;
@@ -87,7 +87,14 @@ impl Columns {
             op: first(&OPS)?,
             offset: first(&OFFSETS)?,
             size: first(&SIZES)?,
-            volumes: volumes_named(names),
+            volumes: volumes_named(names)
+                .map(|(at, letters)| Named {
+                    at,
+                    place: place_of(names, at),
+                    letters: letters.to_owned(),
+                    unit: None,
+                })
+                .collect(),
             is_end: false,
         })
     }
@@ -126,7 +133,8 @@ impl Columns {
         let is_op = |other: &Named| !meanings::meanings(rows.column(other.at)).is_empty();
         let ops = rivals(&self.op, &OPS).into_iter().filter(is_op);
         let ops = ops.map(|op| Columns { op, ..self.clone() });
-        let offsets = rivals(&self.offset, &OFFSETS).into_iter();
+        let offsets =
+            rivals(&self.offset, &OFFSETS).into_iter().chain(self.addresses_of_other_spaces(names));
         let offsets = offsets.map(|offset| Columns { offset, ..self.clone() });
         let sizes = rivals(&self.size, &SIZES).into_iter();
         let sizes = sizes.map(|size| Columns { size, ..self.clone() });
@@ -137,6 +145,20 @@ impl Columns {
         };
         let others: Vec<Columns> = others.filter(is_apart).collect();
         [vec![self], others].concat()
+    }
+
+    /// The columns with addresses that count in another space than those of these columns, such as `abs_sector` beside
+    /// `sector`.
+    fn addresses_of_other_spaces(&self, names: &[String]) -> Vec<Named> {
+        // Without a column of its own, the address is no rival.
+        if self.offset.at == self.size.at {
+            return Vec::new();
+        }
+        let named = names.iter().enumerate().filter_map(|(at, name)| {
+            let unit = unit_named(&without_space(name)?, &OFFSETS)?;
+            Some(Named { at, place: place_of(names, at), letters: letters_of(name), unit })
+        });
+        named.filter(|other| other.unit.is_some() || self.offset.unit.is_none()).collect()
     }
 
     /// These columns in the units that comments state, where their names state none; `None` if the comments add no
@@ -208,19 +230,20 @@ impl Columns {
             rows.units_of(at).iter().map(|unit| with(&place, unit)).collect::<Vec<String>>()
         };
         match &self.time {
-            Some(Named { at, place, unit: Some(unit), .. }) => {
-                let (before, behind): (Vec<usize>, Vec<usize>) =
-                    rows.other_steps(*at, unit).into_iter().partition(|other| other < at);
-                let of_all = |all: Vec<usize>| all.into_iter().flat_map(of_values);
-                of_all(before).chain([with(place, unit)]).chain(of_all(behind)).collect()
-            }
-            Some(Named { at, unit: None, .. }) => {
-                let mut all = of_values(*at);
+            Some(Named { at, place, unit, .. }) => {
+                let mut steps = rows.other_steps(*at, *unit);
+                steps.push(*at);
+                steps.sort_unstable();
+                let of_step = |&step: &usize| match unit {
+                    Some(unit) if step == *at => vec![with(place, unit)],
+                    _ => of_values(step),
+                };
+                let ranked = steps.iter().flat_map(|step| of_step(step).into_iter().enumerate());
+                let mut all: Vec<(usize, String)> = ranked.collect();
                 // Traces of objects come from caches and mostly have times in seconds.
-                if self.offset.letters.contains("obj") {
-                    all.sort_by_key(|time| !time.ends_with(":s,"));
-                }
-                all
+                let is_of_objects = unit.is_none() && self.offset.letters.contains("obj");
+                all.sort_by_key(|(rank, time)| (is_of_objects && !time.ends_with(":s,"), *rank));
+                all.into_iter().map(|(_, time)| time).collect()
             }
             None => {
                 let used = [self.op.at, self.offset.at, self.size.at];
@@ -356,7 +379,7 @@ impl Columns {
 /// is `sector` with the s of seconds, too.
 fn all_named(names: &[String], known: &[&str]) -> Vec<Named> {
     let recognised = |(at, cell): (usize, &String)| {
-        let unit = unit_named(cell, known).or_else(|| unit_named(after_origin(cell)?, known))?;
+        let unit = unit_named(cell, known)?;
         Some(Named { at, place: place_of(names, at), letters: letters_of(cell), unit })
     };
     let mut all: Vec<Named> = names.iter().enumerate().filter_map(recognised).collect();
@@ -368,13 +391,22 @@ fn all_named(names: &[String], known: &[&str]) -> Vec<Named> {
     all
 }
 
-/// The columns that the names of volumes have.
-fn volumes_named(names: &[String]) -> Vec<Named> {
-    let recognised = |(at, cell): (usize, &String)| {
-        let letters = volume_named(cell)?.to_owned();
-        Some(Named { at, place: place_of(names, at), letters, unit: None })
-    };
-    names.iter().enumerate().filter_map(recognised).collect()
+/// Words in the names of addresses that say in which space they count.
+const SPACES: [&str; 11] = [
+    "abs", "absolute", "rel", "relative", "phys", "physical", "logical", "orig", "original", "raw",
+    "mapped",
+];
+
+/// A name without the word before or behind it that says in which space its addresses count, as in `abs_sector`;
+/// `None` if it has none.
+fn without_space(name: &str) -> Option<String> {
+    let words = words::parts_of(name);
+    let is_space = |word: &String| SPACES.contains(&word.as_str());
+    match &words[..] {
+        [space, rest @ ..] if is_space(space) && !rest.is_empty() => Some(rest.join("_")),
+        [rest @ .., space] if is_space(space) && !rest.is_empty() => Some(rest.join("_")),
+        _ => None,
+    }
 }
 
 /// A column as a mapping calls it: by its name, or by its number if another column has the same name, or if people

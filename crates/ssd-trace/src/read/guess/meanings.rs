@@ -5,9 +5,9 @@ use crate::read::formats::mapping::{Meaning, Words};
 use ssd_core::host::request::Op;
 use std::collections::BTreeSet;
 
-/// Codes of reads, writes and discards: small numbers, those of Linux (0, 1 and 3), of SCSI and of ATA (in three
-/// notations each), and flags.
-const CODES: [[&[&str]; 3]; 12] = [
+/// Codes of reads, writes and discards: small numbers, those of Linux (0, 1 and 3), of SCSI (in three notations) and of
+/// ATA (in two), and flags.
+const CODES: [[&[&str]; 3]; 11] = [
     [&["0"], &["1"], &["2"]],
     [&["1"], &["0"], &["2"]],
     [&["1"], &["2"], &["3"]],
@@ -17,7 +17,6 @@ const CODES: [[&[&str]; 3]; 12] = [
     [&["08", "28", "88", "a8"], &["0a", "2a", "8a", "aa"], &["42"]],
     [&["40", "136"], &["42", "138"], &["66"]],
     [&["25", "60", "c8"], &["35", "61", "ca"], &["06", "6"]],
-    [&["37", "96", "200"], &["53", "97", "202"], &["6"]],
     [NO.split_at(1).1, YES.split_at(1).1, &[]],
     [YES.split_at(1).1, NO.split_at(1).1, &[]],
 ];
@@ -54,8 +53,8 @@ pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> 
     let fits = |codes: &&[&[&str]; 3]| {
         let has = |codes: &[&str]| cells.iter().any(|cell| codes.contains(cell));
         let hexadecimal = cells.iter().all(|cell| cell.starts_with("0x"));
-        // If there are two small numbers, they are a read and a write.
-        let both = cells.len() > 1 && (!has(codes[2]) || (has(codes[0]) && has(codes[1])));
+        // Codes without 0x are a read and a write, since other numbers look like them.
+        let both = has(codes[0]) && has(codes[1]);
         (hexadecimal || both)
             && cells.iter().all(|cell| codes.iter().any(|codes| codes.contains(cell)))
     };

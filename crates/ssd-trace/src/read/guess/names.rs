@@ -133,7 +133,7 @@ pub(super) const SIZES: [&str; 41] = [
     "bytelength",
     "bytecount",
 ];
-pub(super) const VOLUMES: [&str; 58] = [
+pub(super) const VOLUMES: [&str; 57] = [
     "volume",
     "volumeid",
     "disk",
@@ -191,19 +191,29 @@ pub(super) const VOLUMES: [&str; 58] = [
     "vmdk",
     "spindle",
     "devt",
-    "min",
 ];
 
 /// What may follow such a name.
 const NUMBERS: [&str; 5] = ["no", "nr", "num", "number", "id"];
 
 /// The one of [`VOLUMES`] that a column is called by, perhaps with a word for its number, as in `disk_no`.
-pub(super) fn volume_named(cell: &str) -> Option<&'static str> {
-    let letters = letters_of(cell);
+fn volume_named(cell: &str) -> Option<&'static str> {
+    // Fields of Wireshark are paths, as in `nvme.cmd.nsid`.
+    let letters = letters_of(cell.rsplit('.').next().unwrap_or(cell));
     let stems = NUMBERS.iter().filter_map(|end| letters.strip_suffix(end));
     let mut names = [letters.as_str()].into_iter().chain(stems);
     let known = names.find_map(|name| VOLUMES.iter().find(|known| **known == name))?;
     is_pasted(cell).then_some(*known)
+}
+
+/// The columns that the names of volumes have, each with the one of [`VOLUMES`]. Beside `maj`, `min` is the minor number
+/// of a device.
+pub(super) fn volumes_named(names: &[String]) -> impl Iterator<Item = (usize, &'static str)> {
+    let has_major = names.iter().any(|name| volume_named(name) == Some("maj"));
+    names.iter().enumerate().filter_map(move |(at, name)| {
+        let is_minor = has_major && letters_of(name) == "min";
+        volume_named(name).or_else(|| is_minor.then_some("minor")).map(|known| (at, known))
+    })
 }
 
 /// Beginnings of words in the names of columns that hold durations or the ends of requests.
@@ -290,18 +300,6 @@ pub(super) fn unit_named(cell: &str, known: &[&str]) -> Option<Option<&'static s
     None
 }
 
-/// Words before a name that say in which space an address counts.
-const ORIGINS: [&str; 11] = [
-    "abs", "absolute", "rel", "relative", "phys", "physical", "logical", "orig", "original", "raw",
-    "mapped",
-];
-
-/// A name without a word before it that says in which space it counts, as in `abs_sector`; `None` if it has none.
-pub(super) fn after_origin(cell: &str) -> Option<&str> {
-    let (origin, name) = cell.split_once(['_', '-', '.', ' '])?;
-    ORIGINS.contains(&origin.to_ascii_lowercase().as_str()).then_some(name)
-}
-
 /// Whether the last letter of a name is a word of its own, behind a mark or a change of case: the s of seconds in
 /// `time_s`, but not in `times`.
 fn is_apart(name: &str) -> bool {
@@ -320,7 +318,7 @@ pub(crate) fn is_field(name: &str) -> bool {
 
 /// Whether a column of this name may hold the volumes, or parts of their names.
 pub(crate) fn is_volume(name: &str) -> bool {
-    unit_named(name, &VOLUMES).is_some()
+    volume_named(name).is_some()
 }
 
 /// Whether the name of an address, a length or a time states its unit.

@@ -1,7 +1,7 @@
 //! The rows of a table whose columns are to be guessed, and what its columns look like.
 
 use super::LINES;
-use super::names::{VOLUMES, unit_named};
+use super::names::{unit_named, volumes_named};
 use crate::read::foreign::pattern::pattern;
 use crate::read::formats::Head;
 use crate::read::formats::mapping::{bytes_of, cells_of, date, stated_time, time, whole};
@@ -165,7 +165,9 @@ impl Rows {
         let is_disk = |at: &usize| {
             has_all(*at, &|cell| DISK.is_match(cell)) || has_all(*at, &|cell| NUMBER.is_match(cell))
         };
-        let is_named = |at: &usize| self.is_named(*at, &VOLUMES) && has_all(*at, &is_plain);
+        let is_named = |at: &usize| {
+            volumes_named(&self.names).any(|(volume, _)| volume == *at) && has_all(*at, &is_plain)
+        };
         let all = 0..self.width();
         all.clone().find(is_disk).or_else(|| all.clone().find(is_named))
     }
@@ -207,12 +209,17 @@ impl Rows {
             let may_be = |cell: &&str| is_plain(cell) && (at == 0 || is_name(cell));
             !cells.is_empty() && cells.iter().all(may_be)
         };
-        // The minor number of a device follows its major number.
+        // The minor number of a device follows its major number, which is the same everywhere.
         let is_minor = |&at: &usize| {
             let is_major = |cell: &str| MAJOR.is_match(cell);
             let cells = self.cells_of_volumes(at, used).unwrap_or_default();
             let are_minors = cells.iter().all(|cell| MINOR.is_match(cell));
-            at > 0 && !cells.is_empty() && are_minors && self.column(at - 1).all(is_major)
+            let is_behind_major = || {
+                !used.contains(&(at - 1))
+                    && self.distinct(at - 1) == 1
+                    && self.column(at - 1).all(is_major)
+            };
+            at > 0 && !cells.is_empty() && are_minors && is_behind_major()
         };
         let all = 0..self.width();
         self.devices(used)

@@ -88,32 +88,59 @@ impl Rows {
         if others.is_empty() { ends } else { others }
     }
 
-    /// Whether the name of a column in order is that of durations or ends. What is called queue is in order only if it
-    /// holds the times at which requests came to one.
+    /// Whether the name of a column in order is that of durations or ends. What is called queue holds the times at
+    /// which requests came to one if those of a later step stand beside it.
     pub(super) fn is_end(&self, at: usize) -> bool {
-        let name = &self.names[at];
-        is_latency(name) && !is_step(name)
+        let is_later = |other: usize| {
+            let (times, others) = (self.values(at), self.values(other));
+            other != at
+                && is_step(&self.names[other])
+                && self.ascends(other)
+                && times.iter().zip(others).all(|(time, other)| *time <= other)
+        };
+        let is_before = || is_step(&self.names[at]) && (0..self.width()).any(is_later);
+        is_latency(&self.names[at]) && !is_before()
     }
 
     /// Columns beside `chosen`, which is in `unit` and has the name of a step, such as `submit_us`, that hold the times
-    /// of another step of each request in order, such as `dispatch_us`. A column of the same times in another unit, or
-    /// since another moment, is none of them.
-    pub(super) fn other_steps(&self, chosen: usize, unit: &str) -> Vec<usize> {
-        let scale = |unit: &str| time_unit(unit).map(|ns| ns as f64);
-        let is_named = is_step(&self.names[chosen]);
-        let Some(own) = scale(unit).filter(|_| is_named) else { return Vec::new() };
+    /// of another step of each request, such as `dispatch_us`. A column of the same times in another unit, or since
+    /// another moment, is none of them.
+    pub(super) fn other_steps(&self, chosen: usize, unit: Option<&str>) -> Vec<usize> {
+        if !is_step(&self.names[chosen]) {
+            return Vec::new();
+        }
+        let scale =
+            |unit: Option<&str>| unit.map_or(Some(1.0), |unit| Some(time_unit(unit)? as f64));
+        let Some(own) = scale(unit) else { return Vec::new() };
+        let times = self.values(chosen);
         let is_other = |&at: &usize| {
-            let name = &self.names[at];
-            let Some(other) = unit_of_time(name).and_then(scale) else { return false };
-            let (times, others) = (self.values(chosen), self.values(at));
-            let apart = times.iter().zip(others).map(|(time, step)| step * other - time * own);
-            let (least, most) = apart
-                .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), ns| {
-                    (least.min(ns), most.max(ns))
-                });
-            at != chosen && is_step(name) && self.ascends(at) && most - least > own.max(other)
+            let other = unit_of_time(&self.names[at]);
+            let (Some(other), true) = (scale(other), other.is_some() == unit.is_some()) else {
+                return false;
+            };
+            let steps = self.values(at);
+            let apart = times.iter().zip(&steps).map(|(time, step)| step * other - time * own);
+            let low = apart.clone().fold(f64::INFINITY, f64::min);
+            let high = apart.fold(f64::NEG_INFINITY, f64::max);
+            // The last digits of the same times may be rounded.
+            let digit = |at: usize, unit: f64| unit / 10f64.powi(self.decimals(at) as i32);
+            let is_apart = high - low > 1.5 * digit(chosen, own).max(digit(at, other));
+            at != chosen && is_step(&self.names[at]) && self.mostly_ascends(at) && is_apart
         };
         (0..self.width()).filter(is_other).collect()
+    }
+
+    /// Whether a column has times of which at least three in four are not below those above them. Durations are not.
+    fn mostly_ascends(&self, at: usize) -> bool {
+        let times = self.values(at);
+        let steps = times.windows(2).filter(|pair| pair[0] <= pair[1]).count();
+        self.has_times(at) && times.first() < times.last() && 4 * (steps + 1) >= 3 * times.len()
+    }
+
+    /// Most decimals of the numbers in a column.
+    fn decimals(&self, at: usize) -> usize {
+        let decimals = |cell: &str| cell.split_once('.').map_or(0, |(_, part)| part.len());
+        self.column(at).map(decimals).max().unwrap_or(0)
     }
 
     /// Columns of numbers that are not in order, whose names are those of arrivals or ends of requests, with a unit.
@@ -159,7 +186,8 @@ impl Rows {
 
 /// Whether a name is that of a step of requests, such as `submit_us` and `dispatch_time_us`.
 fn is_step(name: &str) -> bool {
-    let letters = letters_of(without_unit(name));
+    let has_unit = unit_of_time(name).is_some();
+    let letters = letters_of(if has_unit { without_unit(name) } else { name });
     let word = ["timestamp", "time", "ts"].iter().find_map(|end| letters.strip_suffix(end));
     STARTED.contains(&word.unwrap_or(&letters))
 }

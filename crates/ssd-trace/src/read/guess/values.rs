@@ -1,7 +1,7 @@
 //! The columns of a table from its values alone: readings to choose from, of which none is certain.
 
 use super::meanings::{has_both, has_known, meaning_of_flag, meanings, meanings_of_two};
-use super::names::{OFFSETS, SIZES, VOLUMES, letters_of, unit_behind, unit_named};
+use super::names::{OFFSETS, SIZES, is_volume, letters_of, unit_behind, unit_named};
 use super::rows::{Rows, ended_lines};
 use super::times::Times;
 use super::{LINES, reading, words};
@@ -164,10 +164,14 @@ impl Rows {
             let is_other = |at: usize, known: &[&str], other: &[&str]| {
                 self.is_named(at, other) && !self.is_named(at, known)
             };
+            let is_other_volume = |at: usize, known: &[&str]| {
+                let name = self.names.get(at).filter(|name| is_volume(name));
+                name.is_some() && !self.is_named(at, known)
+            };
             let is_named_otherwise = is_other(offset, &OFFSETS, &SIZES)
                 || is_other(size, &SIZES, &OFFSETS)
-                || is_other(offset, &OFFSETS, &VOLUMES)
-                || is_other(size, &SIZES, &VOLUMES);
+                || is_other_volume(offset, &OFFSETS)
+                || is_other_volume(size, &SIZES);
             if offset == size || !is_length || is_named_otherwise {
                 continue;
             }

@@ -114,7 +114,7 @@ const PASTED: usize = 200;
 const LISTED: usize = 6;
 
 /// The parts of a word, cut at marks and before capitals, in lower case.
-fn parts_of(word: &str) -> Vec<String> {
+pub(super) fn parts_of(word: &str) -> Vec<String> {
     let letters: Vec<char> = word.chars().collect();
     let mut text = String::new();
     for (at, &letter) in letters.iter().enumerate() {

@@ -170,7 +170,7 @@ impl Collector {
     ///
     /// # Errors
     /// The pages touched take more memory than was allowed, or a count or time is larger than the table can hold. The
-    /// error may belong to an earlier request, by some ten thousand. No call may follow.
+    /// error may belong to an earlier request, by tens of thousands. No call may follow.
     pub fn push(&mut self, timed: &TimedRequest) -> Result<(), SourceError> {
         self.0.push(*timed)
     }

@@ -62,14 +62,14 @@ impl Scan<'_, '_> {
                 || "set workload.format to the format of the file".to_owned(),
                 |format| {
                     format!(
-                        "read it as what it is: {}",
+                        "since the line looks like one of format {format}, run {}",
                         command(file, &format!("--format {format}"))
                     )
                 },
             );
             return format!(
-                "{file}, {place}: this is not {}: expected {}, found {found} (byte {column}: expected {expected}); \
-                 give a trace of that format, plain or compressed, or {other}",
+                "{file}, {place}: this is not {}: expected {}, found {found}; at byte {column}, expected {expected}; \
+                 give a trace of that format, plain or compressed, or, {other}",
                 P::INFO.title,
                 P::INFO.form,
             );
@@ -157,18 +157,13 @@ impl Scan<'_, '_> {
 
     /// The command that skips bad lines. If these are many, the columns or the format may be wrong.
     fn skip_remedy(&self) -> String {
-        let (wrong, this) = match &self.how.columns {
-            Some(_) => ("give other columns", "these"),
-            None => ("give another format", "this one"),
+        let doubt = |share: &str| match &self.how.columns {
+            Some(_) => format!("give other columns ({share} lines do not fit these)"),
+            None => format!("give another format ({share} lines do not fit this one)"),
         };
-        let Some((options, _)) = self.skip_options() else {
-            return format!("{wrong}, since most lines do not fit {this}");
-        };
-        let doubt = if options.contains("max_bad") {
-            format!("{wrong}, since many lines do not fit {this}, or ")
-        } else {
-            String::new()
-        };
+        let Some((options, _)) = self.skip_options() else { return doubt("most") };
+        let many = options.contains("max_bad").then(|| doubt("many") + ", or ");
+        let doubt = many.unwrap_or_default();
         format!("{doubt}count and skip such lines: {}", command(self.file, &options))
     }
 }

@@ -68,8 +68,8 @@ pub(crate) fn is_rounded(text: &[u8]) -> bool {
     let marks = usize::from(mark.is_some());
     let is_exact = |exponent: usize| exponent <= decimals || whole.len() >= ALL_DIGITS;
     let is_short = text[at] == b'E' || whole.len() == DIGITS_OF_AWK;
-    // Without a point, the digits before the exponent are one; of a hexadecimal number, they are more.
-    let is_decimal = mark.is_some() || text.contains(&b'+') || digits.len() == 1;
+    // Other digits with an E between them are a hexadecimal number.
+    let is_decimal = mark.is_some() || text.contains(&b'+');
     number(exponent)
         && is_short
         && is_decimal
