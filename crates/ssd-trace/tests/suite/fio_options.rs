@@ -104,7 +104,7 @@ fn examples_run_or_are_refused_for_what_they_ask() {
     for path in &files {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let text = fs::read_to_string(path).unwrap();
-        let error = match JobFile::parse(&text, &name).and_then(|file| file.source(16 << 40, 1)) {
+        let error = match JobFile::parse(&text, &name).and_then(|file| file.source(1 << 40, 1)) {
             Ok(mut source) => {
                 let first = ssd_core::host::source::clients_of(&mut source)
                     .arrive(ssd_core::units::Nanos(0))
