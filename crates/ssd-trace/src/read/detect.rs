@@ -23,13 +23,15 @@ use crate::read::formats::{self, Head, Mapping, ReadAs, TimeRule, TraceFormat, U
 use crate::read::guess::{self, LINES};
 use crate::read::input::{Whole, unreadable};
 use crate::read::lines::shown;
-use crate::read::readings::Reading;
+use crate::read::readings::{FEW_BAD, Reading, Skipping};
 use refusal::Refusal;
 use ssd_core::config::Word;
 use ssd_core::host::source::SourceError;
 use std::io::{Cursor, Read};
 use std::sync::Arc;
 
+/// Share of bad lines from which the format or the columns are wrong.
+const MOST_BAD: f64 = 0.5;
 /// Bytes of the head that are examined.
 const HEAD: u64 = 64 << 10;
 /// Least share of the examined lines that must be records of the format, per cent.
@@ -47,8 +49,8 @@ pub(crate) struct Detected<R> {
     pub(crate) is_detected: bool,
     /// What a reader of the results should know about the format.
     pub(crate) notes: Vec<String>,
-    /// The options that skip its bad lines: all of them, if the file is short.
-    pub(crate) skipping: Option<String>,
+    /// How its bad lines may be skipped.
+    pub(crate) skipping: Skipping,
     /// The bytes, from the first on.
     pub(crate) reader: Whole<R>,
 }
@@ -186,14 +188,18 @@ impl File<'_> {
         Ok((format, how, self.meaning_of_numbers(format).into_iter().collect()))
     }
 
-    /// The options that skip its bad lines. If the head is the whole file, they also allow as many as there are; `None`
-    /// if these are most of its lines.
-    fn skipping(&self, format: TraceFormat, how: &ReadAs) -> Option<String> {
+    /// How its bad lines may be skipped. If the head is the whole file, the options also allow as many as there are.
+    fn skipping(&self, format: TraceFormat, how: &ReadAs) -> Skipping {
         let counts = Reading::counts_of(format, how, self.head);
-        match counts.filter(|counts| counts.bad > 0) {
-            Some(counts) if counts.is_mostly_bad() => None,
-            Some(counts) if self.whole => Some(counts.skipping_all().trim_start().to_owned()),
-            _ => Some(SKIPPING.to_owned()),
+        let Some(counts) = counts.filter(|counts| counts.bad > 0) else {
+            return Skipping::Few(SKIPPING.to_owned());
+        };
+        let whole = self.whole.then(|| counts.skipping_all().trim_start().to_owned());
+        let options = whole.unwrap_or_else(|| SKIPPING.to_owned());
+        match counts.bad_share() {
+            share if share > MOST_BAD => Skipping::Most,
+            share if share > FEW_BAD => Skipping::Many(options),
+            _ => Skipping::Few(options),
         }
     }
 

@@ -100,7 +100,7 @@ pub(crate) fn copying_again(file: &str) -> String {
     ];
     let test = match tools.iter().find(|(end, _)| file.ends_with(end)) {
         Some((_, tool)) => format!("`{tool} -t`"),
-        None => "`zstd -t` or `gzip -t`".to_owned(),
+        None => "the program that packed it (`zstd -t`, `gzip -t`, ...)".to_owned(),
     };
     format!("copy the file again and check it with {test}")
 }

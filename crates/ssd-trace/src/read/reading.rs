@@ -87,17 +87,19 @@ pub(crate) fn each_event(
         return Err(nothing(file, &tally, format, workload));
     }
     refuse_loss(file, &tally, workload)?;
-    if is_detected && let Some(text) = tally.shape.impossible() {
+    if is_detected && let Some(why) = tally.shape.impossible() {
+        let line = tally.far_line.map(|line| format!(" (first in line {})", count(line)));
+        let text = why + &line.unwrap_or_default();
         let reading = command(file, &detect::insisted(format, &scan.how));
         return Err(SourceError(if scan.how.columns.is_some() {
             format!(
                 "{file}: its columns fit its lines, but the numbers are impossible: {text}; correct \
-                 workload.columns (--columns), or read them anyway: {reading}"
+                 them or workload.columns (--columns), or read them anyway: {reading}"
             )
         } else {
             format!(
-                "{file}: its lines fit format {:?}, but the numbers are impossible: {text}; name its columns \
-                 (--columns), or read it in that format anyway: {reading}",
+                "{file}: its lines fit format {:?}, but the numbers are impossible: {text}; correct them, \
+                 name its columns (--columns), or read it in that format anyway: {reading}",
                 format.word()
             )
         }));

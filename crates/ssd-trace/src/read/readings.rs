@@ -24,7 +24,17 @@ const FEWEST_WITH_PACE: u64 = 5;
 const UNUSUAL_RATE: f64 = 8e9;
 
 /// Largest share of bad lines for which a command offers to skip them.
-const FEW_BAD: f64 = 0.1;
+pub(crate) const FEW_BAD: f64 = 0.1;
+
+/// How the lines of a file that do not fit may be skipped.
+pub(crate) enum Skipping {
+    /// They are few: with these options.
+    Few(String),
+    /// They are so many that the format or the columns may be wrong.
+    Many(String),
+    /// Most lines do not fit: not at all.
+    Most,
+}
 
 /// What the beginning of a file is in one reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -141,13 +151,8 @@ impl Counts {
     }
 
     /// Share of the lines that do not fit.
-    fn bad_share(&self) -> f64 {
+    pub(crate) fn bad_share(&self) -> f64 {
         self.bad as f64 / (self.requests() + self.others + self.bad).max(1) as f64
-    }
-
-    /// Whether most lines do not fit.
-    pub(crate) fn is_mostly_bad(&self) -> bool {
-        self.bad_share() > 0.5
     }
 
     /// The options that skip the lines that do not fit, if they are few.

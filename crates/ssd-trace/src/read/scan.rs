@@ -13,9 +13,11 @@ use crate::read::formats::{
 use crate::read::input::{self, Step, Watch, unreadable};
 use crate::read::lines::{Lines, Pieces, Text};
 use crate::read::order::{COUNTED, Track, Tracks};
+use crate::read::readings::Skipping;
 use crate::read::records::{Part, Records};
 use crate::read::sort::{Entry, Room, Sorter};
 use crate::read::tally::Tally;
+use crate::read::unit::LARGEST_SECTORS;
 use crate::read::volumes::Chosen;
 use ssd_core::host::source::{Source, SourceError};
 use std::io::Read;
@@ -54,8 +56,8 @@ pub(crate) struct Scan<'a, 'w> {
     pub(crate) dedup: bool,
     /// Sort events by time instead of expecting them in order.
     pub(crate) sort: bool,
-    /// The options that do so, as messages say them.
-    pub(crate) skipping: Option<String>,
+    /// How messages say that.
+    pub(crate) skipping: Skipping,
     /// Collect statistics of addresses and lengths.
     pub(crate) look: bool,
     /// Refuse numbers that could be in another unit, for instance in pages of this many bytes.
@@ -348,6 +350,9 @@ impl Scan<'_, '_> {
         if self.look {
             tally.shape.add(&event);
             tally.event_line = tally.lines;
+            if event.sector > LARGEST_SECTORS {
+                tally.far_line.get_or_insert(tally.lines);
+            }
         }
         if self.volume == Chosen::All {
             self.place(&mut event, tally)?;

@@ -43,6 +43,8 @@ pub(crate) struct Tally {
     pub(crate) is_unended: bool,
     /// The line of the last event.
     pub(crate) event_line: u64,
+    /// The line of the first address that no device has.
+    pub(crate) far_line: Option<u64>,
     /// Statistics of addresses and lengths.
     pub(crate) shape: Shape,
     /// With [`Chosen::All`]: which there are.

@@ -38,8 +38,9 @@ const BLOCK: u64 = 8;
 const FEW: u64 = 16;
 /// Largest mean size of requests that buses carry: SCSI ends at 32 MiB with sectors of 512 B.
 const LONGEST_MEAN: f64 = (32 << 20) as f64;
-/// Largest device: 1 PiB in one address space.
+/// Largest device, bytes and sectors: 1 PiB in one address space.
 const LARGEST: f64 = (1u64 << 50) as f64;
+pub(crate) const LARGEST_SECTORS: u64 = (1 << 50) / SECTOR;
 /// Fastest device, bytes a second: four times PCIe 5.0 x16.
 const FASTEST: f64 = (256u64 << 30) as f64;
 

@@ -296,6 +296,21 @@ fn a_line_of_another_format_names_it() {
 }
 
 #[test]
+fn a_share_of_bad_lines_is_offered_only_of_a_whole_file() {
+    let line = |n: u64| match n % 20 {
+        19 => "no request\n".to_owned(),
+        _ => format!("{},usr,0,Write,{},4096,1000\n", 128_166_372_003_061_629 + n, n * 4096),
+    };
+    let text = |lines: u64| (0..lines).map(line).collect::<String>();
+    let of_msr = of(TraceFormat::Msr);
+    let skipping = "--set workload.skip_bad=true";
+    refuse(&text(40), &of_msr, &[skipping, "--set workload.max_bad=0.06"]);
+    // Of a long file only the beginning is known.
+    let error = read(text(4000).as_bytes(), &of_msr).unwrap_err();
+    assert!(error.ends_with(skipping), "{error}");
+}
+
+#[test]
 fn doubled_records_are_seen_and_dropped() {
     // 0.9 ms later is a double, 1 ms later is not; another length is another record.
     let text = "8,0 0 0 0.0000 0 Q W 8 + 8\n8,0 0 0 0.0009 0 Q W 8 + 8\n\

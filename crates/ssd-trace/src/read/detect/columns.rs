@@ -123,7 +123,9 @@ impl File<'_> {
             command(self.name, &(insisted(format, how) + &others)),
         );
         Err(if readings.is_empty() {
-            self.refused(&format!("{what}; no other unit fits, so correct the columns"))
+            self.refused(&format!(
+                "{what}; no other unit fits, so correct the numbers or the columns"
+            ))
         } else {
             self.doubt(what, readings)
         })

@@ -28,6 +28,8 @@ const MOST_DECIMALS: usize = 3;
 const SPREADSHEET_DIGITS: usize = 15;
 /// Rows from which zeros at the end of all numbers are no chance.
 const LEAST_ROWS: usize = 8;
+/// Requests of which fewer than one by chance begins at a multiple of its length in bytes.
+const FEW_NATURAL: usize = 8;
 /// Requests below which a mean is that of a small sample.
 const FEW: u64 = 16;
 
@@ -66,14 +68,13 @@ impl File<'_> {
             TraceFormat::BlockEvent => self.sectors_are_certain(how),
             TraceFormat::Fiu => self.fiu_units_are_certain(how),
             TraceFormat::Midas => {
-                let columns = "op=2,offset=3:4KiB,size=4:B,read=0,write=1,discard=3";
-                self.pace_is_certain(format, how, &format!("time=1:ms,{columns}"))?;
+                self.pace_is_certain(format, how)?;
                 self.addresses_are_certain(how)
             }
             TraceFormat::Spc => {
                 self.seconds_are_certain(how).and_then(|()| self.spc_sectors_are_certain(how))
             }
-            _ => Ok(()),
+            _ => self.pace_is_certain(format, how),
         }
     }
 
@@ -103,7 +104,8 @@ impl File<'_> {
     }
 
     /// Refuses output of blkparse if its lengths are more likely bytes, which `blkparse -f` prints, too (`%N`): all of
-    /// them would be multiples of 256 KiB, but no request begins at a multiple of its length, or where another ends.
+    /// them would be multiples of 256 KiB, but hardly a request begins at a multiple of its length, or where another
+    /// ends.
     fn sectors_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
         let action = self.workload.action;
         let range = |line: &&[u8]| {
@@ -121,7 +123,9 @@ impl File<'_> {
         let is_natural =
             |&(start, length): &(u64, u64)| start.is_multiple_of(length) || ends.contains(&start);
         let are_bytes = ranges.iter().all(|(_, length)| length.is_multiple_of(SECTOR_BYTES));
-        if ranges.len() < 2 || !are_bytes || ranges.iter().any(is_natural) {
+        let natural = ranges.iter().filter(|range| is_natural(range)).count();
+        if ranges.len() < 2 || !are_bytes || FEW_NATURAL * natural >= ranges.len().max(FEW as usize)
+        {
             return Ok(());
         }
         let columns = format!(
@@ -138,15 +142,14 @@ impl File<'_> {
         let times = self.head.lines.iter().filter_map(|line| cells_of(line).pop());
         let mut times: Vec<String> = times.collect();
         if times.iter().any(|time| time.contains('.')) {
-            let in_ms = "time=5:ms,op=4,offset=2:512B,size=3:B,volume=1";
-            return self.pace_is_certain(TraceFormat::Spc, how, in_ms);
+            return self.pace_is_certain(TraceFormat::Spc, how);
         }
         times.dedup();
         if times.len() < 2 {
             return Ok(());
         }
         let in_unit = |unit: &str| {
-            self.with_columns(&format!("time=5:{unit},op=4,offset=2:512B,size=3:B,volume=1"))
+            self.with_columns(&in_seconds(TraceFormat::Spc)?.replace(":s,", &format!(":{unit},")))
         };
         let others = ["us", "ms", "ns"].into_iter().filter_map(in_unit);
         let detected = self.as_format(TraceFormat::Spc, how);
@@ -155,13 +158,9 @@ impl File<'_> {
     }
 
     /// Refuses a format whose times are seconds if its requests would be so far apart that the times are more likely
-    /// milliseconds, as in the columns `in_ms`.
-    fn pace_is_certain(
-        &self,
-        format: TraceFormat,
-        how: &ReadAs,
-        in_ms: &str,
-    ) -> Result<(), Refusal> {
+    /// milliseconds or microseconds.
+    fn pace_is_certain(&self, format: TraceFormat, how: &ReadAs) -> Result<(), Refusal> {
+        let Some(columns) = in_seconds(format) else { return Ok(()) };
         let Some(detected) = self.as_format(format, how) else { return Ok(()) };
         let is_exact = |line: &&[u8]| {
             let decimals = |cell: &String| cell.split_once('.').map_or(0, |(_, part)| part.len());
@@ -171,19 +170,29 @@ impl File<'_> {
         if self.head.lines.iter().any(is_exact) {
             return Ok(());
         }
-        let slowest = if detected.counts.requests() < FEW { SLOWEST_NS } else { SLOW_NS };
+        // Times in whole seconds are those of slow devices, too.
+        let are_whole = format == TraceFormat::Libcachesim;
+        let is_small = detected.counts.requests() < FEW;
+        let slowest = if is_small || are_whole { SLOWEST_NS } else { SLOW_NS };
         let gap = detected.counts.gap_ns();
         if gap < slowest {
             return Ok(());
         }
-        let Some(other) = self.with_columns(in_ms) else { return Ok(()) };
+        let in_unit = |unit: &str| self.with_columns(&columns.replace(":s,", &format!(":{unit},")));
+        let mut readings: Vec<Reading> = ["ms", "us"].into_iter().filter_map(in_unit).collect();
+        if readings.is_empty() {
+            return Ok(());
+        }
+        // Microseconds come first if milliseconds would be as slow.
+        readings.sort_by_key(|reading| reading.counts.gap_ns() >= slowest);
+        readings.push(detected);
         let what = format!(
             "the columns are those of {}, whose times are seconds, but then its requests would be {} apart on average, \
-             so the times may be milliseconds",
+             so the times may be milliseconds or microseconds",
             formats::info(format).map_or("", |info| info.title),
             duration(gap as f64)
         );
-        Err(self.doubt(what, vec![other, detected]))
+        Err(self.doubt(what, readings))
     }
 
     /// Whether all addresses, in this column, are multiples of `unit`.
@@ -412,6 +421,19 @@ impl File<'_> {
         let options = format!("--format {} --time-unit {unit}", format.word());
         Reading::of(options, format, &how, self.head)
     }
+}
+
+/// The columns of a format whose times are seconds, if copies of it have other times.
+fn in_seconds(format: TraceFormat) -> Option<&'static str> {
+    Some(match format {
+        TraceFormat::Midas => "time=1:s,op=2,offset=3:4KiB,size=4:B,read=0,write=1,discard=3",
+        TraceFormat::Spc => "time=5:s,op=4,offset=2:512B,size=3:B,volume=1",
+        TraceFormat::Systor17 => "time=1:s,op=3,offset=5:B,size=6:B,volume=4",
+        TraceFormat::Libcachesim => "time=2:s,op=3,offset=5:512B,size=4:B,read=28,write=2a",
+        TraceFormat::Wiscsee => "time=6:s,op=3,offset=4:B,size=5:B,event=2:D",
+        TraceFormat::Diskmon => "time=2:s,op=5,offset=6:512B,size=7:512B,volume=4",
+        _ => return None,
+    })
 }
 
 /// Whether files of the format have times in several units.

@@ -4,16 +4,14 @@ use super::dates::{with_hyphens, with_months_first, with_year_first, without_zon
 use super::pattern::replaced;
 use super::rewriting::with_marked_hexadecimal;
 use super::table::Table;
-use super::times::{
-    with_a_date, with_hours, with_padded_nanoseconds, with_seconds, without_colons,
-};
+use super::times::{with_a_date, with_hours, with_padded_fractions, with_seconds, without_colons};
 use super::{Rewrite, Rewriting, notation};
 
 /// Notations of numbers and times that are never read as they are: 1,024 is one number with a thousands separator and
 /// another with a decimal comma.
 pub(crate) const NOTATIONS: [Rewrite; 23] = [
     with_marked_hexadecimal,
-    with_padded_nanoseconds,
+    with_padded_fractions,
     with_digits,
     |bytes| {
         let what = "its quoted numbers have a decimal comma; replace it with a point";

@@ -3,36 +3,58 @@
 use super::pattern::replaced;
 use super::{Rewriting, by_line, filled_lines, notation};
 
-/// Times as seconds and nanoseconds of which the latter have no leading zeros: they are in order as pairs, but not as
-/// decimals.
-pub(super) fn with_padded_nanoseconds(bytes: &[u8]) -> Option<Rewriting> {
+/// Times as seconds and nanoseconds, or microseconds, of which the latter have no leading zeros: they are in order as
+/// pairs, but not as decimals.
+pub(super) fn with_padded_fractions(bytes: &[u8]) -> Option<Rewriting> {
     let is_part = |letter: char| letter == '.' || letter.is_ascii_digit();
-    let padded = |line: &[u8]| {
+    let parted = |line: &[u8]| {
         let text = std::str::from_utf8(line).ok()?;
         let word = text.trim_start_matches(|letter: char| !is_part(letter));
         let word = &word[..word.find(|letter| !is_part(letter)).unwrap_or(word.len())];
-        let (seconds, nanoseconds) = word.split_once('.').filter(|(_, part)| part.len() <= 9)?;
-        let pair = (seconds.parse::<u64>().ok()?, nanoseconds.parse::<u64>().ok()?);
-        let text = text.replacen(word, &format!("{seconds}.{nanoseconds:0>9}"), 1);
-        Some((pair, word.parse::<f64>().ok()?, text.into_bytes()))
+        let (seconds, rest) = word.split_once('.').filter(|(_, part)| part.len() <= 9)?;
+        Some(((seconds.parse::<u64>().ok()?, rest.parse::<u64>().ok()?), word.to_owned()))
     };
-    let (mut pairs, mut decimals, mut all) = (Vec::new(), Vec::new(), Vec::new());
-    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
-        match padded(line) {
-            Some((pair, decimal, text)) => {
+    let (mut pairs, mut words) = (Vec::new(), Vec::new());
+    let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
+    for line in &lines {
+        match parted(line) {
+            Some((pair, word)) => {
                 pairs.push(pair);
-                decimals.push(decimal);
-                all.extend(text);
+                words.push(word);
             }
             None if line.ends_with(b"\n") => return None,
-            None => all.extend(line),
+            None => {}
         }
     }
-    let is_it = pairs.is_sorted() && !decimals.is_sorted();
-    let what = "its times are seconds and nanoseconds without leading zeros, as blkparse -f %T.%t prints them; add \
-                the zeros";
-    let filter = r#"perl -pe 's/(\d+)\.(\d{1,9})/sprintf "%d.%09d", $1, $2/e' < FILE"#;
-    is_it.then(|| notation(what, filter, bytes, all))?
+    let decimals: Option<Vec<f64>> = words.iter().map(|word| word.parse().ok()).collect();
+    if !pairs.is_sorted() || decimals?.is_sorted() {
+        return None;
+    }
+    let of_unit = |unit: &str, digits: usize| {
+        let padded = by_line(bytes, |line| {
+            let (seconds, rest) = parted(line)?.0;
+            let text = String::from_utf8_lossy(line);
+            let word = parted(line)?.1;
+            Some(text.replacen(&word, &format!("{seconds}.{rest:0>digits$}"), 1).into_bytes())
+        });
+        let what = format!("its times are seconds and {unit}; add the zeros");
+        let filter = format!(
+            r#"perl -pe 's/(\d+)\.(\d{{1,{digits}}})/sprintf "%d.%0{digits}d", $1, $2/e' < FILE"#
+        );
+        notation(&what, &filter, bytes, padded)
+    };
+    let nanoseconds =
+        || of_unit("nanoseconds without leading zeros, as blkparse -f %T.%t prints them", 9);
+    if pairs.iter().any(|(_, rest)| *rest > 999_999) {
+        return nanoseconds();
+    }
+    let microseconds = of_unit("microseconds without leading zeros", 6)?;
+    // Within the first millisecond of a second, nanoseconds are below a million, too.
+    if pairs.first().map(|(seconds, _)| seconds) != pairs.last().map(|(seconds, _)| seconds) {
+        return Some(microseconds);
+    }
+    let cases = ["the numbers behind the point are nanoseconds", "they are microseconds"];
+    Some(nanoseconds()?.or(cases, microseconds, "put 6 in place of 9"))
 }
 
 /// Three numbers at `at` with one of the `marks` between them, and where they end.

@@ -41,7 +41,7 @@ pub const INFO: FormatInfo = FormatInfo {
     summary: "Output of blkparse, and the same fields from tracefs.",
     title: "block-event text",
     form: LINE_FORM,
-    unit: UnitRule::Fixed,
+    unit: UnitRule::Sectors,
     time: TimeRule::Fixed,
     actions: true,
     units: "time in s with up to nine decimals, SECTOR and N in 512 B sectors",

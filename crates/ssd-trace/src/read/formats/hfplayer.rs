@@ -15,7 +15,7 @@ pub const INFO: FormatInfo = FormatInfo {
     title: "a trace of hfplayer",
     form: "names, among them `ELAPSED_USECS`, `CMD`, `LBA` and `NBLKS`, then rows; \
            `--columns time=ELAPSED_USECS:us,op=CMD,offset=LBA:512B,size=NBLKS:512B,volume=LUN_SSID`",
-    unit: UnitRule::Fixed,
+    unit: UnitRule::Sectors,
     time: TimeRule::Fixed,
     actions: false,
     units: "time in us, address and length in 512 B sectors",

@@ -336,7 +336,7 @@ impl Columns {
         }
         if blocks && self.size.unit.is_none() {
             // Blocks are those of a device, or of a file system.
-            all.push(("4KiB", "4KiB"));
+            all.push((if self.offset.unit == Some("B") { "B" } else { "4KiB" }, "4KiB"));
         }
         let [before, behind] = Numbers { starts, sizes }.units(self.offset.unit, self.size.unit);
         all = [before, all, behind].concat();

@@ -8,7 +8,7 @@ use crate::read::formats::msr::{self, EACH_DISK};
 use crate::read::formats::{self, Flaw, Format, Head, ReadAs, Reject, TraceFormat};
 use crate::read::guess::words;
 use crate::read::lines::{Pieces, shown};
-use crate::read::readings::LONGEST_NS;
+use crate::read::readings::{LONGEST_NS, Skipping};
 use crate::read::tally::Tally;
 use ssd_core::config::Word;
 use ssd_core::host::source::SourceError;
@@ -141,7 +141,10 @@ impl Scan<'_, '_> {
 
     /// The options that skip bad lines, and what they do; `None` if most lines are bad.
     fn skip_options(&self) -> Option<(String, String)> {
-        let options = format!("{}{}", given(self.workload, ""), self.skipping.as_deref()?);
+        let (Skipping::Few(skipping) | Skipping::Many(skipping)) = &self.skipping else {
+            return None;
+        };
+        let options = format!("{}{skipping}", given(self.workload, ""));
         Some((options, "to count and skip such lines".to_owned()))
     }
 
@@ -162,8 +165,8 @@ impl Scan<'_, '_> {
             None => format!("give another format ({share} lines do not fit this one)"),
         };
         let Some((options, _)) = self.skip_options() else { return doubt("most") };
-        let many = options.contains("max_bad").then(|| doubt("many") + ", or ");
-        let doubt = many.unwrap_or_default();
+        let is_in_doubt = matches!(self.skipping, Skipping::Many(_));
+        let doubt = if is_in_doubt { doubt("many") + ", or " } else { String::new() };
         format!("{doubt}count and skip such lines: {}", command(self.file, &options))
     }
 }
