@@ -423,7 +423,7 @@ def test_a_trace_that_reaches_beyond_the_drive_is_named(tmp_path: Path) -> None:
     inside = written(tmp_path / "inside.csv", [(at, at) for at in range(500)])
     beyond = written(tmp_path / "beyond.csv", [(at, (at % 2) << 31) for at in range(500)])
     keys: dict[str, object] = {"workload.columns": COLUMNS}
-    config = ssdlab.load_config(trial.DRIVE, trace=beyond, set=keys)
+    config = ssdlab.load_config(DEFAULT_DRIVE, trace=beyond, set=keys)
     assert totals(config, 1 << 28).span_pages == (1 << 32) + 2
     for file, is_beyond in ((inside, False), (beyond, True)):
         plan = trial.plan_trial(file, set=keys, progress=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -131,18 +131,25 @@ def _presets() -> tuple[str, ...]:
 
 
 DRIVE = "drive:"
-"""Begins the names of presets that are drives."""
+"""Begins the names of presets that are drives on sale."""
+DEFAULT_DRIVE = "tlc-960gb"
+"""The drive where none is named: the preset of a typical one."""
 
 
-def drive_preset(drive: str, given: str) -> str:
+def drive_presets() -> list[str]:
+    """Names of the presets that are drives, the default drive first."""
+    return [DEFAULT_DRIVE, *(name for name in preset_names() if name.startswith(DRIVE))]
+
+
+def drive_preset(drive: str, given: str, presets: Collection[str] | None = None) -> str:
     """The preset of a named drive, with or without `drive:`; `given` is what was given, for errors.
 
-    Raises `ConfigError`.
+    `presets` are those to choose from; by default all drives. Raises `ConfigError`.
     """
-    names = [name.removeprefix(DRIVE) for name in preset_names() if name.startswith(DRIVE)]
-    name = drive.removeprefix(DRIVE)
-    if name in names:
-        return f"{DRIVE}{name}"
+    known = {one.removeprefix(DRIVE): one for one in presets or drive_presets()}
+    names, name = [*known], drive.removeprefix(DRIVE)
+    if name in known:
+        return known[name]
     of_part = [one for one in names if name.lower() in one] if name else []
     near = of_part or get_close_matches(name.lower(), names, 1)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""

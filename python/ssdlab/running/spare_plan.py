@@ -17,7 +17,7 @@ from ssdlab.config.endurance import raw_bytes
 from ssdlab.config.files import plain_name
 from ssdlab.config.given import typed
 from ssdlab.config.quantity import quantity
-from ssdlab.config.resolve import Config, ConfigLike, load_config
+from ssdlab.config.resolve import DEFAULT_DRIVE, Config, ConfigLike, load_config
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import size
 from ssdlab.errors import ConfigError, Interrupted
@@ -96,7 +96,7 @@ def _with_drive(plan: trials.Plan, drive: Config) -> trials.Plan:
 def plan_drive(
     trace: str | Path,
     *,
-    drive: ConfigLike = trials.DRIVE,
+    drive: ConfigLike = DEFAULT_DRIVE,
     capacity: str | int | None = None,
     p99_9: str | int | None = None,
     years: float | None = None,
@@ -147,11 +147,13 @@ def bounds_of(p99_9: str | int | None, years: float | None, waf: float | None) -
     errors, bounds = [], []
     if waf is not None:
         if not (waf >= 1 and math.isfinite(waf)):
-            errors.append(f"{argument(waf=waf)}: expected a write amplification of at least 1")
+            errors.append(
+                f"{argument(waf=_plain(waf))}: expected a write amplification of at least 1"
+            )
         bounds.append(Bound("waf", waf))
     if years is not None:
         if not (years > 0 and math.isfinite(years)):
-            errors.append(f"{argument(years=years)}: expected a number of years above 0")
+            errors.append(f"{argument(years=_plain(years))}: expected a number of years above 0")
         bounds.append(Bound("years", years))
     if p99_9 is not None:
         found = quantity(p99_9)
@@ -167,6 +169,11 @@ def bounds_of(p99_9: str | int | None, years: float | None, waf: float | None) -
     return tuple(bounds)
 
 
+def _plain(value: float) -> float:
+    """A number as it was given: without `.0` if it is whole."""
+    return int(value) if math.isfinite(value) and value == int(value) else value
+
+
 def _p99_9(value: object) -> str:
     return argument(p99_9=value)
 
@@ -175,7 +182,7 @@ def ask(
     trace: str | Path,
     bounds: tuple[Bound, ...],
     *,
-    drive: ConfigLike = trials.DRIVE,
+    drive: ConfigLike = DEFAULT_DRIVE,
     capacity: str | int | None = None,
     policies: Mapping[str, Mapping[str, object]] | None = None,
     set: Mapping[str, object] | None = None,
@@ -203,6 +210,16 @@ def ask(
     if any(bound.name == "years" for bound in bounds):
         _check_lifetime(plan)
     provision = raw_bytes(plan.drive) / own / page - 1
+    try:
+        return _asked(plan, bounds, pages, provision)
+    except ConfigError:
+        if capacity is None:
+            raise
+        raise ConfigError([_impossible(plan, bounds, pages, provision, capacity)]) from None
+
+
+def _asked(plan: trials.Plan, bounds: tuple[Bound, ...], pages: int, provision: float) -> Asked:
+    """What is searched on a drive with so many user pages. Raises `ConfigError`."""
     whole = _with_drive(plan, sized(plan.drive, pages, provision))
     asked = Asked(whole, bounds, provision, ())
     # What is too little for the reserve, or for the blocks that a policy holds open.
@@ -210,6 +227,41 @@ def ask(
     if len(refused) == len(STEPS):
         raise ConfigError(refused[-1])
     return replace(asked, steps=STEPS[len(refused) :])
+
+
+def _impossible(
+    plan: trials.Plan,
+    bounds: tuple[Bound, ...],
+    pages: int,
+    provision: float,
+    capacity: str | int,
+) -> str:
+    """A message about a capacity that the drive cannot have: it names the nearest that it can."""
+    device = plan.drive.values["device"]
+    own, page = int(device["user_pages"]), int(device["page_bytes"])
+
+    def has(some: float) -> bool:
+        try:
+            _asked(plan, bounds, round(some), provision)
+        except ConfigError:
+            return False
+        return True
+
+    bad, good = float(pages), float(own)
+    while not 0.9 < bad / good < 1.1:
+        middle = math.sqrt(bad * good)
+        bad, good = (bad, middle) if has(middle) else (middle, good)
+    # Blocks are whole, so a size between two that the drive can have may be impossible, too.
+    unit = 10.0 ** (math.floor(math.log10(good * page)) - 1)
+    way, towards = ("larger", math.ceil) if pages < own else ("smaller", math.floor)
+    nearest = towards(good * page / unit)
+    while not has(nearest * unit / page):
+        nearest += 1 if pages < own else -1
+    name, factor = ("TB", 1e12) if nearest * unit >= 1e12 else ("GB", 1e9)
+    return (
+        f"{argument(capacity=capacity)}: the drive cannot have this size with its dies and blocks:"
+        f" expected a {way} one, such as {nearest * unit / factor:.4g}{name}"
+    )
 
 
 def capacity_bytes(capacity: str | int) -> int:
@@ -325,7 +377,7 @@ class _Search:
         return SparePlan(
             name=plain_name(plan.trace),
             trace=plan.trace,
-            drive_name=plan.drive_name or trials.DRIVE,
+            drive_name=plan.drive_name or DEFAULT_DRIVE,
             provision=self.asked.provision,
             lifetime=plan.lifetime,
             bounds=self.asked.bounds,

@@ -16,7 +16,14 @@ from ssdlab.config.endurance import Endurance, endurance, raw_bytes
 from ssdlab.config.files import plain_name
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import DRIVE as PREFIX
-from ssdlab.config.resolve import Config, ConfigLike, load_config, planes, set_text
+from ssdlab.config.resolve import (
+    DEFAULT_DRIVE,
+    Config,
+    ConfigLike,
+    load_config,
+    planes,
+    set_text,
+)
 from ssdlab.display.argument import argument, option
 from ssdlab.display.numbers import duration, percent, ratio, size
 from ssdlab.display.progress import shown
@@ -46,8 +53,6 @@ POLICIES: dict[str, dict[str, object]] = {
     "cost-benefit + fadac": {"gc.victim": "cost-benefit", "alloc.separation": "fadac"},
 }
 """The policies to try: the usual victims, and two with separation. The first is the baseline."""
-DRIVE = "tlc-960gb"
-"""The default drive."""
 BEFORE, MEASURED = 4, 2
 """Pages that a trial writes before and in the measurement, in multiples of those of the trace."""
 MOST_OF_PASS = 1 << 28
@@ -80,7 +85,7 @@ class Plan:
 
     drive: Config
     drive_name: str
-    """The name that the caller gave; empty for `DRIVE`."""
+    """The name that the caller gave; empty for the default drive."""
     trace: str
     totals: Totals
     """The trace in sums."""
@@ -144,14 +149,16 @@ class Plan:
         warmup: dict[str, object] = {"workload.warmup_requests": 0, "workload.warmup_share": share}
         if not warmup.keys().isdisjoint(self.given):
             warmup = {}
-        # The device is made of the drive as `given` has it, so its keys come last.
+        # The device is made of the drive as `given` has it, so its keys come last, and its
+        # over-provisioning takes the place of a capacity.
+        given = {key: one for key, one in self.given.items() if key != "device.user_capacity"}
         keys = {
             **scale.PRECONDITION,
             "workload.loops": before + measured,
             **warmup,
             "metrics.interval": self.interval(before + measured),
             **self.policies[policy],
-            **self.given,
+            **given,
             **small.keys,
             **more,
         }
@@ -218,7 +225,7 @@ def _label(policy: str, phases: str) -> str:
 def try_trace(
     trace: str | Path,
     *,
-    drive: ConfigLike = DRIVE,
+    drive: ConfigLike = DEFAULT_DRIVE,
     policies: Mapping[str, Mapping[str, object]] | None = None,
     set: Mapping[str, object] | None = None,
     seeds: int | None = None,
@@ -254,7 +261,7 @@ def try_trace(
 def plan_trial(
     trace: str | Path,
     *,
-    drive: ConfigLike = DRIVE,
+    drive: ConfigLike = DEFAULT_DRIVE,
     policies: Mapping[str, Mapping[str, object]] | None = None,
     set: Mapping[str, object] | None = None,
     progress: bool = True,
@@ -264,7 +271,9 @@ def plan_trial(
     name = json.dumps(plain_name(trace), ensure_ascii=False)
     config = load_config(drive, trace=trace, set={"run.name": name, **given})
     sums = _read_whole(config, progress)
-    named = "" if drive == DRIVE else drive.name if isinstance(drive, Config) else str(drive)
+    named = (
+        "" if drive == DEFAULT_DRIVE else drive.name if isinstance(drive, Config) else str(drive)
+    )
     wear = {key: value for key, value in given.items() if key.startswith("wear.")}
     rated = endurance(drive, load_config(drive, trace=trace, set=wear))
     wrong = contradiction(config)
@@ -689,7 +698,7 @@ def check_room(plan: Plan) -> None:
 def called(plan: Plan) -> str:
     """The drive by its name: of a file its title, or the file and the drive that it changes."""
     file, note = plan.drive.file, plan.drive["run.drive"]
-    name = (plan.drive_name or DRIVE).removeprefix(PREFIX)
+    name = (plan.drive_name or DEFAULT_DRIVE).removeprefix(PREFIX)
     if file is None or not note:
         return name
     if own_title(name, file.read_text(encoding="utf-8")) or not is_changed(note):
