@@ -15,6 +15,7 @@ import ssdlab
 from running import ssdlab_command
 from ssdlab.config.capacity import contradiction
 from ssdlab.config.endurance import Endurance
+from ssdlab.config.resolve import DEFAULT_DRIVE, options
 from ssdlab.display.argument import came_as, on_the_command_line
 from ssdlab.html import trial_page
 from ssdlab.results.comparison import Comparison
@@ -191,8 +192,8 @@ def test_the_details_name_what_is_extrapolated_too_far_but_cannot_win() -> None:
     )
     details = " ".join("\n".join(done.details()).split())
     for order in ORDERS:
-        assert f" - fifo, {order}: {text} than the best in any case" in details
-        assert f"fifo, {order}: {text}" in trial_page._how(done)
+        assert f" - fifo, as {ORDERS[order]}: {text} than the best in any case" in details
+        assert f"fifo, as {ORDERS[order]}: {text}" in trial_page._how(done)
     assert not [*a_trial().set_aside()]
     # What may win has a doubt of its own.
     unclear = {**CLEAR, "fifo": Predicted((2.5, 2.5), 2.3)}
@@ -217,15 +218,15 @@ def test_the_next_command_has_the_options_of_this_one() -> None:
         came_as("workload.columns", "--columns")
         came_as("workload.sort", "--sort")
         given = {"workload.columns": COLUMNS, "workload.sort": True, "gc.window": "8"}
-        options = trial.options(given)
-    assert options == f" --columns {COLUMNS} --sort --set gc.window=8"
-    done = a_trial(options=options)
-    command = f"ssdlab try 't 1.csv' --drive my.toml{options}"
+        words = options(given)
+    assert words == f" --columns {COLUMNS} --sort --set gc.window=8"
+    done = a_trial(options=words)
+    command = f"ssdlab try 't 1.csv' --drive my.toml{words}"
     assert row(done, "next") == f"{command} --details"
     # The details are there: what is left is the over-provisioning that the warranty takes.
-    plan = f"ssdlab plan 't 1.csv' --drive my.toml{options} --years 5"
+    plan = f"ssdlab plan 't 1.csv' --drive my.toml{words} --years 5"
     assert row(done, "next", detailed=True) == plan
-    assert " ".join(plan.split()) in " ".join(done.summary().split())
+    assert " ".join(plan.split()) in " ".join(done.summary().replace("\\\n", "").split())
     assert "--details" not in done.summary()
     lasting = replace(done, lifetime=replace(done.lifetime, daily_bytes=1.0))
     assert row(lasting, "next", detailed=True) == ""

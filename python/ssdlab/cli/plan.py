@@ -11,7 +11,7 @@ from ssdlab.cli.ending import end_comparison
 from ssdlab.cli.options import Drive, Pace, ReadOptions, RunOptions, Seeds, drive_named, grouped
 from ssdlab.config.resolve import DEFAULT_DRIVE
 from ssdlab.display.argument import came_as
-from ssdlab.running import spare_plan, trial
+from ssdlab.running import spare_plan
 from ssdlab.running.kept import not_stored
 
 app = typer.Typer()
@@ -54,7 +54,7 @@ def plan_command(
         typer.Option(
             "--budget",
             metavar="TIME",
-            help="Begin no further seed of a step after this time; two are always run.",
+            help="Begin no further seed of a step after this time; three are always run.",
         ),
     ] = "10s",
     seeds: Seeds = None,

@@ -24,7 +24,7 @@ from ssdlab.config.files import files_of
 from ssdlab.config.given import typed
 from ssdlab.config.parquet import as_table, is_parquet
 from ssdlab.config.published import configuration
-from ssdlab.display.argument import renamed
+from ssdlab.display.argument import option, renamed
 from ssdlab.errors import ConfigError
 
 STDIN = "-"
@@ -172,6 +172,11 @@ def set_text(value: object) -> str:
     if isinstance(value, Path):
         return _quoted(str(value))
     return _toml(value)
+
+
+def options(given: Mapping[str, object]) -> str:
+    """Keys as options of the command, each after a space."""
+    return "".join(f" {option(key, set_text(value))}" for key, value in given.items())
 
 
 def _quoted(text: str) -> str:
