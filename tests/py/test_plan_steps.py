@@ -220,7 +220,7 @@ def test_a_latency_is_the_slower_of_reads_and_writes_over_the_seeds() -> None:
     draw, none = random.Random(7), 0
     for _ in range(CASES):
         seeds = []
-        for _ in range(draw.randint(0, 3)):
+        for _ in range(draw.randint(0, 5)):
             each = [draw.choice((None, draw.uniform(1, 9))) for _ in range(2)]
             seeds.append(each)
         reports = {
@@ -236,15 +236,15 @@ def test_a_latency_is_the_slower_of_reads_and_writes_over_the_seeds() -> None:
         slower = [max(known) for each in seeds if (known := [one for one in each if one])]
         expected = None
         if len(slower) > 1:
-            # Student's quantiles for one and two degrees of freedom.
-            quantile = {2: 12.706, 3: 4.303}[len(slower)]
+            # Student's quantiles for one to four degrees of freedom.
+            quantile = (12.706, 4.303, 3.182, 2.776)[len(slower) - 2]
             half = quantile * statistics.stdev(slower) / math.sqrt(len(slower))
             mean = statistics.fmean(slower)
-            expected = pytest.approx((max(0.0, mean - half), mean + half), rel=1e-3)
+            expected = pytest.approx((max(0.0, mean - half), mean + half), abs=0.01)
         assert spare_plan._p99_9_of(latency, "a") == expected
         assert spare_plan._p99_9_of(latency, "b") is None
         none += expected is None
-    assert 10 < none < 0.8 * CASES
+    assert 10 < none < 2 * CASES / 3
 
 
 def test_a_step_that_meets_bounds_by_chance_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:

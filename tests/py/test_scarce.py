@@ -106,9 +106,7 @@ def test_the_next_command_makes_the_trace_large_enough(tmp_path: Path) -> None:
     verb, trace, *options = shlex.split(again)[1:]
     assert verb == "try"
     assert options == ["--set", "workload.volume=all", "--seeds", "2"]
-    plan = trial.plan_trial(
-        tmp_path / trace, set={"workload.volume": "all"}, progress=False
-    )
+    plan = trial.plan_trial(tmp_path / trace, set={"workload.volume": "all"}, progress=False)
     assert plan.device("greedy").pages >= scale.FEWEST_PAGES
 
 

@@ -563,7 +563,8 @@ class Runs:
             label = _label(self._baseline, phases)
             if label not in lengths and not self.interrupted:
                 why = self.unsettled.get(label, "its run did not finish")
-                yield f"{self._baseline}, as {ORDERS[phases]}: the baseline has no prediction: {why}"
+                baseline = f"{self._baseline}, as {ORDERS[phases]}"
+                yield f"{baseline}: the baseline has no prediction: {why}"
 
     def _missing(self, rankings: Mapping[str, Ranking]) -> Iterator[str]:
         """How many predictions an interrupt has prevented."""
@@ -683,8 +684,8 @@ def extrapolation_doubts(shares: Mapping[str, Mapping[str, float]]) -> Iterator[
     for phases, by_policy in shares.items():
         for label, share in by_policy.items():
             yield (
-                f"{label}, as {ORDERS[phases]}: the size of erase units changes its write amplification"
-                f" by {percent(share)}: use a trace that touches more"
+                f"{label}, as {ORDERS[phases]}: the size of erase units changes its write"
+                f" amplification by {percent(share)}: use a trace that touches more"
             )
 
 
