@@ -318,7 +318,7 @@ class SparePlan:
         ]
         lines = table(["  spare, policy", *NAMES.values()], rows) if rows else []
         marks = f"* the answer; ! misses its bound, ? may miss it. {ORDER}"
-        lines += ["", *wrapped("", marks), ""] if rows else []
+        lines += [*(["", *wrapped("", marks)] if rows else []), ""]
         lines += [*wrapped("endurance  ", self.lifetime.endurance.text)]
         if self.lifetime.contradiction:
             lines += wrapped("  ! ", self.lifetime.contradiction)

@@ -195,6 +195,10 @@ class Trial:
         if len(values) < 2 or None in values:
             return ""
         known = estimate(values)
+        if known.is_wide:
+            # Two seeds that differ: the interval would say nothing.
+            each = f"{duration(min(values))} to {duration(max(values))} ({len(values)} seeds)"
+            return f"{label} {each}, as {ORDERS['recorded']}"
         width = f" +- {duration(known.ci95)}" if known.ci95 else ""
         return f"{label} {duration(known.mean)}{width}, as {ORDERS['recorded']}"
 

@@ -69,17 +69,24 @@ def shown(trace: str, given: Mapping[str, object]) -> str:
     return f"ssdlab trace info {shlex.quote(trace)}{options(_of_trace(given))}"
 
 
-def larger(trace: str, given: Mapping[str, object], factor: float, drive: str, effort: str) -> str:
-    """A command that tries a trace which touches `factor` times as much.
+def whole(trace: str, given: Mapping[str, object], drive: str, effort: str) -> str:
+    """The command that tries the whole file, if `given` takes a part of it; otherwise empty.
 
-    That is the whole file, if `given` takes a part of it; otherwise copies of the trace, as of so
-    many applications. `drive` and `effort` are further options of it, each after a space.
+    `drive` and `effort` are further options of it, each after a space.
     """
-    parts = {key for key in PARTS if key in given and given[key] != "all"}
-    if parts:
-        rest = {key: value for key, value in given.items() if key not in PARTS}
-        whole = {"workload.volume": "all"} if "workload.volume" in given else {}
-        return f"ssdlab try {shlex.quote(trace)}{drive}{options({**rest, **whole})}{effort}"
+    if all(key not in given or given[key] == "all" for key in PARTS):
+        return ""
+    rest: dict[str, object] = {key: value for key, value in given.items() if key not in PARTS}
+    if "workload.volume" in given:
+        rest["workload.volume"] = "all"
+    return f"ssdlab try {shlex.quote(trace)}{drive}{options(rest)}{effort}"
+
+
+def larger(trace: str, given: Mapping[str, object], factor: float, drive: str, effort: str) -> str:
+    """A command that tries copies of a trace, as of many applications.
+
+    Together they touch more than `factor` times as much. `drive` and `effort` are as in `whole`.
+    """
     copies = math.ceil(MARGIN * factor)
     if copies > MOST_COPIES or shlex.quote(trace) != trace or "workload.volume" in given:
         return shown(trace, given)

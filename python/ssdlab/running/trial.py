@@ -435,13 +435,16 @@ class Runs:
     def _remedy(self) -> str:
         """The command to run where the trace says too little; empty where it says enough."""
         plan = self.plan
+        is_small = plan.device(self._baseline).pages < scale.FEWEST_PAGES
+        if not (self._scarce or is_small):
+            return ""
+        how = drive_option(plan.drive_name), self._effort
+        if command := scarce.whole(plan.trace, plan.given, *how):
+            return command
         if self._scarce:
             return scarce.shown(plan.trace, plan.given)
-        if plan.device(self._baseline).pages >= scale.FEWEST_PAGES:
-            return ""
-        drive = drive_option(plan.drive_name)
         factor = self._fewest_pages / plan.pages
-        return scarce.larger(plan.trace, plan.given, factor, drive, self._effort)
+        return scarce.larger(plan.trace, plan.given, factor, *how)
 
     def _further(
         self, folder: Path | None, first: Mapping[str, Report], lengths: Mapping[str, int]
