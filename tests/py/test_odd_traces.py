@@ -62,6 +62,25 @@ def test_a_trial_of_little_has_no_verdict_and_says_what_it_takes(name: str, fold
     assert "needed: use a trace" in page
 
 
+@pytest.mark.parametrize("verb", ["try", "plan"])
+def test_an_answer_is_a_success_and_a_run_that_could_not_finish_is_none(
+    verb: str, folder: Path
+) -> None:
+    bound = ["--waf", "2"] * (verb == "plan")
+    words = [verb, "page.csv", *bound, "--seeds", "2", "--no-html", "--out"]
+    done = ssdlab_command(*words, f"{verb}-answered", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "no verdict" in done.stdout
+    worn = ("--set", "wear.endurance=1")
+    refused(
+        ssdlab_command(*words, f"{verb}-worn", *worn, cwd=folder),
+        1,
+        "error: ",
+        "is worn out",
+        out_is_empty=False,
+    )
+
+
 def test_a_trace_of_reads_has_nothing_to_collect(folder: Path) -> None:
     for verb in ("try", "plan"):
         done = ssdlab_command(verb, "reads.csv", *(["--years", "5"] * (verb == "plan")), cwd=folder)

@@ -13,10 +13,11 @@ import pytest
 
 import ssdlab
 from running import ssdlab_command
-from ssdlab.config.resolve import load_config
+from ssdlab.config.resolve import DEFAULT_DRIVE, load_config
 from ssdlab.results.text import WIDTH, pasted
 from ssdlab.running import scale, scarce, spare_plan, trial
 from ssdlab.running.fitted import totals
+from ssdlab.running.making import Making
 
 PAGES = 25_000
 
@@ -29,7 +30,7 @@ def written(path: Path, lines: Iterable[tuple[str, int]]) -> Path:
 
 
 def share(file: Path, **keys: object) -> float:
-    config = load_config(trial.DEFAULT_DRIVE, trace=file, set=keys)
+    config = load_config(DEFAULT_DRIVE, trace=file, set=keys)
     return scarce.invalidated(config, totals(config, 1 << 28))
 
 
@@ -76,11 +77,21 @@ def test_a_trace_that_overwrites_nothing_decides_nothing(once: Path) -> None:
         assert number not in text
     assert [*(once.parent / "out").rglob("report.json")] == []
     asked = spare_plan.ask(once, spare_plan.bounds_of(None, None, 2.0), progress=False)
-    with trial.Making(None, 1, None, None, False, False, False).runner(1) as runner:
-        how = trial.Making(None, 1, None, None, False, False, False)
+    with Making(None, 1, None, None, False, False, False).runner(1) as runner:
+        how = Making(None, 1, None, None, False, False, False)
         planned = spare_plan.run_plan(asked, runner, how, 2, 1.0)
     assert planned.doubt.startswith("the trace overwrites nothing")
     assert dict(planned.rows())["next"] == f"ssdlab trace info {shlex.quote(str(once))}"
+
+
+def test_the_pages_of_several_volumes_lie_side_by_side(tmp_path: Path) -> None:
+    file = tmp_path / "two.csv"
+    rows = (f"{128166372003061629 + at},h,{at % 2},Write,{4096 * at},4096,0\n" for at in range(50))
+    file.write_text("".join(rows))
+    plan = trial.plan_trial(file, set={"workload.volume": "all"}, progress=False)
+    text = trial._read(plan)
+    assert text.endswith(". The trial puts the pages that its volumes touch side by side")
+    assert "TiB" not in text
 
 
 def test_a_trace_with_few_overwrites_says_how_few(once: Path) -> None:

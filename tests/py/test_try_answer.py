@@ -105,7 +105,7 @@ def test_a_trace_that_is_repeated_tells_no_small_differences() -> None:
     short = {"passes": 5, "overwrites": 3.3}
     assert row(a_trial(rankings=close, **short), "confidence") == (
         "medium: a trace that writes a page 3.3 times and is repeated does not tell differences"
-        " below 5.00 %"
+        " below 5 %"
     )
     assert row(a_trial(rankings=close), "confidence").startswith("high")
     assert row(a_trial(rankings=close, passes=5, overwrites=10.0), "confidence").startswith("high")

@@ -290,7 +290,7 @@ class Trial:
         if verdict.decided and self._is_in_doubt:
             return (
                 f"medium: a trace that writes a page {self.overwrites:.1f} times and is repeated"
-                f" does not tell differences below {percent(REPEATED_SHARE)}"
+                f" does not tell differences below {100 * REPEATED_SHARE:g} %"
             )
         if verdict.decided:
             return "high: the same policy wins under both orders of updates"

@@ -405,7 +405,7 @@ class _Search:
         """An over-provisioning: what each policy reaches; its trial; and what failed."""
         plan = self.asked.at(provision)
         place = None if folder is None else folder / f"spare-{100 * provision:.0f}"
-        how = self.seeds, self.budget_s, trials.SEEDS.start
+        how = self.seeds, self.budget_s, trials.SEEDS.start, BUDGET_S
         runs = trials.Runs(plan, self.runner, self.progress, *how)
         predicted = runs.predicted(place)
         self.interrupted = predicted.interrupted

@@ -338,6 +338,8 @@ class Runs:
     budget_s: float
     fewest: int = 2
     """Seeds that are run even if the time is over."""
+    usual_s: float = BUDGET_S
+    """The time that the command takes where none is given."""
     begun: float = field(default_factory=time.monotonic)
     failures: dict[str, str] = field(default_factory=dict)
     interrupted: bool = False
@@ -417,7 +419,7 @@ class Runs:
     def _effort(self) -> str:
         """The options that say how many seeds are run."""
         seeds = f" --seeds {self.seeds}" if self.seeds is not None else ""
-        budget = f" --budget {self.budget_s:g}s" if self.budget_s != BUDGET_S else ""
+        budget = f" --budget {self.budget_s:g}s" if self.budget_s != self.usual_s else ""
         return f"{seeds}{budget}"
 
     @property
@@ -772,6 +774,8 @@ def _read(plan: Plan) -> str:
     )
     if sums.span_pages <= device["user_pages"]:
         return text
+    if plan.drive["workload.volume"] == "all":
+        return f"{text}. The trial puts the pages that its volumes touch side by side"
     return (
         f"{text}. Its addresses reach up to {size(sums.span_pages * page)}, beyond the"
         f" {size(device['user_pages'] * page)} of the drive, so the trial moves the pages that it"
