@@ -91,6 +91,17 @@ def test_all_of_a_tie_write_less_than_the_baseline() -> None:
     assert said(near, near) == text
 
 
+def test_a_policy_that_another_certainly_beats_is_in_no_tie() -> None:
+    # The interval of the lowest mean contains all others, of which one beats the baseline.
+    wide = Predicted((3.4, 3.41), 3.4, 0.4)
+    middle, base = Predicted((3.9, 3.91), 3.9), Predicted((4.5, 4.51), 4.5)
+    ranking = Ranking({"greedy": base, "cost-benefit": wide, "d-choices": middle})
+    assert ranking.best == ("cost-benefit", "d-choices")
+    rankings = dict.fromkeys(ORDERS, ranking)
+    text = answer(verdict(rankings), rankings, "greedy")
+    assert text.startswith("cost-benefit and d-choices cannot be distinguished")
+
+
 def test_of_equal_policies_the_baseline_is_named() -> None:
     tied = {**CLEAR, "greedy": Predicted((2.4, 2.5), 2.45), "sepbit": Predicted((2.4, 2.4), 2.4)}
     done = a_trial(rankings={order: Ranking(tied) for order in ORDERS})

@@ -146,12 +146,12 @@ def undecided(policies: dict[str, Predicted]) -> list[str]:
 
 
 def winners(policies: dict[str, Predicted]) -> list[str]:
-    """The lowest mean, then every policy that is not clearly higher."""
+    """The lowest mean, then every policy that is not clearly higher than any other."""
     first = least_of(policies)
     found = [first]
     for label, one in policies.items():
-        ratio = ratio_of(one, policies[first])
-        if label != first and (ratio is None or ratio[1] <= 1):
+        ratios = [ratio_of(one, other) for name, other in policies.items() if name != label]
+        if label != first and all(ratio is None or ratio[1] <= 1 for ratio in ratios):
             found.append(label)
     return found
 
