@@ -181,7 +181,7 @@ def test_loads_lie_around_the_knee() -> None:
 def test_missing_runs_state_no_error() -> None:
     done = Drives({}, False, {}, True, Path())
     assert all(text.endswith("not compared.") for text in page.verdict(done))
-    assert "Interrupted" in page.markdown(done)
+    assert "interrupted: runs are missing" in page.markdown(done)
     nearly = done_with(2.0, 75_000)
     some = {place: one for place, one in nearly.reports.items() if place[1:] != (ZONES, 4)}
     assert errors.errors_of(Drives(some, False, {}, False, Path()), drives()[MICRON]).skewed is None

@@ -64,6 +64,19 @@ def doubt(share: float) -> str:
     )
 
 
+def remedy(
+    trace: str, given: Mapping[str, object], factor: float | None, drive: str, effort: str
+) -> str:
+    """What to run in place of a trace that says too little.
+
+    `factor`: how many times as much it would have to touch, if that is what is missing.
+    """
+    command = whole(trace, given, drive, effort)
+    if not command and factor is not None:
+        command = larger(trace, given, factor, drive, effort)
+    return command or shown(trace, given)
+
+
 def shown(trace: str, given: Mapping[str, object]) -> str:
     """The command that shows how often a trace overwrites its pages."""
     return f"ssdlab trace info {shlex.quote(trace)}{options(_of_trace(given))}"

@@ -440,13 +440,9 @@ class Runs:
         is_small = plan.device(self._baseline).pages < scale.FEWEST_PAGES
         if not (self._scarce or is_small):
             return ""
+        factor = None if self._scarce else self._fewest_pages / plan.pages
         how = drive_option(plan.drive_name), self._effort
-        if command := scarce.whole(plan.trace, plan.given, *how):
-            return command
-        if self._scarce:
-            return scarce.shown(plan.trace, plan.given)
-        factor = self._fewest_pages / plan.pages
-        return scarce.larger(plan.trace, plan.given, factor, *how)
+        return scarce.remedy(plan.trace, plan.given, factor, *how)
 
     def _further(
         self, folder: Path | None, first: Mapping[str, Report], lengths: Mapping[str, int]
