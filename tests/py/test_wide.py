@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.resources import files
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -68,3 +69,11 @@ def test_the_legend_has_an_area_only_if_the_plot_has_one(answer: float) -> None:
     drawn: Any = figure
     names = [curve.name for curve in drawn.curves]
     assert ("feasible" in names) == (answer < 0.4) == ("shaded area" in drawn.caption)
+
+
+def test_a_table_that_goes_on_behind_the_edge_is_shaded_there() -> None:
+    style = files("ssdlab.html").joinpath("page.css").read_text(encoding="utf-8")
+    rule = style.partition("\n.scroll {")[2].partition("}")[0]
+    # What scrolls with the table covers the shades, which stay at the edges.
+    layers = [line.split()[-1].strip(",;") for line in rule.splitlines() if "gradient" in line]
+    assert layers == ["local", "local", "scroll", "scroll"]
