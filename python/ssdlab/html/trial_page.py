@@ -53,9 +53,8 @@ def _forest(trial: Trial) -> Forest:
     caption = (
         f"Write amplification of the drive over that with {trial.baseline}, with the interval of"
         " seeds and the size of blocks, for one application whose bursts grow with the drive and"
-        " for"
-        " many tenants whose bursts mix. Blue is lowest, grey the baseline and what cannot be"
-        " distinguished from the lowest."
+        " for many tenants whose bursts mix. Blue is lowest, grey the baseline and what may write"
+        " as little."
     )
     return Forest("waf-plot", f"Write amplification against {trial.baseline}", caption, panels)
 

@@ -85,7 +85,8 @@ def first_screen(head: str, rows: Sequence[tuple[str, str]], command: str, short
 
     `rows` are titles and texts; those without a text are left out. `command` is the next one to
     run, and `short` says which it is where it takes too much room. If that is not enough, the
-    longest text loses its last line, of equally long ones that which comes first.
+    longest text loses its last line, of equally long ones that which comes last: the answer comes
+    first.
     """
 
     def laid_out(last: list[str]) -> list[list[str]]:
@@ -98,7 +99,8 @@ def first_screen(head: str, rows: Sequence[tuple[str, str]], command: str, short
         found = laid_out([*wrapped(title, short)] if short else [])
     counts = [len(lines) for lines in found]
     while sum(counts) > LINES and max(counts) > 1:
-        counts[counts.index(max(counts))] -= 1
+        longest = max(counts)
+        counts[max(at for at, count in enumerate(counts) if count == longest)] -= 1
     return [
         _shortened(line, is_cut=at == count < len(lines))
         for lines, count in zip(found, counts, strict=True)

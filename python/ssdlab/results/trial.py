@@ -28,7 +28,7 @@ PERCENTILE = "p99_9"
 IDLE = 0.05
 """Share of the time below which the busiest chip or channel of a drive counts as idle."""
 NOTES = (
-    "* lowest, or indistinguishable from the lowest. Intervals cover the spread over seeds and the"
+    "* may write least: no other policy certainly writes less. Intervals cover the spread over seeds and the"
     " error from the size of erase units; a number without an interval is that of the trial. spare,"
     " drive: effective spare of the trial and of the drive."
 )
