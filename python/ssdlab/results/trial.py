@@ -28,9 +28,9 @@ PERCENTILE = "p99_9"
 IDLE = 0.05
 """Share of the time below which the busiest chip or channel of a drive counts as idle."""
 NOTES = (
-    "* may write least: no other policy certainly writes less. Intervals cover the spread over seeds and the"
-    " error from the size of erase units; a number without an interval is that of the trial. spare,"
-    " drive: effective spare of the trial and of the drive."
+    "* may write least: no other policy certainly writes less. Intervals cover the spread over"
+    " seeds and the error from the size of erase units; a number without an interval is that of the"
+    " trial. spare, drive: effective spare of the trial and of the drive."
 )
 PLAN = "`ssdlab plan`"
 FEW_OVERWRITES, REPEATED_SHARE = 10, 0.05
