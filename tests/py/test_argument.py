@@ -217,6 +217,7 @@ SPELLED = {
     "results/answer.py",  # names both
     "results/spare_plan.py",  # the command to paste
     "results/trial.py",  # the same
+    "running/scarce.py",  # the same
     "running/trial.py",  # the same
     "running/cluster/runner.py",  # an option of `dask worker`
 }

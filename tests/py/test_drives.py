@@ -181,7 +181,7 @@ def test_loads_lie_around_the_knee() -> None:
 def test_missing_runs_state_no_error() -> None:
     done = Drives({}, False, {}, True, Path())
     assert all(text.endswith("not compared.") for text in page.verdict(done))
-    assert "Interrupted" in page.markdown(done)
+    assert "interrupted: runs are missing" in page.markdown(done)
     nearly = done_with(2.0, 75_000)
     some = {place: one for place, one in nearly.reports.items() if place[1:] != (ZONES, 4)}
     assert errors.errors_of(Drives(some, False, {}, False, Path()), drives()[MICRON]).skewed is None
@@ -207,7 +207,15 @@ def test_what_is_documented_is_what_is_listed(tmp_path: Path) -> None:
     listed = " ".join(ssdlab_command("list", "drives", cwd=tmp_path).stdout.split())
     assert all(drive.config["run.drive"] in listed for drive in drives().values())
     as_json = json.loads(ssdlab_command("list", "drives", "--json", cwd=tmp_path).stdout)
-    assert [one["name"] for one in as_json] == list(drives())
+    assert [one["name"] for one in as_json] == ["tlc-960gb", *drives()]
+    assert as_json[0]["errors"] is None
+
+
+def test_a_drive_without_measurements_is_not_compared() -> None:
+    with pytest.raises(ConfigError, match="it has no measurements; there are those of: hynix"):
+        drive_of("tlc-960gb")
+    with pytest.raises(ConfigError, match="no such drive; there are: hynix"):
+        drive_of("foo")
 
 
 def test_zones_are_written_in_order() -> None:

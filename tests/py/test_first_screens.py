@@ -137,6 +137,11 @@ def test_the_longest_text_loses_its_end_and_a_command_is_said_in_words() -> None
     assert screen[-1] == "next        the same"
     assert screen[6].endswith(CUT)
     assert [line for line in screen if line.endswith(CUT)] == [screen[6]]
+    # Of equally long texts the answer, which comes first, is kept.
+    several = [(title, 2 * line) for title in ("answer", *"bcdef")]
+    kept = first_screen("head", several, "ssdlab try t.csv", "the same")
+    assert [line[:6].strip() for line in kept[:4]] == ["head", "answer", "", "b"]
+    assert [line[0] for line in kept if line.endswith(CUT)] == ["e", "f"]
     # So is a command that is too wide for a line, however much room there is.
     assert first_screen("head", rows[:1], "ssdlab try " + 80 * "x", "the same")[-1] == screen[-1]
     (wide,) = first_screen(100 * "x", [], "", "")

@@ -31,6 +31,9 @@ def lines(name: str) -> Iterator[str]:
         if name in ("large", "larger"):
             place = stream.randrange(150_000_000 if name == "large" else 2**31)
             yield line(10_000_000 * i, "Write", place).replace(",4096,100", f",{1 << 30},100")
+        if name == "again":
+            place = (i % 10) << 18
+            yield line(10_000_000 * i, "Write", place).replace(",4096,100", f",{1 << 30},100")
         if name == "days":
             yield line(30 * DAY_TICKS // 2000 * i, "Write", stream.randrange(500))
 
@@ -38,7 +41,7 @@ def lines(name: str) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("odd")
-    for name in ("one", "reads", "page", "wide", "large", "larger", "days"):
+    for name in ("one", "reads", "page", "wide", "large", "larger", "again", "days"):
         (made / f"{name}.csv").write_text("".join(lines(name)))
     return made
 
@@ -57,6 +60,25 @@ def test_a_trial_of_little_has_no_verdict_and_says_what_it_takes(name: str, fold
     # No ratio is drawn where none is known, and "use" has no microseconds in it.
     assert 'id="waf-plot"' not in page
     assert "needed: use a trace" in page
+
+
+@pytest.mark.parametrize("verb", ["try", "plan"])
+def test_an_answer_is_a_success_and_a_run_that_could_not_finish_is_none(
+    verb: str, folder: Path
+) -> None:
+    bound = ["--waf", "2"] * (verb == "plan")
+    words = [verb, "page.csv", *bound, "--seeds", "2", "--no-html", "--out"]
+    done = ssdlab_command(*words, f"{verb}-answered", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "no verdict" in done.stdout
+    worn = ("--set", "wear.endurance=1")
+    refused(
+        ssdlab_command(*words, f"{verb}-worn", *worn, cwd=folder),
+        1,
+        "error: ",
+        "is worn out",
+        out_is_empty=False,
+    )
 
 
 def test_a_trace_of_reads_has_nothing_to_collect(folder: Path) -> None:
@@ -132,7 +154,7 @@ def test_a_trace_beyond_any_device_is_refused_before_it_fills_the_memory(tmp_pat
 @pytest.mark.parametrize("stage", ["precondition", "reading"])
 def test_an_interrupt_of_the_first_runs_leaves_no_verdict(stage: str, folder: Path) -> None:
     sets = ["--set", "precondition.overwrite=1000", "--set", "workload.until=20s"]
-    words = ["try", "large.csv", *sets, "--no-html", "--out", f"i-{stage}"]
+    words = ["try", "again.csv", *sets, "--no-html", "--out", f"i-{stage}"]
     done = signalled_at(stage, words, folder)
     refused(done, 130, "interrupted", out_is_empty=stage == "reading")
     if stage == "precondition":

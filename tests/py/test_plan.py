@@ -16,6 +16,7 @@ from ssdlab.results.prediction import Predicted, Ranking
 from ssdlab.results.spare_plan import Bound, Outcome, SparePlan, Step
 from ssdlab.results.trial import Form, Spare, Trial
 from ssdlab.running import spare_plan
+from ssdlab.running.spare_plan import ask
 from test_try import FEW, PAGES, skewed
 
 RATED = 'preset = "tlc-960gb"\n\n[published]\nrated = { dwpd = 1, years = 5, waf = 4.0 }\n'
@@ -325,12 +326,15 @@ WRONG = [
     ([], "", "give at least one of --p99.9 5ms, --years 5, --waf 2"),
     (["--waf", "0.9"], "", "--waf 0.9: expected a write amplification of at least 1"),
     (["--waf", "nan"], "", "--waf nan: expected a write amplification of at least 1"),
-    (["--years", "0"], "", "--years 0.0: expected a number of years above 0"),
+    (["--years", "0"], "", "--years 0: expected a number of years above 0"),
     (["--p99.9", "5"], "", "--p99.9 5: expected a time with its unit, such as 5ms"),
     (["--p99.9", "5GB"], "", "--p99.9 5GB: expected a time with its unit, such as 5ms"),
     (["--waf", "2", "--capacity", "big"], "", "--capacity big: expected a size with its unit"),
     (["--waf", "2", "--capacity", "10MB"], "", "--capacity 10MB: the trace touches 234 MiB"),
-    (["--waf", "2", "--drive", "micron"], "", "no such drive"),
+    (["--waf", "2", "--capacity", "1GB"], "", "--capacity 1GB: the drive cannot have this size"),
+    (["--waf", "2", "--capacity", "1GB"], "", "expected a larger one, such as "),
+    (["--waf", "2", "--capacity", "9PB"], "", "expected a smaller one, such as "),
+    (["--waf", "2", "--drive", "micron"], "", "no such drive; there are: tlc-960gb, "),
     (
         ["--years", "5", "--drive", "mine.toml"],
         "user_gb = 720\nrated = { dwpd = 1, years = 5, waf = 4 }",
@@ -360,6 +364,21 @@ WRONG = [
     (["--years", "5", "--drive", "mine.toml"], "rated = 5", "rated: found 5; expected rated = {"),
     (["--years", "5", "--drive", "mine.toml"], "rated = ", "mine.toml: line 3: "),
 ]
+
+
+def test_the_capacity_that_is_named_in_place_of_an_impossible_one_is_possible(
+    tmp_path: Path,
+) -> None:
+    trace = tmp_path / "t.csv"
+    trace.write_text(
+        "".join(f"{128166372003061629 + at},h,0,Write,{4096 * at},4096,0\n" for at in range(50))
+    )
+    bounds = (Bound("waf", 2.0),)
+    for impossible in ("1GB", "100PB"):
+        with pytest.raises(ssdlab.ConfigError) as told:
+            ask(trace, bounds, capacity=impossible, progress=False)
+        (message,) = told.value.messages
+        ask(trace, bounds, capacity=message.rpartition(" ")[2], progress=False)
 
 
 @pytest.mark.parametrize(("arguments", "rated", "words"), WRONG)

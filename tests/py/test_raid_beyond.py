@@ -87,7 +87,7 @@ def test_the_verdict_follows_the_interval() -> None:
 def test_missing_runs_leave_it_open() -> None:
     done = Beyond({}, False, {}, True, Path())
     assert done.is_reached(FIFO, "uniform") is None
-    assert "Interrupted" in done.remarks()[0]
+    assert "interrupted" in done.remarks()[0]
     assert "| uniform, both | –/–/– |" in markdown(done)
 
 

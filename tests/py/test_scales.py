@@ -239,8 +239,14 @@ def test_runs_whose_numbers_are_given_are_not_repeated(tmp_path: Path) -> None:
     )
     (line,) = (line for line in page_before.splitlines() if line.startswith("| uniform | greedy |"))
     assert line in page_after
+    # The page says what was compared; how it was made is told on the console.
+    assert f"Compared are 2 of them on {DRIVE}; none of them on " in page_after
+    assert "1 of them on" in page_before
+    assert "earlier runs" not in page_after
+    assert "nterrupted" not in page_after
+    loud = ssdlab_command(*command[:-1], *again, cwd=tmp_path)
     remark = f"{len(SEEDS) + 2} numbers of earlier runs are those of {table.FILE}."
-    assert remark in page_after
+    assert remark in loud.stderr
     missing = ssdlab_command(*command, "--measured", "none.csv", cwd=tmp_path)
     assert missing.returncode == 2
     assert "none.csv: cannot be read: No such file or directory" in missing.stderr

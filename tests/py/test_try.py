@@ -17,6 +17,7 @@ import pytest
 import ssdlab
 from running import ssdlab_command, too_wide
 from ssdlab.config.endurance import endurance
+from ssdlab.config.resolve import DEFAULT_DRIVE
 from ssdlab.html import trial_page
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.lifetime import Lifetime
@@ -137,7 +138,7 @@ def test_the_longest_first_screen_has_twelve_lines(drive: str, overloads: bool) 
     done = Trial(
         name="varmail",
         trace="traces/varmail.trace.zst",
-        drive_name="" if drive == trial.DRIVE else drive,
+        drive_name="" if drive == DEFAULT_DRIVE else drive,
         drive=trial._drive(trial.Plan(config, drive, "", cast("Totals", None), {}, {}, rated)),
         read="",
         form=Form(1, 683, 352, shape.blocks, shape.pages, {}),
@@ -356,6 +357,18 @@ def test_keys_of_the_drive_are_those_of_its_trials(trace: Path) -> None:
     assert timed["host.write_buffer_pages"] == 32
 
 
+def test_a_capacity_that_is_set_is_that_of_the_drive(trace: Path) -> None:
+    keys = {"device.user_capacity": "900 GB"}
+    plan = trial.plan_trial(trace, set=keys, progress=False)
+    assert not plan.refused
+    pool = scale.Pool.of(plan.drive_with("greedy"))
+    (run, *_) = plan.functional_runs(1, 1)
+    device = run.config.values["device"]
+    planes = device["channels"] * device["chips_per_channel"] * device["planes_per_chip"]
+    raw = planes * device["blocks_per_plane"] * device["pages_per_block"]
+    assert raw / device["user_pages"] - 1 == pytest.approx(pool.over_provisioning, rel=0.03)
+
+
 def test_no_run_is_made_twice(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
 
@@ -443,7 +456,8 @@ def test_the_command_says_what_it_does_and_answers(trace: Path, tmp_path: Path) 
 WRONG = [
     ([(0, "Read", 1), (1, "Read", 2)], [], "writes nothing"),
     ([(5, "Write", 1), (1, "Write", 2)], [], "--sort"),
-    ([(at, "Write", at) for at in range(50)], ["--drive", "micron"], "no such drive"),
+    ([(at, "Write", at) for at in range(50)], ["--drive", "micron"], "there are: tlc-960gb, "),
+    ([(at, "Write", at) for at in range(50)], ["--drive", ""], "--drive '': no such drive"),
     (
         [(at, "Write", at) for at in range(50)],
         ["--budget", "soon"],

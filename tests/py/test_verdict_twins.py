@@ -146,12 +146,12 @@ def undecided(policies: dict[str, Predicted]) -> list[str]:
 
 
 def winners(policies: dict[str, Predicted]) -> list[str]:
-    """The lowest mean, then every policy that is not clearly higher."""
+    """The lowest mean, then every policy that is not clearly higher than any other."""
     first = least_of(policies)
     found = [first]
     for label, one in policies.items():
-        ratio = ratio_of(one, policies[first])
-        if label != first and (ratio is None or ratio[1] <= 1):
+        ratios = [ratio_of(one, other) for name, other in policies.items() if name != label]
+        if label != first and all(ratio is None or ratio[1] <= 1 for ratio in ratios):
             found.append(label)
     return found
 
@@ -267,6 +267,17 @@ def test_the_answer_of_plan_is_the_least_step_that_meets_all_bounds() -> None:
             for of, step in zip(verdicts, plan.steps, strict=True)
         ]
         assert [plan.misses(step) for step in plan.steps] == missed
+        # More spare is no worse: a policy that may miss a bound at a larger step meets none here.
+        for i, of in enumerate(verdicts):
+            for p, one in enumerate(plan.steps[i].outcomes):
+                above = [
+                    of_other
+                    for j in range(i + 1, len(plan.steps))
+                    for other, of_other in zip(plan.steps[j].outcomes, verdicts[j], strict=True)
+                    if other.policy == one.policy
+                ]
+                if of[p] == "met" and {"missed", "open"} & {*above}:
+                    of[p] = "by chance"
         at = next((i for i, of in enumerate(verdicts) if "met" in of), None)
         if at is None:
             assert plan.answer is None

@@ -37,6 +37,7 @@ NO_INTERVALS = (
     " may not be distinguishable."
 )
 """What every reproduction says first."""
+INTERRUPTED = "The study was interrupted: runs are missing."
 
 
 def first_remarks(
@@ -46,11 +47,7 @@ def first_remarks(
     return [
         *([] if intervals else [NO_INTERVALS]),
         *(f"{title} could not finish: {why}" for title, why in by_reason(failures).items()),
-        *(
-            ["Interrupted: runs are missing; run the same command again to resume."]
-            if interrupted
-            else []
-        ),
+        *([INTERRUPTED] if interrupted else []),
         *notes,
     ]
 

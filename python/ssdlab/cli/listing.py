@@ -14,7 +14,7 @@ from ssdlab.cli.options import Json
 from ssdlab.cli.terminal import put_result
 from ssdlab.cli.verbs import load_added
 from ssdlab.config.drives import named_errors
-from ssdlab.config.resolve import load_config
+from ssdlab.config.resolve import drive_presets, load_config
 from ssdlab.results.text import listed
 
 What: TypeAlias = Literal["policies", "presets", "drives", "formats", "papers", "words"]
@@ -39,9 +39,7 @@ def list_command(
 
 
 def _drives() -> list[dict[str, object]]:
-    """Every drive that has measurements, with its errors."""
-    presets = json.loads(_core.registry())["presets"]
-    names = [one["name"] for one in presets if one["measured"] is not None]
+    """Every named drive, with its errors where it has measurements."""
     errors = named_errors()
     return [
         {
@@ -49,7 +47,7 @@ def _drives() -> list[dict[str, object]]:
             "summary": load_config(name)["run.drive"],
             "errors": asdict(errors[name].errors) if name in errors else None,
         }
-        for name in names
+        for name in drive_presets()
     ]
 
 

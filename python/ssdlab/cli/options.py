@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
@@ -266,4 +267,4 @@ def drive_named(drive: str | None, otherwise: str) -> str:
         return otherwise
     if Path(drive).suffix == ".toml" or drive in preset_names():
         return drive
-    return drive_preset(drive, f"--drive {drive}")
+    return drive_preset(drive, f"--drive {shlex.quote(drive)}")

@@ -9,8 +9,9 @@ import typer
 from ssdlab.cli.arguments import nanoseconds, paced, seeded
 from ssdlab.cli.ending import end_comparison
 from ssdlab.cli.options import Drive, Pace, ReadOptions, RunOptions, Seeds, drive_named, grouped
+from ssdlab.config.resolve import DEFAULT_DRIVE
 from ssdlab.display.argument import came_as
-from ssdlab.running import spare_plan, trial
+from ssdlab.running import spare_plan
 from ssdlab.running.kept import not_stored
 
 app = typer.Typer()
@@ -53,7 +54,7 @@ def plan_command(
         typer.Option(
             "--budget",
             metavar="TIME",
-            help="Begin no further seed of a step after this time; two are always run.",
+            help="Begin no further seed of a step after this time; three are always run.",
         ),
     ] = "10s",
     seeds: Seeds = None,
@@ -73,7 +74,7 @@ def plan_command(
     asked = spare_plan.ask(
         trace,
         bounds,
-        drive=drive_named(drive, trial.DRIVE),
+        drive=drive_named(drive, DEFAULT_DRIVE),
         capacity=capacity,
         set=seeded(values, runs.seed),
         progress=not runs.quiet,

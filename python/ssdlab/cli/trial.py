@@ -13,6 +13,7 @@ import typer
 from ssdlab.cli.arguments import nanoseconds, paced, seeded
 from ssdlab.cli.ending import end_comparison
 from ssdlab.cli.options import Drive, Pace, ReadOptions, RunOptions, Seeds, drive_named, grouped
+from ssdlab.config.resolve import DEFAULT_DRIVE
 from ssdlab.display.argument import came_as
 from ssdlab.results.names import PAGE
 from ssdlab.running import trial
@@ -50,7 +51,7 @@ def try_command(
     came_as("trace", "TRACE")
     budget_s = nanoseconds("--budget", budget) / 1e9
     values = seeded(paced(reading.values(), pace), runs.seed)
-    named = drive_named(drive, trial.DRIVE)
+    named = drive_named(drive, DEFAULT_DRIVE)
     plan = trial.plan_trial(trace, drive=named, set=values, progress=not runs.quiet)
     how = runs.making(f"try-{plan.drive.name}")
     with how.runner(len(plan.policies)) as runner:

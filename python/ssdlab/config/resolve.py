@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -24,7 +24,7 @@ from ssdlab.config.files import files_of
 from ssdlab.config.given import typed
 from ssdlab.config.parquet import as_table, is_parquet
 from ssdlab.config.published import configuration
-from ssdlab.display.argument import renamed
+from ssdlab.display.argument import option, renamed
 from ssdlab.errors import ConfigError
 
 STDIN = "-"
@@ -131,18 +131,25 @@ def _presets() -> tuple[str, ...]:
 
 
 DRIVE = "drive:"
-"""Begins the names of presets that are drives."""
+"""Begins the names of presets that are drives on sale."""
+DEFAULT_DRIVE = "tlc-960gb"
+"""The drive where none is named: the preset of a typical one."""
 
 
-def drive_preset(drive: str, given: str) -> str:
+def drive_presets() -> list[str]:
+    """Names of the presets that are drives, the default drive first."""
+    return [DEFAULT_DRIVE, *(name for name in preset_names() if name.startswith(DRIVE))]
+
+
+def drive_preset(drive: str, given: str, presets: Collection[str] | None = None) -> str:
     """The preset of a named drive, with or without `drive:`; `given` is what was given, for errors.
 
-    Raises `ConfigError`.
+    `presets` are those to choose from; by default all drives. Raises `ConfigError`.
     """
-    names = [name.removeprefix(DRIVE) for name in preset_names() if name.startswith(DRIVE)]
-    name = drive.removeprefix(DRIVE)
-    if name in names:
-        return f"{DRIVE}{name}"
+    known = {one.removeprefix(DRIVE): one for one in presets or drive_presets()}
+    names, name = [*known], drive.removeprefix(DRIVE)
+    if name in known:
+        return known[name]
     of_part = [one for one in names if name.lower() in one] if name else []
     near = of_part or get_close_matches(name.lower(), names, 1)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
@@ -165,6 +172,11 @@ def set_text(value: object) -> str:
     if isinstance(value, Path):
         return _quoted(str(value))
     return _toml(value)
+
+
+def options(given: Mapping[str, object]) -> str:
+    """Keys as options of the command, each after a space."""
+    return "".join(f" {option(key, set_text(value))}" for key, value in given.items())
 
 
 def _quoted(text: str) -> str:

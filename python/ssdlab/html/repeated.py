@@ -11,7 +11,7 @@ from ssdlab.display.numbers import on_page
 from ssdlab.html.page import number, table
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.intervals import UNDECIDED, Estimate
-from ssdlab.results.repeated_text import ratio_text
+from ssdlab.results.repeated_text import WIDE, ratio_text
 
 
 def _cell(path: str, column: str, one: Estimate | None) -> str:
@@ -20,6 +20,8 @@ def _cell(path: str, column: str, one: Estimate | None) -> str:
     mean = number(f"{path}.mean", one.mean, column)
     if one.ci95 is None:
         return mean
+    if one.is_wide:
+        return f'{mean} <span class="open">{WIDE}</span>'
     return f"{mean} ±\u00a0{number(f'{path}.ci95', one.ci95, column)}"
 
 
@@ -44,7 +46,8 @@ def values_table(done: Comparison, columns: Mapping[str, str], places: Mapping[s
         body.append((label, cells))
     made = table(["run", *columns.values()], body, "Means of the repetitions")
     notes = [
-        "Means over the seeds ± half the width of their 95 % confidence interval (Student's t)."
+        "Means over the seeds ± half the width of their 95 % confidence interval (Student's t);"
+        f" {WIDE}: that is more than the mean."
     ]
     if lowest:
         notes.append("Bold: the lowest; grey: equal to it, or cannot be distinguished from it.")

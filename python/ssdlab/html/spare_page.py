@@ -67,15 +67,18 @@ def _figure(plan: SparePlan, bound: Bound) -> Figure:
     values = [bound.limit, *(float(end) for one in curves for end in _ends(one))]
     low, high = min(values), max(values)
     is_log = high > 20 * low
-    if plan.answer is not None:
+    is_drawn = plan.answer is not None and plan.answer[0].provision < ends[1]
+    if plan.answer is not None and is_drawn:
         start, bottom = plan.answer[0].provision, low if is_log else 0.0
         far = high if bound.at_least else bottom
         curves.insert(0, _feasible(bound, np.array([start, ends[1]]), far))
     curves.append(Curve(bound.text, ends, np.full(2, bound.limit), MOST_DRAWN + 1))
-    caption = (
-        "Intervals of the policies that write least. The line is the bound; the shaded area is"
-        f" what meets it with the over-provisioning of the answer or more. {ORDER}"
+    area = (
+        "; the shaded area is what meets it with the over-provisioning of the answer or more"
+        if is_drawn
+        else ""
     )
+    caption = f"Intervals of the policies that write least. The line is the bound{area}. {ORDER}"
     if bound.name == "years":
         caption += f" Lifetimes beyond {FAR:g} years are drawn as {FAR:g}."
     unit: Unit = "ns" if bound.name == "p99_9" else "ratio"

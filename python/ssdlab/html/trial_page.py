@@ -24,8 +24,8 @@ def trial_page(trial: Trial) -> str:
     troubles += ["Interrupted: runs are missing."] * trial.interrupted + list(trial.doubts)
     sections = [
         Section("answer", "Answer", warnings_box(troubles) * bool(troubles) + _answer(trial)),
-        Section("waf", "Write amplification", _amounts(trial)),
-        Section("latency", "Latency", _latency(trial)),
+        *([Section("waf", "Write amplification", _amounts(trial))] * bool(trial.policies)),
+        *([Section("latency", "Latency", latency)] if (latency := _latency(trial)) else []),
         Section("how", "Method", _how(trial)),
     ]
     state = "" if trial.completed else ' · <strong class="bad">not completed</strong>'
@@ -53,9 +53,8 @@ def _forest(trial: Trial) -> Forest:
     caption = (
         f"Write amplification of the drive over that with {trial.baseline}, with the interval of"
         " seeds and the size of blocks, for one application whose bursts grow with the drive and"
-        " for"
-        " many tenants whose bursts mix. Blue is lowest, grey the baseline and what cannot be"
-        " distinguished from the lowest."
+        " for many tenants whose bursts mix. Blue is lowest, grey the baseline and what may write"
+        " as little."
     )
     return Forest("waf-plot", f"Write amplification against {trial.baseline}", caption, panels)
 
@@ -104,7 +103,7 @@ def _latency(trial: Trial) -> str:
 def _how(trial: Trial) -> str:
     texts = [
         f"Trial of write amplification: {trial.form.text()}.",
-        *(f"{label}: {why}." for label, why in trial.unpredicted.items()),
+        *(f"{text}." for text in trial.unsettled()),
         *(f"{text}." for text in trial.set_aside()),
         *(f"Without {policy}: {why}" for policy, why in trial.refused.items()),
     ]

@@ -30,6 +30,11 @@ class Estimate:
     ci95: float | None
     """Half width of the 95 % confidence interval of the mean; None without any spread."""
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether the interval is wider than the mean, which it leaves open."""
+        return self.ci95 is not None and self.ci95 > abs(self.mean)
+
 
 @dataclass(frozen=True)
 class Ratio:
@@ -43,6 +48,15 @@ class Ratio:
     """Lower end of the 95 % confidence interval; None without any spread."""
     high: float | None
     """Upper end."""
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether half the interval is wider than the ratio, which it leaves open."""
+        return (
+            self.low is not None
+            and self.high is not None
+            and (self.high - self.low > 2 * self.ratio)
+        )
 
     @property
     def order(self) -> Order:

@@ -114,19 +114,18 @@ class Ranking:
 
     @property
     def best(self) -> tuple[str, ...]:
-        """The policy that writes least, and those that cannot be distinguished from it."""
+        """The policy with the lowest mean, and all others that no policy certainly beats."""
         if not self.predicted:
             return ()
         key = {label: (policy.mean, policy.share) for label, policy in self.predicted.items()}
         first = min(key, key=key.__getitem__)
-        least = self.predicted[first]
-        ties = [
-            label
-            for label, policy in self.predicted.items()
-            if label != first
-            and ((ratio := policy.against(least)) is None or ratio.order != "higher")
-        ]
-        return first, *ties
+
+        def is_beaten(policy: Predicted) -> bool:
+            ratios = (policy.against(other) for other in self.predicted.values())
+            return any(ratio is not None and ratio.order == "higher" for ratio in ratios)
+
+        others = (label for label in self.predicted if label != first)
+        return first, *(label for label in others if not is_beaten(self.predicted[label]))
 
     @property
     def named(self) -> tuple[str, ...]:

@@ -12,6 +12,8 @@ from ssdlab.results.text import table
 
 SHOWN = {one.name: one.title for one in columns() if one.shown}
 """Columns that are shown, and how they are called."""
+WIDE = "undecided"
+"""Stands in place of an interval that is wider than its number."""
 OPEN = "?"
 """Marks a ratio that may as well be 1, where there is little room."""
 
@@ -49,6 +51,7 @@ def tables(done: Comparison) -> list[str]:
             if several:
                 known = ratios[label].get(key) if label in ratios else None
                 said = ratio_text(known).replace(UNDECIDED, OPEN)
+                said = WIDE if known is not None and known.is_wide else said
                 cells.append("" if label == labels[0] else said)
             rows.append([f"  {label}{_mark(label, lowest.get(key))}", *cells])
     return lines + table(head, rows) + _notes(done, estimates)
@@ -66,7 +69,7 @@ def _cells(key: str, one: Estimate | None) -> list[str]:
     if one is None:
         return ["-"] * 3
     spread = "-" if one.ci95 is None else shown(key, one.stddev)
-    return [shown(key, one.mean), shown(key, one.ci95), spread]
+    return [shown(key, one.mean), WIDE if one.is_wide else shown(key, one.ci95), spread]
 
 
 def _seeds(done: Comparison) -> list[int]:
@@ -91,6 +94,9 @@ def _notes(done: Comparison, estimates: dict[str, dict[str, Estimate]]) -> list[
         ratios = (done.ratios(label) for label in [*done.repetitions][1:])
         if any(one.order == UNDECIDED for found in ratios for one in found.values()):
             lines.append(f"{OPEN} the interval contains 1: {UNDECIDED}.")
+    every = [one for found in estimates.values() for one in found.values()]
+    if any(one.is_wide for one in every):
+        lines.append(f"{WIDE}: the interval is wider than the number, so the seeds decide nothing.")
     for label, found in estimates.items():
         n = max((one.n for one in found.values()), default=0)
         if n < len(_seeds(done)):

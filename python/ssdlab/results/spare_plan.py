@@ -127,6 +127,8 @@ class SparePlan:
     """What the drive is called, if not `drive_name`."""
     options: str = ""
     """Further options of the command, each after a space."""
+    remedy: str = ""
+    """The command to run where the trace says too little; empty where it says enough."""
     drive_file: str = ""
     """The drive of the answer as a file."""
     folder: Path | None = None
@@ -147,8 +149,20 @@ class SparePlan:
         return next((one for one in order if one in verdicts), "met")
 
     def meets(self, step: Step) -> Outcome | None:
-        """The first policy that meets all bounds."""
-        return next((one for one in step.outcomes if self.verdict(one) == "met"), None)
+        """The first policy that meets all bounds, and misses none at a larger step.
+
+        More spare is no worse, so a step that meets bounds below one that may miss them with the
+        same policy has a narrow interval by chance.
+        """
+        larger = [above for above in self.steps if above.provision > step.provision]
+        doubtful = {
+            one.policy
+            for above in larger
+            for one in above.outcomes
+            if self.verdict(one) in ("missed", "open")
+        }
+        met = (one for one in step.outcomes if self.verdict(one) == "met")
+        return next((one for one in met if one.policy not in doubtful), None)
 
     def misses(self, step: Step) -> bool:
         """Whether every policy clearly misses a bound."""
@@ -218,8 +232,8 @@ class SparePlan:
         below = self.below
         if below is None:
             return f"{text}; no smaller step was tried"
-        outcome_below = "is not enough" if self.misses(below) else "may not be enough"
-        return f"{text}; {below.name} {outcome_below}"
+        below_text = "is not enough" if self.misses(below) else "may not be enough"
+        return f"{text}; {below.name} {below_text}"
 
     def _instead(self) -> str:
         """What would meet a bound on years that nothing meets; empty if that is another bound."""
@@ -278,9 +292,11 @@ class SparePlan:
             return "high: bounds are clearly missed" if clear else "low: some bounds stay open"
         if below is None or self.misses(below):
             return "high: every interval lies within its bound"
-        return f"medium: the intervals at {below.name} contain a bound"
+        return f"medium: {below.name} may be enough, too"
 
     def _next(self) -> str:
+        if self.remedy:
+            return self.remedy
         drive = shlex.quote(self._found)
         return f"ssdlab try {shlex.quote(self.trace)} --drive {drive}{self.options}"
 
@@ -301,8 +317,9 @@ class SparePlan:
             for one in step.outcomes
         ]
         lines = table(["  spare, policy", *NAMES.values()], rows) if rows else []
-        lines += ["", *wrapped("", f"* the answer; ! misses its bound, ? may miss it. {ORDER}")]
-        lines += ["", *wrapped("endurance  ", self.lifetime.endurance.text)]
+        marks = f"* the answer; ! misses its bound, ? may miss it. {ORDER}"
+        lines += [*(["", *wrapped("", marks)] if rows else []), ""]
+        lines += [*wrapped("endurance  ", self.lifetime.endurance.text)]
         if self.lifetime.contradiction:
             lines += wrapped("  ! ", self.lifetime.contradiction)
         for doubt in dict.fromkeys(self.doubts()):

@@ -58,6 +58,22 @@ def wrapped(label: str, text: str) -> Iterator[str]:
     yield line
 
 
+def pasted(label: str, command: str) -> Iterator[str]:
+    """`command` behind `label`, in lines that a shell takes as one."""
+    if len(label) + len(command) <= WIDTH:
+        yield f"{label}{command}"
+        return
+    line = label
+    for word in re.findall(r"""(?:'[^']*'|"[^"]*"|[^\s'"])+""", command):
+        if len(line) > len(label) and len(line) + 1 + len(word) + len(GOES_ON) > WIDTH:
+            yield f"{line}{GOES_ON}"
+            line = " " * len(label)
+        line += word if len(line) == len(label) else f" {word}"
+    yield line
+
+
+GOES_ON = " \\"
+"""Ends a line of a command that goes on."""
 LINES, COLUMN = 12, 12
 """Most lines of a first screen, and columns of the words before its texts."""
 CUT = " ..."
@@ -69,19 +85,22 @@ def first_screen(head: str, rows: Sequence[tuple[str, str]], command: str, short
 
     `rows` are titles and texts; those without a text are left out. `command` is the next one to
     run, and `short` says which it is where it takes too much room. If that is not enough, the
-    longest text loses its last line, of equally long ones that which comes first.
+    longest text loses its last line, of equally long ones that which comes last: the answer comes
+    first.
     """
 
-    def laid_out(last: str) -> list[list[str]]:
-        texts = [(title, text) for title, text in (*rows, ("next", last)) if text]
-        return [[*wrapped("", head)], *([*wrapped(t.ljust(COLUMN), text)] for t, text in texts)]
+    def laid_out(last: list[str]) -> list[list[str]]:
+        texts = ([*wrapped(title.ljust(COLUMN), text)] for title, text in rows if text)
+        return [[*wrapped("", head)], *texts, *([last] if last else [])]
 
-    found = laid_out(command)
+    title = "next".ljust(COLUMN)
+    found = laid_out([*pasted(title, command)] if command else [])
     if sum(map(len, found)) > LINES or any(len(line) > WIDTH for line in found[-1]):
-        found = laid_out(short)
+        found = laid_out([*wrapped(title, short)] if short else [])
     counts = [len(lines) for lines in found]
     while sum(counts) > LINES and max(counts) > 1:
-        counts[counts.index(max(counts))] -= 1
+        longest = max(counts)
+        counts[max(at for at, count in enumerate(counts) if count == longest)] -= 1
     return [
         _shortened(line, is_cut=at == count < len(lines))
         for lines, count in zip(found, counts, strict=True)

@@ -28,9 +28,9 @@ PERCENTILE = "p99_9"
 IDLE = 0.05
 """Share of the time below which the busiest chip or channel of a drive counts as idle."""
 NOTES = (
-    "* lowest, or indistinguishable from the lowest. Intervals cover the spread over seeds and the"
-    " error from the size of erase units; a number without an interval is that of the trial. spare,"
-    " drive: effective spare of the trial and of the drive."
+    "* may write least: no other policy certainly writes less. Intervals cover the spread over"
+    " seeds and the error from the size of erase units; a number without an interval is that of the"
+    " trial. spare, drive: effective spare of the trial and of the drive."
 )
 PLAN = "`ssdlab plan`"
 FEW_OVERWRITES, REPEATED_SHARE = 10, 0.05
@@ -63,7 +63,7 @@ class Form:
         """In words."""
         pools = "" if self.pools == 1 else f"{self.pools:,} pools of "
         return (
-            f"{pools}{self.blocks:,} erase units of {self.pages:,} pages"
+            f"{pools}{self.blocks:,} erase units of {counted(self.pages, 'page')}"
             f" (drive: {self.drive_blocks:,} of {self.drive_pages:,})"
         )
 
@@ -106,7 +106,9 @@ class Trial:
     options: str = ""
     """Further options of the command, each after a space."""
     passes: int = 1
-    """How often the trace is run."""
+    """How often the trace is run; 0 if nothing was run, since it decides nothing."""
+    remedy: str = ""
+    """The command to run where the trace says too little; empty where it says enough."""
     overwrites: float = math.inf
     """How often it writes a page that it touches, in the mean."""
 
@@ -193,6 +195,10 @@ class Trial:
         if len(values) < 2 or None in values:
             return ""
         known = estimate(values)
+        if known.is_wide:
+            # Two seeds that differ: the interval would say nothing.
+            each = f"{duration(min(values))} to {duration(max(values))} ({len(values)} seeds)"
+            return f"{label} {each}, as {ORDERS['recorded']}"
         width = f" +- {duration(known.ci95)}" if known.ci95 else ""
         return f"{label} {duration(known.mean)}{width}, as {ORDERS['recorded']}"
 
@@ -284,7 +290,7 @@ class Trial:
         if verdict.decided and self._is_in_doubt:
             return (
                 f"medium: a trace that writes a page {self.overwrites:.1f} times and is repeated"
-                f" does not tell differences below {percent(REPEATED_SHARE)}"
+                f" does not tell differences below {100 * REPEATED_SHARE:g} %"
             )
         if verdict.decided:
             return "high: the same policy wins under both orders of updates"
@@ -295,19 +301,21 @@ class Trial:
     @property
     def _is_in_doubt(self) -> bool:
         """Whether the trace is so short that its repetition may decide who writes least."""
-        if self.passes == 1 or self.overwrites >= FEW_OVERWRITES:
+        if self.passes <= 1 or self.overwrites >= FEW_OVERWRITES:
             return False
         return min(ranking.lead for ranking in self.rankings.values()) < REPEATED_SHARE
 
     def _option(self, detailed: bool) -> str:
         """The option with which the same command tells more; empty if there is none."""
+        if self.remedy:
+            return ""
         return PACED if PACED in self.latency_doubt else "" if detailed else "--details"
 
     def _next(self, detailed: bool) -> str:
         """The command that tells more."""
-        name = self.drive_name.removeprefix(DRIVE)
-        drive = f" --drive {shlex.quote(name)}" if name else ""
-        words = f"{shlex.quote(self.trace)}{drive}{self.options}"
+        if self.remedy:
+            return self.remedy
+        words = f"{shlex.quote(self.trace)}{drive_option(self.drive_name)}{self.options}"
         if option := self._option(detailed):
             return f"ssdlab try {words} {option}" if self.policies else ""
         years = self.lifetime.endurance.years
@@ -315,22 +323,21 @@ class Trial:
 
     def details(self) -> list[str]:
         """Everything else, as text."""
-        often = f"; it is run {counted(self.passes, 'time')}"
+        often = f"; it is run {counted(self.passes, 'time')}" if self.passes else ""
         lines = [*wrapped("trace  ", self.read + often), *wrapped("trial  ", self.form.text()), ""]
         rows = [self._row(label) for label in self.policies]
         head = ["WAF"]
         for who in ORDERS.values():
             head += [who, "interval", "seeds"]
-        lines += table([*head, "spare", "drive"], rows)
-        lines += ["", *wrapped("", NOTES)]
+        lines += [*table([*head, "spare", "drive"], rows), "", *wrapped("", NOTES)] if rows else []
         lines += ["", *wrapped("drive  ", self.note)] if self.note else [""]
         lines += wrapped("endurance  ", self.lifetime.endurance.text)
         if self.lifetime.contradiction:
             lines += wrapped("  ! ", self.lifetime.contradiction)
         for doubt in self.doubts:
             lines += wrapped("  ! ", doubt)
-        for label, why in self.unpredicted.items():
-            lines += wrapped("  ! ", f"{label}: {why}")
+        for why in self.unsettled():
+            lines += wrapped("  ! ", why)
         for text in self.set_aside():
             lines += wrapped("  - ", text)
         for policy, why in self.refused.items():
@@ -345,13 +352,19 @@ class Trial:
             lines += self.timed_comparison.summary().splitlines()
         return lines
 
+    def unsettled(self) -> Iterator[str]:
+        """The runs without a prediction, and why."""
+        for label, why in self.unpredicted.items():
+            policy, _, order = label.rpartition(", ")
+            yield f"{policy}, as {ORDERS.get(order, order)}: {why}"
+
     def set_aside(self) -> Iterator[str]:
         """The policies that are extrapolated too far to win, but cannot win anyway."""
         for order, ranking in self.rankings.items():
             for label, share in ranking.unclear.items():
                 if label not in ranking.undecided:
                     yield (
-                        f"{label}, {order}: the size of erase units changes its write"
+                        f"{label}, as {ORDERS[order]}: the size of erase units changes its write"
                         f" amplification by {percent(share)}, but it writes no less than the best"
                         " in any case"
                     )
@@ -419,6 +432,12 @@ class Trial:
 
     def __repr__(self) -> str:
         return "\n".join(self.screen())
+
+
+def drive_option(name: str) -> str:
+    """The option of the command that names a drive, after a space; empty for the default drive."""
+    short = name.removeprefix(DRIVE)
+    return f" --drive {shlex.quote(short)}" if short else ""
 
 
 def span(policy: Predicted) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -17,12 +17,13 @@ from ssdlab.config.endurance import raw_bytes
 from ssdlab.config.files import plain_name
 from ssdlab.config.given import typed
 from ssdlab.config.quantity import quantity
-from ssdlab.config.resolve import Config, ConfigLike, load_config
+from ssdlab.config.resolve import DEFAULT_DRIVE, Config, ConfigLike, load_config, options
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import size
 from ssdlab.errors import ConfigError, Interrupted
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.folder import draft, keep_with_page
+from ssdlab.results.intervals import estimate
 from ssdlab.results.lifetime import Interval
 from ssdlab.results.names import DRIVE_FILE, PLAN_JSON, SUMMARY
 from ssdlab.results.spare_plan import Bound, Outcome, SparePlan, Step
@@ -38,6 +39,8 @@ STEPS: Final = tuple(
     for percent in (4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24, 28, 34, 40, 48, 56, 68, 80, 100)
 )
 """What is tried: each about a fifth more than the one before."""
+TIMED_SEEDS = 3
+"""Seeds of the timed runs: Student's intervals of two are too wide to meet a bound."""
 BUDGET_S = 10.0
 """Seconds for one over-provisioning, after which no further seed begins."""
 SIZED = (
@@ -96,7 +99,7 @@ def _with_drive(plan: trials.Plan, drive: Config) -> trials.Plan:
 def plan_drive(
     trace: str | Path,
     *,
-    drive: ConfigLike = trials.DRIVE,
+    drive: ConfigLike = DEFAULT_DRIVE,
     capacity: str | int | None = None,
     p99_9: str | int | None = None,
     years: float | None = None,
@@ -147,11 +150,13 @@ def bounds_of(p99_9: str | int | None, years: float | None, waf: float | None) -
     errors, bounds = [], []
     if waf is not None:
         if not (waf >= 1 and math.isfinite(waf)):
-            errors.append(f"{argument(waf=waf)}: expected a write amplification of at least 1")
+            errors.append(
+                f"{argument(waf=_plain(waf))}: expected a write amplification of at least 1"
+            )
         bounds.append(Bound("waf", waf))
     if years is not None:
         if not (years > 0 and math.isfinite(years)):
-            errors.append(f"{argument(years=years)}: expected a number of years above 0")
+            errors.append(f"{argument(years=_plain(years))}: expected a number of years above 0")
         bounds.append(Bound("years", years))
     if p99_9 is not None:
         found = quantity(p99_9)
@@ -167,6 +172,11 @@ def bounds_of(p99_9: str | int | None, years: float | None, waf: float | None) -
     return tuple(bounds)
 
 
+def _plain(value: float) -> float:
+    """A number as it was given: without `.0` if it is whole."""
+    return int(value) if math.isfinite(value) and value == int(value) else value
+
+
 def _p99_9(value: object) -> str:
     return argument(p99_9=value)
 
@@ -175,7 +185,7 @@ def ask(
     trace: str | Path,
     bounds: tuple[Bound, ...],
     *,
-    drive: ConfigLike = trials.DRIVE,
+    drive: ConfigLike = DEFAULT_DRIVE,
     capacity: str | int | None = None,
     policies: Mapping[str, Mapping[str, object]] | None = None,
     set: Mapping[str, object] | None = None,
@@ -203,6 +213,16 @@ def ask(
     if any(bound.name == "years" for bound in bounds):
         _check_lifetime(plan)
     provision = raw_bytes(plan.drive) / own / page - 1
+    try:
+        return _asked(plan, bounds, pages, provision)
+    except ConfigError:
+        if capacity is None:
+            raise
+        raise ConfigError([_impossible(plan, bounds, pages, provision, capacity)]) from None
+
+
+def _asked(plan: trials.Plan, bounds: tuple[Bound, ...], pages: int, provision: float) -> Asked:
+    """What is searched on a drive with so many user pages. Raises `ConfigError`."""
     whole = _with_drive(plan, sized(plan.drive, pages, provision))
     asked = Asked(whole, bounds, provision, ())
     # What is too little for the reserve, or for the blocks that a policy holds open.
@@ -210,6 +230,41 @@ def ask(
     if len(refused) == len(STEPS):
         raise ConfigError(refused[-1])
     return replace(asked, steps=STEPS[len(refused) :])
+
+
+def _impossible(
+    plan: trials.Plan,
+    bounds: tuple[Bound, ...],
+    pages: int,
+    provision: float,
+    capacity: str | int,
+) -> str:
+    """A message about a capacity that the drive cannot have: it names the nearest that it can."""
+    device = plan.drive.values["device"]
+    own, page = int(device["user_pages"]), int(device["page_bytes"])
+
+    def has(some: float) -> bool:
+        try:
+            _asked(plan, bounds, round(some), provision)
+        except ConfigError:
+            return False
+        return True
+
+    bad, good = float(pages), float(own)
+    while not 0.9 < bad / good < 1.1:
+        middle = math.sqrt(bad * good)
+        bad, good = (bad, middle) if has(middle) else (middle, good)
+    # Blocks are whole, so a size between two that the drive can have may be impossible, too.
+    unit = 10.0 ** (math.floor(math.log10(good * page)) - 1)
+    way, towards = ("larger", math.ceil) if pages < own else ("smaller", math.floor)
+    nearest = towards(good * page / unit)
+    while not has(nearest * unit / page):
+        nearest += 1 if pages < own else -1
+    name, factor = ("TB", 1e12) if nearest * unit >= 1e12 else ("GB", 1e9)
+    return (
+        f"{argument(capacity=capacity)}: the drive cannot have this size with its dies and blocks:"
+        f" expected a {way} one, such as {nearest * unit / factor:.4g}{name}"
+    )
 
 
 def capacity_bytes(capacity: str | int) -> int:
@@ -293,10 +348,8 @@ class _Search:
     def plan(self, folder: Path | None) -> SparePlan:
         """All that is tried, with the files in `folder`."""
         asked, failures, done, doubt = self.asked, dict[str, str](), dict[int, Step](), ""
-        first = self._plan_of(())
-        low, high = 0, len(asked.steps)
-        at = min(range(high), key=lambda i: abs(math.log(asked.steps[i] / asked.provision)))
-        while low < high and not self.interrupted:
+        remedy = ""
+        while (at := self._next(done)) is not None:
             step, trial, failed = self._tried(asked.steps[at], folder)
             failures |= failed
             if self.interrupted:
@@ -304,42 +357,56 @@ class _Search:
             done[at] = step
             if not step.outcomes and len(done) == 1:
                 doubt = (*trial.doubts, *step.doubts, "no run could finish")[0]
+                remedy = trial.remedy
                 break
             if any(one.doubt == trials.TOO_SMALL for one in step.outcomes):
-                doubt = trials.TOO_SMALL
+                doubt = "" if self._plan_of(done.values()).answer else trials.TOO_SMALL
                 break
-            if first.meets(step) is not None:
-                high = at
-            else:
-                low = at + 1
-            at = (low + high) // 2
-        plan = self._plan_of([done[at] for at in sorted(done)])
+        plan = self._plan_of(done.values())
         if not doubt and plan.answer is None and plan.steps:
             # A latency that the trials cannot tell is no bound that is missed.
             doubts = [one.doubt for one in plan.steps[-1].outcomes]
             doubt = doubts[0] if doubts and all(doubts) else ""
-        return replace(plan, doubt=doubt, failures=failures, interrupted=self.interrupted)
+        plan = replace(plan, doubt=doubt, remedy=remedy, failures=failures)
+        return replace(plan, interrupted=self.interrupted)
 
-    def _plan_of(self, steps: Sequence[Step]) -> SparePlan:
+    def _next(self, done: Mapping[int, Step]) -> int | None:
+        """The step to try next, among those of `asked`; None when nothing is left to try.
+
+        The first is near the spare of the drive; then halves the steps between the answer so far
+        and the largest one below it. At last the one above the answer is tried, which confirms it.
+        """
+        steps, own = self.asked.steps, self.asked.provision
+        if not done:
+            return min(range(len(steps)), key=lambda at: abs(math.log(steps[at] / own)))
+        answer = self._plan_of(done.values()).answer
+        high = len(steps) if answer is None else steps.index(answer[0].provision)
+        low = 1 + max((at for at in done if at < high), default=-1)
+        if low < high:
+            return (low + high) // 2
+        return high + 1 if high + 1 < len(steps) and high + 1 not in done else None
+
+    def _plan_of(self, steps: Iterable[Step]) -> SparePlan:
         plan = self.asked.trial
         return SparePlan(
             name=plain_name(plan.trace),
             trace=plan.trace,
-            drive_name=plan.drive_name or trials.DRIVE,
+            drive_name=plan.drive_name or DEFAULT_DRIVE,
             provision=self.asked.provision,
             lifetime=plan.lifetime,
             bounds=self.asked.bounds,
-            steps=tuple(steps),
+            steps=tuple(sorted(steps, key=lambda step: step.provision)),
             refused=plan.refused,
             drive_title=trials.called(plan),
-            options=trials.options(plan.given),
+            options=options(plan.given),
         )
 
     def _tried(self, provision: float, folder: Path | None) -> tuple[Step, Trial, dict[str, str]]:
         """An over-provisioning: what each policy reaches; its trial; and what failed."""
         plan = self.asked.at(provision)
         place = None if folder is None else folder / f"spare-{100 * provision:.0f}"
-        runs = trials.Runs(plan, self.runner, self.progress, self.seeds, self.budget_s)
+        how = self.seeds, self.budget_s, trials.SEEDS.start, BUDGET_S
+        runs = trials.Runs(plan, self.runner, self.progress, *how)
         predicted = runs.predicted(place)
         self.interrupted = predicted.interrupted
         outcomes = self._outcomes(plan, predicted)
@@ -388,7 +455,7 @@ class _Search:
             if any(bound.verdict(one.values.get(bound.name)) != "met" for bound in others):
                 continue
             place = None if folder is None else folder / f"latency-{at}"
-            latency, doubts = runs.timed(predicted, [one.policy], place)
+            latency, doubts = runs.timed(predicted, [one.policy], place, TIMED_SEEDS)
             doubt = doubts.get(one.policy, "")
             known = None if latency is None or doubt else _p99_9_of(latency, one.policy)
             if known is None:
@@ -403,7 +470,7 @@ class _Search:
 
 def _doubts(predicted: Trial, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     """Why policies of a step could not be judged."""
-    unsettled = (f"{label}: {why}" for label, why in predicted.unpredicted.items())
+    unsettled = predicted.unsettled()
     judged = {one.policy for one in outcomes}
     left = {label for label in predicted.policies if label not in judged}
     if not left and not predicted.unpredicted:
@@ -417,10 +484,17 @@ def _doubts(predicted: Trial, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
 
 
 def _p99_9_of(latency: Comparison, policy: str) -> Interval | None:
-    """The 99.9th percentile of reads or of writes, the slower of them, over the seeds."""
-    slowest = []
+    """The 99.9th percentile of reads or of writes, the slower of them: its 95 % interval.
+
+    None for fewer than two seeds.
+    """
+    slowest: list[float] = []
     for report in latency.repetitions.get(policy, {}).values():
         each = [getattr(op, PERCENTILE) for op in (report.latency.read, report.latency.write)]
         known = [value for value in each if value is not None]
         slowest += [max(known)] if known else []
-    return Interval(min(slowest), max(slowest)) if slowest else None
+    if len(slowest) < 2:
+        return None
+    found = estimate(slowest)
+    width = found.ci95 or 0.0
+    return Interval(max(0.0, found.mean - width), found.mean + width)

@@ -15,9 +15,16 @@ from ssdlab.config.drives import is_changed, own_title, title_of
 from ssdlab.config.endurance import Endurance, endurance, raw_bytes
 from ssdlab.config.files import plain_name
 from ssdlab.config.given import typed
+from ssdlab.config.resolve import (
+    DEFAULT_DRIVE,
+    Config,
+    ConfigLike,
+    load_config,
+    options,
+    planes,
+)
 from ssdlab.config.resolve import DRIVE as PREFIX
-from ssdlab.config.resolve import Config, ConfigLike, load_config, planes, set_text
-from ssdlab.display.argument import argument, option
+from ssdlab.display.argument import argument
 from ssdlab.display.numbers import duration, percent, ratio, size
 from ssdlab.display.progress import shown
 from ssdlab.errors import ConfigError, Interrupted, WorkloadError
@@ -29,8 +36,8 @@ from ssdlab.results.names import SUMMARY, TRIAL_JSON
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking
 from ssdlab.results.report import Report
 from ssdlab.results.text import counted
-from ssdlab.results.trial import PACED, Form, Spare, Trial
-from ssdlab.running import scale, timed_doubts
+from ssdlab.results.trial import PACED, Form, Spare, Trial, drive_option
+from ssdlab.running import scale, scarce, timed_doubts
 from ssdlab.running.compare_runs import Enough, check_seeds, repeated, run_into
 from ssdlab.running.fitted import Totals, fitted, totals
 from ssdlab.running.making import Making
@@ -46,8 +53,6 @@ POLICIES: dict[str, dict[str, object]] = {
     "cost-benefit + fadac": {"gc.victim": "cost-benefit", "alloc.separation": "fadac"},
 }
 """The policies to try: the usual victims, and two with separation. The first is the baseline."""
-DRIVE = "tlc-960gb"
-"""The default drive."""
 BEFORE, MEASURED = 4, 2
 """Pages that a trial writes before and in the measurement, in multiples of those of the trace."""
 MOST_OF_PASS = 1 << 28
@@ -80,7 +85,7 @@ class Plan:
 
     drive: Config
     drive_name: str
-    """The name that the caller gave; empty for `DRIVE`."""
+    """The name that the caller gave; empty for the default drive."""
     trace: str
     totals: Totals
     """The trace in sums."""
@@ -93,6 +98,8 @@ class Plan:
     """How the file of the drive contradicts itself; empty if it does not."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Policies that this drive does not take, and why."""
+    invalidated: float = 1.0
+    """`scarce.invalidated` of the trace."""
 
     @property
     def pages(self) -> int:
@@ -144,14 +151,16 @@ class Plan:
         warmup: dict[str, object] = {"workload.warmup_requests": 0, "workload.warmup_share": share}
         if not warmup.keys().isdisjoint(self.given):
             warmup = {}
-        # The device is made of the drive as `given` has it, so its keys come last.
+        # The device is made of the drive as `given` has it, so its keys come last, and its
+        # over-provisioning takes the place of a capacity.
+        given = {key: one for key, one in self.given.items() if key != "device.user_capacity"}
         keys = {
             **scale.PRECONDITION,
             "workload.loops": before + measured,
             **warmup,
             "metrics.interval": self.interval(before + measured),
             **self.policies[policy],
-            **self.given,
+            **given,
             **small.keys,
             **more,
         }
@@ -205,11 +214,6 @@ class Plan:
         return measured > 0 and before * self.totals.page_writes >= BEFORE * self.pages
 
 
-def options(given: Mapping[str, object]) -> str:
-    """Keys as options of the command, each after a space."""
-    return "".join(f" {option(key, set_text(value))}" for key, value in given.items())
-
-
 def _label(policy: str, phases: str) -> str:
     return f"{policy}, {phases}"
 
@@ -218,7 +222,7 @@ def _label(policy: str, phases: str) -> str:
 def try_trace(
     trace: str | Path,
     *,
-    drive: ConfigLike = DRIVE,
+    drive: ConfigLike = DEFAULT_DRIVE,
     policies: Mapping[str, Mapping[str, object]] | None = None,
     set: Mapping[str, object] | None = None,
     seeds: int | None = None,
@@ -254,7 +258,7 @@ def try_trace(
 def plan_trial(
     trace: str | Path,
     *,
-    drive: ConfigLike = DRIVE,
+    drive: ConfigLike = DEFAULT_DRIVE,
     policies: Mapping[str, Mapping[str, object]] | None = None,
     set: Mapping[str, object] | None = None,
     progress: bool = True,
@@ -264,11 +268,14 @@ def plan_trial(
     name = json.dumps(plain_name(trace), ensure_ascii=False)
     config = load_config(drive, trace=trace, set={"run.name": name, **given})
     sums = _read_whole(config, progress)
-    named = "" if drive == DRIVE else drive.name if isinstance(drive, Config) else str(drive)
+    named = (
+        "" if drive == DEFAULT_DRIVE else drive.name if isinstance(drive, Config) else str(drive)
+    )
     wear = {key: value for key, value in given.items() if key.startswith("wear.")}
     rated = endurance(drive, load_config(drive, trace=trace, set=wear))
     wrong = contradiction(config)
     plan = Plan(config, named, str(trace), sums, policies or POLICIES, given, rated, wrong)
+    plan = replace(plan, invalidated=scarce.invalidated(config, sums))
     refusals = {label: plan.refusal(label) for label in plan.policies}
     accepted = {label: plan.policies[label] for label, why in refusals.items() if not why}
     if not accepted:
@@ -329,6 +336,10 @@ class Runs:
     progress: bool
     seeds: int | None
     budget_s: float
+    fewest: int = 2
+    """Seeds that are run even if the time is over."""
+    usual_s: float = BUDGET_S
+    """The time that the command takes where none is given."""
     begun: float = field(default_factory=time.monotonic)
     failures: dict[str, str] = field(default_factory=dict)
     interrupted: bool = False
@@ -347,7 +358,7 @@ class Runs:
 
     def predicted(self, folder: Path | None) -> Trial:
         """The runs of write amplification: the trial without latency."""
-        first, lengths = self._first_seed(folder)
+        first, lengths = ({}, {}) if self._scarce else self._first_seed(folder)
         hopeless = bool([*self._hopeless(lengths)])
         halved, more = (
             self._further(folder, first, lengths)
@@ -385,6 +396,7 @@ class Runs:
             form=_form(self.plan),
             rankings=rankings,
             doubts=(*self._hopeless(lengths), *missing, *extrapolation_doubts(undecided)),
+            remedy=self._remedy,
             unpredicted=self.unsettled,
             lifetime=self.plan.lifetime,
             refused=self.plan.refused,
@@ -392,16 +404,45 @@ class Runs:
             interrupted=self.interrupted,
             note=self.plan.drive["run.drive"],
             options=self._options,
-            passes=max((sum(self.plan.loops(longer)) for longer in lengths.values()), default=1),
+            passes=0
+            if self._scarce
+            else max((sum(self.plan.loops(longer)) for longer in lengths.values()), default=1),
             overwrites=self.plan.totals.page_writes / self.plan.pages,
         )
 
     @property
     def _options(self) -> str:
         """What the caller has set, as options of the command."""
+        return f"{options(self.plan.given)}{self._effort}"
+
+    @property
+    def _effort(self) -> str:
+        """The options that say how many seeds are run."""
         seeds = f" --seeds {self.seeds}" if self.seeds is not None else ""
-        budget = f" --budget {self.budget_s:g}s" if self.budget_s != BUDGET_S else ""
-        return f"{options(self.plan.given)}{seeds}{budget}"
+        budget = f" --budget {self.budget_s:g}s" if self.budget_s != self.usual_s else ""
+        return f"{seeds}{budget}"
+
+    @property
+    def _scarce(self) -> str:
+        """Why the trace decides nothing, so that nothing is run; empty if it may."""
+        return scarce.doubt(self.plan.invalidated)
+
+    @property
+    def _fewest_pages(self) -> float:
+        """The pages that the trace has to touch for erase units of `scale.FEWEST_PAGES`."""
+        pool = scale.Pool.of(self.plan.drive)
+        return scale.FEWEST_PAGES * pool.blocks / (1 + pool.over_provisioning)
+
+    @property
+    def _remedy(self) -> str:
+        """The command to run where the trace says too little; empty where it says enough."""
+        plan = self.plan
+        is_small = plan.device(self._baseline).pages < scale.FEWEST_PAGES
+        if not (self._scarce or is_small):
+            return ""
+        factor = None if self._scarce else self._fewest_pages / plan.pages
+        how = drive_option(plan.drive_name), self._effort
+        return scarce.remedy(plan.trace, plan.given, factor, *how)
 
     def _further(
         self, folder: Path | None, first: Mapping[str, Report], lengths: Mapping[str, int]
@@ -423,7 +464,11 @@ class Runs:
         return [planned[length][label] for label, length in lengths.items()]
 
     def timed(
-        self, trial: Trial, policies: Sequence[str], folder: Path | None
+        self,
+        trial: Trial,
+        policies: Sequence[str],
+        folder: Path | None,
+        seeds: int = TIMED_SEEDS,
     ) -> tuple[Comparison | None, dict[str, str]]:
         """Timed runs of policies, and for each that says nothing about the drive, why.
 
@@ -451,7 +496,7 @@ class Runs:
         ]
         if len(planned) < len(named):
             return withheld(TOO_SMALL)
-        runs = repeated(planned, TIMED_SEEDS)
+        runs = repeated(planned, seeds)
         first = self._batch(runs[:1], folder, "time")
         doubt = _overload(first)
         if doubt or self.interrupted:
@@ -506,19 +551,21 @@ class Runs:
         """
         pages = self.plan.device(self._baseline).pages
         if pages < scale.FEWEST_PAGES:
-            pool = scale.Pool.of(self.plan.drive)
-            needed = scale.FEWEST_PAGES * pool.blocks / (1 + pool.over_provisioning)
-            needed *= self.plan.drive["device.page_bytes"]
+            needed = self._fewest_pages * self.plan.drive["device.page_bytes"]
             yield (
                 f"the trace touches so little that an erase unit of the trial has"
                 f" {counted(pages, 'page')}, and at least {scale.FEWEST_PAGES} are needed: use a"
                 f" trace that touches {size(needed)} or more"
             )
+        if self._scarce:
+            yield self._scarce
+            return
         for phases in ORDERS:
             label = _label(self._baseline, phases)
             if label not in lengths and not self.interrupted:
                 why = self.unsettled.get(label, "its run did not finish")
-                yield f"{label}: the baseline has no prediction: {why}"
+                baseline = f"{self._baseline}, as {ORDERS[phases]}"
+                yield f"{baseline}: the baseline has no prediction: {why}"
 
     def _missing(self, rankings: Mapping[str, Ranking]) -> Iterator[str]:
         """How many predictions an interrupt has prevented."""
@@ -529,6 +576,8 @@ class Runs:
             if policy not in rankings[phases].predicted
             and _label(policy, phases) not in self.unsettled
         ]
+        if self._scarce:
+            return
         if self.interrupted and missing:
             yield (
                 f"{len(missing)} of {len(labels)} predictions are missing, because the trial was"
@@ -589,7 +638,7 @@ class Runs:
 
         def enough(done: Comparison) -> bool:
             counts = [1 + len(by_seed) for by_seed in done.repetitions.values()]
-            if not counts or min(counts) < 2:
+            if not counts or min(counts) < self.fewest:
                 return False
             late = time.monotonic() - self.begun >= self.budget_s
             return late or (min(counts) >= SEEDS.start and _narrow(done, first))
@@ -636,8 +685,8 @@ def extrapolation_doubts(shares: Mapping[str, Mapping[str, float]]) -> Iterator[
     for phases, by_policy in shares.items():
         for label, share in by_policy.items():
             yield (
-                f"{_label(label, phases)}: the size of erase units changes its write amplification"
-                f" by {percent(share)}: use a trace that touches more"
+                f"{label}, as {ORDERS[phases]}: the size of erase units changes its write"
+                f" amplification by {percent(share)}: use a trace that touches more"
             )
 
 
@@ -689,7 +738,7 @@ def check_room(plan: Plan) -> None:
 def called(plan: Plan) -> str:
     """The drive by its name: of a file its title, or the file and the drive that it changes."""
     file, note = plan.drive.file, plan.drive["run.drive"]
-    name = (plan.drive_name or DRIVE).removeprefix(PREFIX)
+    name = (plan.drive_name or DEFAULT_DRIVE).removeprefix(PREFIX)
     if file is None or not note:
         return name
     if own_title(name, file.read_text(encoding="utf-8")) or not is_changed(note):
@@ -721,6 +770,8 @@ def _read(plan: Plan) -> str:
     )
     if sums.span_pages <= device["user_pages"]:
         return text
+    if plan.drive["workload.volume"] == "all":
+        return f"{text}. The trial puts the pages that its volumes touch side by side"
     return (
         f"{text}. Its addresses reach up to {size(sums.span_pages * page)}, beyond the"
         f" {size(device['user_pages'] * page)} of the drive, so the trial moves the pages that it"

@@ -118,7 +118,11 @@ def drive_of(name: str) -> Drive:
     Raises `ConfigError`.
     """
     if Path(name).suffix != ".toml":
-        return drives()[drive_preset(name, argument(drive=name))]
+        known, given = drives(), argument(drive=name)
+        if name in preset_names() and name not in known:
+            names = ", ".join(one.removeprefix(DRIVE) for one in known)
+            raise ConfigError([f"{given}: it has no measurements; there are those of: {names}"])
+        return known[drive_preset(name, given, known)]
     load_config(name)
     file = Path(name)
     text = file.read_text(encoding="utf-8")

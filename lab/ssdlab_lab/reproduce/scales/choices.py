@@ -37,7 +37,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ssdlab.config.resolve import DRIVE, preset_names
+from ssdlab.config.resolve import drive_presets
 from ssdlab.running import trial
 
 NAME, TITLE = "scale", "Predictions beside drives at full size"
@@ -126,7 +126,7 @@ class Place(NamedTuple):
 
 def drives() -> tuple[str, ...]:
     """The presets of all drives."""
-    return trial.DRIVE, *(name for name in preset_names() if name.startswith(DRIVE))
+    return tuple(drive_presets())
 
 
 def sizes(quick: bool) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from ssdlab.results.prediction import Predicted, Ranking
 from ssdlab.running.scale import FEWEST_PAGES, beyond
+from ssdlab_lab.reproduce.result import INTERRUPTED
 from ssdlab_lab.reproduce.scales.choices import (
     CLOSE,
     FOOTPRINTS,
@@ -77,8 +78,11 @@ class Scales(Study[Place]):
         return {**(self.earlier.measured if self.earlier else {}), **now}
 
     def remarks(self) -> list[str]:
-        """What a reader should know before using the numbers."""
-        return [*super().remarks(), *([self.earlier.remark] if self.earlier else [])]
+        """What a reader should know before using the numbers.
+
+        The page says which runs there are, so an interrupt is none of it.
+        """
+        return [text for text in super().remarks() if text != INTERRUPTED]
 
     def full(self, drive: str, load: Load, policy: str) -> float | None:
         """That of the pool at full size."""

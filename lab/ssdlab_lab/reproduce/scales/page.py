@@ -6,6 +6,8 @@ import statistics
 from html import escape
 from typing import Any
 
+from ssdlab.config.resolve import DRIVE
+from ssdlab.display.words import listed
 from ssdlab.html.page import Section, document, prose, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.versions import described
@@ -59,6 +61,30 @@ WHY = (
     " amplification under greedy rises and falls again with the pages of a block, and an"
     " extrapolation from two sizes can miss that. The same article has the numbers.",
 )
+
+
+def compared_text(done: Scales) -> str:
+    """Which loads and policies were run at full size on each drive."""
+    first = {(load, policy) for load in FIRST_LOADS for policy in FIRST_POLICIES}
+    every = len(LOADS) * len(POLICIES)
+    by_extent: dict[str, list[str]] = {}
+    for drive in drives():
+        made = {(load.title, policy) for load in LOADS for policy in done.at_full_size(drive, load)}
+        extent = f"{len(made)} of them"
+        if len(made) == every:
+            extent = "all of them"
+        elif made == first:
+            extent = f"the {len(made)} named above"
+        elif not made:
+            extent = "none of them"
+        by_extent.setdefault(extent, []).append(drive.removeprefix(DRIVE))
+    parts = (f"{extent} on {listed(names)}" for extent, names in by_extent.items())
+    return (
+        f"The study has {every} combinations of load and policy for each drive. Compared are"
+        f" {'; '.join(parts)}."
+    )
+
+
 HEADS = (
     "drive",
     "footprint",
@@ -185,9 +211,12 @@ def rows_of(done: Scales, drive: str) -> Rows:
 
 def page(done: Scales) -> str:
     """The page as HTML."""
-    texts = "".join(f"<p>{prose(text)}</p>" for text in (*ABOUT, *verdict(done)))
+    about = (*ABOUT, compared_text(done), *verdict(done))
+    texts = "".join(f"<p>{prose(text)}</p>" for text in about)
     first = html_table(list(HEADS), overview(done), "All drives")
-    sections = [Section("all", "Errors", texts + warnings_box(done.remarks()) + first)]
+    remarks = done.remarks()
+    box = warnings_box(remarks) * bool(remarks)
+    sections = [Section("all", "Errors", texts + box + first)]
     wrong = misses(done)
     if wrong:
         table = html_table(list(MISS_HEADS), wrong, "Predictions that do not hold")
@@ -204,7 +233,8 @@ def page(done: Scales) -> str:
 def markdown(done: Scales) -> str:
     """The page as Markdown."""
     text = ["<!-- Written by `ssdlab drives scale`. -->", "", f"# {TITLE}", ""]
-    text += [line for part in (*ABOUT, *done.remarks()) for line in (part, "")]
+    about = (*ABOUT, compared_text(done), *done.remarks())
+    text += [line for part in about for line in (part, "")]
     text += [*(f"- {part}" for part in verdict(done)), ""]
     text += table_of(HEADS, overview(done))
     wrong = misses(done)

@@ -14,7 +14,6 @@ from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.results import outputs
 from ssdlab.results.names import REPORT
 from ssdlab.running import scale
-from ssdlab.running.trial import DRIVE
 from ssdlab.traces.trace import Trace
 from ssdlab_lab.reproduce.command import write_results
 from ssdlab_lab.reproduce.matrix import Cell, Scheme, Source, Workload
@@ -163,7 +162,7 @@ def compare(
     of an earlier study, are not repeated. An interrupted run is resumed, as by `reproduce`, which
     raises the same exceptions.
     """
-    presets = [drive_preset(name, f"--drive {name}") if name != DRIVE else name for name in drives]
+    presets = [drive_preset(name, f"--drive {name}") for name in drives]
     of_drives = _matching(presets, choices.drives(), "drive")
     of_loads = _matching(loads, [load.title for load in LOADS], "load")
     of_policies = _matching(policies, [*POLICIES], "policy")

@@ -1,0 +1,117 @@
+"""Traces that say too little about a drive, and the command that would say more."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping
+
+from ssdlab.config.resolve import Config, options
+from ssdlab.display.numbers import percent
+from ssdlab.errors import WorkloadError
+from ssdlab.running.fitted import Totals
+from ssdlab.traces.trace import EXTENSION, info_with
+
+FEWEST_INVALIDATED = 0.1
+"""Least share of the page writes that must make older data invalid, by overwrites or discards. With
+fewer, it is the repetition of the trace that does, in an order which the trace does not show."""
+INFO_PAGE_BYTES = 4096
+"""Bytes of a page in the statistics of a trace."""
+MARGIN = 4
+"""How many times the least size a larger trace should have: at the least size, blocks of 32 pages
+often change write amplification too much for a verdict."""
+MOST_COPIES = 256
+"""Most copies of a trace that are proposed."""
+PARTS = ("workload.volume", "workload.from", "workload.until")
+"""Keys that take a part of a trace."""
+
+
+def invalidated(config: Config, sums: Totals) -> float:
+    """Pages that the trace overwrites or discards, whichever are more, over those that it writes.
+
+    At least that many: the trace is read again only if its sums do not show that they are enough.
+    """
+    share = 1 - sums.pages / sums.page_writes
+    if share >= FEWEST_INVALIDATED:
+        return share
+    try:
+        info = info_with(config)
+    except WorkloadError:
+        return 1.0  # The table of its pages takes too much memory.
+    page, found = config["device.page_bytes"], info.footprint
+    if not found.page_reads:
+        once = sums.pages
+    elif page == INFO_PAGE_BYTES:
+        once = found.pages_written
+    else:
+        once = min(sums.pages, sums.page_writes, math.ceil(found.distinct_bytes_written / page))
+    discarded = info.discards.effective_bytes / page
+    return float(max(0, sums.page_writes - once, discarded) / sums.page_writes)
+
+
+def doubt(share: float) -> str:
+    """Why a trace that invalidates so much decides nothing; empty if that is enough."""
+    if share >= FEWEST_INVALIDATED:
+        return ""
+    what = (
+        "overwrites nothing: it writes every page once"
+        if not share
+        else f"overwrites or discards only {percent(share)} of the pages that it writes"
+    )
+    return (
+        f"the trace {what}, so it does not show which data become invalid, and decides nothing"
+        " about policies: record until data are overwritten"
+    )
+
+
+def remedy(
+    trace: str, given: Mapping[str, object], factor: float | None, drive: str, effort: str
+) -> str:
+    """What to run in place of a trace that says too little.
+
+    `factor`: how many times as much it would have to touch, if that is what is missing.
+    """
+    command = whole(trace, given, drive, effort)
+    if not command and factor is not None:
+        command = larger(trace, given, factor, drive, effort)
+    return command or shown(trace, given)
+
+
+def shown(trace: str, given: Mapping[str, object]) -> str:
+    """The command that shows how often a trace overwrites its pages."""
+    return f"ssdlab trace info {shlex.quote(trace)}{options(_of_trace(given))}"
+
+
+def whole(trace: str, given: Mapping[str, object], drive: str, effort: str) -> str:
+    """The command that tries the whole file, if `given` takes a part of it; otherwise empty.
+
+    `drive` and `effort` are further options of it, each after a space.
+    """
+    if all(key not in given or given[key] == "all" for key in PARTS):
+        return ""
+    rest: dict[str, object] = {key: value for key, value in given.items() if key not in PARTS}
+    if "workload.volume" in given:
+        rest["workload.volume"] = "all"
+    return f"ssdlab try {shlex.quote(trace)}{drive}{options(rest)}{effort}"
+
+
+def larger(trace: str, given: Mapping[str, object], factor: float, drive: str, effort: str) -> str:
+    """A command that tries copies of a trace, as of many applications.
+
+    Together they touch more than `factor` times as much. `drive` and `effort` are as in `whole`.
+    """
+    copies = math.ceil(MARGIN * factor)
+    if copies > MOST_COPIES or shlex.quote(trace) != trace or "workload.volume" in given:
+        return shown(trace, given)
+    name = f"{trace.rpartition('/')[2].partition('.')[0]}-{copies}{EXTENSION}"
+    reading = _of_trace(given)
+    rest = {key: value for key, value in given.items() if key not in reading}
+    return (
+        f"ssdlab trace merge $(yes {trace} | head -n {copies}){options(reading)} --out {name}"
+        f" && ssdlab try {name}{drive}{options({**rest, 'workload.volume': 'all'})}{effort}"
+    )
+
+
+def _of_trace(given: Mapping[str, object]) -> dict[str, object]:
+    """The keys that say how the trace is read."""
+    return {key: value for key, value in given.items() if key.startswith("workload.")}
