@@ -92,14 +92,14 @@ if the highest byte comes first).
 If a table matches no known format, but its header allows exactly one reading of time, operation,
 offset and size, ssdlab uses that reading and says so in a warning. If units, words, the time or the
 event that counts remain open, it refuses the table and lists all readings. It also refuses a table
-with two columns of times, for different steps of a request such as `submit_us` and `dispatch_us`, or of
-addresses in two spaces, such as `sector` and `abs_sector`. `--unit` and
-`--time-unit` choose among units that the names leave open. Some words, such as `READ_AHEAD` or
-`sys_exit_read`, resemble known ones by their parts. They are offered with the meanings that they
-may have, and every reading that ignores words names them. If several columns may each be a part of
-the volume, such as host, target and LUN, or major and minor number, ssdlab refuses the table, with
-the command that joins them and the readings with one of them. It also refuses a table without such
-a header, and lists the readings that its values allow, the likeliest first.
+with two columns of times, for different steps of a request such as `submit_us` and `dispatch_us`,
+or of addresses in two spaces, such as `sector` and `abs_sector`. `--unit` and `--time-unit` choose
+among units that the names leave open. Some words, such as `READ_AHEAD` or `sys_exit_read`, resemble
+known ones by their parts. They are offered with the meanings that they may have, and every reading
+that ignores words names them. If several columns may each be a part of the volume, such as host,
+target and LUN, or major and minor number, ssdlab refuses the table, with the command that joins
+them and the readings with one of them. It also refuses a table without such a header, and lists the
+readings that its values allow, the likeliest first.
 
 ssdlab compares the numbers of a file with the units that its format or its header states. It
 refuses a file whose numbers are more likely in other units. Examples are sector numbers that are
@@ -122,8 +122,8 @@ requests:
 - times that are negative, in minutes, hours, jiffies or processor cycles, written as `MM:SS` or
   `HH:MM:SS`, or intervals
 - dates with slashes or without separators, with names of months, with the abbreviation of a time
-  zone, or with the day or the month first (with a command for each, if both fit), and dates and times
-  of day in two columns
+  zone, or with the day or the month first (with a command for each, if both fit), and dates and
+  times of day in two columns
 - ends of requests in place of lengths; zero-based lengths, such as NVMe's NLB and
   `length_minus_1`; fractions of MB; blocks of several sizes; cylinders and heads; addresses in two
   halves
@@ -131,8 +131,8 @@ requests:
 - numbers with thousands separators, with a decimal comma, or in hexadecimal without `0x`
 - JSON (also as data frames), SQL, HTML, pairs of names and values, and tables as databases print
   them, in Markdown or in boxes
-- lines with numbers, colours or the prefix of a log; output of `head` or `tail` for several files; lines that
-  end with a carriage return only; text that is neither UTF-8 nor UTF-16
+- lines with numbers, colours or the prefix of a log; output of `head` or `tail` for several files;
+  lines that end with a carriage return only; text that is neither UTF-8 nor UTF-16
 - output of tools that record no requests
 
 A file whose lines consist of numbers only is read as the format that it fits, and a warning says

@@ -93,6 +93,13 @@ def test_a_trace_of_reads_has_nothing_to_collect(folder: Path) -> None:
     refused(done, 2, "waf: baseline has no such number", out_is_empty=False)
 
 
+@pytest.mark.parametrize("verb", ["try", "plan"])
+def test_a_pipe_is_refused_since_it_can_be_read_only_once(verb: str, folder: Path) -> None:
+    bounds = ["--waf", "2"] if verb == "plan" else []
+    done = ssdlab_command(verb, "-", *bounds, "--no-open", cwd=folder)
+    refused(done, 2, "TRACE", "reads its trace several times", "write it to a file")
+
+
 def test_a_trace_without_times_needs_a_rate_for_years(folder: Path) -> None:
     done = ssdlab_command("plan", "one.csv", "--years", "5", cwd=folder)
     refused(done, 2, "the requests of one.csv span no time", "--set wear.daily_writes=500GB")

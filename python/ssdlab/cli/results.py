@@ -15,6 +15,7 @@ from ssdlab.cli.arguments import size_bytes
 from ssdlab.cli.ending import UNFINISHED
 from ssdlab.cli.options import ForceFiles, Json, NoHtml, StoreOption
 from ssdlab.cli.terminal import put, put_result, say
+from ssdlab.config.quantity import DAY_S
 from ssdlab.display.argument import came_as
 from ssdlab.display.numbers import size
 from ssdlab.errors import ConfigError
@@ -30,7 +31,6 @@ from ssdlab.store.verify import Verified, verify
 app = typer.Typer(
     name="results", no_args_is_help=True, help="Query, check and clear up a store of results."
 )
-DAY_S = 86_400.0
 LISTED = 20
 
 Version = Annotated[

@@ -182,8 +182,8 @@ def trace_merge(
     _tell([done], writing.json_, writing.quiet)
     if not writing.quiet:
         say(
-            f"volumes: {done.name}; every volume begins at time 0, whatever the times in its file; run"
-            " them together with --set workload.volume=all"
+            f"volumes: {done.name}; every volume begins at time 0, whatever the times in its file;"
+            " run them together with --set workload.volume=all"
         )
 
 

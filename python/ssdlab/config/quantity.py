@@ -8,6 +8,8 @@ from typing import Literal, TypeAlias
 
 from ssdlab.display.numbers import Value
 
+DAY_S = 86_400
+"""Seconds of a day."""
 KeyUnit: TypeAlias = Literal["", "ns", "bytes"]
 """Unit of the values of a key; empty: they have none."""
 

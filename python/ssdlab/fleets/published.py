@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import exp, log
 
-KIB, DAY_S = 1024, 86_400
+KIB = 1024
 COLD_WRITES = 0.25
 SPAN_LOW = 0.25
 DAYS = 3.1

@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from ssdlab.config.quantity import DAY_S
 from ssdlab.config.resolve import Config
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import Value
 from ssdlab.errors import ConfigError
 from ssdlab.fleets import published
-from ssdlab.fleets.published import DAY_S, FLEETS, Fleet
+from ssdlab.fleets.published import FLEETS, Fleet
 from ssdlab.fleets.volumes import HOTTEST, PAGE_BYTES, Volume
 
 MOST = 1_000_000

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ssdlab.config.endurance import DAYS, Endurance
+from ssdlab.config.quantity import DAY_S
 from ssdlab.display.numbers import number
-
-DAY_S = 86_400
-"""Seconds of a day."""
 
 
 class Interval(NamedTuple):

@@ -15,8 +15,10 @@ from ssdlab.config.drives import is_changed, own_title, title_of
 from ssdlab.config.endurance import Endurance, endurance, raw_bytes
 from ssdlab.config.files import plain_name
 from ssdlab.config.given import typed
+from ssdlab.config.quantity import DAY_S
 from ssdlab.config.resolve import (
     DEFAULT_DRIVE,
+    STDIN,
     Config,
     ConfigLike,
     load_config,
@@ -31,7 +33,7 @@ from ssdlab.errors import ConfigError, Interrupted, WorkloadError
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.folder import draft, keep_with_page
 from ssdlab.results.intervals import estimate
-from ssdlab.results.lifetime import DAY_S, Lifetime
+from ssdlab.results.lifetime import Lifetime
 from ssdlab.results.names import SUMMARY, TRIAL_JSON
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking
 from ssdlab.results.report import Report
@@ -286,7 +288,13 @@ def plan_trial(
 
 def _read_whole(config: Config, progress: bool) -> Totals:
     """The trace in sums. Raises `WorkloadError` if it writes nothing, or more than a trial can."""
-    with shown(str(config["workload.trace"]), progress) as callback:
+    file = str(config["workload.trace"])
+    if file == STDIN or Path(file).is_fifo():
+        message = (
+            "a trial reads its trace several times, which a pipe does not allow; write it to a file"
+        )
+        raise WorkloadError(f"{argument('trace')}: {message}")
+    with shown(file, progress) as callback:
         sums = totals(config, MOST_OF_PASS, callback)
     if not sums.page_writes:
         raise WorkloadError(f"{sums.file}: the trace writes nothing: there is nothing to collect")
