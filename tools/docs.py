@@ -103,9 +103,9 @@ readings that its values allow, the likeliest first.
 
 ssdlab compares the numbers of a file with the units that its format or its header states. It
 refuses a file whose numbers are more likely in other units. Examples are sector numbers that are
-all multiples of 512, as byte addresses are, and FIU times that would be less than 5 us apart. The
-message lists the readings in each of these units. One or two requests are too few to contradict a
-header.
+all multiples of 512, as byte addresses are, FIU times that would be less than 5 us apart, and times
+in seconds that would be minutes apart. The message lists the readings in each of these units. One
+or two requests are too few to contradict a header.
 
 Addresses and lengths in bytes must be whole sectors. ssdlab refuses a file in which they are not,
 with the command that extends such requests to whole sectors. If most requests are whole sectors,
