@@ -29,7 +29,7 @@ from ssdlab.errors import ConfigError
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.run_page import run_page
 from ssdlab.results.report import Report
-from ssdlab.running import spare_plan, trial
+from ssdlab.running import spare_plan, trial, trial_plan
 from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE
 from ssdlab_lab.reproduce.drives import choices, command, errors, page, study, writes
 from ssdlab_lab.reproduce.drives.known import Drive, drive_of, drives
@@ -449,7 +449,7 @@ def test_a_drive_in_a_file_is_called_by_its_name(tmp_path: Path) -> None:
         str(same): "Samsung PM9A3 960 GB",
         SAMSUNG: "samsung-pm9a3",
     }.items():
-        plan = trial.plan_trial(trace, drive=drive, policies=None, set=columns, progress=False)
+        plan = trial_plan.plan_trial(trace, drive=drive, policies=None, set=columns, progress=False)
         assert trial.called(plan) == name
         asked = spare_plan.ask(trace, (), drive=drive, set=columns, progress=False)
         assert trial.called(asked.trial) == name

@@ -6,7 +6,7 @@ import pytest
 
 import ssdlab
 from ssdlab.results.prediction import Predicted, Ranking, verdict
-from ssdlab.running import scale, trial
+from ssdlab.running import scale, trial_plan
 
 
 def test_half_the_pages_show_what_is_left_of_the_error() -> None:
@@ -223,11 +223,11 @@ def test_a_trial_has_the_blocks_and_the_effective_spare_of_the_drive(name: str) 
         assert timed.spare == pytest.approx(spare, abs=0.6 / timed.blocks * (1 + spare))
 
 
-@pytest.mark.parametrize("policy", trial.POLICIES)
+@pytest.mark.parametrize("policy", trial_plan.POLICIES)
 def test_a_trial_has_the_effective_spare_of_the_drive_under_every_policy(policy: str) -> None:
-    keys = {**scale.PRECONDITION, **trial.POLICIES[policy]}
+    keys = {**scale.PRECONDITION, **trial_plan.POLICIES[policy]}
     drive = ssdlab.load_config("tlc-960gb", set=keys)
-    classes = 2 if "alloc.separation" not in trial.POLICIES[policy] else 6
+    classes = 2 if "alloc.separation" not in trial_plan.POLICIES[policy] else 6
     assert scale.Pool.of(drive).unused == 4 + 1 + (classes - 1) / 2
     small = scale.functional_device(drive, 210_356)
     assert small.spare == pytest.approx(scale.Pool.of(drive).own_spare, rel=0.005)

@@ -14,7 +14,7 @@ import pytest
 import ssdlab
 from running import ROOT
 from ssdlab.running import scale
-from ssdlab.running.trial import POLICIES
+from ssdlab.running.trial_plan import POLICIES
 from ssdlab.traces.trace import Requests, Trace
 from ssdlab_lab.oracles.amplification import fifo
 from ssdlab_lab.reproduce.scales.choices import SYNTHETIC, THETA, ZIPF

@@ -15,7 +15,7 @@ import ssdlab
 from running import ssdlab_command
 from ssdlab.config.resolve import DEFAULT_DRIVE, load_config
 from ssdlab.results.text import WIDTH, pasted
-from ssdlab.running import scale, scarce, spare_plan, trial
+from ssdlab.running import scale, scarce, spare_plan, trial, trial_plan
 from ssdlab.running.fitted import totals
 from ssdlab.running.making import Making
 
@@ -88,7 +88,7 @@ def test_the_pages_of_several_volumes_lie_side_by_side(tmp_path: Path) -> None:
     file = tmp_path / "two.csv"
     rows = (f"{128166372003061629 + at},h,{at % 2},Write,{4096 * at},4096,0\n" for at in range(50))
     file.write_text("".join(rows))
-    plan = trial.plan_trial(file, set={"workload.volume": "all"}, progress=False)
+    plan = trial_plan.plan_trial(file, set={"workload.volume": "all"}, progress=False)
     text = trial._read(plan)
     assert text.endswith(". The trial puts the pages that its volumes touch side by side")
     assert "TiB" not in text
@@ -117,7 +117,7 @@ def test_the_next_command_makes_the_trace_large_enough(tmp_path: Path) -> None:
     verb, trace, *options = shlex.split(again)[1:]
     assert verb == "try"
     assert options == ["--set", "workload.volume=all", "--seeds", "2"]
-    plan = trial.plan_trial(tmp_path / trace, set={"workload.volume": "all"}, progress=False)
+    plan = trial_plan.plan_trial(tmp_path / trace, set={"workload.volume": "all"}, progress=False)
     assert plan.device("greedy").pages >= scale.FEWEST_PAGES
 
 

@@ -23,7 +23,7 @@ from ssdlab.results.comparison import Comparison
 from ssdlab.results.lifetime import Lifetime
 from ssdlab.results.prediction import Predicted, Ranking
 from ssdlab.results.trial import Form, Trial
-from ssdlab.running import scale, trial
+from ssdlab.running import scale, trial, trial_plan
 from ssdlab.running.compare_runs import Finished, run_into
 from ssdlab.running.runner import Planned
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ssdlab.running.fitted import Totals
 
 FEW: dict[str, dict[str, object]] = {
-    "greedy": trial.POLICIES["greedy"],
+    "greedy": trial_plan.POLICIES["greedy"],
     "random": {"gc.victim": "random"},
 }
 PAGES = 60_000
@@ -139,7 +139,7 @@ def test_the_longest_first_screen_has_twelve_lines(drive: str, overloads: bool) 
         name="varmail",
         trace="traces/varmail.trace.zst",
         drive_name="" if drive == DEFAULT_DRIVE else drive,
-        drive=trial._drive(trial.Plan(config, drive, "", cast("Totals", None), {}, {}, rated)),
+        drive=trial._drive(trial_plan.Plan(config, drive, "", cast("Totals", None), {}, {}, rated)),
         read="",
         form=Form(1, 683, 352, shape.blocks, shape.pages, {}),
         rankings={"recorded": ranked(2.4, 1.9, 2.7), "independent": ranked(4.1, 3.8, 3.1)},
@@ -213,7 +213,7 @@ def test_its_files_say_the_same(tried: Trial) -> None:
 
 
 def test_the_runs_are_those_of_the_drive_without_time(trace: Path) -> None:
-    plan = trial.plan_trial(trace, policies=FEW, progress=False)
+    plan = trial_plan.plan_trial(trace, policies=FEW, progress=False)
     runs = plan.functional_runs(1, 1)
     assert [one.label for one in runs] == [
         f"{policy}, {phases}" for phases in ("recorded", "independent") for policy in FEW
@@ -234,7 +234,7 @@ def test_simulated_time_is_shorter_on_a_drive_with_more_units(tmp_path: Path) ->
     gap = 20 * 864_000_000_000 // 20_000
     file = written(tmp_path / "t.csv", [(gap * at, "Write", at) for at in range(20_001)])
     for drive, passes in (("tlc-960gb", 2), ("drive:kioxia-cm7-r-3.84t", 0)):
-        plan = trial.plan_trial(file, drive=drive, policies=FEW, progress=False)
+        plan = trial_plan.plan_trial(file, drive=drive, policies=FEW, progress=False)
         assert plan.passes == passes
 
 
@@ -246,7 +246,7 @@ def test_passes_of_a_timed_run_fit_into_simulated_time(
 ) -> None:
     gap = days * 864_000_000_000 // 20_000
     file = written(tmp_path / "t.csv", [(gap * at, "Write", at) for at in range(20_001)])
-    plan = trial.plan_trial(file, policies=FEW, progress=False)
+    plan = trial_plan.plan_trial(file, policies=FEW, progress=False)
     assert plan.passes == passes
     functional = plan.device("greedy")
     assert plan.planned("", functional, "greedy", 1, {}).config["workload.loops"] == 6
@@ -309,11 +309,11 @@ def test_a_trace_that_touches_little_has_numbers_and_no_verdict(tmp_path: Path) 
 
 
 def test_a_policy_that_the_drive_refuses_is_left_out(trace: Path) -> None:
-    made = trial.plan_trial(trace, set={"alloc.frontiers": "single"}, progress=False)
+    made = trial_plan.plan_trial(trace, set={"alloc.frontiers": "single"}, progress=False)
     assert set(made.refused) == {"greedy + sepbit", "cost-benefit + fadac"}
     assert all("frontiers" in why for why in made.refused.values())
     with pytest.raises(ssdlab.ConfigError, match="frontiers"):
-        trial.plan_trial(
+        trial_plan.plan_trial(
             trace,
             policies={"sepbit": {"alloc.separation": "sepbit"}},
             set={"alloc.frontiers": "single"},
@@ -323,7 +323,7 @@ def test_a_policy_that_the_drive_refuses_is_left_out(trace: Path) -> None:
 
 def test_a_named_drive_stays_itself(trace: Path) -> None:
     name = "drive:micron-7450-max-800"
-    plan = trial.plan_trial(trace, drive=name, policies=FEW, progress=False)
+    plan = trial_plan.plan_trial(trace, drive=name, policies=FEW, progress=False)
     whole = ssdlab.load_config(name)
     small = scale.timed_device(plan.drive, plan.pages)
     assert small is not None
@@ -341,11 +341,11 @@ def test_a_named_drive_stays_itself(trace: Path) -> None:
 
 def test_keys_of_the_drive_are_those_of_its_trials(trace: Path) -> None:
     keys = {"device.channels": 4, "device.pages_per_block": 768, "host.write_buffer_pages": 64}
-    plan = trial.plan_trial(trace, policies=FEW, set=keys, progress=False)
+    plan = trial_plan.plan_trial(trace, policies=FEW, set=keys, progress=False)
     assert plan.drive["device.channels"] == 4
-    assert plan.device("greedy") == trial.plan_trial(trace, policies=FEW, progress=False).device(
-        "greedy"
-    )
+    assert plan.device("greedy") == trial_plan.plan_trial(
+        trace, policies=FEW, progress=False
+    ).device("greedy")
     for run in plan.functional_runs(1, 1):
         assert run.config["device.channels"] == 1
         assert run.config["device.blocks_per_plane"] == plan.device("greedy").blocks
@@ -359,7 +359,7 @@ def test_keys_of_the_drive_are_those_of_its_trials(trace: Path) -> None:
 
 def test_a_capacity_that_is_set_is_that_of_the_drive(trace: Path) -> None:
     keys = {"device.user_capacity": "900 GB"}
-    plan = trial.plan_trial(trace, set=keys, progress=False)
+    plan = trial_plan.plan_trial(trace, set=keys, progress=False)
     assert not plan.refused
     pool = scale.Pool.of(plan.drive_with("greedy"))
     (run, *_) = plan.functional_runs(1, 1)
@@ -409,7 +409,7 @@ def test_the_timed_device_is_the_nearest_that_was_measured(
         report = SimpleNamespace(waf=SimpleNamespace(total=waf))
         return SimpleNamespace(reports={} if waf is None else {"greedy": report})
 
-    plan = trial.plan_trial(trace, policies=FEW, progress=False)
+    plan = trial_plan.plan_trial(trace, policies=FEW, progress=False)
     devices: list[scale.Small] = []
 
     def device(drive: ssdlab.Config, pages: int, provision: float = 0.145) -> scale.Small:
@@ -447,7 +447,7 @@ def test_the_command_says_what_it_does_and_answers(trace: Path, tmp_path: Path) 
     values = json.loads((tmp_path / "out" / "try.json").read_text())
     assert done.stdout.splitlines() == values["screen"]
     assert too_wide(done.stdout) == []
-    assert set(values["waf"]["recorded"]) == set(trial.POLICIES)
+    assert set(values["waf"]["recorded"]) == set(trial_plan.POLICIES)
     again = ssdlab_command("try", trace, "--seeds", "2", "--out", "out", cwd=tmp_path)
     assert again.returncode == 2
     assert "--force" in again.stderr

@@ -23,7 +23,7 @@ from ssdlab.results.lifetime import Interval, Lifetime
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking, verdict
 from ssdlab.results.trial import Form, Spare, Trial
 from ssdlab.results.trial_answer import answer
-from ssdlab.running import timed_doubts, trial
+from ssdlab.running import timed_doubts, trial, trial_plan
 from ssdlab.running.fitted import totals
 
 COLUMNS = "time=1:us,op=2,offset=3:bytes,size=4:bytes"
@@ -403,7 +403,7 @@ def test_warm_up_and_measurement_are_counted_in_pages_of_the_drive(
     """With independent phases every page of the drive that is written is a request."""
     file = written(tmp_path / "t.csv", [(at, 2 * (at % 3000)) for at in range(6000)])
     keys: dict[str, object] = {"workload.columns": COLUMNS, "device.page_size": page_size}
-    plan = trial.plan_trial(file, set=keys, progress=False)
+    plan = trial_plan.plan_trial(file, set=keys, progress=False)
     assert plan.pages == halves * 3000
     assert plan.totals.page_writes == halves * 6000
     assert plan.loops(1) == (2, 1)
@@ -420,7 +420,7 @@ def test_trims_are_a_part_of_the_warm_up(tmp_path: Path) -> None:
     lines = [f"{at},{'D' if at % 3 == 2 else 'W'},{8192 * (at % 600)},8192" for at in range(6000)]
     file = tmp_path / "t.csv"
     file.write_text("".join(f"{line}\n" for line in lines))
-    plan = trial.plan_trial(file, set={"workload.columns": COLUMNS}, progress=False)
+    plan = trial_plan.plan_trial(file, set={"workload.columns": COLUMNS}, progress=False)
     (planned,) = [run for run in plan.functional_runs(1, 1) if run.label == "greedy, independent"]
     report = ssdlab.run(planned.config, progress=False)
     before, measured = plan.loops(1)
@@ -430,7 +430,7 @@ def test_trims_are_a_part_of_the_warm_up(tmp_path: Path) -> None:
 def test_a_warm_up_that_is_set_replaces_that_of_the_trial(tmp_path: Path) -> None:
     file = written(tmp_path / "t.csv", [(at, 2 * (at % 3000)) for at in range(6000)])
     keys: dict[str, object] = {"workload.columns": COLUMNS, "workload.warmup_requests": 100}
-    plan = trial.plan_trial(file, set=keys, progress=False)
+    plan = trial_plan.plan_trial(file, set=keys, progress=False)
     for planned in plan.functional_runs(1, 1):
         workload = planned.config["workload"]
         assert (workload["warmup_requests"], workload.get("warmup_share")) == (100, None)
@@ -443,7 +443,7 @@ def test_a_trace_that_reaches_beyond_the_drive_is_named(tmp_path: Path) -> None:
     config = ssdlab.load_config(DEFAULT_DRIVE, trace=beyond, set=keys)
     assert totals(config, 1 << 28).span_pages == (1 << 32) + 2
     for file, is_beyond in ((inside, False), (beyond, True)):
-        plan = trial.plan_trial(file, set=keys, progress=False)
+        plan = trial_plan.plan_trial(file, set=keys, progress=False)
         text = "Its addresses reach up to 16.0 TiB, beyond the 895 GiB of the drive"
         assert (text in trial._read(plan)) is is_beyond
 

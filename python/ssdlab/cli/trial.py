@@ -16,7 +16,7 @@ from ssdlab.cli.options import Drive, Pace, ReadOptions, RunOptions, Seeds, driv
 from ssdlab.config.resolve import DEFAULT_DRIVE
 from ssdlab.display.argument import came_as
 from ssdlab.results.names import PAGE
-from ssdlab.running import trial
+from ssdlab.running import trial, trial_plan
 from ssdlab.running.kept import not_stored
 
 app = typer.Typer()
@@ -52,7 +52,7 @@ def try_command(
     budget_s = nanoseconds("--budget", budget) / 1e9
     values = seeded(paced(reading.values(), pace), runs.seed)
     named = drive_named(drive, DEFAULT_DRIVE)
-    plan = trial.plan_trial(trace, drive=named, set=values, progress=not runs.quiet)
+    plan = trial_plan.plan_trial(trace, drive=named, set=values, progress=not runs.quiet)
     how = runs.making(f"try-{plan.drive.name}")
     with how.runner(len(plan.policies)) as runner:
         done = trial.run_trial(plan, runner, how, seeds, budget_s)

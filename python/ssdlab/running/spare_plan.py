@@ -29,6 +29,7 @@ from ssdlab.results.names import DRIVE_FILE, PLAN_JSON, SUMMARY
 from ssdlab.results.spare_plan import Bound, Outcome, SparePlan, Step
 from ssdlab.results.trial import PERCENTILE, Trial
 from ssdlab.running import trial as trials
+from ssdlab.running import trial_plan
 from ssdlab.running.compare_runs import check_seeds
 from ssdlab.running.making import Making
 from ssdlab.running.runner import Runner
@@ -58,7 +59,7 @@ NEAR = 1e-3
 class Asked:
     """What a plan is to find, before anything runs."""
 
-    trial: trials.Plan
+    trial: trial_plan.Plan
     """Of the drive with the capacity that was asked for, at its own over-provisioning."""
     bounds: tuple[Bound, ...]
     provision: float
@@ -66,7 +67,7 @@ class Asked:
     steps: tuple[float, ...]
     """Those that the drive can have, ascending."""
 
-    def at(self, provision: float) -> trials.Plan:
+    def at(self, provision: float) -> trial_plan.Plan:
         """The trial at an over-provisioning."""
         pages = self.trial.drive["device.user_pages"]
         return _with_drive(self.trial, sized(self.trial.drive, pages, provision))
@@ -90,7 +91,7 @@ def sized(drive: Config, pages: int, provision: float) -> Config:
     return load_config(drive, set=keys)
 
 
-def _with_drive(plan: trials.Plan, drive: Config) -> trials.Plan:
+def _with_drive(plan: trial_plan.Plan, drive: Config) -> trial_plan.Plan:
     given = {key: value for key, value in plan.given.items() if key not in SIZED}
     return replace(plan, drive=drive, given=given)
 
@@ -195,7 +196,7 @@ def ask(
 
     Raises `ConfigError` for what the drive cannot have, and for bounds that lack a figure.
     """
-    plan = trials.plan_trial(trace, drive=drive, policies=policies, set=set, progress=progress)
+    plan = trial_plan.plan_trial(trace, drive=drive, policies=policies, set=set, progress=progress)
     device = plan.drive.values["device"]
     own, page = device["user_pages"], device["page_bytes"]
     pages = own if capacity is None else capacity_bytes(capacity) // page
@@ -221,7 +222,7 @@ def ask(
         raise ConfigError([_impossible(plan, bounds, pages, provision, capacity)]) from None
 
 
-def _asked(plan: trials.Plan, bounds: tuple[Bound, ...], pages: int, provision: float) -> Asked:
+def _asked(plan: trial_plan.Plan, bounds: tuple[Bound, ...], pages: int, provision: float) -> Asked:
     """What is searched on a drive with so many user pages. Raises `ConfigError`."""
     whole = _with_drive(plan, sized(plan.drive, pages, provision))
     asked = Asked(whole, bounds, provision, ())
@@ -233,7 +234,7 @@ def _asked(plan: trials.Plan, bounds: tuple[Bound, ...], pages: int, provision: 
 
 
 def _impossible(
-    plan: trials.Plan,
+    plan: trial_plan.Plan,
     bounds: tuple[Bound, ...],
     pages: int,
     provision: float,
@@ -276,7 +277,7 @@ def capacity_bytes(capacity: str | int) -> int:
     return int(found[0])
 
 
-def _check_lifetime(plan: trials.Plan) -> None:
+def _check_lifetime(plan: trial_plan.Plan) -> None:
     """Raise `ConfigError` if there are no years: figures contradict each other, or are missing."""
     lifetime = plan.lifetime
     if lifetime.contradiction:
@@ -417,7 +418,7 @@ class _Search:
         at = f"{100 * provision:.0f} %"
         return step, predicted, {f"{at}: {title}": why for title, why in runs.failures.items()}
 
-    def _outcomes(self, plan: trials.Plan, predicted: Trial) -> tuple[Outcome, ...]:
+    def _outcomes(self, plan: trial_plan.Plan, predicted: Trial) -> tuple[Outcome, ...]:
         """Of the policies that can be judged, the one that writes least first.
 
         Write amplification is from the lowest end to the highest under both orders of updates, and

@@ -38,10 +38,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ssdlab.config.resolve import drive_presets
-from ssdlab.running import trial
+from ssdlab.running import trial_plan
 
 NAME, TITLE = "scale", "Predictions beside drives at full size"
-POLICIES: Mapping[str, Mapping[str, object]] = trial.POLICIES
+POLICIES: Mapping[str, Mapping[str, object]] = trial_plan.POLICIES
 FOOTPRINTS = {"64 MiB": 1 << 14, "512 MiB": 1 << 17, "8 GiB": 1 << 21}
 """Pages of 4 KiB."""
 QUICK_FOOTPRINTS = ("64 MiB",)

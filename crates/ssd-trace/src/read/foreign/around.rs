@@ -120,8 +120,8 @@ fn first_of_several(bytes: &[u8]) -> Option<Rewriting> {
     });
     let lines: String = lines.collect();
     let what = format!(
-        "the file is the output of head or tail for several files; this command reads {first} (for another, put its name \
-         there)"
+        "the file is the output of head or tail for several files; this command reads {first} (for another, put its \
+         name there)"
     );
     let filter = format!(
         r#"awk '/^==> .* <==\r?$/ {{ n = index($0, "==> {first} <==") == 1; next }} n' FILE"#

@@ -293,7 +293,8 @@ fn with_name_of_rows(bytes: &[u8]) -> Option<Rewriting> {
     }
     let is_wider = !widths.is_empty() && widths.iter().all(|&width| width == names.len() + 1);
     let separator = char::from(separator);
-    let what = "its rows have a cell more than its header has names, as write.table in R writes them; name the first column";
+    let what = "its rows have a cell more than its header has names, as write.table in R writes them; name the first \
+                column";
     let filter = format!("sed '1s/^/row{}/' FILE", separator.escape_default());
     let named = [format!("row{separator}").as_bytes(), bytes].concat();
     (is_wider && is_names(first)).then(|| notation(what, &filter, bytes, named))?

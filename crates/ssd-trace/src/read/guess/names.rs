@@ -206,8 +206,8 @@ fn volume_named(cell: &str) -> Option<&'static str> {
     is_pasted(cell).then_some(*known)
 }
 
-/// The columns that the names of volumes have, each with the one of [`VOLUMES`]. Beside `maj`, `min` is the minor number
-/// of a device.
+/// The columns that the names of volumes have, each with the one of [`VOLUMES`]. Beside `maj`, `min` is the minor
+/// number of a device.
 pub(super) fn volumes_named(names: &[String]) -> impl Iterator<Item = (usize, &'static str)> {
     let has_major = names.iter().any(|name| volume_named(name) == Some("maj"));
     names.iter().enumerate().filter_map(move |(at, name)| {

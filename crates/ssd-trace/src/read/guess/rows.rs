@@ -328,9 +328,10 @@ pub(super) fn ended_lines<'a>(head: &Head<'a>) -> &'a [&'a [u8]] {
 
 /// Names of disks, letters of drives, and host, channel, target and LUN of SCSI.
 static DISK: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?:(?:/dev/)?(?:(?:sd|hd|vd|xvd)[a-z]{1,2}|(?:nvme\d+n|dm-|md|mmcblk|nbd|rbd|loop|disk)\d+)|[A-Z]:\\?|\d+:\d+:\d+:\d+)$",
-    )
+    pattern(concat!(
+        r"^(?:(?:/dev/)?(?:(?:sd|hd|vd|xvd)[a-z]{1,2}|(?:nvme\d+n|dm-|md|mmcblk|nbd|rbd|loop|disk)\d+)",
+        r"|[A-Z]:\\?|\d+:\d+:\d+:\d+)$"
+    ))
 });
 /// Linux's device numbers, such as `8,16`: those of disks, loops, mapped devices, memory cards and virtual disks.
 static NUMBER: LazyLock<Regex> =
