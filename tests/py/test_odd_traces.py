@@ -95,8 +95,8 @@ def test_a_trace_of_reads_has_nothing_to_collect(folder: Path) -> None:
 
 @pytest.mark.parametrize("verb", ["try", "plan"])
 def test_a_pipe_is_refused_since_it_can_be_read_only_once(verb: str, folder: Path) -> None:
-    bounds = ["--waf", "2"] if verb == "plan" else []
-    done = ssdlab_command(verb, "-", *bounds, "--no-open", cwd=folder)
+    options = ["--waf", "2"] if verb == "plan" else ["--no-open"]
+    done = ssdlab_command(verb, "-", *options, cwd=folder)
     refused(done, 2, "TRACE", "reads its trace several times", "write it to a file")
 
 
