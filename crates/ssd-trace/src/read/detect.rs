@@ -6,6 +6,7 @@ mod doubts;
 mod fiu;
 mod hosts;
 mod intervals;
+mod pace;
 mod refusal;
 mod regions;
 mod rewritten;

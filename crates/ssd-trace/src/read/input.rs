@@ -68,6 +68,9 @@ fn open_in_thread(file: String, watch: &Watch<'_>) -> io::Result<File> {
     }
 }
 
+/// How zstd's error for another dictionary than that of the file begins.
+const NO_DICTIONARY: &str = "Dictionary mismatch";
+
 /// The message when bytes cannot be read or unpacked.
 #[cold]
 pub(crate) fn unreadable(file: &str, place: &str, error: &io::Error) -> SourceError {
@@ -77,6 +80,12 @@ pub(crate) fn unreadable(file: &str, place: &str, error: &io::Error) -> SourceEr
         }
         ErrorKind::IsADirectory => {
             return SourceError(format!("{file}: cannot read the trace: {error}"));
+        }
+        ErrorKind::Other if error.to_string().starts_with(NO_DICTIONARY) => {
+            return SourceError(format!(
+                "{file}: the file needs a dictionary, which ssdlab does not have: {} | ssdlab trace info -",
+                with_name(file, "zstd -dc -D DICTIONARY FILE")
+            ));
         }
         ErrorKind::UnexpectedEof => "the compressed data are cut short",
         ErrorKind::Other | ErrorKind::InvalidInput | ErrorKind::InvalidData => {

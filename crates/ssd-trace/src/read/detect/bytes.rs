@@ -5,7 +5,7 @@ use super::refusal::Refusal;
 use crate::read::commands::list;
 use crate::read::formats::{Head, Mapping};
 use crate::read::guess;
-use crate::read::guess::extended::{Extended, are_bytes_named_sectors};
+use crate::read::guess::extended::{Extended, bytes_named_sectors};
 use crate::read::readings::{self, Reading};
 
 /// Readings in bytes, and in sectors, that a message lists.
@@ -79,13 +79,14 @@ impl File<'_> {
 
     /// The refusal of a table whose column names say sectors, but whose numbers look like bytes.
     pub(super) fn sectors_in_doubt(&self, readings: &[Reading]) -> Option<Refusal> {
-        let [texts, bytes] = with_bytes_for_sectors(readings)?;
-        if !are_bytes_named_sectors(self.head) {
-            return None;
+        let (why, is_address) = bytes_named_sectors(self.head)?;
+        let [texts, mut bytes] = with_bytes_for_sectors(readings)?;
+        if is_address {
+            let columns = readings.iter().filter_map(|reading| reading.columns.as_deref());
+            bytes = columns.map(Mapping::with_address_in_bytes).collect();
         }
         let all = bytes.iter().chain(&texts).filter_map(|text| self.with_columns(text));
-        let what = "the names of its columns say sectors, but all addresses and lengths are multiples of 512, and the \
-                    lengths are large, as those in bytes are";
+        let what = format!("the names of its columns say sectors, but {why}");
         Some(self.doubt(what, all.collect()))
     }
 }

@@ -330,6 +330,7 @@ impl File<'_> {
             .volumes_in_doubt(&readings)
             .or_else(|| self.sectors_in_doubt(&readings))
             .or_else(|| self.bytes_in_doubt(&readings))
+            .or_else(|| self.pace_in_doubt(&readings))
             .or_else(|| self.region_in_doubt(&readings));
         if let Some(refusal) = refusal {
             return Err(refusal);

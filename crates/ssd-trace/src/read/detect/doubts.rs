@@ -9,7 +9,6 @@ use crate::read::guess;
 use crate::read::lines::shown;
 use crate::read::readings::{self, Reading, of_distinct_times};
 use ssd_core::config::Word;
-use ssd_core::metrics::numbers::duration;
 use ssd_core::units::SECTOR_BYTES;
 use std::collections::BTreeSet;
 
@@ -18,12 +17,6 @@ const PAGE_SECTORS: u64 = 8;
 /// Nanoseconds from 1970 to 2001. Calendar times are taken to be later.
 const CALENDAR_NS: u64 = 1_000_000_000_000_000_000;
 
-/// Mean times between requests, nanoseconds, from which it is in doubt that times are seconds: for fewer than [`FEW`]
-/// requests, and for more.
-const SLOWEST_NS: u64 = 10_000_000_000;
-const SLOW_NS: u64 = 500_000_000;
-/// Most decimals of times in milliseconds. Those in seconds mostly have at least six.
-const MOST_DECIMALS: usize = 3;
 /// Digits that spreadsheets keep of a number.
 const SPREADSHEET_DIGITS: usize = 15;
 /// Rows from which zeros at the end of all numbers are no chance.
@@ -31,7 +24,7 @@ const LEAST_ROWS: usize = 8;
 /// Requests of which fewer than one by chance begins at a multiple of its length in bytes.
 const FEW_NATURAL: usize = 8;
 /// Requests below which a mean is that of a small sample.
-const FEW: u64 = 16;
+pub(super) const FEW: u64 = 16;
 
 impl File<'_> {
     /// Whether the file begins with names of columns that are not the format's, and which say something else.
@@ -135,64 +128,6 @@ impl File<'_> {
         let what = "the columns are those of blkparse, whose lengths are in sectors, but all of these are multiples of \
                     512, so they may be bytes (blkparse -f with %N)";
         Err(self.doubt(what, detected.into_iter().chain(self.with_columns(&columns)).collect()))
-    }
-
-    /// Refuses SPC's columns if none of its times has decimals, which those in seconds have.
-    fn seconds_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
-        let times = self.head.lines.iter().filter_map(|line| cells_of(line).pop());
-        let mut times: Vec<String> = times.collect();
-        if times.iter().any(|time| time.contains('.')) {
-            return self.pace_is_certain(TraceFormat::Spc, how);
-        }
-        times.dedup();
-        if times.len() < 2 {
-            return Ok(());
-        }
-        let in_unit = |unit: &str| {
-            self.with_columns(&in_seconds(TraceFormat::Spc)?.replace(":s,", &format!(":{unit},")))
-        };
-        let others = ["us", "ms", "ns"].into_iter().filter_map(in_unit);
-        let detected = self.as_format(TraceFormat::Spc, how);
-        let what = "the columns are those of an SPC trace, whose times are seconds, but its times have no decimals";
-        Err(self.doubt(what, detected.into_iter().chain(others).collect()))
-    }
-
-    /// Refuses a format whose times are seconds if its requests would be so far apart that the times are more likely
-    /// milliseconds or microseconds.
-    fn pace_is_certain(&self, format: TraceFormat, how: &ReadAs) -> Result<(), Refusal> {
-        let Some(columns) = in_seconds(format) else { return Ok(()) };
-        let Some(detected) = self.as_format(format, how) else { return Ok(()) };
-        let is_exact = |line: &&[u8]| {
-            let decimals = |cell: &String| cell.split_once('.').map_or(0, |(_, part)| part.len());
-            cells_of(line).iter().any(|cell| decimals(cell) > MOST_DECIMALS)
-        };
-        // Only times in seconds have more decimals.
-        if self.head.lines.iter().any(is_exact) {
-            return Ok(());
-        }
-        // Times in whole seconds are those of slow devices, too.
-        let are_whole = format == TraceFormat::Libcachesim;
-        let is_small = detected.counts.requests() < FEW;
-        let slowest = if is_small || are_whole { SLOWEST_NS } else { SLOW_NS };
-        let gap = detected.counts.gap_ns();
-        if gap < slowest {
-            return Ok(());
-        }
-        let in_unit = |unit: &str| self.with_columns(&columns.replace(":s,", &format!(":{unit},")));
-        let mut readings: Vec<Reading> = ["ms", "us"].into_iter().filter_map(in_unit).collect();
-        if readings.is_empty() {
-            return Ok(());
-        }
-        // Microseconds come first if milliseconds would be as slow.
-        readings.sort_by_key(|reading| reading.counts.gap_ns() >= slowest);
-        readings.push(detected);
-        let what = format!(
-            "the columns are those of {}, whose times are seconds, but then its requests would be {} apart on average, \
-             so the times may be milliseconds or microseconds",
-            formats::info(format).map_or("", |info| info.title),
-            duration(gap as f64)
-        );
-        Err(self.doubt(what, readings))
     }
 
     /// Whether all addresses, in this column, are multiples of `unit`.
@@ -421,19 +356,6 @@ impl File<'_> {
         let options = format!("--format {} --time-unit {unit}", format.word());
         Reading::of(options, format, &how, self.head)
     }
-}
-
-/// The columns of a format whose times are seconds, if copies of it have other times.
-fn in_seconds(format: TraceFormat) -> Option<&'static str> {
-    Some(match format {
-        TraceFormat::Midas => "time=1:s,op=2,offset=3:4KiB,size=4:B,read=0,write=1,discard=3",
-        TraceFormat::Spc => "time=5:s,op=4,offset=2:512B,size=3:B,volume=1",
-        TraceFormat::Systor17 => "time=1:s,op=3,offset=5:B,size=6:B,volume=4",
-        TraceFormat::Libcachesim => "time=2:s,op=3,offset=5:512B,size=4:B,read=28,write=2a",
-        TraceFormat::Wiscsee => "time=6:s,op=3,offset=4:B,size=5:B,event=2:D",
-        TraceFormat::Diskmon => "time=2:s,op=5,offset=6:512B,size=7:512B,volume=4",
-        _ => return None,
-    })
 }
 
 /// Whether files of the format have times in several units.

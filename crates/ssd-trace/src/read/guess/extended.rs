@@ -112,12 +112,20 @@ fn joined(cells: &[String], separator: u8) -> Vec<u8> {
     quoted.collect::<Vec<_>>().join(&separator.to_string()).into_bytes()
 }
 
-/// Whether the table in `head` has numbers of bytes although the names of its columns say sectors.
-pub(crate) fn are_bytes_named_sectors(head: &Head<'_>) -> bool {
-    let named = |table: &Table| {
-        let columns = [&table.columns.offset, &table.columns.size];
-        columns.iter().all(|column| column.unit == Some("512B")) && !table.columns.is_end
+/// What looks like bytes in the table in `head` although the names of its columns say sectors, and whether that is the
+/// address alone; `None` if nothing does.
+pub(crate) fn bytes_named_sectors(head: &Head<'_>) -> Option<(&'static str, bool)> {
+    let table = Table::of(head).filter(|table| !table.columns.is_end)?;
+    let numbers = table.numbers()?;
+    let of_both = "all addresses and lengths are multiples of 512, and the lengths are large, as those in bytes are";
+    let of_addresses = "all addresses are multiples of 512, as those in bytes are";
+    let longest = match (table.columns.offset.unit, table.columns.size.unit) {
+        (Some("512B"), Some("512B")) if numbers.are_too_large_for_sectors() => {
+            return Some((of_both, false));
+        }
+        (Some("512B"), Some("512B")) => SECTOR_BYTES,
+        (Some("512B"), Some("B")) => SECTOR_BYTES * SECTOR_BYTES,
+        _ => return None,
     };
-    let numbers = Table::of(head).filter(named).and_then(|table| table.numbers());
-    numbers.is_some_and(|numbers| numbers.are_too_large_for_sectors())
+    numbers.has_addresses_in_bytes(longest).then_some((of_addresses, true))
 }

@@ -9,6 +9,8 @@ const FEW: usize = 16;
 /// Fewest requests whose multiples of 512 contradict names that say sectors. As sectors, one in 64 blocks is at such a
 /// multiple, so a single request may be, but hardly three.
 const LEAST: usize = 3;
+/// As [`LEAST`], for addresses alone: files may begin at multiples of 1 MiB.
+const LEAST_ADDRESSES: usize = 8;
 /// Mean length, as a number, from which requests that start anywhere are more likely records of bytes than sectors.
 const LONG: u64 = 64;
 /// Mean length, as a number, above which it is more likely one of bytes: requests in sectors are hardly ever longer
@@ -73,6 +75,15 @@ impl Numbers {
     /// Whether numbers of bytes are too large for sectors.
     pub(crate) fn are_too_large_for_sectors(&self) -> bool {
         self.are_whole_sectors() && self.mean() > LONGEST
+    }
+
+    /// Whether addresses are multiples of 512, as those in bytes are. Those in sectors are, too, if all lengths are
+    /// multiples of `long`.
+    pub(crate) fn has_addresses_in_bytes(&self, long: u64) -> bool {
+        self.starts.len() >= LEAST_ADDRESSES
+            && Self::are_multiples(&self.starts, SECTOR_BYTES)
+            && self.starts.iter().any(|&start| start > 0)
+            && !Self::are_multiples(&self.sizes, long)
     }
 
     /// Whether many lengths are, as sectors, shorter than a block, as numbers of pages are.

@@ -1,7 +1,7 @@
 //! The columns of a table from its values alone: readings to choose from, of which none is certain.
 
 use super::meanings::{has_both, has_known, meaning_of_flag, meanings, meanings_of_two};
-use super::names::{OFFSETS, SIZES, is_volume, letters_of, unit_behind, unit_named};
+use super::names::{OFFSETS, SIZES, is_volume, letters_of, unit_behind, unit_named, unit_of_time};
 use super::rows::{Rows, ended_lines};
 use super::times::Times;
 use super::{LINES, reading, words};
@@ -138,6 +138,14 @@ impl Rows {
         codes
     }
 
+    /// Whether the name of a column is none of the `known`, but one of the `others`, that of a volume, or a name with a
+    /// unit of time. `blocks` is a length, although it is `block` with the s of seconds, too.
+    fn is_named_otherwise(&self, at: usize, known: &[&str], others: &[&str]) -> bool {
+        let is_other = |name: &String| is_volume(name) || unit_of_time(name).is_some();
+        let name = self.names.get(at).filter(|_| !self.is_named(at, known));
+        name.is_some_and(|name| self.is_named(at, others) || is_other(name))
+    }
+
     /// Columns that may be address and length, the likeliest first.
     fn ranges(&self, time: Option<usize>) -> Vec<Range> {
         let mut all = Vec::new();
@@ -160,18 +168,8 @@ impl Rows {
             let are_padded = self.column(size).any(is_padded)
                 && !self.column(offset).any(|cell| cell.len() > 1 && cell.starts_with('0'));
             let is_length = !lengths.contains(&0) && longest <= LONGEST && !is_end && !are_padded;
-            // `blocks` is a length, although it is `block` with the s of seconds, too.
-            let is_other = |at: usize, known: &[&str], other: &[&str]| {
-                self.is_named(at, other) && !self.is_named(at, known)
-            };
-            let is_other_volume = |at: usize, known: &[&str]| {
-                let name = self.names.get(at).filter(|name| is_volume(name));
-                name.is_some() && !self.is_named(at, known)
-            };
-            let is_named_otherwise = is_other(offset, &OFFSETS, &SIZES)
-                || is_other(size, &SIZES, &OFFSETS)
-                || is_other_volume(offset, &OFFSETS)
-                || is_other_volume(size, &SIZES);
+            let is_named_otherwise = self.is_named_otherwise(offset, &OFFSETS, &SIZES)
+                || self.is_named_otherwise(size, &SIZES, &OFFSETS);
             if offset == size || !is_length || is_named_otherwise {
                 continue;
             }

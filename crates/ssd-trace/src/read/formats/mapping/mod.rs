@@ -289,6 +289,11 @@ impl Mapping {
         (!units.is_empty()).then(|| self.text_with(&units))
     }
 
+    /// Its text with the address in bytes.
+    pub(crate) fn with_address_in_bytes(&self) -> String {
+        self.text_with(&[("offset", "B")])
+    }
+
     /// The text of this mapping with `word` among the operations of `key`, such as those that it ignores; `None` if no
     /// mapping can have that word.
     pub(crate) fn text_meaning(&self, key: &str, word: &str) -> Option<String> {
@@ -345,13 +350,18 @@ impl Mapping {
         let pairs = [["B", "B"], ["512B", "B"], ["512B", "512B"], ["4KiB", "4KiB"]];
         let ranges =
             pairs.map(|[offset, size]| self.text_with(&[("offset", offset), ("size", size)]));
-        let times = TIME_UNITS.iter().map(|&(unit, _)| self.text_with(&[("time", unit)]));
+        let times = TIME_UNITS.iter().map(|&(unit, _)| self.text_in_time(unit));
         ranges.into_iter().chain(times).collect()
+    }
+
+    /// Its text with another unit of the time.
+    pub(crate) fn text_in_time(&self, unit: &str) -> String {
+        self.text_with(&[("time", unit)])
     }
 
     /// Its text without a unit of the time, as for dates.
     pub(crate) fn without_time_unit(&self) -> String {
-        self.text_with(&[("time", "")])
+        self.text_in_time("")
     }
 
     /// Its text with these units of the columns of these fields; an empty one removes the unit.

@@ -1,0 +1,115 @@
+//! Times in seconds that are more likely milliseconds or microseconds, since requests would be too far apart.
+
+use super::File;
+use super::doubts::FEW;
+use super::refusal::Refusal;
+use crate::read::formats::mapping::cells_of;
+use crate::read::formats::{self, ReadAs, TraceFormat};
+use crate::read::readings::Reading;
+use ssd_core::metrics::numbers::duration;
+
+/// Mean times between requests, nanoseconds, from which it is in doubt that times are seconds: for fewer than [`FEW`]
+/// requests, and for more.
+const SLOWEST_NS: u64 = 10_000_000_000;
+const SLOW_NS: u64 = 500_000_000;
+/// Most decimals of times in milliseconds. Those in seconds mostly have at least six.
+const MOST_DECIMALS: usize = 3;
+/// A second.
+const SECOND_NS: u64 = 1_000_000_000;
+
+impl File<'_> {
+    /// Refuses SPC's columns if none of its times has decimals, which those in seconds have.
+    pub(super) fn seconds_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
+        let times = self.head.lines.iter().filter_map(|line| cells_of(line).pop());
+        let mut times: Vec<String> = times.collect();
+        if times.iter().any(|time| time.contains('.')) {
+            return self.pace_is_certain(TraceFormat::Spc, how);
+        }
+        times.dedup();
+        if times.len() < 2 {
+            return Ok(());
+        }
+        let in_unit = |unit: &str| {
+            self.with_columns(&in_seconds(TraceFormat::Spc)?.replace(":s,", &format!(":{unit},")))
+        };
+        let others = ["us", "ms", "ns"].into_iter().filter_map(in_unit);
+        let detected = self.as_format(TraceFormat::Spc, how);
+        let what = "the columns are those of an SPC trace, whose times are seconds, but its times have no decimals";
+        Err(self.doubt(what, detected.into_iter().chain(others).collect()))
+    }
+
+    /// Refuses a format whose times are seconds if its requests would be so far apart that the times are more likely
+    /// milliseconds or microseconds.
+    pub(super) fn pace_is_certain(&self, format: TraceFormat, how: &ReadAs) -> Result<(), Refusal> {
+        let Some(columns) = in_seconds(format) else { return Ok(()) };
+        let Some(detected) = self.as_format(format, how) else { return Ok(()) };
+        // Times in whole seconds are those of slow devices, too.
+        let are_whole = format == TraceFormat::Libcachesim;
+        let is_small = detected.counts.requests() < FEW;
+        let slowest = if is_small || are_whole { SLOWEST_NS } else { SLOW_NS };
+        let others = ["ms", "us"].map(|unit| columns.replace(":s,", &format!(":{unit},")));
+        let title = formats::info(format).map_or("", |info| info.title);
+        let what = format!("the columns are those of {title}, whose times are seconds");
+        self.slow_times(&what, detected, others, slowest).map_or(Ok(()), Err)
+    }
+
+    /// The refusal of a table whose column of times is in seconds by its name, if its requests would be far apart.
+    pub(super) fn pace_in_doubt(&self, readings: &[Reading]) -> Option<Refusal> {
+        let [reading] = readings else { return None };
+        let columns = reading.columns.as_deref()?;
+        let is_in_seconds = columns.time.as_ref()?.unit == Some(SECOND_NS);
+        if !is_in_seconds || reading.counts.requests() < FEW {
+            return None;
+        }
+        let others = ["ms", "us"].map(|unit| columns.text_in_time(unit));
+        let own = self.with_columns(&columns.text)?;
+        self.slow_times("the name of its column of times says seconds", own, others, SLOWEST_NS)
+    }
+
+    /// The refusal of times in seconds, as `what` says, that would put requests `slowest` nanoseconds apart or more,
+    /// if one of the `others` may be read: the same columns with milliseconds, and with microseconds.
+    fn slow_times(
+        &self,
+        what: &str,
+        own: Reading,
+        others: [String; 2],
+        slowest: u64,
+    ) -> Option<Refusal> {
+        let is_exact = |line: &&[u8]| {
+            let decimals = |cell: &String| cell.split_once('.').map_or(0, |(_, part)| part.len());
+            cells_of(line).iter().any(|cell| decimals(cell) > MOST_DECIMALS)
+        };
+        let gap = own.counts.gap_ns();
+        // Only times in seconds have more decimals.
+        if gap < slowest || self.head.lines.iter().any(is_exact) {
+            return None;
+        }
+        let readings = others.iter().filter_map(|columns| self.with_columns(columns));
+        let mut readings: Vec<Reading> = readings.collect();
+        if readings.is_empty() {
+            return None;
+        }
+        // Microseconds come first if milliseconds would be as slow.
+        readings.sort_by_key(|reading| reading.counts.gap_ns() >= slowest);
+        readings.push(own);
+        let what = format!(
+            "{what}, but then its requests would be {} apart on average, so the times may be milliseconds or \
+             microseconds",
+            duration(gap as f64)
+        );
+        Some(self.doubt(what, readings))
+    }
+}
+
+/// The columns of a format whose times are seconds, if copies of it have other times.
+fn in_seconds(format: TraceFormat) -> Option<&'static str> {
+    Some(match format {
+        TraceFormat::Midas => "time=1:s,op=2,offset=3:4KiB,size=4:B,read=0,write=1,discard=3",
+        TraceFormat::Spc => "time=5:s,op=4,offset=2:512B,size=3:B,volume=1",
+        TraceFormat::Systor17 => "time=1:s,op=3,offset=5:B,size=6:B,volume=4",
+        TraceFormat::Libcachesim => "time=2:s,op=3,offset=5:512B,size=4:B,read=28,write=2a",
+        TraceFormat::Wiscsee => "time=6:s,op=3,offset=4:B,size=5:B,event=2:D",
+        TraceFormat::Diskmon => "time=2:s,op=5,offset=6:512B,size=7:512B,volume=4",
+        _ => return None,
+    })
+}
