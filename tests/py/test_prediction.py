@@ -227,7 +227,7 @@ def test_a_trial_has_the_blocks_and_the_effective_spare_of_the_drive(name: str) 
 def test_a_trial_has_the_effective_spare_of_the_drive_under_every_policy(policy: str) -> None:
     keys = {**scale.PRECONDITION, **trial_plan.POLICIES[policy]}
     drive = ssdlab.load_config("tlc-960gb", set=keys)
-    classes = 2 if "alloc.separation" not in trial_plan.POLICIES[policy] else 6
+    classes = 2 if trial_plan.POLICIES[policy]["alloc.separation"] == "none" else 6
     assert scale.Pool.of(drive).unused == 4 + 1 + (classes - 1) / 2
     small = scale.functional_device(drive, 210_356)
     assert small.spare == pytest.approx(scale.Pool.of(drive).own_spare, rel=0.005)

@@ -94,6 +94,18 @@ def test_the_pages_of_several_volumes_lie_side_by_side(tmp_path: Path) -> None:
     assert "TiB" not in text
 
 
+def test_a_policy_without_separation_has_none_on_a_drive_that_separates(tmp_path: Path) -> None:
+    file = tmp_path / "some.csv"
+    rows = (f"{128166372003061629 + at},h,0,Write,{4096 * (at % 40)},4096,0\n" for at in range(80))
+    file.write_text("".join(rows))
+    keys = {"alloc.separation": "sepbit", "precondition.steady_state": "none"}
+    drive = ssdlab.load_config(DEFAULT_DRIVE, set=keys)
+    plan = trial_plan.plan_trial(file, drive=drive, progress=False)
+    for policy in plan.policies:
+        separation = plan.drive_with(policy)["alloc.separation.policy"]
+        assert separation == (policy.partition(" + ")[2] or "none")
+
+
 def test_a_trace_with_few_overwrites_says_how_few(once: Path) -> None:
     draw = random.Random(1)
     pages = [*range(PAGES), *(draw.randrange(PAGES) for _ in range(PAGES // 20))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -273,6 +273,7 @@ def erased(config: dict[str, Any], erases: int, waf: float = 2.0) -> Any:  # noq
         flash=SimpleNamespace(erases=erases),
         time=SimpleNamespace(simulated=10**9),
         waf=SimpleNamespace(total=waf),
+        invalid="",
         completed=True,
     )
 
@@ -369,6 +370,7 @@ def test_each_timed_policy_is_judged_by_its_own_runs(
         drive=ssdlab.load_config("tlc-960gb"),
         pages=100_000,
         passes=9,
+        is_periodic=lambda _: False,
         planned=lambda label, *_: label,
     )
     runs = trial.Runs(plan, cast("Any", None), False, 2, 1.0)
@@ -377,6 +379,39 @@ def test_each_timed_policy_is_judged_by_its_own_runs(
     assert latency is not None
     assert [*latency.repetitions] == ["sepbit", "greedy"]
     assert all(len(by_seed) == 2 for by_seed in latency.repetitions.values())
+
+
+@dataclass(frozen=True)
+class Warned:
+    """A run with warnings, of which the first ones invalidate it."""
+
+    warnings: tuple[str, ...]
+    invalidating: int
+
+    @property
+    def invalid(self) -> str:
+        return self.warnings[0] if self.invalidating else ""
+
+
+def test_thirds_of_whole_loops_may_differ_and_other_invalid_runs_have_no_latency() -> None:
+    thirds = "not in steady state: 1.27 over the third and 1.20 over the last; write more"
+    nothing = "no GC happened: write more"
+
+    def doubt_of(by_seed: dict[int, Any]) -> str:
+        return timed_doubts.invalid(by_seed).removeprefix("a timed run is invalid ")
+
+    for warnings, invalidating, left, before, after in (
+        ((thirds, "a note"), 1, ("a note",), "(not in steady state)", ""),
+        ((thirds, nothing), 2, (nothing,), "(not in steady state)", "(no GC happened)"),
+        (("a note",), 0, ("a note",), "", ""),
+    ):
+        one: Any = Warned(warnings, invalidating)
+        assert doubt_of({1: one}) == before
+        timed = Comparison({"a": one}, repetitions={"a": {1: one, 2: one}})
+        done = timed_doubts.in_whole_loops(timed)
+        assert done.reports["a"].warnings == left
+        assert done.reports["a"] == done.repetitions["a"][2]
+        assert doubt_of(dict(done.repetitions["a"])) == after
 
 
 def test_the_page_withholds_the_same_latencies(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -411,7 +411,8 @@ class _Search:
         predicted = runs.predicted(place)
         self.interrupted = predicted.interrupted
         outcomes = self._outcomes(plan, predicted)
-        step = Step(provision, raw_bytes(plan.drive), outcomes, _doubts(predicted, outcomes))
+        doubts = _doubts(predicted, outcomes, plan.touched)
+        step = Step(provision, raw_bytes(plan.drive), outcomes, doubts)
         if not self.interrupted:
             step = replace(step, outcomes=tuple(self._with_latency(step, predicted, runs, place)))
             self.interrupted = runs.interrupted
@@ -469,8 +470,8 @@ class _Search:
         return outcomes
 
 
-def _doubts(predicted: Trial, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    """Why policies of a step could not be judged."""
+def _doubts(predicted: Trial, outcomes: Sequence[Outcome], touched: float) -> tuple[str, ...]:
+    """Why policies of a step could not be judged. The trace touches `touched` bytes."""
     unsettled = predicted.unsettled()
     judged = {one.policy for one in outcomes}
     left = {label for label in predicted.policies if label not in judged}
@@ -480,7 +481,7 @@ def _doubts(predicted: Trial, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
         phases: {policy: share for policy, share in ranking.unclear.items() if policy in left}
         for phases, ranking in predicted.rankings.items()
     }
-    extrapolations = trials.extrapolation_doubts(unclear)
+    extrapolations = trials.extrapolation_doubts(unclear, touched)
     return tuple(dict.fromkeys((*predicted.doubts, *unsettled, *extrapolations)))
 
 

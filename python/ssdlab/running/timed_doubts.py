@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ssdlab.config.resolve import Config
 from ssdlab.display.numbers import duration, ratio, size
+from ssdlab.results.comparison import Comparison
 from ssdlab.results.report import Report
 
 APART = 0.1
@@ -30,6 +32,40 @@ def mismatch(policy: str, by_seed: Mapping[int, Report], predicted: float) -> st
                 f"write amplification of the timed trial is {ratio(waf)} with {policy}, where the"
                 f" drive has {ratio(predicted)}: use a trace that touches more"
             )
+    return ""
+
+
+UNEQUAL = "not in steady state"
+"""How the warning about unequal thirds of a run begins."""
+
+
+def in_whole_loops(timed: Comparison) -> Comparison:
+    """The same without warnings about unequal thirds.
+
+    Where whole loops of a trace are measured, after as many as write amplification takes to repeat
+    itself, the thirds of a loop are the trace's own.
+    """
+    return replace(
+        timed,
+        reports={label: _in_whole_loops(one) for label, one in timed.reports.items()},
+        repetitions={
+            label: {seed: _in_whole_loops(one) for seed, one in by_seed.items()}
+            for label, by_seed in timed.repetitions.items()
+        },
+    )
+
+
+def _in_whole_loops(report: Report) -> Report:
+    other = tuple(text for text in report.warnings if not text.startswith(UNEQUAL))
+    left_out = len(report.warnings) - len(other)
+    return replace(report, warnings=other, invalidating=report.invalidating - left_out)
+
+
+def invalid(by_seed: Mapping[int, Report]) -> str:
+    """What invalidates a timed run, in short; empty if nothing does."""
+    for report in by_seed.values():
+        if report.invalid:
+            return f"a timed run is invalid ({report.invalid.partition(':')[0]})"
     return ""
 
 

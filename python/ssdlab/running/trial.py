@@ -23,7 +23,7 @@ from ssdlab.results.comparison import Comparison
 from ssdlab.results.folder import draft, keep_with_page
 from ssdlab.results.intervals import estimate
 from ssdlab.results.names import SUMMARY, TRIAL_JSON
-from ssdlab.results.prediction import ORDERS, Predicted, Ranking
+from ssdlab.results.prediction import LARGEST_SHARE, ORDERS, Predicted, Ranking
 from ssdlab.results.report import Report
 from ssdlab.results.text import counted
 from ssdlab.results.trial import PACED, Form, Spare, Trial, drive_option
@@ -178,7 +178,11 @@ class Runs:
             read=_read(self.plan),
             form=_form(self.plan),
             rankings=rankings,
-            doubts=(*self._hopeless(lengths), *missing, *extrapolation_doubts(undecided)),
+            doubts=(
+                *self._hopeless(lengths),
+                *missing,
+                *extrapolation_doubts(undecided, self.plan.touched),
+            ),
             remedy=self._remedy,
             unpredicted=self.unsettled,
             lifetime=self.plan.lifetime,
@@ -289,9 +293,12 @@ class Runs:
         if failed:
             return withheld(f"a run could not finish: {next(iter(failed.values()))}")
         timed = _joined(first, more)
+        if self.plan.is_periodic(1) and sum(self.plan.loops(1)) <= self.plan.passes:
+            timed = timed_doubts.in_whole_loops(timed)
         drive, pages = self.plan.drive, self.plan.pages
         doubts = {
-            label: timed_doubts.mismatch(label, by_seed, recorded[label].mean)
+            label: timed_doubts.invalid(by_seed)
+            or timed_doubts.mismatch(label, by_seed, recorded[label].mean)
             or timed_doubts.short_erases(drive, pages, by_seed)
             for label, by_seed in timed.repetitions.items()
         }
@@ -463,13 +470,19 @@ def _unsettled(report: Report) -> str:
     return f"write amplification has not settled ({ratio(first)}, then {ratio(second)})"
 
 
-def extrapolation_doubts(shares: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    """Where the size of erase units decides too much: shares by order of updates and policy."""
+def extrapolation_doubts(
+    shares: Mapping[str, Mapping[str, float]], touched: float
+) -> Iterator[str]:
+    """Where the size of erase units decides too much: shares by order of updates and policy.
+
+    The error falls as the pages of an erase unit, and so with the bytes that the trace `touched`.
+    """
     for phases, by_policy in shares.items():
         for label, share in by_policy.items():
             yield (
                 f"{label}, as {ORDERS[phases]}: the size of erase units changes its write"
-                f" amplification by {percent(share)}: use a trace that touches more"
+                f" amplification by {percent(share)}: use a trace that touches about"
+                f" {size(touched * share / LARGEST_SHARE)} or more"
             )
 
 

@@ -25,11 +25,13 @@ from ssdlab.running import scale, scarce
 from ssdlab.running.fitted import Totals, fitted, totals
 from ssdlab.running.runner import Planned
 
+UNSEPARATED: dict[str, object] = {"alloc.separation": "none"}
+"""The key of policies without separation, which a drive may have of its own."""
 POLICIES: dict[str, dict[str, object]] = {
-    "greedy": {"gc.victim": "greedy"},
-    "cost-benefit": {"gc.victim": "cost-benefit"},
-    "d-choices": {"gc.victim": "d-choices"},
-    "fifo": {"gc.victim": "fifo"},
+    "greedy": {"gc.victim": "greedy", **UNSEPARATED},
+    "cost-benefit": {"gc.victim": "cost-benefit", **UNSEPARATED},
+    "d-choices": {"gc.victim": "d-choices", **UNSEPARATED},
+    "fifo": {"gc.victim": "fifo", **UNSEPARATED},
     "greedy + sepbit": {"gc.victim": "greedy", "alloc.separation": "sepbit"},
     "cost-benefit + fadac": {"gc.victim": "cost-benefit", "alloc.separation": "fadac"},
 }
@@ -73,6 +75,11 @@ class Plan:
     def pages(self) -> int:
         """Pages of the drive that the trace touches."""
         return self.totals.pages
+
+    @property
+    def touched(self) -> float:
+        """Bytes of the drive that the trace touches."""
+        return self.pages * float(self.drive["device.page_bytes"])
 
     @property
     def lifetime(self) -> Lifetime:
