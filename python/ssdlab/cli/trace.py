@@ -203,7 +203,10 @@ def trace_generate(
     requests: Annotated[
         int | None,
         typer.Option(
-            "--requests", min=1, metavar="N", help="Number of requests.  [default: 100000]"
+            "--requests",
+            min=1,
+            metavar="N",
+            help="Number of requests.  [default: 100000; of a stand-in: those of its trace]",
         ),
     ] = None,
     like: Annotated[

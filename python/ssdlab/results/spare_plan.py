@@ -55,8 +55,9 @@ class Bound:
     @property
     def text(self) -> str:
         """In words."""
-        relation = "at least" if self.at_least else "at most"
-        return f"{relation} {_FORM[self.name](Interval(self.limit, self.limit))}"
+        if self.at_least:
+            return f"at least {number(self.limit)}"
+        return f"at most {_FORM[self.name](Interval(self.limit, self.limit))}"
 
 
 def _ends(text: Callable[[float], str]) -> Callable[[Interval], str]:
@@ -286,6 +287,8 @@ class SparePlan:
         """The confidence in one word, and the reason."""
         if self.doubt or not self.steps:
             return "none"
+        if self.interrupted:
+            return "low: the search was interrupted"
         below = self.below
         if self.answer is None:
             clear = all(self.misses(step) for step in self.steps)
