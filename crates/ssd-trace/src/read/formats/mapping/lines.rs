@@ -265,10 +265,11 @@ impl Table {
         let span = span.ok_or_else(|| {
             let number = if column < 0 { column } else { column + 1 };
             let separator = self.separator.unwrap_or(b' ');
-            let name = SEPARATORS
-                .iter()
-                .find(|&&(_, byte)| byte == separator)
-                .map_or("", |&(name, _)| name);
+            let named = SEPARATORS.iter().find(|&&(_, byte)| byte == separator);
+            let name = named.map_or_else(
+                || char::from(separator).escape_default().to_string(),
+                |(name, _)| (*name).to_owned(),
+            );
             let plural = if count == 1 { "" } else { "s" };
             Reject::new(
                 format!("{what} in column {number} (separator={name}, {count} column{plural})"),

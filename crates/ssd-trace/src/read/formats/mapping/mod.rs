@@ -458,9 +458,20 @@ impl Mapping {
 }
 
 fn separator(word: &str) -> Result<u8, String> {
-    let found = SEPARATORS.iter().find(|&&(name, _)| name == word).map(|&(_, byte)| byte);
-    found.ok_or_else(|| {
+    let named = SEPARATORS.iter().find(|&&(name, _)| name == word).map(|&(_, byte)| byte);
+    let mark = match word.as_bytes() {
+        [byte] => Some(*byte),
+        // A control character, such as \x01.
+        [b'\\', b'x', ..] => u8::from_str_radix(&word[2..], 16).ok(),
+        _ => None,
+    };
+    let is_mark = |byte: &u8| byte.is_ascii_punctuation() || byte.is_ascii_control();
+    let mark = mark.filter(|byte| is_mark(byte) && !b"\n\r\"".contains(byte));
+    named.or(mark).ok_or_else(|| {
         let names: Vec<&str> = SEPARATORS.iter().map(|&(name, _)| name).collect();
-        format!("separator={word}: expected the name of a separator: {}", names.join(", "))
+        format!(
+            "separator={word}: expected {}, or a character such as ~ or \\x01",
+            names.join(", ")
+        )
     })
 }
