@@ -15,8 +15,7 @@ pub(super) fn with_padded_fractions(bytes: &[u8]) -> Option<Rewriting> {
         Some(((seconds.parse::<u64>().ok()?, rest.parse::<u64>().ok()?), word.to_owned()))
     };
     let (mut pairs, mut words) = (Vec::new(), Vec::new());
-    let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
-    for line in &lines {
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         match parted(line) {
             Some((pair, word)) => {
                 pairs.push(pair);
@@ -32,9 +31,8 @@ pub(super) fn with_padded_fractions(bytes: &[u8]) -> Option<Rewriting> {
     }
     let of_unit = |unit: &str, digits: usize| {
         let padded = by_line(bytes, |line| {
-            let (seconds, rest) = parted(line)?.0;
+            let ((seconds, rest), word) = parted(line)?;
             let text = String::from_utf8_lossy(line);
-            let word = parted(line)?.1;
             Some(text.replacen(&word, &format!("{seconds}.{rest:0>digits$}"), 1).into_bytes())
         });
         let what = format!("its times are seconds and {unit}; add the zeros");

@@ -1,8 +1,9 @@
 //! Lines of text as a mapping says: cells between separators, in quotes or not, below names or not.
 
+use super::cells::{TRIED, cell, end_of_cell, name_of};
 use super::names::{columns_named, is_name};
 use super::ops::Meaning;
-use super::{Column, Mapping, Operation, Place, SEPARATORS, Size, bytes_of, values};
+use super::{Column, Mapping, Operation, Place, Size, bytes_of, values};
 use crate::read::formats::{Event, Flaw, Line, Range, Reject, in_sectors};
 use ssd_core::host::request::Op;
 use std::borrow::Cow;
@@ -18,9 +19,6 @@ const NUMBERED: u64 = 1 << 63;
 /// The message for a size with a unit in a column whose unit is not bytes.
 const OTHER_UNIT: &str =
     "a plain number: both the value and its column have a unit (leave out that of the columns)";
-/// The order in which separators are tried: a comma may be a part of a number, and a colon of a time.
-const TRIED: [u8; 5] = [b'\t', b';', b'|', b',', b' '];
-
 /// The columns of a mapping, by their number from 0, or from 1 at the end if negative.
 #[derive(Clone, Copy, Debug)]
 struct Columns {
@@ -265,11 +263,7 @@ impl Table {
         let span = span.ok_or_else(|| {
             let number = if column < 0 { column } else { column + 1 };
             let separator = self.separator.unwrap_or(b' ');
-            let named = SEPARATORS.iter().find(|&&(_, byte)| byte == separator);
-            let name = named.map_or_else(
-                || char::from(separator).escape_default().to_string(),
-                |(name, _)| (*name).to_owned(),
-            );
+            let name = name_of(separator);
             let plural = if count == 1 { "" } else { "s" };
             Reject::new(
                 format!("{what} in column {number} (separator={name}, {count} column{plural})"),
@@ -389,37 +383,6 @@ impl Table {
     }
 }
 
-/// The bytes of a cell, without blanks and quotes around it.
-fn cell<'l>(line: &'l [u8], span: &Span<usize>) -> &'l [u8] {
-    let text = line[span.clone()].trim_ascii();
-    match text {
-        [b'"', inner @ .., b'"'] => inner.trim_ascii(),
-        _ => text,
-    }
-}
-
-/// Where the cell that begins at `at` ends: at a separator outside of quotes, or with the line.
-fn end_of_cell(line: &[u8], at: usize, separator: u8) -> usize {
-    let rest = &line[at..];
-    let blank = |byte: u8| byte == separator || (separator == b' ' && byte == b'\t');
-    let mut from = 0;
-    let lead = rest.iter().take_while(|byte| **byte == b' ' && separator != b' ').count();
-    if rest.get(lead) == Some(&b'"') {
-        // Two quotes in quotes are one of the text, and need no care here: they end and begin.
-        let closing = rest[lead + 1..].iter().position(|byte| *byte == b'"');
-        from = closing.map_or(0, |length| lead + length + 2);
-        while from > 0 && rest.get(from) == Some(&b'"') {
-            let next = rest[from + 1..].iter().position(|byte| *byte == b'"');
-            from = next.map_or(rest.len(), |length| from + length + 2);
-        }
-    }
-    let from = from.min(rest.len());
-    rest[from..]
-        .iter()
-        .position(|&byte| blank(byte))
-        .map_or(line.len(), |length| at + from + length)
-}
-
 fn unknown_op(word: &[u8], at: usize) -> Reject {
     let number = !word.is_empty() && word.iter().all(u8::is_ascii_digit);
     let how = if number {
@@ -471,31 +434,4 @@ fn sectors(value: u64, unit: u64, at: usize, what: &str) -> Result<u64, Reject> 
     value
         .checked_mul(unit / 512)
         .ok_or_else(|| Reject::new(format!("{what} below sector 2^64"), at))
-}
-
-/// The cells of a line of names, as the first separator that makes several cuts it.
-pub(crate) fn cells_of(line: &[u8]) -> Vec<String> {
-    separated(line).map_or(Vec::new(), |(_, cells)| cells)
-}
-
-/// The separator of a line, the first that makes several cells, with these.
-pub(crate) fn separated(line: &[u8]) -> Option<(u8, Vec<String>)> {
-    let cut = |separator: u8| (separator, separated_by(line, separator));
-    TRIED.into_iter().map(cut).find(|(_, cells)| cells.len() > 2)
-}
-
-/// The cells of a line.
-pub(crate) fn separated_by(line: &[u8], separator: u8) -> Vec<String> {
-    let start = line.iter().position(|byte| !matches!(byte, b'#' | b' ' | b'\t')).unwrap_or(0);
-    let line = line[start..].trim_ascii_end();
-    let (mut at, mut cells) = (0, Vec::new());
-    while at <= line.len() {
-        while separator == b' ' && line.get(at).is_some_and(|byte| matches!(byte, b' ' | b'\t')) {
-            at += 1;
-        }
-        let end = end_of_cell(line, at, separator);
-        cells.push(String::from_utf8_lossy(cell(line, &(at..end))).into_owned());
-        at = end + 1;
-    }
-    cells
 }

@@ -5,6 +5,7 @@
 //! mappings from their file.
 
 pub(super) mod binary;
+mod cells;
 pub(super) mod known;
 pub(super) mod lines;
 mod names;
@@ -12,7 +13,7 @@ mod ops;
 mod places;
 mod values;
 
-pub(crate) use lines::{cells_of, separated, separated_by};
+pub(crate) use cells::{cells_of, separated, separated_by};
 pub(crate) use ops::{Meaning, Words, is_word};
 pub(crate) use places::{Column, Operation, Place, Size};
 pub use values::Number;
@@ -50,16 +51,6 @@ const MOST_SKIPPED: usize = 1 << 20;
 /// Units of times, nanoseconds.
 pub(crate) const TIME_UNITS: [(&str, u64); 5] =
     [("ns", 1), ("100ns", 100), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
-/// Words for separators, and the byte; blanks and tabs in any number are `blanks`.
-const SEPARATORS: [(&str, u8); 6] = [
-    ("comma", b','),
-    ("semicolon", b';'),
-    ("tab", b'\t'),
-    ("bar", b'|'),
-    ("colon", b':'),
-    ("blanks", b' '),
-];
-
 /// Which column is which.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mapping {
@@ -108,7 +99,7 @@ impl<'a> Parts<'a> {
             }
             if value.is_empty() && key == "separator" {
                 // What stood behind it was a comma, or nothing.
-                separator(value)?;
+                cells::separator(value)?;
             }
             if value.is_empty() {
                 return Err(format!("{key} needs a column, as in {EXAMPLE}"));
@@ -252,7 +243,7 @@ impl Mapping {
         };
         let separator = match parts.get("separator") {
             None => None,
-            Some(word) => Some(separator(word)?),
+            Some(word) => Some(cells::separator(word)?),
         };
         let mapping = Mapping {
             text: text.to_owned(),
@@ -455,23 +446,4 @@ impl Mapping {
         }
         Ok(())
     }
-}
-
-fn separator(word: &str) -> Result<u8, String> {
-    let named = SEPARATORS.iter().find(|&&(name, _)| name == word).map(|&(_, byte)| byte);
-    let mark = match word.as_bytes() {
-        [byte] => Some(*byte),
-        // A control character, such as \x01.
-        [b'\\', b'x', ..] => u8::from_str_radix(&word[2..], 16).ok(),
-        _ => None,
-    };
-    let is_mark = |byte: &u8| byte.is_ascii_punctuation() || byte.is_ascii_control();
-    let mark = mark.filter(|byte| is_mark(byte) && !b"\n\r\"".contains(byte));
-    named.or(mark).ok_or_else(|| {
-        let names: Vec<&str> = SEPARATORS.iter().map(|&(name, _)| name).collect();
-        format!(
-            "separator={word}: expected {}, or a character such as ~ or \\x01",
-            names.join(", ")
-        )
-    })
 }
