@@ -81,8 +81,8 @@ Any other table can be read if `--columns` (`workload.columns`) names its column
   in addition to the usual ones. Numeric codes need them, as in `read=0,write=1`. A Write Zeroes
   command counts as a write; `discard=write_zeroes` makes it a discard.
 - `separator=WORD` is comma, semicolon, tab, bar, colon, blanks, or a character such as `~` or
-  `\\x01`. By default, one of the first six is detected in the first line. `skip=N` skips the first N
-  lines.
+  `\\x01`. By default, one of the first six is detected in the first line. `skip=N` skips the first
+  N lines.
 - `record=N` is the length of a binary record.
 
 A COLUMN is a number, counted from 1, or from -1 backwards from the last column. It may also be a
