@@ -11,10 +11,13 @@ use crate::read::readings::{self, Reading};
 /// Readings in bytes, and in sectors, that a message lists.
 const EACH: usize = 3;
 
-/// The columns of these readings, and their texts with bytes for sectors; `None` unless all have sectors.
-fn with_bytes_for_sectors(readings: &[Reading]) -> Option<[Vec<String>; 2]> {
+/// The columns of these readings, and their texts `in_bytes`; `None` unless all have such a text.
+fn with_bytes(
+    readings: &[Reading],
+    in_bytes: impl Fn(&Mapping) -> Option<String>,
+) -> Option<[Vec<String>; 2]> {
     let columns = || readings.iter().filter_map(|reading| reading.columns.as_deref());
-    let bytes: Option<Vec<String>> = columns().map(Mapping::with_bytes_for_sectors).collect();
+    let bytes: Option<Vec<String>> = columns().map(in_bytes).collect();
     let texts: Vec<String> = columns().map(|columns| columns.text.clone()).collect();
     Some([texts, bytes?]).filter(|[texts, _]| !texts.is_empty())
 }
@@ -45,7 +48,7 @@ impl File<'_> {
     /// The refusal of a table that fits in sectors only because its bytes are not whole sectors. `readings` are those
     /// by the names of its columns.
     pub(super) fn bytes_in_doubt(&self, readings: &[Reading]) -> Option<Refusal> {
-        let [texts, bytes] = with_bytes_for_sectors(readings)?;
+        let [texts, bytes] = with_bytes(readings, Mapping::with_bytes_for_sectors)?;
         let extended = Extended::of_open_units(self.head)?;
         let lines: Vec<&[u8]> = extended.lines.iter().map(Vec::as_slice).collect();
         let aligned = Head { lines: &lines, ..*self.head };
@@ -80,11 +83,13 @@ impl File<'_> {
     /// The refusal of a table whose column names say sectors, but whose numbers look like bytes.
     pub(super) fn sectors_in_doubt(&self, readings: &[Reading]) -> Option<Refusal> {
         let (why, is_address) = bytes_named_sectors(self.head)?;
-        let [texts, mut bytes] = with_bytes_for_sectors(readings)?;
-        if is_address {
-            let columns = readings.iter().filter_map(|reading| reading.columns.as_deref());
-            bytes = columns.map(Mapping::with_address_in_bytes).collect();
-        }
+        let [texts, bytes] = with_bytes(readings, |columns| {
+            if is_address {
+                Some(columns.with_address_in_bytes())
+            } else {
+                columns.with_bytes_for_sectors()
+            }
+        })?;
         let all = bytes.iter().chain(&texts).filter_map(|text| self.with_columns(text));
         let what = format!("the names of its columns say sectors, but {why}");
         Some(self.doubt(what, all.collect()))

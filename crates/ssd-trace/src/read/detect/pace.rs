@@ -29,9 +29,7 @@ impl File<'_> {
         if times.len() < 2 {
             return Ok(());
         }
-        let in_unit = |unit: &str| {
-            self.with_columns(&in_seconds(TraceFormat::Spc)?.replace(":s,", &format!(":{unit},")))
-        };
+        let in_unit = |unit: &str| self.with_columns(&columns_in(TraceFormat::Spc, unit)?);
         let others = ["us", "ms", "ns"].into_iter().filter_map(in_unit);
         let detected = self.as_format(TraceFormat::Spc, how);
         let what = "the columns are those of an SPC trace, whose times are seconds, but its times have no decimals";
@@ -41,16 +39,17 @@ impl File<'_> {
     /// Refuses a format whose times are seconds if its requests would be so far apart that the times are more likely
     /// milliseconds or microseconds.
     pub(super) fn pace_is_certain(&self, format: TraceFormat, how: &ReadAs) -> Result<(), Refusal> {
-        let Some(columns) = in_seconds(format) else { return Ok(()) };
+        let [Some(ms), Some(us)] = ["ms", "us"].map(|unit| columns_in(format, unit)) else {
+            return Ok(());
+        };
         let Some(detected) = self.as_format(format, how) else { return Ok(()) };
         // Times in whole seconds are those of slow devices, too.
         let are_whole = format == TraceFormat::Libcachesim;
         let is_small = detected.counts.requests() < FEW;
         let slowest = if is_small || are_whole { SLOWEST_NS } else { SLOW_NS };
-        let others = ["ms", "us"].map(|unit| columns.replace(":s,", &format!(":{unit},")));
         let title = formats::info(format).map_or("", |info| info.title);
         let what = format!("the columns are those of {title}, whose times are seconds");
-        self.slow_times(&what, detected, others, slowest).map_or(Ok(()), Err)
+        self.slow_times(&what, detected, [ms, us], slowest).map_or(Ok(()), Err)
     }
 
     /// The refusal of a table whose column of times is in seconds by its name, if its requests would be far apart.
@@ -101,15 +100,16 @@ impl File<'_> {
     }
 }
 
-/// The columns of a format whose times are seconds, if copies of it have other times.
-fn in_seconds(format: TraceFormat) -> Option<&'static str> {
-    Some(match format {
-        TraceFormat::Midas => "time=1:s,op=2,offset=3:4KiB,size=4:B,read=0,write=1,discard=3",
-        TraceFormat::Spc => "time=5:s,op=4,offset=2:512B,size=3:B,volume=1",
-        TraceFormat::Systor17 => "time=1:s,op=3,offset=5:B,size=6:B,volume=4",
-        TraceFormat::Libcachesim => "time=2:s,op=3,offset=5:512B,size=4:B,read=28,write=2a",
-        TraceFormat::Wiscsee => "time=6:s,op=3,offset=4:B,size=5:B,event=2:D",
-        TraceFormat::Diskmon => "time=2:s,op=5,offset=6:512B,size=7:512B,volume=4",
+/// The columns of a format whose times are seconds, with times in `unit`; `None` unless copies have other times.
+fn columns_in(format: TraceFormat, unit: &str) -> Option<String> {
+    let (time, rest) = match format {
+        TraceFormat::Midas => (1, "op=2,offset=3:4KiB,size=4:B,read=0,write=1,discard=3"),
+        TraceFormat::Spc => (5, "op=4,offset=2:512B,size=3:B,volume=1"),
+        TraceFormat::Systor17 => (1, "op=3,offset=5:B,size=6:B,volume=4"),
+        TraceFormat::Libcachesim => (2, "op=3,offset=5:512B,size=4:B,read=28,write=2a"),
+        TraceFormat::Wiscsee => (6, "op=3,offset=4:B,size=5:B,event=2:D"),
+        TraceFormat::Diskmon => (2, "op=5,offset=6:512B,size=7:512B,volume=4"),
         _ => return None,
-    })
+    };
+    Some(format!("time={time}:{unit},{rest}"))
 }

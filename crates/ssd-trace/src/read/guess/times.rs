@@ -91,15 +91,14 @@ impl Rows {
     /// Whether the name of a column in order is that of durations or ends. What is called queue holds the times at
     /// which requests came to one if those of a later step stand beside it.
     pub(super) fn is_end(&self, at: usize) -> bool {
-        let is_later = |other: usize| {
-            let (times, others) = (self.values(at), self.values(other));
-            other != at
-                && is_step(&self.names[other])
-                && self.ascends(other)
-                && times.iter().zip(others).all(|(time, other)| *time <= other)
+        let is_before = |other: usize| {
+            self.values(at).iter().zip(self.values(other)).all(|(time, later)| *time <= later)
         };
-        let is_before = || is_step(&self.names[at]) && (0..self.width()).any(is_later);
-        is_latency(&self.names[at]) && !is_before()
+        let is_later = |other: usize| {
+            other != at && is_step(&self.names[other]) && self.ascends(other) && is_before(other)
+        };
+        let is_arrival = || is_step(&self.names[at]) && (0..self.width()).any(is_later);
+        is_latency(&self.names[at]) && !is_arrival()
     }
 
     /// Columns beside `chosen`, which is in `unit` and has the name of a step, such as `submit_us`, that hold the times
@@ -114,6 +113,9 @@ impl Rows {
         let Some(own) = scale(unit) else { return Vec::new() };
         let times = self.values(chosen);
         let is_other = |&at: &usize| {
+            if at == chosen || !is_step(&self.names[at]) || !self.mostly_ascends(at) {
+                return false;
+            }
             let other = unit_of_time(&self.names[at]);
             let (Some(other), true) = (scale(other), other.is_some() == unit.is_some()) else {
                 return false;
@@ -124,8 +126,7 @@ impl Rows {
             let high = apart.fold(f64::NEG_INFINITY, f64::max);
             // The last digits of the same times may be rounded.
             let digit = |at: usize, unit: f64| unit / 10f64.powi(self.decimals(at) as i32);
-            let is_apart = high - low > 1.5 * digit(chosen, own).max(digit(at, other));
-            at != chosen && is_step(&self.names[at]) && self.mostly_ascends(at) && is_apart
+            high - low > 1.5 * digit(chosen, own).max(digit(at, other))
         };
         (0..self.width()).filter(is_other).collect()
     }

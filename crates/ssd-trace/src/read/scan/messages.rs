@@ -62,14 +62,14 @@ impl Scan<'_, '_> {
                 || "set workload.format to the format of the file".to_owned(),
                 |format| {
                     format!(
-                        "since the line looks like one of format {format}, run {}",
+                        "run {} (the line looks like one of format {format})",
                         command(file, &format!("--format {format}"))
                     )
                 },
             );
             return format!(
                 "{file}, {place}: this is not {}: expected {}, found {found}; at byte {column}, expected {expected}; \
-                 give a trace of that format, plain or compressed, or, {other}",
+                 give a trace of that format, plain or compressed, or {other}",
                 P::INFO.title,
                 P::INFO.form,
             );
