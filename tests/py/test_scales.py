@@ -239,7 +239,7 @@ def test_runs_whose_numbers_are_given_are_not_repeated(tmp_path: Path) -> None:
     )
     (line,) = (line for line in page_before.splitlines() if line.startswith("| uniform | greedy |"))
     assert line in page_after
-    # The page says what was compared; how it was made is told on the console.
+    # The page says what was compared, and the console how it was made.
     assert f"Compared are 2 of them on {DRIVE}; none of them on " in page_after
     assert "1 of them on" in page_before
     assert "earlier runs" not in page_after

@@ -293,7 +293,7 @@ class Runs:
         if failed:
             return withheld(f"a run could not finish: {next(iter(failed.values()))}")
         timed = _joined(first, more)
-        if self.plan.is_periodic(1) and sum(self.plan.loops(1)) <= self.plan.passes:
+        if self.plan.is_periodic(1) and self.plan.fits(1):
             timed = timed_doubts.in_whole_loops(timed)
         drive, pages = self.plan.drive, self.plan.pages
         doubts = {

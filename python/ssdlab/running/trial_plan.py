@@ -122,7 +122,7 @@ class Plan:
     ) -> Planned:
         """A run of a policy on a device, `longer` times as long, with the keys of `more`."""
         before, measured = self.loops(longer)
-        if before + measured > self.passes and small.keys.get("run.mode") != "functional":
+        if not self.fits(longer) and small.keys.get("run.mode") != "functional":
             before, measured = max(1, self.passes - 1), min(1, self.passes - 1)
         share = before / (before + measured) if measured else 0.2
         warmup: dict[str, object] = {"workload.warmup_requests": 0, "workload.warmup_share": share}
@@ -184,6 +184,10 @@ class Plan:
     def passes(self) -> int:
         """How often the trace fits into the simulated time of the drive, at the recorded times."""
         return int(_core.last_time_ns(self.drive.text) // max(1.0, self.span_ns))
+
+    def fits(self, longer: int) -> bool:
+        """Whether all loops fit into the simulated time of the drive, at the recorded times."""
+        return sum(self.loops(longer)) <= self.passes
 
     def is_periodic(self, longer: int) -> bool:
         """Whether whole loops are measured, after so many that the device repeats itself."""
