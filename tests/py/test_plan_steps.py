@@ -14,7 +14,6 @@ from ssdlab.config.endurance import Endurance
 from ssdlab.config.resolve import load_config
 from ssdlab.results.lifetime import Interval, Lifetime
 from ssdlab.results.spare_plan import Bound, Outcome, Step
-from ssdlab.results.trial import PERCENTILE
 from ssdlab.running import spare_plan
 from ssdlab.running import trial as trials
 from test_verdict_twins import any_plan, verdict_of
@@ -148,7 +147,7 @@ def test_latency_is_run_for_what_meets_the_rest_until_one_meets_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     draw, kinds = random.Random(6), set[str]()
-    monkeypatch.setattr(spare_plan, "_p99_9_of", lambda latency, policy: latency[policy])
+    monkeypatch.setattr(spare_plan, "_p99_9_of", lambda timed, policy: timed.runs[policy])
     for _ in range(CASES):
         bounds = [WAF, Bound("years", 5.0), Bound("p99_9", 4.0)]
         bounds = [one for one in bounds if draw.random() < 0.8]
@@ -183,12 +182,14 @@ def test_latency_is_run_for_what_meets_the_rest_until_one_meets_all(
             seeds: int,
             order: list[str] = order,
             answers: dict[str, tuple[Interval | None, str]] = answers,
-        ) -> tuple[object, dict[str, str]]:
+        ) -> Any:  # noqa: ANN401
             assert seeds == 3
             (policy,) = policies
             order.append(policy)
             known, doubt = answers[policy]
-            return {policy: known}, {policy: doubt} if doubt else {}
+            return SimpleNamespace(
+                runs={policy: known}, doubts={policy: doubt} if doubt else {}, bounded=()
+            )
 
         search = search_of(0.1, (0.1,), *bounds)
         runs: Any = SimpleNamespace(timed=timed, interrupted=False)
@@ -222,27 +223,35 @@ def test_a_latency_is_the_slower_of_reads_and_writes_over_the_seeds() -> None:
         seeds = []
         for _ in range(draw.randint(0, 5)):
             each = [draw.choice((None, draw.uniform(1, 9))) for _ in range(2)]
-            seeds.append(each)
+            seeds.append((each, [draw.choice((None, draw.uniform(9, 20))) for _ in range(2)]))
         reports = {
             seed: SimpleNamespace(
                 latency=SimpleNamespace(
-                    read=SimpleNamespace(**{PERCENTILE: read}),
-                    write=SimpleNamespace(**{PERCENTILE: write}),
+                    read=SimpleNamespace(p99_9=known[0], p99_99=beyond[0], max=30.0),
+                    write=SimpleNamespace(p99_9=known[1], p99_99=beyond[1], max=30.0),
                 )
             )
-            for seed, (read, write) in enumerate(seeds)
+            for seed, (known, beyond) in enumerate(seeds)
         }
-        latency: Any = SimpleNamespace(repetitions={"a": reports})
-        slower = [max(known) for each in seeds if (known := [one for one in each if one])]
+        runs: Any = SimpleNamespace(repetitions={"a": reports})
+        slower = [max(known) for each, _ in seeds if (known := [one for one in each if one])]
         expected = None
         if len(slower) > 1:
             # Student's quantiles for one to four degrees of freedom.
             quantile = (12.706, 4.303, 3.182, 2.776)[len(slower) - 2]
             half = quantile * statistics.stdev(slower) / math.sqrt(len(slower))
             mean = statistics.fmean(slower)
-            expected = pytest.approx((max(0.0, mean - half), mean + half), abs=0.01)
-        assert spare_plan._p99_9_of(latency, "a") == expected
-        assert spare_plan._p99_9_of(latency, "b") is None
+            low, high = max(0.0, mean - half), mean + half
+            expected = pytest.approx((low, high), abs=0.01)
+        assert spare_plan._p99_9_of(trials.Timed(runs, {}), "a") == expected
+        assert spare_plan._p99_9_of(trials.Timed(runs, {}), "b") is None
+        found = spare_plan._p99_9_of(trials.Timed(runs, {}, ["a"]), "a")
+        if expected is not None:
+            pairs = [pair for both in seeds for pair in zip(*both, strict=True)]
+            ends = [end or 30.0 for value, end in pairs if value]
+            # Student's interval may end above.
+            expected = pytest.approx((low, max([high, *ends])), abs=0.01)
+        assert found == expected
         none += expected is None
     assert 10 < none < 2 * CASES / 3
 

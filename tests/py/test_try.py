@@ -254,7 +254,7 @@ def test_passes_of_a_timed_run_fit_into_simulated_time(
         ranked = {"recorded": Ranking({"greedy": Predicted((2.0, 2.0), 2.0)})}
         runs = trial.Runs(plan, cast("Any", None), False, 2, 1.0)
         done = cast("Any", SimpleNamespace(rankings=ranked))
-        assert runs.timed(done, ["greedy"], None) == (None, {"greedy": trial.TOO_LONG})
+        assert runs.timed(done, ["greedy"], None) == (None, {"greedy": trial.TOO_LONG}, ())
         return
     keys = {key: one for key, one in functional.keys.items() if key not in scale.FUNCTIONAL}
     config = plan.planned("", replace(functional, keys=keys), "greedy", 1, {}).config

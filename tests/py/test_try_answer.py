@@ -140,8 +140,8 @@ def test_many_that_are_tied_are_counted() -> None:
     assert said(tied, tied).startswith("greedy, a and 3 others cannot be distinguished, as one")
 
 
-def run(p99_9: float | None) -> Any:  # noqa: ANN401
-    percentiles = SimpleNamespace(p99_9=p99_9)
+def run(p99_9: float | None, p99_99: float | None = None) -> Any:  # noqa: ANN401
+    percentiles = SimpleNamespace(p99_9=p99_9, p99_99=p99_99, max=5e6)
     device = SimpleNamespace(utilisation=SimpleNamespace(chip=(0.4,), channel=(0.1,)))
     latency = SimpleNamespace(write=percentiles, read=SimpleNamespace(p99_9=None))
     return SimpleNamespace(latency=latency, device=device, config={"host.mode": "open"})
@@ -266,31 +266,35 @@ def test_years_name_the_figure_that_is_missing() -> None:
     )
 
 
-def erased(config: dict[str, Any], erases: int, waf: float = 2.0) -> Any:  # noqa: ANN401
-    """A timed run of a second with so many erases."""
+def erased(config: dict[str, Any], erases: int, waf: float = 2.0, busy: float = 0.5) -> Any:  # noqa: ANN401
+    """A timed run of a second with so many erases, in which one of two chips is as busy."""
     return SimpleNamespace(
         config={"device": {"channels": 2, "chips_per_channel": 4, "planes_per_chip": 4}, **config},
         flash=SimpleNamespace(erases=erases),
         time=SimpleNamespace(simulated=10**9),
         waf=SimpleNamespace(total=waf),
+        device=SimpleNamespace(utilisation=SimpleNamespace(chip=(0.1, busy))),
         invalid="",
         completed=True,
     )
 
 
 @pytest.mark.parametrize(
-    ("erase", "erases", "unit", "withheld"),
+    ("erase", "erases", "unit", "judged"),
     [
         # 8 chips of 4 planes for a second; 0.01 % of a plane is 100 us.
-        (10_000, 319, "plane", False),
-        (10_000, 321, "plane", True),
-        (10_000, 81, "chip", True),
-        (10_000, 79, "chip", False),
-        (1_760_000, 10_000, "plane", False),  # erases half as long as the drive's
+        (10_000, 319, "plane", "known"),
+        (10_000, 321, "plane", "bounded"),
+        (10_000, 1279, "plane", "bounded"),
+        (10_000, 1281, "plane", "withheld"),
+        (10_000, 79, "chip", "known"),
+        (10_000, 81, "chip", "bounded"),
+        (10_000, 321, "chip", "withheld"),
+        (1_760_000, 10_000, "plane", "known"),  # erases half as long as the drive's
     ],
 )
 def test_short_erases_that_decide_a_percentile_withhold_it(
-    erase: int, erases: int, unit: str, withheld: bool
+    erase: int, erases: int, unit: str, judged: str
 ) -> None:
     drive = ssdlab.load_config("tlc-960gb")
     config = {"timing.erase_ns": erase, "timing.busy_unit": unit, "device.pages_per_block": 4}
@@ -301,9 +305,32 @@ def test_short_erases_that_decide_a_percentile_withhold_it(
         "the blocks of the trial are so small that erases (10.0 us instead of 3.50 ms) would decide"
         " it: use a trace that touches 73.2 GiB or more"
     )
-    assert doubt == (expected if withheld else "")
+    assert doubt == (expected if judged == "withheld" else "")
+    assert timed_doubts.is_bounded(drive, seeds) is (judged != "known")
     # Without the run with these erases the other one tells its percentile.
     assert timed_doubts.short_erases(drive, 100_000, {1: seeds[1]}) == ""
+    assert not timed_doubts.is_bounded(drive, {1: seeds[1]})
+    # On a busy drive more requests wait behind those that an erase delays.
+    busy = {1: erased(config, erases, busy=0.51)}
+    assert bool(timed_doubts.short_erases(drive, 100_000, busy)) is (judged != "known")
+
+
+def test_a_percentile_that_is_bounded_reaches_up_to_the_next() -> None:
+    by_seed = {1: run(1e6, p99_99=3e6), 2: run(1.1e6, p99_99=2e6)}
+    done = a_trial(latency=timed(dict.fromkeys(CLEAR, by_seed)), latency_bounded=["sepbit"])
+    assert row(done, "write p99.9") == "sepbit 1.00 ms to 3.00 ms, as one application"
+    text = (
+        "p99.9 of the drive with sepbit: at most the p99.99 of the timed runs, in which erases are"
+        " shorter"
+    )
+    assert text in " ".join(line.strip() for line in done.details())
+    assert done.json["latency_bounded"] == ["sepbit"]
+    # With fewer than ten requests beyond it, the p99.99 is not known, and the slowest is above it.
+    few = a_trial(
+        latency=timed({label: {1: run(1e6), 2: run(1e6)} for label in CLEAR}),
+        latency_bounded=["sepbit"],
+    )
+    assert row(few, "write p99.9") == "sepbit 1.00 ms to 5.00 ms, as one application"
 
 
 @pytest.mark.parametrize(("waf", "differs"), [(2.19, False), (2.21, True), (1.79, True)])
@@ -340,7 +367,7 @@ def test_short_erases_of_the_baseline_leave_the_winner_its_latency() -> None:
 
 @pytest.mark.parametrize(
     ("erases", "withheld"),
-    [({"sepbit": 0, "greedy": 900}, ["greedy"]), ({"sepbit": 900, "greedy": 0}, ["sepbit"])],
+    [({"sepbit": 0, "greedy": 1900}, ["greedy"]), ({"sepbit": 1900, "greedy": 0}, ["sepbit"])],
 )
 def test_each_timed_policy_is_judged_by_its_own_runs(
     erases: dict[str, int], withheld: list[str], monkeypatch: pytest.MonkeyPatch
@@ -374,7 +401,7 @@ def test_each_timed_policy_is_judged_by_its_own_runs(
         planned=lambda label, *_: label,
     )
     runs = trial.Runs(plan, cast("Any", None), False, 2, 1.0)
-    latency, doubts = runs.timed(a_trial(), ["sepbit", "greedy"], None)
+    latency, doubts, _ = runs.timed(a_trial(), ["sepbit", "greedy"], None)
     assert [*doubts] == withheld
     assert latency is not None
     assert [*latency.repetitions] == ["sepbit", "greedy"]

@@ -95,9 +95,10 @@ def _latency(trial: Trial) -> str:
     doubts = [
         f"No latency with {label}: {why}." for label, why in by_reason(trial.latency_doubts).items()
     ]
+    bounds = "".join(f"<p>{escape(text)}.</p>" for text in trial.bounded())
     timed = trial.timed_comparison
     numbers = "" if timed is None else numbers_table(timed)
-    return warnings_box(doubts) * bool(doubts) + numbers
+    return warnings_box(doubts) * bool(doubts) + bounds + numbers
 
 
 def _how(trial: Trial) -> str:

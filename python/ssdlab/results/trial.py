@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,14 +17,13 @@ from ssdlab.display.words import listed
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.intervals import estimate
 from ssdlab.results.lifetime import Interval, Lifetime, years_text
+from ssdlab.results.measures import LatencyStats
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking, Verdict, verdict
 from ssdlab.results.text import by_reason, counted, first_screen, table, wrapped
 from ssdlab.results.trial_answer import answer
 
 PACED = "--pace closed"
 """The remedy where the recorded arrivals overload the drive, or leave it idle."""
-PERCENTILE = "p99_9"
-"""The latency on the first screen."""
 IDLE = 0.05
 """Share of the time below which the busiest chip or channel of a drive counts as idle."""
 NOTES = (
@@ -93,6 +92,9 @@ class Trial:
     """Timed runs of the policies that are named; None if there were none."""
     latency_doubts: Mapping[str, str] = field(default_factory=dict)
     """Policies whose latency on the drive the timed runs do not tell, and why."""
+    latency_bounded: Collection[str] = ()
+    """Policies whose p99.9 on the drive is between the p99.9 and the p99.99 of their timed runs,
+    since erases are shorter there."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Policies that the drive does not take, and why."""
     unpredicted: Mapping[str, str] = field(default_factory=dict)
@@ -191,16 +193,20 @@ class Trial:
             return ""
         label = self.named[0]
         by_seed = self.timed_comparison.repetitions.get(label, {})
-        values = [getattr(getattr(run.latency, op), PERCENTILE) for run in by_seed.values()]
+        values = [getattr(run.latency, op).p99_9 for run in by_seed.values()]
         if len(values) < 2 or None in values:
             return ""
+        order = f"as {ORDERS['recorded']}"
+        if label in self.latency_bounded:
+            highest = max(most_p99_9(getattr(run.latency, op)) for run in by_seed.values())
+            return f"{label} {duration(min(values))} to {duration(highest)}, {order}"
         known = estimate(values)
         if known.is_wide:
             # Two seeds that differ: the interval would say nothing.
             each = f"{duration(min(values))} to {duration(max(values))} ({len(values)} seeds)"
-            return f"{label} {each}, as {ORDERS['recorded']}"
+            return f"{label} {each}, {order}"
         width = f" +- {duration(known.ci95)}" if known.ci95 else ""
-        return f"{label} {duration(known.mean)}{width}, as {ORDERS['recorded']}"
+        return f"{label} {duration(known.mean)}{width}, {order}"
 
     @property
     def latency_doubt(self) -> str:
@@ -348,6 +354,8 @@ class Trial:
             lines += ["", "Timed trial"]
         for label, why in by_reason(self.latency_doubts).items():
             lines += wrapped("  ! ", f"no latency with {label}: {why}")
+        for text in self.bounded():
+            lines += wrapped("  - ", text)
         if self.timed_comparison is not None:
             lines += self.timed_comparison.summary().splitlines()
         return lines
@@ -357,6 +365,14 @@ class Trial:
         for label, why in self.unpredicted.items():
             policy, _, order = label.rpartition(", ")
             yield f"{policy}, as {ORDERS.get(order, order)}: {why}"
+
+    def bounded(self) -> Iterator[str]:
+        """The policies with a p99.9 on the drive that their timed runs only bound."""
+        if labels := [label for label in self.named if label in self.latency_bounded]:
+            yield (
+                f"p99.9 of the drive with {', '.join(labels)}: at most the p99.99 of the timed"
+                " runs, in which erases are shorter"
+            )
 
     def set_aside(self) -> Iterator[str]:
         """The policies that are extrapolated too far to win, but cannot win anyway."""
@@ -416,6 +432,7 @@ class Trial:
                 for name, ranking in self.rankings.items()
             },
             "latency_doubts": dict(self.latency_doubts),
+            "latency_bounded": list(self.latency_bounded),
             "busy": self.busy,
             "drive_writes_a_day": self.lifetime.drive_writes,
             "endurance": self.lifetime.endurance.text,
@@ -444,3 +461,10 @@ def span(policy: Predicted) -> str:
     """The interval of a prediction."""
     interval = policy.interval
     return "-" if interval is None else f"{ratio(interval[0])} to {ratio(interval[1])}"
+
+
+def most_p99_9(trial: LatencyStats) -> float:
+    """The highest p99.9 that a drive may have where the runs of its trial bound it."""
+    most = trial.max if trial.p99_99 is None else trial.p99_99
+    assert most is not None, "a group with percentiles has a maximum"
+    return most

@@ -21,13 +21,12 @@ from ssdlab.config.resolve import DEFAULT_DRIVE, Config, ConfigLike, load_config
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import size
 from ssdlab.errors import ConfigError, Interrupted
-from ssdlab.results.comparison import Comparison
 from ssdlab.results.folder import draft, keep_with_page
 from ssdlab.results.intervals import estimate
 from ssdlab.results.lifetime import Interval
 from ssdlab.results.names import DRIVE_FILE, PLAN_JSON, SUMMARY
 from ssdlab.results.spare_plan import Bound, Outcome, SparePlan, Step
-from ssdlab.results.trial import PERCENTILE, Trial
+from ssdlab.results.trial import Trial, most_p99_9
 from ssdlab.running import trial as trials
 from ssdlab.running import trial_plan
 from ssdlab.running.compare_runs import check_seeds
@@ -457,9 +456,9 @@ class _Search:
             if any(bound.verdict(one.values.get(bound.name)) != "met" for bound in others):
                 continue
             place = None if folder is None else folder / f"latency-{at}"
-            latency, doubts = runs.timed(predicted, [one.policy], place, TIMED_SEEDS)
-            doubt = doubts.get(one.policy, "")
-            known = None if latency is None or doubt else _p99_9_of(latency, one.policy)
+            timed = runs.timed(predicted, [one.policy], place, TIMED_SEEDS)
+            doubt = timed.doubts.get(one.policy, "")
+            known = None if doubt else _p99_9_of(timed, one.policy)
             if known is None:
                 doubt = doubt or "too few requests for a p99.9"
                 outcomes[at] = replace(one, doubt=doubt)
@@ -485,18 +484,22 @@ def _doubts(predicted: Trial, outcomes: Sequence[Outcome], touched: float) -> tu
     return tuple(dict.fromkeys((*predicted.doubts, *unsettled, *extrapolations)))
 
 
-def _p99_9_of(latency: Comparison, policy: str) -> Interval | None:
+def _p99_9_of(timed: trials.Timed, policy: str) -> Interval | None:
     """The 99.9th percentile of reads or of writes, the slower of them: its 95 % interval.
 
-    None for fewer than two seeds.
+    It reaches up to the highest that the drive may have. None for fewer than two seeds.
     """
     slowest: list[float] = []
-    for report in latency.repetitions.get(policy, {}).values():
-        each = [getattr(op, PERCENTILE) for op in (report.latency.read, report.latency.write)]
-        known = [value for value in each if value is not None]
-        slowest += [max(known)] if known else []
+    highest = 0.0
+    by_seed = {} if timed.runs is None else timed.runs.repetitions.get(policy, {})
+    for report in by_seed.values():
+        both = report.latency.read, report.latency.write
+        known = [(op.p99_9, op) for op in both if op.p99_9 is not None]
+        slowest += [max(value for value, _ in known)] if known else []
+        if policy in timed.bounded:
+            highest = max([highest, *(most_p99_9(op) for _, op in known)])
     if len(slowest) < 2:
         return None
     found = estimate(slowest)
     width = found.ci95 or 0.0
-    return Interval(max(0.0, found.mean - width), found.mean + width)
+    return Interval(max(0.0, found.mean - width), max(highest, found.mean + width))

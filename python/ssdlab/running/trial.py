@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from ssdlab.config.drives import is_changed, own_title, title_of
 from ssdlab.config.files import plain_name
@@ -110,6 +111,16 @@ def _page(trial: Trial) -> str:
     return trial_page(trial)
 
 
+class Timed(NamedTuple):
+    """Timed runs of policies, and what they tell of the drive."""
+
+    runs: Comparison | None
+    doubts: Mapping[str, str]
+    """Policies whose latency on the drive they do not tell, and why."""
+    bounded: Collection[str] = ()
+    """Policies whose p99.9 on the drive they only bound: see `timed_doubts.is_bounded`."""
+
+
 @dataclass
 class Runs:
     """The runs of a trial, one batch after the other."""
@@ -135,8 +146,13 @@ class Runs:
         if not trial.interrupted and trial.verdict is None:
             trial = replace(trial, latency_doubts=dict.fromkeys(trial.named, NO_VERDICT))
         elif not trial.interrupted:
-            latency, doubts = self.timed(trial, trial.named, folder)
-            trial = replace(trial, latency=latency, latency_doubts=doubts)
+            timed = self.timed(trial, trial.named, folder)
+            trial = replace(
+                trial,
+                latency=timed.runs,
+                latency_doubts=timed.doubts,
+                latency_bounded=timed.bounded,
+            )
         return replace(trial, failures=self.failures, interrupted=self.interrupted)
 
     def predicted(self, folder: Path | None) -> Trial:
@@ -256,14 +272,14 @@ class Runs:
         policies: Sequence[str],
         folder: Path | None,
         seeds: int = TIMED_SEEDS,
-    ) -> tuple[Comparison | None, dict[str, str]]:
-        """Timed runs of policies, and for each that says nothing about the drive, why.
+    ) -> Timed:
+        """Timed runs of policies, and what they tell of the drive.
 
         The first run shows whether the recorded arrivals overload the drive.
         """
 
-        def withheld(doubt: str) -> tuple[None, dict[str, str]]:
-            return None, dict.fromkeys(policies, doubt) if doubt else {}
+        def withheld(doubt: str) -> Timed:
+            return Timed(None, dict.fromkeys(policies, doubt) if doubt else {})
 
         recorded = trial.rankings["recorded"].predicted
         named = [
@@ -302,7 +318,12 @@ class Runs:
             or timed_doubts.short_erases(drive, pages, by_seed)
             for label, by_seed in timed.repetitions.items()
         }
-        return timed, {label: doubt for label, doubt in doubts.items() if doubt}
+        bounded = [
+            label
+            for label, by_seed in timed.repetitions.items()
+            if timed_doubts.is_bounded(drive, by_seed)
+        ]
+        return Timed(timed, {label: doubt for label, doubt in doubts.items() if doubt}, bounded)
 
     def _matched(self, policy: str, target: float) -> scale.Small | None:
         """The timed device on which a policy writes what it writes on the drive, or nearly so.
