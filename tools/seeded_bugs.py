@@ -143,7 +143,8 @@ def alone(patch: Path, suite: str) -> str:
         why = errors_of(messages).partition("\n")[0]
         raise Unfit(f"DOES NOT COMPILE: {why}")
     built = binaries(ALONE, ALONE_TARGET, crate_of(patch), "--test", INTEGRATION)
-    return run(next(one for one in built if one.name == suite), "", LIMITS.cpu_s or 0)[0]
+    ready = next(one for one in built if one.name == suite)
+    return run(ready, "", LIMITS.cpu_s or 0)[0].removeprefix(f"{suite}::")
 
 
 class Together:

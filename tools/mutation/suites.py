@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import bounded
 from bounded import Limits
@@ -149,6 +150,15 @@ def errors_of(messages: list[dict[str, object]]) -> str:
     return "\n".join(texts[:5])
 
 
+def _places(spans: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Where an error is, the primary places first; behind one in a macro, where it is expanded."""
+    for span in sorted(spans, key=lambda s: not s["is_primary"]):
+        yield span
+        while span["expansion"]:
+            span = span["expansion"]["span"]
+            yield span
+
+
 def guilty(tree: Path, messages: list[dict[str, object]]) -> set[int]:
     """The mutants in which the errors are."""
     found: set[int] = set()
@@ -156,7 +166,7 @@ def guilty(tree: Path, messages: list[dict[str, object]]) -> set[int]:
         error = message.get("message")
         if not isinstance(error, dict) or error.get("level") != "error":
             continue
-        for span in sorted(error["spans"], key=lambda s: not s["is_primary"]):
+        for span in _places(error["spans"]):
             path = tree / span["file_name"]
             number = path.exists() and number_at(
                 path.read_text(encoding="utf-8"), span["line_start"]
