@@ -280,10 +280,38 @@ def test_points_are_held_out(tmp_path: Path) -> None:
     assert done.spare == pytest.approx(0.2, rel=1e-3)
     assert [row.held_out for row in done.rows] == [False] * 3 + [True]
     assert done.errors.uniform == pytest.approx(1 - 1 / 1.1, rel=1e-2)
+    assert done.errors.residual is None
+    assert "held out" not in done.errors.text()
     stored = MachineErrors.of(json.loads(errors_file(done.file).read_text(encoding="utf-8")))
     config = ssdlab.load_config(done.file)
     assert stored == MachineErrors(done.errors, machine_digest(config.values))
     assert f"m ({done.file}; against measurements: write" in config["run.drive"]
+
+
+def test_without_points_held_out_the_residual_is_stated(tmp_path: Path) -> None:
+    lines = of(0.2)
+    lines[-1] = f"1,{1.1 * shape_of(0.2).waf(0.2):.6f}"
+    done = calibrate(written(tmp_path, *lines))
+    residuals = [abs(row.residual) for row in done.rows]
+    assert done.errors.residual == pytest.approx(np.mean(residuals))
+    off = [abs(row.error) for row in done.rows if row.error is not None]
+    assert done.errors.uniform == pytest.approx(np.mean(off))
+    text = (
+        f"write amplification off by {100 * np.mean(residuals):.1f} % in the fit and"
+        f" {100 * np.mean(off):.1f} % with each point left out, no point held out"
+    )
+    assert text in ssdlab.load_config(done.file)["run.drive"]
+    assert text in " ".join(done.summary().split())
+
+
+def test_latencies_are_held_out(tmp_path: Path) -> None:
+    base = unknowns.base_ns(ssdlab.load_config(LIKE)) / 1000
+    head, *rows = latencies(0.15, f"20000,{base + 10:.3f},{base + 60:.3f}")
+    rows = [f"{row},fit" for row in rows]
+    rows += [f"1,,40000,{base + 20:.3f},{base + 60:.3f},", "1,,60000,4000,5000,"]
+    done = calibrate(written(tmp_path, f"{head},use", *rows))
+    assert done.errors.p50 == pytest.approx((base + 10) / (base + 20) - 1, abs=1e-3)
+    assert done.errors.p99 == pytest.approx(0, abs=1e-3)
 
 
 def test_what_is_left_out_is_not_fitted() -> None:

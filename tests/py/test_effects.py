@@ -11,7 +11,7 @@ import pytest
 import search_proofs as proofs
 import ssdlab
 from ssdlab.display.numbers import Value
-from ssdlab.results.effects import Effect, decided
+from ssdlab.results.effects import Effect, decided, effects_text
 
 SPACE: dict[str, Any] = {
     "gc.victim": ["greedy", "fifo", "random", "cost-benefit"],
@@ -172,14 +172,26 @@ def test_seeds_that_disagree_widen_the_interval() -> None:
     stream = random.Random(2)
     base = [1.0 + (one["a"] == "v") + stream.gauss(0, 0.1) for one in points]
     alike = [[value, value] for value in base]
-    apart = [[v, v - 0.7 * (one["a"] == "v")] for one, v in zip(points, base, strict=True)]
-    one, same, other = (decided(points, v) for v in ([[v] for v in base], alike, apart))
+
+    def apart(by: float) -> list[list[float]]:
+        return [[v, v - by * (one["a"] == "v")] for one, v in zip(points, base, strict=True)]
+
+    one, same, other = (decided(points, v) for v in ([[v] for v in base], alike, apart(0.5)))
     assert same.effects == one.effects
     assert same.text("waf", "points").startswith("a ")
     assert "with 2 seeds" in same.text("waf", "points")
     assert "with one seed" in one.text("waf", "points")
     widths = [found.effects[0].high - found.effects[0].low for found in (same, other)]
     assert widths[1] > 2 * widths[0]
+    # What one seed shows and the other does not is left out, and the limit covers it.
+    opposite = decided(points, apart(0.7))
+    assert opposite.effects == ()
+    assert opposite.limit == 1.0
+    assert opposite.text("waf", "points").startswith("no key has a clear effect on the waf")
+
+
+def test_shares_above_nothing_are_not_printed_as_nothing() -> None:
+    assert effects_text([Effect("a", 0.08, 0.0034, 0.241)]) == "a 8 % (0.3 to 24 %)"
 
 
 @pytest.mark.parametrize("key", ["run.seed", "workload.seed"])

@@ -153,6 +153,17 @@ def test_the_demo_repeats_its_runs_and_ends_with_its_answer(tmp_path: Path) -> N
         assert "writes" in paragraphs[-1]
 
 
+@pytest.mark.slow
+def test_the_program_of_the_front_page_prints_what_is_shown_there(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    front = (ROOT / "README.md").read_text(encoding="utf-8")
+    program = front.split("```python\n")[1].split("```")[0]
+    shown = front.split("$ python first.py\n...\n")[1].split(" ...\n```")[0]
+    exec(program, {})
+    assert capsys.readouterr().out.startswith(shown)
+
+
 def test_help_shows_them(tmp_path: Path) -> None:
     done = ssdlab_command("run", "--help", cwd=tmp_path)
     text = " ".join(done.stdout.split())

@@ -146,16 +146,20 @@ def test_the_first_screen() -> None:
 @pytest.mark.parametrize(
     ("daily", "years", "spare"),
     [
-        (0.96e12, "6.27 to 9.37", "15.1 % is enough for the 5-year warranty"),
+        (
+            0.96e12,
+            "6.27 to 9.37",
+            "needs at most 15.1 %, which the drive has, for the 5-year warranty",
+        ),
         (
             1.5e12,
             "4.01 to 6.00",
-            "15.1 % may be too little for the 5-year warranty: see `ssdlab plan`",
+            "may need over 15.1 % for the 5-year warranty: see `ssdlab plan`",
         ),
         (
             9.6e12,
             "0.627 to 0.937",
-            "15.1 % is too little for the 5-year warranty: see `ssdlab plan`",
+            "needs over 15.1 % for the 5-year warranty: see `ssdlab plan`",
         ),
     ],
 )

@@ -16,11 +16,11 @@ import pytest
 
 import ssdlab
 from running import ssdlab_command, too_wide
-from ssdlab.config.endurance import endurance
+from ssdlab.config.endurance import Endurance, endurance
 from ssdlab.config.resolve import DEFAULT_DRIVE
 from ssdlab.html import trial_page
 from ssdlab.results.comparison import Comparison
-from ssdlab.results.lifetime import Lifetime
+from ssdlab.results.lifetime import Interval, Lifetime
 from ssdlab.results.prediction import Predicted, Ranking
 from ssdlab.results.trial import Form, Trial
 from ssdlab.running import scale, trial, trial_plan
@@ -88,6 +88,33 @@ def test_the_trial_stands_for_the_drive(tried: Trial) -> None:
     assert tried.verdict is not None
     assert tried.verdict.decided
     assert tried.confidence.startswith("high")
+
+
+def test_details_page_and_json_have_the_same_facts(tried: Trial) -> None:
+    facts = dict(tried.facts())
+    assert [*facts] == ["trace", "trial", "seeds", "drive", "endurance", "needed"]
+    assert facts["seeds"].startswith("2 for each write amplification")
+    details = " ".join("\n".join(tried.details()).split())
+    html = trial_page.trial_page(tried)
+    assert tried.json["facts"] == facts
+    for title, text in facts.items():
+        assert f"{title} {text}" in details
+        assert f"<dt>{title}</dt>" in html
+    assert all(one["seeds"] == 2 for of in tried.json["waf"].values() for one in of.values())
+
+
+def test_what_the_host_writes_is_beside_what_the_flash_takes() -> None:
+    rated = Endurance(1000, "", years=5)
+    lifetime = Lifetime(rated, 1.2e12, 1e12, 5e11)
+    amount = Interval(2.0, 3.0)
+    years = lifetime.years(amount)
+    assert years is not None
+    assert lifetime.needed(amount) == (
+        f"0.500 drive writes a day; the flash takes {years.low / 10:.3f} to {years.high / 10:.3f}"
+        " a day for 5 years at WAF 2.000 to 3.000"
+    )
+    assert replace(lifetime, daily_bytes=None).needed(amount) == ""
+    assert lifetime.needed(None) == ""
 
 
 def test_the_first_screen_has_twelve_lines_of_eighty_columns(tried: Trial) -> None:
@@ -162,14 +189,17 @@ def test_the_longest_first_screen_has_twelve_lines(drive: str, overloads: bool) 
     assert done.json["busy"] == (None if overloads else 0.0041)
 
 
-@pytest.mark.parametrize(("mode", "busy"), [("open", 0.06), ("closed", 0.001)])
-def test_a_drive_that_works_has_no_load(mode: str, busy: float) -> None:
-    """Nor has one whose requests come as fast as it answers."""
+@pytest.mark.parametrize(
+    ("mode", "busy", "load"),
+    [("open", 0.06, "6.00 % busy at the recorded times"), ("closed", 0.001, "")],
+)
+def test_the_load_is_stated_at_the_recorded_times(mode: str, busy: float, load: str) -> None:
+    """There is none where requests come as fast as the drive answers."""
     done = Trial("", "", "", "", "", cast("Any", None), {}, (), cast("Any", None))
     device = SimpleNamespace(utilisation=SimpleNamespace(chip=(0.0, busy), channel=(0.0,)))
     run = cast("Report", SimpleNamespace(device=device, config={"host.mode": mode}))
     latency = Comparison({"greedy": run}, repetitions={"greedy": {1: run}})
-    assert replace(done, latency=latency)._load() == ""
+    assert replace(done, latency=latency)._load() == load
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from ssdlab import _core
 from ssdlab.config.published import configuration, published
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import difference
+from ssdlab.display.words import listed
 from ssdlab.errors import ConfigError
 
 ERRORS_FILE = "drive_errors.json"
@@ -48,7 +49,10 @@ class Errors:
     """Errors of the predictions for a drive; None without a measurement, or if a run is missing."""
 
     uniform: float | None = None
-    """Mean of the absolute relative errors of write amplification under uniform writes."""
+    """Mean of the absolute relative errors of write amplification under uniform writes.
+
+    With `residual` each point is predicted by a fit to the others.
+    """
     skewed: float | None = None
     """The same mean under Zipf and under writes to zones."""
     knee: float | None = None
@@ -57,15 +61,27 @@ class Errors:
     """The largest relative error of the median write latency at loads below the knee."""
     p99: float | None = None
     """The largest relative error of the 99th percentile at these loads."""
+    residual: float | None = None
+    """Mean of the absolute relative residuals of the fit to uniform writes.
+
+    None if a point was held out, as it tells more.
+    """
 
     def text(self) -> str:
         """The errors in words."""
+        is_held_out = self.residual is None
+        of_uniform = "under uniform writes" if is_held_out else "with each point left out"
         wafs = [
-            f"{100 * error:.1f} % under {writes} writes"
-            for writes, error in (("uniform", self.uniform), ("skewed", self.skewed))
+            f"{100 * error:.1f} % {where}"
+            for error, where in (
+                (self.residual, "in the fit"),
+                (self.uniform, of_uniform),
+                (self.skewed, "under skewed writes"),
+            )
             if error is not None
         ]
-        said = [f"write amplification off by {' and '.join(wafs)}"] if wafs else []
+        said = [f"write amplification off by {listed(wafs)}"] if wafs else []
+        said += [] if is_held_out else ["no point held out"]
         others = {"knee": self.knee, "p50": self.p50, "p99": self.p99}
         said += [
             f"{name} {difference(error, 0)}" for name, error in others.items() if error is not None
@@ -88,10 +104,10 @@ class MachineErrors:
     @staticmethod
     def of(values: Mapping[str, Any]) -> MachineErrors:
         """The inverse of `json`."""
-        names = [one.name for one in fields(Errors)]
-        return MachineErrors(
-            Errors(**{name: values[name] for name in names}), str(values["machine"])
-        )
+        names = [one.name for one in fields(Errors) if one.name != "residual"]
+        # Files of an earlier version lack the residual.
+        errors = Errors(**{name: values[name] for name in names}, residual=values.get("residual"))
+        return MachineErrors(errors, str(values["machine"]))
 
 
 def machine(values: Mapping[str, Any]) -> dict[str, object]:

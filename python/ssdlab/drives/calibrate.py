@@ -21,7 +21,7 @@ from ssdlab.drives.measurements import UNIFORM, Measurements, read
 from ssdlab.drives.unknowns import ACCURACY, Firmware, Program, Unknown, capacity_span
 from ssdlab.errors import ConfigError
 from ssdlab.results import outputs
-from ssdlab.results.text import table
+from ssdlab.results.text import table, wrapped
 from ssdlab.running.spare_plan import capacity_bytes, sized
 from ssdlab.versions import described
 
@@ -98,13 +98,22 @@ class Calibration:
     def errors(self) -> Errors:
         """Errors of predictions: of rows held out or, without such rows, of each point left out."""
         rows = self.rows
-        of = [row for row in rows if row.held_out] or rows
+        held_out = [row for row in rows if row.held_out]
+        of = held_out or rows
         off = [abs(row.error) for row in of if row.error is not None]
-        base = unknowns.base_ns(self.config)
-        below = [load for load in self.measured.below_knee if load.fitted]
-        latency = unknowns.latency_errors(below, base) if self.firmware else None
+        base, firmware, below = (
+            unknowns.base_ns(self.config),
+            self.firmware,
+            self.measured.below_knee,
+        )
+        latency = None if firmware is None else unknowns.latency_errors(below, base, firmware)
         p50, p99 = latency or (None, None)
-        return Errors(uniform=fmean(off) if len(off) == len(of) else None, p50=p50, p99=p99)
+        return Errors(
+            uniform=fmean(off) if len(off) == len(of) else None,
+            p50=p50,
+            p99=p99,
+            residual=None if held_out else fmean(abs(row.residual) for row in rows),
+        )
 
     def summary(self) -> str:
         """In words."""
@@ -123,7 +132,7 @@ class Calibration:
                 f" {unknowns.rate(self.program.knee)} writes/s (± "
                 f"{unknowns.rate(self.program.half)});\n{self.program.span} at the loads around it"
             )
-        text.append(f"{self.title}, predicted: {self.errors.text()}")
+        text += wrapped("", f"{self.title}, predicted: {self.errors.text()}")
         return "\n".join(text) + "\n"
 
     def to_json(self) -> str:

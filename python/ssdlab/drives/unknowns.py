@@ -235,18 +235,37 @@ def _knee(measured: Measurements) -> tuple[float, float] | str:
 
 
 def _program_ns(config: Config, waf: float, knee: float) -> float:
-    """The program time with which all planes are always busy at `knee` writes a second.
+    """The program time with which all planes are always busy at `knee` writes a second."""
+    return (_planes(config) * 1e9 / knee - _besides_ns(config, waf)) / waf
 
-    A host write costs W programs and W - 1 reads of copies, where W is write amplification, with
-    the transfers of the serial model, and its share of an erase.
+
+def busy_rate(config: Config, waf: float) -> float | None:
+    """Writes a second at which all planes are always busy, close to the knee.
+
+    None if they are not serial.
     """
-    device, timing = config.values["device"], config.values["timing"]
-    planes = device["channels"] * device["chips_per_channel"] * device["planes_per_chip"]
+    if not _is_serial(config):
+        return None
+    write = _besides_ns(config, waf) + waf * float(config["timing.program_ns"])
+    return _planes(config) * 1e9 / write
+
+
+def _planes(config: Config) -> int:
+    device = config.values["device"]
+    return int(device["channels"] * device["chips_per_channel"] * device["planes_per_chip"])
+
+
+def _besides_ns(config: Config, waf: float) -> float:
+    """The time of planes that a host write takes besides its programs.
+
+    It costs W programs and W - 1 reads of copies, where W is write amplification, with the
+    transfers of the serial model, and its share of an erase.
+    """
+    timing = config.values["timing"]
     move = timing["transfer_ns"] + timing["sram_ns"]
     copies = (waf - 1) * (timing["read_ns"] + 2 * move)
-    erases = waf / device["pages_per_block"] * timing["erase_ns"]
-    host = move + timing["sram_ns"]
-    return float((planes * 1e9 / knee - host - copies - erases) / waf)
+    erases = waf / config["device.pages_per_block"] * timing["erase_ns"]
+    return float(move + timing["sram_ns"] + copies + erases)
 
 
 def base_ns(config: Config) -> int:
@@ -306,14 +325,24 @@ def _between(values: Sequence[float], base: int) -> tuple[float, float]:
     return low * (1 - LATENCY_ACCURACY) - base, high * (1 + LATENCY_ACCURACY) - base
 
 
-def latency_errors(loads: Sequence[Load], base: int) -> tuple[float, float] | None:
-    """The largest errors of median and 99th percentile at loads left out of the fit in turn."""
-    if len(loads) < 2:
+def latency_errors(loads: Sequence[Load], base: int, made: Firmware) -> tuple[float, float] | None:
+    """The largest errors of median and 99th percentile at loads that are held out.
+
+    Without such loads, they are those at loads left out of the fit in turn; None if there is one.
+    """
+    held_out = [load for load in loads if not load.fitted]
+    if not held_out and len(loads) < 2:
         return None
     found = []
-    for name in ("p50", "p99"):
-        logs = [math.log(getattr(load, name) - base) for load in loads]
-        without = [math.exp((sum(logs) - one) / (len(logs) - 1)) for one in logs]
-        pairs = zip(loads, without, strict=True)
-        found.append(max(((base + w) / getattr(load, name) - 1 for load, w in pairs), key=abs))
+    for name, ours in (("p50", made.p50), ("p99", made.p99)):
+        of = [getattr(load, name) for load in held_out or loads]
+        times = [float(ours)] * len(of) if held_out else _without_each([one - base for one in of])
+        off = ((base + time) / one - 1 for time, one in zip(times, of, strict=True))
+        found.append(max(off, key=abs))
     return found[0], found[1]
+
+
+def _without_each(times: Sequence[float]) -> list[float]:
+    """For each time the geometric mean of the others."""
+    logs = [math.log(time) for time in times]
+    return [math.exp((sum(logs) - one) / (len(logs) - 1)) for one in logs]

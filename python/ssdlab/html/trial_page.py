@@ -29,7 +29,7 @@ def trial_page(trial: Trial) -> str:
         Section("how", "Method", _how(trial)),
     ]
     state = "" if trial.completed else ' · <strong class="bad">not completed</strong>'
-    lead = f'<p class="lead">{escape(trial.drive)}{state}</p><p>{escape(trial.read)}</p>'
+    lead = f'<p class="lead">{escape(trial.drive)}{state}</p>'
     return document(f"{trial.name} on {title_of(trial.drive)}", lead, sections)
 
 
@@ -81,12 +81,13 @@ def _amounts(trial: Trial) -> str:
             cells.append(number(f"{key}.mean", predicted.mean, "waf"))
             ends = zip(("low", "high"), predicted.interval or (), strict=False)
             cells.append(" to ".join(number(f"{key}.{end}", value, "waf") for end, value in ends))
+            cells.append(number(f"{key}.seeds", len(predicted.values)))
         spares = trial.form.spares[label]
         cells += ["–" if spare is None else percent(spare) for spare in spares]
         rows.append((label, cells))
     head = ["policy"]
     for who in ORDERS.values():
-        head += [who, "interval"]
+        head += [who, "interval", "seeds"]
     head += ["effective spare", "of the drive"]
     return table(head, rows, "Predicted write amplification of the drive")
 
@@ -103,9 +104,8 @@ def _latency(trial: Trial) -> str:
 
 def _how(trial: Trial) -> str:
     texts = [
-        f"Trial of write amplification: {trial.form.text()}.",
         *(f"{text}." for text in trial.unsettled()),
         *(f"{text}." for text in trial.set_aside()),
         *(f"Without {policy}: {why}" for policy, why in trial.refused.items()),
     ]
-    return "".join(f"<p>{escape(text)}</p>" for text in texts)
+    return titled(trial.facts()) + "".join(f"<p>{escape(text)}</p>" for text in texts)

@@ -2,10 +2,11 @@
 
 This is an analysis of variance with the keys taken one after the other, the key that explains most
 first. A key is named only if its share exceeds the largest share that chance gives any remaining
-key (a permutation test), so keys that do not matter are left out; a limit says how
-much they may decide all the same. Intervals come from the jackknife, over points and over seeds.
-Callers must leave out points that a sampler chose for their results: such points do not
-show what decides.
+key (a permutation test), and if the interval of its share excludes 0, so keys that do not matter
+are left out; a limit says how much they may decide all the same. Intervals come from the
+jackknife, over points and over seeds, of the arc sine of the root of the share: its spread hardly
+depends on the share, while that of a share is not symmetric near 0 and 1. Callers must leave out
+points that a sampler chose for their results: such points do not show what decides.
 """
 
 from __future__ import annotations
@@ -109,8 +110,9 @@ def decided(points: Sequence[Mapping[str, Value]], values: Sequence[Sequence[flo
     found = [Effect(name, *one) for name, one in zip(order, shares, strict=True)]
     first = [designs.pop(name) for name in order]
     ends = [_intervals([*first, one], y, without)[-1][2] for one in designs.values()]
-    found.sort(key=lambda one: -one.share)
-    return Decided(tuple(found), max(ends, default=None), len(points), seeds)
+    ends += [one.high for one in found if one.low == 0]
+    named = sorted((one for one in found if one.low > 0), key=lambda one: -one.share)
+    return Decided(tuple(named), max(ends, default=None), len(points), seeds)
 
 
 def _intervals(
@@ -129,10 +131,17 @@ def _intervals(
     left_out += [[_shares(designs, one) for one in without]] if without else []
     found = []
     for at, share in enumerate(_shares(designs, y)):
-        half = _half([[one[at] for one in several] for several in left_out])
-        low, high = max(share - half, 0.0), min(max(share, 0.0) + half, 1.0)
+        half = _half([[_angle(one[at]) for one in several] for several in left_out])
+        middle = _angle(share)
+        ends = max(middle - half, 0.0), min(middle + half, math.pi / 2)
+        low, high = (math.sin(end) ** 2 for end in ends)
         found.append((min(max(share, 0.0), 1.0), low, high))
     return found
+
+
+def _angle(share: float) -> float:
+    """The arc sine of the root of a share."""
+    return math.asin(math.sqrt(min(max(share, 0.0), 1.0)))
 
 
 def _half(left_out: Sequence[Sequence[float]]) -> float:
@@ -243,6 +252,12 @@ def _shares(designs: Sequence[Numbers], y: Numbers) -> list[float]:
 def effects_text(found: Sequence[Effect]) -> str:
     """The effects in words."""
     return ", ".join(
-        f"{one.key} {100 * one.share:.0f} % ({100 * one.low:.0f} to {100 * one.high:.0f} %)"
+        f"{one.key} {_percent(one.share)} % ({_percent(one.low)} to {_percent(one.high)} %)"
         for one in found
     )
+
+
+def _percent(share: float) -> str:
+    """A share in percent; one above 0 is not printed as 0."""
+    rounded = f"{100 * share:.0f}"
+    return f"{100 * share:.1g}" if rounded == "0" else rounded

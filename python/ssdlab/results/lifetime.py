@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ssdlab.config.endurance import DAYS, Endurance
 from ssdlab.config.quantity import DAY_S
-from ssdlab.display.numbers import number
+from ssdlab.display.numbers import number, ratio
 
 
 class Interval(NamedTuple):
@@ -59,6 +59,23 @@ class Lifetime:
             return None
         most = written / (self.daily_bytes * DAYS)
         return Interval(most / waf.high, most / waf.low)
+
+    def needed(self, waf: Interval | None) -> str:
+        """What the host writes in a day beside what the flash takes, both as drive writes.
+
+        Empty where a figure is missing.
+        """
+        warranty, writes = self.endurance.years, self.drive_writes
+        years = None if waf is None else self.years(waf)
+        if waf is None or years is None or warranty is None or writes is None:
+            return ""
+        taken = (number(writes * end / warranty) for end in years)
+        amounts = dict.fromkeys((ratio(waf.low), ratio(waf.high)))
+        return (
+            f"{number(writes)} drive writes a day; the flash takes"
+            f" {' to '.join(dict.fromkeys(taken))} a day for {warranty:g} years at WAF"
+            f" {' to '.join(amounts)}"
+        )
 
     def largest_waf(self, years: float) -> float | None:
         """The write amplification at which the drive lasts so many years."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -244,9 +244,11 @@ class Trial:
         return max(max([*use.chip, *use.channel], default=0.0) for use in uses)
 
     def _load(self) -> str:
-        """Whether the recorded times leave the drive idle, as those of a slower machine do."""
-        if self.busy is None or self.busy >= IDLE:
+        """How busy the drive is, and whether that is as little as with a slower machine."""
+        if self.busy is None:
             return ""
+        if self.busy >= IDLE:
+            return f"{percent(self.busy)} busy at the recorded times"
         return f"{percent(self.busy)} busy: if the trace is of a slower machine, try {PACED}"
 
     def _amount(self) -> Interval | None:
@@ -272,7 +274,7 @@ class Trial:
         return f"{years_text(years)} with {self.named[0]}, {load}"
 
     def _spare(self) -> str:
-        """Whether the over-provisioning suffices for the years of the warranty."""
+        """The over-provisioning that the years of the warranty need, against that of the drive."""
         waf, warranty = self._amount(), self.lifetime.endurance.years
         years = None if waf is None else self.lifetime.years(waf)
         if years is None or warranty is None:
@@ -280,9 +282,9 @@ class Trial:
         own = percent(self.lifetime.raw_bytes / self.lifetime.user_bytes - 1)
         whole = f"for the {warranty:g}-year warranty"
         if years.low >= warranty:
-            return f"{own} is enough {whole}"
-        way = "may be" if years.high >= warranty else "is"
-        return f"{own} {way} too little {whole}: see {PLAN}"
+            return f"needs at most {own}, which the drive has, {whole}"
+        needs = "may need" if years.high >= warranty else "needs"
+        return f"{needs} over {own} {whole}: see {PLAN}"
 
     @property
     def confidence(self) -> str:
@@ -327,29 +329,54 @@ class Trial:
         years = self.lifetime.endurance.years
         return f"ssdlab plan {words} --years {years:g}" if PLAN in self._spare() else ""
 
+    def facts(self) -> list[tuple[str, str]]:
+        """What the answer rests on: titles and texts, the same in every form of the result."""
+        often = f"; it is run {counted(self.passes, 'time')}" if self.passes else ""
+        facts = [
+            ("trace", self.read + often),
+            ("trial", self.form.text()),
+            ("seeds", self._seeds()),
+            ("drive", self.note),
+            ("endurance", self.lifetime.endurance.text),
+            ("needed", self.lifetime.needed(self._amount())),
+        ]
+        return [(title, text) for title, text in facts if text]
+
+    def _seeds(self) -> str:
+        """How many seeds the numbers are of."""
+        rankings = self.rankings.values()
+        sizes = [len(one.values) for ranking in rankings for one in ranking.predicted.values()]
+        if not sizes:
+            return ""
+        text = f"{span_of(sizes)} for each write amplification"
+        timed = self.timed_comparison
+        if timed is None:
+            return text
+        return f"{text}, {span_of([*map(len, timed.repetitions.values())])} for each latency"
+
     def details(self) -> list[str]:
         """Everything else, as text."""
-        often = f"; it is run {counted(self.passes, 'time')}" if self.passes else ""
-        lines = [*wrapped("trace  ", self.read + often), *wrapped("trial  ", self.form.text()), ""]
+        lines = [line for title, text in self.facts() for line in wrapped(f"{title}  ", text)]
+        lines += [""]
         rows = [self._row(label) for label in self.policies]
         head = ["WAF"]
         for who in ORDERS.values():
             head += [who, "interval", "seeds"]
         lines += [*table([*head, "spare", "drive"], rows), "", *wrapped("", NOTES)] if rows else []
-        lines += ["", *wrapped("drive  ", self.note)] if self.note else [""]
-        lines += wrapped("endurance  ", self.lifetime.endurance.text)
+        said: list[str] = []
         if self.lifetime.contradiction:
-            lines += wrapped("  ! ", self.lifetime.contradiction)
+            said += wrapped("  ! ", self.lifetime.contradiction)
         for doubt in self.doubts:
-            lines += wrapped("  ! ", doubt)
+            said += wrapped("  ! ", doubt)
         for why in self.unsettled():
-            lines += wrapped("  ! ", why)
+            said += wrapped("  ! ", why)
         for text in self.set_aside():
-            lines += wrapped("  - ", text)
+            said += wrapped("  - ", text)
         for policy, why in self.refused.items():
-            lines += wrapped("  - ", f"without {policy}: {why}")
+            said += wrapped("  - ", f"without {policy}: {why}")
         for title, why in by_reason(self.failures).items():
-            lines += wrapped("  ! ", f"{title} could not finish: {why}")
+            said += wrapped("  ! ", f"{title} could not finish: {why}")
+        lines += ["", *said] if said else []
         if self.latency_doubts or self.timed_comparison is not None:
             lines += ["", "Timed trial"]
         for label, why in by_reason(self.latency_doubts).items():
@@ -410,6 +437,7 @@ class Trial:
             "name": self.name,
             "drive": self.drive,
             "drive_note": self.note,
+            "facts": dict(self.facts()),
             "trial": asdict(self.form)
             | {"spares": {label: spare._asdict() for label, spare in self.form.spares.items()}},
             "verdict": None
@@ -424,6 +452,7 @@ class Trial:
                         "low": policy.interval and policy.interval[0],
                         "high": policy.interval and policy.interval[1],
                         "values": policy.values,
+                        "seeds": len(policy.values),
                         "halved": policy.halved,
                         "beyond": policy.beyond,
                     }
@@ -455,6 +484,11 @@ def drive_option(name: str) -> str:
     """The option of the command that names a drive, after a space; empty for the default drive."""
     short = name.removeprefix(DRIVE)
     return f" --drive {shlex.quote(short)}" if short else ""
+
+
+def span_of(counts: Sequence[int]) -> str:
+    """The smallest and the largest of some counts."""
+    return " to ".join(dict.fromkeys((f"{min(counts)}", f"{max(counts)}")))
 
 
 def span(policy: Predicted) -> str:

@@ -29,6 +29,8 @@ Fixed before any predicted figure was simulated:
   1 % reads of 4 KiB arrive as a Poisson process, for 4 s before the measurement and 8 s in it.
 - Loads: from 40 % below the measured knee to 30 % above it, 3 % apart near it, and all measured
   loads below it. (Fixed loads from 50,000 to 130,000/s before drives of users were compared, too.)
+  Where planes are always busy at a load beyond these, loads 3 % apart around that load instead:
+  otherwise the simulated knee, and so the largest errors, would not be found.
 - Latencies: the largest errors of median and 99th percentile at the measured loads below the knee.
 - Knee: between the highest load up to which the 99th percentile of writes stays below 1 ms, and
   the next one. It lies in the middle, of the published loads as of the simulated ones.
@@ -54,6 +56,8 @@ ZONE_BYTES, PART_BYTES = 8 << 30, 64 << 10
 """Size of a zone, at full size, and of the writes to zones."""
 AROUND = (-40, -30, *range(-21, 33, 3))
 """Loads, in percent above the measured knee."""
+AROUND_BUSY = range(-9, 18, 3)
+"""Loads, in percent above the load at which all planes are always busy."""
 READS = 0.01
 SECONDS_BEFORE, SECONDS = 4, 8
 FULL, FULL_WRITES = "drive:micron-7450-max-800", 0.1

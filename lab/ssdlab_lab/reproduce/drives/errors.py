@@ -65,12 +65,26 @@ def errors_of(done: Drives, drive: Drive) -> Errors:
         knee=None if published is None or ours is None else ours[0] / published[0] - 1,
         p50=_largest("p50", loads, simulated),
         p99=_largest("p99", loads, simulated),
+        residual=_residual(done, drive),
     )
 
 
-def _mean(done: Drives, drive: Drive, workloads: Sequence[str]) -> float | None:
-    """Mean absolute relative error of predicted write amplifications; None if one is missing."""
-    points = [one for one in drive.measured.wafs if one.workload in workloads and not one.fitted]
+def _residual(done: Drives, drive: Drive) -> float | None:
+    """Mean absolute relative error under uniform writes if all were fitted; otherwise None."""
+    if not all(one.fitted for one in drive.measured.of(UNIFORM)):
+        return None
+    return _mean(done, drive, [UNIFORM], fitted=True)
+
+
+def _mean(
+    done: Drives, drive: Drive, workloads: Sequence[str], *, fitted: bool = False
+) -> float | None:
+    """Mean absolute relative error of write amplifications that were fitted, or that were not.
+
+    None if one is missing.
+    """
+    wafs = drive.measured.wafs
+    points = [one for one in wafs if one.workload in workloads and one.fitted == fitted]
     ours = [done.waf((drive.name, one.workload, one.at)) for one in points]
     off = [abs(waf / one.waf - 1) for one, waf in zip(points, ours, strict=True) if waf is not None]
     return fmean(off) if len(off) == len(points) > 0 else None

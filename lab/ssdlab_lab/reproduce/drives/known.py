@@ -14,6 +14,7 @@ from ssdlab.config.drives import own_title
 from ssdlab.config.published import published
 from ssdlab.config.resolve import DRIVE, Config, drive_preset, load_config, preset_names
 from ssdlab.display.argument import argument
+from ssdlab.drives import unknowns
 from ssdlab.drives.fit import Shape
 from ssdlab.drives.measurements import UNIFORM, Load, Measurements, knee_of, parsed, read
 from ssdlab.errors import ConfigError
@@ -63,6 +64,14 @@ class Drive:
     def knee(self) -> tuple[float, float] | None:
         """Its measured knee, as in `knee_of`."""
         return knee_of(self.loads)
+
+    @property
+    def busy(self) -> float | None:
+        """Writes a second at which all planes are always busy, if they are serial."""
+        fill = self.measured.load_fill
+        if fill is None:
+            return None
+        return unknowns.busy_rate(self.config, self.shape.waf(self.spare_at(fill)))
 
     @property
     def unknown(self) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
+from ssdlab.config.drives import Errors
 from ssdlab.display.numbers import difference, duration, on_page
 from ssdlab.drives.measurements import KNEE_NS, UNIFORM, Load
 from ssdlab.html.answer import paragraph
@@ -25,12 +26,22 @@ ABOUT = (
     " [Presets](reference/presets.md). A CSV file beside each preset contains the measurements and"
     " marks those used for fitting: the raw capacity is fitted to one measured write amplification,"
     " and the firmware time to the latencies at one load below the knee. Everything else is"
-    " predicted.",
+    " predicted. The firmware time does not depend on the load, but tails of real drives do, so"
+    " p99 at lower loads is too long.",
     "Measurements: SSD-iq (Haas et al., PVLDB 18(11), 2025, p. 4295), from the drives' own"
     " counters. Numbers marked *from its logs* are our own estimates, media writes divided by host"
     " writes over the last fifth of the samples; they do not prove that the drive was in its steady"
     " state by then. *Second hand*: medians over the last tenth of the samples, as others report"
-    " them from the same data.",
+    " them from the same data. Latencies are medians over samples of 60 s"
+    " (`paper/finallat10/iob-stats-id0-*` of github.com/gabriel-haas/ssdiq-pub), of a thread that"
+    " sends 5,000 of the writes and, in addition, 5,000 reads per second.",
+    "These published drives and figures are missing here. The paper plots the write amplification"
+    " of the PM9A3, the CM7-R and the 7450 PRO under Zipf and under two zones, without numbers; the"
+    " logs (`iob-log-*` in `paper/finalwa03c` and `paper/finalwa05b`) were not available to us. The"
+    " counters of the PE8110 do not report media writes. Of the Samsung PM1733 there are neither"
+    " write amplifications (`paper/finalwa03milan`) nor latencies in the files that we could read."
+    " The model of the WD drive is not stated, and the storage of the AWS i4i instance has no data"
+    " sheet, so neither has a configuration.",
     "Write amplification is simulated on one die with four of its planes; blocks and pages have the"
     " sizes of the drive. Each run fills the used space sequentially, writes four times that space"
     " to warm up, and measures while it writes twice that space. Zipf by rank, with the hot pages"
@@ -39,9 +50,11 @@ ABOUT = (
     " % reads of 4 KiB with Poisson arrivals, with a warm-up of 4 s and a measurement of 8 s.",
     "The knee lies between two neighbouring loads: up to the lower, the 99th percentile of writes"
     " stays below 1 ms. The measured knee lies between two published loads. The simulated knee lies"
-    " between two simulated loads, which are 3 % apart near the measured knee. The errors compare"
+    " between two simulated loads, which are 3 % apart near it. The errors compare"
     " the midpoints. Latencies beyond the knee depend on how long requests kept arriving, so they"
-    " are not compared.",
+    " are not compared. The 7450 and the CM7-R delay one write in a hundred by milliseconds at"
+    " loads far below those at which their medians rise. The simulated drives do not, so their"
+    " knees are several times too high, and their tails cannot be trusted.",
 )
 NOT_MODELLED = (
     "Unknown for every drive: the GC policy, the size of a superblock, the reserve, and whether"
@@ -86,12 +99,15 @@ OWN = (
     " what a write takes in addition to link and SRAM. The column `use` marks the rows to hold out"
     " (`test`), or the only rows to fit (`fit`). The column `source` is free text. `--like PRESET`"
     " supplies everything that is not fitted.",
-    "For each fill, the result lists the prediction of a fit without that fill. For each unknown,"
-    " it lists the values that fit about as well when everything else is refitted. If nearly all"
-    " values do, it says that *the data cannot decide*. Write amplification depends on the"
-    " difference between raw capacity and the blocks kept erased, so it cannot separate the two."
-    " It hardly depends on the size of a superblock, and not at all on the buffer. Latencies rise"
-    " before all planes are busy, so the fitted program time is too long: the preset of the PM9A3"
+    "For each fill, the result lists the prediction of a fit without that fill. The errors are"
+    " those of the rows held out. Without such rows they are the residual of the fit and the error"
+    " with each point left out in turn, and every report says that no point was held out. For each"
+    " unknown, the result lists the values that fit about as well when everything else is refitted."
+    " If nearly all values do, it says that *the data cannot decide*. Write amplification depends"
+    " on the difference between raw capacity and the blocks kept erased, so it cannot separate the"
+    " two. It hardly depends on the size of a superblock, and not at all on the buffer. Latencies"
+    " rise before all planes are busy, so the fitted program time is too long: the preset of the"
+    " PM9A3"
     " has programs of 678.5 µs, but its knee would give 750 µs.",
 )
 
@@ -129,7 +145,9 @@ def overview(done: Drives) -> Rows:
         fitted = "raw capacity" if drive.is_fitted else "nothing"
         fitted += "" if drive.fitted is None else f", {100 * drive.fitted:.4g} % used"
         ours = done.knee(drive)
-        row = [fitted, _plain(errors.uniform), _plain(errors.skewed), _knee(drive.knee)]
+        of_fit = None if errors.residual is None else f"{_plain(errors.residual)} (fitted)"
+        uniform = of_fit or _plain(errors.uniform)
+        row = [fitted, uniform, _plain(errors.skewed), _knee(drive.knee)]
         row += [_knee(ours), _percent(errors.knee), _percent(errors.p50), _percent(errors.p99)]
         rows.append((drive.title, row))
     return rows
@@ -221,9 +239,10 @@ def verdict(done: Drives) -> list[str]:
     for one in done.of.values():
         marks = [of.fitted for of in one.measured.wafs]
         marks += [of.fitted for of in one.measured.below_knee]
-        used_up = marks and all(marks) and one.knee is None
-        errors = errors_of(done, one).text()
-        text = "every measurement is fitted, so none is left to compare" if used_up else errors
+        errors = errors_of(done, one)
+        used_up = marks and all(marks) and one.knee is None and errors == Errors()
+        none = "every measurement is fitted, so none is left to compare"
+        text = none if used_up else errors.text()
         found.append(f"{one.title}: {text}.")
     return found
 

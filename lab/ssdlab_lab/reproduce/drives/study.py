@@ -59,12 +59,15 @@ class Drives(Study[Place]):
 
 
 def rates(drive: Drive, quick: bool) -> list[float]:
-    """The loads to run for a drive: around its measured knee, and the measured loads below it."""
+    """The loads to run for a drive: around its knee, and the measured loads below it."""
     below = [load.rate for load in drive.measured.below_knee]
     if quick or drive.knee is None:
         return sorted({*below, *([drive.loads[-1].rate] if drive.loads else [])})
-    middle, _ = drive.knee
-    around = [middle * (1 + step / 100) for step in choices.AROUND]
+    middle, steps = drive.knee[0], choices.AROUND
+    low, high = (middle * (1 + steps[end] / 100) for end in (0, -1))
+    if drive.busy is not None and not low < drive.busy < high:
+        middle, steps = drive.busy, tuple(choices.AROUND_BUSY)
+    around = [middle * (1 + step / 100) for step in steps]
     return sorted({*below, *(round(rate, -2) for rate in around)})
 
 
