@@ -109,16 +109,7 @@ pub(crate) fn format_of<R: Read>(
 /// The mapping that is set.
 fn columns_of(file: &str, workload: &Workload) -> Result<Option<Arc<Mapping>>, SourceError> {
     let Some(text) = &workload.columns else {
-        return if formats::is_mapped(workload.format) {
-            let word = workload.format.word();
-            Err(SourceError(format!(
-                "{file}: format {word:?} needs the columns of the file: set workload.columns (--columns), such as \
-                 {}",
-                formats::info(workload.format).map_or("", |info| info.source)
-            )))
-        } else {
-            Ok(None)
-        };
+        return Ok(None);
     };
     let mapping =
         Mapping::parse(text).map_err(|error| SourceError(format!("workload.columns: {error}")))?;
@@ -169,6 +160,9 @@ impl File<'_> {
         if let Some(columns) = columns {
             let how = ReadAs { columns: Some(columns), ..self.how(stated)? };
             return self.mapped(stated, how);
+        }
+        if formats::is_mapped(stated) {
+            return Err(self.without_columns(stated));
         }
         if stated != TraceFormat::Auto {
             return Ok((stated, self.how(stated)?, Vec::new()));

@@ -4,7 +4,7 @@ use super::File;
 use super::refusal::Refusal;
 use crate::config::{TimeUnit, TraceUnit, Workload};
 use crate::read::commands::{command, one_of, word};
-use crate::read::formats::{ReadAs, TraceFormat};
+use crate::read::formats::{self, ReadAs, TraceFormat};
 use crate::read::readings::{Reading, choices};
 use ssd_core::config::Word;
 
@@ -18,6 +18,17 @@ impl File<'_> {
         let counts = Reading::counts_of(format, how, self.head)?;
         let is_other = counts.requests() + counts.others == 0;
         is_other.then(|| self.otherwise())?
+    }
+
+    /// The refusal of a table without columns.
+    pub(super) fn without_columns(&self, format: TraceFormat) -> Refusal {
+        let example = || {
+            let source = formats::info(format).map_or("", |info| info.source);
+            format!("set workload.columns (--columns), such as {source}")
+        };
+        let other = self.otherwise().unwrap_or_else(example);
+        let word = format.word();
+        self.refused(&format!("format {word:?} needs the columns of the file: {other}"))
     }
 
     /// As [`File::instead`], whatever format or columns are set.

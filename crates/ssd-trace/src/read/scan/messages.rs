@@ -54,10 +54,9 @@ impl Scan<'_, '_> {
         let (expected, column) = (&reject.expected, reject.column + 1);
         let good =
             tally.chosen + tally.sorted + tally.header_lines + tally.others.iter().sum::<u64>();
-        if good == 0
-            && tally.skipped_lines == 0
-            && P::new(&ReadAs { action: 0, ..self.how.clone() }).parse(bad).is_err()
-        {
+        let is_other = || P::new(&ReadAs { action: 0, ..self.how.clone() }).parse(bad).is_err();
+        // Names of columns may have been taken for those of the format.
+        if self.instead.is_some() || (good == 0 && tally.skipped_lines == 0 && is_other()) {
             let other = self.instead.clone().or_else(|| self.format_of(bad));
             let other =
                 other.unwrap_or_else(|| "set workload.format to the format of the file".to_owned());
