@@ -8,6 +8,9 @@ use crate::read::formats::{self, ReadAs, TraceFormat};
 use crate::read::readings::{Reading, choices};
 use ssd_core::config::Word;
 
+/// Longest first line of a file that may be read otherwise, bytes.
+const LONGEST: usize = 4096;
+
 impl File<'_> {
     /// The end of a message about a file of which no line is of the stated `format`: the commands that read it. `None`
     /// if there are such lines, or no other way to read the file.
@@ -33,6 +36,9 @@ impl File<'_> {
 
     /// As [`File::instead`], whatever format or columns are set.
     pub(super) fn otherwise(&self) -> Option<String> {
+        if self.head.lines.first().is_none_or(|line| line.len() > LONGEST) {
+            return None;
+        }
         let workload = Workload {
             format: TraceFormat::Auto,
             columns: None,
