@@ -3,8 +3,10 @@
 mod bytes;
 mod columns;
 mod doubts;
+mod empty;
 mod fiu;
 mod hosts;
+mod instead;
 mod intervals;
 mod pace;
 mod refusal;
@@ -12,13 +14,14 @@ mod regions;
 mod rewritten;
 mod stated;
 mod unaligned;
+mod wrapped;
 
 pub(crate) use columns::insisted;
 
 use crate::config::{TimeUnit, Workload};
 use crate::read::columnar::MAGIC;
 use crate::read::commands::{command, filter_of};
-use crate::read::foreign::{self, around, frames, labelled, logs, notations, rewriting};
+use crate::read::foreign::{self, around, frames, logs, notations, rewriting};
 use crate::read::formats::mapping::{cells_of, is_rounded};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TimeRule, TraceFormat, Unit};
 use crate::read::guess::{self, LINES};
@@ -52,6 +55,8 @@ pub(crate) struct Detected<R> {
     pub(crate) notes: Vec<String>,
     /// How its bad lines may be skipped.
     pub(crate) skipping: Skipping,
+    /// If no line is of the format that is set: what to do instead.
+    pub(crate) instead: Option<String>,
     /// The bytes, from the first on.
     pub(crate) reader: Whole<R>,
 }
@@ -75,7 +80,7 @@ pub(crate) fn format_of<R: Read>(
     let mut bytes = Vec::new();
     let count = reader.by_ref().take(HEAD).read_to_end(&mut bytes);
     let count = count.map_err(|error| unreadable(file, "line 1", &error))?;
-    let (decision, cut_digits, skipping) = {
+    let (decision, cut_digits, skipping, instead) = {
         let lines = lines_of(&bytes, count as u64 == HEAD);
         let head = Head { bytes: &bytes, lines: &lines };
         let whole = (count as u64) < HEAD;
@@ -84,7 +89,8 @@ pub(crate) fn format_of<R: Read>(
         let decision =
             file.decision(stated, columns).map_err(|refusal| refusal.error(file.name))?;
         let skipping = file.skipping(decision.0, &decision.1);
-        (decision, file.cut_digits(), skipping)
+        let instead = file.instead(decision.0, &decision.1);
+        (decision, file.cut_digits(), skipping, instead)
     };
     let (format, how, mut notes) = decision;
     notes.extend(cut_digits);
@@ -95,6 +101,7 @@ pub(crate) fn format_of<R: Read>(
         is_detected,
         notes,
         skipping,
+        instead,
         reader: Cursor::new(bytes).chain(reader),
     })
 }
@@ -102,16 +109,7 @@ pub(crate) fn format_of<R: Read>(
 /// The mapping that is set.
 fn columns_of(file: &str, workload: &Workload) -> Result<Option<Arc<Mapping>>, SourceError> {
     let Some(text) = &workload.columns else {
-        return if formats::is_mapped(workload.format) {
-            let word = workload.format.word();
-            Err(SourceError(format!(
-                "{file}: format {word:?} needs the columns of the file: set workload.columns (--columns), such as \
-                 {}",
-                formats::info(workload.format).map_or("", |info| info.source)
-            )))
-        } else {
-            Ok(None)
-        };
+        return Ok(None);
     };
     let mapping =
         Mapping::parse(text).map_err(|error| SourceError(format!("workload.columns: {error}")))?;
@@ -162,6 +160,9 @@ impl File<'_> {
         if let Some(columns) = columns {
             let how = ReadAs { columns: Some(columns), ..self.how(stated)? };
             return self.mapped(stated, how);
+        }
+        if formats::is_mapped(stated) {
+            return Err(self.without_columns(stated));
         }
         if stated != TraceFormat::Auto {
             return Ok((stated, self.how(stated)?, Vec::new()));
@@ -261,8 +262,9 @@ impl File<'_> {
             return Some(self.doubt(what, guess::of_oracle_general(self.head)));
         }
         let bytes = self.head.bytes;
-        foreign::unmarked(self.name, bytes)
-            .map(|text| self.refused(&text))
+        self.of_other_separator()
+            .or_else(|| self.rewritten(&[around::without_lines_of_zeros]))
+            .or_else(|| foreign::unmarked(self.name, bytes).map(|text| self.refused(&text)))
             .or_else(|| self.rewritten(&[logs::known, logs::ranges_with_ends, logs::biosnoop_rows]))
             .or_else(|| foreign::named_text(bytes).map(|text| self.foreign(&text)))
             .or_else(|| self.rounded().map(|text| self.refused(&text)))
@@ -270,6 +272,7 @@ impl File<'_> {
             .or_else(|| self.rewritten(&rewriting::FORMS))
             .or_else(|| rewriting::of_json(bytes).map(|filter| self.filtered(&filter)))
             .or_else(|| rewriting::of_form(bytes).map(|text| self.refused(text)))
+            .or_else(|| self.has_no_lengths())
             // The names of its columns may be those of its format.
             .or_else(|| self.unaligned())
             .or_else(|| self.named_bytes_unaligned())
@@ -313,11 +316,17 @@ impl File<'_> {
         {
             return Err(refusal);
         }
-        if let Some(refusal) = self.rewritten(&[labelled::labelled]) {
+        if let Some(refusal) = self.rewritten(&rewriting::LOGS) {
             return Err(refusal);
         }
         let below = self.nearest_below();
         let readings = guess::values::of(self.head, action);
+        if below.is_none()
+            && !self.workload.sort
+            && let Some(refusal) = self.clocks_that_wrap(&readings)
+        {
+            return Err(refusal);
+        }
         if below.is_none() && !readings.is_empty() {
             let unread: String =
                 guess::values::unread(self.head).iter().map(|text| format!("{text}; ")).collect();

@@ -51,7 +51,7 @@ pub(crate) fn each_event(
     check_options(workload)?;
     let plain =
         unpacked(Watched::new(raw, watch)).map_err(|error| unreadable(file, "line 1", &error))?;
-    let Detected { format, how, is_detected, notes, skipping, reader } =
+    let Detected { format, how, is_detected, notes, skipping, instead, reader } =
         detect::format_of(file, workload, plain)?;
     if action != 'Q' && !formats::has_actions(format) {
         let text = "only traces of blktrace have actions; leave workload.action at \"Q\"";
@@ -67,6 +67,7 @@ pub(crate) fn each_event(
         how,
         skip_bad,
         skipping,
+        instead,
         volume,
         dedup,
         sort,

@@ -1,6 +1,7 @@
 //! The readings of an ambiguous file: what its beginning would be under each, as commands to paste.
 
 use crate::read::commands::sorted;
+use crate::read::formats::mapping::Size;
 use crate::read::formats::{self, Cut, Format, Head, Line, Mapping, ReadAs, TraceFormat, Work};
 use crate::read::unit;
 use ssd_core::host::request::Op;
@@ -268,6 +269,15 @@ impl Reading {
         [!is_likely, counts.duration_ns() > LONGEST_NS, counts.bad > 1, !counts.is_usual(&gaps)]
     }
 
+    /// What its columns assume of all requests, as in ", each of 4 KiB".
+    fn assuming(&self) -> String {
+        let columns = self.columns.as_ref();
+        match columns.map(|columns| &columns.size) {
+            Some(&Size::Always(bytes)) => format!(", each of {}", size(bytes as f64)),
+            _ => String::new(),
+        }
+    }
+
     /// The words that its columns ignore, as in ", ignores 4 lines: VERIFY, COMPARE".
     fn ignoring(&self) -> String {
         let Some(columns) = &self.columns else { return String::new() };
@@ -352,7 +362,7 @@ pub(crate) fn all_choices(mut readings: Vec<Reading>, whole: bool) -> Vec<(Strin
     readings.sort_by_key(Reading::rank);
     let of = if whole { "" } else { ", in its first lines" };
     let each = |reading: Reading| {
-        let ignoring = reading.ignoring();
+        let ignoring = reading.assuming() + &reading.ignoring();
         let Reading { counts, options, .. } = reading;
         (options + &counts.skipping(), format!("{}{of}{ignoring}", counts.summary()))
     };

@@ -58,6 +58,8 @@ pub(crate) struct Scan<'a, 'w> {
     pub(crate) sort: bool,
     /// How messages say that.
     pub(crate) skipping: Skipping,
+    /// What reads the file, if it is not of its format.
+    pub(crate) instead: Option<String>,
     /// Collect statistics of addresses and lengths.
     pub(crate) look: bool,
     /// Refuse numbers that could be in another unit, for instance in pages of this many bytes.

@@ -4,8 +4,8 @@ use super::refusal::Refusal;
 use super::{Decision, File, SHOWN, lines_of};
 use crate::config::{TimeUnit, TraceUnit, Workload};
 use crate::read::commands::{command, list, word};
-use crate::read::foreign::{Rewriting, notations};
-use crate::read::formats::mapping::{Size, TIME_UNITS, cells_of, is_word};
+use crate::read::foreign::{Rewrite, Rewriting, joined, marks, notations, rewriting};
+use crate::read::formats::mapping::{Size, TIME_UNITS, is_word};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TraceFormat};
 use crate::read::guess::apart::{self, Parts};
 use crate::read::guess::derived::Derivation;
@@ -46,6 +46,7 @@ impl File<'_> {
         }
         if format == TraceFormat::Table {
             self.some_line_fits(&how)?;
+            self.times_are_in_order(&how)?;
         }
         if self.workload.format == TraceFormat::Auto {
             self.numbers_are_possible(format, &how)?;
@@ -158,12 +159,22 @@ impl File<'_> {
             lines.join("; ")
         );
         let action = self.workload.action as u8;
+        if let Some((separator, mark)) = marks::separator(self.head.bytes)
+            && let Some(columns) = &how.columns
+            && columns.separator.is_none()
+            && let Some(reading) = self.with_columns(&format!("{},{separator}", columns.text))
+        {
+            return Err(self.doubt(format!("its cells are separated by {mark}"), vec![reading]));
+        }
         let named = guess::of(self.head, action);
         let mut readings =
             if named.is_empty() { guess::values::of(self.head, action) } else { named };
         // A reading that has times needs no filter.
         if !readings.iter().any(Reading::has_times)
-            && let Some(refusal) = self.refusal_by_notation(how)
+            && let Some(refusal) = self.refusal_by_notation(how).or_else(|| {
+                let all = [&rewriting::FORMS[..], &rewriting::LOGS];
+                self.rewritten(&all.concat())
+            })
         {
             return Err(refusal);
         }
@@ -171,18 +182,29 @@ impl File<'_> {
             readings.iter_mut().for_each(Reading::sort);
         }
         if readings.is_empty() {
-            return Err(self.refused(&what));
+            let other = self.otherwise().map_or_else(String::new, |other| format!(", or {other}"));
+            return Err(self.refused(&(what + &other)));
         }
         Err(self.doubt(format!("{what}; these fit"), readings))
     }
 
     /// The refusal of a table that the columns fit once a filter has rewritten its numbers.
-    fn refusal_by_notation(&self, how: &ReadAs) -> Option<Refusal> {
+    pub(super) fn refusal_by_notation(&self, how: &ReadAs) -> Option<Refusal> {
         let columns = how.columns.as_ref()?;
-        let mappings = [columns.text.clone(), columns.without_time_unit()];
+        // A date and a time of day are joined in the first of their columns.
+        let mappings = [
+            Some(columns.text.clone()),
+            Some(columns.without_time_unit()),
+            columns.with_time_before(),
+        ];
         let mut reasons = Vec::new();
         let mut choices = Vec::new();
-        let all = notations::NOTATIONS.into_iter().filter_map(|rewrite| rewrite(self.head.bytes));
+        let all: [Rewrite; 3] =
+            [marks::without_single_quotes, marks::with_commas, joined::with_joined_dates];
+        let all = all
+            .into_iter()
+            .chain(notations::NOTATIONS)
+            .filter_map(|rewrite| rewrite(self.head.bytes));
         for Rewriting { what, filter, bytes, case, .. } in all.flat_map(Rewriting::with_other) {
             let lines = lines_of(&bytes, !self.whole);
             let head = Head { bytes: &bytes, lines: &lines };
@@ -190,7 +212,7 @@ impl File<'_> {
                 let reading = guess::reading(text, &head, how.action)?;
                 reading.counts.is_sound().then_some(reading)
             };
-            let Some(reading) = mappings.iter().find_map(fits) else { continue };
+            let Some(reading) = mappings.iter().flatten().find_map(fits) else { continue };
             let command = self.behind(&filter, &reading.options);
             let (_, mut outcome) = readings::choices(vec![reading], self.whole).pop()?;
             if !case.is_empty() {
@@ -273,14 +295,6 @@ impl File<'_> {
     pub(super) fn unknown_words(&self) -> Option<Refusal> {
         let (columns, all) = unknown::columns_and_words(self.head)?;
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
-        let is_quoted =
-            |cell: &String| cell.len() > 1 && cell.starts_with('\'') && cell.ends_with('\'');
-        if self.head.lines.iter().all(|line| cells_of(line).iter().all(is_quoted)) {
-            let command = self.behind("tr -d \"'\" < FILE", "");
-            return Some(Refusal::Filtered(format!(
-                "its cells are in single quotes; remove these: {command}"
-            )));
-        }
         let what = format!(
             "it is a table, but ssdlab does not know the words of its operations: {}",
             words::shown_words(&all)

@@ -3,7 +3,7 @@
 use super::refusal::Refusal;
 use super::{File, lines_of};
 use crate::read::commands::{list, word};
-use crate::read::foreign::{Rewrite, Rewriting};
+use crate::read::foreign::{Rewrite, Rewriting, marks};
 use crate::read::formats::{self, Head, ReadAs, TraceFormat};
 use crate::read::guess;
 use crate::read::readings::{self, Reading};
@@ -47,6 +47,23 @@ impl File<'_> {
             let behind_other = self.examined(other, is_notated);
             Some(self.refusal_of_two([&rewriting, other], behind, behind_other))
         })
+    }
+
+    /// The refusal of a table whose separator only a mapping can name.
+    pub(super) fn of_other_separator(&self) -> Option<Refusal> {
+        let (separator, mark) = marks::separator(self.head.bytes)?;
+        let Behind::Choices(choices) =
+            self.examined(&marks::with_commas(self.head.bytes)?, false)?
+        else {
+            return None;
+        };
+        let with_separator = |(options, gives): &(String, String)| {
+            let (columns, others) = options_of(options)?;
+            let columns = word(&format!("{columns},{separator}"));
+            Some((format!("--columns {columns}{others}"), gives.clone()))
+        };
+        let choices = choices.iter().map(with_separator).collect::<Option<Vec<_>>>()?;
+        Some(Refusal::Doubt(format!("its cells are separated by {mark}"), choices))
     }
 
     /// The refusal of a file that can be read behind a filter, for this reason.
@@ -149,5 +166,14 @@ impl File<'_> {
         other.map_or_else(String::new, |action| {
             format!("--set workload.action={}", char::from(action))
         })
+    }
+}
+
+/// The columns in the options of a reading, and the options behind them.
+fn options_of(options: &str) -> Option<(&str, &str)> {
+    let columns = options.strip_prefix("--columns ")?;
+    match columns.strip_prefix('\'') {
+        Some(quoted) => quoted.split_once('\'').filter(|(_, rest)| !rest.starts_with('\\')),
+        None => Some(columns.split_at(columns.find(' ').unwrap_or(columns.len()))),
     }
 }

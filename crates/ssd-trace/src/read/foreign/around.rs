@@ -85,6 +85,18 @@ fn without_zeros(bytes: &[u8]) -> Option<Rewriting> {
     is_text.then(|| notation(what, r"tr -d '\000' < FILE", bytes, text.to_vec()))?
 }
 
+/// Text without the lines that have zero bytes, as a crash leaves them between two recordings.
+pub(crate) fn without_lines_of_zeros(bytes: &[u8]) -> Option<Rewriting> {
+    let is_whole = |line: &[u8]| !line.contains(&0);
+    let first = bytes.split(|&byte| byte == b'\n').position(|line| !is_whole(line))? + 1;
+    let rewritten = lines_without(bytes, |line| !is_whole(line));
+    let is_control = |byte: &u8| byte.is_ascii_control() && !b"\n\r\t".contains(byte);
+    let is_text = rewritten.contains(&b'\n') && !rewritten.iter().any(is_control);
+    let what = format!("line {first} has zero bytes, as a crash leaves them; remove such lines");
+    let filter = r"perl -ne '/\0/ or print' < FILE";
+    is_text.then(|| notation(&what, filter, bytes, rewritten))?
+}
+
 /// The requests of a known format below comments, which it does not have.
 fn without_comments(bytes: &[u8]) -> Option<Rewriting> {
     if !bytes.starts_with(b"#") {

@@ -46,7 +46,7 @@ pub(super) fn with_joined_times(bytes: &[u8]) -> Option<Rewriting> {
 }
 
 /// Dates and times of day in neighbouring columns, joined in the first of them.
-pub(super) fn with_joined_dates(bytes: &[u8]) -> Option<Rewriting> {
+pub(crate) fn with_joined_dates(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
     // Between blanks, both may be one date already.
     if table.separator == b' ' || table.body().len() < 2 {

@@ -107,7 +107,7 @@ pub(crate) const NOTATIONS: [Rewrite; 23] = [
 pub(crate) fn with_digits(bytes: &[u8]) -> Option<Rewriting> {
     let what = "its numbers have exponents; write their digits out";
     let written = r#"my $n = sprintf "%.9f", $&; $n =~ s{[.]?0+$}{}; $n"#;
-    let filter = format!(r"perl -pe 's/(?<![\w.])\d+([.]\d+)?e[-+]\d+/{written}/gie' < FILE");
+    let filter = format!(r"perl -pe 's/(?<![\w.])\d+([.]\d+e[-+]?|e[-+])\d+/{written}/gie' < FILE");
     notation(what, &filter, bytes, without_exponents(bytes))
 }
 
@@ -117,7 +117,9 @@ fn without_exponents(bytes: &[u8]) -> Vec<u8> {
     let mut done = Vec::with_capacity(bytes.len());
     for word in bytes.chunk_by(|&a, &b| is_part(a) == is_part(b)) {
         let text = std::str::from_utf8(word).unwrap_or_default();
-        let has_exponent = ["e+", "e-", "E+", "E-"].iter().any(|mark| text.contains(mark));
+        // Without a sign or a point, it may be a hexadecimal number.
+        let has_exponent = ["e+", "e-", "E+", "E-"].iter().any(|mark| text.contains(mark))
+            || (text.contains('.') && text.contains(['e', 'E']));
         match text.parse::<f64>() {
             Ok(number) if has_exponent && word[0].is_ascii_digit() && number < 1e20 => {
                 let digits = format!("{number:.9}");

@@ -54,15 +54,32 @@ pub(super) fn without_log_prefix(bytes: &[u8]) -> Option<Rewriting> {
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         let Ok(text) = std::str::from_utf8(line) else { return None };
         count += usize::from(!text.trim().is_empty());
-        // Text that does not begin with a number or an object is not a row of a table.
+        // Text that does not begin with a number, a time in brackets or an object is not a row of a table.
         if let Some(found) = log.find(text)
-            && text[found.end()..].starts_with(|first: char| first.is_ascii_digit() || first == '{')
+            && text[found.end()..]
+                .starts_with(|first: char| first.is_ascii_digit() || "{[".contains(first))
         {
             rows.push(&line[found.end()..]);
         }
     }
     let what = "its rows have the prefix of the system's log (journald, syslog); remove it";
-    let filter = format!(r"perl -ne 's/{LOG}(?=[\d{{])// and print' < FILE");
+    let filter = format!(r"perl -ne 's/{LOG}(?=[\d{{\[])// and print' < FILE");
     (rows.len() > 2 && 2 * rows.len() > count)
         .then(|| notation(what, &filter, bytes, rows.concat()))?
+}
+
+/// The rows of the kernel's log, with the time in front without its brackets.
+pub(super) fn with_kernel_times(bytes: &[u8]) -> Option<Rewriting> {
+    const TIME: &str = r"^(?:<\d+>)?\[ *(\d+[.]\d+)\] *";
+    let time = pattern(TIME);
+    let is_row = |line: &[u8]| time.is_match(&String::from_utf8_lossy(line));
+    let first = filled_lines(bytes).next()?;
+    // The time becomes a cell of the rows.
+    let has = |mark: &u8| first.contains(mark);
+    let mark = char::from(*b",;|\t".iter().find(|mark| has(mark)).unwrap_or(&b' '));
+    let what = "its lines begin with the time of the kernel's log; write it as a cell, in seconds";
+    let filter = format!("perl -pe 's/{TIME}/$1s{}/' < FILE", mark.escape_default());
+    let per_line = format!("(?m){TIME}");
+    let with_cells = || replaced(bytes, &per_line, |part| format!("{}s{mark}", &part[1]));
+    filled_lines(bytes).all(is_row).then(|| notation(what, &filter, bytes, with_cells()))?
 }

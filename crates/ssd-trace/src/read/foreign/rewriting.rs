@@ -1,8 +1,10 @@
 //! Text that can be read once a filter has rewritten it: the filter, and what it makes of the first lines.
 
 use super::joined::{with_joined_addresses, with_joined_dates, with_joined_times};
+use super::labelled::labelled;
+use super::marks::{with_commas, with_devices, without_single_quotes};
 use super::pattern::characters;
-use super::prefixes::without_log_prefix;
+use super::prefixes::{with_kernel_times, without_log_prefix};
 use super::table::Table;
 use super::times::is_rising;
 use super::{Filter, Rewrite, Rewriting, awk, filled_lines, json, notation};
@@ -13,7 +15,10 @@ use crate::read::guess::names::{
 };
 
 /// Forms that are never tables of requests as they stand.
-pub(crate) const FORMS: [Rewrite; 13] = [
+pub(crate) const FORMS: [Rewrite; 16] = [
+    without_single_quotes,
+    with_commas,
+    with_devices,
     without_log_prefix,
     with_newlines,
     without_column_numbers,
@@ -28,6 +33,9 @@ pub(crate) const FORMS: [Rewrite; 13] = [
     with_joined_addresses,
     with_times_from_zero,
 ];
+
+/// Logs whose lines have requests, with labels or not.
+pub(crate) const LOGS: [Rewrite; 2] = [labelled, with_kernel_times];
 
 /// A template of the filter for JSON that [`FORMS`] do not make readable.
 pub(crate) fn of_json(bytes: &[u8]) -> Option<Filter> {

@@ -19,7 +19,7 @@ pub use mapping::Mapping;
 pub use reject::{Flaw, Reject};
 pub use unit::Unit;
 
-pub(crate) use range::Range;
+pub(crate) use range::{EMPTY, Range};
 use range::{in_bytes, in_sectors};
 
 use serde::de::Error as _;

@@ -37,6 +37,9 @@ impl Range {
     }
 }
 
+/// The message for a request of length 0.
+pub(crate) const EMPTY: &str = "a length of at least one sector";
+
 /// A request in sectors.
 #[inline(always)]
 pub(super) fn in_sectors(
@@ -48,7 +51,7 @@ pub(super) fn in_sectors(
 ) -> Result<Line, Reject> {
     let Range { start: sector, length: sectors, start_at, length_at } = range;
     if sectors == 0 {
-        return Err(Reject::new("a length of at least one sector", length_at));
+        return Err(Reject::new(EMPTY, length_at));
     }
     if sectors > MAX_TRANSFER_SECTORS && op != Op::Trim {
         let expected = "a length of at most 2097152 sectors (1 GiB; is it another unit?)";

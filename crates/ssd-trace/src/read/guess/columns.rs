@@ -3,13 +3,14 @@
 use super::comments::StatedUnits;
 use super::names::{
     OFFSETS, OPS, SIZES, TIMES, VOLUMES, is_pasted, letters_of, unit_named, unit_of_time,
-    volumes_named,
+    volumes_named, without_unit,
 };
 use super::numbers::Numbers;
 use super::rows::Rows;
 use super::{meanings, quoted, words};
+use crate::read::formats::mapping::time_unit;
 use ssd_core::units::SECTOR_BYTES;
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
 
 /// Most columns of a table whose names are examined.
@@ -189,6 +190,30 @@ impl Columns {
             self
         } else {
             Columns { op: known.unwrap_or_else(|| self.op.clone()), ..self }
+        }
+    }
+
+    /// These columns, with the time in the finest unit in which several columns hold it.
+    pub(super) fn with_finest_time(self, names: &[String], rows: &Rows) -> Columns {
+        let ns = |column: &Named| column.unit.and_then(time_unit).map(|ns| ns as f64);
+        let stem = |column: &Named| letters_of(without_unit(&names[column.at]));
+        let Some((time, own)) = self.time.as_ref().and_then(|time| Some((time, ns(time)?))) else {
+            return self;
+        };
+        let times = rows.values(time.at);
+        let is_same = |other: &Named| {
+            let unit = ns(other).filter(|&unit| unit < own && stem(other) == stem(time));
+            let values = rows.values(other.at);
+            let is_near = |unit: f64| {
+                let mut pairs = times.iter().zip(&values);
+                pairs.all(|(time, value)| (value * unit - time * own).abs() < own)
+            };
+            unit.is_some_and(is_near) && !rows.has_decimals(time.at)
+        };
+        let all = all_named(names, &TIMES).into_iter().filter(is_same);
+        match all.min_by(|a, b| ns(a).partial_cmp(&ns(b)).unwrap_or(Ordering::Equal)) {
+            Some(finest) => Columns { time: Some(finest), ..self },
+            None => self,
         }
     }
 

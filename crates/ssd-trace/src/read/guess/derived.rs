@@ -8,6 +8,7 @@ use super::table::{Change, Table};
 use super::times::is_latency;
 use super::values::LONGEST;
 use crate::read::formats::Head;
+use crate::read::formats::mapping::time_unit;
 use crate::read::lines::listed;
 use std::collections::BTreeSet;
 
@@ -50,7 +51,14 @@ struct OtherUnit {
     is_clock: bool,
 }
 
-const OTHER_UNITS: [OtherUnit; 5] = [
+const OTHER_UNITS: [OtherUnit; 6] = [
+    OtherUnit {
+        suffixes: &["ps", "psec", "picoseconds"],
+        what: "picoseconds",
+        conversion: "/= 1000000000000",
+        decimals: 9,
+        is_clock: false,
+    },
     OtherUnit {
         suffixes: &["days", "day"],
         what: "days",
@@ -89,9 +97,6 @@ const OTHER_UNITS: [OtherUnit; 5] = [
 ];
 /// Words beside a clock in the name of a time, in addition to [`TIMES`].
 const CLOCK_WORDS: [&str; 6] = ["when", "submit", "issue", "begin", "at", "cpu"];
-/// Times of a 32-bit clock are below this.
-const WRAP: u64 = 1 << 32;
-
 /// Parts of the names of addresses and lengths in blocks.
 const BLOCKS: [&str; 7] = ["lba", "lbn", "block", "blk", "lpn", "page", "count"];
 
@@ -123,11 +128,11 @@ impl Table {
             }
             let letters = letters_of(name);
             let is_time = |rest: &str| rest.is_empty() || TIMES.contains(&rest);
-            // `min` alone more likely means a minimum, and `day` a date.
-            let is_word = ["min", "day", "days"].contains(&letters.as_str());
+            // `min` alone more likely means a minimum, `day` a date, and `tps` a rate.
+            let is_word = ["min", "day", "days", "ps", "tps"].contains(&letters.as_str());
             let ends = |end: &&str| !is_word && letters.strip_suffix(*end).is_some_and(is_time);
-            let unit = OTHER_UNITS.into_iter().find(|unit| unit.suffixes.iter().any(ends))?;
-            Some(self.in_seconds(column, &unit))
+            let unit = OTHER_UNITS.into_iter().find(|unit| unit.suffixes.iter().any(ends));
+            unit.map(|unit| self.in_seconds(column, &unit)).or_else(|| self.multiplied(column))
         });
         named.or_else(|| self.clock_ticks())
     }
@@ -164,6 +169,25 @@ impl Table {
         }
     }
 
+    /// The time from a column whose name states a multiple of a unit, as in `time_10us`.
+    fn multiplied(&self, column: usize) -> Option<Change> {
+        let letters = letters_of(&self.names[column - 1]);
+        let (stem, unit) = ["ns", "us", "ms"]
+            .into_iter()
+            .find_map(|unit| letters.strip_suffix(unit).map(|stem| (stem, unit)))?;
+        let name = stem.trim_end_matches(|digit: char| digit.is_ascii_digit());
+        let factor: u32 = stem[name.len()..].parse().ok().filter(|&factor| factor > 1)?;
+        TIMES.contains(&name).then(|| Change {
+            what: format!(
+                "its column {} seems to count {factor} {unit}, which is not a unit of --columns; multiply it",
+                self.named(column)
+            ),
+            title: format!("${column} = \"time_{unit}\""),
+            statement: format!("${column} *= {factor}"),
+            decimals: Some(3),
+        })
+    }
+
     /// The time as the sum of the intervals in a column.
     fn sum(&self, column: usize, why: &str) -> Change {
         let name = unit_of_time(&self.names[column - 1])
@@ -176,46 +200,31 @@ impl Table {
         }
     }
 
-    /// The time from columns with its seconds and with the rest of it.
+    /// The time from columns with its whole units and with the rest of them.
     fn joined_time(&self) -> Option<Change> {
-        let (seconds, rest, digits) = self.parts()?;
+        let (whole, rest, digits) = self.parts()?;
+        let unit = unit_of_time(&self.names[whole - 1])?;
         let time = self.columns.time.as_ref().map(|time| time.at + 1);
-        if time.is_some_and(|time| time != seconds && time != rest) {
+        if time.is_some_and(|time| time != whole && time != rest) {
             return None;
         }
         Some(Change {
             what: format!(
                 "its columns {} and {} seem to hold parts of one time; join them",
-                self.named(seconds),
+                self.named(whole),
                 self.named(rest)
             ),
-            title: format!("${seconds} = \"time_s\"; ${rest} = \"rest\""),
-            statement: format!("${seconds} = sprintf(\"%d.%0{digits}d\", ${seconds}, ${rest})"),
+            title: format!("${whole} = \"time_{unit}\"; ${rest} = \"rest\""),
+            statement: format!("${whole} = sprintf(\"%d.%0{digits}d\", ${whole}, ${rest})"),
             decimals: Some(9),
         })
     }
 
     /// The time without the jumps back of a 32-bit clock.
     fn unwrapped(&self) -> Option<Change> {
-        let Named { at, .. } = self.columns.time.as_ref()?;
-        let is_plain = |cell: &str| cell.bytes().all(|byte| byte.is_ascii_digit());
-        let times = self.rows.numbers(*at).filter(|_| self.rows.column(*at).all(is_plain))?;
-        let is_jump = |pair: &[u64]| pair[0] > WRAP / 4 * 3 && pair[1] < WRAP / 4;
-        let has_jump = times.windows(2).any(is_jump) && times.iter().all(|time| *time < WRAP);
-        let column = at + 1;
-        has_jump.then(|| Change {
-            what: format!(
-                "its column {} jumps back, as a 32-bit clock does when it wraps around; add 2^32 after each jump",
-                self.named(column)
-            ),
-            title: String::new(),
-            statement: format!(
-                "if (p - ${column} > {half}) w += {WRAP}; if (w > 0 && ${column} - p > {half}) w -= {WRAP}; p = \
-                 ${column}; ${column} += w",
-                half = WRAP / 2
-            ),
-            decimals: Some(0),
-        })
+        let Named { at, unit, .. } = self.columns.time.as_ref()?;
+        let clock = self.rows.clock_that_wraps(*at, unit.and_then(time_unit))?;
+        Some(clock.change(*at, &self.named(at + 1)))
     }
 
     /// The length from the end, where no column has a length: the last sector or byte, or the one behind it.
@@ -346,30 +355,30 @@ impl Table {
         })
     }
 
-    /// The column that holds seconds with the column that holds the rest of them, and the digits of that: columns whose
-    /// names differ in their units only, the first in s.
+    /// The column that holds whole units of a time with the column that holds the rest of them, and the digits of that:
+    /// columns whose names differ in their units only.
     fn parts(&self) -> Option<(usize, usize, usize)> {
         let Table { names, rows, .. } = self;
         let stem = |at: usize| letters_of(without_unit(&names[at]));
-        let unit = |at: usize| unit_of_time(&names[at]);
-        let digits = |at: usize| match unit(at)? {
-            "ms" => Some(3),
-            "us" => Some(6),
-            "ns" => Some(9),
-            _ => None,
+        let exponent = |at: usize| -> Option<usize> {
+            let units = [("s", 9), ("ms", 6), ("us", 3), ("ns", 0)];
+            let own = unit_of_time(&names[at])?;
+            units.into_iter().find(|(unit, _)| *unit == own).map(|(_, exponent)| exponent)
         };
+        let digits = |whole: usize, rest: usize| exponent(whole)?.checked_sub(exponent(rest)?);
         let is_rest = |at: usize, digits: usize| {
             let cells: Vec<u64> = rows.numbers(at).unwrap_or_default();
-            !cells.is_empty() && cells.iter().all(|&cell| cell < 10u64.pow(digits as u32))
+            let is_below = |&cell: &u64| cell < 10u64.pow(digits as u32);
+            !cells.is_empty() && digits > 0 && cells.iter().all(is_below)
         };
-        let seconds =
-            (0..names.len()).filter(|&at| unit(at) == Some("s") && !is_latency(&names[at]));
-        seconds.into_iter().find_map(|seconds| {
+        let all = (0..names.len()).filter(|&at| exponent(at).is_some() && !is_latency(&names[at]));
+        all.into_iter().find_map(|whole| {
             let rest = (0..names.len()).find(|&at| {
-                stem(at) == stem(seconds) && digits(at).is_some_and(|digits| is_rest(at, digits))
+                stem(at) == stem(whole)
+                    && digits(whole, at).is_some_and(|digits| is_rest(at, digits))
             })?;
-            rows.numbers(seconds)?;
-            Some((seconds + 1, rest + 1, digits(rest)?))
+            rows.numbers(whole)?;
+            Some((whole + 1, rest + 1, digits(whole, rest)?))
         })
     }
 }

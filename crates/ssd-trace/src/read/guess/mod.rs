@@ -7,6 +7,7 @@ mod dates;
 pub(crate) mod derived;
 mod discards;
 pub(crate) mod extended;
+pub(crate) mod few;
 mod meanings;
 pub(crate) mod names;
 pub(crate) mod numbers;
@@ -17,6 +18,7 @@ mod times;
 pub(crate) mod unknown;
 pub(crate) mod values;
 pub(crate) mod words;
+pub(crate) mod wraps;
 
 use crate::read::commands::word;
 use crate::read::formats::mapping::cells_of;
@@ -73,6 +75,13 @@ pub(crate) fn clock_times(head: &Head<'_>, mapping: &Mapping) -> Option<String> 
     Some(columns::place_of(&table.names, at))
 }
 
+/// Whether the columns of the table in `head` have known names, and all lengths in it are 0.
+pub(crate) fn has_no_lengths(head: &Head<'_>) -> bool {
+    let table = table::Table::of(head).filter(|table| !table.columns.is_end);
+    let lengths = table.and_then(|table| table.rows.numbers(table.columns.size.at));
+    lengths.is_some_and(|all| all.len() > 1 && all.iter().all(|&length| length == 0))
+}
+
 /// Whether `line` has the names of the columns of requests.
 pub(crate) fn is_names(line: &[u8]) -> bool {
     Columns::of(&cells_of(line)).is_some()
@@ -82,7 +91,7 @@ pub(crate) fn is_names(line: &[u8]) -> bool {
 fn readings_below(names: &[String], above: usize, head: &Head<'_>, action: u8) -> Vec<Reading> {
     let Some(columns) = Columns::of(names) else { return Vec::new() };
     let rows = Rows::below(names, &head.lines[above + 1..]);
-    let columns = columns.with_known_words(names, &rows);
+    let columns = columns.with_known_words(names, &rows).with_finest_time(names, &rows);
     let skip = if above > 0 { format!(",skip={above}") } else { String::new() };
     let mut different: Vec<Reading> = Vec::new();
     let stated = columns.with_units(comments::stated_units(&head.lines[..above]));

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// The keys of a mapping whose values are words for operations.
 pub(super) const KEYS: [&str; 5] = ["read", "write", "discard", "flush", "ignore"];
 /// Parts of words that stand for an operation but are not known words by themselves, in lower case, each with its key.
-const VERBS: [(&str, &str); 10] = [
+const VERBS: [(&str, &str); 13] = [
     ("pread", "read"),
     ("pwrite", "write"),
     ("zeroes", "write"),
@@ -19,6 +19,9 @@ const VERBS: [(&str, &str); 10] = [
     ("erase", "discard"),
     // Linux and Windows use Dataset Management of NVMe only to deallocate.
     ("dsm", "discard"),
+    ("blkdiscard", "discard"),
+    ("fstrim", "discard"),
+    ("fitrim", "discard"),
     ("synchronize", "flush"),
     ("synchronise", "flush"),
     ("fdatasync", "flush"),

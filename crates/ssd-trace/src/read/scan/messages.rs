@@ -54,19 +54,12 @@ impl Scan<'_, '_> {
         let (expected, column) = (&reject.expected, reject.column + 1);
         let good =
             tally.chosen + tally.sorted + tally.header_lines + tally.others.iter().sum::<u64>();
-        if good == 0
-            && tally.skipped_lines == 0
-            && P::new(&ReadAs { action: 0, ..self.how.clone() }).parse(bad).is_err()
-        {
-            let other = self.format_of(bad).map_or_else(
-                || "set workload.format to the format of the file".to_owned(),
-                |format| {
-                    format!(
-                        "run {} (the line looks like one of format {format})",
-                        command(file, &format!("--format {format}"))
-                    )
-                },
-            );
+        let is_other = || P::new(&ReadAs { action: 0, ..self.how.clone() }).parse(bad).is_err();
+        // Names of columns may have been taken for those of the format.
+        if self.instead.is_some() || (good == 0 && tally.skipped_lines == 0 && is_other()) {
+            let other = self.instead.clone().or_else(|| self.format_of(bad));
+            let other =
+                other.unwrap_or_else(|| "set workload.format to the format of the file".to_owned());
             return format!(
                 "{file}, {place}: this is not {}: expected {}, found {found}; at byte {column}, expected {expected}; \
                  give a trace of that format, plain or compressed, or {other}",
@@ -148,14 +141,17 @@ impl Scan<'_, '_> {
         Some((options, "to count and skip such lines".to_owned()))
     }
 
-    /// The format whose lines look like this one, if it is the only one.
-    fn format_of(&self, line: &[u8]) -> Option<&'static str> {
+    /// The command for the format whose lines look like this one, if it is the only one.
+    fn format_of(&self, line: &[u8]) -> Option<String> {
         let head = Head { bytes: line, lines: &[line] };
         let all = formats::detect(&head);
         let mut all =
             all.into_iter().filter(|&(format, share)| share == 100 && format != TraceFormat::Table);
         let (format, _) = all.next()?;
-        all.next().is_none().then_some(format.word())
+        let word = format.word();
+        let command = command(self.file, &format!("--format {word}"));
+        let text = format!("run {command} (the line looks like one of format {word})");
+        all.next().is_none().then_some(text)
     }
 
     /// The command that skips bad lines. If these are many, the columns or the format may be wrong.

@@ -3,7 +3,7 @@
 use std::ops::Range as Span;
 
 /// The order in which separators are tried: a comma may be a part of a number, and a colon of a time.
-pub(super) const TRIED: [u8; 5] = [b'\t', b';', b'|', b',', b' '];
+pub(crate) const TRIED: [u8; 5] = [b'\t', b';', b'|', b',', b' '];
 
 /// Words for separators, and the byte; blanks and tabs in any number are `blanks`.
 const SEPARATORS: [(&str, u8); 6] = [

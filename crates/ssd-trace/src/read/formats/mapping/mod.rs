@@ -13,7 +13,7 @@ mod ops;
 mod places;
 mod values;
 
-pub(crate) use cells::{cells_of, separated, separated_by};
+pub(crate) use cells::{TRIED, cells_of, separated, separated_by};
 pub(crate) use ops::{Meaning, Words, is_word};
 pub(crate) use places::{Column, Operation, Place, Size};
 pub use values::Number;
@@ -291,6 +291,12 @@ impl Mapping {
         let parts = Parts::of(&self.text).ok()?;
         let words = parts.get(key).map_or(String::new(), |words| format!("|{words}"));
         is_word(word).then(|| format!("{},{key}={word}{words}", self.text_without(&[key])))
+    }
+
+    /// Its text with the time in the column before, without a unit; `None` if that column is not known by its number.
+    pub(crate) fn with_time_before(&self) -> Option<String> {
+        let Some(Column { place: Place::At(column @ 2..), .. }) = &self.time else { return None };
+        Some(format!("time={},{}", column - 1, self.text_without(&["time"])))
     }
 
     /// Its text without these keys.

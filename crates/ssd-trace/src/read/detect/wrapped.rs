@@ -1,0 +1,72 @@
+//! Columns that are set, whose times are not in order: a clock that wraps, or another notation of times.
+
+use super::File;
+use super::refusal::Refusal;
+use crate::read::commands::{list, word};
+use crate::read::formats::{Head, ReadAs, TraceFormat, Unit};
+use crate::read::guess::wraps::{self, Unwrapped};
+use crate::read::readings::{self, Reading};
+
+/// Most readings of a table without names of columns that a message lists.
+const READINGS: usize = 3;
+
+/// A clock that wraps around: what it is, and the commands that read its times without the jumps back and in order.
+struct Wrapped {
+    what: String,
+    choices: [(String, String); 2],
+}
+
+impl File<'_> {
+    /// Refuses times that a filter puts in order: those of a clock that wraps, or in another notation.
+    pub(super) fn times_are_in_order(&self, how: &ReadAs) -> Result<(), Refusal> {
+        let reading = Reading::of(String::new(), TraceFormat::Table, how, self.head);
+        let descends = reading.is_some_and(|reading| reading.counts.descents > 0);
+        if !descends || self.workload.sort || self.workload.skip_bad {
+            return Ok(());
+        }
+        let all: Vec<Wrapped> = self.unwrapped(how).into_iter().collect();
+        let refusal = refusal_of(&all).or_else(|| self.refusal_by_notation(how));
+        refusal.map_or(Ok(()), Err)
+    }
+
+    /// The refusal of times that jump back as a clock does that wraps around, in the likeliest of these `readings`.
+    pub(super) fn clocks_that_wrap(&self, readings: &[Reading]) -> Option<Refusal> {
+        let how = |reading: &Reading| ReadAs {
+            columns: reading.columns.clone(),
+            unit: Unit::Bytes,
+            ..ReadAs::default()
+        };
+        let all = readings.iter().filter_map(|reading| self.unwrapped(&how(reading)));
+        refusal_of(&all.take(READINGS).collect::<Vec<Wrapped>>())
+    }
+
+    /// The times without the jumps back of a clock that wraps around, and those in order.
+    fn unwrapped(&self, how: &ReadAs) -> Option<Wrapped> {
+        let columns = how.columns.as_ref()?;
+        let Unwrapped { what, filter, lines } = wraps::unwrapped(self.head, columns)?;
+        let bytes = lines.join("\n").into_bytes();
+        let lines: Vec<&[u8]> = lines.iter().map(String::as_bytes).collect();
+        let head = Head { bytes: &bytes, lines: &lines };
+        let options = format!("--columns {}", word(&columns.text));
+        let of = |head: &Head<'_>| Reading::of(options.clone(), TraceFormat::Table, how, head);
+        let (mut sorted, mut unwrapped) = (of(self.head)?, of(&head)?);
+        sorted.sort();
+        // A request may be late by a little, too.
+        if unwrapped.counts.descents > 0 {
+            unwrapped.sort();
+        }
+        let gives = |reading: Reading| readings::all_choices(vec![reading], self.whole).pop();
+        let (options, unwrapped) = gives(unwrapped)?;
+        let unwrapped = (self.behind(&filter, &options), unwrapped);
+        let (options, sorted) = gives(sorted)?;
+        let sorted = (self.as_it_is(&options), format!("if it does not wrap: {sorted}"));
+        Some(Wrapped { what, choices: [unwrapped, sorted] })
+    }
+}
+
+/// The refusal of a file in each of these readings.
+fn refusal_of(all: &[Wrapped]) -> Option<Refusal> {
+    let what = &all.first()?.what;
+    let choices: Vec<_> = all.iter().flat_map(|wrapped| wrapped.choices.clone()).collect();
+    Some(Refusal::Filtered(format!("{what}; {}", list(&choices, str::to_owned))))
+}

@@ -1,0 +1,159 @@
+//! Tables of at most three columns that lack the length of requests, the operation or both: readings that assume them.
+
+use super::meanings::meanings;
+use super::names::{OFFSETS, SIZES, TIMES, unit_named};
+use super::reading;
+use super::rows::{Rows, ended_lines};
+use crate::read::formats::Head;
+use crate::read::formats::mapping::{TRIED, separated_by};
+use crate::read::readings::{Reading, of_distinct_times};
+
+/// Most columns of such a table.
+const COLUMNS: usize = 3;
+/// Fewest rows of one.
+const ROWS: usize = 3;
+/// Units of times that are tried.
+const TIMES_TRIED: usize = 2;
+/// The length that is assumed where no column has it.
+const LENGTH: &str = "4KiB";
+
+/// The rows of such a table, all of the same number of cells.
+fn rows_of(head: &Head<'_>) -> Option<Rows> {
+    let is_comment = |line: &&&[u8]| !line.starts_with(b"#");
+    let lines: Vec<&[u8]> = ended_lines(head).iter().filter(is_comment).copied().collect();
+    let cut = |separator: u8| -> Vec<Vec<String>> {
+        lines.iter().map(|line| separated_by(line, separator)).collect()
+    };
+    let is_table = |rows: &Vec<Vec<String>>| {
+        let width = rows.first().map_or(0, Vec::len);
+        (2..=COLUMNS).contains(&width) && rows.iter().all(|row| row.len() == width)
+    };
+    let single = || lines.iter().map(|line| separated_by(line, b'\n')).collect();
+    let mut rows = TRIED.into_iter().map(cut).find(is_table).unwrap_or_else(single);
+    let is_number = |cell: &String| cell.starts_with(|first: char| first.is_ascii_digit());
+    let has_names = !rows.first()?.iter().any(is_number);
+    let names = if has_names { rows.remove(0) } else { Vec::new() };
+    (rows.len() >= ROWS).then_some(Rows { above: 0, names, rows })
+}
+
+/// The readings of the table in `head`, if it is such a table, the likeliest first.
+pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
+    let Some(rows) = rows_of(head) else { return Vec::new() };
+    let all: Vec<String> =
+        rows.requests().into_iter().flat_map(|request| rows.mappings(request)).collect();
+    let all = all.iter().filter_map(|columns| reading(columns, head, action));
+    of_distinct_times(all.filter(|reading| reading.counts.is_sound()).collect())
+}
+
+/// The columns of a request, except that of the operation.
+#[derive(Clone, Copy)]
+struct Request {
+    time: Option<usize>,
+    offset: usize,
+    size: Option<usize>,
+}
+
+impl Rows {
+    /// The column of operations: known words, or 0 and 1.
+    fn operation(&self) -> Option<usize> {
+        let is_known = |&at: &usize| match self.numbers(at) {
+            Some(numbers) => {
+                let is_code = self.column(at).all(|cell| ["0", "1"].contains(&cell));
+                is_code && self.distinct(at) == 2 && !numbers.is_sorted()
+            }
+            None => meanings(self.column(at)).iter().any(String::is_empty),
+        };
+        (0..self.width()).find(is_known)
+    }
+
+    /// The columns that may be time, address and length. One of them is missing.
+    fn requests(&self) -> Vec<Request> {
+        let op = self.operation();
+        let others: Vec<usize> = (0..self.width()).filter(|&at| Some(at) != op).collect();
+        let may_be_address = |at: usize| {
+            self.numbers(at).is_some()
+                && self.distinct(at) > 1
+                && (self.names.is_empty() || self.is_named(at, &OFFSETS))
+                && !self.is_named(at, &TIMES)
+                && !self.is_named_length(at)
+        };
+        let may_be_time = |at: usize| {
+            self.ascends(at) && !self.is_named(at, &OFFSETS) && !self.is_named_length(at)
+        };
+        let may_be_length = |at: usize| {
+            let is_length = |numbers: Vec<u64>| !numbers.contains(&0);
+            op.is_none() && self.numbers(at).is_some_and(is_length) && !self.is_named(at, &OFFSETS)
+        };
+        match others[..] {
+            [offset] if may_be_address(offset) => {
+                vec![Request { time: None, offset, size: None }]
+            }
+            [first, second] => {
+                let both = [[first, second], [second, first]];
+                let timed = both.map(|[time, offset]| {
+                    let fits = may_be_time(time) && may_be_address(offset);
+                    fits.then_some(Request { time: Some(time), offset, size: None })
+                });
+                let sized = both.map(|[offset, size]| {
+                    // Without names, the address comes first.
+                    let is_known = offset < size || !self.names.is_empty();
+                    let fits = is_known && may_be_address(offset) && may_be_length(size);
+                    fits.then_some(Request { time: None, offset, size: Some(size) })
+                });
+                let timed = timed.into_iter().flatten().take(1);
+                timed.chain(sized.into_iter().flatten()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether the column has the name of a length.
+    fn is_named_length(&self, at: usize) -> bool {
+        self.is_named(at, &SIZES) && !self.is_named(at, &OFFSETS)
+    }
+
+    /// The mappings for these columns, in all units.
+    fn mappings(&self, Request { time, offset, size }: Request) -> Vec<String> {
+        let times = time.map_or(vec![String::new()], |at| {
+            let part = |unit: &&str| {
+                let colon = if unit.is_empty() { "" } else { ":" };
+                format!("time={}{colon}{unit},", at + 1)
+            };
+            self.units_of(at).iter().map(part).collect()
+        });
+        let of_column = |at: usize| {
+            let each = meanings(self.column(at)).into_iter();
+            each.map(|words| ((at + 1).to_string(), words)).collect::<Vec<_>>()
+        };
+        let all_alike = || ["write", "read"].map(|op| (op.to_owned(), String::new())).into();
+        let operations: Vec<(String, String)> = self.operation().map_or_else(all_alike, of_column);
+        let are_whole = |at: usize| {
+            self.numbers(at).unwrap_or_default().iter().all(|number| number.is_multiple_of(512))
+        };
+        let stated = |at: usize, known: &[&str]| unit_named(self.names.get(at)?, known).flatten();
+        let mut pairs = match size {
+            Some(size) if are_whole(offset) && are_whole(size) => vec![("B", "B"), ("512B", "B")],
+            Some(size) if are_whole(size) => vec![("512B", "B")],
+            Some(_) => vec![("512B", "512B"), ("4KiB", "4KiB")],
+            None if are_whole(offset) => vec![("512B", ""), ("4KiB", ""), ("B", "")],
+            None => vec![("512B", ""), ("4KiB", "")],
+        };
+        for (of_offset, of_size) in &mut pairs {
+            *of_offset = stated(offset, &OFFSETS).unwrap_or(of_offset);
+            *of_size = size.and_then(|size| stated(size, &SIZES)).unwrap_or(of_size);
+        }
+        let mut all = Vec::new();
+        for time in times.iter().take(TIMES_TRIED) {
+            for (of_offset, of_size) in &pairs {
+                for (op, words) in &operations {
+                    let size = size.map_or(LENGTH.to_owned(), |at| format!("{}:{of_size}", at + 1));
+                    all.push(format!(
+                        "{time}op={op},offset={}:{of_offset},size={size}{words}",
+                        offset + 1
+                    ));
+                }
+            }
+        }
+        all
+    }
+}
