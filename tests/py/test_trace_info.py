@@ -239,6 +239,23 @@ def test_text_and_json(tmp_path: Path) -> None:
     assert " inf" not in shown.stdout
 
 
+def test_addresses(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(text([(0, "W", 24, 8), (5, "R", 80, 16), (9, "D", 0, 4096)]))
+    done = ssdlab_command("trace", "info", "a", "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["addresses"] == {
+        "lowest_bytes": 24 * 512,
+        "end_bytes": 96 * 512,
+        "span_bytes": 72 * 512,
+        "alignment_bytes": 4096,
+    }
+    shown = ssdlab_command("trace", "info", "a", cwd=tmp_path).stdout
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    for line in ("lowest address 12 KiB", "end of the highest 48 KiB", "span of addresses 36 KiB"):
+        assert line in lines
+    (tmp_path / "b").write_text(text([(0, "F", 0, 0), (1, "D", 8, 8)]))
+    assert ssdlab.Trace(tmp_path / "b").info().addresses.span_bytes is None
+
+
 def test_two_side_by_side(tmp_path: Path) -> None:
     (tmp_path / "a").write_text(text([(0, "W", 0, 8), (10, "W", 0, 8)]))
     (tmp_path / "b").write_text(text([(0, "R", 0, 8), (10, "R", 0, 8), (20, "F", 0, 0)]))
