@@ -1,8 +1,9 @@
 //! Bytes of a trace, as they lie in a file or come from standard input.
 
 use crate::read::commands::{STANDARD_INPUT, with_name};
+use crate::read::members;
 use crate::read::records::Part;
-use crate::read::unpack::unpacked;
+use crate::read::unpack::{Several, unpacked};
 use ssd_core::host::source::SourceError;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -74,6 +75,9 @@ const NO_DICTIONARY: &str = "Dictionary mismatch";
 /// The message when bytes cannot be read or unpacked.
 #[cold]
 pub(crate) fn unreadable(file: &str, place: &str, error: &io::Error) -> SourceError {
+    if let Some(several) = Several::of(error) {
+        return SourceError(members::choice(file, several));
+    }
     let cause = match error.kind() {
         ErrorKind::Unsupported => {
             return SourceError(format!("{file}: {}", with_name(file, &error.to_string())));

@@ -18,6 +18,7 @@ pub mod info;
 pub(crate) mod input;
 pub(crate) mod kept;
 mod lines;
+mod members;
 mod order;
 pub(crate) mod page_runs;
 mod page_set;

@@ -1,6 +1,6 @@
 //! Messages about lines that are not taken.
 
-use super::Scan;
+use super::{LISTED, Scan};
 use crate::config::Workload;
 use crate::read::commands::{command, filter_of, given, list, one_of, word};
 use crate::read::formats::mapping::is_word;
@@ -8,10 +8,11 @@ use crate::read::formats::msr::{self, EACH_DISK};
 use crate::read::formats::{self, Flaw, Format, Head, ReadAs, Reject, TraceFormat};
 use crate::read::guess::words;
 use crate::read::lines::{Pieces, shown};
-use crate::read::readings::{LONGEST_NS, Skipping};
+use crate::read::readings::{Counts, LONGEST_NS, Skipping};
 use crate::read::tally::Tally;
 use ssd_core::config::Word;
 use ssd_core::host::source::SourceError;
+use ssd_core::metrics::numbers::count;
 
 impl Scan<'_, '_> {
     /// The message for a line whose bytes are no longer there.
@@ -119,6 +120,33 @@ impl Scan<'_, '_> {
         let [filter, columns, gives] = EACH_DISK;
         let each_disk = (command(filter, columns), gives.to_owned());
         hosts.iter().map(AsRef::as_ref).filter_map(of_host).chain([each_disk]).collect()
+    }
+
+    /// The options that choose one of the first volumes, or all, each with what it reads.
+    #[cold]
+    pub(super) fn of_volumes(
+        &self,
+        tally: &Tally,
+        name: &dyn Fn(u64) -> String,
+    ) -> Vec<(String, String)> {
+        let given = given(self.workload, "volume");
+        let of_volume = |(volume, records): (u64, u64)| {
+            let name = Some(name(volume)).filter(|name| *name != volume.to_string());
+            let name = name.map_or(String::new(), |name| format!("{name:.60}: "));
+            let gives = tally.apart.get(&volume).map(Counts::summary);
+            let gives = gives.unwrap_or_else(|| format!("records: {}", count(records)));
+            (format!("{given}--set workload.volume={volume}"), format!("{name}{gives}"))
+        };
+        let choices = tally.volumes.all().take(LISTED).map(of_volume);
+        let of_all = |all: usize| {
+            let sum = Counts::together(tally.apart.values());
+            let gives =
+                if sum.requests() == 0 { String::new() } else { format!(": {}", sum.summary()) };
+            let what = format!("all {all}, their addresses one after another on one drive{gives}");
+            (format!("{given}--set workload.volume=all"), what)
+        };
+        let all = Some(tally.volumes.count()).filter(|&all| all > 1).map(of_all);
+        choices.chain(all).collect()
     }
 
     /// The options that give an unknown `operation` a meaning, the likeliest first.
