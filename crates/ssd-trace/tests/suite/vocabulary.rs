@@ -95,10 +95,11 @@ fn the_command_of_a_word_sets_its_key() {
 /// The keys and values of the commands `--set KEY=VALUE` in a message, in which blanks are quoted.
 fn commands(text: &str) -> Vec<(String, String)> {
     let command = |rest: &str| {
-        let set = match rest.strip_prefix('\'') {
-            Some(quoted) => quoted.split('\''),
-            None => rest.split([' ', ',', ')', ';']),
+        let (rest, ends) = match rest.strip_prefix('\'') {
+            Some(quoted) => (quoted, "'"),
+            None => (rest, " ,);"),
         };
+        let set = rest.split(|letter| ends.contains(letter));
         let (key, value) = set.into_iter().next()?.split_once('=')?;
         Some((key.to_owned(), value.to_owned()))
     };
