@@ -291,13 +291,13 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "far").write_text(text([(7, "R", 2**63, 8)]))
     packed = zstandard.compress(text([(n, "W", 8 * n, 8) for n in range(9999)]).encode())
     (tmp_path / "cut.zst").write_bytes(packed[: len(packed) // 2])
-    (tmp_path / "other").write_text(text([(0, "W", 0, 8)]).replace(" Q ", " D "))
+    (tmp_path / "other").write_text(text([(0, "W", 0, 8)]).replace(" Q ", " C "))
     for file, words in {
         "empty": "is empty",
         "binary": "binary data of no known format",
         "cut.zst": "cut short",
         "far": "addresses up to 4,294,967,296 TiB, more than any device has",
-        "other": "found D: 1",
+        "other": "found C: 1",
         "missing": "cannot open",
     }.items():
         refused(ssdlab_command("trace", "info", file, cwd=tmp_path), 2, file, words)

@@ -87,7 +87,7 @@ const FIELD: &[Term] = &[
     same("write cache|dram cache|cache size|buffer size|VWC", "host.write_buffer_pages"),
     other("lanes|pcie|pcie gen", "host.link_rate", "the rate net of coding, as in \"3.5 GB/s\""),
     other(
-        "mqes|sqsize|sq size|queue size|sq entries",
+        "mqes|sqsize|queue size|sq entries",
         "host.queue_depth",
         "the entries of a queue there, in fields of NVMe less 1; here the requests that are outstanding",
     ),

@@ -4,6 +4,7 @@ mod blkparse_report;
 pub mod columnar;
 pub(crate) mod commands;
 pub(crate) mod copies;
+mod cpu_files;
 mod detect;
 mod digest;
 mod doubles;

@@ -262,7 +262,7 @@ fn one_volume_of_several_is_named() {
     let text = text.as_str();
     let each = [
         "=3  # 1 read, 0 writes, 4 KiB over a span of 4 KiB in 0 ns\n",
-        "=7  # 0 reads, 2 writes, 8 KiB over a span of 8 KiB in 1 us",
+        "=7  # 0 reads, 2 writes, 8 KiB over a span of 8 KiB in 1.00 us",
         "=70000  # 1 read, 0 writes, 512 B over a span of 512 B in 0 ns\n",
         "=all  # all 3, their addresses one after another on one drive: 2 reads, 2 writes, 12.5 KiB in",
     ];

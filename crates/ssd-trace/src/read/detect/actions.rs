@@ -2,8 +2,8 @@
 
 use super::{Decision, File};
 use crate::config::Workload;
+use crate::read::cpu_files::is_cpu_file;
 use crate::read::formats::{self, Cut, Format, Head, Line, ReadAs, TraceFormat, Work};
-use crate::read::input::is_cpu_file;
 use crate::read::readings::{Counts, Reading};
 use crate::read::tally::AT_ISSUE;
 

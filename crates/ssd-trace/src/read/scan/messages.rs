@@ -86,7 +86,7 @@ impl Scan<'_, '_> {
             return said;
         }
         if let Flaw::Host(hosts) = &reject.flaw {
-            return format!("{said}; {}", list(&self.of_hosts(hosts), str::to_owned));
+            return format!("{said}; {}", list(&self.of_hosts(hosts, tally), str::to_owned));
         }
         // A word at the end of the file may have been cut, and then means something else.
         let mut choices = match &reject.flaw {
@@ -104,8 +104,8 @@ impl Scan<'_, '_> {
         format!("{said}; correct the {noun}, or {}", one_of(file, &choices))
     }
 
-    /// The commands that read the records of each of the `hosts`, or all.
-    fn of_hosts(&self, hosts: &[Box<str>]) -> Vec<(String, String)> {
+    /// The commands that read the records of each of the `hosts`, or all; the records above are those of the first.
+    fn of_hosts(&self, hosts: &[Box<str>], tally: &Tally) -> Vec<(String, String)> {
         // The disks of one host, or of all, are numbered anew.
         let workload =
             Workload { format: TraceFormat::Auto, volume: None, ..self.workload.clone() };
@@ -114,12 +114,23 @@ impl Scan<'_, '_> {
             let filter = filter_of(self.file, [filter].into_iter());
             format!("{filter} | ssdlab trace info - {}", options.trim()).trim_end().to_owned()
         };
-        let of_host = |host: &str| {
-            Some((command(&msr::of_host(host)?, ""), format!("host {}", shown(host.as_bytes()))))
+        let of_host = |(at, host): (usize, &str)| {
+            let above = if tally.apart.is_empty() {
+                Counts::from(&tally.shape)
+            } else {
+                Counts::together(tally.apart.values())
+            };
+            let gives = if at == 0 {
+                format!(": {} above this line", above.summary())
+            } else {
+                ", from this line on".to_owned()
+            };
+            let gives = format!("host {}{gives}", shown(host.as_bytes()));
+            Some((command(&msr::of_host(host)?, ""), gives))
         };
         let [filter, columns, gives] = EACH_DISK;
         let each_disk = (command(filter, columns), gives.to_owned());
-        hosts.iter().map(AsRef::as_ref).filter_map(of_host).chain([each_disk]).collect()
+        hosts.iter().map(AsRef::as_ref).enumerate().filter_map(of_host).chain([each_disk]).collect()
     }
 
     /// The options that choose one of the first volumes, or all, each with what it reads.

@@ -2,7 +2,7 @@
 
 use super::told;
 use crate::read::commands::word;
-use crate::read::input::parse_cpu_file;
+use crate::read::cpu_files::parse_cpu_file;
 use std::fmt;
 use std::io::{self, ErrorKind, Read};
 
