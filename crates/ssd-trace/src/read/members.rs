@@ -11,7 +11,9 @@ use std::io::Read;
 pub(crate) fn choice(file: &str, several: &Several) -> String {
     let Several { command, members, is_more } = several;
     let of = |member: &Member| {
-        let name = member.name.escape_debug().to_string();
+        // Nobody can paste a control character, which would also break the line.
+        let plain = |letter: char| if letter.is_control() { '?' } else { letter };
+        let name: String = member.name.chars().map(plain).collect();
         let name = name.replace('\'', r"'\''");
         let unpack = format!("{} '{name}' | ssdlab trace info -", with_name(file, command));
         (unpack, gives(member))
