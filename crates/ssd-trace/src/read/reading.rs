@@ -93,22 +93,8 @@ pub(crate) fn each_event(
     if action != workload.action {
         refuse_queued(file, &tally, workload)?;
     }
-    if is_detected && let Some(why) = tally.shape.impossible() {
-        let line = tally.far_line.map(|line| format!(" (first in line {})", count(line)));
-        let text = why + &line.unwrap_or_default();
-        let reading = command(file, &detect::insisted(format, &scan.how));
-        return Err(SourceError(if scan.how.columns.is_some() {
-            format!(
-                "{file}: its columns fit its lines, but the numbers are impossible: {text}; correct \
-                 them or workload.columns (--columns), or read them anyway: {reading}"
-            )
-        } else {
-            format!(
-                "{file}: its lines fit format {:?}, but the numbers are impossible: {text}; correct them, \
-                 name its columns (--columns), or read it in that format anyway: {reading}",
-                format.word()
-            )
-        }));
+    if is_detected {
+        refuse_impossible(file, &tally, format, &scan.how)?;
     }
     let warnings = doubts(file, workload, (format, is_detected), &scan.how, &tally);
     let warnings = warnings.into_iter().map(|text| format!("{file}: {text}"));
@@ -276,6 +262,31 @@ pub(crate) fn nothing(
         let settled = settled.unwrap_or_else(|| "none of these is a request".to_owned());
         format!("{file}: no usable {wanted}; found {found}; {settled}")
     })
+}
+
+/// Refuses a trace in a format that was detected if no device has its addresses.
+fn refuse_impossible(
+    file: &str,
+    tally: &Tally,
+    format: TraceFormat,
+    how: &ReadAs,
+) -> Result<(), SourceError> {
+    let Some(why) = tally.shape.impossible() else { return Ok(()) };
+    let line = tally.far_line.map(|line| format!(" (first in line {})", count(line)));
+    let text = why + &line.unwrap_or_default();
+    let reading = command(file, &detect::insisted(format, how));
+    Err(SourceError(if how.columns.is_some() {
+        format!(
+            "{file}: its columns fit its lines, but the numbers are impossible: {text}; correct \
+             them or workload.columns (--columns), or read them anyway: {reading}"
+        )
+    } else {
+        format!(
+            "{file}: its lines fit format {:?}, but the numbers are impossible: {text}; correct them, \
+             name its columns (--columns), or read it in that format anyway: {reading}",
+            format.word()
+        )
+    }))
 }
 
 /// Refuses a log whose requests were taken at their issue if events follow that precede the issue of requests.
