@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 import ssdlab
-from running import SMALL, refused, sets, ssdlab_command
+from running import COMMAND, SMALL, refused, sets, ssdlab_command
 
 COLUMNS = "time=2:us,op=3,offset=5:512B,size=4"
 ROWS = [(f"x{i}", 10 * i, "W" if i % 3 else "R", 4096, 8 * (i % 100)) for i in range(300)]
@@ -72,17 +73,59 @@ def test_commands_of_a_message_can_be_pasted(folder: Path) -> None:
     assert durations == {19_000, 19_000_000_000}
 
 
-def test_other_verbs_explain_the_commands(folder: Path) -> None:
-    (folder / "trace").write_text("".join(f"{i}000 0 {8 * i} 8 {i % 2}\n" for i in range(20)))
-    done = ssdlab_command("--debug", "trace", "info", "trace", cwd=folder)
-    assert "takes the same options" not in done.stderr
-    verbs = {"trace convert": ["trace", "--to", "msr", "out"], "try": ["trace"]}
-    for verb, arguments in verbs.items():
-        done = ssdlab_command(*verb.split(), *arguments, cwd=folder)
-        refused(done, 2, "10 reads, 10 writes, 80 KiB", f"`ssdlab {verb}` takes the same options.")
+def _pasted(stderr: str) -> list[str]:
+    """The commands that a message lists, without what it says of them."""
+    lines = (line for line in stderr.splitlines() if "  # " in line)
+    return [line.partition("  # ")[0].strip() for line in lines]
+
+
+def test_commands_keep_the_verb_and_its_options(folder: Path) -> None:
+    (folder / "a trace").write_text("".join(f"{i}000 0 {8 * i} 8 {i % 2}\n" for i in range(20)))
+    for typed, kept in (
+        ("trace info 'a trace' --json", None),
+        ("trace convert 'a trace' --to msr out --set workload.loops=1", None),
+        ("try 'a trace' --budget 1s --no-html", None),
+        ("run greedy-8ch --trace='a trace' --quiet", "run greedy-8ch '--trace=a trace' --quiet"),
+        ("compare greedy-8ch --trace 'a trace' --vary gc.victim=fifo,greedy", None),
+    ):
+        done = ssdlab_command(*shlex.split(typed), cwd=folder)
+        commands = _pasted(done.stderr)
+        assert f"ssdlab {kept or typed} --format mqsim" in commands, done.stderr
+        assert len({command.partition(" --format")[0] for command in commands}) == 1
+    done = ssdlab_command("trace", "info", "a trace", "--unit", "sectors", "--json", cwd=folder)
+    for command in _pasted(done.stderr):
+        done = ssdlab_command(*shlex.split(command)[1:], cwd=folder)
+        assert json.loads(done.stdout)["ops"]["write"]["requests"] == 10
+
+
+def test_commands_replace_what_they_set_otherwise(folder: Path) -> None:
+    rows = "".join(f"8,{16 * (i % 2)} 0 {i} {i}.5 7 Q W {8 * i} + 8 [a]\n" for i in range(20))
+    (folder / "two.txt").write_text(rows)
+    typed = "run greedy-8ch --trace two.txt --set workload.volume=3 --sort --set=gc.victim=fifo"
+    done = ssdlab_command(*typed.split(), cwd=folder)
+    kept = "ssdlab run greedy-8ch --trace two.txt --set=gc.victim=fifo --sort"
+    commands = [f"{kept} --set workload.volume={8 << 32}", f"{kept} --set workload.volume=all"]
+    assert set(commands) <= set(_pasted(done.stderr)), done.stderr
+
+
+def test_filters_precede_the_verb(folder: Path) -> None:
     (folder / "page.html").write_text("<pre>\n0.5 W 4096 8\n0.6 R 8192 8\n</pre>\n")
-    done = ssdlab_command("try", "page.html", cwd=folder)
-    refused(done, 2, "perl", "For `ssdlab try`, redirect the filter's output to a file")
+    ends = {
+        "try page.html --seeds 2": "> page.html.txt && ssdlab try page.html.txt --seeds 2",
+        "trace convert page.html o.ssdtrace": "| ssdlab trace convert - o.ssdtrace",
+        "run greedy-8ch --trace page.html": "| ssdlab run greedy-8ch --trace -",
+        "run greedy-8ch --seeds 2 --set workload.trace=page.html": "> page.html.txt && ssdlab run"
+        " greedy-8ch --seeds 2 --set workload.trace=page.html.txt",
+    }
+    for typed, end in ends.items():
+        done = ssdlab_command(*typed.split(), cwd=folder)
+        commands = _pasted(done.stderr)
+        assert commands, done.stderr
+        assert all(f"< page.html {end} --columns time=" in command for command in commands)
+    done = ssdlab_command("trace", "convert", "page.html", "page.ssdtrace", cwd=folder)
+    pasted = _pasted(done.stderr)[0].replace("ssdlab", shlex.join(COMMAND), 1)
+    subprocess.run(["sh", "-c", pasted], cwd=folder, check=True, capture_output=True)
+    assert ssdlab.Trace(folder / "page.ssdtrace").info().requests == 2
 
 
 def test_a_guess_is_stated(folder: Path) -> None:

@@ -239,6 +239,23 @@ def test_text_and_json(tmp_path: Path) -> None:
     assert " inf" not in shown.stdout
 
 
+def test_addresses(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(text([(0, "W", 24, 8), (5, "R", 80, 16), (9, "D", 0, 4096)]))
+    done = ssdlab_command("trace", "info", "a", "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["addresses"] == {
+        "lowest_bytes": 24 * 512,
+        "end_bytes": 96 * 512,
+        "span_bytes": 72 * 512,
+        "alignment_bytes": 4096,
+    }
+    shown = ssdlab_command("trace", "info", "a", cwd=tmp_path).stdout
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    for line in ("lowest address 12 KiB", "end of the highest 48 KiB", "span of addresses 36 KiB"):
+        assert line in lines
+    (tmp_path / "b").write_text(text([(0, "F", 0, 0), (1, "D", 8, 8)]))
+    assert ssdlab.Trace(tmp_path / "b").info().addresses.span_bytes is None
+
+
 def test_two_side_by_side(tmp_path: Path) -> None:
     (tmp_path / "a").write_text(text([(0, "W", 0, 8), (10, "W", 0, 8)]))
     (tmp_path / "b").write_text(text([(0, "R", 0, 8), (10, "R", 0, 8), (20, "F", 0, 0)]))
@@ -274,13 +291,13 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "far").write_text(text([(7, "R", 2**63, 8)]))
     packed = zstandard.compress(text([(n, "W", 8 * n, 8) for n in range(9999)]).encode())
     (tmp_path / "cut.zst").write_bytes(packed[: len(packed) // 2])
-    (tmp_path / "other").write_text(text([(0, "W", 0, 8)]).replace(" Q ", " D "))
+    (tmp_path / "other").write_text(text([(0, "W", 0, 8)]).replace(" Q ", " C "))
     for file, words in {
         "empty": "is empty",
         "binary": "binary data of no known format",
         "cut.zst": "cut short",
         "far": "addresses up to 4,294,967,296 TiB, more than any device has",
-        "other": "found D: 1",
+        "other": "found C: 1",
         "missing": "cannot open",
     }.items():
         refused(ssdlab_command("trace", "info", file, cwd=tmp_path), 2, file, words)

@@ -52,6 +52,18 @@ def test_a_job_file_says_how_its_requests_come(tmp_path: Path) -> None:
     assert again.provenance.event_digest == report.provenance.event_digest
 
 
+def test_a_made_trace_names_options_without_effect_as_a_run_does(tmp_path: Path) -> None:
+    (tmp_path / "a.fio").write_text("[a]\nrw=randwrite\nbs=4k\nsize=1m\ndirect=1\nthread\n")
+    words = ("trace", "generate", "a.fio", "a.ssdtrace", "--size", "1GiB")
+    done = ssdlab_command(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    values = {"workload.job": str(tmp_path / "a.fio")}
+    told = ssdlab.run("greedy-8ch", set=values, progress=False).warnings
+    said = [text for text in told if "options of fio without effect" in text]
+    assert len(said) == 1
+    assert f"warning: {said[0]}\n" in done.stderr
+
+
 def test_traces_are_made_and_made_again(tmp_path: Path) -> None:
     def made(name: str, *words: str) -> Path:
         done = ssdlab_command(

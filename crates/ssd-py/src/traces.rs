@@ -161,8 +161,8 @@ pub(crate) fn trace_merge(
 }
 
 /// Write the requests of the workload of a resolved configuration (JSON) on a volume of `bytes` to the
-/// file `out`; JSON of what was written. The rest as in `trace_convert`; `progress(done, None)` is called
-/// with requests.
+/// file `out`; JSON of what was written, and of warnings. The rest as in `trace_convert`;
+/// `progress(done, None)` is called with requests.
 #[pyfunction]
 #[pyo3(signature = (config, out, *, bytes, to, replace=false, allow=Vec::new(), progress=None))]
 #[allow(clippy::too_many_arguments, reason = "in Python they have names")]
@@ -182,7 +182,7 @@ pub(crate) fn trace_generate(
     let pages = u32::try_from(bytes / u64::from(page_bytes));
     let pages =
         pages.map_err(|_| crate::WorkloadError::new_err("the volume has too many pages"))?;
-    let counts = watched(py, progress, |watch| {
+    let (counts, warnings) = watched(py, progress, |watch| {
         let mut stopped = false;
         let mut reading = |_| {
             let flow = watch(Step::Read(0));
@@ -196,15 +196,19 @@ pub(crate) fn trace_generate(
             return Ok(None);
         }
         let opened = opened.map_err(|error| refused(&error))?;
+        let warnings = opened.warnings();
         if let Some(why) = opened.hosting.and_then(|hosting| hosting.needs_time) {
             return Err(crate::WorkloadError::new_err(why));
         }
         let mut source = opened.source;
         let writer = target.create(&out, options);
         let writer = writer.map_err(|error| unwritten(&error))?;
-        converted(convert(&mut *source, writer, &mut |progress| watch(Step::Read(progress.done))))
+        let done = converted(convert(&mut *source, writer, &mut |progress| {
+            watch(Step::Read(progress.done))
+        }));
+        done.map(|counts| counts.map(|counts| (counts, warnings)))
     })?;
-    Ok(counted(&out, &counts).to_string())
+    Ok(json!({ "written": counted(&out, &counts), "warnings": warnings }).to_string())
 }
 
 /// The published numbers of an application, one of the words after `app:`, in a parameter set, as JSON:

@@ -12,8 +12,8 @@ use crate::workload::open_workload;
 use ssd_core::ftl::plugs::Plugs;
 use ssd_core::ftl::separation::foresees;
 use ssd_core::ftl::snapshot::DeviceSnapshot;
+use ssd_trace::TraceFacts;
 use ssd_trace::config::RunConfig;
-use ssd_trace::{TraceFacts, fio};
 
 /// What belongs to a run besides its configuration.
 #[derive(Default)]
@@ -52,9 +52,8 @@ pub fn run(config: RunConfig, setup: Setup, caller: &mut dyn Caller) -> Result<D
     }
     let start = start::device(&config, device.as_ref(), &plugs, caller)?;
     drop(device);
+    let warnings = opened.warnings();
     let facts = opened.facts;
-    let mut warnings = facts.as_ref().map_or_else(Vec::new, TraceFacts::warnings);
-    warnings.extend(opened.hosting.as_ref().and_then(fio::Hosting::told));
     let circumstances = Circumstances {
         plugs,
         commit,

@@ -64,6 +64,16 @@ pub struct OpenedSource {
     pub hosting: Option<fio::Hosting>,
 }
 
+impl OpenedSource {
+    /// Warnings for readers of its results.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let of_trace = self.facts.as_ref().map_or_else(Vec::new, TraceFacts::warnings);
+        let of_jobs = self.hosting.as_ref().and_then(fio::Hosting::told);
+        of_trace.into_iter().chain(of_jobs).collect()
+    }
+}
+
 /// The source that `workload` describes, for a device of `user_pages` pages of `page_bytes` bytes
 /// (a multiple of 512). `seed` is that of the run; only synthetic workloads use it.
 ///

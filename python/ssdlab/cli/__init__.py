@@ -4,8 +4,8 @@ Data go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 a run 
 be stored, 2 bad input, 130 interrupted.
 
 Every verb is in the module of its name or group, which has an `app` of its own. `verbs` lists the
-modules and imports the one that a command needs. `ending`, `options`, `arguments` and `terminal`
-are what they share.
+modules and imports the one that a command needs. `ending`, `pasting`, `options`, `arguments` and
+`terminal` are what they share.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from typing import Annotated
 import typer
 
 from ssdlab import versions
-from ssdlab.cli.ending import advice, explained
+from ssdlab.cli.ending import explained
+from ssdlab.cli.pasting import pasted
 from ssdlab.cli.terminal import discard, put, say
 from ssdlab.cli.verbs import Verbs
 from ssdlab.display.argument import on_the_command_line
@@ -68,7 +69,7 @@ def main() -> None:
         code, message = explained(error)
         if "--debug" in sys.argv:
             traceback.print_exception(error)
-        say(message + advice(message, sys.argv[1:]))
+        say(pasted(message, sys.argv[1:]))
     try:
         sys.stdout.flush()
     except OSError:

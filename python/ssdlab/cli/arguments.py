@@ -90,7 +90,9 @@ def sector_ranges(said: Sequence[str] | None) -> list[tuple[int, int]]:
 
 def size_bytes(option: str, text: str) -> int:
     """A size such as `8 GiB` as bytes."""
-    if letter := re.fullmatch(r"\s*([\d.]+)\s*([kKmMgGtT])\s*", text):
+    found = quantity(text)
+    letter = re.fullmatch(r"\s*([\d.]+)\s*([kKmMgGtT])[bB]?\s*", text)
+    if letter and (found is None or not text.rstrip().endswith("B")):
         number, unit = letter[1], letter[2].upper()
         decimal = f"{option} {number}{'k' if unit == 'K' else unit}B"
         both = f"{decimal} or {option} {number}{unit}iB"

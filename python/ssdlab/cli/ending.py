@@ -90,21 +90,6 @@ def results_in(folder: Path, wanted: Path) -> str:
     return f"results in {folder}{kept}"
 
 
-def advice(message: str, arguments: Sequence[str]) -> str:
-    """How another verb than `trace info` uses the commands of a message.
-
-    It is empty if none is needed. `arguments` are those after `ssdlab`.
-    """
-    positional = [word for word in arguments if not word.startswith("-")]
-    verb = " ".join(positional[: 2 if positional[:1] == ["trace"] else 1])
-    # The message of a merge says so itself.
-    if verb in ("trace info", "trace merge") or "ssdlab trace info " not in message:
-        return ""
-    if " | ssdlab trace info -" in message:
-        return f"\nFor `ssdlab {verb}`, redirect the filter's output to a file and pass that file."
-    return f"\n`ssdlab {verb}` takes the same options."
-
-
 def explained(error: BaseException) -> tuple[int, str]:
     """Exit code and message of an exception."""
     if isinstance(error, ConfigError):

@@ -39,6 +39,8 @@ _SIZES = {
     "K": 1 << 10,
     "M": 1 << 20,
 }
+_BINARY = {name.lower(): name for name in _SIZES if name.endswith("iB")}
+"""Units that are clear in any case."""
 UNITS: Mapping[str, tuple[KeyUnit, int]] = {
     **{name: ("ns", factor) for name, factor in _TIMES.items()},
     **{name: ("bytes", factor) for name, factor in _SIZES.items()},
@@ -65,6 +67,7 @@ def quantity(value: Value) -> tuple[int | float, KeyUnit] | None:
         return number, ""
     if unit == "%":
         return number / 100, ""
+    unit = _BINARY.get(unit.lower(), unit)
     if unit not in UNITS:
         return None
     of, factor = UNITS[unit]

@@ -103,6 +103,20 @@ class Ops:
 
 
 @dataclass(frozen=True)
+class Addresses:
+    """Where reads and writes lie, on all volumes together."""
+
+    lowest_bytes: int | None
+    """Address of the lowest, bytes."""
+    end_bytes: int | None
+    """End of the highest, bytes: the least size of a device that holds them."""
+    span_bytes: int | None
+    """From the lowest address to the highest end."""
+    alignment_bytes: int | None
+    """Largest power of two that divides all of their addresses and lengths."""
+
+
+@dataclass(frozen=True)
 class Footprint:
     """Distinct pages: 4 KiB each, aligned, counted per volume."""
 
@@ -401,6 +415,8 @@ class Info:
     """Doubled requests over all reads, writes and discards."""
     ops: Ops
     """By operation."""
+    addresses: Addresses
+    """Where reads and writes lie."""
     footprint: Footprint
     """Distinct pages."""
     updates: Updates

@@ -89,6 +89,10 @@ def _whole(info: Info) -> Iterator[Row]:
         ("sequential, by operation", info.sequential_share, percent),
         ("sequential, any operation", info.sequential_any_share, percent),
         ("doubled records", info.doubled_share, percent),
+        ("lowest address", info.addresses.lowest_bytes, size),
+        ("end of the highest", info.addresses.end_bytes, size),
+        ("span of addresses", info.addresses.span_bytes, size),
+        ("all aligned to", info.addresses.alignment_bytes, size),
     ]
     if info.journal is not None:
         numbers += [

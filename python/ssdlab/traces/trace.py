@@ -350,7 +350,8 @@ def generate(
             # What a run has on a device is here on a volume of that size.
             what = str(error).replace("enlarge the device", f"raise {argument('bytes')}")
             raise WorkloadError(what) from None
-    return _written(json.loads(text) | {"volume": 0, "name": ""}, target, ())
+    done = json.loads(text)
+    return _written(done["written"] | {"volume": 0, "name": ""}, target, done["warnings"])
 
 
 def targets() -> list[dict[str, str]]:

@@ -12,6 +12,7 @@ use super::tables::{Config, is_folder_name};
 use super::terms::{self, Term};
 use super::text::error::{ConfigError, Errors, SourcePos, did_you_mean, nearest, one_of};
 use super::text::parse::{self, Node, Said};
+use super::text::quantity::by_letter;
 use std::collections::BTreeMap;
 
 /// All input to a run; each part overrides the one before it.
@@ -212,7 +213,7 @@ fn unknown<T: Composed>(path: &str, node: &Node) -> String {
     let (section, name) = path.split_once('.').unwrap_or(("", path));
     let (word, known) = terms::of_key(T::VOCABULARIES, path);
     if known.iter().any(|(_, term)| Some(term.key) != elsewhere::<T>(name)) {
-        return format!("unknown key; {}", explained(word, &known, node));
+        return format!("unknown key; {}", explained::<T>(word, &known, node));
     }
     if sections().any(|known| known == section) {
         let names = || AnyKey::<T>::of_table(section).map(AnyKey::name);
@@ -233,7 +234,7 @@ fn unknown<T: Composed>(path: &str, node: &Node) -> String {
     }
     match terms::nearest_word(T::VOCABULARIES, name) {
         Some(word) => {
-            let meant = explained(word, &terms::of_key(T::VOCABULARIES, word).1, node);
+            let meant = explained::<T>(word, &terms::of_key(T::VOCABULARIES, word).1, node);
             format!("unknown table or key; did you mean {word:?}? {meant}")
         }
         None => format!("unknown table or key; the tables are {}", one_of(sections())),
@@ -241,17 +242,40 @@ fn unknown<T: Composed>(path: &str, node: &Node) -> String {
 }
 
 /// `"iodepth" (fio) is host.queue_depth here: --set host.queue_depth=32`
-fn explained(word: &str, terms: &[(String, &Term)], node: &Node) -> String {
+fn explained<T: Composed>(word: &str, terms: &[(String, &Term)], node: &Node) -> String {
     let one = |(tool, term): &(String, &Term)| match (term.key, term.note, &node.said) {
         ("", note, _) => format!("{word:?} ({tool}) has no key here: {note}"),
         (key, "", Said::Table(_) | Said::List(_)) => format!("{word:?} ({tool}) is {key} here"),
         (key, "", said) => {
             let value = if let Said::Text(text) = said { text.clone() } else { node.found() };
-            format!("{word:?} ({tool}) is {key} here: {}", node.setting(key, &value))
+            format!("{word:?} ({tool}) is {key} here{}", setting::<T>(key, &value, node))
         }
         (key, note, _) => format!("{word:?} ({tool}) is {key} here: {note}"),
     };
     terms.iter().map(one).collect::<Vec<_>>().join("; or ")
+}
+
+/// The text to paste that sets `key` to `value`, or to what it may mean, behind a colon; or why the key has no such
+/// value.
+fn setting<T: Composed>(key: &str, value: &str, node: &Node) -> String {
+    let Some(why) = refusal::<T>(key, value) else {
+        return format!(": {}", node.setting(key, value));
+    };
+    let meant = by_letter(value).into_iter().flatten().map(|size| size.replace(' ', ""));
+    let meant = meant.filter(|size| refusal::<T>(key, size).is_none());
+    let meant: Vec<String> = meant.map(|size| node.setting(key, &size)).collect();
+    if meant.is_empty() { format!("; {why}") } else { format!(": {}", meant.join(" or ")) }
+}
+
+/// Why the key `key` does not take `value`, whatever the other keys are.
+fn refusal<T: Composed>(key: &str, value: &str) -> Option<String> {
+    let mut errors = Errors::default();
+    let place = SourcePos { layer: errors.layer("--set"), line: 0 };
+    let (mut config, mut pending) = (T::default(), Pending::default());
+    let mut draft = Draft { config: &mut config, pending: &mut pending };
+    let trees = sets::<T>(&[(key.to_owned(), value.to_owned())], place, &mut errors);
+    apply_layer(&mut draft, &mut errors, &trees);
+    errors.into_sorted().into_iter().next().map(|error| error.message)
 }
 
 /// The key of that name in any table.

@@ -86,6 +86,17 @@ const FIELD: &[Term] = &[
     same("qd|queue depth|outstanding", "host.queue_depth"),
     same("write cache|dram cache|cache size|buffer size|VWC", "host.write_buffer_pages"),
     other("lanes|pcie|pcie gen", "host.link_rate", "the rate net of coding, as in \"3.5 GB/s\""),
+    other(
+        "mqes|sqsize|queue size|sq entries",
+        "host.queue_depth",
+        "the entries of a queue there, in fields of NVMe less 1; here the requests that are outstanding",
+    ),
+    other(
+        "nlb|number of logical blocks",
+        "workload.size",
+        "the blocks of a request there, in the field of NVMe less 1; write the size, as in \"4 KiB\" for 7 blocks of \
+         512 B",
+    ),
     same("request size|io size|block length", "workload.size"),
     same("read ratio|read percentage|read share|read fraction", "workload.read"),
     other(

@@ -1,5 +1,6 @@
 //! The format of a trace, as set or as detected from its first lines, and the doubts that remain.
 
+mod actions;
 mod bytes;
 mod columns;
 mod doubts;
@@ -57,6 +58,8 @@ pub(crate) struct Detected<R> {
     pub(crate) skipping: Skipping,
     /// If no line is of the format that is set: what to do instead.
     pub(crate) instead: Option<String>,
+    /// What its first lines have of each action, if they have none of the chosen one.
+    pub(crate) actions: Vec<(char, String)>,
     /// The bytes, from the first on.
     pub(crate) reader: Whole<R>,
 }
@@ -80,7 +83,7 @@ pub(crate) fn format_of<R: Read>(
     let mut bytes = Vec::new();
     let count = reader.by_ref().take(HEAD).read_to_end(&mut bytes);
     let count = count.map_err(|error| unreadable(file, "line 1", &error))?;
-    let (decision, cut_digits, skipping, instead) = {
+    let (decision, cut_digits, skipping, instead, actions) = {
         let lines = lines_of(&bytes, count as u64 == HEAD);
         let head = Head { bytes: &bytes, lines: &lines };
         let whole = (count as u64) < HEAD;
@@ -90,7 +93,8 @@ pub(crate) fn format_of<R: Read>(
             file.decision(stated, columns).map_err(|refusal| refusal.error(file.name))?;
         let skipping = file.skipping(decision.0, &decision.1);
         let instead = file.instead(decision.0, &decision.1);
-        (decision, file.cut_digits(), skipping, instead)
+        let actions = file.of_actions(decision.0, &decision.1);
+        (decision, file.cut_digits(), skipping, instead, actions)
     };
     let (format, how, mut notes) = decision;
     notes.extend(cut_digits);
@@ -102,6 +106,7 @@ pub(crate) fn format_of<R: Read>(
         notes,
         skipping,
         instead,
+        actions,
         reader: Cursor::new(bytes).chain(reader),
     })
 }
@@ -153,6 +158,21 @@ type Decision = (TraceFormat, ReadAs, Vec<String>);
 impl File<'_> {
     /// Decides how the file is read: `stated` is the format that the workload states, or `auto`.
     fn decision(
+        &self,
+        stated: TraceFormat,
+        columns: Option<Arc<Mapping>>,
+    ) -> Result<Decision, Refusal> {
+        let decision = self.decided(stated, columns.clone())?;
+        if !self.is_at_issue(decision.0, &decision.1) {
+            return Ok(decision);
+        }
+        let workload = self.at_issue();
+        let file = File { workload: &workload, ..*self };
+        file.decided(stated, columns).map(|decision| self.noted(decision))
+    }
+
+    /// As [`File::decision`], with the action that the workload states.
+    fn decided(
         &self,
         stated: TraceFormat,
         columns: Option<Arc<Mapping>>,

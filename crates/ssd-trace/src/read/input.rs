@@ -1,8 +1,10 @@
 //! Bytes of a trace, as they lie in a file or come from standard input.
 
 use crate::read::commands::{STANDARD_INPUT, with_name};
+use crate::read::cpu_files::{PACKED, parse_cpu_file};
+use crate::read::members;
 use crate::read::records::Part;
-use crate::read::unpack::unpacked;
+use crate::read::unpack::{Several, unpacked};
 use ssd_core::host::source::SourceError;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -14,8 +16,6 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// Suffixes of the names of files of blktrace.
-const PACKED: [&str; 6] = ["", ".gz", ".zst", ".bz2", ".xz", ".lz4"];
 /// Time between two looks at whether the wait for the writer of a pipe is still wanted.
 const OPENING: Duration = Duration::from_millis(100);
 /// Bytes of a file between two progress reports.
@@ -74,6 +74,9 @@ const NO_DICTIONARY: &str = "Dictionary mismatch";
 /// The message when bytes cannot be read or unpacked.
 #[cold]
 pub(crate) fn unreadable(file: &str, place: &str, error: &io::Error) -> SourceError {
+    if let Some(several) = Several::of(error) {
+        return SourceError(members::choice(file, several));
+    }
     let cause = match error.kind() {
         ErrorKind::Unsupported => {
             return SourceError(format!("{file}: {}", with_name(file, &error.to_string())));
@@ -145,19 +148,6 @@ pub(crate) fn other_cpus(path: &str) -> Result<Vec<Part<'static>>, SourceError> 
         Ok((path, bytes))
     };
     found.into_values().map(part).collect()
-}
-
-/// Whether the trace at `path` may be read with others, those of [`other_cpus`].
-pub(crate) fn is_cpu_file(path: &str) -> bool {
-    Path::new(path).file_name().and_then(|name| name.to_str()).and_then(parse_cpu_file).is_some()
-}
-
-/// The parts of the name of such a file: `NAME.blktrace.`, the CPU and the suffix of the compression.
-pub(crate) fn parse_cpu_file(name: &str) -> Option<(&str, u32, &str)> {
-    let (base, rest) = name.split_at(name.rfind(".blktrace.")? + ".blktrace.".len());
-    let (digits, suffix) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
-    let cpu = digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
-    PACKED.contains(&suffix).then_some((base, cpu, suffix))
 }
 
 /// Progress of reading a trace.

@@ -5,9 +5,10 @@
 //! would have a copy otherwise.
 
 use crate::config::{Fit, Workload};
+use crate::read::cpu_files;
 use crate::read::digest::Digest;
 use crate::read::fit::{self, Record, Renumbered};
-use crate::read::input::{self, Step, Watch};
+use crate::read::input::{Step, Watch};
 use crate::read::page_set::PageSet;
 use crate::read::reading::{self, Found};
 use crate::read::scan::Refusal;
@@ -233,7 +234,7 @@ impl Kept {
         page_bytes: u32,
         watch: &Watch<'_>,
     ) -> Option<Whole> {
-        if path == "-" || input::is_cpu_file(path) || !std::fs::metadata(path).ok()?.is_file() {
+        if path == "-" || cpu_files::is_cpu_file(path) || !std::fs::metadata(path).ok()?.is_file() {
             return None;
         }
         let file = File::open(path).ok()?;

@@ -152,9 +152,10 @@ fn read(
     if watch.stopped() {
         return Err(Stopped::Interrupted);
     }
-    let Found { format, tally, outside, units, mut warnings } = read.map_err(Stopped::Refused)?;
+    let Found { format, action, tally, outside, units, mut warnings } =
+        read.map_err(Stopped::Refused)?;
     warnings.extend(numbers.note(&file, &tally.names));
-    let events = tally.events(workload.action as u8);
+    let events = tally.events(action as u8);
     let (volume, device) = tally.volume.unwrap_or_default();
     let reading = Reading {
         format: format.word(),
@@ -171,7 +172,7 @@ fn read(
         skipped_lines: tally.skipped_lines,
         events,
         first_skipped: tally.first_skipped,
-        action: workload.action,
+        action,
         dataless_events: tally.dataless,
         events_outside_range: outside,
         file,

@@ -2,13 +2,13 @@
 //! in the time range.
 
 use crate::config::{TraceUnit, Workload};
-use crate::read::commands::{command, given, one_of, word};
+use crate::read::commands::{command, filter_of, given, list, one_of, word};
 use crate::read::detect::{self, Detected};
 use crate::read::formats::{self, Event, Format, ReadAs, TraceFormat, Work};
 use crate::read::input::{Watch, Watched, unreadable};
-use crate::read::readings;
+use crate::read::readings::{self, Counts};
 use crate::read::scan::{Refusal, Scan};
-use crate::read::tally::Tally;
+use crate::read::tally::{AT_ISSUE, Tally};
 use crate::read::unpack::unpacked;
 use crate::read::volumes::Chosen;
 use ssd_core::config::Word;
@@ -25,6 +25,8 @@ const AT_ONCE: &str = "all of its requests arrive at the same time; to keep a fi
 pub(crate) struct Found {
     /// The format, detected if it was not set.
     pub(crate) format: TraceFormat,
+    /// The action that was taken.
+    pub(crate) action: char,
     pub(crate) tally: Tally,
     /// Events of the chosen action outside the time range.
     pub(crate) outside: u64,
@@ -47,12 +49,13 @@ pub(crate) fn each_event(
     volume: Chosen,
     mut take: impl FnMut(&Event, u64) -> Result<(), Refusal>,
 ) -> Result<Found, SourceError> {
-    let Workload { action, from_ns: from, skip_bad, dedup, sort, .. } = *workload;
+    let Workload { from_ns: from, skip_bad, dedup, sort, .. } = *workload;
     check_options(workload)?;
     let plain =
         unpacked(Watched::new(raw, watch)).map_err(|error| unreadable(file, "line 1", &error))?;
-    let Detected { format, how, is_detected, notes, skipping, instead, reader } =
+    let Detected { format, how, is_detected, notes, skipping, instead, actions, reader } =
         detect::format_of(file, workload, plain)?;
+    let action = char::from(how.action);
     if action != 'Q' && !formats::has_actions(format) {
         let text = "only traces of blktrace have actions; leave workload.action at \"Q\"";
         return Err(SourceError(format!("{file} is of format {:?}: {text}", format.word())));
@@ -85,30 +88,19 @@ pub(crate) fn each_event(
     })
     .map_err(|error| with_given(error, workload))?;
     if taken == 0 {
-        return Err(nothing(file, &tally, format, workload));
+        return Err(nothing(file, &tally, (format, action), &actions, workload));
     }
     refuse_loss(file, &tally, workload)?;
-    if is_detected && let Some(why) = tally.shape.impossible() {
-        let line = tally.far_line.map(|line| format!(" (first in line {})", count(line)));
-        let text = why + &line.unwrap_or_default();
-        let reading = command(file, &detect::insisted(format, &scan.how));
-        return Err(SourceError(if scan.how.columns.is_some() {
-            format!(
-                "{file}: its columns fit its lines, but the numbers are impossible: {text}; correct \
-                 them or workload.columns (--columns), or read them anyway: {reading}"
-            )
-        } else {
-            format!(
-                "{file}: its lines fit format {:?}, but the numbers are impossible: {text}; correct them, \
-                 name its columns (--columns), or read it in that format anyway: {reading}",
-                format.word()
-            )
-        }));
+    if action != workload.action {
+        refuse_queued(file, &tally, workload)?;
+    }
+    if is_detected {
+        refuse_impossible(file, &tally, format, &scan.how)?;
     }
     let warnings = doubts(file, workload, (format, is_detected), &scan.how, &tally);
     let warnings = warnings.into_iter().map(|text| format!("{file}: {text}"));
     let warnings = notes.into_iter().chain(warnings).collect();
-    Ok(Found { format, tally, outside, units, warnings })
+    Ok(Found { format, action, tally, outside, units, warnings })
 }
 
 /// The message with what `workload` says of the file behind a command at its end that reads the same trace from
@@ -237,10 +229,10 @@ pub(crate) fn check_options(workload: &Workload) -> Result<(), SourceError> {
 pub(crate) fn nothing(
     file: &str,
     tally: &Tally,
-    format: TraceFormat,
+    (format, action): (TraceFormat, char),
+    actions: &[(char, String)],
     workload: &Workload,
 ) -> SourceError {
-    let action = workload.action;
     let events: Vec<String> =
         tally.events(action as u8).iter().map(|(name, count)| format!("{name}: {count}")).collect();
     let has_actions = formats::has_actions(format);
@@ -264,7 +256,7 @@ pub(crate) fn nothing(
     } else {
         let found = events.join(", ");
         let settled = if has_actions {
-            remedy(file, &given(workload, "action"), &tally.events(action as u8))
+            remedy(file, &given(workload, "action"), &tally.events(action as u8), actions)
         } else {
             None
         };
@@ -273,12 +265,72 @@ pub(crate) fn nothing(
     })
 }
 
+/// Refuses a trace in a format that was detected if no device has its addresses.
+fn refuse_impossible(
+    file: &str,
+    tally: &Tally,
+    format: TraceFormat,
+    how: &ReadAs,
+) -> Result<(), SourceError> {
+    let Some(why) = tally.shape.impossible() else { return Ok(()) };
+    let line = tally.far_line.map(|line| format!(" (first in line {})", count(line)));
+    let text = why + &line.unwrap_or_default();
+    let reading = command(file, &detect::insisted(format, how));
+    Err(SourceError(if how.columns.is_some() {
+        format!(
+            "{file}: its columns fit its lines, but the numbers are impossible: {text}; correct \
+             them or workload.columns (--columns), or read them anyway: {reading}"
+        )
+    } else {
+        format!(
+            "{file}: its lines fit format {:?}, but the numbers are impossible: {text}; correct them, \
+             name its columns (--columns), or read it in that format anyway: {reading}",
+            format.word()
+        )
+    }))
+}
+
+/// Refuses a log whose requests were taken at their issue if events follow that precede the issue of requests.
+fn refuse_queued(file: &str, tally: &Tally, workload: &Workload) -> Result<(), SourceError> {
+    let events = tally.events(b'D');
+    let early = |letter: &&char| !AT_ISSUE.contains(&(**letter as u8));
+    let found: Vec<String> = events.keys().filter(early).map(char::to_string).collect();
+    if found.is_empty() {
+        return Ok(());
+    }
+    let given = given(workload, "action");
+    let issues = Counts::from(&tally.shape).summary();
+    let mut choices =
+        vec![(command(file, &format!("{given}--set workload.action=D")), format!("D: {issues}"))];
+    if let (Some(line), Some(queued)) = (tally.queued_line, events.get(&'Q')) {
+        let filter = format!("tail -n +{line} FILE");
+        let filter = filter_of(file, [filter.as_str()].into_iter());
+        let queued = readings::of(*queued, "event");
+        let command = format!("{filter} | ssdlab trace info - {given}").trim_end().to_owned();
+        choices.push((command, format!("Q: {queued}, the first in line {}", count(line))));
+    }
+    Err(SourceError(format!(
+        "{file}: its first lines have issues of requests (D), but none of their earlier events, and {} follow; {}",
+        found.join(", "),
+        list(&choices, str::to_owned)
+    )))
+}
+
 /// The commands that choose one of the actions in the file.
-fn remedy(file: &str, given: &str, events: &BTreeMap<char, u64>) -> Option<String> {
+fn remedy(
+    file: &str,
+    given: &str,
+    events: &BTreeMap<char, u64>,
+    actions: &[(char, String)],
+) -> Option<String> {
     let usable = ['D', 'Q', 'C'].into_iter().filter(|letter| events.contains_key(letter));
     let choice = |letter: char| {
-        let event = readings::of(events[&letter], "event");
-        (format!("{given}--set workload.action={letter}"), event)
+        let gives = actions.iter().find(|(action, _)| *action == letter);
+        let gives = gives
+            .map_or_else(|| readings::of(events[&letter], "event"), |(_, gives)| gives.clone());
+        let note =
+            if letter == 'C' { " (at the times of completions, not of arrivals)" } else { "" };
+        (format!("{given}--set workload.action={letter}"), gives + note)
     };
     let all: Vec<(String, String)> = usable.map(choice).collect();
     (!all.is_empty()).then(|| one_of(file, &all))

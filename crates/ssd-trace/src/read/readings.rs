@@ -2,8 +2,10 @@
 
 use crate::read::commands::sorted;
 use crate::read::formats::mapping::Size;
-use crate::read::formats::{self, Cut, Format, Head, Line, Mapping, ReadAs, TraceFormat, Work};
-use crate::read::unit;
+use crate::read::formats::{
+    self, Cut, Event, Format, Head, Line, Mapping, ReadAs, TraceFormat, Work,
+};
+use crate::read::unit::{self, Shape};
 use ssd_core::host::request::Op;
 use ssd_core::metrics::numbers::{bandwidth, count, duration, size};
 use ssd_core::units::SECTOR_BYTES;
@@ -66,16 +68,17 @@ pub(crate) struct Counts {
 
 impl Counts {
     fn add(&mut self, line: &Line) {
-        let event = match line {
-            Line::Event(event) => event,
-            Line::LongDiscard(event, _) => event,
-            Line::Blank | Line::Header | Line::Wait(_) => return,
+        match line {
+            Line::Event(event) | Line::LongDiscard(event, _) => self.add_event(event),
+            Line::Blank | Line::Header | Line::Wait(_) => {}
             Line::Dataless | Line::Other(_) => {
                 self.ignored += u64::from(matches!(line, Line::Other(_)));
                 self.others += 1;
-                return;
             }
-        };
+        }
+    }
+
+    pub(crate) fn add_event(&mut self, event: &Event) {
         self.descents += u64::from(event.at_ns < self.latest_ns);
         self.latest_ns = event.at_ns;
         self.first_ns = Some(self.first_ns.map_or(event.at_ns, |first| first.min(event.at_ns)));
@@ -93,6 +96,19 @@ impl Counts {
             self.low = Some(self.low.map_or(start, |low| low.min(start)));
             self.high = self.high.max(start.saturating_add(length));
         }
+    }
+
+    /// `all` together, each of which is in an address space of its own, so that they have no common span.
+    pub(crate) fn together<'a>(all: impl Iterator<Item = &'a Counts>) -> Counts {
+        all.fold(Counts::default(), |sum, one| Counts {
+            reads: sum.reads + one.reads,
+            writes: sum.writes + one.writes,
+            discards: sum.discards + one.discards,
+            sectors: sum.sectors.saturating_add(one.sectors),
+            first_ns: sum.first_ns.into_iter().chain(one.first_ns).min(),
+            last_ns: sum.last_ns.max(one.last_ns),
+            ..sum
+        })
     }
 
     pub(crate) fn requests(&self) -> u64 {
@@ -175,9 +191,11 @@ impl Counts {
     }
 
     /// "0 reads, 4 writes, 16 KiB over a span of 3.1 GiB in 265 us (58.9 MiB/s)".
-    fn summary(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let bytes = self.sectors as f64 * SECTOR_BYTES as f64;
-        let span = self.low.map_or(0, |low| self.high - low) as f64 * SECTOR_BYTES as f64;
+        let span = self.low.map_or(String::new(), |low| {
+            format!(" over a span of {}", size((self.high - low) as f64 * SECTOR_BYTES as f64))
+        });
         let discards = if self.discards > 0 {
             format!(", {}", of(self.discards, "discard"))
         } else {
@@ -193,13 +211,30 @@ impl Counts {
             ns => format!(" ({})", bandwidth(bytes / (ns as f64 / 1e9))),
         };
         format!(
-            "{}, {}{discards}, {} over a span of {} in {}{rate}{bad}",
+            "{}, {}{discards}, {}{span} in {}{rate}{bad}",
             of(self.reads, "read"),
             of(self.writes, "write"),
             size(bytes),
-            size(span),
             duration(self.duration_ns() as f64),
         )
+    }
+}
+
+impl From<&Shape> for Counts {
+    fn from(shape: &Shape) -> Counts {
+        let (low, high) = shape.span.unzip();
+        let (first_ns, last_ns) = shape.times.unzip();
+        Counts {
+            reads: shape.reads,
+            writes: shape.requests - shape.reads,
+            discards: shape.discards,
+            sectors: shape.length,
+            low,
+            high: high.unwrap_or(0),
+            first_ns,
+            last_ns: last_ns.unwrap_or(0),
+            ..Counts::default()
+        }
     }
 }
 

@@ -131,7 +131,7 @@ impl TraceSource {
         workload: &Workload,
         (page_bytes, user_pages): (u32, u32),
     ) -> Option<Result<(TraceSource, TraceFacts), SourceError>> {
-        let Found { format, tally, .. } = &*whole.found;
+        let Found { format, action, tally, .. } = &*whole.found;
         let from_ns = workload.from_ns;
         let range = whole.range(from_ns, workload.until_ns.unwrap_or(u64::MAX));
         let part = &whole.records[range.clone()];
@@ -146,7 +146,7 @@ impl TraceSource {
             fitter.empty_discards = renumbered.empty_discards;
             digest = of_all;
         } else if part.is_empty() {
-            return Some(Err(reading::nothing(file, tally, *format, workload)));
+            return Some(Err(reading::nothing(file, tally, (*format, *action), &[], workload)));
         } else {
             as_is = workload.fit != Fit::Compact
                 && volume != Chosen::All
@@ -346,7 +346,7 @@ impl TraceFacts {
         fitter: &Fitter,
         digest: Digest,
     ) -> TraceFacts {
-        let Found { format, tally, outside, units, warnings } = found;
+        let Found { format, action, tally, outside, units, warnings } = found;
         TraceFacts {
             file: file.to_owned(),
             lines: tally.lines,
@@ -356,8 +356,8 @@ impl TraceFacts {
             sorted: workload.sort,
             notes: warnings.clone(),
             first_skipped: tally.first_skipped.clone(),
-            events: tally.events(workload.action as u8),
-            action: workload.action,
+            events: tally.events(*action as u8),
+            action: *action,
             format: format.word(),
             units: units.clone(),
             volume: tally.volume.as_ref().map_or(0, |volume| volume.0),

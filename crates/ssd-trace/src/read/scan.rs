@@ -347,6 +347,7 @@ impl Scan<'_, '_> {
     ) -> Result<(), Refusal> {
         let Events { tally, tracks, sorter, late } = events;
         if !self.is_chosen(event.volume, tally)? {
+            tally.count_apart(&event, self.volume);
             return Ok(());
         }
         if self.look {
@@ -440,8 +441,7 @@ impl Scan<'_, '_> {
         }
         let more = if all > LISTED { format!(", here the first {LISTED}") } else { String::new() };
         let file = self.file;
-        let choices =
-            one_of(file, &tally.volumes.choices(&given(self.workload, "volume"), LISTED, name));
+        let choices = one_of(file, &self.of_volumes(&tally, name));
         let what = if known {
             format!("the trace has {all} volumes")
         } else {

@@ -1,13 +1,18 @@
 //! What is counted over a whole trace file.
 
-use crate::read::formats::{TraceFormat, Waits};
+use crate::read::formats::{Event, TraceFormat, Waits};
 use crate::read::order::Late;
+use crate::read::readings::Counts;
 use crate::read::unit::Shape;
-use crate::read::volumes::{Tenants, Volumes};
+use crate::read::volumes::{Chosen, Tenants, Volumes};
 use std::collections::BTreeMap;
 
 /// Requests from which on a file was probably recorded, not written by hand, so that its last line should end.
 const FEWEST_RECORDED: u64 = 16;
+
+/// Letters of events in a log whose requests are taken at their issue: issues and completions, plugs, which belong to
+/// no request, messages, and events that are not of blktrace.
+pub(crate) const AT_ISSUE: [u8; 7] = *b"DCPUmn?";
 
 /// Counts over the whole file.
 #[derive(Default)]
@@ -41,6 +46,8 @@ pub(crate) struct Tally {
     pub(crate) sorted: u64,
     /// The last line has no newline.
     pub(crate) is_unended: bool,
+    /// The line of the first event Q, if another action is taken.
+    pub(super) queued_line: Option<u64>,
     /// The line of the last event.
     pub(crate) event_line: u64,
     /// The line of the first address that no device has.
@@ -52,6 +59,8 @@ pub(crate) struct Tally {
     pub(super) volumes: Volumes,
     /// A second volume has been seen, and none was chosen.
     pub(super) several: bool,
+    /// What each volume has, if a message will list them; see [`Tally::count_apart`].
+    pub(super) apart: BTreeMap<u64, Counts>,
     pub(super) chosen: u64,
     pub(super) others: Vec<u64>,
 }
@@ -95,6 +104,27 @@ impl Tally {
     pub(super) fn other(&mut self, letter: u8) {
         let letter = if letter.is_ascii_graphic() { letter } else { b'?' };
         self.others[usize::from(letter)] += 1;
+        if letter == b'Q' {
+            self.queued_line.get_or_insert(self.lines);
+        }
+    }
+
+    /// Counts an event that is not used because of its volume. Without [`Tally::shape`], nothing is known of the
+    /// events before the second volume.
+    #[inline(never)]
+    pub(super) fn count_apart(&mut self, event: &Event, chosen: Chosen) {
+        match (chosen, &self.volume) {
+            (Chosen::One(chosen), _) if self.volumes.holds(chosen) => return,
+            (Chosen::Only, Some((first, _))) if self.apart.is_empty() => {
+                let counts = Counts::from(&self.shape);
+                if counts.requests() == 0 {
+                    return;
+                }
+                self.apart.insert(*first, counts);
+            }
+            _ => {}
+        }
+        self.apart.entry(event.volume).or_default().add_event(event);
     }
 
     /// Events by action.

@@ -120,7 +120,11 @@ impl ReadAs {
 /// Statistics of addresses and lengths of reads and writes, in sectors.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shape {
-    requests: u64,
+    pub(crate) requests: u64,
+    /// Those of them that are reads.
+    pub(crate) reads: u64,
+    /// Discards, of which nothing else is counted.
+    pub(crate) discards: u64,
     /// Requests whose address and length are multiples of [`SECTOR`], as numbers.
     whole_sectors: u64,
     /// Requests whose length is a multiple of [`BLOCK`].
@@ -132,13 +136,13 @@ pub(crate) struct Shape {
     /// Requests by their address modulo [`BLOCK`].
     places: [u64; BLOCK as usize],
     /// All lengths together, the longest and the last.
-    length: u64,
+    pub(crate) length: u64,
     longest: u64,
     last: u64,
     /// First address and last end.
-    span: Option<(u64, u64)>,
+    pub(crate) span: Option<(u64, u64)>,
     /// First and last time, nanoseconds.
-    times: Option<(u64, u64)>,
+    pub(crate) times: Option<(u64, u64)>,
 }
 
 /// The numbers of a trace read in units of this many bytes.
@@ -154,10 +158,12 @@ impl Shape {
     #[inline(always)]
     pub(crate) fn add(&mut self, event: &Event) {
         if !matches!(event.op, Op::Read | Op::Write) {
+            self.discards += u64::from(event.op == Op::Trim);
             return;
         }
         let (start, length, at) = (event.sector, u64::from(event.sectors), event.at_ns);
         self.requests += 1;
+        self.reads += u64::from(event.op == Op::Read);
         self.whole_sectors += u64::from((start | length).is_multiple_of(SECTOR));
         self.whole_blocks += u64::from(length.is_multiple_of(BLOCK));
         self.half_blocks += u64::from(length.is_multiple_of(BLOCK / 2));

@@ -4,7 +4,6 @@ use crate::config::VolumeKey;
 use crate::read::formats::Event;
 use ssd_core::host::request::TimedRequest;
 use ssd_core::host::source::SourceError;
-use ssd_core::metrics::numbers::count;
 use std::collections::BTreeMap;
 
 /// Which volumes of a trace are used.
@@ -177,38 +176,13 @@ impl Volumes {
     /// Whether `volume` has a record.
     pub(crate) fn holds(&self, volume: u64) -> bool {
         let small = usize::try_from(volume).ok().and_then(|at| self.small.get(at));
-        small.is_some_and(|&count| count > 0) || self.large.iter().any(|one| one.0 == volume)
+        small.is_some_and(|&count| count > 0)
+            || self.large.binary_search_by_key(&volume, |&(number, _)| number).is_ok()
     }
 
     /// Every volume with its records, ascending.
     pub(crate) fn all(&self) -> impl Iterator<Item = (u64, u64)> {
         let small = (0u64..).zip(self.small.iter().copied()).filter(|&(_, count)| count > 0);
         small.chain(self.large.iter().copied())
-    }
-
-    /// Options that choose one of the first `most` volumes, after those `given`, or all; each with what it reads.
-    pub(crate) fn choices(
-        &self,
-        given: &str,
-        most: usize,
-        name: &dyn Fn(u64) -> String,
-    ) -> Vec<(String, String)> {
-        let of_volume = |(volume, records): (u64, u64)| {
-            let name = match name(volume) {
-                name if name == volume.to_string() => String::new(),
-                name => format!("{name:.60}, "),
-            };
-            (
-                format!("{given}--set workload.volume={volume}"),
-                format!("{name}records: {}", count(records)),
-            )
-        };
-        let choices = self.all().take(most).map(of_volume);
-        let all = (self.count() > 1).then(|| {
-            let what =
-                format!("all {}, their addresses one after another on one drive", self.count());
-            (format!("{given}--set workload.volume=all"), what)
-        });
-        choices.chain(all).collect()
     }
 }

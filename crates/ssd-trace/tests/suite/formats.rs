@@ -225,6 +225,30 @@ fn more_garbage_is_refused_by_line() {
 }
 
 #[test]
+fn requests_are_taken_at_their_issue_only_if_nothing_earlier_is_there() {
+    let line =
+        |at: u64, action: char| format!("8,0 0 {at} {at}.5 7 {action} W {} + 8 [a]\n", 8 * at);
+    // Longer than what the format is detected from.
+    let issues: String = (0..3000).map(|at| line(at, 'D')).collect();
+    let (requests, facts) = read(issues.as_bytes(), &auto()).unwrap();
+    assert_eq!((requests.len(), facts.action), (3000, 'D'));
+    let warnings = facts.warnings().concat();
+    assert!(warnings.contains("taken at its issue (D): the file has no Q events"), "{warnings}");
+    let both = format!("{issues}{}{}", line(3000, 'Q'), line(3001, 'D'));
+    let texts = [
+        "and Q follow",
+        "workload.action=D  # D: 0 reads, 3,001 writes, 11.7 MiB",
+        "tail -n +3001 t | ssdlab trace info -  # Q: 1 event, the first in line 3,001",
+    ];
+    refuse(&both, &auto(), &texts);
+    let (requests, facts) = read(both.as_bytes(), &Workload { action: 'D', ..auto() }).unwrap();
+    assert_eq!((requests.len(), facts.action), (3001, 'D'));
+    refuse(&format!("{issues}{}", line(3000, 'M')), &auto(), &["and M follow", "action=D"]);
+    // An event before the issue may tell when the request arrived.
+    refuse(&format!("{}{issues}", line(0, 'I')), &auto(), &["no usable Q events", "action=D"]);
+}
+
+#[test]
 fn one_volume_of_several_is_named() {
     const BASE: u64 = 1_577_808_000_000_000;
     let text = [
@@ -236,8 +260,13 @@ fn one_volume_of_several_is_named() {
     .map(|(volume, op, offset, size, at)| format!("{volume},{op},{offset},{size},{}\n", BASE + at))
     .concat();
     let text = text.as_str();
-    let each = ["=3  # records: 1\n", "=7  # records: 2\n", "=70000  # records: 1\n"];
-    refuse(text, &auto(), &[&["3 volumes", "--set workload.volume=all"], &each[..]].concat());
+    let each = [
+        "=3  # 1 read, 0 writes, 4 KiB over a span of 4 KiB in 0 ns\n",
+        "=7  # 0 reads, 2 writes, 8 KiB over a span of 8 KiB in 1.00 us",
+        "=70000  # 1 read, 0 writes, 512 B over a span of 512 B in 0 ns\n",
+        "=all  # all 3, their addresses one after another on one drive: 2 reads, 2 writes, 12.5 KiB in",
+    ];
+    refuse(text, &auto(), &[&["3 volumes"], &each[..]].concat());
     // The order counts within the volume only, and so does time 0.
     let seven = Workload { volume: Some(VolumeKey::One(7)), ..auto() };
     let (requests, facts) = read(text.as_bytes(), &seven).unwrap();
@@ -249,12 +278,12 @@ fn one_volume_of_several_is_named() {
     let four = Workload { volume: Some(VolumeKey::One(4)), ..auto() };
     refuse(text, &four, &[&["no volume 4"], &each[..]].concat());
     let events = "8,0 0 0 0.5 0 Q W 8 + 8\n8,16 0 0 0.6 0 Q W 8 + 8\n";
-    let two = ["=34359738368  # 8,0, records: 1", "=34359738384  # 8,16, records: 1"];
+    let two = ["=34359738368  # 8,0: 0 reads, 1 write", "=34359738384  # 8,16: 0 reads, 1 write"];
     refuse(events, &auto(), &[&["2 volumes"], &two[..]].concat());
     let second = Workload { volume: Some(VolumeKey::One(34_359_738_384)), ..auto() };
     assert_eq!(read(events.as_bytes(), &second).unwrap().1.device, "8,16");
     let fio = "fio version 2 iolog\n/a add\n/b add\n/a read 0 512\n/b read 0 512\n";
-    refuse(fio, &auto(), &["=0  # /a, records: 1", "=1  # /b, records: 1"]);
+    refuse(fio, &auto(), &["=0  # /a: 1 read, 0 writes", "=1  # /b: 1 read, 0 writes"]);
     let many: String =
         (0..70_000).map(|i| format!("{},W,0,512,{}\n", 100_000 + i, BASE + i)).collect();
     refuse(&many, &auto(), &["more than 65536 volumes"]);

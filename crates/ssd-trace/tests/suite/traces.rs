@@ -186,8 +186,9 @@ fn what_holds_no_requests_is_refused() {
     refuse(first, &trace(), &["line 1: expected a write of at least one sector"]);
     let skip = Workload { skip_bad: true, ..trace() };
     refuse(b"a\nb\n", &skip, &["all 2 lines were skipped", "line 1"]);
-    let only_d = b"8,0 0 0 0.5 0 D W 8 + 8 [x]\n8,0 0 0 0.5 0 C W 8 + 8 [0]\n";
-    refuse(only_d, &trace(), &["no usable Q events; found C: 1, D: 1", "workload.action"]);
+    let only_c = b"8,0 0 0 0.5 0 C W 8 + 8 [0]\n";
+    let gives = "--set workload.action=C  # 0 reads, 1 write, 4 KiB";
+    refuse(only_c, &trace(), &["no usable Q events; found C: 1", gives]);
     let late = Workload { from_ns: 600_000_000, ..trace() };
     let one = b"8,0 0 0 0.5 0 Q W 8 + 8 [x]\n";
     refuse(one, &late, &["no Q events in the time range", "from 500000000 ns", "workload.from"]);

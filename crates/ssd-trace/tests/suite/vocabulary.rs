@@ -87,10 +87,63 @@ fn the_command_of_a_word_sets_its_key() {
         ("nchs", "8", "device.channels"),
     ] {
         let text = message(word, value);
-        let command = format!("--set {key}={value}");
-        assert!(text.contains(&command), "{text}");
-        assert!(loaded(key, value).is_ok(), "{command}");
+        assert_eq!(commands(&text), [(key.to_owned(), value.to_owned())], "{text}");
+        assert!(loaded(key, value).is_ok(), "--set {key}={value}");
     }
+}
+
+/// The keys and values of the commands `--set KEY=VALUE` in a message, in which blanks are quoted.
+fn commands(text: &str) -> Vec<(String, String)> {
+    let command = |rest: &str| {
+        let (rest, ends) = match rest.strip_prefix('\'') {
+            Some(quoted) => (quoted, "'"),
+            None => (rest, " ,);"),
+        };
+        let set = rest.split(|letter| ends.contains(letter));
+        let (key, value) = set.into_iter().next()?.split_once('=')?;
+        Some((key.to_owned(), value.to_owned()))
+    };
+    text.split("--set ").skip(1).filter_map(command).collect()
+}
+
+/// Values as data sheets, fio and simulators write them.
+const VALUES: [&str; 14] = [
+    "0", "1", "8", "28", "0.28", "28%", "1T", "4k", "16g", "4 KiB", "64kib", "40us", "true",
+    "greedy",
+];
+
+#[test]
+fn no_word_leads_to_a_command_that_is_refused() {
+    let terms = RunConfig::VOCABULARIES.iter().flat_map(|vocabulary| vocabulary.terms);
+    let mut count = 0;
+    for word in terms.flat_map(|term| term.spellings()).filter(|word| !word.contains('=')) {
+        for value in VALUES {
+            for (key, value) in commands(&message(word, value)) {
+                // Other keys may have to be set, too, but the value is one of the key.
+                let errors = loaded(&key, &value).err().unwrap_or_default();
+                let is_refused = |error: &String| {
+                    error.contains("unknown") || error.starts_with(&format!("--set: {key}: found "))
+                };
+                assert!(!errors.iter().any(is_refused), "{word}: --set {key}={value}: {errors:?}");
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 500, "only {count} commands");
+}
+
+#[test]
+fn a_value_that_the_key_does_not_take_is_named_with_what_it_may_mean() {
+    let both = |size: [&str; 2]| size.map(|size| ("device.user_capacity".into(), size.to_owned()));
+    assert_eq!(commands(&message("device.size", "1T")), both(["1TB", "1TiB"]));
+    let shares = ["28%", "2800%"].map(|ratio| ("device.over_provisioning".into(), ratio.into()));
+    assert_eq!(commands(&message("op", "28")), shares);
+    for (word, key) in
+        [("mqes", "host.queue_depth"), ("sqsize", "host.queue_depth"), ("nlb", "workload.size")]
+    {
+        assert!(message(word, "7").contains(&format!("is {key} here")), "{word}");
+    }
+    assert!(loaded("workload.size", "64kib").is_ok() && loaded("workload.size", "64KIB").is_ok());
 }
 
 #[test]

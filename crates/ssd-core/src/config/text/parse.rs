@@ -53,7 +53,12 @@ impl Node {
     /// The text to paste that sets `key` to `value` where this node was set: an option, or a line of TOML.
     pub fn setting(&self, key: &str, value: &str) -> String {
         if self.place.line == 0 {
-            return format!("--set {key}={value}");
+            let set = format!("{key}={value}");
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+            if set.chars().all(is_plain) {
+                return format!("--set {set}");
+            }
+            return format!("--set '{}'", set.replace('\'', r"'\''"));
         }
         let plain = value.parse::<f64>().is_ok() || matches!(value, "true" | "false");
         let value = if plain { value.to_string() } else { format!("{value:?}") };

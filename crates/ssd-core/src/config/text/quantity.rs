@@ -156,7 +156,7 @@ impl Dimension {
         }
         // The Greek and the Latin-1 letter mu.
         let unit = unit.replace(['\u{b5}', '\u{3bc}'], "u");
-        match self.units.iter().find(|(name, _)| *name == unit) {
+        match self.units.iter().find(|(name, _)| *name == unit || is_binary(name, &unit)) {
             Some(&(_, worth)) => number.times(worth).ok_or(Unfit::TooLarge),
             None => Err(self.wrong_unit(&unit)),
         }
@@ -192,6 +192,11 @@ impl Dimension {
         let (last, rest) = names.split_last().expect("a dimension has units");
         format!("{} or {last}", rest.join(", "))
     }
+}
+
+/// Whether `unit` is `name`, a power of 1024, in any case: no other unit is written so.
+fn is_binary(name: &str, unit: &str) -> bool {
+    name.as_bytes().get(1) == Some(&b'i') && name.eq_ignore_ascii_case(unit)
 }
 
 /// Whether `unit` is `name` without its "i": "KB" may be 1000 or 1024 bytes.

@@ -18,17 +18,17 @@ impl File<'_> {
     /// host, if too many of them are bad, or if the name of a host is not UTF-8.
     pub(super) fn of_several_hosts(&self) -> Option<Refusal> {
         let how = self.how(TraceFormat::Msr).ok()?;
-        let mut hosts: Vec<(&str, u64)> = Vec::new();
+        let mut hosts: Vec<(&str, Vec<&[u8]>)> = Vec::new();
         let mut bad = 0;
-        for line in self.head.lines {
+        for &line in self.head.lines {
             let head = Head { bytes: line, lines: &[line] };
             let counts: Counts = Reading::counts_of(TraceFormat::Msr, &how, &head)?;
             bad += counts.bad;
             if counts.requests() > 0 {
                 let name = std::str::from_utf8(line.split(|&byte| byte == b',').nth(1)?).ok()?;
                 match hosts.iter_mut().find(|(host, _)| *host == name) {
-                    Some((_, records)) => *records += 1,
-                    None => hosts.push((name, 1)),
+                    Some((_, records)) => records.push(line),
+                    None => hosts.push((name, vec![line])),
                 }
             }
         }
@@ -38,23 +38,30 @@ impl File<'_> {
         if hosts.len() < 2 || bad * 100 > BAD * self.head.lines.len() as u64 {
             return None;
         }
-        let few = || hosts.iter().take(LISTED);
-        let names: Vec<String> = few().map(|(name, _)| shown(name.as_bytes())).collect();
-        let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let counts = |lines: &[&[u8]]| {
+            Reading::counts_of(TraceFormat::Msr, &how, &Head { lines, ..*self.head })
+        };
+        let counts: Option<Vec<Counts>> = hosts.iter().map(|(_, lines)| counts(lines)).collect();
+        let (counts, names) = (counts?, hosts.iter().map(|(name, _)| *name));
+        let few = || names.clone().zip(&counts).take(LISTED);
+        let shown_name = |name: &str| shown(name.as_bytes());
+        let mut listed_names: Vec<String> = few().map(|(name, _)| shown_name(name)).collect();
         if hosts.len() > LISTED {
-            names.push("others");
+            listed_names.push("others".to_owned());
         }
-        let place = if self.whole { "" } else { " in its first lines" };
-        let of_host = |&(name, records): &(&str, u64)| {
-            let gives = format!("host {}, records{place}: {records}", shown(name.as_bytes()));
+        let listed_names: Vec<&str> = listed_names.iter().map(String::as_str).collect();
+        let place = if self.whole { "" } else { ", in its first lines" };
+        let of_host = |(name, counts): (&str, &Counts)| {
+            let gives = format!("host {}: {}{place}", shown_name(name), counts.summary());
             Some((self.behind(&msr::of_host(name)?, ""), gives))
         };
         let [filter, columns, gives] = EACH_DISK;
-        let each_disk = (self.behind(filter, columns), gives.to_owned());
+        let sum = Counts::together(counts.iter()).summary();
+        let each_disk = (self.behind(filter, columns), format!("{gives}: {sum}{place}"));
         let choices: Vec<_> = few().filter_map(of_host).chain([each_disk]).collect();
         Some(Refusal::Filtered(format!(
             "it is an MSR Cambridge trace of the hosts {}, whose disk numbers count per host; {}",
-            listed(&names),
+            listed(&listed_names),
             list(&choices, str::to_owned)
         )))
     }

@@ -13,7 +13,7 @@ impl File<'_> {
     pub(super) fn intervals_in_doubt(&self) -> Option<Refusal> {
         let Intervals { filter, sum_ns, range_ns, are_likely } = intervals(self.head.bytes)?;
         let how = self.how(TraceFormat::Tracepoint).ok()?;
-        let action = self.only_action(TraceFormat::Tracepoint, &how, self.head);
+        let action = self.only_action(TraceFormat::Tracepoint, &how);
         let place = if self.whole { "" } else { ", in its first lines" };
         let mut choices = vec![
             (

@@ -6,7 +6,7 @@ use crate::read::commands::{list, word};
 use crate::read::foreign::{Rewrite, Rewriting, marks};
 use crate::read::formats::{self, Head, ReadAs, TraceFormat};
 use crate::read::guess;
-use crate::read::readings::{self, Reading};
+use crate::read::readings::{self, Counts, Reading};
 
 /// Most readings that a message lists behind each of two filters.
 const READINGS: usize = 3;
@@ -15,10 +15,23 @@ const FILTERS: usize = 2;
 
 /// How a file reads once a filter has rewritten it.
 enum Behind {
-    /// Its readings: the options of each, and the numbers that it gives; without numbers, it is certain.
+    /// Its only reading: the options, and the numbers that they give.
+    Certain((String, String)),
+    /// Its readings: the options of each, and the numbers that it gives.
     Choices(Vec<(String, String)>),
     /// A message with the commands for it.
     Refused(String),
+}
+
+impl Behind {
+    /// Its readings; `None` if there is a message instead.
+    fn choices(&self) -> Option<&[(String, String)]> {
+        match self {
+            Behind::Certain(choice) => Some(std::slice::from_ref(choice)),
+            Behind::Choices(choices) => Some(choices),
+            Behind::Refused(_) => None,
+        }
+    }
 }
 
 impl File<'_> {
@@ -70,12 +83,10 @@ impl File<'_> {
     fn refusal_behind(&self, what: &str, filter: &str, behind: Behind) -> Refusal {
         match behind {
             Behind::Refused(next) => Refusal::Filtered(format!("{what}; {next}")),
-            Behind::Choices(choices) => match &choices[..] {
-                [(options, gives)] if gives.is_empty() => {
-                    Refusal::Filtered(format!("{what}: {}", self.behind(filter, options)))
-                }
-                _ => self.doubt_behind(what, filter, &choices),
-            },
+            Behind::Certain((options, _)) => {
+                Refusal::Filtered(format!("{what}: {}", self.behind(filter, &options)))
+            }
+            Behind::Choices(choices) => self.doubt_behind(what, filter, &choices),
         }
     }
 
@@ -87,7 +98,8 @@ impl File<'_> {
         behind_other: Option<Behind>,
     ) -> Refusal {
         let what = &first.what;
-        let (Behind::Choices(choices), Some(Behind::Choices(others))) = (&behind, &behind_other)
+        let (Some(choices), Some(others)) =
+            (behind.choices(), behind_other.as_ref().and_then(Behind::choices))
         else {
             let what = format!(
                 "{what} (the command assumes that {}; if not, {} in it)",
@@ -105,8 +117,7 @@ impl File<'_> {
             .flat_map(|(Rewriting { filter, case, .. }, choices)| {
                 let choices = choices.iter().filter(|choice| !has_shared || is_shared(choice));
                 choices.take(READINGS).map(move |(options, gives)| {
-                    let colon = if gives.is_empty() { "" } else { ": " };
-                    (self.behind(filter, options), format!("if {case}{colon}{gives}"))
+                    (self.behind(filter, options), format!("if {case}: {gives}"))
                 })
             })
             .collect();
@@ -120,26 +131,34 @@ impl File<'_> {
         let lines = lines_of(bytes, false);
         let head = Head { bytes, lines: &lines };
         head.lines.first()?;
-        let certain = |options: String| Some(Behind::Choices(vec![(options, String::new())]));
-        // A single set of columns is certain.
-        if let [columns] = columns {
-            return certain(format!("--columns {}", word(columns)));
-        }
+        let place = if self.whole { "" } else { ", in its first lines" };
+        let certain = |options: String, counts: Counts| {
+            Behind::Certain((options, format!("{}{place}", counts.summary())))
+        };
         let filters = [self.filters, std::slice::from_ref(filter)].concat();
         let file = File { head: &head, filters: &filters, is_notated, ..*self };
+        // A single set of columns is certain.
+        if let [columns] = columns {
+            let counts = file.with_columns(columns).map(|reading| reading.counts);
+            let options = format!("--columns {}", word(columns));
+            return Some(certain(options, counts.unwrap_or_default()));
+        }
         let refusal = match file.decision(TraceFormat::Auto, None) {
             // The nearest format may be one that the lines do not fit.
             Ok((format, how, _)) => {
                 let counts = Reading::counts_of(format, &how, &head)?;
-                let action = self.only_action(format, &how, &head);
-                return if counts.fit() { certain(action) } else { None };
+                let action = file.only_action(format, &how);
+                let of_action = action.chars().next_back();
+                let requests =
+                    of_action.and_then(|action| file.counts_of_action(format, &how, action as u8));
+                return counts.fit().then(|| certain(action, requests.unwrap_or(counts)));
             }
             Err(refusal) => refusal,
         };
         let readings = columns.iter().filter_map(|columns| file.with_columns(columns));
         let readings: Vec<Reading> = readings.filter(|reading| reading.counts.is_sound()).collect();
         if let [reading] = &readings[..] {
-            return certain(reading.options.clone());
+            return Some(certain(reading.options.clone(), reading.counts));
         } else if !readings.is_empty() {
             return Some(Behind::Choices(readings::choices(readings, self.whole)));
         }
@@ -155,13 +174,10 @@ impl File<'_> {
         (!is_same).then_some(Behind::Choices(choices))
     }
 
-    /// The option that chooses the action of the requests in `head`, if it has none of the usual action.
-    pub(super) fn only_action(&self, format: TraceFormat, how: &ReadAs, head: &Head<'_>) -> String {
-        let has = |action: u8| {
-            let how = ReadAs { action, ..how.clone() };
-            Reading::counts_of(format, &how, head).is_some_and(|counts| counts.requests() > 0)
-        };
-        let is_open = formats::has_actions(format) && how.action == b'Q' && !has(b'Q');
+    /// The option that chooses the action of the requests in the head, if it has none of the usual action.
+    pub(super) fn only_action(&self, format: TraceFormat, how: &ReadAs) -> String {
+        let has = |action: u8| self.counts_of_action(format, how, action).is_some();
+        let is_open = formats::has_actions(format) && self.workload.action == 'Q' && !has(b'Q');
         let other = [b'D', b'C'].into_iter().find(|&action| is_open && has(action));
         other.map_or_else(String::new, |action| {
             format!("--set workload.action={}", char::from(action))

@@ -34,7 +34,7 @@ pub const INFO: FormatInfo = FormatInfo {
 };
 
 /// Tracepoints and the letters of their actions.
-const EVENTS: [(&[u8], u8); 11] = [
+const EVENTS: [(&[u8], u8); 15] = [
     (b"block_bio_queue", b'Q'),
     (b"block_rq_issue", b'D'),
     (b"block_rq_complete", b'C'),
@@ -46,6 +46,11 @@ const EVENTS: [(&[u8], u8); 11] = [
     (b"block_plug", b'P'),
     (b"block_unplug", b'U'),
     (b"block_split", b'X'),
+    (b"block_rq_requeue", b'R'),
+    (b"block_rq_merge", b'M'),
+    (b"block_rq_remap", b'A'),
+    // Between the allocation of a request and its insertion.
+    (b"block_io_start", b'G'),
 ];
 
 /// The parser.

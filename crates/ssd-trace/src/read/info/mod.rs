@@ -7,6 +7,7 @@
 //! index, 3.1 while it grows), 16 bytes for each separate run of discarded pages, and a constant (of
 //! which the map of addresses has 128 KiB).
 
+mod addresses;
 mod order;
 mod over_time;
 mod pages;
@@ -117,6 +118,7 @@ pub struct Info {
     pub(crate) doubled: u64,
     pub(crate) doubled_share: Option<f64>,
     pub(crate) ops: Ops,
+    pub(crate) addresses: addresses::Addresses,
     pub(crate) footprint: pages::Footprint,
     pub(crate) updates: pages::Updates,
     pub(crate) hot: pages::Hot,
@@ -191,6 +193,7 @@ struct Statistics {
     sizes: [sizes::Sizes; ADDRESSED],
     runs: [order::Runs; ADDRESSED],
     doubled: Doubled,
+    addresses: addresses::Collector,
     pages: Worker<Pages>,
     time: time::Arrivals,
     over_time: over_time::OverTime,
@@ -217,6 +220,7 @@ impl Statistics {
             sizes: Default::default(),
             runs: Default::default(),
             doubled: Doubled::default(),
+            addresses: addresses::Collector::default(),
             pages: Worker::new(Pages::new(options.memory))?,
             time: time::Arrivals::default(),
             over_time: over_time::OverTime::default(),
@@ -253,6 +257,7 @@ impl Statistics {
         self.doubled.add(timed);
         match request.op {
             Op::Read | Op::Write => {
+                self.addresses.add(request.sector, end);
                 self.over_time.touch(after, request.op, pages_of(request.sector, end));
             }
             Op::Trim => {
@@ -333,6 +338,7 @@ impl Statistics {
             sequential_any_share: share(any, addressed),
             doubled: self.doubled.count,
             doubled_share: share(self.doubled.count, addressed),
+            addresses: self.addresses.finish(),
             footprint: survey.footprint(&pages, write.bytes, pages_trimmed),
             updates: pages.updates(),
             hot: survey.hot(),

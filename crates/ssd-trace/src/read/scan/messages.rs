@@ -1,6 +1,6 @@
 //! Messages about lines that are not taken.
 
-use super::Scan;
+use super::{LISTED, Scan};
 use crate::config::Workload;
 use crate::read::commands::{command, filter_of, given, list, one_of, word};
 use crate::read::formats::mapping::is_word;
@@ -8,10 +8,11 @@ use crate::read::formats::msr::{self, EACH_DISK};
 use crate::read::formats::{self, Flaw, Format, Head, ReadAs, Reject, TraceFormat};
 use crate::read::guess::words;
 use crate::read::lines::{Pieces, shown};
-use crate::read::readings::{LONGEST_NS, Skipping};
+use crate::read::readings::{Counts, LONGEST_NS, Skipping};
 use crate::read::tally::Tally;
 use ssd_core::config::Word;
 use ssd_core::host::source::SourceError;
+use ssd_core::metrics::numbers::count;
 
 impl Scan<'_, '_> {
     /// The message for a line whose bytes are no longer there.
@@ -78,7 +79,7 @@ impl Scan<'_, '_> {
             return said;
         }
         if let Flaw::Host(hosts) = &reject.flaw {
-            return format!("{said}; {}", list(&self.of_hosts(hosts), str::to_owned));
+            return format!("{said}; {}", list(&self.of_hosts(hosts, tally), str::to_owned));
         }
         // A word at the end of the file may have been cut, and then means something else.
         let mut choices = match &reject.flaw {
@@ -96,8 +97,8 @@ impl Scan<'_, '_> {
         format!("{said}; correct the {noun}, or {}", one_of(file, &choices))
     }
 
-    /// The commands that read the records of each of the `hosts`, or all.
-    fn of_hosts(&self, hosts: &[Box<str>]) -> Vec<(String, String)> {
+    /// The commands that read the records of each of the `hosts`, or all; the records above are those of the first.
+    fn of_hosts(&self, hosts: &[Box<str>], tally: &Tally) -> Vec<(String, String)> {
         // The disks of one host, or of all, are numbered anew.
         let workload =
             Workload { format: TraceFormat::Auto, volume: None, ..self.workload.clone() };
@@ -106,12 +107,50 @@ impl Scan<'_, '_> {
             let filter = filter_of(self.file, [filter].into_iter());
             format!("{filter} | ssdlab trace info - {}", options.trim()).trim_end().to_owned()
         };
-        let of_host = |host: &str| {
-            Some((command(&msr::of_host(host)?, ""), format!("host {}", shown(host.as_bytes()))))
+        let of_host = |(at, host): (usize, &str)| {
+            let above = if tally.apart.is_empty() {
+                Counts::from(&tally.shape)
+            } else {
+                Counts::together(tally.apart.values())
+            };
+            let gives = if at == 0 {
+                format!(": {} above this line", above.summary())
+            } else {
+                ", from this line on".to_owned()
+            };
+            let gives = format!("host {}{gives}", shown(host.as_bytes()));
+            Some((command(&msr::of_host(host)?, ""), gives))
         };
         let [filter, columns, gives] = EACH_DISK;
         let each_disk = (command(filter, columns), gives.to_owned());
-        hosts.iter().map(AsRef::as_ref).filter_map(of_host).chain([each_disk]).collect()
+        hosts.iter().map(AsRef::as_ref).enumerate().filter_map(of_host).chain([each_disk]).collect()
+    }
+
+    /// The options that choose one of the first volumes, or all, each with what it reads.
+    #[cold]
+    pub(super) fn of_volumes(
+        &self,
+        tally: &Tally,
+        name: &dyn Fn(u64) -> String,
+    ) -> Vec<(String, String)> {
+        let given = given(self.workload, "volume");
+        let of_volume = |(volume, records): (u64, u64)| {
+            let name = Some(name(volume)).filter(|name| *name != volume.to_string());
+            let name = name.map_or(String::new(), |name| format!("{name:.60}: "));
+            let gives = tally.apart.get(&volume).map(Counts::summary);
+            let gives = gives.unwrap_or_else(|| format!("records: {}", count(records)));
+            (format!("{given}--set workload.volume={volume}"), format!("{name}{gives}"))
+        };
+        let choices = tally.volumes.all().take(LISTED).map(of_volume);
+        let of_all = |all: usize| {
+            let sum = Counts::together(tally.apart.values());
+            let gives =
+                if sum.requests() == 0 { String::new() } else { format!(": {}", sum.summary()) };
+            let what = format!("all {all}, their addresses one after another on one drive{gives}");
+            (format!("{given}--set workload.volume=all"), what)
+        };
+        let all = Some(tally.volumes.count()).filter(|&all| all > 1).map(of_all);
+        choices.chain(all).collect()
     }
 
     /// The options that give an unknown `operation` a meaning, the likeliest first.

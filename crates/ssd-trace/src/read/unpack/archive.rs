@@ -2,8 +2,63 @@
 
 use super::told;
 use crate::read::commands::word;
-use crate::read::input::parse_cpu_file;
-use std::io::{self, Read};
+use crate::read::cpu_files::parse_cpu_file;
+use std::fmt;
+use std::io::{self, ErrorKind, Read};
+
+/// Bytes of a member that are kept for the message about an archive of several files.
+const HEAD: usize = 64 << 10;
+/// Most members in that message.
+const LISTED: usize = 6;
+/// Most bytes of the members behind the first that are passed over for it.
+const PASSED: u64 = 256 << 20;
+
+/// A member of an archive.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) name: String,
+    /// Its first bytes.
+    pub(crate) head: Vec<u8>,
+    /// They are all of it.
+    pub(crate) is_whole: bool,
+}
+
+/// The error of an archive with several files, of which one has to be chosen.
+#[derive(Debug)]
+pub(crate) struct Several {
+    /// The command that writes a file of the archive FILE to standard output.
+    pub(crate) command: &'static str,
+    /// The first members, two or more.
+    pub(crate) members: Vec<Member>,
+    /// There may be further ones.
+    pub(crate) is_more: bool,
+}
+
+impl Several {
+    /// What `error` is, if it is such an error.
+    pub(crate) fn of(error: &io::Error) -> Option<&Several> {
+        error.get_ref()?.downcast_ref()
+    }
+}
+
+impl fmt::Display for Several {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut names = self.members.iter().map(|member| member.name.escape_debug());
+        let (Some(first), Some(second)) = (names.next(), names.next()) else { return Ok(()) };
+        write!(f, "an archive of several files (the first two are {first} and {second})")
+    }
+}
+
+impl std::error::Error for Several {}
+
+impl Member {
+    /// Whether the name is that of a document that accompanies traces.
+    pub(crate) fn is_document(&self) -> bool {
+        let last = self.name.rsplit('/').next().unwrap_or(&self.name).to_ascii_lowercase();
+        ["readme", "license", "licence", "copying"].iter().any(|word| last.starts_with(word))
+            || [".md", ".pdf", ".html"].iter().any(|ending| last.ends_with(ending))
+    }
+}
 
 /// The members of an archive, one after the other.
 pub(super) trait Members {
@@ -25,8 +80,8 @@ pub(super) struct Archive<M> {
 
 enum State {
     Start,
-    /// In the file of this name.
-    Open(String),
+    /// In this file.
+    Open(Member),
     End,
 }
 
@@ -55,44 +110,69 @@ impl<M: Members> Read for Archive<M> {
             if name == "[Content_Types].xml" {
                 return Err(told("an office workbook or document; save the sheet as CSV"));
             }
-            self.state = State::Open(name);
+            self.state = State::Open(Member { name, head: Vec::new(), is_whole: true });
         }
-        let State::Open(name) = &self.state else { return Ok(0) };
+        let State::Open(member) = &mut self.state else { return Ok(0) };
         let count = self.members.read_file(buffer)?;
         if count > 0 || buffer.is_empty() {
+            let room = (HEAD - member.head.len()).min(count);
+            member.head.extend_from_slice(&buffer[..room]);
+            member.is_whole &= room == count;
             return Ok(count);
         }
-        let name = name.escape_debug().to_string();
-        self.state = State::End;
-        match self.next_file()? {
-            None => Ok(0),
-            Some(other) => {
-                let other = other.escape_debug().to_string();
-                if let Some((base, ..)) = parse_cpu_file(&name).or_else(|| parse_cpu_file(&other)) {
-                    let recording = base.trim_end_matches(".blktrace.").trim_start_matches('/');
-                    return Err(told(format!(
-                        "an archive of blktrace files, one for each CPU; unpack it: {}; then read each recording by \
-                         its name: ssdlab trace info {}",
-                        M::UNPACK,
-                        word(recording)
-                    )));
-                }
-                let one = if is_document(&name) { &other } else { &name };
-                Err(told(format!(
-                    "an archive of several files (the first two are {name} and {other}); choose one: {} '{one}' | \
-                     ssdlab trace info -",
-                    M::COMMAND
-                )))
-            }
-        }
+        let State::Open(first) = std::mem::replace(&mut self.state, State::End) else {
+            return Ok(0);
+        };
+        self.next_file()?.map_or(Ok(0), |second| Err(self.several(first, second)))
     }
 }
 
-/// Whether the name is that of a document that accompanies traces.
-fn is_document(name: &str) -> bool {
-    let last = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
-    ["readme", "license", "licence", "copying"].iter().any(|word| last.starts_with(word))
-        || [".md", ".pdf", ".html"].iter().any(|ending| last.ends_with(ending))
+impl<M: Members> Archive<M> {
+    /// The error of an archive in which a file named `second` follows the `first`.
+    #[cold]
+    fn several(&mut self, first: Member, second: String) -> io::Error {
+        let of_cpu = [&first.name, &second].into_iter().find_map(|name| parse_cpu_file(name));
+        if let Some((base, ..)) = of_cpu {
+            let recording = base.trim_end_matches(".blktrace.").trim_start_matches('/');
+            return told(format!(
+                "an archive of blktrace files, one for each CPU; unpack it: {}; then read each recording by its \
+                 name: ssdlab trace info {}",
+                M::UNPACK,
+                word(&recording.escape_debug().to_string())
+            ));
+        }
+        let (mut members, mut next, mut left) = (vec![first], Some(second), PASSED);
+        while let Some(name) = next.take() {
+            members.push(self.member(name, &mut left));
+            if left == 0 || members.len() == LISTED {
+                break;
+            }
+            next = self.next_file().unwrap_or_default();
+        }
+        let is_more = left == 0 || self.next_file().is_ok_and(|next| next.is_some());
+        io::Error::new(ErrorKind::Unsupported, Several { command: M::COMMAND, members, is_more })
+    }
+
+    /// The file of this name, which is passed over if it is not longer than the bytes that are `left`. Nothing is left
+    /// behind a damaged one.
+    fn member(&mut self, name: String, left: &mut u64) -> Member {
+        let mut member = Member { name, head: Vec::new(), is_whole: true };
+        let mut buffer = vec![0; HEAD];
+        while *left > 0 {
+            match self.members.read_file(&mut buffer) {
+                Ok(0) => return member,
+                Ok(count) => {
+                    let room = (HEAD - member.head.len()).min(count);
+                    member.head.extend_from_slice(&buffer[..room]);
+                    member.is_whole &= room == count;
+                    *left = left.saturating_sub(count as u64);
+                }
+                Err(_) => *left = 0,
+            }
+        }
+        member.is_whole = false;
+        member
+    }
 }
 
 /// What packers add: resource forks of macOS, and the like.

@@ -11,6 +11,7 @@ mod tar;
 mod text;
 mod zip;
 
+pub(crate) use archive::{Member, Several};
 pub(crate) use text::Encoding;
 
 use archive::{Archive, Members as _};

@@ -1,0 +1,93 @@
+//! Which action of a log of block events is that of its requests.
+
+use super::{Decision, File};
+use crate::config::Workload;
+use crate::read::cpu_files::is_cpu_file;
+use crate::read::formats::{self, Cut, Format, Head, Line, ReadAs, TraceFormat, Work};
+use crate::read::readings::{Counts, Reading};
+use crate::read::tally::AT_ISSUE;
+
+impl File<'_> {
+    /// Whether the requests of the file are taken at their issue, since its first lines have no events before that,
+    /// and no other action was chosen. The files of several CPUs have to be read whole to tell.
+    pub(super) fn is_at_issue(&self, format: TraceFormat, how: &ReadAs) -> bool {
+        let is_text = [TraceFormat::BlockEvent, TraceFormat::Tracepoint].contains(&format);
+        if !is_text || how.action != b'Q' {
+            return false;
+        }
+        let letters = formats::with(format, Letters { how, head: self.head });
+        letters.is_some_and(|letters| {
+            letters.contains(&b'D') && letters.iter().all(|letter| AT_ISSUE.contains(letter))
+        }) && self.counts_of_action(format, how, b'D').is_some()
+    }
+
+    /// The workload that takes requests at their issue.
+    pub(super) fn at_issue(&self) -> Workload {
+        Workload { action: 'D', ..self.workload.clone() }
+    }
+
+    /// `decision`, with a note that it takes requests at their issue.
+    pub(super) fn noted(&self, (format, how, mut notes): Decision) -> Decision {
+        let name = self.name;
+        notes.push(format!(
+            "{name}: every request is taken at its issue (D): the file has no Q events"
+        ));
+        (format, how, notes)
+    }
+
+    /// What the head has of each action, if it has no request of the one that is chosen.
+    pub(super) fn of_actions(&self, format: TraceFormat, how: &ReadAs) -> Vec<(char, String)> {
+        let chosen = how.action;
+        if !formats::has_actions(format)
+            || is_cpu_file(self.name)
+            || self.counts_of_action(format, how, chosen).is_some()
+        {
+            return Vec::new();
+        }
+        let place = if self.whole { "" } else { ", in its first lines" };
+        let of = |action: char| {
+            let counts = self.counts_of_action(format, how, action as u8)?;
+            Some((action, format!("{}{place}", counts.summary())))
+        };
+        ['Q', 'D', 'C'].into_iter().filter_map(of).collect()
+    }
+
+    /// What the head has of this action, if it has a request of it.
+    pub(super) fn counts_of_action(
+        &self,
+        format: TraceFormat,
+        how: &ReadAs,
+        action: u8,
+    ) -> Option<Counts> {
+        let how = ReadAs { action, ..how.clone() };
+        let counts = Reading::counts_of(format, &how, self.head)?;
+        (counts.requests() > 0).then_some(counts)
+    }
+}
+
+/// Finds the letters of the actions in a head of lines.
+struct Letters<'a> {
+    how: &'a ReadAs,
+    head: &'a Head<'a>,
+}
+
+impl Work for Letters<'_> {
+    type Done = Vec<u8>;
+
+    fn with<P: Format>(self) -> Vec<u8> {
+        debug_assert!(P::CUT == Cut::Lines, "the files of blktrace are not asked");
+        let mut parser = P::new(self.how);
+        let mut letters: Vec<u8> = Vec::new();
+        for line in self.head.lines {
+            let letter = match parser.parse(line) {
+                Ok(Line::Other(letter)) => letter,
+                Ok(Line::Event(_) | Line::LongDiscard(..) | Line::Dataless) => self.how.action,
+                Ok(Line::Blank | Line::Header | Line::Wait(_)) | Err(_) => continue,
+            };
+            if !letters.contains(&letter) {
+                letters.push(letter);
+            }
+        }
+        letters
+    }
+}
