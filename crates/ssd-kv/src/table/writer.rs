@@ -317,7 +317,7 @@ impl TableWriter {
             handle.put(&mut value);
             metaindex.add(FILTER_NAME, &value);
         }
-        // In the place of a data block, to be compressed and written like one.
+        // Takes the place of a data block, to be compressed and written like one.
         assert_eq!(self.data.entries(), 0, "entries that no block has");
         self.data = metaindex;
         let metaindex = self.compress_and_write(Which::Data)?;

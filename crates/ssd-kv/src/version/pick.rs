@@ -111,7 +111,7 @@ pub(crate) fn pick(
             let pointer = pointers[level].as_ref();
             pointer.is_none_or(|p| key::compare(&f.largest, p) == Ordering::Greater)
         };
-        // At the end of the keys it begins anew.
+        // At the end of the keys it starts over.
         (level, files.iter().find(after).unwrap_or(&files[0]).clone())
     } else {
         version.to_compact()?

@@ -49,7 +49,7 @@ struct State {
     calls: u64,
     faults: Faults,
     lock: SharedLock,
-    /// Bytes shared by `append_shared`, if it shares at all.
+    /// Bytes shared by `append_shared`, if it shares.
     shared: Option<u64>,
 }
 
