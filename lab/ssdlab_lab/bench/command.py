@@ -1,4 +1,4 @@
-"""`ssdlab bench`: speed, memory and instructions of the cases, beside what was recorded."""
+"""`ssdlab bench`: speed, memory and instructions of the cases, next to the recorded ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RECORDED = "recorded"
 
 
 def bench(only: str | None, path: Path, counted: bool, against: str | None, accept: bool) -> int:
-    """Measure, check the answers, add to the history, print the table; 1 where it falls short.
+    """Measure, check the answers, add to the history, print the table; 1 if it falls short.
 
     `counted`: count instructions instead. `against`: compare them with those of a commit instead.
     Raises `ConfigError` for a case that does not exist.
@@ -170,7 +170,7 @@ def _shown(count: instructions.Count) -> str:
 
 
 def _short(commit: str) -> str:
-    """The abbreviation of a commit. Raises `ConfigError` where there is none of that name."""
+    """The abbreviation of a commit. Raises `ConfigError` if there is none of that name."""
     words = ["git", "rev-parse", "--short=12", "--verify", "--end-of-options", commit]
     found = subprocess.run(words, check=False, capture_output=True, text=True)
     if found.returncode:
@@ -179,7 +179,7 @@ def _short(commit: str) -> str:
 
 
 def _against(commit: str, cases: Sequence[Counted], path: Path) -> int:
-    """Print the ratios to another commit; 1 where the answers differ."""
+    """Print the ratios to another commit; 1 if the answers differ."""
     if commit == RECORDED:
         last = history.recorded(path, f"instructions-{instructions.COUNTED[0].name}")
         if last is None or not last["commit"]:

@@ -1,1 +1,1 @@
-"""Named drives: what was published of them, beside what is simulated."""
+"""Named drives: published figures compared with simulated ones."""

@@ -50,7 +50,7 @@ CLOSED = "closed form, all rates apart"
 
 
 def verdict(done: Separations) -> list[str]:
-    """Who wins where, and whether the mark holds, in words."""
+    """Which lines win where, and whether the mark holds, in words."""
     said = []
     for victims in VICTIMS:
         wins: dict[str, list[str]] = {}
@@ -173,7 +173,7 @@ CELLS_SAID = (
 
 
 def _cells_said() -> tuple[str, ...]:
-    """What there is to know of the cells of public simulators."""
+    """Remarks about the cells of public simulators."""
     form = closed_form("Zipf 1", FIO_SPARE, FIO_PAGES)
     return (
         *CELLS_SAID,
