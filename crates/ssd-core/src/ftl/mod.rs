@@ -115,7 +115,7 @@ impl Ftl {
         self.floors.is_some()
     }
 
-    /// The same with external policies.
+    /// As [`Ftl::new`], with external policies.
     #[must_use]
     pub fn with_plugs(config: &Config, plugs: &Plugs) -> Ftl {
         let geo = Geometry::new(config);

@@ -57,7 +57,7 @@ pub enum Claim {
 }
 
 impl Owners {
-    /// Of an erased device.
+    /// Create the owners of an erased device.
     #[must_use]
     pub fn new(logical_pages: u32, pages: u32) -> Owners {
         assert!(logical_pages > 0, "a device without logical pages");
@@ -290,7 +290,7 @@ impl Ftl {
     /// Remove the owner `lpn` of a page. Without owners the page is invalid.
     #[inline]
     fn disown(&mut self, ppn: Ppn, lpn: Lpn) {
-        debug_assert!(self.owners.valid_pages > 0, "{ppn:?} is valid, and no page is");
+        debug_assert!(self.owners.valid_pages > 0, "{ppn:?} is valid although no page is");
         self.owners.valid_pages -= 1;
         self.release(ppn, lpn);
     }

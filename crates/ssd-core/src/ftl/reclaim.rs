@@ -17,7 +17,7 @@ pub enum UnitStep {
 /// A block was opened or collected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnitEvent {
-    /// When.
+    /// The time of the event.
     pub at: Nanos,
     /// What happened.
     pub step: UnitStep,
@@ -32,7 +32,7 @@ pub struct UnitEvent {
 /// One line of the log of reclaim units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnitRecord {
-    /// When.
+    /// The time of the event.
     pub at: Nanos,
     /// What happened.
     pub step: UnitStep,

@@ -90,7 +90,7 @@ pub enum DeviceError {
          groups hold no data of theirs any more (chips {chips}): LPN {some}"
     )]
     DataLost {
-        /// When.
+        /// The time of the failure.
         at_ns: u64,
         /// The chips that have failed.
         chips: String,

@@ -21,7 +21,7 @@ impl Core {
         let request = &self.front.requests.at(op.part().request).request;
         let pages = pages_of(&self.ftl.geo, request);
         let (next, end) = (Lpn(op.lpn.0 + 1), pages.first + pages.count);
-        debug_assert!(next.0 <= end, "{:?} is no page of its request", op.lpn);
+        debug_assert!(next.0 <= end, "{:?} is not a page of its request", op.lpn);
         next.0 < end && groups.group_of(next) == groups.group_of(op.lpn)
     }
 

@@ -32,7 +32,7 @@ impl Core {
     #[inline(always)]
     pub(super) fn take(&mut self, unit: usize, queue: usize, found: Found) {
         debug_assert_ne!(found.slot, OpSlot::NONE, "queue {queue} of unit {unit} is empty");
-        debug_assert_ne!(found.before, found.slot, "an operation stands behind itself");
+        debug_assert_ne!(found.before, found.slot, "an operation follows itself");
         let u = &mut self.array.units[unit];
         if found.before == OpSlot::NONE {
             u.pop(queue, self.array.ops[found.slot].next);
@@ -215,7 +215,7 @@ impl Ssd {
         debug_assert_eq!(
             started,
             self.core.array.units[unit].running != OpSlot::NONE,
-            "unit {unit} is not as it was said"
+            "unit {unit} is not in the stated condition"
         );
         if FULL && started {
             self.log_start(unit);
@@ -263,7 +263,7 @@ impl Ssd {
         waiting: u32,
     ) -> Option<usize> {
         debug_assert!(waiting.count_ones() > 1, "there is no choice: {waiting:b}");
-        debug_assert!(self.core.array.pick.choices.is_none(), "a table says what it picks");
+        debug_assert!(self.core.array.pick.choices.is_none(), "a table lists its picks");
         let mut heads = Heads::default();
         for queue in [R_HOST, W_HOST] {
             if waiting >> queue & 1 == 1

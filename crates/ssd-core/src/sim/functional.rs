@@ -72,7 +72,7 @@ pub struct Functional {
     pub ftl: Ftl,
     /// What has been counted since the last reset.
     pub tally: Tally,
-    /// The same of parity groups.
+    /// Parity groups closed.
     pub groups: GroupTally,
     /// Invalid pages of each victim counted in the tally.
     pub victim_invalid: Histogram,

@@ -115,7 +115,7 @@ impl Ssd {
     pub(super) fn begin_instant<const FULL: bool>(&mut self) -> bool {
         let key = self.core.array.events.key_at(self.core.array.now);
         while let Some(resource) = self.core.array.events.take(key) {
-            // Of a bus it wraps.
+            // The subtraction wraps for a bus.
             let unit = resource.wrapping_sub(self.core.array.buses());
             if unit < self.core.array.units.len() {
                 match self.core.array.units[unit].stage() {

@@ -10,7 +10,7 @@ pub(crate) struct Join {
 }
 
 impl Join {
-    /// Of so many parts.
+    /// Wait for `parts` parts.
     pub(crate) const fn of(parts: u32) -> Join {
         Join { left: parts }
     }

@@ -112,7 +112,7 @@ impl Core {
     fn acknowledge(&mut self, slot: OpSlot) {
         debug_assert!(
             self.array.ops[slot].sequence > 0,
-            "{slot:?} is acknowledged, and is no write"
+            "{slot:?} is acknowledged but is not a write"
         );
         debug_assert!(
             !self.held(slot).fua || self.is_trimmed(self.array.ops[slot].lpn),
@@ -386,7 +386,7 @@ impl Ssd {
     /// Let the page in `slot` request room in the buffer.
     pub(crate) fn page_waits(&mut self, slot: OpSlot) {
         let since = self.core.array.now;
-        debug_assert!(self.core.array.ops[slot].sequence > 0, "{slot:?} waits, and is no write");
+        debug_assert!(self.core.array.ops[slot].sequence > 0, "{slot:?} waits but is not a write");
         self.core.front.buffer.as_mut().expect("there is a buffer").wait(Waiting { slot, since });
         self.let_in(0);
     }
@@ -423,7 +423,9 @@ impl Ssd {
         let Some(raid) = &self.raid else { return Ok(()) };
         let (left, under_way) = (buffer.on_their_way(), raid.pages_under_way());
         if left != under_way || buffer.has_leaving() || buffer.has_surplus() {
-            return Err(format!("{left} pages have left the buffer, updates write {under_way}"));
+            return Err(format!(
+                "{left} pages have left the buffer, but updates write {under_way}"
+            ));
         }
         Ok(())
     }

@@ -92,7 +92,7 @@ fn literal(
     (host + copies) as f64 / host as f64
 }
 
-/// The same of the device.
+/// Simulate the same on the device.
 fn simulated(
     collector: Collector,
     load: Load,

@@ -147,7 +147,11 @@ impl Endless {
 
     /// Why it is refused.
     pub(crate) fn refusal(&self, victim: &str) -> String {
-        debug_assert!(self.is_refused(), "{} copies a page are no reason to refuse", self.copies);
+        debug_assert!(
+            self.is_refused(),
+            "{} copies per page are not a reason to refuse",
+            self.copies
+        );
         format!(
             "collection would never end: {}, and gc.victim = {victim:?} takes blocks without invalid pages, \
              about {} page copies for each page the host writes; use a trigger that can be met, another \

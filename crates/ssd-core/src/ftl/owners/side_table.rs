@@ -16,7 +16,7 @@ const STEP: usize = 8;
 /// Pairs of page and LPN.
 #[derive(Clone, Default)]
 pub(super) struct SideTable {
-    /// None is empty.
+    /// No piece is empty.
     pieces: Vec<Vec<u64>>,
     len: usize,
 }

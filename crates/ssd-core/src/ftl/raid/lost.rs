@@ -251,7 +251,7 @@ impl Plan {
             // The rest of it follows from all other pages.
             plan.reads = on_flash;
         }
-        debug_assert!(lost.is_none_or(|at| !plan.reads(at)), "{plan:?} reads what is lost");
+        debug_assert!(lost.is_none_or(|at| !plan.reads(at)), "{plan:?} reads a lost page");
         plan
     }
 }

@@ -64,7 +64,7 @@ impl Changes {
 pub struct Before {
     /// Pages that hold data (or parity).
     pub mapped: u64,
-    /// Those of them that the controller keeps.
+    /// The number of these that the controller keeps.
     pub kept: u64,
 }
 

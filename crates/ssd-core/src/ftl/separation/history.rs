@@ -54,7 +54,7 @@ impl LastWrites {
     /// Set the note of `lpn`.
     pub(super) fn set_note(&mut self, lpn: Lpn, note: u32) {
         let mask = self.mask();
-        assert!(note <= mask, "{lpn:?}: {note} is no note of {} bits", self.note_bits);
+        assert!(note <= mask, "{lpn:?}: {note} is not a note of {} bits", self.note_bits);
         let page = &mut self.pages[lpn.at()];
         *page = *page & !mask | note;
     }

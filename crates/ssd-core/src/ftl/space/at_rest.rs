@@ -242,7 +242,7 @@ impl Space {
 
     /// Unbound pages in the open blocks of a frontier.
     fn count_open(&self, ground: &Ground<'_>, pool: PoolId, stream: u32) -> u32 {
-        debug_assert!(stream >= self.gc_stream(), "pages of host frontier {stream} are no room");
+        debug_assert!(stream >= self.gc_stream(), "pages of host frontier {stream} are not room");
         if self.superblock {
             let unbound = |block: &BlockId| {
                 self.pages_per_block - u32::from(ground.blocks.fill[block.at()].bound)

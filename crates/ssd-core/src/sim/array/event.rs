@@ -69,7 +69,7 @@ impl Ring {
         debug_assert_ne!(popped, NEVER, "an event that never happens");
         self.head += 1;
         let first = self.keys[self.head & (self.keys.len() - 1)];
-        debug_assert!(first > popped, "a key stands behind a greater one");
+        debug_assert!(first > popped, "a key follows a greater one");
         first
     }
 
@@ -174,7 +174,7 @@ impl Events {
         (self.first != NEVER).then_some(self.first_time())
     }
 
-    /// The same; without an event [`Events::limit`].
+    /// The time of the first event; without an event [`Events::limit`].
     #[inline(always)]
     pub(crate) fn first_time(&self) -> Nanos {
         Nanos(self.first >> self.bits)

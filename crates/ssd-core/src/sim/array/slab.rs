@@ -27,7 +27,7 @@ impl Slab {
     /// Insert an operation; returns its slot.
     #[inline(always)]
     pub(crate) fn insert(&mut self, op: Op) -> OpSlot {
-        debug_assert_eq!(op.next, OpSlot::NONE, "a new operation stands in a queue");
+        debug_assert_eq!(op.next, OpSlot::NONE, "a new operation is in a queue");
         let slot = self.free.pop().unwrap_or_else(|| self.grow());
         self.ops[slot.at()] = op;
         slot

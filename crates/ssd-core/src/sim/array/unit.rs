@@ -54,7 +54,7 @@ struct Worked {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     pub(crate) all: u32,
-    /// Those of the host.
+    /// Operations of the host among them.
     pub(crate) of_host: u32,
 }
 

@@ -202,7 +202,7 @@ impl Turns {
         };
         let pool = first.or_else(|| allowed.next())?;
         let at = self.waiting.iter().position(|&p| p == pool).expect("it waits");
-        assert!(self.allows(pool, limit), "{pool:?} begins against the rule");
+        assert!(self.allows(pool, limit), "{pool:?} begins although the rule forbids it");
         assert!(self.waits(pool), "{pool:?} begins without having waited");
         self.waiting.remove(at);
         if std::mem::replace(&mut self.waits[pool.at()], Wait::No) == Wait::New {

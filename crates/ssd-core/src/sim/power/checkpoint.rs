@@ -242,7 +242,7 @@ impl Power {
         (step, erase): (u32, bool),
     ) -> PageAddress {
         let op = &core.array.ops[slot];
-        debug_assert!(op.cause() == Cause::Metadata, "{slot:?} is no step of one");
+        debug_assert!(op.cause() == Cause::Metadata, "{slot:?} is not a step of a checkpoint");
         let half = self.writing.as_ref().map_or(self.area.half, |writing| writing.half);
         let blocks = self.config.device.blocks_per_plane;
         let within = self.area.place(half, step, erase, blocks);

@@ -184,7 +184,7 @@ pub(in crate::sim) fn audit_lost(core: &Core, contents: Option<&Contents>) -> Re
     all.sort_unstable();
     for (group, lpn) in all {
         if last == Some(group) {
-            return Err(format!("{group:?} has lost two pages, and the run goes on"));
+            return Err(format!("{group:?} has lost two pages, but the run continues"));
         }
         last = Some(group);
         let Some(contents) = contents else { continue };

@@ -242,7 +242,7 @@ impl Ssd {
         (recovery.expected, recovery.readers) = (expected, readers);
         core.ledger.measured.raid.reconstructions += 1;
         let rebuilds = target.is_some();
-        assert!(!reads.is_empty(), "{lpn:?} is made of nothing");
+        assert!(!reads.is_empty(), "{lpn:?} is computed from nothing");
         for (other, plane) in reads {
             let work = Work::RecoveryRead { recovery: slot, rebuilds };
             let read = core.array.ops.insert(Op::new(work, other, plane, now));

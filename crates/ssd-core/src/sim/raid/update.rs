@@ -75,7 +75,7 @@ impl Ssd {
         let parts = of.parts;
         for position in positions(plan.reads) {
             let lpn = core.ftl.parity_groups().page(group, position);
-            let page = core.ftl.owners.committed(lpn).expect("what is read holds data");
+            let page = core.ftl.owners.committed(lpn).expect("a page that is read holds data");
             let plane = core.ftl.geo.plane_of(page);
             let op = Op { parts, ..Op::new(Work::GroupRead { update }, lpn, plane, now) };
             core.insert_and_enqueue(op, R_HOST);

@@ -28,7 +28,7 @@ pub struct SpaceView {
     /// Whether a host read waits on a busy unit of the pool. Tracked only for triggers that watch requests; otherwise
     /// true, as without time.
     pub read_waits: bool,
-    /// The same of a write.
+    /// Whether a write waits.
     pub write_waits: bool,
 }
 

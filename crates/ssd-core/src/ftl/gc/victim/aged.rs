@@ -219,7 +219,7 @@ impl Aged {
             }
         }
         let best = best.map(|(block, _)| BlockId(block as u32))?;
-        assert_eq!(table.pool_of(best), pool, "{best:?} stands among the slots of {pool:?}");
+        assert_eq!(table.pool_of(best), pool, "{best:?} is in a slot of {pool:?}");
         debug_assert!(table.is_candidate(best), "{best:?} is not sealed");
         Some(best)
     }

@@ -142,7 +142,7 @@ fn a_chip_has_ended_what_it_was_given_in_turn() {
         let then = if update || random.chance(0.2) { then.max(ends) } else { then };
         last = checked_until(&mut ssd, then, &queued).max(last);
         if ends <= then {
-            assert_eq!(last, ends, "what was estimated has come true");
+            assert_eq!(last, ends, "the estimates were right");
         }
     }
     let kinds = [updates, idle, busy];
