@@ -61,7 +61,7 @@ impl State {
             return image;
         }
         let Some((inodes, files)) = layout.files_on(page) else {
-            unreachable!("page {page} is none of metadata")
+            unreachable!("page {page} is not metadata")
         };
         for number in files {
             let Some(inode) = self.inode(number) else { continue };

@@ -194,7 +194,7 @@ pub(crate) fn get_inode(
 /// Put the name of `file` onto its page.
 pub(crate) fn put_entry(page: &mut [u8], file: u32, name: &str) {
     let at = file as usize % (PAGE / ENTRY) * ENTRY;
-    assert!(!name.is_empty() && name.len() <= MAX_NAME, "{name:?} is no name of a file");
+    assert!(!name.is_empty() && name.len() <= MAX_NAME, "{name:?} is not the name of a file");
     page[at] = name.len() as u8;
     page[at + 1..at + 1 + name.len()].copy_from_slice(name.as_bytes());
 }

@@ -69,7 +69,9 @@ impl Fs {
             let (name, inode) = match (name, inode) {
                 (None, None) => continue,
                 (Some(name), Some(inode)) => (name, inode),
-                (name, _) => return Err(format!("file {number} ({name:?}): a half of it is gone")),
+                (name, _) => {
+                    return Err(format!("file {number} ({name:?}): half of it is missing"));
+                }
             };
             let mut data = Vec::new();
             let leaf = inode.leaf.map(|start| Extent { start, pages: 1 });

@@ -81,7 +81,7 @@ fn without_repeats(all: Vec<Played>) -> Vec<Played> {
     kept
 }
 
-/// The same file of both.
+/// A file in the real system and its twin.
 struct Both<T> {
     real: T,
     twin: T,
