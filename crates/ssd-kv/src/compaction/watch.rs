@@ -80,8 +80,8 @@ impl Watch {
     /// Note that the merge has moved on; its last pair came from `source`. Returns the block that has ended with it, if
     /// any.
     pub(super) fn after(&mut self, merge: &Merge, source: usize) -> Option<InputBlock> {
-        debug_assert_eq!(source, self.last, "the source whose pair was told");
-        debug_assert!(self.inside[source].is_some(), "a pair is told before its end");
+        debug_assert_eq!(source, self.last, "the source whose pair was reported");
+        debug_assert!(self.inside[source].is_some(), "a pair is reported before its end");
         let block = self.inside[source]?;
         debug_assert_eq!(block.level, self.levels[source], "a source changes its level");
         let at = merge.nth(source);

@@ -120,7 +120,7 @@ struct Known {
 }
 
 impl Known {
-    /// None if the manifest is damaged.
+    /// `None` if the manifest is damaged.
     fn of(files: &Files) -> Option<Known> {
         let set = VersionSet::recover(files.clone()).ok()?;
         let Inventory { logs, missing } = Inventory::of(&set, files).ok()?;

@@ -241,7 +241,7 @@ impl<'a> LogReader<'a> {
             let begun = begun.unwrap_or_default();
             Lost { data: self.data, start, end, begun, last }.resume()
         });
-        debug_assert!(self.at > start && self.at <= end, "what is lost lies in the block");
+        debug_assert!(self.at > start && self.at <= end, "lost bytes are within the block");
         Fragment::Bad { start, what }
     }
 

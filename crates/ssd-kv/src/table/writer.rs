@@ -380,7 +380,7 @@ enum Which {
 }
 
 fn write_block(file: &mut Writer, contents: &[u8], kind: u8) -> Result<Handle> {
-    assert!(kind <= 1, "readers know no such compression");
+    assert!(kind <= 1, "readers do not know this compression");
     let handle = Handle { offset: file.written(), size: contents.len() as u64 };
     file.append(contents)?;
     let crc = crc32c::crc32c_append(crc32c::crc32c(contents), &[kind]);

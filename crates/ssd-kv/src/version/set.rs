@@ -287,7 +287,7 @@ pub(crate) fn write_manifest(files: &Files, number: u64, edit: &Edit) -> Result<
 
 /// Replace CURRENT by renaming a new file, so that a complete one exists at any time.
 fn point_current_to(files: &Files, number: u64) -> Result<()> {
-    assert!(number > 0, "0 is no number of a manifest");
+    assert!(number > 0, "0 is not the number of a manifest");
     let temp = names::temp(number);
     let mut file = files.create(&temp)?;
     file.append(format!("{}\n", names::manifest(number)).as_bytes())?;

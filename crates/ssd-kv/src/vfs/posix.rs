@@ -76,7 +76,7 @@ impl PosixVfs {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        assert!(!name.is_empty() && !name.contains(['/', '\0']), "{name:?} is no flat name");
+        assert!(!name.is_empty() && !name.contains(['/', '\0']), "{name:?} is not a flat name");
         self.folder.join(name)
     }
 }
