@@ -167,7 +167,7 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// A reply was this late.
+    /// Record a reply that was this late.
     pub fn record(&mut self, ns: u64) {
         self.0.record(ns);
     }
