@@ -124,7 +124,7 @@ fn check_handles(config: &RunConfig, facts: Option<&TraceFacts>) -> Result<(), S
     let Some(handles) = fdp::handles(&config.alloc.separation) else { return Ok(()) };
     let (origin, streams) = match facts {
         Some(facts) => (facts.file.as_str(), &facts.write_streams[..]),
-        // Of a synthetic workload.
+        // A synthetic workload.
         None => ("workload.kind", &[0][..]),
     };
     let needed = streams.last().map_or(1, |&last| u32::from(last) + 1);
