@@ -29,7 +29,7 @@ pub(crate) struct TriggerView {
     idle_ns: Option<u64>,
     /// A read of the host waits for the pool; for triggers without `watches_requests` always True.
     read_waits: bool,
-    /// The same of a write.
+    /// Whether a write waits.
     write_waits: bool,
     /// The policy's own random numbers.
     rng: Py<PyAny>,
