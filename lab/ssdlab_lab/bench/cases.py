@@ -59,7 +59,7 @@ class Case:
 
     @property
     def planes(self) -> int:
-        """Of the device."""
+        """Planes of the device."""
         return 8 * self.chips
 
     @property

@@ -149,7 +149,7 @@ def _instructions(path: Path, cases: Sequence[Counted], accept: bool) -> int:
         history.append(path, key, asdict(now))
         sys.stdout.write(f"{case.what}: {_shown(now)}\n")
         if case.most is not None and now.instructions > case.most * now.pages:
-            complaints.append(f"{case.name}: more than {case.most} instructions a host page")
+            complaints.append(f"{case.name}: more than {case.most} instructions per host page")
         if last is None or accept:
             continue
         more = now.instructions / last["instructions"] - 1.0
@@ -166,7 +166,7 @@ def _instructions(path: Path, cases: Sequence[Counted], accept: bool) -> int:
 def _shown(count: instructions.Count) -> str:
     per_page = count.instructions / count.pages
     per_operation = count.instructions / count.operations
-    return f"{per_page:.0f} instructions a host page, {per_operation:.0f} a flash operation"
+    return f"{per_page:.0f} instructions per host page, {per_operation:.0f} per flash operation"
 
 
 def _short(commit: str) -> str:
@@ -187,7 +187,7 @@ def _against(commit: str, cases: Sequence[Counted], path: Path) -> int:
             return 2
         commit = last["commit"].rstrip("+")
     short = _short(commit)
-    table = Table(title=f"Against {short}: instructions a host page, and processor time")
+    table = Table(title=f"Against {short}: instructions per host page, and processor time")
     for title in ("case", "before", "now", "ratio", "speed-up, by time", "answer"):
         table.add_column(title, justify="left" if title == "case" else "right")
     found = pairs.pairs(short, cases)

@@ -32,7 +32,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class Count:
-    """What came out."""
+    """The outcome."""
 
     instructions: int
     pages: int

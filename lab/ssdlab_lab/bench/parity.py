@@ -19,7 +19,7 @@ GROUP = 8
 SHARE = 0.85
 """Required flash operations per second of processor time, relative to those without parity."""
 WRITES_PER_CPU_S = 0.3e6
-"""Of the host, with parity."""
+"""Required host writes per second of processor time, with parity."""
 MORE_BYTES = 0.6
 """Most memory that parity may take, per physical page."""
 PAPER_BLOCKS, PAPER_PAGES = 8192, 32
@@ -62,9 +62,9 @@ class Cost:
     """Medians over the rounds."""
 
     writes_per_cpu_s: float
-    """Of the host, with parity."""
+    """Host writes per second of processor time, with parity."""
     flash_ops_per_cpu_s: float
-    """The same run."""
+    """Flash operations per second of processor time in the same run."""
     share: float
     """Flash operations per second of processor time, relative to those without parity."""
     more_bytes_per_page: float

@@ -64,7 +64,7 @@ class Cell:
     ours_ns: float
     """Our nanoseconds of processor time per pair: the median."""
     plyvel_ns: float | None
-    """The same of plyvel."""
+    """As `ours_ns`, for plyvel."""
     ratio: float | None
     """The median of the ratios of the turns."""
 

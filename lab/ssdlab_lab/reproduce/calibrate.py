@@ -60,7 +60,7 @@ PLANES, BLOCK_PAGES = 16, 128
 """Planes and pages of a block in table 1."""
 SHARES = (0.7, 0.9)
 LIFETIMES_DIVISOR = 4
-"""Of the device, for lifetimes."""
+"""The divisor of the device for lifetimes."""
 LIVE = (0.15, 0.25, 0.4, 0.5, 0.6)
 WRITTEN = (1.0, 1.5, 2.0, 3.0)
 JOURNAL_RUNS = (0, 1024, 4096)

@@ -46,7 +46,7 @@ class Lifetimes:
     """Percent of the blocks written that are 70 % invalid at the end: published, if it is, and
     here."""
     invalid_90: tuple[float | None, float]
-    """The same for 90 %."""
+    """The same for blocks that are 90 % invalid."""
 
 
 @dataclass(frozen=True)

@@ -200,7 +200,7 @@ class Paper:
     title: str
     """Authors' title and where it appeared."""
     flash: Flash
-    """Of its device."""
+    """The flash of its device."""
     workloads: tuple[str, ...]
     """In the order of its tables."""
     proposed: str

@@ -40,7 +40,7 @@ class Reading:
     keys: Mapping[str, object] = field(default_factory=dict, hash=False)
     """Configuration keys that override those of all schemes."""
     device: Callable[[Scale], Mapping[str, object]] | None = None
-    """Such keys that depend on the scale."""
+    """As `keys`, if they depend on the scale."""
     of: Mapping[str, Mapping[str, object]] = field(default_factory=dict, hash=False)
     """Keys that override those of one scheme, by its name."""
     requests: Mapping[str, object] = field(default_factory=dict, hash=False)
@@ -211,7 +211,7 @@ class Outcome:
     waf: Number
     """WAF of the proposed scheme; geometric mean."""
     verdicts: tuple[Verdict, ...]
-    """Of the claims."""
+    """The verdicts on the claims."""
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ def _longest(one: Outcome) -> Number:
 
 
 def heads(read: Read) -> tuple[str, ...]:
-    """Of the table of readings."""
+    """The heads of the table of readings."""
     return (*HEADS, LONGEST_HEAD) if read.calibrated else HEADS
 
 

@@ -76,7 +76,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came out."""
+    """The outcome."""
 
     paper: Paper
     quick: bool

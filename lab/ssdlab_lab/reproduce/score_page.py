@@ -49,7 +49,7 @@ class Grid:
     head: tuple[str, ...]
     rows: list[tuple[str, list[str]]]
     detail: bool = False
-    """It belongs into the appendix."""
+    """It belongs in the appendix."""
 
 
 def grids(scores: Mapping[Source, Score]) -> list[Grid]:

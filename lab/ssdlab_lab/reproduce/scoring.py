@@ -137,7 +137,7 @@ class Met:
 
     published: int
     here: int
-    """Of the published ones."""
+    """How many of the published outcomes this simulation also has."""
 
 
 def met(gains: Sequence[Gain]) -> dict[str, Met]:

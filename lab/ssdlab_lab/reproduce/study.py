@@ -23,7 +23,7 @@ Rows: TypeAlias = list[tuple[str, list[str]]]
 
 @dataclass(frozen=True)
 class Study(Generic[Key]):
-    """What came out."""
+    """The outcome."""
 
     reports: Mapping[Key, Report]
     quick: bool

@@ -118,7 +118,7 @@ def published(name: str, set_: str) -> dict[str, Numbers] | None:
 
 
 def measured(info: Info) -> dict[str, Numbers]:
-    """The same numbers of a trace."""
+    """The same numbers, measured in a trace."""
     found = {}
     for op in OPS:
         one = getattr(info.ops, op)

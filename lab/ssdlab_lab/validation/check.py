@@ -101,7 +101,7 @@ class Outcome:
 
     @property
     def lines(self) -> list[Line]:
-        """Those of all topics."""
+        """The lines of all topics."""
         return [line for lines in self.tables.values() for line in lines]
 
 

@@ -94,7 +94,7 @@ def numbers_of(report: Report) -> Numbers:
 
 @dataclass(frozen=True)
 class Combined:
-    """What came out."""
+    """The outcome."""
 
     values: Mapping[Point, Numbers]
     rates: Mapping[tuple[str, float], float]
@@ -197,7 +197,7 @@ class Combined:
         return floor is not None and floor.ratio < NEAR
 
     def settings(self) -> list[Setting]:
-        """Those of the main comparison."""
+        """The settings of the main comparison."""
         return [Setting(order, live) for order in ORDERS for live in self.lives]
 
     def remarks(self) -> list[str]:

@@ -48,7 +48,7 @@ def amplification(numbers: Numbers) -> float | None:
 
 
 def without_log(numbers: Numbers) -> float | None:
-    """The same without the store's log."""
+    """Write amplification without the store's log."""
     parts = numbers["write_amplification"]
     return None if parts["total"] is None else float(parts["total"] - (parts.get("log") or 0.0))
 
@@ -71,7 +71,7 @@ def unchanged(level: int) -> Of:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out."""
+    """The outcome."""
 
     numbers: Mapping[Run, Numbers]
     workloads: tuple[str, ...]

@@ -13,7 +13,7 @@ from ssdlab.traces.trace import Requests, Trace
 Numbers = npt.NDArray[np.int64]
 
 SECTORS = 8
-"""Of a page."""
+"""Sectors of a page."""
 FORMAT = "block-event"
 VERSION = 1
 """Version of the writes below: numbers of runs that had other writes are not reused."""

@@ -59,7 +59,7 @@ class Compared(NamedTuple):
 
 @dataclass(frozen=True)
 class Scales(Study[Place]):
-    """What came out, by place."""
+    """The outcome by place."""
 
     earlier: Earlier | None = None
     """Numbers of earlier studies, whose runs were not repeated."""

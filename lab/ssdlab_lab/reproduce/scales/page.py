@@ -128,7 +128,7 @@ def _counts(winners: list[Any]) -> list[str]:
 
 
 def verdict(done: Scales) -> list[str]:
-    """What came out, in words."""
+    """The outcome in words."""
     compared = [*done.every()]
     if not compared:
         return ["No prediction has a run at full size."]

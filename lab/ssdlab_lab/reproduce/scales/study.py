@@ -34,7 +34,7 @@ class Played:
 
     file: Path
     requests: int
-    """Of a loop."""
+    """Requests in a loop."""
     writes: int
     """Pages that a loop writes."""
 

@@ -208,7 +208,7 @@ CLASSES = {ONE: 1, APART: 2, REGIONS: 2, ANY: 2}
 
 
 def seeds(quick: bool) -> tuple[int, ...]:
-    """Of the repetitions."""
+    """The seeds of the repetitions."""
     return QUICK_SEEDS if quick else SEEDS
 
 

@@ -76,7 +76,7 @@ def _rule(evidence: Evidence) -> Finding:
 
 
 def _phased(evidence: Evidence) -> Finding:
-    """The same with long surges."""
+    """As `_rule`, with long surges."""
     low, high = THETAS[1]
     phased = evidence.readings[PHASED]
     used = [_most_used(phased.get(name, SYNTHETIC, PROPOSED)) for name in evidence.names]

@@ -124,7 +124,7 @@ class Reduction:
 
 
 def reduction(kind: str, op: str) -> Reduction:
-    """That of "mean" or "p99" and an operation."""
+    """The published reduction for a kind ("mean" or "p99") and an operation."""
     return Reduction(**published(NAME).values["reduction_percent"][f"{kind}_response"][op])
 
 
