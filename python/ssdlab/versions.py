@@ -48,6 +48,6 @@ def described() -> str:
 
 
 def spelled(version: str, commit: str | None, results: int | None) -> str:
-    """The same for the program that wrote a report."""
+    """As `described`, for the program that wrote a report."""
     of = f" ({commit})" if commit else ""
     return f"{version}{of}" + ("" if results is None else f", results {results}")

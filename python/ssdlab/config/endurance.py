@@ -23,7 +23,7 @@ from ssdlab.display.words import listed
 from ssdlab.errors import ConfigError
 
 DAYS = 365
-"""Of a year."""
+"""Days in a year."""
 RATED: Mapping[str, str] = {
     "dwpd": "drive writes a day",
     "tbw": "terabytes that the host may write",

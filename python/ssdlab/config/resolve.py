@@ -49,7 +49,7 @@ class Config:
         self.origin = origin
         """The drive from which the configuration comes, as far as it is known."""
         self.values: dict[str, Any] = json.loads(text)
-        """The same, parsed."""
+        """`text`, parsed."""
 
     def __getitem__(self, key: str) -> Any:  # noqa: ANN401
         """The value of a dotted key; a `KeyError` names the part that does not exist."""

@@ -15,7 +15,7 @@ Draw: TypeAlias = Literal["random", "latin-hypercube"]
 """How points are drawn: independently, or so that each of N equal parts of every key has one."""
 DRAWS: tuple[Draw, ...] = get_args(Draw)
 MOST_POINTS = 10_000_000
-"""Of a grid."""
+"""The most points in a grid."""
 
 
 class Space:

@@ -46,11 +46,11 @@ READING = (
 READ_ONCE = {f"workload.{key}" for key in (*READING, "dedup", "volume")}
 INDEX, STATISTICS = "volumes.json", "statistics.json"
 PAGE_BYTES = 4096
-"""Of the statistics of traces."""
+"""The page size in statistics of traces."""
 HOTTEST = 0.1
 """The share of the written pages whose share of the writes measures the skew."""
 WINDOW_NS = 1_000_000_000
-"""Of the peak of arrivals."""
+"""The window for the peak of arrivals."""
 Shown: TypeAlias = "Callable[[str], Callable[[str, int, int | None], object]]"
 """The callback that shows the progress of what has this name."""
 

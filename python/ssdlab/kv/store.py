@@ -388,7 +388,7 @@ class DB(Writer):
         return self._store.approximate_size(start, stop)
 
     def approximate_sizes(self, *ranges: tuple[Bytes, Bytes]) -> list[int]:
-        """The same for several ranges."""
+        """As `approximate_size`, for several ranges."""
         return [self.approximate_size(start, stop) for start, stop in ranges]
 
     def step(self) -> bool:
@@ -428,7 +428,7 @@ class Snapshot(Reader):
         self.__dict__.pop("_held", None)
 
     def release(self) -> None:
-        """The same as `close`, for plyvel."""
+        """As `close`, for plyvel."""
         self.close()
 
 

@@ -260,7 +260,7 @@ class Comparison(Table):
         return self.without(self.invalid)
 
     def without(self, left: Collection[str]) -> Comparison:
-        """The same without these labels."""
+        """The comparison without these labels."""
         return replace(
             self,
             reports={label: one for label, one in self.reports.items() if label not in left},

@@ -73,7 +73,7 @@ class Report(measures.Parts):
         trace: dict[str, Any] | None = None,
         folder: Path | None = None,
     ) -> Report:
-        """As `of`, from report.json as it was parsed."""
+        """As `of`, with the parsed contents of report.json."""
         if values["version"] > VERSION:
             message = (
                 f"{REPORT} has version {values['version']} of the report format; this ssdlab reads"

@@ -135,7 +135,7 @@ class Search(Table):
     TEXTS: ClassVar = ("state", "why")
 
     name: str
-    """Of the configuration."""
+    """The name of the configuration."""
     goals: tuple[Goal, ...]
     constraints: tuple[str, ...]
     trials: tuple[Tried, ...]
@@ -448,7 +448,7 @@ class Search(Table):
         return shown(self.goals[goal].column.name, value)
 
     def moved(self, folder: Path | None) -> Search:
-        """The same in another folder."""
+        """The same results in another folder."""
         return replace(self, folder=folder)
 
     def __repr__(self) -> str:

@@ -52,7 +52,7 @@ class Outcome:
     error: str = ""
     """Why it failed."""
     warnings: tuple[str, ...] = ()
-    """Of its report."""
+    """The warnings of its report."""
     invalidating: int = 0
     """How many of the warnings, which come first, invalidate numbers."""
     loss: str = ""
@@ -103,7 +103,7 @@ class Sweep(Table):
     TEXTS: ClassVar = ("error", "decided_by", "config_digest", "event_digest")
 
     name: str
-    """Of the configuration."""
+    """The name of the configuration."""
     space: Space
     """Its points, with values as shown."""
     outcomes: tuple[Outcome, ...]

@@ -41,7 +41,7 @@ class Moved:
         return text
 
     def json(self, text: str, config: Config) -> str:
-        """The same of JSON."""
+        """As `text`, for JSON."""
         for key, path in self.here.items():
             text = text.replace(_quoted(path), _quoted(str(config[key])))
         return text

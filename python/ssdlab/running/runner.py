@@ -177,7 +177,7 @@ class Threads:
 
 
 class _Going:
-    """How many runs go on."""
+    """The number of runs in progress."""
 
     def __init__(self) -> None:
         self.number = 0

@@ -54,7 +54,7 @@ class Form:
     lines: str
     """Name of the file that grows."""
     version: int
-    """Of these files."""
+    """The version of these files."""
     arguments: Mapping[str, str] = field(default_factory=dict)
     """Arguments for parts of the identity that have other names."""
 

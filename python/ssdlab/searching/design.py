@@ -51,7 +51,7 @@ class Objective:
 
     @property
     def text(self) -> str:
-        """In words."""
+        """The goal in words."""
         return f"{'maximize' if self.maximize else 'minimize'} {self.metric.name}"
 
 
@@ -60,7 +60,7 @@ class Rung:
     """How much of its runs a point executes before it is judged."""
 
     divisor: int
-    """Of the requests."""
+    """The divisor of the number of requests."""
     seeds: int
     """The first ones of the search."""
 

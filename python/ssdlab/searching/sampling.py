@@ -179,7 +179,7 @@ class Asked:
     trial: Trial
     point: Point
     name: str
-    """The same for equal points."""
+    """The name; equal points have the same one."""
     drawn: bool
     """Whether the sampler ignored results."""
 

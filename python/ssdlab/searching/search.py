@@ -62,7 +62,7 @@ class Sought:
     trials: int = TRIALS
     parallel: int = PARALLEL
     seed: int = 0
-    """Of the sampler."""
+    """The seed of the sampler."""
     budget: Budget | None = None
 
     def chosen(self, design: SearchDesign) -> Chosen:

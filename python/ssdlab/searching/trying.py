@@ -38,7 +38,7 @@ class Who:
     """The same for equal ones: a point as JSON, or the name of a reference."""
     label: str
     point: Point | None = field(default=None, compare=False)
-    """None: a reference."""
+    """None for a reference."""
 
     @staticmethod
     def of(shown: Mapping[str, Value], point: Point) -> Who:
@@ -47,7 +47,7 @@ class Who:
 
 
 def name_of(shown: Mapping[str, Value]) -> str:
-    """The same for equal points."""
+    """The name of a point; equal points have the same one."""
     return json.dumps(shown, ensure_ascii=False)
 
 

@@ -32,7 +32,7 @@ WHOLE = "whole_results"
 MOST_SHOWN = 40
 """Rows of an answer in texts."""
 MOST_LETTERS = 60
-"""Of a value in texts."""
+"""Characters of a value in texts."""
 
 
 def duckdb() -> Any:  # noqa: ANN401 - of a library

@@ -57,7 +57,7 @@ class Results:
         self._reader = Reader(Files(Path(folder), version, write=False))
         self.folder = Path(folder)
         self.version = version
-        """Of the results."""
+        """The version of the results."""
 
     def query(self, sql: str, *, allow_files: bool = False) -> Answer:
         """The answer of DuckDB over the view `results`, which has a row for each run.

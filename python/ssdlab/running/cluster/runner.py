@@ -33,7 +33,7 @@ TASK_S = 0.25
 per task.
 """
 MOST_RUNS = 32
-"""Of a task."""
+"""The most runs in a task."""
 LOOK_S = 0.2
 MOST_TRIES = 5
 """A run that was cancelled this often, and not by us, fails."""
