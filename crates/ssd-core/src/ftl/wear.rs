@@ -1,10 +1,10 @@
 //! Wear: blocks that are bad from the factory, blocks that wear out, and static wear levelling.
 //!
 //! Paper: Chang, "On efficient wear leveling for large-scale flash-memory storage systems", SAC 2007 (when a worn and a
-//! young block differ by more than a threshold, the cold data of the young one move to the worn one). Where it is
-//! silent, decided: each pool is levelled by itself, one block at a time, after an erase; the worn block is an erased
-//! one, so nothing has to be moved out of it; copies go to a separate frontier, so that data known to be cold stay
-//! together.
+//! young block differ by more than a threshold, the cold data of the young one move to the worn one).
+//! Where it is silent, decided: each pool is levelled by itself, one block at a time, after an erase; the worn block is
+//! an erased one, so nothing has to be moved out of it; copies go to a separate frontier, so that data known to be cold
+//! stay together.
 //!
 //! A superblock is bad as soon as one of its flash blocks is.
 

@@ -2,11 +2,11 @@
 //!
 //! Paper: Liang et al., "Boosting Performance of SSD with Chip-level RAID by Deferring Garbage Collection", IEICE
 //! Electronics Express 2018, figure 1: a stripe has one page on each chip; chips form groups in order; in stripe `s`
-//! the parity of a group is on its chip `g - 1 - (s mod g)`, data fill the other chips from left to right. Where it is
-//! silent, decided: chips are numbered in striping order, so a group spans channels; planes of a chip are used in turn,
-//! each for `g` stripes, so each plane has its share of parity. Groups are numbered over the device: group `k` of
-//! stripe `s` is `s * groups + k`, so its data are `g - 1` consecutive logical pages. Its parity is a logical page,
-//! too, behind those of the host.
+//! the parity of a group is on its chip `g - 1 - (s mod g)`, data fill the other chips from left to right.
+//! Where it is silent, decided: chips are numbered in striping order, so a group spans channels; planes of a chip are
+//! used in turn, each for `g` stripes, so each plane has its share of parity. Groups are numbered over the device:
+//! group `k` of stripe `s` is `s * groups + k`, so its data are `g - 1` consecutive logical pages. Its parity is a
+//! logical page, too, behind those of the host.
 
 use crate::config::{Config, ParityUpdate};
 use crate::ftl::place::Layout;

@@ -2,10 +2,10 @@
 //!
 //! Paper: Liang et al., IEICE Electronics Express 2018, section 3.1: the parity follows from the old data and the old
 //! parity (read-modify-write, RMW) or from the pages that stay (reconstruct-write, RCW), whichever takes fewer
-//! operations; section 3.3: RMW in a tie, and a whole group is written without a read. Where it is silent, decided:
-//! pages never written or trimmed count as zeros and are not read; a page that the controller keeps costs no read; a
-//! page that the host writes in part is read for its rest, and that read counts for both; a TRIM is an update, because
-//! parity covers the page; a group without data has no parity.
+//! operations; section 3.3: RMW in a tie, and a whole group is written without a read.
+//! Where it is silent, decided: pages never written or trimmed count as zeros and are not read; a page that the
+//! controller keeps costs no read; a page that the host writes in part is read for its rest, and that read counts for
+//! both; a TRIM is an update, because parity covers the page; a group without data has no parity.
 
 use super::MOST_CHIPS;
 use crate::config::ParityUpdate;

@@ -4,13 +4,13 @@
 //! `h` takes the writes of stream `h`; preconditioning and writes without a stream are of handle 0, as writes without a
 //! placement directive are. A *reclaim unit* is an erase unit (with superblocks: a superblock), and a handle has one
 //! open on each plane of a pool (with superblocks: one in each pool). *Initially isolated* handles: copies of all
-//! handles share reclaim units of their own. *Persistently isolated* ones: copies stay with their handle. Where it is
-//! silent, decided: copies of a persistently isolated handle have reclaim units of their own, so that copies do not
-//! enter the units that the host fills; every pool keeps an erased block for such copies, so that they never go to
-//! units of another handle for lack of room; and a page that static wear levelling has moved, which fills units of all
-//! handles, returns to the handle that it was last written with. A write whose stream has no handle is an error, where
-//! NVMe would write it with a default handle and log an event. History: none; if persistently isolated, one byte a
-//! logical page.
+//! handles share reclaim units of their own. *Persistently isolated* ones: copies stay with their handle.
+//! Where it is silent, decided: copies of a persistently isolated handle have reclaim units of their own, so that
+//! copies do not enter the units that the host fills; every pool keeps an erased block for such copies, so that they
+//! never go to units of another handle for lack of room; and a page that static wear levelling has moved, which fills
+//! units of all handles, returns to the handle that it was last written with. A write whose stream has no handle is an
+//! error, where NVMe would write it with a default handle and log an event. History: none; if persistently isolated,
+//! one byte a logical page.
 
 use super::kept::Kept;
 use super::{Classes, Copied, Ground, SeparationPolicy, Written};

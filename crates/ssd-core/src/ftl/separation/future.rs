@@ -3,15 +3,16 @@
 //!
 //! Source: the placement by death times that the policies of this folder approximate ("FK" of SepBIT's authors, Wang et
 //! al., FAST 2022, section 2.4, with classes as wide as a block; "grouping by death time" of He et al., "The unwritten
-//! contract of solid state drives", EuroSys 2017). Decided: the classes are ranges of the writes until the next one of
-//! a page, each wider than the one below it by the factor 1 + 6 / `classes`; the last one begins at eight times the
-//! logical pages, divided by that factor. (Of the widths tried on uniform and Zipf writes this one had the fewest
-//! copies. Ranges of one block each tell pages apart that die within five blocks only.) With more classes there are
-//! fewer copies, and more open blocks. Host and copies of a class share its open blocks. It sees the writes of the run
-//! in a first pass over the workload; a TRIM is not foreseen, and a write that was not foreseen counts as never
-//! overwritten. The parity of a group is overwritten when the first of its pages is. Knowledge of the future survives
-//! power cuts, after which interrupted requests come again: their pages seem to be written once more than they are. A
-//! device with this knowledge cannot be stored in a snapshot. History: 8 B a logical page, and 4 B a write.
+//! contract of solid state drives", EuroSys 2017).
+//! Decided: the classes are ranges of the writes until the next one of a page, each wider than the one below it by the
+//! factor 1 + 6 / `classes`; the last one begins at eight times the logical pages, divided by that factor. (Of the
+//! widths tried on uniform and Zipf writes this one had the fewest copies. Ranges of one block each tell pages apart
+//! that die within five blocks only.) With more classes there are fewer copies, and more open blocks. Host and copies
+//! of a class share its open blocks. It sees the writes of the run in a first pass over the workload; a TRIM is not
+//! foreseen, and a write that was not foreseen counts as never overwritten. The parity of a group is overwritten when
+//! the first of its pages is. Knowledge of the future survives power cuts, after which interrupted requests come again:
+//! their pages seem to be written once more than they are. A device with this knowledge cannot be stored in a snapshot.
+//! History: 8 B a logical page, and 4 B a write.
 
 use super::{Classes, Copied, Ground, SeparationPolicy, Written};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};

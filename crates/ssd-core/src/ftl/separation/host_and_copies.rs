@@ -8,9 +8,9 @@
 //! Departs from it: there survivors are compacted within the victims, nothing is kept erased, and a victim that
 //! survivors do not fill goes to the host, which fills it up: so some of its blocks mix both regions. Flash cannot be
 //! written again before it is erased: here survivors are copied, and a block that they do not fill waits for the next
-//! ones. A literal model of both is in tests/suite/two_regions.rs, and meets the collectors' results. Where it is
-//! silent, decided: victims of all pools count together; with `gc.amount = "all-candidates"` they are of any region. No
-//! history.
+//! ones. A literal model of both is in tests/suite/two_regions.rs, and meets the collectors' results.
+//! Where it is silent, decided: victims of all pools count together; with `gc.amount = "all-candidates"` they are of
+//! any region. No history.
 
 use super::kept::knows;
 use super::{Among, ClassBlocks, Classes, Collected, Copied, Ground, SeparationPolicy, Written};

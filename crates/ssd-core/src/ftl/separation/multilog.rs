@@ -2,12 +2,13 @@
 //! log expects goes back.
 //!
 //! Paper: Stoica and Ailamaki, "Improving flash write performance by using update frequency", PVLDB 6(9), 2013, section
-//! 5. Where it is silent, decided: new pages begin in log 0. An overwrite after d writes of a page in a log that
-//! expects E moves it to the hotter neighbour with probability (E - d) / E; E is half of the pages of that log that are
-//! still valid when it is collected: its pages times the share of valid pages in its collected blocks, a mean that
-//! fades over 16 of them. A new log begins when the last one holds a block of pages; there are never more than
-//! `classes`. Host and copies of a log share its open blocks. History: last write and log, 4 B a logical page. Pages
-//! that are trimmed count until they are written again.
+//! 5.
+//! Where it is silent, decided: new pages begin in log 0. An overwrite after d writes of a page in a log that expects E
+//! moves it to the hotter neighbour with probability (E - d) / E; E is half of the pages of that log that are still
+//! valid when it is collected: its pages times the share of valid pages in its collected blocks, a mean that fades over
+//! 16 of them. A new log begins when the last one holds a block of pages; there are never more than `classes`. Host and
+//! copies of a log share its open blocks. History: last write and log, 4 B a logical page. Pages that are trimmed count
+//! until they are written again.
 
 use super::history::LastWrites;
 use super::kept::{keeps, knows};

@@ -6,11 +6,12 @@
 //! nearest centre. Departs from it: the centres are computed from 1,024 logical pages drawn at random, not from all
 //! blocks, whose hotness a controller would have to keep: 16 pages of neighbouring hotness represent a block, with the
 //! sum of their writes over the sum of their ages, as in the paper. (With single pages, those just written would form
-//! centres of their own.) Where it is silent, decided: centres are recomputed when a 64th of the pages of the device
-//! has been copied; they begin where they were, at first at the quantiles of the sample. The first write of a page, and
-//! a write without centres, is in the coldest class. Host and copies of a class share its open blocks. History: 4 B a
-//! logical page, of which one holds the number of writes, counted with a probability that falls as it grows (Morris,
-//! CACM 21(10), 1978, base 1.05).
+//! centres of their own.)
+//! Where it is silent, decided: centres are recomputed when a 64th of the pages of the device has been copied; they
+//! begin where they were, at first at the quantiles of the sample. The first write of a page, and a write without
+//! centres, is in the coldest class. Host and copies of a class share its open blocks. History: 4 B a logical page, of
+//! which one holds the number of writes, counted with a probability that falls as it grows (Morris, CACM 21(10), 1978,
+//! base 1.05).
 
 use super::history::LastWrites;
 use super::kept::knows;

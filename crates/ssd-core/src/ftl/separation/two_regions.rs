@@ -2,10 +2,10 @@
 //!
 //! Source: the hot and cold split that analyses of separation assume (Desnoyers, "Analytic models of SSD write
 //! performance", ACM TOS 10(2), 2014, section 5), with what a controller can know instead of the true frequencies: the
-//! frequency of a page is the inverse of the number of writes since its last one. Decided: a write is hot if it
-//! replaces data younger than the mean age of replaced data, which fades over as many overwrites as there are logical
-//! pages; a copy is hot if its data are younger than that. A page never written before is cold. Host and copies of a
-//! region share its open blocks. History: the last write, 4 B a logical page.
+//! frequency of a page is the inverse of the number of writes since its last one.
+//! Decided: a write is hot if it replaces data younger than the mean age of replaced data, which fades over as many
+//! overwrites as there are logical pages; a copy is hot if its data are younger than that. A page never written before
+//! is cold. Host and copies of a region share its open blocks. History: the last write, 4 B a logical page.
 
 use super::history::LastWrites;
 use super::kept::knows;

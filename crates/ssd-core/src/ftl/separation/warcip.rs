@@ -4,16 +4,16 @@
 //! goes to the cluster whose mean interval is nearest to the time since the last write of its page; copies have a class
 //! of their own. A cluster that receives most of the writes is split, and a cluster that receives few is merged with a
 //! neighbour. A page that has been copied since its last write stayed too long in its block: its age at the copy is
-//! added to its interval. Where it is silent, decided: the policy starts with one cluster and has at most `classes` -
-//! 1. Intervals are counted in pages written by the host. A review of the clusters is due each time the host has
-//! written as many pages as 256 blocks hold. The mean of a cluster covers its writes since the last review; until the
-//! first of them it keeps the mean from before. A review splits the cluster that received more than half of the writes
-//! into two, with half and with one and a half times its mean. If it splits none, it removes the cluster with the
-//! fewest writes, provided that they would not fill a block; later writes of its pages go to the nearest remaining
-//! cluster. The copy of a page is dated to the opening of the block that holds it. The first write of a page goes to
-//! the cluster that had the longest mean interval at the last review. Of clusters that are equally near, or have
-//! equally few writes, the policy takes the one with the shortest mean interval. History: the last write, 4 B per
-//! logical page.
+//! added to its interval.
+//! Where it is silent, decided: the policy starts with one cluster and has at most `classes` - 1. Intervals are counted
+//! in pages written by the host. A review of the clusters is due each time the host has written as many pages as 256
+//! blocks hold. The mean of a cluster covers its writes since the last review; until the first of them it keeps the
+//! mean from before. A review splits the cluster that received more than half of the writes into two, with half and
+//! with one and a half times its mean. If it splits none, it removes the cluster with the fewest writes, provided that
+//! they would not fill a block; later writes of its pages go to the nearest remaining cluster. The copy of a page is
+//! dated to the opening of the block that holds it. The first write of a page goes to the cluster that had the longest
+//! mean interval at the last review. Of clusters that are equally near, or have equally few writes, the policy takes
+//! the one with the shortest mean interval. History: the last write, 4 B per logical page.
 
 use super::history::LastWrites;
 use super::kept::{keeps, knows};

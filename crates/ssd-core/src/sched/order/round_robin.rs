@@ -4,9 +4,10 @@
 //! 13(23):4838, 2024, section 3.2: four task queues a channel, "processed sequentially by dedicated hardware". Read
 //! here as one task of each queue in turn, in the order in which the section names the queues: host reads, GC reads,
 //! host writes, GC writes. While all have work, a host write waits for one GC read and one GC program, however many are
-//! queued behind them. Where it is silent, decided: a queue without a task that may start loses its turn; after a power
-//! cut it is the turn of host reads. With weights above 1 a queue keeps its turn for that many operations in a row,
-//! including those that ran while no other queue had any.
+//! queued behind them.
+//! Where it is silent, decided: a queue without a task that may start loses its turn; after a power cut it is the turn
+//! of host reads. With weights above 1 a queue keeps its turn for that many operations in a row, including those that
+//! ran while no other queue had any.
 
 use super::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};

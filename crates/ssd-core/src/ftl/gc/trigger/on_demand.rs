@@ -3,10 +3,11 @@
 //!
 //! Paper: Liang et al., "Boosting Performance of SSD with Chip-level RAID by Deferring Garbage Collection", IEICE
 //! Electronics Express 2018, section 4.3: a chip that has reached the threshold is not collected "while there is no
-//! requests to invoke GC"; deferred collection works in idle time, when the pending queue is empty. Where it is silent,
-//! decided: any request for the chip makes it collect (`by = "write"`: only one that writes); collection goes block by
-//! block, and the pool is considered again after each, so collection ends at the threshold or when nothing waits; a
-//! pool that is collected in idle time takes requests again after the block. Without time a request always waits.
+//! requests to invoke GC"; deferred collection works in idle time, when the pending queue is empty.
+//! Where it is silent, decided: any request for the chip makes it collect (`by = "write"`: only one that writes);
+//! collection goes block by block, and the pool is considered again after each, so collection ends at the threshold or
+//! when nothing waits; a pool that is collected in idle time takes requests again after the block. Without time a
+//! request always waits.
 
 use super::{SpaceView, TriggerPolicy};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};

@@ -4,13 +4,14 @@
 //! Paper: the invalidation-rate garbage collection paper, Electronics 2023, 12, 2142, equation 1 and algorithm 1: `rate
 //! = ((N_invalid - 1) / N_total) / (T_c - T_f)`, where T_f and T_c are the times of the first and of the newest
 //! invalidation in the block since its last erase. Blocks enter the list at a ratio of invalid pages; the list is
-//! sorted by ascending rate; blocks without valid pages come first, in the order of their rates. Where it is silent,
-//! decided: a block enters when it is sealed; one invalid page: rate 0; several at one time (one TRIM): rate infinite;
-//! ties by lowest block id. Pages that were already invalid when the policy started (on a preconditioned device) count
-//! as invalidated at its start. In functional mode the clock is the number of host pages written. Index: the list of
-//! each pool as a tree. Among blocks with equally many invalid pages the order does not change until one of them loses
-//! a page, so an update takes O(log n), and a choice compares the first block of each count. All comparisons are exact,
-//! by cross multiplication of integers.
+//! sorted by ascending rate; blocks without valid pages come first, in the order of their rates.
+//! Where it is silent, decided: a block enters when it is sealed; one invalid page: rate 0; several at one time (one
+//! TRIM): rate infinite; ties by lowest block id. Pages that were already invalid when the policy started (on a
+//! preconditioned device) count as invalidated at its start. In functional mode the clock is the number of host pages
+//! written.
+//! Index: the list of each pool as a tree. Among blocks with equally many invalid pages the order does not change until
+//! one of them loses a page, so an update takes O(log n), and a choice compares the first block of each count. All
+//! comparisons are exact, by cross multiplication of integers.
 
 use super::{VictimPolicy, memory};
 use crate::ftl::blocks::BlockTable;

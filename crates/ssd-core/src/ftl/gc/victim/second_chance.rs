@@ -4,9 +4,10 @@
 //! performance", PVLDB 18(11), 2025; github.com/gabriel-haas/ssdiq, commits 9aae7a3 and 9934924, in words only). A
 //! block whose share of valid pages is below the bar is taken; others are passed over. When the pointer has passed a
 //! part of the blocks, it goes back to the first one and the bar rises by a step; the bar falls back once a block's
-//! worth of invalid pages has been gained. Until that first happens, the bar is 0.5. Where it is silent, decided: the
-//! bar ends at 1, where all blocks are considered, but a fully valid one is never taken. Shares are compared as whole
-//! pages, rounded up. Index: a linked queue for each pool; a choice walks over the blocks that it skips.
+//! worth of invalid pages has been gained. Until that first happens, the bar is 0.5.
+//! Where it is silent, decided: the bar ends at 1, where all blocks are considered, but a fully valid one is never
+//! taken. Shares are compared as whole pages, rounded up. Index: a linked queue for each pool; a choice walks over the
+//! blocks that it skips.
 
 use super::queue::Queue;
 use super::{VictimPolicy, memory};

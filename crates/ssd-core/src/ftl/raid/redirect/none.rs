@@ -1,6 +1,7 @@
 //! No redirection: every page is written to its home chip.
 //!
-//! Source: the conventional scheme of a chip-level RAID, the baseline of the paper on deferred GC. Decided: nothing.
+//! Source: the conventional scheme of a chip-level RAID, the baseline of the paper on deferred GC.
+//! Decided: nothing.
 
 use super::{Chip, RedirectPolicy, Write};
 use crate::plug::{PolicyInfo, PolicySpec};
