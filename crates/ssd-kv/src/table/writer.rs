@@ -324,7 +324,7 @@ impl TableWriter {
         if let Some(handle) = self.pending.take() {
             self.index_entry(&key::successor(&self.last_key), handle);
         }
-        assert!(self.entries == 0 || self.index.entries() > 0, "blocks that nothing leads to");
+        assert!(self.entries == 0 || self.index.entries() > 0, "blocks without an index entry");
         let index = self.compress_and_write(Which::Index)?;
         assert!(metaindex.offset + metaindex.size < index.offset, "in the order of the footer");
         self.file.append(&Footer { metaindex, index }.encoded())?;

@@ -79,7 +79,7 @@ fn compactions_go_on_where_they_were() {
     assert!(lines.iter().any(|l| l.starts_with("level 0 goes on after ")), "{lines:?}");
 }
 
-/// Compactions of a level go through its keys, and begin anew at the smallest ones after the largest.
+/// Compactions of a level go through its keys in order and start over after the largest.
 #[test]
 fn compactions_of_a_level_take_turns() {
     let vfs = MemoryVfs::new();
