@@ -132,7 +132,7 @@ fn a_request_that_comes_again_counts_once() {
     }
 }
 
-/// What the host has submitted for later had not arrived: a cut withdraws it, and nothing of it is repeated.
+/// Requests that the host has submitted for later have not arrived: a cut withdraws them, and none is repeated.
 #[test]
 fn only_requests_that_had_arrived_count_as_withdrawn() {
     let mut c = small(RemapMode::Off);

@@ -111,7 +111,7 @@ impl Policy {
         sample
     }
 
-    /// Make the centres anew.
+    /// Recompute the centres.
     fn quantize(&mut self, clock: u64) {
         let sample = self.sample(clock);
         if sample.is_empty() {

@@ -50,7 +50,7 @@ struct Unrecorded {
 
 /// The state that lets a device survive power cuts; boxed, because most devices have none.
 pub(crate) struct Power {
-    /// That of the device, which is rebuilt after a cut.
+    /// The configuration of the device, which is rebuilt after a cut.
     config: Config,
     /// Survives a cut.
     pub(crate) nvram: Nvram,

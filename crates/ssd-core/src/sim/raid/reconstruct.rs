@@ -83,8 +83,7 @@ impl Raid {
 }
 
 impl Ssd {
-    /// Reconstruct the reads of the host that wait on the chip of `pool`, on which a job of collection has begun, as
-    /// far as that is better.
+    /// Reconstruct the host reads that wait on the chip of `pool`, where collection has begun, if their groups allow it.
     #[inline(never)]
     pub(in crate::sim) fn reads_avoid_collection(&mut self, pool: PoolId) {
         debug_assert!(self.core.gc.collects(pool), "{pool:?} does not collect");
