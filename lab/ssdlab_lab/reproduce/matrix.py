@@ -24,7 +24,7 @@ class Workload:
     """Requests, as the keys that define them."""
 
     name: str
-    """As the paper calls it."""
+    """The name in the paper."""
     source: Source
     keys: Mapping[str, object] = field(hash=False)
     """Configuration keys that override those of a scheme."""
@@ -39,7 +39,7 @@ class Scheme:
     """A device with all answers to the questions of garbage collection."""
 
     name: str
-    """As the paper calls it."""
+    """The name in the paper."""
     preset: str
     keys: Mapping[str, object] = field(default_factory=dict, hash=False)
     """Configuration keys that override those of the preset."""

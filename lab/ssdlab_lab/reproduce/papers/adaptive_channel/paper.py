@@ -68,7 +68,7 @@ PRESETS = {
 CHOSEN: dict[str, object] = {"gc.amount": "all-candidates"}
 """Keys of all schemes; see `adaptive_channel.decisions`."""
 SEEDS = 5
-"""Each draws the requests anew."""
+"""Each seed draws its own requests."""
 ROWS = {
     CONV_0: "conv_0_allch",
     CONV_ALL: "conv_0p7_allch",
