@@ -83,7 +83,7 @@ impl Raid {
 }
 
 impl Ssd {
-    /// Reconstruct the host reads that wait on the chip of `pool`, where collection has begun, if their groups allow it.
+    /// Reconstruct host reads that wait on the chip of `pool`, where collection has begun, if their groups allow it.
     #[inline(never)]
     pub(in crate::sim) fn reads_avoid_collection(&mut self, pool: PoolId) {
         debug_assert!(self.core.gc.collects(pool), "{pool:?} does not collect");
