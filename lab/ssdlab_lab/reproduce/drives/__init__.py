@@ -1,1 +1,1 @@
-"""Named drives: published figures compared with simulated ones."""
+"""Named drives: what was published of them, beside what is simulated."""

@@ -1,4 +1,4 @@
-"""`ssdlab drives compare`: published figures of named drives compared with simulated ones."""
+"""`ssdlab drives compare`: what was published of named drives, beside what is simulated."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def compare(
     """Run named drives, or those in files, and write the comparison into `out`.
 
     `drive` names them; by default all named drives are run. The errors of a drive in a file are
-    written next to the file, where all commands find them. An interrupted run is resumed, as by
+    written beside the file, where all commands find them. An interrupted run is resumed, as by
     `reproduce`, which raises the same exceptions.
     """
     of = {one.name: one for one in map(drive_of, drive)} or drives()

@@ -1,4 +1,4 @@
-"""The errors of a drive: of each line, of its knee, and as a whole."""
+"""How far a drive is off: of each line, of its knee, and as a whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ssdlab_lab.reproduce.drives.study import FULL, Drives
 
 @dataclass(frozen=True)
 class Line:
-    """A measured write amplification and a simulated one."""
+    """A measured write amplification beside a simulated one."""
 
     name: str
     published: float

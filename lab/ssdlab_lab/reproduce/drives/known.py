@@ -82,7 +82,7 @@ class Drive:
 
     @property
     def shape(self) -> Shape:
-        """The figures that the fit needs."""
+        """What the fit needs of it."""
         return Shape.of(self.config)
 
     @property
@@ -92,7 +92,7 @@ class Drive:
         return self.shape.raw_pages(device) / float(device["user_pages"]) - 1
 
     def spare_at(self, fill: float) -> float:
-        """Over-provisioning if only this share of the drive is used."""
+        """Over-provisioning if only this share of it is used."""
         return (1 + self.over_provisioning) / fill - 1
 
 
@@ -113,7 +113,7 @@ def drives() -> Mapping[str, Drive]:
 
 
 def drive_of(name: str) -> Drive:
-    """The drive that `--drive` names: a named drive, or a file with its CSV file next to it.
+    """The drive that `--drive` names: a named drive, or a file with its CSV file beside it.
 
     Raises `ConfigError`.
     """

@@ -136,7 +136,7 @@ def overview(done: Drives) -> Rows:
 
 
 def facts(done: Drives, drive: Drive) -> list[str]:
-    """What was fitted, what was decided, and what was unknown."""
+    """What was fitted, what was decided, what was not known."""
     raw = (1 + drive.over_provisioning) * drive.user_gib
     how = f"raw capacity {raw:,.0f} GiB for a user capacity of {drive.user_gib:,.0f} GiB"
     if "raw" in drive.published:

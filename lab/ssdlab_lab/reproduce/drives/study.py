@@ -1,4 +1,4 @@
-"""The runs that are compared with the published figures of named drives."""
+"""The runs that are compared with what was published of named drives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ssdlab_lab.reproduce.study import Study
 
 Keys: TypeAlias = dict[str, object]
 Place: TypeAlias = tuple[str, str, float]
-"""Drive, kind of run, and parameter: fill, skew, active zones or requests per second."""
+"""Drive, kind of run, and where: fill, skew, active zones or requests a second."""
 
 FULL, LOAD = "full size", "load"
 PAGE_BYTES = 4096
@@ -52,7 +52,7 @@ class Drives(Study[Place]):
         return found
 
     def knee(self, drive: Drive) -> tuple[float, float] | None:
-        """The simulated knee, as in `knee_of`; None if loads are missing."""
+        """The simulated knee, as `knee_of` says; None if loads are missing."""
         loads = self.loads(drive)
         whole = not self.quick and len(loads) == len(rates(drive, False))
         return knee_of(loads) if whole else None
@@ -147,14 +147,14 @@ def timed(drive: Drive, rate: float, quick: bool) -> tuple[Keys, Keys]:
 
 
 def trace_file(drive: Drive, place: Place, folder: Path) -> Path:
-    """The file with the writes of a place that no synthetic workload has."""
+    """Where the writes of a place lie that no synthetic workload has."""
     _, kind, at = place
     words = f"{drive.config.name} {kind} {at:g}"
     return folder / "traces" / f"{words.replace(' ', '-')}.{writes.FORMAT}.gz"
 
 
 def parts_of(drive: Drive, place: Place, quick: bool) -> tuple[int, int]:
-    """Size of the writes of a place, and how many of them make up the drive."""
+    """Size of the writes of a place, and how many of them are the drive."""
     ranks = place[1] == RANKS
     pages = small_pages(drive, quick or ranks, drive.over_provisioning)
     size = PAGE_BYTES if ranks else choices.PART_BYTES

@@ -17,8 +17,8 @@ SECTOR = 512
 def parts(active: int, zones: int, length: int, count: int, seed: int) -> npt.NDArray[np.int64]:
     """`count` writes, as numbers of parts, to `zones` zones of `length` parts each.
 
-    Every write goes to one of the active zones at random. A full zone is replaced by a random one
-    that is not active.
+    Every write goes to one of the active zones at random. A zone that is full is replaced by a
+    random one that is not active.
     """
     rng = np.random.default_rng(seed)
     slots = rng.integers(active, size=count)
