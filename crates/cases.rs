@@ -1,4 +1,4 @@
-//! How the property tests of all crates draw their cases; nothing else says so.
+//! How the property tests of all crates draw their cases.
 //!
 //! A test names its seed, so that every run draws the same cases. `PROPTEST_RNG_SEED=7 cargo test` draws others.
 //! The seed of a case that fails is printed and appended to `regressions.txt` in the folder of its crate, whose

@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions. `ssdlab.run` raises only these itself."""
+"""The exceptions of ssdlab. `ssdlab.run` itself raises only these."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class RunError(RuntimeError):
 
 
 class ClusterError(RuntimeError):
-    """The cluster has been lost, or has no worker for the runs; what is done is kept."""
+    """The cluster has been lost, or has no worker for the runs; finished runs are kept."""
 
 
 class ServerError(RuntimeError):
@@ -81,7 +81,7 @@ class Interrupted(KeyboardInterrupt):
         vars(self).update(held)
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows: it was stopped on purpose, so where does not matter."""
+        """The text in a notebook: the user stopped it, so where does not matter."""
         names = ("plan", "trial", "search", "fleet", "sweep", "comparison", "report")
         held = next((name for name in names if getattr(self, name)), None)
         return [
@@ -94,20 +94,20 @@ class InternalError(RuntimeError):
 
 
 _GIVEN: dict[str, str] = {}
-"""Traces as the user has given them, by the tables that are read in their place."""
+"""Traces as the user named them, by the tables that are read in their place."""
 
 
 UNPACKED = "zstd -dc <"
-"""What stands before the name of a table in a command."""
+"""What precedes the name of a table in a command."""
 
 
 def stands_for(table: Path, trace: Path) -> None:
-    """Note that `table` is read in place of `trace`, which is the name that messages have."""
+    """Note that `table` is read in place of `trace`, which is the name in messages."""
     _GIVEN[str(table)] = str(trace)
 
 
 def as_given(text: str) -> str:
-    """`text` with the names of traces as the user has given them."""
+    """`text` with the names of traces as the user wrote them."""
     for table, trace in _GIVEN.items():
         # A command that unpacks the table cannot read the trace.
         parts = text.split(f"{UNPACKED} {table}")

@@ -1,4 +1,4 @@
-"""Your own policies in Python: which block, when, how many pools at once, where to, and with which.
+"""Custom policies in Python: which block, when, how many pools at once, where to, and with which.
 
 Write a class with the methods of `Victim`, `Trigger`, `Concurrency`, `Placement` or `Separation`
 (deriving from them is optional) and pass an instance to `ssdlab.run` or `ssdlab.compare`:
@@ -48,11 +48,11 @@ class _Policy:
     """What all policies may have."""
 
     def start(self, device: DeviceInfo) -> None:
-        """A machine begins: set up, or forget, what belongs to one.
+        """Set up, or reset, the state that belongs to one machine.
 
-        Called when a run begins and, unless `run.mode` is "functional", once more between
-        preconditioning and workload, which are the work of two machines: so are all policies. Only
-        a separation policy starts once: what it knows of pages goes on with the device.
+        Called when a run begins and, unless `run.mode` is "functional", again between
+        preconditioning and workload, because these are executed by two machines with separate
+        policies. Only a separation policy starts once: its state stays with the device.
         """
 
 
@@ -109,7 +109,7 @@ class Placement(_Policy):
     """Where to? Called for each page that the host writes."""
 
     def place(self, lpn: int, loads: npt.NDArray[np.int64]) -> int:
-        """The plane that page `lpn` is queued for.
+        """The plane for which page `lpn` is queued.
 
         `loads` holds, for each plane, the operations waiting or running on its busy unit (all 0
         without timing). `device.striping`, given to `start`, has the planes in striping order.
@@ -123,16 +123,16 @@ class Separation(_Policy):
     `on_collect(cls, valid, opened, clock) -> None`, if defined, is called when the collection of a
     block begins, with its class, its valid pages, and the clock when it was opened. The clock
     counts pages written: those of the host and, with parity groups, of their parity, whose numbers
-    follow those of the host (`device.logical_pages` in all).
+    follow those of the host (`device.logical_pages` in total).
 
     `victim_among(pool, classes) -> int | tuple[str, int] | None`, if defined, is called before the
     victim policy chooses, with a `ClassView` of the sealed blocks of each class. It returns the
     class among whose blocks the victim policy chooses, `("oldest", cls)` for the block of `cls`
     that was sealed first, or None for any block.
 
-    `save() -> bytes` and `load(known: bytes) -> None`, if defined, are what a snapshot keeps of the
-    policy. Without them it begins anew with a device that is loaded, after `start`. A power cut
-    calls `start` again.
+    `save() -> bytes` and `load(known: bytes) -> None`, if defined, return and restore the state of
+    the policy in a snapshot. Without them it starts afresh with a device that is loaded, after
+    `start`. A power cut calls `start` again.
     """
 
     classes: int = 2
@@ -151,9 +151,10 @@ class Separation(_Policy):
     ) -> int:
         """The class of page `lpn` of the host, in a request of `pages` pages and stream `stream`.
 
-        `replaces` is the class of the page that it replaces; None: there is none, it is still in
-        the controller, or wear levelling has moved it. `age` counts pages that the host has written
-        since the block of that page was opened; None: there is none, or it is in the controller.
+        `replaces` is the class of the page that it replaces. It is None if there is none, if the
+        page is still in the controller, or if wear levelling has moved it. `age` counts pages that
+        the host has written since the block of that page was opened; None if there is none, or it
+        is in the controller.
         """
         raise NotImplementedError
 
@@ -199,7 +200,7 @@ class Places(Protocol):
     """A placement."""
 
     def place(self, lpn: int, loads: npt.NDArray[np.int64], /) -> int:
-        """The plane that page `lpn` is queued for."""
+        """The plane for which page `lpn` is queued."""
 
 
 @runtime_checkable
@@ -250,7 +251,7 @@ class Policies:
         return bool(self.given)
 
     def named_in(self, config: Config) -> Config:
-        """`config` with the names of these policies in place of those that it names."""
+        """`config` with the names of these policies instead of the configured ones."""
         values: dict[str, Any] = json.loads(config.text)
         for key, policy in self.given.items():
             part, name = key.split(".")
@@ -274,13 +275,14 @@ class Policies:
     def packed(self) -> bytes:
         """The policies as bytes, for a run of a comparison; empty without policies.
 
-        Each run has its own: what one changes in its policies, no other sees.
+        Each run has its own copy: changes that one makes to its policies are invisible to the
+        others.
         """
         if not self.given:
             return b""
         import cloudpickle  # type: ignore[import-untyped]  # takes classes of notebooks too
 
-        # At once, so that a policy that stands in for two keys stays one.
+        # Together, so that a policy that replaces two keys stays one object.
         try:
             data: bytes = cloudpickle.dumps(self.given)
         except Exception as error:
@@ -298,7 +300,7 @@ class Policies:
         return Policies(pickle.loads(data) if data else {})
 
     def passed(self) -> list[tuple[str, object, str]]:
-        """As the simulator takes them: key, policy, name."""
+        """In the form for the simulator: key, policy, name."""
         return [(key, policy, name_of(policy)) for key, policy in self.given.items()]
 
 
@@ -311,7 +313,7 @@ def name_of(policy: object) -> str:
 def label_of(value: object) -> str:
     """A value of a key in labels: `{ policy = "d-choices", d = 3 }` is `d-choices d=3`.
 
-    A policy in Python is called by its `name`, if that is a text, else by its own `repr`, else by
+    A policy in Python is named by its `name`, if that is a text, else by its own `repr`, else by
     its class.
     """
     if is_policy(value):
@@ -330,14 +332,14 @@ def is_policy(value: object) -> bool:
 
 
 def split(values: Mapping[str, object] | None) -> tuple[dict[str, object], dict[str, object]]:
-    """`values` without the policies among them, and these."""
+    """`values` without the policies among them, and these policies."""
     all_of_them = dict(values or {})
     policies = {key: value for key, value in all_of_them.items() if is_policy(value)}
     return {key: value for key, value in all_of_them.items() if key not in policies}, policies
 
 
 def _complaints(key: str, policy: object) -> list[str]:
-    """What is wrong with `policy` standing in for `key`."""
+    """What is wrong with `policy` as a replacement for `key`."""
     methods = _METHODS.get(key)
     if methods is None:
         return [f"{key}: takes no policy in Python; these do: {', '.join(_METHODS)}"]
@@ -363,7 +365,7 @@ def _built_in() -> dict[str, set[str]]:
 
 
 def check_known(config: Config, policies: Policies) -> None:
-    """Refuse a configuration that names a policy in Python which is not there."""
+    """Refuse a configuration that names a missing policy in Python."""
     known = _built_in()
     missing = []
     for key in _METHODS:

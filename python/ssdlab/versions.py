@@ -9,7 +9,7 @@ import sys
 from ssdlab import _core
 
 VERSION = "0.1.0"
-"""Of the Python files, which their compiled part must have as well (Cargo.toml)."""
+"""Version of the Python files, which their compiled part must have as well (Cargo.toml)."""
 RESULTS = _core.__results_version__
 """Version of the results: equal inputs of equal versions have equal results (ADR 0022)."""
 
@@ -48,6 +48,6 @@ def described() -> str:
 
 
 def spelled(version: str, commit: str | None, results: int | None) -> str:
-    """The same of the program that wrote a report."""
+    """As `described`, for the program that wrote a report."""
     of = f" ({commit})" if commit else ""
     return f"{version}{of}" + ("" if results is None else f", results {results}")

@@ -1,6 +1,6 @@
 """How the `ssdlab` command starts.
 
-It lies outside of the package, so that Ctrl-C during its imports is caught as any later one is.
+It is outside the package, so that Ctrl-C during its imports is caught like any later one.
 """
 
 import sys

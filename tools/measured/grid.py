@@ -15,13 +15,13 @@ overwritten once at random, when 160,000 requests of 4 KiB begin: 70 % writes, 3
   loop of 200 requests at intervals of 100 us on average, followed by a pause of 300 ms.
 
 Every cell is run with four seeds. A policy is compared with the default of its question (`Question`
-has the others that are held), with the same seeds: the same requests. What a policy cannot do
-without, such as parity groups for redirection, both sides have (`NEEDS`). Parameters are their
-defaults but for those in `SETTINGS`, where the default means nothing on this drive; the reason
-stands beside them. Numbers compared are those that `ssdlab compare` ranks: write amplification,
-mean and p99.9 latency of writes and of reads; for wear levelling also the erases of the most
-erased block over the mean. A cell is not judged in which a run of either side has a warning that
-invalidates its numbers, such as a reserve that decided in the place of the policy.
+has the others that are held), with the same seeds: the same requests. Both sides have
+what a policy needs, such as parity groups for redirection (`NEEDS`). Parameters have their
+defaults but for those in `SETTINGS`, where the default means nothing on this drive; the page of the
+policy gives the reason. Numbers compared are those that `ssdlab compare` ranks: write
+amplification, mean and p99.9 latency of writes and of reads; for wear levelling also the erases of
+the most erased block over the mean. A cell is not judged if a run of either side has a warning that
+invalidates its numbers, such as a reserve that decided in place of the policy.
 """
 
 from __future__ import annotations

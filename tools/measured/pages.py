@@ -141,11 +141,11 @@ def bullet(policy: Policy, key: str) -> str:
         count = len(won) or "none"
         parts.append(f"lowest of the {len(others) + 1} policies in {count}{_some(won)}")
     if policy.name != question.default:
-        parts += [f"beside `{question.default}`, {one}" for one in [_beside(found)]]
+        parts += [f"compared with `{question.default}`, {one}" for one in [_compared(found)]]
     return f"- {name}, of {len(found)} cells: {'; '.join(parts)}."
 
 
-def _beside(found: dict[str, Ratio]) -> str:
+def _compared(found: dict[str, Ratio]) -> str:
     """In how many cells a number is lower and higher, and by how much at most."""
     parts = []
     for word, pick in (("lower", min), ("higher", max)):
@@ -156,7 +156,7 @@ def _beside(found: dict[str, Ratio]) -> str:
     equal = sum(r.order == "equal" for r in found.values())
     undecided = sum(r.order not in ("equal", "lower", "higher") for r in found.values())
     parts += [f"equal in {equal}"] * bool(equal)
-    parts += [f"not told apart in {undecided}"] * bool(undecided)
+    parts += [f"indistinguishable in {undecided}"] * bool(undecided)
     return ", ".join(parts)
 
 
@@ -166,7 +166,7 @@ def _factor(ratio: Ratio) -> str:
 
 
 def verdict(policy: Policy) -> str:
-    """In one sentence, beside the default: by the kind of writes, and by the load."""
+    """Compare a policy with its default in one sentence: by the kind of writes, and by the load."""
     if policy.name == policy.question.default:
         return "The default, with which the others are compared."
     by_writes = {f"{one} writes": f"{one}," for one in WRITES}
@@ -175,7 +175,7 @@ def verdict(policy: Policy) -> str:
         told.insert(0, _grouped(policy, WEAR, by_writes))
     told += [_grouped(policy, key, LOAD_WORDS) for key in ("write_mean_ns", "read_mean_ns")]
     agreed = "; ".join(one for one in told if one)
-    return f"Beside `{policy.question.default}`: {agreed or 'no group of cells says the same'}."
+    return f"Compared with `{policy.question.default}`: {agreed or 'no group of cells agrees'}."
 
 
 LOAD_WORDS = {"a busy host": ", busy", "bursts": ", bursts"}
@@ -213,7 +213,7 @@ def _some(names: list[str]) -> str:
 
 
 def _wins(policy: Policy, key: str) -> list[str]:
-    """Cells in which no other policy is lower, as far as can be told, and one is higher."""
+    """Cells in which no other policy is distinguishably lower, and at least one is higher."""
     found = [ratios(policy, key, other.name) for other in rivals(policy)]
     won = []
     for cell in ratios(policy, key, policy.question.default):
@@ -282,7 +282,7 @@ def _measured(policy: Policy) -> list[str]:
     lines += [*(bullet(policy, key) for key in metrics_of(question)), ""]
     if rivals(policy):
         lines += [
-            "*Lowest*: no other policy is lower as far as can be told, and one is higher.",
+            "*Lowest*: no other policy is distinguishably lower, and at least one is higher.",
             "",
         ]
     own = (question.key, name)
@@ -353,11 +353,11 @@ with their parameters; all other keys are in the [reference](../reference/config
 {grid}
 
 Each number is compared with that of the default of the question, paired by seed, and called lower
-or higher only if the 95 % interval of the ratio excludes 1 ([statistics](../statistics.md)). Of so
-many intervals about one in twenty excludes 1 by chance, so a single cell that stands alone proves
-little. All numbers are in `docs/policies/measured.json`; `make policies` repeats the runs, which
-are those of version {results} of the results. It is a small drive under synthetic writes: for your
-own traces, use `ssdlab try` or `ssdlab compare`.
+or higher only if the 95 % interval of the ratio excludes 1 ([statistics](../statistics.md)).
+About one in twenty intervals excludes 1 by chance, so a single cell proves little. All numbers are
+in `docs/policies/measured.json`; `make policies` repeats the runs, which have version {results} of
+the results. The drive is small and the writes are synthetic: for your own traces, use `ssdlab try`
+or `ssdlab compare`.
 """
 
 

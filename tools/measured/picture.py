@@ -61,7 +61,7 @@ def forest(title: str, what: str, panels: Sequence[str], lines: Sequence[Line]) 
     for number, name in enumerate(panels):
         x = LEFT + number * (PANEL + GAP)
         parts += _panel(axis, x, name, [line.ratios[number] for line in lines])
-    foot = f"{what}, with 95 % interval; blue: lower, orange: higher, grey: not told apart"
+    foot = f"{what}, with 95 % interval; blue: lower, orange: higher, grey: indistinguishable"
     parts.append(_text(wide / 2, high - 6, foot))
     return "\n".join([*parts, "</svg>", ""])
 

@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 /// Requests between two reports of progress.
 const PROGRESS_EVERY: u64 = 65_536;
 
-/// A functional machine with what has been measured on it.
+/// A functional machine with its measurements so far.
 pub struct FunctionalRun {
     machine: Functional,
     measured: Measurements,
@@ -27,7 +27,7 @@ pub struct FunctionalRun {
     baseline: Baseline,
 }
 
-/// What a functional run has measured, and the device after it.
+/// The measurements of a functional run, and the device after it.
 pub struct FunctionalResult {
     /// The device.
     pub ftl: Ftl,
@@ -46,7 +46,7 @@ struct Baseline {
 }
 
 impl Baseline {
-    /// Here; the counters so far are discarded.
+    /// Start the measurement here; the counters so far are discarded.
     fn take(f: &mut Functional) -> Baseline {
         f.tally = Default::default();
         f.groups = Default::default();
@@ -58,7 +58,7 @@ impl Baseline {
 }
 
 impl FunctionalRun {
-    /// A run under `config` that begins on `machine` in its present state.
+    /// A run under `config` that starts on `machine` in its present state.
     #[must_use]
     pub fn new(config: &Config, machine: Functional) -> FunctionalRun {
         let mut machine = machine.begin_run(config);
@@ -130,7 +130,7 @@ impl FunctionalRun {
         Ok(())
     }
 
-    /// Discard a measurement that never got past the warm-up. Whether it was discarded.
+    /// Discard a measurement that never got past the warm-up. Returns whether it was discarded.
     pub fn discard_warmup(&mut self, warmup: u64) -> bool {
         let discard = warmup > 0 && self.measured.warmup == 0;
         if discard {
@@ -145,7 +145,7 @@ impl FunctionalRun {
         self.measured.host.submitted.iter().sum()
     }
 
-    /// The measurements, with what the machine has counted.
+    /// The measurements, including the counts of the machine.
     #[must_use]
     pub fn finish(self) -> FunctionalResult {
         let FunctionalRun { machine: mut f, mut measured, baseline } = self;

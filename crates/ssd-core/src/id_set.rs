@@ -1,12 +1,12 @@
-//! Small sets of ids, as of pools or units that something has happened to.
+//! Small sets of ids, such as the pools or units to which something has happened.
 
-/// A set of small ids, taken out in ascending order. The first 63, which are all on most devices, need no memory
-/// beyond the set itself.
+/// A set of small ids, returned in ascending order. The first 63, which suffice for most devices, need no memory
+/// besides the set itself.
 #[derive(Clone, Debug)]
 pub(crate) struct IdSet {
-    /// Ids below 63, as bits; bit 63: there are others.
+    /// Ids below 63, as bits; bit 63: whether there are others.
     low: u64,
-    /// Bit `i`: some of the words from `i << shift` up to those of the next bit are not zero.
+    /// Bit `i`: whether a word from `i << shift` up to those of the next bit is not zero.
     summary: u64,
     /// Ids from 63 on, as bits.
     words: Vec<u64>,
@@ -17,7 +17,7 @@ pub(crate) struct IdSet {
 const LOW: u32 = 63;
 
 impl IdSet {
-    /// Without ids, of which there are `ids`.
+    /// An empty set of ids below `ids`.
     pub(crate) fn new(ids: u32) -> IdSet {
         let words = (ids as usize).saturating_sub(LOW as usize).div_ceil(64);
         let shift = words.div_ceil(64).next_power_of_two().trailing_zeros();
@@ -37,7 +37,7 @@ impl IdSet {
         self.summary |= 1 << (word >> self.shift);
     }
 
-    /// Whether there is no id in it.
+    /// Whether the set is empty.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.low == 0

@@ -13,13 +13,13 @@ pub fn huge_vec<T: Copy>(n: usize, value: T) -> Vec<T> {
     v
 }
 
-/// An empty vector with room for `n` values in memory that asks for huge pages, as `huge_vec`.
+/// As `huge_vec`, but an empty vector with room for `n` values.
 #[must_use]
 pub fn huge_capacity<T: Copy>(n: usize) -> Vec<T> {
     huge_reserved(n).unwrap_or_else(|error| panic!("no memory for {n} values: {error}"))
 }
 
-/// As `huge_capacity`, where the amount of memory depends on the user's file.
+/// As `huge_capacity`, for an amount of memory that depends on the user's file.
 ///
 /// # Errors
 /// There is no memory for it.

@@ -1,4 +1,4 @@
-//! What every plug (policy file) declares, and how its parameters reach it.
+//! What every plug (policy file) declares, and how it receives its parameters.
 //!
 //! A plug file declares one [`PolicyInfo`]; config, CLI, docs and Python list it from there. The
 //! config layer checks names and parameters against it and hands the plug its resolved [`Params`].
@@ -26,7 +26,7 @@ pub struct ParamInfo {
     pub name: &'static str,
     /// Type and allowed range.
     pub kind: ParamKind,
-    /// Default as it would be written in the config; `None`: must be given.
+    /// Default as it would be written in the config; `None`: no default, it must be given.
     pub default: Option<&'static str>,
     /// What it means, with its unit.
     pub doc: &'static str,
@@ -64,7 +64,7 @@ pub enum Value {
 /// The resolved parameters of one policy: every declared one is present.
 pub type Params = BTreeMap<String, Value>;
 
-/// A policy by name with its resolved parameters, as it stands in the resolved config.
+/// A policy by name with its resolved parameters, as in the resolved config.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PolicySpec {
     /// The policy's name.
@@ -75,7 +75,7 @@ pub struct PolicySpec {
 }
 
 impl PolicySpec {
-    /// `name` with the defaults that `info` declares; parameters without default are left out.
+    /// `name` with the defaults that `info` declares; parameters without a default are left out.
     #[must_use]
     pub fn with_defaults(info: &PolicyInfo) -> PolicySpec {
         let mut params = Params::new();
@@ -156,13 +156,13 @@ fn default_value(kind: &ParamKind, text: &str) -> Value {
 
 /// Declares one kind of policy: the trait with its hooks, and the files of its folder that implement it.
 ///
-/// From this one declaration come the trait, the registry `ALL`, and an enum that dispatches every hook by
-/// `match` to the policies of the folder and to an external one. A new policy is a file and its line here. A
-/// new hook is a method of the trait, with a default; `#[inline]` on a hook holds for its dispatch as well. The
-/// macro named after the trait gives the hooks to other kinds of policies (those in Python), so their types are
-/// written as in `crate::units`, without a path.
+/// The trait, the registry `ALL`, and an enum all come from this one declaration; the enum dispatches every hook by
+/// `match` to the policies of the folder and to an external one. A new policy is a file and its line here. A new hook
+/// is a method of the trait, with a default; `#[inline]` on a hook also applies to its dispatch. The macro named after
+/// the trait gives the hooks to other kinds of policies (those in Python), so their types are written as in
+/// `crate::units`, without a path.
 ///
-/// A file holds `pub const INFO: PolicyInfo` and `pub struct Policy` with a function `build`, whose parameters
+/// A file contains `pub const INFO: PolicyInfo` and `pub struct Policy` with a function `build`, whose parameters
 /// follow the name of the enum, with their types and without.
 #[macro_export]
 macro_rules! plugs {

@@ -23,7 +23,7 @@ impl Stream {
         Stream(Xoshiro256PlusPlus::seed_from_u64(seed ^ hash.rotate_left(17)))
     }
 
-    /// Its state, from which [`Stream::in_state`] goes on.
+    /// Its state, from which [`Stream::in_state`] continues.
     #[must_use]
     pub fn state(&self) -> [u8; 32] {
         let state = self.0.state();
@@ -31,7 +31,7 @@ impl Stream {
         state
     }
 
-    /// The stream that goes on from `state`; `None` if no stream has that state.
+    /// The stream that continues from `state`; `None` if no stream has that state.
     #[must_use]
     pub fn in_state(state: [u8; 32]) -> Option<Stream> {
         let stream = Stream(Xoshiro256PlusPlus::from_seed(state));

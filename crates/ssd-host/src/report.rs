@@ -20,7 +20,7 @@ pub struct Outcome {
     pub report: Value,
     /// The files of the store.
     pub files: Vec<(String, Vec<u8>)>,
-    /// Why it did not go on to its end.
+    /// Why it did not finish.
     pub error: Option<HostError>,
 }
 
@@ -32,8 +32,8 @@ pub enum Origin<'a> {
     Traced(&'a str, &'a str),
 }
 
-/// Run the store of `settings` on the drive of `config`. `keep_going` is asked now and then with the operations done.
-/// A failure after the beginning is in the outcome, with the report so far.
+/// Run the store of `settings` on the drive of `config`. `keep_going` is called regularly with the operations done. A
+/// failure after the start is in the outcome, with the report so far.
 ///
 /// # Errors
 /// It cannot begin.
@@ -68,7 +68,7 @@ pub fn simulate(
     let ended = machine.run(&mut asking).and_then(|()| machine.rest(!stopped));
     let error = ended.err();
     if error.is_some() {
-        // Requests under way end, if the drive still works; the first error is the one to report.
+        // Let requests under way finish, if the drive still works; the first error is the one to report.
         let _ = machine.end_requests();
     }
     let report = report(config, &machine, error.as_ref(), stopped);
@@ -91,7 +91,7 @@ fn latency(histogram: &Histogram) -> Value {
     })
 }
 
-/// Pages by cause, those with none left out.
+/// Pages by cause, without causes that have none.
 fn by_cause(pages: impl Fn(usize) -> u64) -> Map<String, Value> {
     let all = Cause::ALL.iter().map(|cause| (cause.name().to_owned(), pages(cause.at())));
     all.filter(|one| one.1 > 0).map(|(name, pages)| (name, json!(pages))).collect()
@@ -110,7 +110,7 @@ fn amplification(host: &Map<String, Value>, drive: &[(String, u64)], user_bytes:
     Value::Object(parts)
 }
 
-/// Pages that the drive programmed beyond those of the host's writes, which are whole pages.
+/// Pages that the drive programmed beyond the host's writes, which are whole pages.
 fn own_programs(programs: impl Fn(DriveCause) -> u64) -> Vec<(String, u64)> {
     let own = DriveCause::ALL.iter().filter(|cause| **cause != DriveCause::Host);
     let named = own.map(|&cause| (cause.name().to_owned(), programs(cause)));

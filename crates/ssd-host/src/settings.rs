@@ -1,13 +1,13 @@
-//! What describes the host: store, processor times, clients.
+//! The settings of the host: store, processor times, clients.
 
 use crate::fs::FsSettings;
 use serde::{Deserialize, Serialize};
 use ssd_kv::policy::{Base, Pages, Policy, Retention, Stock};
 use ssd_kv::{Background, Compression, Options};
 
-/// The longest time between two things that happen again and again: a year.
+/// The longest interval of anything periodic: a year.
 const LONGEST_NS: u64 = 365 * 24 * 3600 * 1_000_000_000;
-/// The longest processor time of anything: that of a large file, added up, is still a time.
+/// The longest processor time of anything, so that the sum for a large file is still a valid time.
 const MOST_CPU_NS: u64 = 1 << 40;
 
 /// Settings of a simulation of the store.
@@ -18,11 +18,11 @@ pub struct HostSettings {
     pub clients: u32,
     /// Processor cores.
     pub cores: u32,
-    /// One write in so many is durable before it is acknowledged; 0: none, 1: all.
+    /// One in this many writes is durable before it is acknowledged; 0: none, 1: all.
     pub sync_every: u64,
     /// Pairs in the store.
     pub records: u64,
-    /// Operations of the workload, where it does not determine their number.
+    /// Operations of the workload, unless it determines their number.
     pub operations: u64,
     /// Bytes of a value.
     pub value_bytes: u32,
@@ -108,9 +108,9 @@ pub enum Reuse {
     /// None.
     #[default]
     Off,
-    /// Those that end where a block ends anyway.
+    /// Blocks that end where a block ends anyway.
     Base,
-    /// All, and blocks end early for them.
+    /// All unchanged blocks; blocks end early for them.
     Retention,
 }
 
@@ -130,16 +130,16 @@ pub struct StoreSettings {
     pub bloom_bits: u32,
     /// Whether blocks are compressed.
     pub snappy: bool,
-    /// Blocks begin at pages and fill this many; 0: LevelDB's layout.
+    /// Blocks begin at page boundaries and fill this many pages; 0: LevelDB's layout.
     pub pages_per_block: u32,
     /// Which unchanged blocks compactions reuse: the drive shares their pages if it answers copies.
     pub reuse: Reuse,
-    /// With `retention`: bytes that a block has at least when it ends early.
+    /// With `retention`: the least size in bytes at which a block may end early.
     pub least_fill: usize,
-    /// With `retention`: percent of the bytes that compactions write that zeros may be at most; none: any.
+    /// With `retention`: the most zeros, as a percentage of the bytes that compactions write; `None` for no limit.
     pub space_budget: Option<u32>,
-    /// Whether a log is synced when the next one begins. LevelDB does not, so that pages of a log that is removed soon
-    /// may never reach the drive.
+    /// Whether a log is synced when the next one begins. LevelDB does not do that, so pages of a log that is soon
+    /// removed may never reach the drive.
     pub sync_logs: bool,
 }
 
@@ -199,7 +199,7 @@ impl StoreSettings {
     }
 }
 
-/// Processor times in nanoseconds, beside those of calls of the file layer. The defaults are fitted to
+/// Processor times in nanoseconds, besides those of calls of the file layer. The defaults are fitted to
 /// `bench/history.jsonl` by `tools/kv_costs.py`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -216,10 +216,10 @@ pub struct Costs {
     pub next: u64,
     /// A step of background work.
     pub step: u64,
-    /// 1 KiB of pairs that background work merges, whether they are written, dropped or left in a block that is
-    /// taken over.
+    /// 1 KiB of pairs that background work merges, whether they are written, dropped or left in a block that is taken
+    /// over.
     pub merge_kib: u64,
-    /// 1 KiB of blocks that background work builds: neither padding nor blocks that are taken over.
+    /// 1 KiB of blocks that background work builds, without padding and blocks that are taken over.
     pub step_kib: u64,
 }
 

@@ -26,7 +26,7 @@ pub struct Workload {
     values: Values,
 }
 
-/// Values that do not compress, each found again from its key and version.
+/// Values that do not compress; each follows from its key and version.
 #[derive(Clone)]
 pub struct Values {
     pool: Vec<u8>,
@@ -68,7 +68,7 @@ fn needs_records(name: &str) -> bool {
 }
 
 impl Workload {
-    /// The phases of the workload `name`: what fills the store, if that is needed, and the workload.
+    /// The phases of the workload `name`: filling the store, if needed, and the workload.
     ///
     /// # Errors
     /// There is no such workload, or its parameters do not suit it.
@@ -93,11 +93,11 @@ impl Workload {
         Ok(Workload { phases, values: Values::default() })
     }
 
-    /// The operations in the text of a trace, one on each line: `put KEY BYTES`, `get KEY`, `delete KEY`,
-    /// `update KEY BYTES` (read, then write), `scan KEY COUNT`. Empty lines and lines from `#` on do not count.
+    /// The operations in the text of a trace, one per line: `put KEY BYTES`, `get KEY`, `delete KEY`, `update KEY
+    /// BYTES` (read, then write), `scan KEY COUNT`. Empty lines and everything from `#` on are ignored.
     ///
     /// # Errors
-    /// The first line that is none of these, by number.
+    /// The number of the first line that is none of these.
     pub fn traced(name: &str, text: &str) -> Result<Workload, String> {
         let lines = text.lines().map(str::trim).enumerate();
         let counted = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));

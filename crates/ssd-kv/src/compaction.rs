@@ -139,7 +139,7 @@ impl Compaction {
         let level = self.picked.level + 1;
         assert!(self.done.is_sorted_by(|a, b| a.number < b.number), "numbers of outputs ascend");
         assert!(self.done.iter().all(|f| f.level == level), "outputs go to one level");
-        assert!(self.done.iter().all(|f| f.size > FOOTER as u64), "an output that is no table");
+        assert!(self.done.iter().all(|f| f.size > FOOTER as u64), "an output that is not a table");
         assert!(self.outputs().all(|n| n < next_file), "an output with a number not yet given");
         let Some(open) = &self.open else { return };
         assert!(open.writer.entries() > 0, "an output is opened for an entry");

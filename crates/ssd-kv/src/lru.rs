@@ -55,7 +55,7 @@ impl<V: Clone> Lru<V> {
             self.unlink(at);
             self.link(at);
         }
-        debug_assert_eq!(self.newest, at, "what is used is the newest");
+        debug_assert_eq!(self.newest, at, "the used entry is the newest");
         debug_assert!(self.slots[at as usize].value.is_some(), "free slots are in no chain");
         self.slots[at as usize].value.clone()
     }

@@ -393,7 +393,7 @@ impl LockedMerge<'_> {
         debug_assert_eq!(
             self.order.sources.iter().filter(|source| source.valid()).count(),
             1,
-            "what is not in the heap has ended"
+            "sources outside the heap have ended"
         );
         let Source::Memory(iter) = &mut self.order.sources[only as usize] else { return false };
         if !iter.next_value(&self.locked, sequence, left, prefetch) {

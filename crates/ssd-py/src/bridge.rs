@@ -1,4 +1,4 @@
-//! Python as the caller of a run: it is asked again for progress, and handles signals.
+//! Python as the caller of a run, which calls it for progress and to handle signals.
 #![allow(clippy::disallowed_types, reason = "wall time of a run is measured here, not in the core")]
 
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -15,7 +15,7 @@ use std::time::Instant;
 /// The caller of a run or of a device: Python, which handles signals and receives the progress.
 pub(crate) struct Bridge {
     progress: Option<Py<PyAny>>,
-    /// Where the logs go; they are not written without it.
+    /// Where the logs go; `None`: they are not written.
     pub(crate) folder: Option<PathBuf>,
     /// Where traces are kept for later runs.
     pub(crate) traces: Option<Arc<Kept>>,

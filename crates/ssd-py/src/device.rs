@@ -1,4 +1,4 @@
-//! A device that one can touch: requests in, completions and state out as arrays.
+//! A device for interactive use: requests in, completions and state out as arrays.
 
 use crate::bridge::Bridge;
 use crate::finished::Finished;
@@ -20,7 +20,7 @@ use ssd_trace::snapshots::LoadError;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
-/// A configuration that cannot be, for this reason.
+/// The error of an impossible configuration, with this reason.
 pub(crate) fn refused(why: String) -> PyErr {
     crate::ConfigError::new_err((vec![why],))
 }
@@ -29,7 +29,7 @@ fn wrong(why: impl Into<String>) -> PyErr {
     crate::WorkloadError::new_err(why.into())
 }
 
-/// What the snapshot in a file is of, as JSON. Raises `ConfigError` if it is none.
+/// The description of the snapshot in a file, as JSON. Raises `ConfigError` if it is not a snapshot.
 #[pyfunction]
 #[pyo3(signature = (path, *, progress=None))]
 pub(crate) fn snapshot_info(
@@ -43,7 +43,7 @@ pub(crate) fn snapshot_info(
         LoadError::Refused(why) => refused(why),
         LoadError::Interrupted => bridge.interrupt(),
     })?;
-    // TOML of strings, numbers and truth values without special ones is JSON.
+    // TOML of strings, numbers and booleans without special values is JSON.
     let value = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| json!(text));
     let shape: serde_json::Map<_, _> =
         snapshot.shape().values().map(|(key, text)| (key.to_string(), value(text))).collect();
@@ -76,7 +76,7 @@ impl Device {
         })
     }
 
-    /// The device, which has power: without it there is no state to look at.
+    /// The device, which must have power: without it there is no state to read.
     fn lock_on(&self) -> PyResult<MutexGuard<'_, PushDriver>> {
         let driver = self.lock()?;
         if driver.is_off() {
@@ -91,7 +91,7 @@ impl Device {
         snapshot.map_err(|error| self.raised(error, None))
     }
 
-    /// `work` on the device with the interpreter released.
+    /// Run `work` on the device with the interpreter released.
     fn detached<T: Send>(
         &self,
         py: Python<'_>,
@@ -125,7 +125,7 @@ impl Device {
     }
 }
 
-/// `ns` as a time; `what` begins the error for one below zero.
+/// `ns` as a time; `what` begins the error for a negative one.
 fn time(ns: i64, what: &str) -> PyResult<Nanos> {
     let past = |_| wrong(format!("{what} {ns} ns is in the past: give a time from now on"));
     u64::try_from(ns).map(Nanos).map_err(past)
@@ -166,20 +166,20 @@ impl Device {
         Ok(Device { driver: Mutex::new(PushDriver::new(config, plugs)), outside })
     }
 
-    /// Write it as the configuration says, in functional mode, or load the snapshot that it names.
+    /// Precondition it according to the configuration, in functional mode, or load the snapshot that it names.
     #[pyo3(signature = (*, progress=None))]
     fn precondition(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<()> {
         self.detached(py, progress, |driver, bridge| driver.precondition(bridge))
     }
 
-    /// Take over the state in the snapshot `path`.
+    /// Replace its state by that of the snapshot `path`.
     #[pyo3(signature = (path, *, progress=None))]
     fn load(&self, py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<()> {
         self.detached(py, progress, |driver, bridge| driver.load(&path, bridge))
     }
 
-    /// Save its state at rest; the digest. Raises `OSError` when the file exists and `replace` is not
-    /// said, or cannot be written.
+    /// Save its state at rest. Returns the digest. Raises `OSError` if the file exists and `replace` is false, or if it
+    /// cannot be written.
     #[pyo3(signature = (path, *, replace=false, progress=None))]
     fn save(
         &self,
@@ -191,8 +191,8 @@ impl Device {
         self.detached(py, progress, |driver, bridge| driver.save(&path, replace, bridge))
     }
 
-    /// Submit requests, all of them or none: operations by number, first pages, numbers of pages,
-    /// first pages of the sources of copies, arrivals (None: as early as possible). The number of the first.
+    /// Submit all requests or none: operations by number, first pages, numbers of pages, first pages of the sources of
+    /// copies, arrivals (None: as early as possible). Returns the number of the first.
     #[pyo3(signature = (ops, lpns, pages, sources, arrivals_ns, stream, flags))]
     #[expect(clippy::too_many_arguments, reason = "the columns of a table")]
     fn submit(
@@ -223,27 +223,28 @@ impl Device {
     }
 
     /// Submit a copy of page ranges (first page, pages) to the pages from `lpn` on, as early as possible without an
-    /// arrival. Its number.
+    /// arrival. Returns its number.
     #[pyo3(signature = (lpn, sources, arrival_ns))]
     fn copy(&self, lpn: i64, sources: Vec<(i64, i64)>, arrival_ns: Option<i64>) -> PyResult<u64> {
         let submitted = self.lock()?.copy(lpn, &sources, arrival_ns);
         submitted.map_err(|error| self.raised(error, None))
     }
 
-    /// Run until nothing is left to do: what has completed since the last call, as arrays.
+    /// Run until nothing is left to do. Returns the requests completed since the last call, as arrays.
     fn run_until_idle<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let records = self.detached(py, None, |driver, bridge| driver.run_until_idle(bridge))?;
         arrays(py, &records)
     }
 
-    /// Run up to and including `time_ns`; the requests completed since the last call, as arrays.
+    /// Run up to and including `time_ns`. Returns the requests completed since the last call, as arrays.
     fn run_until<'py>(&self, py: Python<'py>, time_ns: i64) -> PyResult<Bound<'py, PyDict>> {
         let end = time(time_ns, "a run until")?;
         let records = self.detached(py, None, |driver, bridge| driver.run_until(end, bridge))?;
         arrays(py, &records)
     }
 
-    /// Run to the first instant with completions, or through `limit_ns`; the requests completed since the last call.
+    /// Run to the first instant with completions, or through `limit_ns`. Returns the requests completed since the last
+    /// call.
     #[pyo3(signature = (limit_ns=None))]
     fn run_until_completion<'py>(
         &self,
@@ -263,7 +264,7 @@ impl Device {
         next.map(|next| next.map(|at| at.0)).map_err(|error| self.raised(error, None))
     }
 
-    /// Cut the power at `at_ns` (None: now): the numbers of the requests that are lost.
+    /// Cut the power at `at_ns` (None: now). Returns the numbers of the requests that are lost.
     #[pyo3(signature = (at_ns=None))]
     fn power_cut<'py>(
         &self,
@@ -275,19 +276,19 @@ impl Device {
         Ok(PyArray1::from_iter(py, lost.into_iter().map(u64::cast_signed)))
     }
 
-    /// Mount the device after a power cut: what that took, as JSON.
+    /// Mount the device after a power cut. Returns what that took, as JSON.
     fn mount(&self, py: Python<'_>) -> PyResult<String> {
         let recovery = self.detached(py, None, |driver, _| driver.mount())?;
         serde_json::to_string(&recovery).map_err(|error| wrong(error.to_string()))
     }
 
-    /// What has happened so far, as a finished run.
+    /// The results so far, like those of a finished run.
     #[pyo3(signature = (*, commit=None))]
     fn report(&self, commit: Option<String>) -> PyResult<Finished> {
         Ok(Finished::of(self.lock_on()?.report(commit)))
     }
 
-    /// The first invariant that does not hold; None: all do.
+    /// The first invariant that does not hold; None if all hold.
     fn audit(&self) -> PyResult<Option<String>> {
         Ok(self.lock_on()?.ssd().audit().err())
     }
@@ -337,7 +338,7 @@ impl Device {
         Ok(PyArray1::from_iter(py, free))
     }
 
-    /// Flash page of each user page; -1 where it has none.
+    /// Flash page of each user page; -1 if it has none.
     #[getter]
     fn mapping<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let mut driver = self.lock_on()?;
@@ -346,7 +347,7 @@ impl Device {
         Ok(PyArray1::from_iter(py, (0..ssd.core.ftl.geo.user_pages).map(page)))
     }
 
-    /// Digest of the data of page `lpn` that a read returns; None: it has no data.
+    /// Digest of the data of page `lpn` that a read returns; None if it has no data.
     fn digest(&self, lpn: i64) -> PyResult<Option<u64>> {
         let mut driver = self.lock_on()?;
         let ssd = driver.ssd();
@@ -359,7 +360,7 @@ impl Device {
         Ok((digest != 0).then_some(digest))
     }
 
-    /// Pages in the write buffer, those on their way to flash included.
+    /// Pages in the write buffer, including those on their way to flash.
     #[getter]
     fn buffered_pages(&self) -> PyResult<u64> {
         let mut driver = self.lock()?;

@@ -6,7 +6,7 @@ use ssd_run::Ending;
 /// A finished run.
 #[pyclass(frozen, get_all, module = "ssdlab._core")]
 pub(crate) struct Finished {
-    /// "completed", "interrupted", "failed", or "unwritable" when a log could not be written.
+    /// "completed", "interrupted", "failed", or "unwritable" if a log could not be written.
     pub(crate) ending: String,
     /// Why it failed or what could not be written; empty otherwise.
     pub(crate) message: String,
@@ -14,11 +14,11 @@ pub(crate) struct Finished {
     pub(crate) report: String,
     /// The time series as CSV.
     pub(crate) series: String,
-    /// The distributions behind means and percentiles, as CSV.
+    /// The distributions from which means and percentiles are computed, as CSV.
     pub(crate) distributions: String,
-    /// What was found in the trace, as JSON; None for a synthetic workload.
+    /// The statistics of the trace, as JSON; None for a synthetic workload.
     pub(crate) trace: Option<String>,
-    /// The exception of a policy in Python that ended the run; None: none did.
+    /// The exception of a policy in Python that ended the run, if one did.
     pub(crate) error: Option<Py<PyAny>>,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct KeyStream(Mutex<Stream>);
 
 #[pymethods]
 impl KeyStream {
-    /// The stream called `name`. Raises `WorkloadError` where there is none, or not of these numbers.
+    /// The stream called `name`. Raises `WorkloadError` if there is none, or not with these numbers.
     #[new]
     #[pyo3(signature = (name, *, records, operations, value_bytes=None, keys=None, seed=1))]
     fn new(

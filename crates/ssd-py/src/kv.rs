@@ -30,7 +30,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The files of a folder. Long work on them stops when Python has got a signal that raises.
+/// The files of a folder. Long work on them stops when Python has received a signal that raises.
 fn posix(folder: PathBuf) -> PosixVfs {
     let go_on = || Python::attach(|py| py.check_signals()).map_err(io::Error::other);
     PosixVfs::new(folder).asking(go_on)
@@ -64,7 +64,7 @@ impl Store {
 
 #[pymethods]
 impl Store {
-    /// Open it. With `defers`, a write that is made succeeds though background work after it failed.
+    /// Open it. With `defers`, a write that was applied succeeds although background work after it failed.
     #[new]
     fn new(py: Python<'_>, path: PathBuf, settings: Settings, defers: bool) -> PyResult<Store> {
         let files = posix(path);
@@ -110,7 +110,7 @@ impl Store {
         let (key, options) = (bytes("key", key)?, read_options(verify_checksums, fill_cache)?);
         let (key, snapshot) = (self.whole(&key), snapshot.map(|s| &s.0));
         let in_place = |value: Option<&[u8]>| value.map(|value| PyBytes::new(py, value));
-        // A look into memory takes less time than detaching from the interpreter.
+        // A look into memory takes less time than releasing the interpreter.
         if let Some(found) =
             briefly(py, &self.shared, |db| db.get_in_memory(&key, snapshot, in_place))?
         {
@@ -118,8 +118,8 @@ impl Store {
         }
         let found = with(py, &self.shared, |db| {
             let found = db.get_in_tables(&key, options, snapshot)?;
-            // Looks in vain may have made a compaction due. If it fails, writes are refused from now on
-            // and say why; what was found is right.
+            // Fruitless lookups may have made a compaction due. If it fails, writes are refused from now on and say
+            // why; what was found is right.
             let _ = db.settle_if_eager();
             Ok(found)
         })?;
@@ -166,7 +166,7 @@ impl Store {
     ) -> PyResult<()> {
         let start = start.map(|start| bytes("start", start)).transpose()?;
         let stop = stop.map(|stop| bytes("stop", stop)).transpose()?;
-        // Some steps at a time, so that Ctrl-C is heard and others get in.
+        // A few steps at a time, so that Ctrl-C is handled and other threads get in.
         let request = loop {
             let begun = with(py, &self.shared, |db| {
                 for _ in 0..64 {
@@ -211,12 +211,12 @@ impl Store {
         with(py, &self.shared, |db| db.approximate_size(&start, &stop))
     }
 
-    /// One piece of background work; false if nothing is due.
+    /// Do one piece of background work; false if nothing is due.
     fn step(&self, py: Python<'_>) -> PyResult<bool> {
         with(py, &self.shared, Db::step)
     }
 
-    /// Tables, entries and bytes, all found right.
+    /// Check everything. Returns the tables, entries and bytes.
     fn verify(&self, py: Python<'_>) -> PyResult<(u64, u64, u64)> {
         let found = with(py, &self.shared, |db| db.verify())?;
         Ok((found.tables, found.entries, found.bytes))
@@ -270,7 +270,7 @@ pub(crate) fn kv_destroy(py: Python<'_>, path: PathBuf) -> PyResult<()> {
     py.detach(|| ssd_kv::destroy(files(path))).map_err(told)
 }
 
-/// Rebuild the store in a folder: pairs, tables, what was lost, what the old files are called.
+/// Rebuild the store in a folder. Returns pairs, tables, what was lost, and the new names of the old files.
 #[pyfunction]
 pub(crate) fn kv_repair(
     py: Python<'_>,
@@ -282,7 +282,7 @@ pub(crate) fn kv_repair(
     Ok((done.pairs, done.tables, done.lost, done.kept))
 }
 
-/// Give the lines of a file of a store as text to `line`.
+/// Pass the lines of a file of a store as text to `line`.
 #[pyfunction]
 pub(crate) fn kv_dump(path: PathBuf, name: &str, line: &Bound<'_, PyAny>) -> PyResult<()> {
     ssd_kv::dump(files(path), name, &mut |text| {
@@ -308,7 +308,7 @@ impl KvBench {
         ssd_kv::bench::NAMES.to_vec()
     }
 
-    /// Run one on a store: how many operations found or wrote a pair.
+    /// Run one workload on a store. Returns how many operations found or wrote a pair.
     fn run(&mut self, py: Python<'_>, store: &Store, name: &str, seed: u64) -> PyResult<u64> {
         with(py, &store.shared, |db| self.0.run(db, name, seed))
     }

@@ -1,4 +1,4 @@
-//! Python bindings of ssdlab: conversions, nothing else.
+//! Python bindings of ssdlab: only conversions.
 
 mod bridge;
 mod device;
@@ -50,7 +50,7 @@ pyo3::create_exception!(
     "A simulation that cannot go on."
 );
 
-/// Resolve a configuration: its JSON. Raises `ConfigError` whose arguments are all messages.
+/// Resolve a configuration to JSON. Raises `ConfigError` with all messages as its arguments.
 #[pyfunction]
 #[pyo3(signature = (preset=None, file=None, sets=Vec::new()))]
 fn load(
@@ -72,13 +72,13 @@ fn config_toml(config: &str) -> PyResult<String> {
     Ok(config::to_toml(&parsed::<RunConfig>("config", config)?))
 }
 
-/// What is worth saying of a resolved configuration (JSON) before a run begins.
+/// Warnings about a resolved configuration (JSON) before a run begins.
 #[pyfunction]
 fn config_notes(config: &str) -> PyResult<Vec<String>> {
     Ok(parsed::<RunConfig>("config", config)?.notes())
 }
 
-/// The digest of a resolved configuration (JSON), as reports have it.
+/// The digest of a resolved configuration (JSON), as in reports.
 #[pyfunction]
 fn config_digest(config: &str) -> PyResult<String> {
     Ok(config::digest(&parsed::<RunConfig>("config", config)?))
@@ -121,8 +121,7 @@ fn summary(report: &str) -> PyResult<String> {
     Ok(ssd_core::metrics::summary::text(&parsed::<Report>("report", report)?))
 }
 
-/// A number as text: three significant digits, in the units of `quantity`. Raises `ValueError`
-/// for one there is not.
+/// A number as text: three significant digits, in the units of `quantity`. Raises `ValueError` for an unknown one.
 #[pyfunction]
 fn number_text(quantity: &str, value: f64) -> PyResult<String> {
     let write = match quantity {

@@ -1,12 +1,12 @@
-//! A panic is a bug of ours. Python raises it as an exception; where it happened is kept for the
-//! report of the bug instead of being printed over the user's terminal.
+//! A panic is a bug of ours. Python raises it as an exception; its location is kept for the bug report instead of being
+//! printed to the user's terminal.
 
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
 static LAST: Mutex<Option<String>> = Mutex::new(None);
 
-/// Keep the place of every panic of this library; print nothing.
+/// Record the location of every panic of this library; print nothing.
 pub(crate) fn silence() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string);

@@ -12,7 +12,7 @@ const PAPERS: [(&str, &str); 5] = [
     ("remapcom", include_str!("../../../papers/remapcom.toml")),
 ];
 
-/// The numbers of `paper` as JSON; what the paper has no number for is null.
+/// The numbers of `paper` as JSON; null where the paper gives none.
 #[pyfunction]
 pub(crate) fn published(paper: &str) -> PyResult<String> {
     let Some((_, text)) = PAPERS.iter().find(|(name, _)| *name == paper) else {
@@ -25,7 +25,7 @@ pub(crate) fn published(paper: &str) -> PyResult<String> {
     Ok(numbers.to_string())
 }
 
-/// A text of TOML as JSON. Raises `ConfigError` whose argument is where it is none, and why.
+/// A TOML text as JSON. Raises `ConfigError` with the place and the reason if it is invalid.
 #[pyfunction]
 pub(crate) fn toml_json(text: &str) -> PyResult<String> {
     let value: Value = toml::from_str(text).map_err(|error: toml::de::Error| {

@@ -1,4 +1,4 @@
-//! A run, called from Python with the interpreter released and asked again for progress.
+//! A run, called from Python with the interpreter released, except for calls for progress.
 
 use crate::bridge::Bridge;
 use crate::device::{self, Device};
@@ -14,14 +14,13 @@ use std::sync::Arc;
 
 /// Run a resolved configuration (JSON).
 ///
-/// `progress(stage, done, total)` is called every few thousand steps. Logs that the configuration asks
-/// for are written into `folder`, which must exist. `audit_every` recomputes all invariants every so
-/// many instants. `policies` holds a key of the configuration, the object that stands in for its policy,
-/// and its name. The run starts from the state of `device`, which stays as it is, or from the snapshot
-/// that the configuration names, else by preconditioning. Its trace is taken from `traces`, or kept there.
-/// Raises `ConfigError` when that does not fit,
-/// `WorkloadError` when the workload cannot be opened, `OSError` when a log cannot be created; an
-/// interrupt ends the run early and is reported in `ending`; while a snapshot is read, it is raised.
+/// `progress(stage, done, total)` is called every few thousand steps. Logs that the configuration requests are written
+/// into `folder`, which must exist. All invariants are recomputed every `audit_every` instants. `policies` holds a key
+/// of the configuration, the object that replaces its policy, and its name. The run starts from the state of `device`,
+/// which is not changed, or from the snapshot that the configuration names, otherwise by preconditioning. Its trace is
+/// taken from `traces`, or kept there. Raises `ConfigError` if that does not fit, `WorkloadError` if the workload
+/// cannot be opened, `OSError` if a log cannot be created. An interrupt ends the run early and is reported in `ending`;
+/// while a snapshot is read, it is raised.
 #[pyfunction]
 #[pyo3(signature = (config, *, progress=None, folder=None, commit=None, audit_every=0,
     policies=Vec::new(), device=None, traces=None))]
@@ -61,8 +60,8 @@ pub(crate) fn run(
     })
 }
 
-/// Lines of an operation log: its header and the operations that start at `from_ns` or later, at
-/// most `most` of them. Raises `OSError` when it cannot be read.
+/// Lines of an operation log: its header and at most `most` operations that start at `from_ns` or later. Raises
+/// `OSError` if it cannot be read.
 #[pyfunction]
 pub(crate) fn op_log_excerpt(
     py: Python<'_>,

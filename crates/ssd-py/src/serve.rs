@@ -62,8 +62,8 @@ fn raised(error: StateError, bridge: &mut Bridge) -> PyErr {
 }
 
 /// Why request `id` of a drive took as long as it did, as JSON: of generation `generation` of the state `folder`, or
-/// else of the recording there. `config` is that of its run, resolved (JSON). Raises `ConfigError` for what is not
-/// there, `OSError` for a file.
+/// else of the recording there. `config` is that of its run, resolved (JSON). Raises `ConfigError` for what does not
+/// exist, `OSError` for a file.
 #[pyfunction]
 #[pyo3(signature = (config, folder, generation, id, progress))]
 pub(crate) fn served_why(
@@ -84,11 +84,11 @@ pub(crate) fn served_why(
     why.map(|why| json(&why)).map_err(|error| raised(error, &mut bridge))
 }
 
-/// Serve the drive of a resolved configuration (JSON) until Ctrl-C; the summary, as JSON. `ready` is called with what
-/// has been recovered, as JSON, when clients may come. When `asks` returns true, `hear` is called with the summary so
-/// far, as JSON. `unix` is the path of a Unix socket, `tcp` an address and a port. Without `scale` it follows lateness.
-/// Beyond `most_log` bytes the log of the state is folded. Raises `ConfigError` for what cannot be served, `OSError`
-/// for a file, `StuckError` for a drive that fails.
+/// Serve the drive of a resolved configuration (JSON) until Ctrl-C. Returns the summary as JSON. `ready` is called with
+/// what has been recovered, as JSON, when clients may connect. When `asks` returns true, `hear` is called with the
+/// summary so far, as JSON. `unix` is the path of a Unix socket, `tcp` an address and a port. Without `scale` the scale
+/// follows the lateness. Beyond `most_log` bytes the log of the state is folded. Raises `ConfigError` for what cannot
+/// be served, `OSError` for a file, `StuckError` for a drive that fails.
 #[pyfunction]
 #[pyo3(signature = (
     config, name, *, unix, tcp, state, record, scale, most_log, temporary, commit, ready, asks, hear,
@@ -132,7 +132,7 @@ pub(crate) fn serve(
     }
     let summary = done.map_err(|error| raised(error, &mut bridge))?;
     match bridge.raised {
-        // Ctrl-C is how a server ends.
+        // A server normally ends by Ctrl-C.
         Some(error) if !error.is_instance_of::<PyKeyboardInterrupt>(py) => Err(error),
         _ => Ok(json(&summary)),
     }

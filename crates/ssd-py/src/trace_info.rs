@@ -13,9 +13,9 @@ use ssd_trace::raw::{Stopped, each_request, file_name};
 
 /// Statistics of the trace that a resolved configuration (JSON) names, as JSON.
 ///
-/// `journal` holds ranges of sectors, `memory` the bytes that the table of pages may take.
-/// `progress(done, total)` is called now and then, see `watched`. Raises `WorkloadError`
-/// when the trace cannot be used, `KeyboardInterrupt` when it was interrupted.
+/// `journal` holds ranges of sectors, `memory` the bytes that the table of pages may take. `progress(done, total)` is
+/// called regularly, see `watched`. Raises `WorkloadError` if the trace cannot be used, `KeyboardInterrupt` if it was
+/// interrupted.
 #[pyfunction]
 #[pyo3(signature = (config, *, journal=Vec::new(), memory, progress=None))]
 pub(crate) fn trace_info(
@@ -33,7 +33,7 @@ pub(crate) fn trace_info(
         let read = each_request(&config.workload, watch, |timed| {
             collector.push(timed).inspect_err(|error| failed = Some(error.clone()))
         });
-        // The threads decide when an error is noticed, so the message names no request.
+        // The timing of the threads determines when an error is noticed, so the message names no request.
         let of_file = |SourceError(why)| {
             refused(&SourceError(format!("{}: {why}", file_name(&config.workload))))
         };
@@ -42,7 +42,7 @@ pub(crate) fn trace_info(
                 Ok(info) => Ok(Some((reading, info))),
                 Err(error) => Err(of_file(error)),
             },
-            // The collector has only requests from before what reading refuses.
+            // The collector has only requests that precede what reading refuses.
             Err(Stopped::Refused(error)) => {
                 let failed = failed.or_else(|| collector.finish().err());
                 Err(failed.map_or_else(|| refused(&error), of_file))
@@ -57,7 +57,7 @@ pub(crate) fn trace_info(
     Ok(values.to_string())
 }
 
-/// Pages of the device that the trace touches which a resolved configuration (JSON) names.
+/// Pages of the device that the trace named by a resolved configuration (JSON) touches.
 ///
 /// `progress` and errors are those of `trace_info`; `WorkloadError` also if the trace is a pipe.
 #[pyfunction]
@@ -70,8 +70,8 @@ pub(crate) fn footprint_pages(
     Ok(totals(py, config, u64::MAX, progress)?.pages)
 }
 
-/// The sums of the trace that a resolved configuration (JSON) names, as JSON; of its beginning, if it writes more than
-/// `most_page_writes` pages.
+/// The sums of the trace that a resolved configuration (JSON) names, as JSON; if it writes more than `most_page_writes`
+/// pages, those of its beginning.
 ///
 /// `progress` and errors are those of `footprint_pages`.
 #[pyfunction]
@@ -110,8 +110,8 @@ fn totals(
     })
 }
 
-/// A resolved configuration (JSON) whose device holds `pages` pages of the host, as JSON.
-/// Raises `ConfigError` if there is none of its form.
+/// A resolved configuration (JSON) whose device holds `pages` pages of the host, as JSON. Raises `ConfigError` if no
+/// device of its form does.
 #[pyfunction]
 pub(crate) fn fitted(config: &str, pages: u64) -> PyResult<String> {
     let config: RunConfig = crate::parsed("config", config)?;

@@ -1,4 +1,4 @@
-//! Traces read, converted and split, with the interpreter released and asked again for progress.
+//! Traces read, converted and split with the interpreter released, except for calls for progress.
 
 use numpy::PyArray1;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
@@ -17,9 +17,9 @@ use ssd_trace::write::{
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Does `work` without the interpreter. What it is given asks Python whether to go on and calls
-/// `progress(done, total)`: of the bytes read, whose total is None, and then of the requests sorted.
-/// `None` from `work` says that it was interrupted.
+/// Run `work` without the interpreter. Its argument asks Python whether to continue, and calls `progress(done, total)`:
+/// with the bytes read, whose total is None, and then with the requests sorted. `None` from `work` means that it was
+/// interrupted.
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
@@ -56,7 +56,7 @@ pub(crate) fn refused(error: &SourceError) -> PyErr {
     crate::WorkloadError::new_err(error.to_string())
 }
 
-/// What a conversion ended with; `None`: it was interrupted.
+/// The result of a conversion; `None` if it was interrupted.
 fn converted<T>(result: Result<T, ConvertError>) -> PyResult<Option<T>> {
     match result {
         Ok(done) => Ok(Some(done)),
@@ -105,13 +105,12 @@ fn counted(path: &Path, counts: &Counts) -> Value {
     })
 }
 
-/// Write the trace that a resolved configuration (JSON) names to the file `out` in the format `to`;
-/// JSON of what was read and written.
+/// Write the trace that a resolved configuration (JSON) names to the file `out` in the format `to`. Returns JSON of
+/// what was read and written.
 ///
-/// `replace`: a file of that name may be replaced. `allow` names the losses that are permitted.
-/// `progress(done, total)` is called now and then, see `watched`. Raises `WorkloadError`
-/// when the trace cannot be used or carried, `OSError` when the file cannot be written,
-/// `KeyboardInterrupt` when it was interrupted; no file is left then.
+/// `replace`: whether a file of that name may be replaced. `allow` names the losses that are permitted. `progress(done,
+/// total)` is called regularly, see `watched`. Raises `WorkloadError` if the trace cannot be used or converted,
+/// `OSError` if the file cannot be written, `KeyboardInterrupt` if it was interrupted; then no file is left.
 #[pyfunction]
 #[pyo3(signature = (config, out, *, to, replace=false, allow=Vec::new(), progress=None))]
 #[allow(clippy::too_many_arguments, reason = "in Python they have names")]
@@ -134,8 +133,8 @@ pub(crate) fn trace_convert(
     Ok(json!({ "source": described(&reading), "written": counted(&out, &counts) }).to_string())
 }
 
-/// Write the traces that resolved configurations (JSON) name to the file `out`, each as a volume; JSON of what was
-/// read and written. The rest as in `trace_convert`.
+/// Write the traces that resolved configurations (JSON) name to the file `out`, each as a volume. Returns JSON of what
+/// was read and written. The rest is as in `trace_convert`.
 #[pyfunction]
 #[pyo3(signature = (configs, out, *, to, replace=false, allow=Vec::new(), progress=None))]
 #[allow(clippy::too_many_arguments, reason = "in Python they have names")]
@@ -160,9 +159,9 @@ pub(crate) fn trace_merge(
     Ok(json!({ "sources": sources, "written": counted(&out, &counts) }).to_string())
 }
 
-/// Write the requests of the workload of a resolved configuration (JSON) on a volume of `bytes` to the
-/// file `out`; JSON of what was written, and of warnings. The rest as in `trace_convert`;
-/// `progress(done, None)` is called with requests.
+/// Write the requests of the workload of a resolved configuration (JSON) on a volume of `bytes` to the file `out`.
+/// Returns JSON of what was written and of warnings. The rest is as in `trace_convert`; `progress(done, None)` is called
+/// with requests.
 #[pyfunction]
 #[pyo3(signature = (config, out, *, bytes, to, replace=false, allow=Vec::new(), progress=None))]
 #[allow(clippy::too_many_arguments, reason = "in Python they have names")]
@@ -211,8 +210,8 @@ pub(crate) fn trace_generate(
     Ok(json!({ "written": counted(&out, &counts), "warnings": warnings }).to_string())
 }
 
-/// The published numbers of an application, one of the words after `app:`, in a parameter set, as JSON:
-/// of reads, writes and deletes their shares and means. Raises `WorkloadError` where there are none.
+/// The published numbers of an application, one of the words after `app:`, in a parameter set, as JSON: shares and
+/// means of its reads, writes and deletes. Raises `WorkloadError` if there are none.
 #[pyfunction]
 pub(crate) fn application(name: &str, set: &str) -> PyResult<String> {
     let model = ssd_trace::app::Model::published(name, set).map_err(|error| refused(&error))?;
@@ -228,9 +227,9 @@ pub(crate) fn application(name: &str, set: &str) -> PyResult<String> {
     Ok(json!({ "ops": shapes, "journal": model.journal }).to_string())
 }
 
-/// Write every volume of the trace that a resolved configuration (JSON) names to a file of its own in
-/// `folder`, which must exist; JSON of what was read and written. The rest as in `trace_convert`,
-/// except that after an error the folder holds what was done.
+/// Write every volume of the trace that a resolved configuration (JSON) names to its own file in `folder`, which must
+/// exist. Returns JSON of what was read and written. The rest is as in `trace_convert`, except that after an error the
+/// folder holds what was done.
 #[pyfunction]
 #[pyo3(signature = (config, folder, *, to, allow=Vec::new(), progress=None))]
 pub(crate) fn trace_split(
@@ -268,9 +267,9 @@ type Columns<'py> = (
     Bound<'py, PyArray1<u8>>,
 );
 
-/// The requests of the trace that a resolved configuration (JSON) names, at most `limit` of them:
-/// arrays of arrival (ns), first sector, sectors, operation and flags. Raises `WorkloadError` when
-/// the trace cannot be used or has more, `KeyboardInterrupt` when it was interrupted.
+/// The requests of the trace that a resolved configuration (JSON) names, at most `limit` of them: arrays of arrival
+/// (ns), first sector, sectors, operation and flags. Raises `WorkloadError` if the trace cannot be used or has more,
+/// `KeyboardInterrupt` if it was interrupted.
 #[pyfunction]
 #[pyo3(signature = (config, *, limit, progress=None))]
 pub(crate) fn trace_requests<'py>(

@@ -19,7 +19,7 @@ impl Traces {
         Traces(Arc::new(Kept::new(bound_bytes, seconds)))
     }
 
-    /// How often a file was read so as to keep it.
+    /// How often a file was read in order to keep it.
     #[getter]
     fn readings(&self) -> u64 {
         self.0.readings()

@@ -44,9 +44,9 @@ impl Stage {
 /// A reading of the caller's clocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClockReading {
-    /// Wall-clock time, from any start.
+    /// Wall-clock time, from an arbitrary start.
     pub wall_ns: u64,
-    /// Processor time of the thread that runs, from any start.
+    /// Processor time of the running thread, from an arbitrary start.
     pub cpu_ns: u64,
 }
 
@@ -64,12 +64,12 @@ pub trait Caller {
         ControlFlow::Continue(())
     }
 
-    /// Where traces are kept for later runs; `None`: the run reads its trace for itself.
+    /// Where traces are kept for later runs; `None`: the run reads its own trace.
     fn traces(&self) -> Option<Arc<Kept>> {
         None
     }
 
-    /// Where the logs go that `metrics` asks for; `None`: they are not written.
+    /// Where the logs that `metrics` requests go; `None`: they are not written.
     ///
     /// # Errors
     /// A message; the run does not start.
@@ -79,7 +79,7 @@ pub trait Caller {
     }
 }
 
-/// A caller that supplies nothing and lets the run go on to its end.
+/// A caller that supplies nothing and lets the run continue to its end.
 pub struct Unattended;
 impl Caller for Unattended {}
 
@@ -91,7 +91,7 @@ pub trait RunLog {
     /// They cannot be written.
     fn state(&mut self, rows: &mut dyn Iterator<Item = StateRow>) -> Result<(), String>;
 
-    /// Operations that have ended, in the order in which they were begun (`metrics.op_log`).
+    /// Operations that have ended, in the order in which they began (`metrics.op_log`).
     ///
     /// # Errors
     /// They cannot be written.

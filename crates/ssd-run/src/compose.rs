@@ -20,7 +20,7 @@ use ssd_trace::config::RunConfig;
 pub struct Setup {
     /// Commit of the program, for the report.
     pub commit: Option<String>,
-    /// Recompute all invariants once in this many instants; 0: never.
+    /// Recompute all invariants every this many instants; 0: never.
     pub audit_every: u64,
     /// External policies, which replace those that the configuration names.
     pub plugs: Plugs,
@@ -32,11 +32,11 @@ pub struct Setup {
 pub struct Done {
     /// Its results, and how it ended.
     pub finished: Finished,
-    /// What was found in the trace; `None` for a synthetic workload.
+    /// Statistics of the trace; `None` for a synthetic workload.
     pub facts: Option<TraceFacts>,
 }
 
-/// Run `config`. The settings of a fio job file take the place of `config.host`.
+/// Run `config`. The settings of a fio job file replace those of `config.host`.
 ///
 /// # Errors
 /// The run did not start. Once it has started, [`Finished::ending`] says how it ended.

@@ -17,8 +17,8 @@ pub fn text(path: &Path) -> io::Result<LogText> {
     Decoder::new(File::open(path)?)
 }
 
-/// The header of the log at `path` and its operations that start at `from_ns` or later, at most
-/// `most` lines of them. The log is in order of start: what comes after is not read.
+/// The header of the log at `path` and at most `most` lines of its operations that start at `from_ns` or later. The log
+/// is in order of start, so later lines are not read.
 ///
 /// # Errors
 /// The file cannot be read, or is not such a log.

@@ -10,10 +10,10 @@ use std::ops::ControlFlow;
 /// Fewest blocks that `device.blocks_per_plane` may be.
 const FEWEST: u64 = 4;
 
-/// `config` with the capacity that its `device.fit` asks for.
+/// `config` with the capacity that its `device.fit` requests.
 ///
 /// # Errors
-/// The trace cannot be read twice or not at all, no device of this form holds its pages, or the caller ends it.
+/// The trace cannot be read, or not twice; no device of this form holds its pages; or the caller ends it.
 pub(crate) fn resolved(config: RunConfig, caller: &mut dyn Caller) -> Result<RunConfig, RunError> {
     if config.device.fit == DeviceFit::None {
         return Ok(config);
@@ -35,13 +35,13 @@ pub(crate) fn resolved(config: RunConfig, caller: &mut dyn Caller) -> Result<Run
     }
 }
 
-/// Whether the trace to which `config` fits the device can be read before the run, too.
+/// Whether the trace to which `config` fits the device can also be read before the run.
 ///
 /// # Errors
 /// It is a pipe.
 pub fn readable_twice(config: &RunConfig) -> Result<(), RunError> {
     let trace = config.workload.trace.as_deref().unwrap_or_default();
-    // What does not exist is told when it is opened.
+    // A missing file is reported when it is opened.
     let pipe = trace == "-" || std::fs::metadata(trace).is_ok_and(|file| !file.is_file());
     if config.device.fit == DeviceFit::None || !pipe {
         return Ok(());
@@ -55,13 +55,13 @@ pub fn readable_twice(config: &RunConfig) -> Result<(), RunError> {
 /// `config` with the smallest device of its form that holds `pages` pages of the host at its over-provisioning.
 ///
 /// # Errors
-/// There is none: planes would have too few blocks or too many, or keys do not go together at that size.
+/// There is none: planes would have too few blocks or too many, or keys contradict each other at that size.
 pub fn sized(config: &RunConfig, pages: u64) -> Result<RunConfig, RunError> {
     assert!(pages > 0, "a trace touches pages");
     let (device, physical) = (&config.device, physical_pages(config));
     assert!(device.user_pages > 0, "a resolved device has pages");
     let row = physical / u64::from(device.blocks_per_plane);
-    // Blocks of a plane for each page of the host.
+    // Blocks of a plane per page of the host.
     let share = f64::from(device.user_pages) / physical as f64;
     let least = (pages as f64 / share / row as f64).ceil() as u64;
     if least < FEWEST {
@@ -153,7 +153,7 @@ mod tests {
         assert!((spare(&fitted) - with_parity).abs() < 1e-3, "{}", spare(&fitted));
     }
 
-    /// Those of the keys have 256 blocks in a plane, of which 19 are spare: less than 24 classes need.
+    /// The defaults have 256 blocks per plane, of which 19 are spare: fewer than 24 classes need.
     #[test]
     fn what_looks_at_the_capacity_waits_for_it() {
         let text = "[device]\nfit = \"trace\"\nover_provisioning = 0.07\n[alloc.separation]\n\

@@ -25,7 +25,7 @@ impl Order {
     }
 }
 
-/// Separates nothing, and notes what is written.
+/// Separates nothing, and records what is written.
 struct Recorder(Order, u32);
 
 impl SeparationPolicy for Recorder {
@@ -62,7 +62,7 @@ pub(crate) fn check(config: &RunConfig) -> Result<(), RunError> {
     else {
         return Ok(());
     };
-    // What does not exist is told when it is opened.
+    // A missing file is reported when it is opened.
     if std::fs::metadata(trace).is_ok_and(|file| !file.is_file()) {
         return Err(RunError::Workload(format!(
             "{trace}: alloc.separation = \"future\" reads the workload twice: expected a file, not a pipe"
@@ -71,7 +71,7 @@ pub(crate) fn check(config: &RunConfig) -> Result<(), RunError> {
     Ok(())
 }
 
-/// What the host of `config` will write, preconditioning included: found by a run without time.
+/// What the host of `config` will write, including preconditioning, found by a run without time.
 ///
 /// # Errors
 /// The workload cannot be opened twice, the device fails, or the caller ends the pass.

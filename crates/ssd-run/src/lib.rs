@@ -1,9 +1,9 @@
 //! ssd-run: composes a run from a configuration and drives it, for any front end.
 //!
-//! [`run`] opens the workload, finds the state that the device starts in, drives the requests to their end and
-//! reports. [`PullDriver`] is its middle part for a source of your own; [`PushDriver`] is a device to which a client
-//! submits requests and which returns their completions. A front end implements [`Caller`]: progress and
-//! interruption, a clock, and where the logs go. The crate contains no model and reads no clock itself.
+//! [`run`] opens the workload, finds the initial state of the device, drives the requests to their end and reports.
+//! [`PullDriver`] is its middle part for a custom source; [`PushDriver`] is a device to which a client submits requests
+//! and which returns their completions. A front end implements [`Caller`]: progress and interruption, a clock, and
+//! where the logs go. The crate contains no model and reads no clock itself.
 //!
 //! ```
 //! use ssd_core::config::{Input, load};

@@ -61,10 +61,10 @@ impl Table {
     }
 }
 
-/// Puts operation records into the order of their start.
+/// Sorts operation records by start.
 ///
-/// They come in the order in which their operation was begun. That is the order of start but for a
-/// copy-back, whose program follows its read at once and starts when the read ends.
+/// Records come in the order in which their operations began. That is the order of start except for a copy-back, whose
+/// program follows its read at once and starts when the read ends.
 #[derive(Default)]
 struct InOrder {
     /// By start and number of arrival.
@@ -74,7 +74,7 @@ struct InOrder {
 }
 
 impl InOrder {
-    /// Take `record`; records that may be written now are passed to `write`.
+    /// Take `record`; pass records that may be written now to `write`.
     fn take(
         &mut self,
         record: &OpRecord,
@@ -105,7 +105,7 @@ impl InOrder {
     }
 }
 
-/// Writers of the logs that a run asks for, in its folder.
+/// Writers of the logs that a run requests, in its folder.
 pub struct Logs {
     ops: Option<(Table, Option<Table>)>,
     requests: Option<Table>,
@@ -118,7 +118,7 @@ pub struct Logs {
 }
 
 impl Logs {
-    /// Create the files asked for in `folder`, which exists and holds none of them.
+    /// Create the requested files in `folder`, which exists and contains none of them.
     ///
     /// # Errors
     /// A file cannot be created.

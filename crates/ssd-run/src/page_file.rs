@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A sparse file in the folder for temporary files. It has no name, so that nothing is left of it after the run,
-/// however that ends.
+/// A sparse file in the folder for temporary files. It has no name, so nothing is left of it after the run, however
+/// that ends.
 #[derive(Default)]
 struct PageFile {
     /// Created with the first page.

@@ -22,7 +22,7 @@ pub struct PullDriver<'a> {
     pub config: &'a RunConfig,
     /// What goes into the report.
     pub circumstances: &'a Circumstances,
-    /// Who is asked for the time, and whether to go on.
+    /// Supplies the time, and decides whether to continue.
     pub caller: &'a mut dyn Caller,
     /// The logs, if they are kept; their end is left to the owner.
     pub log: Option<&'a mut dyn RunLog>,
@@ -47,7 +47,7 @@ impl PullDriver<'_> {
         self.run_over(device, ending, source)
     }
 
-    /// Run `source` on `device` in its present state, such as one made by [`Functional::restore`].
+    /// Run `source` on `device` in its present state, for example one made by [`Functional::restore`].
     pub fn run_from(&mut self, device: Functional, source: &mut dyn Source) -> Finished {
         self.run_over(device, None, source)
     }
@@ -127,7 +127,7 @@ impl PullDriver<'_> {
         }
     }
 
-    /// Every request has completed: the run goes on until the rebuild has ended.
+    /// Continue the run, whose requests have all completed, until the rebuild has ended.
     fn finish_rebuild(&mut self, ssd: &mut Ssd, outcome: &Outcome) -> Ending {
         let completed = outcome.progress.completed;
         for instant in 1u64.. {
@@ -223,7 +223,7 @@ fn driven(outcome: Result<Outcome, DriveError>) -> Ending {
     }
 }
 
-/// The run ended within its warm-up: nothing was measured.
+/// Note that the run ended within its warm-up: nothing was measured.
 fn all_warmup(
     config: &RunConfig,
     ending: Ending,

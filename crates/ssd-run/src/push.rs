@@ -47,7 +47,7 @@ pub enum PushError {
 
 /// A device that a client drives.
 pub struct PushDriver {
-    /// As the client gave it, for reports.
+    /// As the client specified it, for reports.
     given: RunConfig,
     /// With what the driver needs.
     config: RunConfig,
@@ -106,13 +106,14 @@ impl PushDriver {
         Ok(())
     }
 
-    /// From now on the device cannot continue. (A policy that was interrupted has lost its answer.)
+    /// Mark the device as unable to continue. (A policy that was interrupted has lost its answer.)
     fn failed(&mut self, error: DeviceError) -> PushError {
         self.stuck = Some(error.to_string());
         PushError::Failed(error)
     }
 
-    /// Write the unused device as the configuration says, without timing, or load the snapshot that it names.
+    /// Precondition the unused device according to the configuration, without timing, or load the snapshot that it
+    /// names.
     ///
     /// # Errors
     /// A [`PushError`].
@@ -171,7 +172,7 @@ impl PushDriver {
             _ => PushError::Refused(format!("{error}; flush it and let it run until it is idle")),
         };
         let snapshot = self.ssd().snapshot().map_err(refused)?;
-        // A policy in Python has been asked what it knows.
+        // A policy in Python has been called for its state.
         match self.plugs.fault() {
             None => Ok(snapshot),
             Some(Fault::Interrupted) => Err(PushError::Interrupted),
@@ -181,8 +182,8 @@ impl PushDriver {
         }
     }
 
-    /// Save the state of the device at rest to the file `path`, over an existing file only if `replace` is set; the
-    /// digest of the state.
+    /// Save the state of the device at rest to the file `path`, over an existing file only if `replace` is set. Returns
+    /// the digest of the state.
     ///
     /// # Errors
     /// As [`PushDriver::snapshot`]; the file cannot be written; the caller ended it.
@@ -202,7 +203,7 @@ impl PushDriver {
         }
     }
 
-    /// Submit requests in order of arrival, all of them or none; the number of the first.
+    /// Submit requests in order of arrival, all of them or none. Returns the number of the first.
     ///
     /// # Errors
     /// One of them is not valid, or the device cannot continue.
@@ -239,7 +240,7 @@ impl PushDriver {
         Ok(first)
     }
 
-    /// Submit a copy of the page ranges `sources` (first page, pages) to the pages from `lpn` on; its number.
+    /// Submit a copy of the page ranges `sources` (first page, pages) to the pages from `lpn` on. Returns its number.
     ///
     /// # Errors
     /// The device refuses it, or cannot continue.
@@ -273,7 +274,7 @@ impl PushDriver {
         Ok(id.0)
     }
 
-    /// Cut the power at time `at` (`None`: now); the numbers of the requests in the device, which are lost.
+    /// Cut the power at time `at` (`None`: now). Returns the numbers of the requests in the device, which are lost.
     ///
     /// # Errors
     /// The time is in the past, the device is not prepared for a cut, or as [`PushDriver::run_until`].
@@ -295,7 +296,7 @@ impl PushDriver {
         Ok(lost)
     }
 
-    /// Power is back: mount the device. Returns what that took.
+    /// Mount the device after power is back. Returns what that took.
     ///
     /// # Errors
     /// Power is on, or the device cannot continue.
@@ -309,7 +310,7 @@ impl PushDriver {
         mounted.map_err(|error| self.failed(error))
     }
 
-    /// Whether power has been cut and the device not been mounted since.
+    /// Whether power has been cut and the device not mounted since.
     #[must_use]
     pub fn is_off(&self) -> bool {
         self.ssd.as_ref().is_some_and(Ssd::is_off)
@@ -339,7 +340,7 @@ impl PushDriver {
     }
 }
 
-/// When a request arrives that the client gives `at_ns`, or no time: not before `earliest`.
+/// When a request arrives to which the client gives `at_ns`, or no time: not before `earliest`.
 fn arrival(at_ns: Option<i64>, earliest: u64, now: u64) -> Result<u64, String> {
     let Some(given) = at_ns else { return Ok(earliest.max(now)) };
     let at = u64::try_from(given).ok().filter(|&at| at >= earliest);

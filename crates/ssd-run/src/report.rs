@@ -30,7 +30,7 @@ pub struct Circumstances {
     pub snapshot_digest: Option<String>,
     /// Warnings that go into the report.
     pub warnings: Vec<String>,
-    /// Recompute all invariants once in this many instants; 0: never.
+    /// Recompute all invariants every this many instants; 0: never.
     pub audit_every: u64,
     /// External policies, which replace those that the configuration names.
     pub plugs: Plugs,
@@ -55,7 +55,7 @@ pub struct Finished {
     pub report: Report,
     /// Rows of the time series.
     pub series: Series,
-    /// Distributions behind the report's means and percentiles, as CSV.
+    /// The distributions from which the report's means and percentiles are computed, as CSV.
     pub distributions: String,
     /// How it ended.
     pub ending: Ending,
@@ -71,8 +71,8 @@ pub fn report_of(config: &RunConfig, ssd: &Ssd, commit: Option<String>) -> Repor
     report_timed(config, ssd, &circumstances, &ending, None)
 }
 
-/// The run of `ssd` so far, as a finished one that ended with `ending`; `clock` is the wall-clock and processor
-/// time that it took, in nanoseconds.
+/// The run of `ssd` so far, as a finished one that ended with `ending`; `clock` is the wall-clock and processor time
+/// that it took, in nanoseconds.
 pub(crate) fn timed(
     config: &RunConfig,
     ssd: &Ssd,
@@ -163,7 +163,7 @@ fn host_crosses(config: &RunConfig) -> Option<bool> {
     (crosses || special).then_some(crosses && config.controller.traversals_host > 0)
 }
 
-/// The classes of pages, where a policy separates them.
+/// The classes of pages, if a policy separates them.
 fn separation(ftl: &Ftl) -> Option<SeparationState> {
     let classes = ftl.classes()?;
     Some(SeparationState {
@@ -174,7 +174,7 @@ fn separation(ftl: &Ftl) -> Option<SeparationState> {
     })
 }
 
-/// The reclaim units, where the host names handles.
+/// The reclaim units, if the host names handles.
 fn reclaimed(ftl: &Ftl, page_bytes: u64) -> Option<ReclaimState> {
     let reclaimed = ftl.reclaimed()?;
     let row = |counts: &UnitCounts| ReclaimUnits {

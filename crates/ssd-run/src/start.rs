@@ -1,4 +1,4 @@
-//! The state that a device starts in, if it is not preconditioned: a snapshot in a file or in memory.
+//! The initial state of a device that is not preconditioned: a snapshot in a file or in memory.
 
 use crate::caller::{Caller, Stage};
 use crate::error::RunError;
@@ -9,7 +9,7 @@ use ssd_core::sim::functional::Functional;
 use ssd_trace::snapshots::{self, LoadError};
 use std::path::Path;
 
-/// The snapshot in the file `path` and its digest; for a device of `config`, if that is given.
+/// The snapshot in the file `path` and its digest, for a device of `config` if that is given.
 ///
 /// # Errors
 /// The file is refused, or the caller ended the reading.
@@ -21,8 +21,8 @@ pub fn load_snapshot(
     snapshots::load(path, config, &mut |done| caller.progress(Stage::Reading, done, None))
 }
 
-/// The device of `config` to start from and the digest of its state: that of `given`, or else of the snapshot
-/// file that the configuration names; `None`: the run preconditions it.
+/// The device of `config` to start from and the digest of its state: that of `given`, or else of the snapshot file that
+/// the configuration names; `None` if the run preconditions it.
 pub(crate) fn device(
     config: &Config,
     given: Option<&DeviceSnapshot>,

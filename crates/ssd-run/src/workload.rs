@@ -23,14 +23,14 @@ use std::time::Duration;
 /// Time between two calls of the caller.
 const POLL: Duration = Duration::from_millis(100);
 
-/// How far a reading is, shared by the thread that reads and the one that waits for it.
+/// The progress of a reading, shared by the thread that reads and the one that waits for it.
 #[derive(Default)]
 struct Reading {
     bytes: AtomicU64,
-    /// Requests that are sorted, and of how many; 0: none are.
+    /// Requests sorted, and their total; 0 if none are sorted.
     sorted: AtomicU64,
     to_sort: AtomicU64,
-    /// Nobody waits for it any more.
+    /// Whether nobody waits for it any more.
     abandoned: AtomicBool,
 }
 
@@ -48,7 +48,7 @@ impl Reading {
         if abandoned { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Report the progress of reading a file of `file_bytes` to `caller`; abandon the reading if that says so.
+    /// Report the progress of reading a file of `file_bytes` to `caller`; abandon the reading if that breaks.
     fn report(
         &self,
         caller: &mut dyn Caller,
@@ -67,10 +67,10 @@ impl Reading {
     }
 }
 
-/// The workload of `config`, opened, and the settings of a job file applied to `config.host`.
+/// Open the workload of `config`, and apply the settings of a job file to `config.host`.
 ///
-/// A trace is read in a thread of its own: its bytes may come from a pipe and never arrive. The thread is left
-/// behind when the caller ends the run meanwhile, and ends itself at its next step.
+/// A trace is read in its own thread: its bytes may come from a pipe and never arrive. If the caller ends the run
+/// meanwhile, the thread is left behind and ends at its next step.
 ///
 /// # Errors
 /// [`RunError::Workload`], or [`RunError::Interrupted`] by the caller.
@@ -119,12 +119,12 @@ pub fn open_workload(
     Ok(opened)
 }
 
-/// Whether the reclaim unit handles of the device are those that the writes name.
+/// Check that the reclaim unit handles of the device are those that the writes name.
 fn check_handles(config: &RunConfig, facts: Option<&TraceFacts>) -> Result<(), String> {
     let Some(handles) = fdp::handles(&config.alloc.separation) else { return Ok(()) };
     let (origin, streams) = match facts {
         Some(facts) => (facts.file.as_str(), &facts.write_streams[..]),
-        // Of a synthetic workload.
+        // A synthetic workload.
         None => ("workload.kind", &[0][..]),
     };
     let needed = streams.last().map_or(1, |&last| u32::from(last) + 1);
@@ -161,7 +161,7 @@ fn start_reading(
     let (page_bytes, user_pages) = (config.device.page_bytes, config.device.user_pages);
     let (seed, mut workload) = (config.workload_seed(), config.workload.clone());
     if config.host.mode == HostMode::Closed || config.run.mode == Mode::Functional {
-        // Arrival times are ignored: spare the logarithms. They have a random stream of their own.
+        // Arrival times are ignored, so skip the logarithms. They have their own random stream.
         workload.arrival.kind = ArrivalKind::Fixed;
     }
     let (sender, receiver) = mpsc::channel();
@@ -176,7 +176,7 @@ fn start_reading(
     (reader, receiver)
 }
 
-/// Set `host` as a fio job file needs it. The configuration does not count here, because a preset is meant for other
+/// Set `host` as a fio job file needs it. The configuration is ignored here, because a preset is meant for other
 /// workloads. The jobs themselves keep to their depths and rates.
 fn follow(host: &mut Host, hosting: &Hosting) -> Result<(), String> {
     let most = "workload.job: the job file asks for more than 65536 requests outstanding";

@@ -1,4 +1,4 @@
-//! One client: what it has sent and not been answered, and the answers that wait for it.
+//! One client: the requests that it has sent and that are unanswered, and the answers that wait for it.
 //!
 //! A connection turns bytes into orders for the drive and results into bytes. It touches no socket.
 
@@ -8,12 +8,12 @@ use crate::nbd::reply::{Errno, status};
 use crate::nbd::request::{Command, REQUEST_BYTES, Request, flags, parse};
 use crate::nbd::{MAX_DATA, ProtocolError};
 
-/// Requests of one client in the server, and their bytes, beyond which it is not read further.
+/// Requests of one client in the server, and their bytes, beyond which nothing more is read from it.
 pub const MOST_REQUESTS: usize = 128;
-/// See [`MOST_REQUESTS`]; one request more may be on its way.
+/// See [`MOST_REQUESTS`]; one more request may be on its way.
 pub const MOST_BYTES: u64 = 64 << 20;
 
-/// Most extents in the answer to one question.
+/// Most extents in the answer to one request.
 const MOST_EXTENTS: usize = 4096;
 
 /// What becomes of a request.
@@ -24,21 +24,21 @@ pub struct Ticket {
     data: Option<(u64, u32)>,
     /// Bytes that it holds in the server.
     bytes: u64,
-    /// It takes room on the drive.
+    /// Whether it takes room on the drive.
     takes_room: bool,
 }
 
 /// A client.
 pub struct Connection {
     handshake: State,
-    /// What it has chosen, when the handshake is over.
+    /// What it has chosen, once the handshake is over.
     chosen: Option<Chosen>,
-    /// The client leaves: what is under way is answered, and nothing else is read.
+    /// Whether the client leaves: what is under way is answered, and nothing else is read.
     leaves: bool,
     input: Vec<u8>,
     /// Bytes of the input that have been used.
     used: usize,
-    /// The input has no whole request, so more of it is needed.
+    /// Whether the input has no whole request, so that more of it is needed.
     starved: bool,
     /// Bytes of a refused write that are still to come.
     skip: u64,
@@ -49,7 +49,7 @@ pub struct Connection {
 }
 
 impl Default for Connection {
-    /// A client that has just come.
+    /// A client that has just connected.
     fn default() -> Connection {
         Connection {
             handshake: State::default(),
@@ -74,7 +74,7 @@ impl Connection {
         &self.output[self.sent..]
     }
 
-    /// So many bytes of the output have been sent.
+    /// Note that this many bytes of the output have been sent.
     pub fn sent(&mut self, bytes: usize) {
         self.sent += bytes;
         if self.sent == self.output.len() {
@@ -87,13 +87,13 @@ impl Connection {
         }
     }
 
-    /// Whether more of this client is read: not while what it has sent, or what it has in the server, is enough.
+    /// Whether to read more from this client: not while what it has sent, or has in the server, suffices.
     #[must_use]
     pub fn wants_input(&self) -> bool {
         self.starved && self.may_begin()
     }
 
-    /// Whether another request of this client is begun: not while it has too much in the server.
+    /// Whether another request of this client may begin: not while it has too much in the server.
     fn may_begin(&self) -> bool {
         let held = self.bytes + self.output().len() as u64;
         !self.leaves && self.requests < MOST_REQUESTS && held < MOST_BYTES
@@ -105,7 +105,7 @@ impl Connection {
         self.leaves && self.requests == 0 && self.output().is_empty()
     }
 
-    /// The client has sent these bytes.
+    /// Take in these bytes from the client.
     pub fn receive(&mut self, bytes: &[u8]) {
         let skipped = self.skip.min(bytes.len() as u64) as usize;
         self.skip -= skipped as u64;
@@ -116,9 +116,9 @@ impl Connection {
         self.input.extend(&bytes[skipped..]);
     }
 
-    /// Take the next request off what the client has sent and give it to the drive, which gets it at time `at` or as
-    /// soon as possible after that. Returns what is under way from now on; `None`: there is no whole request, or no
-    /// more is taken at present.
+    /// Take the next request from what the client has sent and give it to the drive, at time `at` or as soon as
+    /// possible after that. Returns what is under way from now on; `None` if there is no whole request, or no more is
+    /// taken at present.
     ///
     /// # Errors
     /// The client cannot be understood.
@@ -221,7 +221,7 @@ impl Connection {
         }
     }
 
-    /// A request is complete, or has failed for this reason.
+    /// Complete a request, or let it fail for this reason.
     pub fn complete(&mut self, ticket: Ticket, engine: &Engine, failure: Option<&Refusal>) {
         self.requests -= 1;
         self.bytes -= ticket.bytes;
@@ -250,7 +250,7 @@ fn errno(refusal: &Refusal, takes_room: bool) -> Errno {
     }
 }
 
-/// Whether `request` is one that a drive of `size` bytes takes.
+/// Check that a drive of `size` bytes accepts `request`.
 fn check(request: &Request, chosen: Chosen, size: u64) -> Result<(), (Errno, &'static str)> {
     let invalid = |why| Err((Errno::Invalid, why));
     let own = match request.command {
@@ -260,7 +260,7 @@ fn check(request: &Request, chosen: Chosen, size: u64) -> Result<(), (Errno, &'s
         Command::Unknown(_) => return invalid("this server does not know the command"),
         _ => 0,
     };
-    // FUA may come with any command; where nothing is written it means nothing.
+    // FUA may come with any command; without a write it means nothing.
     if request.flags & !(own | flags::FUA) != 0 {
         return invalid("the command has flags that do not belong to it");
     }
@@ -285,7 +285,8 @@ fn check(request: &Request, chosen: Chosen, size: u64) -> Result<(), (Errno, &'s
     }
 }
 
-/// What lies from `offset` on: ranges of the same kind, at most `most` of them, that cover `length` bytes if they can.
+/// The state of the bytes from `offset` on: at most `most` ranges of the same kind, which cover `length` bytes if they
+/// can.
 fn extents(engine: &Engine, offset: u64, length: u32, most: usize) -> Vec<(u32, u32)> {
     let (page, end) = (engine.page_bytes(), offset + u64::from(length));
     let mut extents: Vec<(u32, u32)> = Vec::new();

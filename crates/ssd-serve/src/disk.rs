@@ -1,7 +1,8 @@
-//! The disk under the drive: a thread of its own that carries out orders in sequence.
+//! The disk under the drive: a separate thread that carries out orders in sequence.
 //!
-//! Callers do not wait for it unless too many bytes are queued. Each order has a place in the sequence. Once the disk
-//! has come to a place, everything before it is with the kernel and outlives the process. A kill loses only the tail.
+//! Callers do not wait for it unless too many bytes are queued. Each order has a position in the sequence. Once the
+//! disk has reached a position, the kernel has everything before it, which then outlives the process. A kill loses only
+//! the tail.
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fs::{FallocateFlags, Timespec, fallocate};
@@ -15,7 +16,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-/// Most bytes that wait to be written; beyond them whoever writes waits, too.
+/// Most bytes that wait to be written; beyond them writers wait, too.
 const MOST_BYTES: u64 = 64 << 20;
 
 /// A range of a file.
@@ -36,11 +37,11 @@ enum Order {
 
 /// What both threads know.
 struct Shared {
-    /// Everything before this place has been done.
+    /// The position before which everything has been done.
     done: AtomicU64,
     /// Bytes that have been written.
     bytes: AtomicU64,
-    /// The place at which somebody is to be woken.
+    /// The position at which somebody is to be woken.
     awaited: AtomicU64,
     /// Why nothing more is done.
     failure: OnceLock<io::Error>,
@@ -50,7 +51,7 @@ struct Shared {
 /// A disk.
 pub struct Disk {
     orders: Option<Sender<Order>>,
-    /// How much of what was to be held there is room for.
+    /// For how many units of each hold there is room.
     held: Receiver<io::Result<usize>>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -59,7 +60,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// A disk that has nothing to do.
+    /// An idle disk.
     ///
     /// # Errors
     /// The system has no more threads or files.
@@ -85,7 +86,7 @@ impl Disk {
     }
 
     fn tell(&mut self, order: Order) {
-        // A thread that has gone has failed, which whoever waits for it hears.
+        // A thread that has gone has failed, which waiting callers notice.
         let _ = self.orders.as_ref().expect("it has not ended").send(order);
         self.place += 1;
     }
@@ -103,37 +104,37 @@ impl Disk {
         Ok(())
     }
 
-    /// Give the room of a range of `file` back.
+    /// Release the space of a range of `file`.
     pub fn punch(&mut self, file: &Arc<File>, range: Range) {
         self.tell(Order::Punch(Arc::clone(file), range));
     }
 
-    /// Hold room for these ranges of `file`, which are holes, in units of so many bytes. [`Disk::held`] says for how
-    /// many units there was some.
+    /// Reserve space for these ranges of `file`, which are holes, in units of this many bytes. [`Disk::held`] returns
+    /// for how many units there was space.
     pub fn hold(&mut self, file: &Arc<File>, ranges: Vec<Range>, unit: u64) {
         self.tell(Order::Hold(Arc::clone(file), ranges, unit));
     }
 
-    /// The answer to the oldest [`Disk::hold`] that has not been heard, if there is one: the number of units at the
-    /// front that are held, or why not even the first one is.
+    /// The unread answer to the oldest [`Disk::hold`], if there is one: the number of units at the front that are held,
+    /// or why not even the first one is.
     #[must_use]
     pub fn held(&self) -> Option<io::Result<usize>> {
         self.held.try_recv().ok()
     }
 
-    /// The place behind all orders so far.
+    /// The position after all orders so far.
     #[must_use]
     pub fn place(&self) -> u64 {
         self.place
     }
 
-    /// The place to which it has come.
+    /// The position that it has reached.
     #[must_use]
     pub fn done(&self) -> u64 {
         self.shared.done.load(Ordering::SeqCst)
     }
 
-    /// Why it does nothing more, if it has failed.
+    /// The error that stopped it, if it has failed.
     ///
     /// # Errors
     /// That.
@@ -147,7 +148,8 @@ impl Disk {
         }
     }
 
-    /// What becomes readable when the disk comes to `place`, or fails. Ask [`Disk::done`] before waiting for it.
+    /// A file descriptor that becomes readable when the disk reaches `place`, or fails. Check [`Disk::done`] before
+    /// waiting for it.
     pub fn bell(&self, place: u64) -> BorrowedFd<'_> {
         self.shared.awaited.store(place, Ordering::SeqCst);
         self.shared.bell.as_fd()
@@ -159,7 +161,7 @@ impl Disk {
         let _ = rustix::io::read(&self.shared.bell, &mut [0u8; 8]);
     }
 
-    /// Wait until the disk has come to `place`.
+    /// Wait until the disk has reached `place`.
     ///
     /// # Errors
     /// The disk has failed.
@@ -170,7 +172,7 @@ impl Disk {
             if self.done() >= place {
                 return Ok(());
             }
-            // The thread may have panicked, which rings no bell: the check looks for it.
+            // The thread may have panicked, which rings no bell; the check detects that.
             let second = Timespec { tv_sec: 1, tv_nsec: 0 };
             match poll(&mut [PollFd::from_borrowed_fd(bell, PollFlags::IN)], Some(&second)) {
                 Ok(_) | Err(Errno::INTR) => self.silence(),
@@ -210,13 +212,13 @@ impl Shared {
                 written
             }
             Order::Punch(file, range) => {
-                // Space that cannot be given back stays allocated. That is no failure: some file systems need room
-                // to punch a hole.
+                // Space that cannot be released stays allocated. That is not a failure: some file systems need space to
+                // punch a hole.
                 let _ = punch(file, *range);
                 Ok(())
             }
             Order::Hold(file, ranges, unit) => {
-                // Nobody listens any more at the end.
+                // At the end nobody listens any more.
                 let _ = holds.send(hold(file, ranges, *unit));
                 Ok(())
             }
@@ -236,20 +238,20 @@ impl Shared {
     }
 }
 
-/// Give the room of a range back.
+/// Release the space of a range.
 ///
 /// # Errors
 /// The disk fails.
 pub fn punch(file: &File, range: Range) -> io::Result<()> {
     let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     match fallocate(file, hole, range.at, range.bytes) {
-        // A file system without holes keeps the room for what comes next.
+        // A file system without holes keeps the space for what comes next.
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NODEV) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Hold room for ranges in units of so many bytes: for how many units there is some.
+/// Reserve space for ranges in units of this many bytes. Returns for how many units there was space.
 fn hold(file: &File, ranges: &[Range], unit: u64) -> io::Result<usize> {
     let mut held = 0;
     for &range in ranges {
@@ -267,7 +269,7 @@ fn hold(file: &File, ranges: &[Range], unit: u64) -> io::Result<usize> {
     Ok(held)
 }
 
-/// Give a range room of its own, or leave it as it is.
+/// Allocate space for a range, or leave it as it is.
 fn allocate(file: &File, range: Range) -> io::Result<()> {
     let allocated = match fallocate(file, FallocateFlags::empty(), range.at, range.bytes) {
         Err(Errno::OPNOTSUPP | Errno::NODEV) => {
@@ -276,7 +278,7 @@ fn allocate(file: &File, range: Range) -> io::Result<()> {
         other => other.map_err(io::Error::from),
     };
     if allocated.is_err() {
-        // A part of it may take room now.
+        // A part of it may be allocated now.
         punch(file, range)?;
     }
     allocated

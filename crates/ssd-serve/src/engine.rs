@@ -1,7 +1,7 @@
-//! The drive behind the server: the machine, the data of its pages, and the log from which both come back.
+//! The drive behind the server: the machine, the data of its pages, and the log from which both are restored.
 //!
 //! It knows bytes and simulated time, but neither a protocol nor a clock. A request of a client becomes one or more
-//! requests of the machine, each in an instant of its own.
+//! requests of the machine, each in its own instant.
 
 use crate::disk::Disk;
 use crate::life::{Life, Worn, worn};
@@ -29,10 +29,10 @@ use answers::Promises;
 pub use restart::Mounted;
 use restart::restored;
 
-/// Why a request is not carried out. The drive goes on.
+/// Why a request is not carried out. The drive continues.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refusal {
-    /// There is no room for the data, or for the request in the log.
+    /// There is no space for the data, or for the request in the log.
     #[error("no room on the disk of the server: {0}")]
     NoRoom(String),
     /// The disk of the server fails.
@@ -73,7 +73,7 @@ impl From<io::Error> for Refusal {
 pub struct Numbers {
     /// The first.
     pub first: u64,
-    /// How many; 0: it was done at once.
+    /// How many; 0 if it was done at once.
     pub count: u64,
 }
 
@@ -94,12 +94,12 @@ pub struct Engine {
     last: u64,
     /// The disk had no room for a request since the log began.
     wants_room: bool,
-    /// Why the drive does not go on.
+    /// Why the drive does not continue.
     failure: Option<Refusal>,
     done: Vec<Completion>,
     promises: Promises,
     slowest: Slowest,
-    /// What the drive had done when the log began, plus what it has done since and the machine does not count.
+    /// What the drive had done when the log began, plus what it has done since that the machine does not count.
     life: Life,
     /// When the drive last became busy: the arrival of a request while none was under way.
     busy_since: u64,
@@ -119,7 +119,7 @@ impl Survivors for Flash<'_> {
     }
 }
 
-/// The configuration of the machine: a server has no end, so nothing is kept that grows without one.
+/// The configuration of the machine: a server has no end, so nothing is kept that would grow without limit.
 fn endless(config: &RunConfig) -> RunConfig {
     let mut config = config.clone();
     config.metrics.op_log = false;
@@ -130,7 +130,7 @@ fn endless(config: &RunConfig) -> RunConfig {
 }
 
 impl Engine {
-    /// The drive of `config` in the state of `snapshot`; the data of its pages are in `slots`, as `table` says.
+    /// The drive of `config` in the state of `snapshot`; `table` says which data in `slots` its pages have.
     ///
     /// # Errors
     /// The snapshot is not of this drive, or the system has no thread for its disk.
@@ -171,7 +171,7 @@ impl Engine {
         self.hold_room();
     }
 
-    /// The drive had done so much before.
+    /// Continue the counts of the drive from this life.
     pub fn continue_life(&mut self, life: Life) {
         self.life = life;
     }
@@ -234,7 +234,7 @@ impl Engine {
         self.versions.table()
     }
 
-    /// Why the drive does not go on, if it has failed.
+    /// Why the drive does not continue, if it has failed.
     #[must_use]
     pub fn failure(&self) -> Option<&Refusal> {
         self.failure.as_ref()
@@ -294,7 +294,8 @@ impl Engine {
         self.each_part(at, Op::Read, (offset, length))
     }
 
-    /// TRIM the pages that lie within `length` bytes from `offset` on; the machine is asked only if there is a sector.
+    /// TRIM the pages that lie within `length` bytes from `offset` on; the machine gets a request only if there is a
+    /// sector.
     ///
     /// # Errors
     /// A [`Refusal`].
@@ -398,7 +399,7 @@ impl Engine {
         if self.versions.is_sweep_due() { Ok(self.sweep()?) } else { Ok(()) }
     }
 
-    /// Log a request whose data are in `slots` and hand it to the machine; its number.
+    /// Log a request whose data are in `slots` and pass it to the machine. Returns its number.
     fn submit(&mut self, at: u64, request: &Request, slots: Vec<u32>) -> Result<u64, Refusal> {
         let at = at.max(self.last + 1).max(self.ssd.now().0 + 1);
         self.run(at - 1);
@@ -419,13 +420,13 @@ impl Engine {
         self.hand_over(at, request, &slots).map_err(|error| Refusal::from(&error))
     }
 
-    /// The machine gets the request that arrives at `at`.
+    /// Pass the request that arrives at `at` to the machine.
     fn hand_over(&mut self, at: u64, request: &Request, slots: &[u32]) -> Result<u64, DeviceError> {
         if self.ssd.outstanding() == 0 {
             self.busy_since = at;
         }
         let submitted = self.ssd.submit(Nanos(at), request, None);
-        // It is in the log: a drive without it would be another.
+        // It is in the log, so a drive without it would differ.
         let id = submitted.inspect_err(|error| self.failure = Some(Refusal::from(error)))?.0;
         self.last = at;
         self.life.request(request);
@@ -454,7 +455,7 @@ impl Engine {
         Ok(id)
     }
 
-    /// Read the newest data from `offset` on, without the drive.
+    /// Read the newest data from `offset` on, without using the drive.
     ///
     /// # Errors
     /// The disk fails.
@@ -486,7 +487,7 @@ impl Engine {
     }
 }
 
-/// The requests of a machine for bytes `offset..offset + length`: first sector and number of sectors of each.
+/// The requests to the machine for bytes `offset..offset + length`: first sector and number of sectors of each.
 fn parts(offset: u64, length: u64) -> impl Iterator<Item = (u64, u32)> {
     let (mut sector, end) = (offset / SECTOR_BYTES, (offset + length).div_ceil(SECTOR_BYTES));
     std::iter::from_fn(move || {

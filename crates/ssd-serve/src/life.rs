@@ -10,9 +10,9 @@ use ssd_core::units::SECTOR_BYTES;
 /// Counts that outlive a server.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Life {
-    /// Bytes of the sectors that reads named.
+    /// Bytes of the sectors named by reads.
     pub host_read_bytes: u64,
-    /// Bytes of the sectors that writes named.
+    /// Bytes of the sectors named by writes.
     pub host_written_bytes: u64,
     /// Reads.
     pub reads: u64,
@@ -22,13 +22,13 @@ pub struct Life {
     pub media_read_bytes: u64,
     /// Bytes of the flash pages that were programmed, for any cause.
     pub media_written_bytes: u64,
-    /// For how long a request was under way, ns of the drive's time.
+    /// Time with a request under way, ns of the drive's time.
     pub busy_ns: u64,
-    /// For how long it was served, ns of the drive's time.
+    /// Time for which it was served, ns of the drive's time.
     pub on_ns: u64,
-    /// How often a server of it has ended.
+    /// How many of its servers have ended.
     pub ends: u64,
-    /// How often that was a power cut.
+    /// How many of these ends were power cuts.
     pub cuts: u64,
 }
 
@@ -46,7 +46,7 @@ impl Life {
         }
     }
 
-    /// With what `ssd`, whose pages have so many bytes, has counted since it was started.
+    /// This life plus what `ssd`, with pages of this many bytes, has counted since it was started.
     pub(crate) fn with(self, ssd: &Ssd, page: u64) -> Life {
         let flash = &ssd.measured().flash;
         Life {
@@ -57,7 +57,7 @@ impl Life {
         }
     }
 
-    /// The server has ended, with a power `cut` or without one.
+    /// Count the end of a server, with a power `cut` or without one.
     #[must_use]
     pub fn ended(self, cut: bool) -> Life {
         Life { ends: self.ends + 1, cuts: self.cuts + u64::from(cut), ..self }

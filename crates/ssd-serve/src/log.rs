@@ -1,7 +1,7 @@
-//! The log: the requests that the drive got, with their arrivals, and how far its time has come.
+//! The log: the requests that the drive received, with their arrivals, and how far its time has advanced.
 //!
-//! Little endian. A request has 24 bytes, and after those of a write 4 bytes a page, which say where its data are. A
-//! mark has 24 bytes. What a kill has cut off at the end was promised to nobody.
+//! Little endian. A request has 24 bytes; those of a write are followed by 4 bytes per page, which say where its data
+//! are. A mark has 24 bytes. What a kill has cut off at the end was not promised to anybody.
 
 use crate::disk::Disk;
 use crate::slots::NONE;
@@ -16,10 +16,10 @@ const RECORD_BYTES: usize = 24;
 const REQUEST: u8 = 1;
 const MARK: u8 = 2;
 
-/// Room on the disk that the log holds ahead: the marks of requests that are under way must fit into it.
+/// Space on the disk that the log reserves: the marks of requests that are under way must fit into it.
 const AHEAD: u64 = 1 << 20;
 
-/// Most bytes by which the snapshot grows for each page that is written.
+/// Most bytes by which the snapshot grows per page written.
 const SNAPSHOT_BYTES: u64 = 16;
 
 /// One record.
@@ -34,21 +34,21 @@ pub enum Record {
         /// The slots of its pages, if it writes.
         slots: Vec<u32>,
     },
-    /// Simulated time has come to this.
+    /// Simulated time has reached this.
     Mark(u64),
 }
 
 /// A log that is being written.
 pub struct Log {
     file: Arc<File>,
-    /// Bytes in the file when the disk has carried out its orders, and bytes that the disk holds ready.
+    /// Bytes in the file once the disk has carried out its orders, and bytes that the disk has reserved.
     length: u64,
     reserved: u64,
-    /// Records not yet handed to the disk.
+    /// Records not yet passed to the disk.
     waiting: Vec<u8>,
     /// Bytes of the generation to which the log belongs, without the log.
     generation: u64,
-    /// Pages that it has slots for, and slots up to the last one of these.
+    /// Pages for which it has slots, and slots up to the last one of these.
     pages: u64,
     slots: u64,
 }
@@ -63,7 +63,7 @@ fn header(kind: u8, at: u64, request: &Request) -> [u8; RECORD_BYTES] {
 }
 
 impl Log {
-    /// A new log in the file `path`, of a generation that has so many bytes without it.
+    /// A new log in the file `path`, of a generation that has this many bytes without it.
     ///
     /// # Errors
     /// The file cannot be created.
@@ -91,7 +91,7 @@ impl Log {
         self.length + self.waiting.len() as u64
     }
 
-    /// Room for the generation that takes the place of this one.
+    /// Space for the generation that replaces this one.
     fn next_generation(&self) -> u64 {
         self.generation + SNAPSHOT_BYTES * self.pages.min(self.slots)
     }
@@ -99,8 +99,8 @@ impl Log {
     /// Append a request; it goes to the file with the next [`Log::mark`].
     ///
     /// # Errors
-    /// There is no room on the disk: nothing has been appended. A request that needs none for data may use what is
-    /// held for the next generation.
+    /// There is no space on the disk: nothing has been appended. A request that needs none for data may use what is
+    /// reserved for the next generation.
     pub fn append(&mut self, at: u64, request: &Request, slots: &[u32]) -> io::Result<()> {
         let more = (RECORD_BYTES + 4 * slots.len()) as u64;
         let held = self.hold(more);
@@ -117,13 +117,13 @@ impl Log {
         Ok(())
     }
 
-    /// Hold room for `more` bytes, for marks, and for the next generation.
+    /// Reserve space for `more` bytes, for marks, and for the next generation.
     ///
     /// # Errors
-    /// There is none. There may be some without the next generation, which is held then.
+    /// There is none. There may be enough without the next generation; then that is reserved.
     pub fn hold(&mut self, more: u64) -> io::Result<()> {
         let (marks, next) = (self.end() + more + AHEAD, self.next_generation());
-        // A quarter and a bit more, so that there is a while from the first refusal to the next generation.
+        // A little more than a quarter more, to leave some time between the first refusal and the next generation.
         let end = marks + next + next / 4 + AHEAD;
         if end <= self.reserved {
             return Ok(());
@@ -144,26 +144,27 @@ impl Log {
         Ok(())
     }
 
-    /// Whether the next generation is due: the disk has no room for more of this log.
+    /// Whether the next generation is due: the disk has no space for more of this log.
     #[must_use]
     pub fn is_short(&self) -> bool {
         self.reserved < self.end() + AHEAD + self.next_generation()
     }
 
-    /// Whether the log takes so much room that the next generation is worth it, if the disk is full.
+    /// Whether the log takes so much space that the next generation is worth it, if the disk is full.
     #[must_use]
     pub fn is_large(&self) -> bool {
         self.length > (64 << 10) + self.next_generation() / 64
     }
 
-    /// The room that was held was given back, by [`release`]; what can be had of it is held again.
+    /// Reserve again, as far as possible, the space that [`release`] has given back.
     pub fn hold_again(&mut self) {
         self.reserved = self.length;
-        // Requests are refused where there is none.
+        // Requests are refused if there is none.
         let _ = self.hold(0);
     }
 
-    /// Note that simulated time has come to `at`. Everything so far is in the file when `disk` has come to here.
+    /// Note that simulated time has reached `at`. Everything so far is in the file when `disk` has reached this
+    /// position.
     ///
     /// # Errors
     /// The disk has failed.
@@ -175,7 +176,7 @@ impl Log {
     }
 }
 
-/// Give back the room that the log in the file `path` holds ahead.
+/// Give back the space that the log in the file `path` has reserved.
 ///
 /// # Errors
 /// The file cannot be changed.
@@ -188,7 +189,7 @@ pub fn release(path: &Path) -> io::Result<()> {
 /// `sectors_of_page` sectors that it touches.
 ///
 /// # Errors
-/// The file cannot be read or is no log, at this byte; or what `take` returns.
+/// The file cannot be read or is not a log, at this byte; or what `take` returns.
 pub fn read(
     path: &Path,
     sectors_of_page: u64,
@@ -238,7 +239,8 @@ fn parse(bytes: &[u8; RECORD_BYTES]) -> Option<(u64, Request, u8)> {
     Some((word(0)?, request, kind))
 }
 
-/// The pages that `request` touches: the first, and how many; `None`: it touches none, or there are no such pages.
+/// The pages that `request` touches: the first, and how many; `None` if it touches none, or the drive has no such
+/// pages.
 #[must_use]
 pub fn pages_of(request: &Request, sectors_of_page: u64) -> Option<(u32, u32)> {
     let last = request.sector.checked_add(u64::from(request.sectors).checked_sub(1)?)?;

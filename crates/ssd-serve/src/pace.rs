@@ -1,4 +1,4 @@
-//! The clock of the drive: simulated time is wall time divided by the scale. And how late replies are.
+//! The clock of the drive (simulated time is wall time divided by the scale), and how late replies are.
 #![allow(clippy::disallowed_types, reason = "a served drive runs on wall time")]
 
 use serde::Serialize;
@@ -9,35 +9,35 @@ use std::time::{Duration, Instant};
 /// How far the server may be behind an event of the drive before its clock stops, wall time.
 const BEHIND: Duration = Duration::from_millis(1);
 
-/// The 99th percentile of lateness up to which the latencies that clients measure are those of the drive, ns of the
-/// drive's time.
+/// The 99th percentile of lateness, in ns of the drive's time, up to which the latencies that clients measure are those
+/// of the drive.
 pub const VALID_NS: u64 = 50_000;
 
 /// How wall time passes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Scale {
-    /// So many times as fast as that of the drive.
+    /// This many times as fast as that of the drive.
     Fixed(f64),
-    /// As fast as the drive at first, then as much faster as replies in time need.
+    /// As fast as the drive at first, then as much faster as timely replies require.
     Auto,
 }
 
-/// When the clock stopped because the server was behind.
+/// Stops of the clock because the server was behind.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize)]
 pub struct Stops {
     /// How often.
     pub count: u64,
-    /// For how long in all, ns of wall time.
+    /// Their total time, ns of wall time.
     pub ns: u64,
 }
 
 /// The clock of a drive.
 pub struct Pace {
     started: Instant,
-    /// At this wall time simulated time is `simulated`.
+    /// The wall time at which simulated time is `simulated`.
     wall: Instant,
     simulated: u64,
-    /// Wall time passes so many times as fast as that of the drive.
+    /// Wall time passes this many times as fast as that of the drive.
     scale: f64,
     stops: Stops,
 }
@@ -82,8 +82,8 @@ impl Pace {
         before + since.as_nanos() as u64
     }
 
-    /// The next event of the drive is due at `at`. If the server is far behind it, the clock goes on from there.
-    /// Returns for how long it has stopped, ns of wall time.
+    /// Stop the clock if the server is far behind the next event of the drive, which is due at `at`; the clock
+    /// continues from there. Returns how long it has stopped, ns of wall time.
     pub fn hold(&mut self, at: u64) -> u64 {
         let behind = self.late(at);
         if behind <= BEHIND.as_nanos() as u64 {
@@ -106,7 +106,7 @@ impl Pace {
         self.scale
     }
 
-    /// Wall time passes `scale` times as fast as that of the drive from now on.
+    /// Let wall time pass `scale` times as fast as that of the drive from now on.
     pub fn rescale(&mut self, scale: f64) {
         self.set(self.now());
         self.scale = scale;
@@ -124,7 +124,7 @@ impl Pace {
 pub struct Rate(VecDeque<(Duration, u64)>);
 
 impl Rate {
-    /// At wall time `at` there have been so many replies.
+    /// Note that there have been this many replies at wall time `at`.
     pub fn look(&mut self, at: Duration, replies: u64) {
         self.0.push_back((at, replies));
         while self.0.get(1).is_some_and(|second| at - second.0 >= RATE_OVER) {
@@ -132,7 +132,7 @@ impl Rate {
         }
     }
 
-    /// The rate over the last second or so; `None`: it has not been looked at twice.
+    /// The rate over the last second or so; `None` before the second look.
     #[must_use]
     pub fn per_second(&self) -> Option<f64> {
         let (first, last) = (self.0.front()?, self.0.back()?);
@@ -147,15 +147,16 @@ const RATE_OVER: Duration = Duration::from_secs(1);
 /// Replies on which [`Scale::Auto`] decides.
 const ENOUGH: u64 = 2000;
 
-/// The scale that replies need of which the 99th percentile was `p99` ns late, if it is another than `scale`.
+/// The scale that timely replies require after replies whose 99th percentile was `p99` ns late, if it differs from
+/// `scale`.
 #[must_use]
 pub fn scale_for(p99: u64, scale: f64) -> Option<f64> {
     let needed = p99 as f64 / VALID_NS as f64;
-    // In small steps, since a slower drive makes the server's work less.
+    // In small steps, because a slower drive reduces the server's work.
     (needed > scale).then(|| needed.clamp(scale * 1.25, scale * 4.0).min(1e6))
 }
 
-/// How late replies were handed to the system after the drive had completed them, wall time.
+/// How late replies were passed to the system after the drive had completed them, wall time.
 #[derive(Clone)]
 pub struct Lateness(Histogram);
 
@@ -166,7 +167,7 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// A reply was this late.
+    /// Record a reply that was this late.
     pub fn record(&mut self, ns: u64) {
         self.0.record(ns);
     }

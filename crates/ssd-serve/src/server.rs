@@ -21,25 +21,25 @@ use std::time::Duration;
 /// Most clients at a time.
 const MOST_CLIENTS: usize = 256;
 
-/// The shortest time between folds of a log for which the disk has no more room.
+/// The shortest time between folds of a log for which the disk has no more space.
 const FOLD_EVERY: Duration = Duration::from_secs(1);
 
-/// The longest time without a look at the caller.
+/// The longest time without asking the caller.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Where clients come.
 pub enum Listener {
-    /// A Unix socket and its path, which goes with it.
+    /// A Unix socket and its path, which is removed with it.
     Unix(UnixListener, PathBuf),
     /// A TCP socket.
     Tcp(TcpListener),
 }
 
 impl Listener {
-    /// A Unix socket that only this user reaches. One that a killed server has left is replaced.
+    /// A Unix socket that only this user can reach. A socket that a killed server has left is replaced.
     ///
     /// # Errors
-    /// It cannot be made: another server has it, for one, or it is a file.
+    /// It cannot be created, for example because another server uses it, or it is a file.
     pub fn unix(path: &Path) -> io::Result<Listener> {
         let is_left_over = || {
             let refused = UnixStream::connect(path).map_err(|error| error.kind());
@@ -146,9 +146,9 @@ impl AsFd for Socket {
 struct Client {
     socket: Socket,
     connection: Connection,
-    /// Wall time at which nothing of it was there to be read.
+    /// Wall time at which there was nothing to read from it.
     looked: Duration,
-    /// The earliest wall time at which what was read last can have come.
+    /// The earliest wall time at which what was read last can have arrived.
     came: Duration,
 }
 
@@ -156,11 +156,11 @@ struct Client {
 struct Pending {
     client: u64,
     ticket: Ticket,
-    /// For how long it waited to be read, ns of wall time.
+    /// How long it waited to be read, ns of wall time.
     waited: u64,
-    /// Behind the last request of the machine that belongs to it.
+    /// One past the last request of the machine that belongs to it.
     end: u64,
-    /// Requests of the machine that are left.
+    /// Requests of the machine that have not completed.
     left: u64,
 }
 
@@ -169,11 +169,11 @@ struct Pending {
 pub struct Served {
     /// Clients that have come.
     pub clients: u64,
-    /// Clients that could not be understood; the reason of the last one.
+    /// Clients that could not be understood; the reason for the last one.
     pub refused: (u64, Option<String>),
     /// Replies to requests that the drive has completed.
     pub replies: u64,
-    /// By how much they and their requests were late, since the scale is what it is.
+    /// How late they and their requests were, since the scale last changed.
     pub lateness: Lateness,
     /// The scale at present.
     pub scale: f64,
@@ -183,13 +183,13 @@ pub struct Served {
     pub longest_fold: u64,
     /// Recent rate of replies, per second of wall time.
     pub rate: Rate,
-    /// For how long it has served.
+    /// Time for which it has served.
     pub time: Duration,
 }
 
 /// What the server asks while it serves.
 pub trait Attendant {
-    /// Called regularly with the drive and with what has been done: whether to go on.
+    /// Called regularly with the drive and with what has been done. Returns whether to continue.
     fn look(&mut self, engine: &Engine, served: &Served) -> ControlFlow<()>;
 
     /// Bytes of the log beyond which it is folded.
@@ -215,17 +215,17 @@ pub struct Server {
     pace: Pace,
     /// The scale follows lateness.
     is_auto: bool,
-    /// For how long the clock stopped before the replies that are about to be sent.
+    /// How long the clock stopped before the replies that are about to be sent.
     held: u64,
-    /// The log is folded when it has grown beyond this.
+    /// The size of the log beyond which it is folded.
     fold_at: u64,
-    /// From this wall time on it is folded when the disk has no room for more of it.
+    /// The wall time from which it is folded if the disk has no space for more of it.
     fold_from: Duration,
     clients: BTreeMap<u64, Client>,
     /// By the number of the first request of the machine.
     pending: BTreeMap<u64, Pending>,
     served: Served,
-    /// When the requests completed whose replies are about to be sent, and for how long they had waited to be read.
+    /// When the requests completed whose replies are about to be sent, and how long they had waited to be read.
     completed: Vec<(u64, u64)>,
     buffer: Vec<u8>,
 }
@@ -261,7 +261,7 @@ impl Server {
     /// # Errors
     /// The log of the drive cannot be written, or the system fails.
     pub fn run(mut self, attendant: &mut dyn Attendant) -> Result<(Engine, Served), StateError> {
-        // The first look is before the first request, so that even a server that dies soon has left its summary.
+        // The first look precedes the first request, so that even a server that dies soon has left its summary.
         let mut looked: Option<Duration> = None;
         self.fold_at = attendant.most_log();
         if self.fold_at < u64::MAX {
@@ -280,7 +280,7 @@ impl Server {
             let waits = !is_full && self.take_requests();
             self.send();
             let next = self.engine.next_event().map(|at| self.pace.until(at));
-            // What has just arrived let the drive run on until then.
+            // Requests that have just arrived let the drive run on until then.
             let fails = self.engine.failure().is_some() && !self.pending.is_empty();
             let waits = waits || fails || self.engine.has_completions();
             let wait = if waits { Duration::ZERO } else { next.unwrap_or(LOOK_EVERY) };
@@ -316,11 +316,11 @@ impl Server {
         let began = self.pace.elapsed();
         attendant.fold(&mut self.engine)?;
         self.pace.set(self.engine.ssd().now().0);
-        // If the disk had no room for it, the old log goes on for a while.
+        // If the disk had no space for it, the old log continues for a while.
         self.fold_at = self.engine.log_bytes().saturating_add(attendant.most_log());
         let now = self.pace.elapsed();
         let took = now - began;
-        // If the disk has no room for the next log either, clients have ten times as long as folds take.
+        // If the disk has no space for the next log either, clients get ten times as long as folds take.
         let pause = (10 * took).max(FOLD_EVERY);
         self.fold_from = if self.engine.is_log_short() { now + pause } else { now };
         self.served.longest_fold = self.served.longest_fold.max(took.as_nanos() as u64);
@@ -358,7 +358,7 @@ impl Server {
         Ok(())
     }
 
-    /// Give the requests that have come to the drive, one of each client in turn. Returns whether some are left.
+    /// Give the received requests to the drive, one of each client in turn. Returns whether some are left.
     fn take_requests(&mut self) -> bool {
         let (mut gone, mut left) = (Vec::new(), false);
         for (&client, Client { connection, came, .. }) in &mut self.clients {
@@ -382,7 +382,7 @@ impl Server {
         left
     }
 
-    /// Send what waits to be sent, as far as the clients take it.
+    /// Send pending output, as far as the clients take it.
     fn send(&mut self) {
         self.clients.retain(|_, Client { socket, connection, .. }| {
             while !connection.output().is_empty() {
@@ -412,7 +412,7 @@ impl Server {
         let now = self.pace.elapsed();
         let mut gone = Vec::new();
         for ((&number, client), &ready) in self.clients.iter_mut().zip(&ready[1..]) {
-            // What comes during the wait is read at once.
+            // What arrives during the wait is read at once.
             if (waits || !ready) && client.connection.wants_input() {
                 client.looked = now;
             }
@@ -422,7 +422,7 @@ impl Server {
         }
         gone.iter().for_each(|client| drop(self.clients.remove(client)));
         if ready[0] {
-            // A client that has gone again before it was let in is none.
+            // A client that leaves before it is accepted does not count.
             if let Ok(socket) = self.listener.accept() {
                 let connection = Connection::default();
                 let client = Client { socket, connection, looked: now, came: now };
@@ -433,7 +433,7 @@ impl Server {
         Ok(())
     }
 
-    /// Wait until a socket is ready, at most for `time`: whether the listener is, and each client.
+    /// Wait until a socket is ready, at most for `time`. Returns whether the listener is, and each client.
     fn poll(&self, time: Duration) -> io::Result<Vec<bool>> {
         let time = Timespec {
             tv_sec: time.as_secs().cast_signed(),
@@ -449,7 +449,7 @@ impl Server {
             all.push(PollFd::new(socket, events));
         }
         all.extend(self.engine.bell().map(|bell| PollFd::from_borrowed_fd(bell, PollFlags::IN)));
-        // The disk may have come so far before it was asked to ring.
+        // The disk may have got there before it was asked to ring.
         let time = if self.engine.has_completions() { Timespec::default() } else { time };
         match poll(&mut all, Some(&time)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -464,10 +464,10 @@ impl Server {
 }
 
 impl Client {
-    /// Read what it has sent, at wall time `now`; whether it is still there.
+    /// Read what the client has sent, at wall time `now`. Returns whether it is still connected.
     fn read(&mut self, buffer: &mut [u8], now: Duration) -> bool {
         if !self.connection.wants_input() {
-            // It is ready for the rest of its answers, or has gone, which sending to it tells.
+            // It is ready for the rest of its answers, or has gone, which sending to it will show.
             return true;
         }
         match self.socket.read(buffer) {

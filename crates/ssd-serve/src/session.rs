@@ -1,4 +1,4 @@
-//! A session of a server, from the drive as it was to the drive at rest.
+//! A session of a server: from the initial drive to the drive at rest.
 
 use crate::engine::Engine;
 use crate::life::{Life, Worn};
@@ -43,7 +43,7 @@ pub struct Order {
     pub most_log: u64,
     /// The name of the export.
     pub name: String,
-    /// Where data without a state lie.
+    /// Where data without a state are kept.
     pub temporary: PathBuf,
     /// Commit of the program, for the report.
     pub commit: Option<String>,
@@ -54,7 +54,7 @@ pub const START: &str = "start.snap";
 /// See [`START`].
 pub const REQUESTS: &str = "requests.ssdtrace";
 
-/// What is said when clients may come.
+/// What is reported when clients may connect.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Ready {
     /// Size of the drive.
@@ -81,33 +81,33 @@ pub trait Audience {
     /// Clients may come.
     fn ready(&mut self, ready: &Ready);
 
-    /// Whether the summary of the session so far is asked for.
+    /// Whether the summary of the session so far is requested.
     fn asks(&mut self) -> bool;
 
-    /// The summary that was asked for.
+    /// Receives the requested summary.
     fn hear(&mut self, summary: &Summary);
 }
 
-/// What a session was, or has been so far.
+/// The outcome of a session, or its state so far.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Summary {
     /// Clients that came.
     pub clients: u64,
     /// Clients that could not be understood.
     pub clients_refused: u64,
-    /// Why the last one of these could not.
+    /// Why the last of these could not be.
     pub refused_because: Option<String>,
     /// Requests that were answered after the drive had completed them.
     pub requests: u64,
-    /// For how long it was served, ns of wall time.
+    /// How long it was served, ns of wall time.
     pub served_ns: u64,
-    /// Replies a second of wall time, over the last second or so.
+    /// Replies per second of wall time, over the last second or so.
     pub replies_per_s: Option<f64>,
-    /// Wall time passed so many times as fast as that of the drive, in the end.
+    /// How many times as fast as that of the drive wall time passed in the end.
     pub scale: f64,
-    /// When the clock of the drive stopped, because the server was behind.
+    /// Stops of the drive's clock because the server was behind.
     pub stops: Stops,
-    /// How late replies were sent, since the scale was what it is.
+    /// How late replies were sent, since the scale last changed.
     pub late: Late,
     /// How the log was folded.
     pub folds: Folds,
@@ -127,18 +127,18 @@ pub struct Summary {
     pub report: Report,
 }
 
-/// The log of a state was replaced by a snapshot of the drive at rest.
+/// Replacements of the log of a state by a snapshot of the drive at rest.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Folds {
     /// How often.
     pub count: u64,
     /// The longest pause, ns of wall time.
     pub longest_ns: u64,
-    /// Why the last attempt failed that did.
+    /// The error of the last attempt that failed.
     pub fold_failure: Option<String>,
 }
 
-/// What a server asks, and what it has told.
+/// What a server asks, and what it has reported.
 struct Session<'a> {
     config: &'a RunConfig,
     order: &'a Order,
@@ -216,7 +216,7 @@ impl Attendant for Session<'_> {
 }
 
 /// Wall time for which a request waited to be read, and from its completion by the drive to its reply; percentiles only
-/// of enough replies.
+/// if there are enough replies.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Late {
     /// Replies.
@@ -229,8 +229,8 @@ pub struct Late {
     pub p999_ns: Option<u64>,
     /// Maximum, ns.
     pub max_ns: Option<u64>,
-    /// The largest 99th percentile with which the latencies that clients measure are those of the drive, ns of the
-    /// drive's time.
+    /// The largest 99th percentile, in ns of the drive's time, with which the latencies that clients measure are those
+    /// of the drive.
     pub valid_within_ns: u64,
     /// Whether they are; only if there are enough replies.
     pub is_valid: Option<bool>,
@@ -289,7 +289,7 @@ fn listener(address: &Address) -> Result<Listener, StateError> {
 /// Serve the drive of `config` until `caller` says to stop.
 ///
 /// # Errors
-/// The drive cannot be served, or its state cannot be written. After a kill it is recovered as if power had been cut.
+/// The drive cannot be served, or its state cannot be written. After a kill it is recovered as after a power cut.
 pub fn serve(
     config: &RunConfig,
     order: &Order,

@@ -11,29 +11,29 @@ use std::sync::Arc;
 /// No slot: the page reads as zeros.
 pub const NONE: u32 = u32::MAX;
 
-/// When fewer slots are ready, as many more are made ready.
+/// When fewer slots are ready, this many more are prepared.
 const STOCK: usize = 256;
 
-/// A file of slots. A slot that is ready has room on the disk, so that writing to it does not fail for want of it.
+/// A file of slots. A ready slot has space on the disk, so that writing to it cannot fail for lack of space.
 pub struct Slots {
     file: Arc<File>,
     page_bytes: usize,
-    /// Slots that hold nothing of interest and are ready; the first one is used first, so that the file stays short.
+    /// Unused slots that are ready; the first one is used first, so that the file stays short.
     ready: BTreeSet<u32>,
-    /// Slots that hold nothing of interest and take no room.
+    /// Unused slots that take no space.
     holes: BTreeSet<u32>,
     end: u32,
-    /// Slots that the disk is making ready.
+    /// Slots that the disk is preparing.
     coming: Vec<u32>,
-    /// The last attempt to make slots ready has failed.
+    /// Whether the last attempt to prepare slots has failed.
     is_full: bool,
-    /// What is on its way to the disk, by slot, with its place in the order of the disk; and the places in order.
+    /// What is on its way to the disk, by slot, with its position in the order of the disk; and the positions in order.
     waiting: BTreeMap<u32, (u64, Arc<[u8]>)>,
     places: VecDeque<(u64, u32)>,
 }
 
 impl Slots {
-    /// The slots in the file `path`, which is created if there is none; nothing in it is of interest yet.
+    /// The slots in the file `path`, which is created if it does not exist; none is in use yet.
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -54,7 +54,7 @@ impl Slots {
         })
     }
 
-    /// From now on these slots are of interest, and no others.
+    /// Mark these slots, and no others, as in use.
     ///
     /// # Errors
     /// The disk fails.
@@ -72,7 +72,7 @@ impl Slots {
         self.runs(self.holes.iter().copied()).into_iter().try_for_each(|run| punch(&self.file, run))
     }
 
-    /// Slots whose data are of interest, or were not yet let go.
+    /// Slots whose data are in use, or have not been released yet.
     #[must_use]
     pub fn used(&self) -> u64 {
         let free = self.ready.len() + self.holes.len() + self.coming.len();
@@ -84,7 +84,7 @@ impl Slots {
         Range { at: u64::from(slot) * bytes, bytes }
     }
 
-    /// The ranges of slots that ascend: those next to each other have one.
+    /// Ascending slots as ranges of neighbours.
     fn runs(&self, slots: impl Iterator<Item = u32>) -> Vec<Range> {
         let mut runs: Vec<Range> = Vec::new();
         for range in slots.map(|slot| self.range(slot)) {
@@ -96,10 +96,10 @@ impl Slots {
         runs
     }
 
-    /// Let the disk write a page to a slot of its own.
+    /// Let the disk write a page to a new slot.
     ///
     /// # Errors
-    /// There is no room for it, or the disk fails. Nothing has changed.
+    /// There is no space for it, or the disk fails. Nothing has changed.
     pub fn add(&mut self, page: &[u8], disk: &mut Disk) -> io::Result<u32> {
         assert_eq!(page.len(), self.page_bytes, "it is not a page");
         self.take_held(disk);
@@ -127,7 +127,7 @@ impl Slots {
     /// Wait until a slot is ready.
     fn next_ready(&mut self, disk: &mut Disk) -> io::Result<u32> {
         let mut why = io::Error::from(io::ErrorKind::StorageFull);
-        // What is being made ready, or else a single one: on a full disk there may be room for no more.
+        // What is being prepared, or else a single one: a full disk may have space for no more.
         for _ in 0..2 {
             if self.coming.is_empty() {
                 self.make_ready(1, disk);
@@ -143,7 +143,7 @@ impl Slots {
         Err(why)
     }
 
-    /// Let the disk make `count` slots ready, or fewer.
+    /// Let the disk prepare `count` slots, or fewer.
     fn make_ready(&mut self, count: usize, disk: &mut Disk) {
         while let Some(slot) = self.holes.pop_first() {
             self.coming.push(slot);
@@ -162,7 +162,7 @@ impl Slots {
         }
     }
 
-    /// Take the slots that the disk has made ready. Returns why there are none, if it has failed.
+    /// Take the slots that the disk has prepared. Returns why there are none, if it has failed.
     fn take_held(&mut self, disk: &Disk) -> Option<io::Error> {
         let held = disk.held()?;
         let mut slots = std::mem::take(&mut self.coming);
@@ -191,14 +191,13 @@ impl Slots {
         self.file.read_exact_at(bytes, self.range(slot).at + from as u64)
     }
 
-    /// The data in `slot` are of no interest any more; its room will be used again.
+    /// Release the data in `slot`; its space will be used again.
     pub fn free(&mut self, slot: u32) {
         debug_assert!(slot < self.end && !self.ready.contains(&slot), "slot {slot} is free");
         self.ready.insert(slot);
     }
 
-    /// The data in `slots` are of no interest any more; the disk gets their room back, in one piece where they lie next
-    /// to each other.
+    /// Release the data in `slots`; the disk gets their space back, in one piece for neighbours.
     pub fn give_back(&mut self, mut slots: Vec<u32>, disk: &mut Disk) {
         slots.sort_unstable();
         debug_assert!(slots.is_sorted_by(|a, b| a < b), "a slot is given back twice");
@@ -212,7 +211,7 @@ impl Slots {
         }
     }
 
-    /// Give the room of at most `most` free slots back to the disk, and wait until it has it.
+    /// Give the space of at most `most` free slots back to the disk, and wait until it has it.
     ///
     /// # Errors
     /// The disk fails.

@@ -46,7 +46,7 @@ pub enum StateError {
 pub struct Folder {
     path: PathBuf,
     generation: u64,
-    /// The folders that were made for a new drive, which go with it if it is never served.
+    /// The folders that were created for a new drive; they are removed if it is never served.
     new: Option<Vec<PathBuf>>,
     _lock: File,
 }
@@ -58,7 +58,7 @@ pub(crate) fn file_error(path: &Path) -> impl Fn(io::Error) -> StateError + '_ {
 /// The configuration that is served: with a state, power may be cut.
 ///
 /// # Errors
-/// What it asks for cannot be served.
+/// What it requests cannot be served.
 pub fn served(config: &RunConfig, with_state: bool) -> Result<RunConfig, StateError> {
     let refused = |why: String| Err(StateError::Refused(why));
     if foresees(&config.alloc.separation) {
@@ -86,7 +86,7 @@ pub fn served(config: &RunConfig, with_state: bool) -> Result<RunConfig, StateEr
     Ok(config)
 }
 
-/// The drive of `config` as it is when it is new or preconditioned, at rest.
+/// The new or preconditioned drive of `config`, at rest.
 ///
 /// # Errors
 /// A [`StateError`].
@@ -122,10 +122,10 @@ pub fn without_state(
 }
 
 impl Folder {
-    /// The folder `path`, which is created if there is none, locked.
+    /// The folder `path`, created if it does not exist, and locked.
     ///
     /// # Errors
-    /// Another server uses it, or it is none of ours.
+    /// Another server uses it, or it is not such a folder.
     pub fn open(path: &Path) -> Result<Folder, StateError> {
         let shown = path.display();
         let missing = path.ancestors().take_while(|folder| !folder.as_os_str().is_empty());
@@ -175,7 +175,7 @@ impl Folder {
         Ok(Folder { path: path.to_owned(), generation, new, _lock: lock })
     }
 
-    /// The drive is served: from now on its folder outlives this process, even if it is new.
+    /// Note that the drive is served: from now on its folder outlives this process, even if it is new.
     pub fn keep(&mut self) {
         self.new = None;
     }
@@ -237,7 +237,7 @@ impl Folder {
         Log::create(&self.file(self.generation, "log"), bytes)
     }
 
-    /// Whether a drive of `config` can go on from here.
+    /// Whether a drive of `config` can continue from here.
     fn check(&self, header: &Header, config: &RunConfig, killed: bool) -> Result<(), StateError> {
         let state = self.path.display();
         let (pages, bytes) = (config.device.user_pages, config.device.page_bytes);
@@ -317,10 +317,10 @@ impl Folder {
         engine.cut_and_mount().map_err(|error| StateError::Failed(error.to_string()))
     }
 
-    /// The drive has come to rest: what is in the folder is its state.
+    /// Store the drive, which has come to rest: its state is then what is in the folder.
     ///
     /// # Errors
-    /// A [`StateError`]; the state is that before, with its log.
+    /// A [`StateError`]; the previous state stays, with its log.
     pub fn close(
         &mut self,
         config: &RunConfig,
@@ -331,11 +331,11 @@ impl Folder {
         self.remove_others().map_err(file_error(&self.path))
     }
 
-    /// The drive has come to rest in the state of `snapshot`: it goes on from there, with an empty log.
+    /// Continue with an empty log after the drive has come to rest in the state of `snapshot`.
     ///
     /// # Errors
-    /// [`StateError::File`]: there is no room for it, and the drive goes on with the log that it has. Other errors
-    /// end it.
+    /// [`StateError::File`] if there is no space for it: the drive continues with the log that it has. Other errors end
+    /// it.
     pub fn fold(
         &mut self,
         config: &RunConfig,
@@ -349,7 +349,7 @@ impl Folder {
             engine.hold_room();
             return Err(error);
         }
-        // What the old log would bring back is over: without the new one the drive does not go on.
+        // What the old log would bring back is over: without the new one the drive does not continue.
         let path = self.file(self.generation, "log");
         let failed = |error| StateError::Failed(format!("{}: {error}", path.display()));
         self.remove_others().map_err(failed)?;
@@ -358,8 +358,8 @@ impl Folder {
         Ok(())
     }
 
-    /// Write the next generation, with an empty log, and make it the current one. The log that there was holds no room
-    /// ahead from then on.
+    /// Write the next generation, with an empty log, and make it the current one. The previous log reserves no space
+    /// from then on.
     fn write_generation(
         &mut self,
         config: &RunConfig,
@@ -398,7 +398,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Files of other generations are left over from a kill, or are replaced.
+    /// Files of other generations are left over from a kill, or have been replaced.
     fn remove_others(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.path)? {
             let path = entry?.path();
@@ -416,7 +416,7 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let Some(made) = &self.new else { return };
         let files = fs::read_dir(&self.path).into_iter().flatten().flatten();
-        // What cannot be removed is no hindrance to the next server.
+        // What cannot be removed does not hinder the next server.
         let is_other = |name: &OsString| is_own(name) && name != "lock";
         for name in files.map(|file| file.file_name()).filter(is_other) {
             let _ = fs::remove_file(self.path.join(name));
@@ -434,7 +434,7 @@ fn write_through(path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Whether everything in the folder is what a server leaves that was killed at its very beginning.
+/// Whether everything in the folder could have been left by a server that was killed at its very beginning.
 fn is_ours(path: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(path)? {
         let name = entry?.file_name();

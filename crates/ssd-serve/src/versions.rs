@@ -1,7 +1,7 @@
 //! Which slot holds the newest data of each page, and which older data a power cut could bring back.
 //!
-//! A page write is known by its admission number, as on flash. Older data stand until the number of the write that
-//! replaced them: a page found on flash with a smaller number than that holds them.
+//! A page write is identified by its admission number, as on flash. Older data are valid until the number of the write
+//! that replaced them: a page found on flash with a smaller number than that holds them.
 
 use crate::slots::NONE;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 struct Older {
     lpn: u32,
     slot: u32,
-    /// Data with this admission number or a larger one are newer.
+    /// Data with this or a larger admission number are newer.
     until: u64,
     /// The number of the TRIM that replaced them, until it is acknowledged.
     trim: Option<u64>,
@@ -29,17 +29,17 @@ pub trait Survivors {
 /// The slots of all pages.
 pub struct Versions {
     newest: Vec<u32>,
-    /// In the order in which they were replaced; `None`: power is never cut, and nothing older is kept.
+    /// In the order in which they were replaced; `None` if power is never cut and nothing older is kept.
     older: Option<Vec<Older>>,
-    /// When there are so many, those that cannot come back are let go.
+    /// The number of older pages at which those that cannot come back are released.
     sweep_at: usize,
 }
 
-/// So many older pages are kept without a look at them.
+/// This many older pages are kept without a check.
 const LOOK_FROM: usize = 1024;
 
 impl Versions {
-    /// Of pages whose data are in `newest`; `cuts`: power may be cut.
+    /// For pages whose data are in `newest`; `cuts`: whether power may be cut.
     #[must_use]
     pub fn new(newest: Vec<u32>, cuts: bool) -> Versions {
         Versions { newest, older: cuts.then(Vec::new), sweep_at: LOOK_FROM }
@@ -57,12 +57,12 @@ impl Versions {
         &self.newest
     }
 
-    /// From admission number `until` on the data of `lpn` are those in `slot`, by the TRIM of this number if it is one.
-    /// Returns the slot that is free at once.
+    /// Replace the data of `lpn` by those in `slot` from admission number `until` on, by the TRIM of this number if it
+    /// is one. Returns the slot that becomes free at once.
     pub fn replace(&mut self, lpn: u32, slot: u32, until: u64, trim: Option<u64>) -> Option<u32> {
         let before = std::mem::replace(&mut self.newest[lpn as usize], slot);
         match &mut self.older {
-            // Zeros are zeros, whichever they are.
+            // All zeros are the same.
             Some(_) if before == NONE && slot == NONE => None,
             Some(older) => {
                 older.push(Older { lpn, slot: before, until, trim });
@@ -72,7 +72,7 @@ impl Versions {
         }
     }
 
-    /// The TRIM of this number is acknowledged: no cut brings back what it replaced.
+    /// Note that the TRIM of this number is acknowledged: no cut brings back what it replaced.
     pub fn trim_done(&mut self, trim: u64) {
         let Some(older) = &mut self.older else { return };
         older.iter_mut().filter(|o| o.trim == Some(trim)).for_each(|o| o.trim = None);
@@ -84,7 +84,7 @@ impl Versions {
         self.older.as_ref().is_some_and(|older| older.len() >= self.sweep_at)
     }
 
-    /// Let go what no cut brings back: the slots that are free from now on.
+    /// Release what no cut can bring back. Returns the slots that become free.
     pub fn sweep(&mut self, survivors: &dyn Survivors) -> Vec<u32> {
         let Some(older) = &mut self.older else { return Vec::new() };
         let mut possible: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
@@ -112,7 +112,7 @@ impl Versions {
         freed
     }
 
-    /// After a cut: every page has what is on flash. Returns how many pages have lost newer data.
+    /// Give every page what is on flash after a cut. Returns how many pages have lost newer data.
     pub fn recover(&mut self, survivors: &dyn Survivors) -> u64 {
         let older = self.older.replace(Vec::new()).expect("a drive whose power is cut");
         let mut chains: BTreeMap<u32, Vec<Older>> = BTreeMap::new();

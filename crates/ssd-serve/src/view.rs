@@ -1,4 +1,4 @@
-//! What a drive looks like at a moment: its blocks, and which requests took longest.
+//! The state of a drive at a moment: its blocks, and its slowest requests.
 
 use serde::Serialize;
 use ssd_core::ftl::blocks::BlockState;
@@ -8,13 +8,13 @@ use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{BlockId, PlaneId, PoolId};
 use std::collections::BTreeMap;
 
-/// So many slowest requests are known.
+/// The number of slowest requests that are kept.
 const SLOWEST: usize = 10;
 
-/// Blocks of a channel are seen in at most so many groups.
+/// Blocks of a channel are shown in at most this many groups.
 const GROUPS: usize = 64;
 
-/// What takes room: of the drive, and on the disk of the server.
+/// What takes space, on the drive and on the disk of the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Space {
     /// Size of the drive.
@@ -58,12 +58,12 @@ pub struct Slow {
 #[derive(Default)]
 pub(crate) struct Slowest {
     all: BTreeMap<(u64, u64), Slow>,
-    /// Where the machine hands over what it has noted.
+    /// Where the machine puts its records.
     records: Vec<RequestRecord>,
 }
 
 impl Slowest {
-    /// Look at what `ssd` has completed since the last time.
+    /// Take in what `ssd` has completed since the last call.
     pub(crate) fn update(&mut self, ssd: &mut Ssd) {
         ssd.drain_requests(&mut self.records);
         for record in self.records.drain(..) {
@@ -110,11 +110,11 @@ pub struct Channel {
     pub blocks: u64,
     /// A block of it is being collected.
     pub is_collecting: bool,
-    /// The share of valid pages in groups of written blocks, in the order of their numbers; `None`: none is written.
+    /// The share of valid pages in groups of written blocks, in the order of their numbers; `None` if none is written.
     pub valid: Vec<Option<f64>>,
 }
 
-/// The blocks of each channel. A block across several channels is one of the first of them.
+/// The blocks of each channel. A block across several channels counts towards the first of them.
 #[must_use]
 pub(crate) fn channels(ssd: &Ssd) -> Vec<Channel> {
     let (blocks, geo) = (&ssd.core.ftl.blocks, &ssd.core.ftl.geo);

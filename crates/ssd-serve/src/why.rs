@@ -20,7 +20,7 @@ use ssd_trace::config::RunConfig;
 use ssd_trace::snapshots::LoadError;
 use std::path::PathBuf;
 
-/// What was served: a folder that has the log of its requests, or all of them.
+/// What was served: a folder with the log of its requests, or with all of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Past {
     /// The state of a drive, and its generation.
@@ -56,7 +56,7 @@ pub struct Operation {
     pub plane: u32,
     /// Block in its plane.
     pub block: u32,
-    /// The request for which it was made.
+    /// The request for which it was executed.
     pub request: Option<u64>,
     /// When it was queued, ns of the drive's time.
     pub queued_ns: u64,
@@ -123,7 +123,7 @@ pub fn why(
     witness.answer(config.timing.busy_unit)
 }
 
-/// There is no request `id`, of so many.
+/// There is no request `id` among this many.
 fn unknown(id: u64, known: u64, past: &Past) -> String {
     let (what, folder) = match past {
         Past::State(folder, _) => ("the log", folder.display()),
@@ -143,7 +143,7 @@ fn unknown(id: u64, known: u64, past: &Past) -> String {
     format!("request {id}: {what} in {folder} has requests 0 to {last}; the nearest one is {last}")
 }
 
-/// What a drive got, and how far its time has come.
+/// What a drive received, and how far its time had advanced.
 enum Event {
     Request(u64, Request),
     Mark(u64),
@@ -153,12 +153,12 @@ enum Event {
 struct History<'a> {
     config: &'a RunConfig,
     snapshot: PathBuf,
-    /// The log; a recording is what the workload of the configuration says.
+    /// The log; for a recording, the workload of the configuration.
     log: Option<PathBuf>,
 }
 
 impl Past {
-    /// Everything that was begun was completed.
+    /// Whether everything that was begun was completed.
     fn is_complete(&self) -> bool {
         matches!(self, Past::Recording(_))
     }
@@ -259,7 +259,7 @@ impl Witness {
         })
     }
 
-    /// Whether more is to be seen.
+    /// Take in an event. Returns whether more is needed.
     fn see(&mut self, event: &Event) -> Result<bool, StateError> {
         match event {
             Event::Mark(at) => self.run(*at),

@@ -43,7 +43,7 @@ class Case:
     depth: int = 64
     """Requests outstanding."""
     overwrite: float | None = None
-    """Preconditioning: a fill and so many times the user pages; None: an empty device."""
+    """Preconditioning: a fill and this many times the user pages; None: an empty device."""
     built: bool = False
     """Preconditioning: the steady state built at once from the mean field, before any overwrite."""
     build_required_s: float | None = None
@@ -53,13 +53,13 @@ class Case:
     """Erased blocks of a plane at which its collection starts."""
     repeats: int = 1
     group: int = 0
-    """Chips of a parity group; 0: none. User pages become `user` without their parity."""
+    """Chips of a parity group; 0 for none. User pages become `user` without their parity."""
     keys: Mapping[str, Value | None] = field(default_factory=dict)
     """Keys that differ from those below; None: not set."""
 
     @property
     def planes(self) -> int:
-        """Of the device."""
+        """Planes of the device."""
         return 8 * self.chips
 
     @property
@@ -122,7 +122,7 @@ def _load_for(amplification: float, pages: int) -> float:
 
 
 SMALL_USER = 85
-"""Per cent of raw that the small cases show the host."""
+"""Percentage of the raw capacity that the small cases show to the host."""
 BIG_CHIPS, BIG_BLOCKS, BIG_PAGES = 8, 4096, 128
 """128 GiB of raw flash on 64 planes."""
 TIB_BLOCKS = 8 * BIG_BLOCKS

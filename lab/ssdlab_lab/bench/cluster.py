@@ -1,8 +1,8 @@
 """`python -m ssdlab_lab.bench.cluster [--jobs N] [--workers 1,2]`: what a cluster adds to a run.
 
-Every run sleeps for 50 ms on its worker and returns a report of the usual size, so that the time
-beside that is what planning, scheduling and reading reports take. Required: below 5 ms a run, and
-two workers at least 1.8 times as fast as one, on a machine that has nothing else to do.
+Every run sleeps for 50 ms on its worker and returns a report of the usual size, so that the
+remaining time is that of planning, scheduling and reading reports. Required: below 5 ms per run,
+and two workers at least 1.8 times as fast as one, on an otherwise idle machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ssdlab.running.runner import Ended, Planned
 
 RUN_S = 0.05
 WARM = 50
-"""Runs before the time is taken."""
+"""Runs before the time is measured."""
 SIZES = {
     "device.channels": 2,
     "device.chips_per_channel": 2,
@@ -35,7 +35,7 @@ SIZES = {
 
 
 _answers: list[task.Answer] = []
-"""Of this worker: that of its first run."""
+"""The delay of this worker: that of its first run."""
 
 
 def slept(orders: list[task.Order]) -> bytes:
@@ -69,7 +69,7 @@ def main() -> int:
 
 
 def _measured(workers: int, jobs: int) -> tuple[float, float]:
-    """Seconds of so many runs, and of the processor in all processes."""
+    """Seconds of this many runs, and of the processor in all processes."""
     config = load_config("greedy-8ch", set=SIZES)
     ended: list[Ended] = []
     began = []
@@ -90,7 +90,7 @@ def _measured(workers: int, jobs: int) -> tuple[float, float]:
 
 
 def _processor_s() -> float:
-    """Of this process, and of those that it has begun."""
+    """Processor time of this process, and of its child processes."""
     import psutil  # type: ignore[import-untyped]
 
     family = [psutil.Process(), *psutil.Process().children(recursive=True)]

@@ -1,4 +1,4 @@
-"""`ssdlab bench`: speed, memory and instructions of the cases, beside what was recorded."""
+"""`ssdlab bench`: speed, memory and instructions of the cases, next to the recorded ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RECORDED = "recorded"
 
 
 def bench(only: str | None, path: Path, counted: bool, against: str | None, accept: bool) -> int:
-    """Measure, check the answers, add to the history, print the table; 1 where it falls short.
+    """Measure, check the answers, add to the history, print the table; 1 if it falls short.
 
     `counted`: count instructions instead. `against`: compare them with those of a commit instead.
     Raises `ConfigError` for a case that does not exist.
@@ -149,7 +149,7 @@ def _instructions(path: Path, cases: Sequence[Counted], accept: bool) -> int:
         history.append(path, key, asdict(now))
         sys.stdout.write(f"{case.what}: {_shown(now)}\n")
         if case.most is not None and now.instructions > case.most * now.pages:
-            complaints.append(f"{case.name}: more than {case.most} instructions a host page")
+            complaints.append(f"{case.name}: more than {case.most} instructions per host page")
         if last is None or accept:
             continue
         more = now.instructions / last["instructions"] - 1.0
@@ -166,11 +166,11 @@ def _instructions(path: Path, cases: Sequence[Counted], accept: bool) -> int:
 def _shown(count: instructions.Count) -> str:
     per_page = count.instructions / count.pages
     per_operation = count.instructions / count.operations
-    return f"{per_page:.0f} instructions a host page, {per_operation:.0f} a flash operation"
+    return f"{per_page:.0f} instructions per host page, {per_operation:.0f} per flash operation"
 
 
 def _short(commit: str) -> str:
-    """The abbreviation of a commit. Raises `ConfigError` where there is none of that name."""
+    """The abbreviation of a commit. Raises `ConfigError` if there is none of that name."""
     words = ["git", "rev-parse", "--short=12", "--verify", "--end-of-options", commit]
     found = subprocess.run(words, check=False, capture_output=True, text=True)
     if found.returncode:
@@ -179,7 +179,7 @@ def _short(commit: str) -> str:
 
 
 def _against(commit: str, cases: Sequence[Counted], path: Path) -> int:
-    """Print the ratios to another commit; 1 where the answers differ."""
+    """Print the ratios to another commit; 1 if the answers differ."""
     if commit == RECORDED:
         last = history.recorded(path, f"instructions-{instructions.COUNTED[0].name}")
         if last is None or not last["commit"]:
@@ -187,7 +187,7 @@ def _against(commit: str, cases: Sequence[Counted], path: Path) -> int:
             return 2
         commit = last["commit"].rstrip("+")
     short = _short(commit)
-    table = Table(title=f"Against {short}: instructions a host page, and processor time")
+    table = Table(title=f"Against {short}: instructions per host page, and processor time")
     for title in ("case", "before", "now", "ratio", "speed-up, by time", "answer"):
         table.add_column(title, justify="left" if title == "case" else "right")
     found = pairs.pairs(short, cases)

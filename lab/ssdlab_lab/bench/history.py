@@ -1,4 +1,4 @@
-"""bench/history.jsonl: one line a case and run; its latest answers are the recorded ones."""
+"""bench/history.jsonl: one line per case and run; the latest answers are the recorded ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def append(path: Path, case: str, figures: Mapping[str, object]) -> None:
 
 
 def _commit() -> str | None:
-    """Return the commit of the working copy, with a + where it differs; None outside one."""
+    """Return the commit of the working copy, with a + if it differs; None outside one."""
     command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
     try:
         done = subprocess.run(command, check=True, capture_output=True, text=True)

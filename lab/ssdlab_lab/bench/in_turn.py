@@ -1,4 +1,4 @@
-"""A device with and without what is measured: runs in turn, each in a process of its own."""
+"""A device with and without what is measured: runs in turn, each in its own process."""
 
 from __future__ import annotations
 

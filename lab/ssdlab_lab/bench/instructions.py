@@ -27,16 +27,16 @@ class Counted:
     settings: Mapping[str, Value]
     first: int
     most: int | None = None
-    """Instructions a host page that it may take."""
+    """Most instructions per host page."""
 
 
 @dataclass(frozen=True)
 class Count:
-    """What came out."""
+    """The outcome."""
 
     instructions: int
     pages: int
-    """Host pages written by the requests that are counted."""
+    """Host pages written by the counted requests."""
     operations: int
     """Flash reads, programs and erases for them."""
     answer: str
@@ -44,7 +44,7 @@ class Count:
 
 
 def _e2() -> Counted:
-    """Return the yardstick: the second half of e2, its pages overwritten several times."""
+    """Return the yardstick: the second half of e2, whose pages are overwritten several times."""
     case = next(case for case in CASES if case.name == "e2")
     settings = {**case.settings(), "workload.warmup_requests": 0}
     return Counted("e2", "e2, its second half", settings, case.warmup, most=3_600)

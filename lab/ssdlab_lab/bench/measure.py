@@ -16,26 +16,26 @@ from .cases import CASES, Case, toml
 
 @dataclass(frozen=True)
 class Figures:
-    """What one run of a case gave."""
+    """The results of one run of a case."""
 
     writes_per_cpu_s: float
-    """Host writes per second of the processor, of the measured part."""
+    """Host writes per second of processor time, in the measured part."""
     wall_s: float
-    """Of the whole run, preconditioning included."""
+    """Wall time of the whole run, including preconditioning."""
     build_cpu_s: float
     """Processor time of preconditioning."""
     flash_ops_per_cpu_s: float
     amplification: float
     bytes_per_page: float
-    """As the simulator counts, for a physical page."""
+    """Bytes per physical page, as the simulator counts."""
     rss_bytes_per_page: float
-    """Growth of the process for a physical page."""
+    """Growth of the process per physical page."""
     peak_rss_bytes: int
     programs: int
     """Pages programmed in the measured part."""
     erases: int
     digest: str | None
-    """Of all events; None without time."""
+    """Digest of all events; None without time."""
 
     def as_json(self) -> str:
         """Return one line."""
@@ -91,9 +91,9 @@ RESERVE = 2
 def expected_amplification(case: Case) -> tuple[float, float]:
     """Return bounds of WA, known without the timed machine, with 1.5 % on either side.
 
-    With the host first, collection lags: it goes on between `soft` and the reserve, so WA lies
-    between what either gives without time. In a steady state that is the closed form, else (the
-    device was empty) the functional executor, which shares no event with the timed one.
+    With the host first, collection lags: it continues between `soft` and the reserve, so WA lies
+    between what either gives without time. In a steady state that is the closed form; otherwise
+    (the device was empty) the functional executor, which shares no event with the timed one.
     """
     if case.overwrite is not None:
         values = [case.mean_field(soft) for soft in (RESERVE, case.soft)]
@@ -106,7 +106,7 @@ def expected_amplification(case: Case) -> tuple[float, float]:
 
 
 def _peak_rss() -> int:
-    """Return the most memory this program has had, bytes."""
+    """Return the peak memory of this program, in bytes."""
     try:
         for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
             if line.startswith("VmHWM:"):

@@ -1,4 +1,4 @@
-"""Two commits side by side: instructions, and processor time of runs that alternate.
+"""Two commits compared: instructions, and processor time of runs that alternate.
 
 The other commit is checked out and built under target/bench with today's program, so that both
 run the same cases; that fails for commits whose interfaces it does not fit.
@@ -31,12 +31,12 @@ class Pair:
     before: Count | None
     """None without valgrind."""
     speedup: float
-    """Median over the rounds of the processor time before by that now."""
+    """Median over the rounds of the ratio of the previous processor time to the present one."""
     same_answer: bool
 
 
 def binary_of(commit: str) -> Path:
-    """Build the program at `commit`; raise `CalledProcessError` where that fails."""
+    """Build the program at `commit`; raise `CalledProcessError` if that fails."""
     tree = FOLDER / commit
     if not tree.exists():
         archive = subprocess.run(["git", "archive", commit], check=True, capture_output=True)

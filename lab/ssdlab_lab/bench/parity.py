@@ -17,11 +17,11 @@ from .measure import measure
 GROUP = 8
 """Chips of a parity group, as in the paper."""
 SHARE = 0.85
-"""Flash operations per second of the processor, of those without parity, that are required."""
+"""Required flash operations per second of processor time, relative to those without parity."""
 WRITES_PER_CPU_S = 0.3e6
-"""Of the host, with parity."""
+"""Required host writes per second of processor time, with parity."""
 MORE_BYTES = 0.6
-"""Most memory that parity may take, for a physical page."""
+"""Most memory that parity may take, per physical page."""
 PAPER_BLOCKS, PAPER_PAGES = 8192, 32
 
 SMALL = replace(
@@ -62,16 +62,16 @@ class Cost:
     """Medians over the rounds."""
 
     writes_per_cpu_s: float
-    """Of the host, with parity."""
+    """Host writes per second of processor time, with parity."""
     flash_ops_per_cpu_s: float
-    """The same run."""
+    """Flash operations per second of processor time in the same run."""
     share: float
-    """Flash operations per second of the processor by those without parity."""
+    """Flash operations per second of processor time, relative to those without parity."""
     more_bytes_per_page: float
 
 
 def cost(case: Case) -> Cost:
-    """Compare `case` with and without parity; each run is a process of its own."""
+    """Compare `case` with and without parity; each run has its own process."""
     rounds = in_turn("ssdlab_lab.bench.parity", case.name, (str(GROUP), "0"))
     ratios = [with_.flash_ops_per_cpu_s / without.flash_ops_per_cpu_s for with_, without in rounds]
     more = [with_.bytes_per_page - without.bytes_per_page for with_, without in rounds]
@@ -93,7 +93,7 @@ def _shortfalls(case: Case, found: Cost) -> Iterator[str]:
 
 
 def main() -> int:
-    """Measure, add to the history, print; 1 where something falls short."""
+    """Measure, add to the history, print; 1 if something falls short."""
     parser = argparse.ArgumentParser(prog="python -m ssdlab_lab.bench.parity", description=__doc__)
     parser.add_argument("--history", type=Path, default=Path("bench/history.jsonl"))
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)

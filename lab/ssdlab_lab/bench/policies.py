@@ -1,7 +1,7 @@
-"""`python -m ssdlab_lab.bench.policies`: what one question to a policy in Python costs.
+"""`python -m ssdlab_lab.bench.policies`: the cost of one call of a policy in Python.
 
 The same run twice, with a policy of the core and with its twin in Python, which decides the same:
-the difference in processor time, divided by the number of questions.
+the difference in processor time, divided by the number of calls.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _run(case: _Case, policy: object) -> tuple[int, str | None]:
 
 
 def main() -> int:
-    """Measure each case; 1 if a twin decides something else."""
+    """Measure each case; 1 if a twin decides differently."""
     code = 0
     for case in CASES:
         costs, share = [], []

@@ -15,7 +15,7 @@ from .measure import measure
 
 POLICY = "sepbit"
 SHARE = 1 / 3
-"""Host writes per second of the processor, of those without separation, that are required."""
+"""Required host writes per second of processor time, relative to those without separation."""
 CHIPS, BLOCKS, PAGES = 8, 512, 128
 
 SKEWED = Case(
@@ -36,7 +36,7 @@ SKEWED = Case(
 
 
 def main() -> int:
-    """Measure, add to the history, print; 1 where it falls short."""
+    """Measure, add to the history, print; 1 if it falls short."""
     parser = argparse.ArgumentParser(
         prog="python -m ssdlab_lab.bench.separation", description=__doc__
     )

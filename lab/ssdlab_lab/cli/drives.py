@@ -1,4 +1,4 @@
-"""`ssdlab drives compare` and `drives scale`: simulated drives beside measured ones."""
+"""`ssdlab drives compare` and `drives scale`: simulated drives compared with measured ones."""
 
 from __future__ import annotations
 

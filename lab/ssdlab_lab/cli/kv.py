@@ -1,4 +1,4 @@
-"""`ssdlab kv bench`: the store beside LevelDB."""
+"""`ssdlab kv bench`: the store compared with LevelDB."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The store of `ssdlab.kv` measured beside LevelDB and plyvel: `ssdlab kv bench`."""
+"""Benchmarks of the store of `ssdlab.kv` against LevelDB and plyvel: `ssdlab kv bench`."""

@@ -1,8 +1,8 @@
-"""Speed of the store beside LevelDB's: `ssdlab kv bench`.
+"""Speed of the store compared with LevelDB's: `ssdlab kv bench`.
 
-Both sides make the same operations, each in processes of its own, on the same file system. LevelDB
-runs as it comes (its compaction on a thread) and inline (its background work right after the write
-that asks for it, as ours): then both write the same bytes.
+Both sides execute the same operations, each in separate processes, on the same file system. LevelDB
+runs unchanged (its compaction on a thread) and inline (its background work right after the write
+that requests it, as in ours): then both write the same bytes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Side:
     wall_s: float
     """Time by the wall."""
     cpu_s: float
-    """Time of processors, of all threads, in user and system mode."""
+    """Processor time of all threads, in user and system mode."""
     found: int
     """Operations that found or wrote a pair."""
 
@@ -50,7 +50,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class Written:
-    """Bytes of tables written for a byte of keys and values, by a list of workloads."""
+    """Bytes of tables written per byte of keys and values, by a list of workloads."""
 
     names: tuple[str, ...]
     """The workloads."""
@@ -82,7 +82,7 @@ class Cell:
     """LevelDB with its background work inline."""
 
     def cpu_us(self, side: Side) -> float:
-        """Microseconds of the processor for an operation; of `readseq`, for a pair."""
+        """Microseconds of processor time per operation; for `readseq`, per pair."""
         count = side.found if self.name == "readseq" else self.n
         return side.cpu_s / count * 1e6
 
@@ -95,7 +95,7 @@ def own(
     bloom: int,
     background: Background = "eager",
 ) -> Iterator[str]:
-    """Run workloads on our engine: lines as those of `leveldb_bench.cc`."""
+    """Run workloads on our engine. Yields lines like those of `leveldb_bench.cc`."""
     bench = _core.KvBench(n, value_size)
     with store.open(
         folder,
@@ -115,8 +115,8 @@ def own(
 def compiled(folder: Path, leveldb: Path | None = None) -> Path | None:
     """Compile the program for LevelDB; None without a compiler or LevelDB's headers.
 
-    `leveldb` is a folder that `tools/leveldb_release.sh` made. Without it, the LevelDB that is
-    installed is used.
+    `leveldb` is a folder created by `tools/leveldb_release.sh`. Without it, the installed LevelDB
+    is used.
     """
     program = folder / "leveldb_bench"
     compiler = shutil.which("c++")
@@ -129,7 +129,7 @@ def compiled(folder: Path, leveldb: Path | None = None) -> Path | None:
             raise _core.KvError(f"{leveldb}: expected a folder made by tools/leveldb_release.sh")
         built = [f"-I{leveldb.absolute() / 'include'}", f"-L{lib}", f"-Wl,-rpath,{lib}"]
     libraries = ["-lleveldb", *(["-lcrc32c", "-lsnappy"] if built else []), "-lpthread", "-ldl"]
-    # `dladdr` finds the program's own functions only where they are exported.
+    # `dladdr` finds the program's own functions only if they are exported.
     command = [compiler, "-O2", "-DNDEBUG", "-std=c++17", "-rdynamic", *built]
     command += ["-o", str(program), str(SOURCE), *libraries]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
@@ -139,7 +139,7 @@ def compiled(folder: Path, leveldb: Path | None = None) -> Path | None:
 
 
 def build(program: Path) -> str:
-    """How the LevelDB in a compiled program was built, by what its code refers to."""
+    """How the LevelDB in a compiled program was built, by the symbols that its code refers to."""
     done = subprocess.run([program], check=True, capture_output=True, text=True)
     version, code = done.stdout.strip().split(" ", 1)
     library = Path(code) if Path(code).is_absolute() else program
@@ -188,7 +188,7 @@ def measure(
 
     `places` are the folder for the files, and that of a LevelDB that is not the installed one.
 
-    A size of values gets as many operations as make `mebibytes` MiB of values.
+    Each size of values gets as many operations as give `mebibytes` MiB of values.
     """
     cells: list[Cell] = []
     written: list[Written] = []
@@ -231,7 +231,7 @@ def measure(
 
 
 def table(cells: Sequence[Cell], written: Sequence[Written], label: str | None) -> str:
-    """As text: microseconds of the processor for an operation, ratios, and bytes written."""
+    """As text: microseconds of processor time per operation, ratios, and bytes written."""
     head = ("workload", "value", "ours", "LevelDB", "ratio", "inline", "ratio")
     lines = [f"{head[0]:<14}{head[1]:>6}" + "".join(f"{h:>9}" for h in head[2:])]
     for cell in cells:

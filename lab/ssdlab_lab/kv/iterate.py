@@ -1,10 +1,10 @@
-"""Iteration from Python beside plyvel's: `ssdlab kv bench --iterate`.
+"""Iteration from Python compared with plyvel's: `ssdlab kv bench --iterate`.
 
-Both modules run the same calls in one process, in turns, on stores of the same pairs. A cell is a
-size of keys and values, where the pairs lie, a span, a direction, and what of a pair is shown. Its
-ratio is the median over the turns, so that what else runs on the machine meets both alike. In a
-turn, each side reads twice: once right after itself, with its pairs in the cache, and once after
-the other side.
+Both modules execute the same calls in one process, in turns, on stores of the same pairs. A cell is
+a size of keys and values, the location of the pairs, a span, a direction, and the parts of a pair
+that are returned. Its ratio is the median over the turns, so that other programs on the machine
+affect both alike. In a turn, each side reads twice: once right after itself, with its pairs in the
+cache, and once after the other side.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Cell:
     value: int
     """Bytes of a value."""
     place: str
-    """Where the pairs lie: in tables or in memory."""
+    """Where the pairs are: in tables or in memory."""
     span: str
     """All keys, between bounds, of a prefix, or some after each of many seeks."""
     direction: str
@@ -62,9 +62,9 @@ class Cell:
     shown: str
     """Keys, values, or both."""
     ours_ns: float
-    """Nanoseconds of the processor for a pair, ours: the median."""
+    """Our nanoseconds of processor time per pair: the median."""
     plyvel_ns: float | None
-    """The same of plyvel."""
+    """As `ours_ns`, for plyvel."""
     ratio: float | None
     """The median of the ratios of the turns."""
 
@@ -134,7 +134,7 @@ def _spent(read: Read, times: int) -> float:
 def _cell(
     sides: Sequence[Db], keys: Sequence[bytes], way: tuple[str, str, str], turns: int
 ) -> tuple[float, float | None, float | None]:
-    """Nanoseconds for a pair of both sides, and their ratio."""
+    """Nanoseconds per pair of both sides, and their ratio."""
     span, direction, shown = way
     options = {"reverse": direction == "reverse", **SHOWN[shown]}
     readers = [_reader(db, keys, span, options) for db in sides]
@@ -144,7 +144,7 @@ def _cell(
         raise KvError(f"{span}, {direction}, {shown}: plyvel reads something else")
     times = max(len(keys) // max(pairs, 1), 1)
     spent: list[list[float]] = []
-    # The first turn begins as all others do: after a read of the first side.
+    # The first turn begins like all others: after a read of the first side.
     _spent(readers[0], times)
     for _ in range(turns):
         there = [_spent(read, times) for read in readers]
@@ -164,7 +164,7 @@ def measure(
     pairs: int = 20_000,
     turns: int = 11,
 ) -> Iterator[Cell]:
-    """All cells, one after the other, each of about so many pairs, read so many times."""
+    """All cells, one after the other, each of about this many pairs, read this many times."""
     other = theirs()
     if other is None:
         tell(f"plyvel is left out: it is not installed ({install('plyvel')})")
@@ -184,7 +184,7 @@ def measure(
 
 
 def table(cells: Sequence[Cell]) -> str:
-    """As text: nanoseconds of the processor for a pair, and ratios."""
+    """As text: nanoseconds of processor time per pair, and ratios."""
     head = f"{'key':>4}{'value':>6} {'in':<7} {'span':<7} {'direction':<10}{'shown':<7}"
     beside = cells[0].ratio is not None
     lines = [head + f"{'ours':>8}" + (f"{'plyvel':>8}{'ratio':>7}" if beside else "")]

@@ -1,7 +1,8 @@
 """What reuse of unchanged blocks saves: `ssdlab kv bench --reuse`.
 
-The same writes go to several stores, one after the other, in one folder. The bytes that reach the
-block device of the folder are counted by the kernel, so they include all that the file system adds.
+The same writes go to several stores, one after the other, in one folder. The kernel counts the
+bytes that reach the block device of the folder, so they include everything that the file system
+adds.
 """
 
 from __future__ import annotations
@@ -49,11 +50,11 @@ class Row:
     wall_s: float
     """Time by the wall."""
     cpu_s: float
-    """Time of the process, without what the kernel writes later."""
+    """Processor time of the process, without what the kernel writes later."""
     device_bytes: int | None
-    """Bytes written to the device; None if the folder is on none of its own kind."""
+    """Bytes written to the device; None if the folder has no device of its own."""
     table_bytes: int | None
-    """Bytes of tables made, shared bytes included; None for LevelDB."""
+    """Bytes of tables written, including shared bytes; None for LevelDB."""
     shared_bytes: int
     """Bytes of them that were shared."""
     copied_bytes: int
@@ -63,13 +64,13 @@ class Row:
     reuse: tuple[ReuseStats, ...]
     """By output level."""
     digest: int
-    """Of all keys and values: equal for all stores."""
+    """Digest of all keys and values: equal for all stores."""
     note: str | None
     """Why blocks were copied."""
 
 
 def device_of(folder: Path) -> Path | None:
-    """The statistics of the block device that a folder is on; None if it has none."""
+    """The statistics of the block device of a folder; None if it has none."""
     folder = folder.resolve()
     found: tuple[int, str] | None = None
     with Path("/proc/self/mountinfo").open(encoding="utf-8") as lines:
@@ -96,7 +97,7 @@ def _written(device: Path | None) -> int:
 
 
 def _write(db: Writable, n: int, value_size: int, seed: int) -> None:
-    """Put random keys of `n`, three times as many as there are."""
+    """Put random keys out of `n`, three times as many as there are."""
     rng = random.Random(seed)
     for _ in range(3 * n):
         db.put(b"%016d" % rng.randrange(n), rng.randbytes(value_size))
@@ -105,7 +106,7 @@ def _write(db: Writable, n: int, value_size: int, seed: int) -> None:
 def _stores(
     mode: Mode, share: Literal["copy", "reflink"], pages: int, bloom: int
 ) -> Iterator[tuple[str, Callable[[Path], Any]]]:
-    """What is compared: names and how to open them."""
+    """The stores that are compared: names and how to open them."""
     leveldb = theirs()
     if leveldb is not None:
         yield (
@@ -200,7 +201,7 @@ def _percent(share: float | None) -> str:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """As text: bytes for a byte of keys and values, and what was reused by level."""
+    """As text: bytes per byte of keys and values, and what was reused by level."""
     head = ("device", "tables", "shared", "copied", "space")
     lines = ["bytes for a byte of keys and values; space: for a byte of what is in the store"]
     lines.append(f"{'value':>6} {'store':<10}" + "".join(f"{h:>8}" for h in head) + "   us/write")

@@ -1,8 +1,8 @@
-"""`ssdlab reproduce`: the evaluation of a paper, its published numbers beside ours.
+"""`ssdlab reproduce`: the evaluation of a paper, with its published numbers next to ours.
 
 A paper is a module of `ssdlab_lab.reproduce.papers`: workloads, schemes, tables, figures and
-claims. `matrix` makes the runs (and makes none twice), `tables` puts numbers beside numbers,
-`claims` says what holds, `page` shows it. `studies` lists what belongs to no single paper.
+claims. `matrix` executes the runs (none twice), `tables` compares numbers, `claims` evaluates
+claims, and `page` shows the result. `studies` lists what belongs to no single paper.
 """
 
 from ssdlab_lab.reproduce.command import reproduce

@@ -1,6 +1,6 @@
 """`python -m ssdlab_lab.reproduce.calibrate PAPER`: fix synthetic requests before any result.
 
-Two steps, in neither of which the proposed scheme takes part:
+Two steps, neither of which involves the proposed scheme:
 
 1. *Lifetimes*, from table 1 of invalidation-rate: how many of the blocks written are 70 % and 90 %
    invalid at the end of each trace if nothing is collected. How much is written and how journal and
@@ -11,9 +11,9 @@ Two steps, in neither of which the proposed scheme takes part:
    its own baseline; and the length of surges so that its longest is, on the small device. Under the
    other readings the longest latency is not fitted, so it tells them apart.
 
-What the file has for the same version and baseline is kept, so that a reading can be added.
-What is found goes into `calibration.json` in the folder of the paper. An interrupted calibration is
-resumed by the same command and writes the same file.
+Entries of the file for the same version and baseline are kept, so that a reading can be added. The
+results go into `calibration.json` in the folder of the paper. An interrupted calibration is resumed
+by the same command and writes the same file.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ from ssdlab_lab.reproduce.requests import shares_invalid
 
 TABLE_1 = ("invalidation-rate", "table1_percent_of_blocks")
 PLANES, BLOCK_PAGES = 16, 128
-"""Of the device of table 1."""
+"""Planes and pages of a block in table 1."""
 SHARES = (0.7, 0.9)
 LIFETIMES_DIVISOR = 4
-"""Of the device, for lifetimes."""
+"""The divisor of the device for lifetimes."""
 LIVE = (0.15, 0.25, 0.4, 0.5, 0.6)
 WRITTEN = (1.0, 1.5, 2.0, 3.0)
 JOURNAL_RUNS = (0, 1024, 4096)
@@ -68,7 +68,7 @@ TABLE_SKEWS = (0.99, 0.5)
 """What is tried."""
 
 TRIALS, CYCLES_TRIED = 8, 5
-"""At most, of intervals for a cycle, and of cycles."""
+"""Most intervals tried per cycle, and most cycles."""
 NEAR_MEAN, NEAR_LONGEST = 0.03, 0.25
 """How close is close enough."""
 FARTHEST = 5.0
@@ -77,12 +77,12 @@ LEAST_CYCLE, CYCLES = 128, 32
 """Requests of the shortest cycle, and how many cycles a run has at least: with fewer, seeds differ
 too much."""
 SEEDS = (1, 2)
-"""Of the runs whose latencies are averaged."""
+"""Number of runs whose latencies are averaged."""
 FIRST_CYCLE = 1024
 FIRST_LOAD = 0.3
 """Share of the time for which the host keeps the busy units busy in the first trial."""
 STEADY = ("SQLite", "Varmail")
-"""Their requests come evenly: they have no surges."""
+"""Their requests arrive evenly, without surges."""
 
 Measured = tuple[float, float]
 """Mean and longest write latency, ms."""
@@ -112,7 +112,7 @@ class Progress:
             raise ConfigError([f"{file}: begun by another version of ssdlab; delete it"])
 
     def once(self, key: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - JSON
-        """What `make` makes, unless it has been made before."""
+        """The result of `make`, unless it is already known."""
         found = self.values["found"]
         if key not in found:
             found[key] = json.loads(json.dumps(make()))
@@ -125,7 +125,7 @@ class Progress:
 def invalid(
     name: str, set_: str, raw_bytes: int, live: float, written: Sequence[float], habits: Common
 ) -> list[Shares]:
-    """Shares of invalid blocks, percent, after the flash has been written so many times."""
+    """Shares of invalid blocks, percent, after the flash has been written this many times."""
     model = json.loads(_core.application(name.lower(), set_))
     share, size = (model["ops"][1][key] for key in ("share", "bytes"))
     counts = [round(times * raw_bytes / (share * size)) for times in written]
@@ -156,7 +156,7 @@ def invalid(
 
 
 def lifetimes(how: Readings, progress: Progress, jobs: int) -> dict[str, Lifetimes]:
-    """Those of each workload, as close to table 1 as they come."""
+    """The lifetimes of each workload, as close to table 1 as they get."""
     names, flash = how.paper.workloads, how.paper.flash
     raw = flash.raw_bytes // LIFETIMES_DIVISOR
     table = {
@@ -218,7 +218,7 @@ def lifetimes(how: Readings, progress: Progress, jobs: int) -> dict[str, Lifetim
 
 
 def first_interval_us(name: str, set_: str, flash: Flash) -> float:
-    """At which the pages of the host take `FIRST_LOAD` of the time of the busy units."""
+    """The interval at which the host's pages take `FIRST_LOAD` of the time of the busy units."""
     ops = json.loads(_core.application(name.lower(), set_))["ops"]
     costs = zip(ops, (flash.read_us, flash.write_us), strict=False)
     busy = sum(op["share"] * op["bytes"] / flash.page_bytes * us for op, us in costs)
@@ -234,9 +234,9 @@ def search(
 ) -> tuple[int, float, Measured]:
     """Cycle and interval with those latencies, or the nearest; `floor_ms`: of an idle device.
 
-    `longest_cycle`: requests of the longest that may be tried; None if there are no surges.
-    For each cycle the interval with the published mean is searched; then the cycle is changed by
-    how much too short or too long the longest is.
+    `longest_cycle`: requests of the longest cycle that may be tried; None if there are no surges.
+    For each cycle the interval with the published mean is searched; then the cycle is changed in
+    proportion to the deviation of the longest latency.
     """
     cycle, us = first
     tried: Tried = {}
@@ -268,7 +268,7 @@ def _interval(
 ) -> float:
     """The interval at which the mean is nearest, of those tried at this cycle.
 
-    What is above the floor falls with the interval: the interval is bracketed, then interpolated
+    The excess over the floor falls with the interval: the interval is bracketed, then interpolated
     between logarithms.
     """
 
@@ -309,10 +309,10 @@ def arrivals_of(
     near: Arrivals | None,
     of: Reading,
 ) -> Arrivals:
-    """When the requests of a workload arrive, so that the baseline is as published.
+    """The arrivals of a workload for which the baseline is as published.
 
-    The surges are those of `near`, found on another baseline: they are the workload's, unless the
-    reading says how many there are. The longest latency is then not fitted.
+    The surges are those of `near`, found on another baseline: they belong to the workload, unless
+    the reading fixes their number. The longest latency is then not fitted.
     """
     flash, mean, longest = how.paper.flash, how.paper.load[1][name], how.longest.get(name)
     assert mean is not None, "a workload without a published mean write"
@@ -357,9 +357,9 @@ def calibrate(
     full: bool,
     anew: bool = False,
 ) -> Calibration:
-    """Fix all that is open, and write it into `file`.
+    """Determine everything that is open, and write it into `file`.
 
-    What is in `file` for this version and the same baseline is kept unless all is made `anew`.
+    Entries of `file` for this version and the same baseline are kept unless `anew` is set.
     """
     part = file.with_suffix(".part.json")
     before = None if anew else _before(how, file)
@@ -398,7 +398,7 @@ def calibrate(
 
 
 def _before(how: Readings, file: Path) -> Calibration | None:
-    """The calibration in `file`, if it is one of this version with all workloads."""
+    """The calibration in `file`, if it is of this version and has all workloads."""
     try:
         found = parsed(how.paper.name, file.read_text(encoding="utf-8"))
     except (OSError, ConfigError):
@@ -407,7 +407,7 @@ def _before(how: Readings, file: Path) -> Calibration | None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Fix the requests of a paper."""
+    """Calibrate the requests of a paper."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("paper")
     parser.add_argument("--out", type=Path, help="the file, if not that of the project")

@@ -1,9 +1,9 @@
-"""What was fixed before the proposed scheme of a paper was run, kept in a file beside the paper.
+"""What was fixed before the proposed scheme of a paper was run, kept in a file next to the paper.
 
 A paper gives neither its traces nor their arrival times. `python -m ssdlab_lab.reproduce.calibrate`
-fixes, from published numbers in which the proposed scheme has no part, what the synthetic requests
-do, and writes it into `calibration.json` in the folder of the paper. A calibration that was made
-for another version of ssdlab or for another device is refused.
+determines the synthetic requests from published numbers that do not involve the proposed scheme,
+and writes them into `calibration.json` in the folder of the paper. A calibration for another
+version of ssdlab or for another device is refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FILE = "calibration.json"
 AS_RUN = "as run"
 """The entry of the main runs; the others are named after readings."""
 TABLES = ("device", "timing", "interconnect", "alloc", "sched", "controller", "gc", "raid")
-"""Of a configuration: the device and its policies, not what the host does."""
+"""Tables of a configuration that define the device and its policies, not what the host does."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Lifetimes:
     live: float
     """Share of the raw flash that the volume takes."""
     written: float
-    """Times the raw flash is written by the host."""
+    """How often the host writes the raw flash."""
     journal_run: int
     """Writes by which the journal is ahead of its share, and behind it."""
     table_skew: float
@@ -46,7 +46,7 @@ class Lifetimes:
     """Percent of the blocks written that are 70 % invalid at the end: published, if it is, and
     here."""
     invalid_90: tuple[float | None, float]
-    """The same for 90 %."""
+    """The same for blocks that are 90 % invalid."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class Arrivals:
     interval_us: float
     """Mean time between requests."""
     mean_ms: tuple[float | None, float | None]
-    """Mean write latency of the baseline: published, and here. None here: the arrivals are those of
-    the small device, and have not been checked on this one; in both places: they are not found by
-    a published mean."""
+    """Mean write latency of the baseline: published, and here. No value here: the arrivals are
+    those of the small device, and have not been checked on this one. No value in either place: they
+    are not determined by a published mean."""
     longest_ms: tuple[float | None, float | None]
     """Its longest write latency: published, if it is, and here."""
 
@@ -82,13 +82,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class Calibration:
-    """All that was fixed for a paper."""
+    """Everything that was fixed for a paper."""
 
     paper: str
     ssdlab: str
     """Version."""
     date: str
-    """When it was begun, before the first run of the proposed scheme on these requests."""
+    """When it was started, before the first run of the proposed scheme on these requests."""
     lifetimes: Mapping[str, Lifetimes]
     """By workload."""
     entries: Mapping[str, Entry]
@@ -132,12 +132,12 @@ def device_of(baseline: Scheme) -> str:
 
 
 def refused(paper: str, why: str) -> ConfigError:
-    """That a calibration cannot be used, and what makes it anew."""
+    """The error that a calibration cannot be used, and the command that repeats it."""
     return ConfigError([f"the calibration of {paper} {why}; make it anew: {command(paper)}"])
 
 
 def file_of(paper: str) -> Path:
-    """Where the calibration of a paper lies."""
+    """The path of the calibration of a paper."""
     return Path(__file__).parent / "papers" / paper.replace("-", "_") / FILE
 
 

@@ -15,14 +15,14 @@ Verdict: TypeAlias = Literal["holds", "does not hold", "undecided"]
 
 @dataclass(frozen=True)
 class Finding:
-    """The verdict, and the numbers it rests on."""
+    """The verdict, and the numbers on which it rests."""
 
     verdict: Verdict
     numbers: str
 
 
 Judge: TypeAlias = "Callable[[Results, Source], Finding]"
-"""Looks at the results from one source."""
+"""Judges the results from one source."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def short(value: float, digits: int = 3) -> str:
 
 
 def listed(names: Sequence[str], values: Sequence[Number], digits: int = 3) -> str:
-    """`name value` of those that there are."""
+    """`name value` for each existing value."""
     return ", ".join(
         f"{name} {short(value, digits)}"
         for name, value in zip(names, values, strict=True)
@@ -69,7 +69,7 @@ def listed(names: Sequence[str], values: Sequence[Number], digits: int = 3) -> s
 
 
 def rank_correlation(xs: Sequence[float], ys: Sequence[float]) -> float | None:
-    """Spearman's rank correlation, ties at their mean rank; None where one side does not vary."""
+    """Spearman's rank correlation, ties at their mean rank; None if one side does not vary."""
     assert len(xs) == len(ys), "pairs"
     if len(xs) < 3:
         return None
@@ -101,7 +101,7 @@ class Most:
 
 
 def most(kind: str, published: Sequence[Number], names: Sequence[str]) -> list[Most]:
-    """The largest of the published gains of the workloads `names`; empty without any."""
+    """The largest of the published gains of the workloads `names`; empty if there are none."""
     known = [(gain, name) for gain, name in zip(published, names, strict=True) if gain is not None]
     if not known:
         return []
@@ -110,9 +110,9 @@ def most(kind: str, published: Sequence[Number], names: Sequence[str]) -> list[M
 
 
 def half_of(several: Sequence[Most], ours: Sequence[Number]) -> Finding:
-    """Whether the gain here of each workload is at least half of that published.
+    """Whether the gain of each workload is at least half of the published one.
 
-    Of that workload, not of any: the largest of several gains is large by chance, too.
+    Of the same workload, not of any: the largest of several gains is large by chance, too.
     """
     numbers, holds = [], []
     for one, gain in zip(several, ours, strict=True):

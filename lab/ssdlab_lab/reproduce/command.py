@@ -35,7 +35,7 @@ from ssdlab_lab.reproduce.scoring import Score, score
 
 JSON, PAGE, MARKDOWN = "reproduction.json", "report.html", "reproduction.md"
 TRACES = Path("traces")
-"""Where recorded traces are looked for unless it is said."""
+"""The default folder of recorded traces."""
 
 
 def paper_of(name: str) -> Paper:
@@ -126,7 +126,7 @@ def write_results(
 
 
 def _named(paper: Paper, workloads: Sequence[str] | None) -> tuple[str, ...]:
-    """The workloads asked for, as the paper spells and orders them."""
+    """The requested workloads, in the paper's spelling and order."""
     if workloads is None:
         return paper.workloads
     known = {name.lower(): name for name in paper.workloads}
@@ -176,7 +176,7 @@ def recorded_traces(
 
 @dataclass(frozen=True)
 class Kept:
-    """What all results in the folder of a reproduction have in common."""
+    """The common properties of all results in the folder of a reproduction."""
 
     paper: str
     quick: bool
@@ -185,7 +185,7 @@ class Kept:
 
     @staticmethod
     def of(paper: str, quick: bool, recorded: Mapping[str, Recording]) -> Kept:
-        """Of what is to be run now. Raises `WorkloadError`."""
+        """Those of what is to be run now. Raises `WorkloadError`."""
         try:
             digests = {name: sha256(one.file.read_bytes()) for name, one in recorded.items()}
         except OSError as error:
@@ -237,7 +237,7 @@ def check_folder(folder: Path, now: Kept) -> dict[str, str]:
 def run_cells(
     cells: Sequence[Cell], folder: Path, runner: Runner, progress: bool
 ) -> tuple[dict[Cell, Report], dict[str, str], bool]:
-    """The reports of all cells, those that are missing made now; failures; whether interrupted."""
+    """The reports of all cells, with missing ones executed now; failures; whether interrupted."""
     reports: dict[Cell, Report] = {}
     missing: list[Planned] = []
     for cell in cells:
@@ -281,7 +281,7 @@ def _evaluated(
 
 
 def _by_seed(paper: Paper, results: Results, names: Sequence[str]) -> tuple[Score, ...]:
-    """The scores of the seeds one by one, on synthetic requests; none with one seed."""
+    """The scores of single seeds, on synthetic requests; none if there is only one seed."""
     seeds = results.numbers("synthetic")
     compared = READINGS[paper.name].compared
     several = [compared(results.only(seed), names) for seed in seeds if len(seeds) > 1]

@@ -13,7 +13,7 @@ from ssdlab.results.report import Report
 from ssdlab_lab.reproduce.matrix import Results, Source
 
 POINTS = 160
-"""Of a curve: a page has many."""
+"""Points of a curve: a page has many curves."""
 
 Column = Callable[[Series], Floats]
 
@@ -63,9 +63,10 @@ def largest_drop(values: Floats) -> float:
 
 
 def peak_to_mean(series: Series, counter: str, bin_s: float) -> float | None:
-    """Largest over mean of what a counter rose in bins of `bin_s` seconds: how irregular it is.
+    """Largest over mean increase of a counter in bins of `bin_s` seconds: how irregular it is.
 
-    Intervals of series differ from run to run: between samples the counter is taken as straight.
+    Intervals of series differ from run to run: between samples the counter is interpolated
+    linearly.
     """
     time = np.concatenate(([series.start], series.time)) / 1e9
     count = np.concatenate(([0.0], series[counter]))

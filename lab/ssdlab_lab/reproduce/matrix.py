@@ -1,4 +1,4 @@
-"""The runs of a reproduction: every workload under every scheme, none of them made twice."""
+"""The runs of a reproduction: every workload under every scheme, none of them executed twice."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ RUNS = "runs"
 
 @dataclass(frozen=True)
 class Workload:
-    """Requests, as the keys that say them."""
+    """Requests, as the keys that define them."""
 
     name: str
-    """As the paper calls it."""
+    """The name in the paper."""
     source: Source
     keys: Mapping[str, object] = field(hash=False)
-    """Configuration keys over those of a scheme."""
+    """Configuration keys that override those of a scheme."""
 
     def is_varied(self, quick: bool) -> bool:
         """Whether sensitivities are run on it: quick runs use synthetic requests only."""
@@ -39,10 +39,10 @@ class Scheme:
     """A device with all answers to the questions of garbage collection."""
 
     name: str
-    """As the paper calls it."""
+    """The name in the paper."""
     preset: str
     keys: Mapping[str, object] = field(default_factory=dict, hash=False)
-    """Configuration keys over those of the preset."""
+    """Configuration keys that override those of the preset."""
 
 
 @dataclass(frozen=True)
@@ -53,17 +53,17 @@ class Cell:
     scheme: Scheme
     seed: int = 1
     reading: str = ""
-    """Which of the other readings it belongs to; empty: the main runs."""
+    """The reading to which it belongs; empty for the main runs."""
 
     @property
     def title(self) -> str:
-        """What it is called in messages."""
+        """Its name in messages."""
         of = f" ({self.reading})" if self.reading else ""
         return f"{self.workload.name} ({self.workload.source}), {self.scheme.name}{of}, {self.seed}"
 
     @property
     def folder(self) -> Path:
-        """Where its files lie within the folder of the reproduction."""
+        """Its folder within that of the reproduction."""
         scheme = self.scheme.name
         parts = [self.workload.name, self.workload.source, scheme, str(self.seed)]
         parts += [self.reading] if self.reading else []
@@ -77,10 +77,10 @@ class Cell:
         return load_config(self.scheme.preset, set=keys, seed=self.seed)
 
     def stored(self, folder: Path) -> Report | None:
-        """Its report, if `folder` holds the complete run of this very configuration.
+        """Its report, if `folder` contains the complete run of this exact configuration.
 
         Equal configurations have equal results as long as the version of the results is the same
-        (ADR 0022), whichever commit made them.
+        (ADR 0022), whichever commit produced them.
         """
         try:
             report = Report.read(folder / self.folder)
@@ -106,7 +106,7 @@ class Results:
         self.workloads = tuple(dict.fromkeys(cell.workload.name for cell in cells))
 
     def get(self, workload: str, source: Source, scheme: str, seed: int = 1) -> Report | None:
-        """One report; None if it was not planned or could not be made."""
+        """One report; None if it was not planned or failed."""
         return self._reports.get((workload, source, scheme, seed))
 
     def numbers(self, source: Source) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""A reproduction to look at, as a page and as Markdown."""
+"""A reproduction as an HTML page and as Markdown."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DECIDED_HEADS = ("question", "decision", "basis", "reason")
 
 
 def decided_lead(decided: Decided) -> str:
-    """What the table of decisions is."""
+    """Introduction to the table of decisions."""
     sibling = (
         " *sibling paper*: a paper of the same group says so of the same machinery;"
         if any(one.basis == "sibling paper" for one in decided.decisions)

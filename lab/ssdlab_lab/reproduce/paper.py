@@ -1,4 +1,4 @@
-"""What a paper is to a reproduction, and what all of them share."""
+"""The description of a paper for its reproduction, and what all papers share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ssdlab_lab.reproduce.tables import Number, Table
 
 GIB = 1 << 30
 PAGE_BYTES = 4096
-"""Of the pages that `Trace.info` counts."""
+"""Bytes of the pages that `Trace.info` counts."""
 QUICK = 4
 """A quick reproduction divides the device and the requests by this."""
 LIVE = 0.25
@@ -29,27 +29,29 @@ LIVE = 0.25
 SPARE = 0.15
 """Share of the raw flash that the host does not see: that of the presets."""
 OVERWRITE = 3.0
-"""Times the raw flash is written by the host: enough to reach the steady state."""
+"""How often the host writes the raw flash: enough to reach the steady state."""
 MOST_LIVE = 0.6
 """Share of the raw flash that the pages of a recorded trace take at most: collection starts at 70 %
 used space, and has to have something to collect then."""
 MOST_BUSY = 0.5
-"""Share of the time for which the pages of recorded requests keep the busy units of the device busy
-at most: arrival times are stretched until they do. Recorded on other storage, the requests would
-otherwise queue for ever, and the latencies say how long the trace is."""
+"""Largest share of the time for which the pages of recorded requests keep the busy units of the
+device busy: arrival times are stretched until it is met. Recorded on other storage, the requests
+would otherwise queue forever, and the latencies would reflect the length of the trace."""
 MOST_INTERVALS = 20_000
-"""Of the time series of a run, about: runs of many hours would fill memory and disk otherwise."""
+"""Approximate number of intervals in the time series of a run: otherwise runs of many hours would
+fill memory and disk.
+"""
 REQUESTS_SEED = 1
 """Seed of the synthetic requests: the same in all trials, which differ in the errors drawn."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How large the device and the workloads are."""
+    """The size of the device and the workloads."""
 
     quick: bool
     divide_by: int | None = None
-    """What blocks of a plane and bytes written are divided by, if not as `quick` says."""
+    """The divisor of the blocks of a plane and the bytes written, if not that of `quick`."""
 
     @property
     def divisor(self) -> int:
@@ -69,9 +71,10 @@ class Flash:
     units: int
     """Busy units."""
     read_us: float
-    """For which a page that the host reads keeps one busy: the delays of the paper added up."""
+    """How long a page that the host reads keeps a busy unit busy: the delays of the paper added up.
+    """
     write_us: float
-    """The same of a page that the host writes."""
+    """The same for a page that the host writes."""
     page_bytes: int = 4096
 
     @property
@@ -80,7 +83,7 @@ class Flash:
         return self.planes * self.blocks * self.pages * self.page_bytes
 
     def keys(self, scale: Scale) -> dict[str, object]:
-        """Keys that make the device of this scale."""
+        """Keys that define the device of this scale."""
         return {
             "device.blocks_per_plane": self.blocks // scale.divisor,
             "device.user_capacity": f"{self.user_bytes(scale)} B",
@@ -94,13 +97,13 @@ class Flash:
 
 @dataclass(frozen=True)
 class Recording:
-    """A recorded trace, and what decides how it is run."""
+    """A recorded trace, and what determines how it is run."""
 
     file: Path
     written_bytes: int
     """By all its writes."""
     touched_bytes: int
-    """Of the pages that it reads or writes."""
+    """Bytes of the pages that it reads or writes."""
     page_reads: int
     """Pages that are read, each time counted."""
     page_writes: int
@@ -109,7 +112,7 @@ class Recording:
 
     @staticmethod
     def of(file: Path) -> Recording:
-        """That of a file. Raises `ConfigError` and `WorkloadError`."""
+        """The recording in a file. Raises `ConfigError` and `WorkloadError`."""
         info = Trace(file).info()
         if not info.ops.write.bytes:
             raise WorkloadError(f"{file}: writes nothing; expected a trace with writes")
@@ -123,7 +126,7 @@ class Recording:
         )
 
     def time_scale(self, flash: Flash) -> float:
-        """What arrival times are multiplied by, at least 1, on such a device; see `MOST_BUSY`."""
+        """The factor for arrival times, at least 1, on such a device; see `MOST_BUSY`."""
         busy_us = self.page_reads * flash.read_us + self.page_writes * flash.write_us
         wanted_us = busy_us / (flash.units * MOST_BUSY)
         if wanted_us <= self.duration_us or not self.duration_us:
@@ -137,7 +140,7 @@ Basis: TypeAlias = Literal["text", "sibling paper", "published elsewhere", "ours
 
 @dataclass(frozen=True)
 class Decision:
-    """A choice that the comparison depends on."""
+    """A choice on which the comparison depends."""
 
     question: str
     choice: str
@@ -155,7 +158,7 @@ class Decided:
 
 
 ENGINES = {"MongoDB": "WiredTiger"}
-"""Whose trace takes the place of a recorded one of a workload that there is none of."""
+"""Applications whose trace replaces the missing one of a workload."""
 
 
 def trace_names(name: str) -> tuple[str, ...]:
@@ -164,14 +167,14 @@ def trace_names(name: str) -> tuple[str, ...]:
 
 
 def trace_file(folder: Path, name: str) -> Path:
-    """Where a recorded trace of an application lies."""
+    """The path of a recorded trace of an application."""
     return folder / trace_names(name)[0]
 
 
 def fitting(
     traces: Mapping[str, Recording], flash: Flash, scale: Scale
 ) -> tuple[dict[str, Recording], list[str]]:
-    """The recorded traces that a device of this scale can hold, and what is said of all of them."""
+    """The recorded traces that a device of this scale can hold, and a remark about all of them."""
     raw = flash.raw_bytes / scale.divisor
     kept = {name: one for name, one in traces.items() if one.touched_bytes <= MOST_LIVE * raw}
     notes = [
@@ -197,16 +200,16 @@ class Paper:
     title: str
     """Authors' title and where it appeared."""
     flash: Flash
-    """Of its device."""
+    """The flash of its device."""
     workloads: tuple[str, ...]
     """In the order of its tables."""
     proposed: str
     """Its own scheme."""
     load: tuple[str, Mapping[str, Number]]
-    """The scheme whose published mean write latency the arrival rates are chosen by, and these
+    """The scheme whose published mean write latency determines the arrival rates, and these
     latencies by workload, milliseconds."""
     notes: str
-    """What was decided where the paper is silent, and what was found; paragraphs."""
+    """Paragraphs on what was decided where the paper is silent, and on what was found."""
     cells: Callable[[Scale, Sequence[str], Mapping[str, Recording]], list[Cell]]
     """The runs, for workloads and recorded traces."""
     tables: Callable[[Results, Sequence[str]], list[Table]]
@@ -215,9 +218,11 @@ class Paper:
     setting: str
     """How the device is filled and what the host writes."""
     empty: bool = False
-    """The device is empty at first: calibrated volumes are not written before the measurement."""
+    """Whether the device is empty at first: calibrated volumes are not written before the
+    measurement.
+    """
     decided: Decided | None = None
-    """What was decided before the proposed scheme was run, if it is kept apart from the notes."""
+    """What was decided before the proposed scheme was run, if it is separate from the notes."""
     trace_files: Callable[[str], tuple[str, ...]] = trace_names
     """Names that the file of a recorded trace of a workload may have."""
 
@@ -307,9 +312,9 @@ def calibrated(name: str, paper: Paper, scale: Scale, lives: Lifetimes, at: Arri
 
 
 def recorded(name: str, trace: Recording, flash: Flash, scale: Scale) -> Workload:
-    """A recorded trace, repeated until as much is written as of synthetic requests.
+    """A recorded trace, repeated until as much is written as by synthetic requests.
 
-    Its pages are renumbered from 0 and lie in the volume, which is written before.
+    Its pages are renumbered from 0 and are in the volume, which is written before.
     """
     wanted = OVERWRITE * flash.raw_bytes / scale.divisor
     loops, stretch = math.ceil(wanted / trace.written_bytes), trace.time_scale(flash)

@@ -1,4 +1,4 @@
-"""Pictures of a reproduction: gains published and here, and the latencies of each table.
+"""Pictures of a reproduction: published and measured gains, and the latencies of each table.
 
 Plain SVG with a white ground, so that they can be seen in Markdown, too.
 """
@@ -15,7 +15,7 @@ from ssdlab_lab.reproduce.scoring import BAND, FACTOR, Gain, gains_of
 from ssdlab_lab.reproduce.tables import Number, Row, Table, number
 
 FOLDER = "pictures"
-"""Of the pictures, within that of the page."""
+"""The folder of the pictures, within that of the page."""
 LINE, NAMES = 14.0, 5
 """Height of a line of a legend; names in it."""
 WIDE, HIGH, LEFT, RIGHT, TOP, BOTTOM = 560.0, 380.0, 70.0, 16.0, 16.0, 64.0
@@ -30,9 +30,9 @@ class Picture:
     """An SVG file."""
 
     name: str
-    """Of the file, without folder and extension."""
+    """The name of the file, without folder and extension."""
     title: str
-    """What it shows, for those who do not see it."""
+    """A description for those who cannot see it."""
     svg: str
 
 
@@ -43,7 +43,7 @@ STRONGEST = 2.0
 
 
 class Log:
-    """A logarithmic axis from `low` to `high` over the places from `start` to `end`."""
+    """A logarithmic axis from `low` to `high` over the positions from `start` to `end`."""
 
     def __init__(self, values: Sequence[float], start: float, end: float) -> None:
         assert values, "an axis of nothing"
@@ -71,20 +71,20 @@ class Log:
 
 
 def _tick(value: float) -> str:
-    """A round value without zeros behind the point."""
+    """A round value without trailing zeros."""
     text = number(value)
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def text(x: float, y: float, words: str, anchor: str = "middle", more: str = "") -> str:
-    """Words at a place; `more`: further attributes."""
+    """A text at a position; `more`: further attributes."""
     return (
         f"<text x='{x:.1f}' y='{y:.1f}' text-anchor='{anchor}' {FONT}{more}>{escape(words)}</text>"
     )
 
 
 def line(x: float, y: float, x2: float, y2: float, style: str) -> str:
-    """A line from one place to another."""
+    """A line from one position to another."""
     return f"<line x1='{x:.1f}' y1='{y:.1f}' x2='{x2:.1f}' y2='{y2:.1f}' {style}/>"
 
 
@@ -124,7 +124,7 @@ def frame(x: Log | None, y: Log) -> Iterator[str]:
 
 
 def scatter(paper: str, tables: Sequence[Table], source: Source) -> Picture | None:
-    """Each gain: published to the right, here upwards; near the published one in the wedge."""
+    """Each gain: published to the right, ours upwards; near the published one inside the wedge."""
     gains = [gain for table in tables for gain in gains_of(table, source)]
     if not gains:
         return None
@@ -160,7 +160,7 @@ def _places(x: Log, y: Log) -> Iterator[str]:
 
 
 def _wedge(x: Log, y: Log) -> str:
-    """Where a gain is near the published one."""
+    """The area in which a gain is near the published one."""
     parts = []
     for end in (x.low, x.high):
         begin = BAND if end > 1 else 1 / BAND
@@ -197,7 +197,7 @@ def _names(names: Sequence[str], below: float) -> Iterator[str]:
 
 
 def latencies(paper: str, table: Table, source: Source) -> Picture | None:
-    """The latencies of a table by workload: published hollow, here full."""
+    """The latencies of a table by workload: published hollow, ours filled."""
     rows = [row for row in table.rows if row.neutral is None and any(_real(row.published))]
     both = [
         *(_real(row.published) for row in rows),
@@ -255,7 +255,7 @@ def pictures(paper: str, tables: Sequence[Table], sources: Sequence[Source]) -> 
 
 
 def markdown_of(picture: Picture) -> list[str]:
-    """The lines that show a picture."""
+    """The lines of Markdown that show a picture."""
     return [f"![{picture.title}]({FOLDER}/{picture.name}.svg)", ""]
 
 

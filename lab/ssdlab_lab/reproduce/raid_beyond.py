@@ -43,7 +43,7 @@ from ssdlab_lab.reproduce.study import Study, json_of, made
 NAME, TITLE = "raid-beyond", "Reads while a drive with parity collects"
 PRESET = "deferred-gc-raid-conventional"
 AIM = 2.0
-"""p99.9 of reads over that without collection that is aimed at."""
+"""The target for the p99.9 of reads divided by that without collection."""
 PUBLISHED = "1.0 to 2.6 (TTFlash, FAST '17; IODA, SOSP '21)"
 SEEDS, QUICK_SEEDS = (1, 2, 3, 4, 5), (1, 2)
 REQUESTS, QUICK_REQUESTS = 200_000, 20_000
@@ -52,11 +52,12 @@ BLOCKS, QUICK_BLOCKS = 256, 64
 CHANNELS, CHIPS, PAGES = 8, 2, 64
 """Channels, chips of each, pages of a block."""
 USER = 0.85 * 7 / 8
-"""Share of the raw flash that the host sees: 15 % are spare, an eighth of the rest is parity."""
+"""Share of the raw flash that the host sees: 15 % are spare, and an eighth of the rest is parity.
+"""
 FILL = 0.8
 """Share of it that is written: with parity 68 % of the raw flash is live."""
 UNCOLLECTED = 6
-"""Times the blocks with which a run never reaches the end of its flash."""
+"""Multiple of the blocks with which a run never reaches the end of its flash."""
 QUICK = (
     f"Quick: {QUICK_REQUESTS:,} requests instead of {REQUESTS:,}, {len(QUICK_SEEDS)} seeds instead"
     f" of {len(SEEDS)}, and a quarter of the device."
@@ -124,13 +125,13 @@ MEASURES: dict[str, Callable[[Report], float | None]] = {
 
 
 class Beyond(Study[tuple[str, str, str, int]]):
-    """What came out, by order, workload, line and seed."""
+    """The results, by order, workload, line and seed."""
 
     name = NAME
     smaller = QUICK
 
     def values(self, order: str, workload: str, line: str, measure: str) -> dict[int, float]:
-        """A measure by seed, as far as it is known."""
+        """A measure by seed, for the existing runs."""
         found = {}
         for seed in seeds(self.quick):
             report = self.reports.get((order, workload, line, seed))
@@ -154,7 +155,7 @@ class Beyond(Study[tuple[str, str, str, int]]):
         return paired_ratio([mine[seed] for seed in both], [base[seed] for seed in both])
 
     def is_reached(self, order: str, workload: str) -> bool | None:
-        """Whether the aim is; None: the interval leaves it open, or runs are missing."""
+        """Whether the target is reached; None if the interval is open or runs are missing."""
         ratio = self.ratio(order, workload, BOTH)
         if ratio is None:
             return None
@@ -164,7 +165,7 @@ class Beyond(Study[tuple[str, str, str, int]]):
 
 
 def seeds(quick: bool) -> tuple[int, ...]:
-    """Of the repetitions; requests and starting state differ between them."""
+    """Seeds of the repetitions; requests and initial state differ between them."""
     return QUICK_SEEDS if quick else SEEDS
 
 

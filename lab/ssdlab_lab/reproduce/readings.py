@@ -1,8 +1,9 @@
-"""Other readings: the main comparison of a paper again, with one decision taken otherwise.
+"""Other readings: the main comparison of a paper again, with one decision made differently.
 
-What a paper leaves open is decided somehow in the main runs. A reading decides one thing otherwise
-and is judged as they are: how many published improvements agree, and which claims hold. What does
-not hold in the main runs is explained, and every explanation is put to a test on these runs.
+What a paper leaves open is decided in some way in the main runs. A reading decides one thing
+differently and is judged in the same way: how many published improvements agree, and which claims
+hold. Claims that do not hold in the main runs are explained, and every explanation is tested on
+these runs.
 """
 
 from __future__ import annotations
@@ -37,30 +38,30 @@ class Reading:
 
     name: str
     keys: Mapping[str, object] = field(default_factory=dict, hash=False)
-    """Configuration keys over those of all schemes."""
+    """Configuration keys that override those of all schemes."""
     device: Callable[[Scale], Mapping[str, object]] | None = None
-    """Such keys that depend on the scale."""
+    """As `keys`, if they depend on the scale."""
     of: Mapping[str, Mapping[str, object]] = field(default_factory=dict, hash=False)
-    """Keys over those of one scheme, by its name."""
+    """Keys that override those of one scheme, by its name."""
     requests: Mapping[str, object] = field(default_factory=dict, hash=False)
-    """Keys over those of all workloads."""
+    """Keys that override those of all workloads."""
     live: float | None = None
     """Share of the raw flash that the volume of a workload takes; None: as in the main runs."""
     load: float = 1.0
-    """Requests arrive so many times as fast as in the main runs."""
+    """Requests arrive this many times as fast as in the main runs."""
     filled: bool = False
-    """The volume is written before the measurement, also where the device is empty at first."""
+    """Whether the volume is written before the measurement even if the device is empty at first."""
     phases: int | None = None
     """Surges of a run, in place of the calibrated length of surges."""
     arrivals_of: str | None = None
     """The reading on whose baseline the arrivals were calibrated; None: this one."""
     further: Callable[[Scale], Sequence[Scheme]] | None = None
-    """Schemes of the main runs beside those compared, for claims that need them."""
+    """Schemes of the main runs besides those compared, for claims that need them."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What an explanation is tested on."""
+    """The data on which an explanation is tested."""
 
     names: Sequence[str]
     """The workloads."""
@@ -69,7 +70,7 @@ class Evidence:
     """By name."""
 
     def at(self, reading: str, workload: str, scheme: str, measure: Measure) -> Number:
-        """A measure of one run under a reading; None if it is not there."""
+        """A measure of one run under a reading; None if it is missing."""
         report = self.readings[reading].get(workload, SYNTHETIC, scheme)
         return None if report is None else measure(report)
 
@@ -85,7 +86,7 @@ class Explanation:
     """Why a claim does not hold in the main runs, with a test of it."""
 
     claim: str
-    """How the text of the claim begins."""
+    """The beginning of the text of the claim."""
     why: str
     """The mechanism."""
     metric: str
@@ -103,19 +104,19 @@ class Readings:
     compared: Callable[[Results, Sequence[str]], list[Table]]
     """The tables of published improvements that they fill."""
     mean_write: str
-    """Key of that of the mean write latency."""
+    """Key of the table of the mean write latency."""
     claims: Callable[[Sequence[str]], list[Claim]]
-    """Claims that the choice of a reading can touch."""
+    """Claims that the choice of a reading can affect."""
     several: tuple[Reading, ...]
     explanations: tuple[Explanation, ...]
     requests: Callable[[str, Scale], Workload] | None = None
-    """Synthetic requests of a workload whose arrivals are its own: those of a paper that is not
+    """Synthetic requests of a workload with its own arrivals: those of a paper that is not
     calibrated."""
     tables: Callable[[Mapping[str, Results], Sequence[str]], list[Table]] | None = None
     """Tables with a line for each reading."""
     longest: Mapping[str, Number] = field(default_factory=dict)
-    """Published longest write latencies, ms, of the scheme that arrivals are calibrated on; empty:
-    the requests are not calibrated."""
+    """Published longest write latencies, ms, of the scheme on which arrivals are calibrated; empty
+    if the requests are not calibrated."""
 
 
 def schemes_of(how: Readings, reading: Reading, scale: Scale) -> list[Scheme]:
@@ -128,7 +129,7 @@ def schemes_of(how: Readings, reading: Reading, scale: Scale) -> list[Scheme]:
 
 
 def baseline_of(how: Readings, reading: Reading, scale: Scale) -> Scheme:
-    """The scheme of one reading that its arrivals are calibrated on."""
+    """The scheme of one reading on which its arrivals are calibrated."""
     return next(one for one in schemes_of(how, reading, scale) if one.name == how.paper.load[0])
 
 
@@ -194,12 +195,12 @@ def cells_by_reading(how: Readings, main: Scale, names: Sequence[str]) -> dict[s
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out under one reading."""
+    """The results under one reading."""
 
     name: str
     runs: int
     made: int
-    """Of the runs, those that are there."""
+    """The number of existing runs."""
     score: Score
     published: Number
     """How many times faster the mean write is under the proposed scheme; geometric mean over the
@@ -208,9 +209,9 @@ class Outcome:
     baseline: Number
     """Mean write of the baseline over the published one; geometric mean."""
     waf: Number
-    """Of the proposed scheme; geometric mean."""
+    """WAF of the proposed scheme; geometric mean."""
     verdicts: tuple[Verdict, ...]
-    """Of the claims."""
+    """The verdicts on the claims."""
 
 
 @dataclass(frozen=True)
@@ -230,17 +231,17 @@ class Read:
     explained: Mapping[str, tuple[Explained, ...]]
     """By the text of each claim that does not hold in the main runs."""
     divisor: int
-    """What the device and the requests of the paper are divided by."""
+    """The divisor of the device and the requests of the paper."""
     tables: tuple[Table, ...] = ()
     calibrated: bool = False
     """Arrivals are calibrated on the baseline of each reading."""
 
     def under(self, at: int, verdict: Verdict) -> list[str]:
-        """Names of the readings under which a claim, by its place, has that verdict."""
+        """Names of the readings under which a claim, by its index, has that verdict."""
         return [one.name for one in self.outcomes if one.verdicts[at] == verdict]
 
     def differing(self, one: Outcome) -> Iterator[tuple[int, Verdict]]:
-        """Places and verdicts of the claims that one reading decides otherwise than the first."""
+        """Indices and verdicts of the claims that a reading decides differently from the first."""
         for at, (verdict, before) in enumerate(
             zip(one.verdicts, self.outcomes[0].verdicts, strict=True)
         ):

@@ -1,4 +1,4 @@
-"""Other readings to look at, as a section of the page of a reproduction and of its Markdown."""
+"""Other readings, as a section of the page of a reproduction and of its Markdown."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEADS = (
     "verdicts changed",
 )
 LONGEST_HEAD = "baselines' longest writes and reads, typical factor (not fitted)"
-"""Of calibrated readings: what tells orders apart without the proposed scheme."""
+"""For calibrated readings: what distinguishes orders without the proposed scheme."""
 CHANGED = "Claims whose verdict depends on the reading"
 CLAIM_HEADS = ("claim", AS_RUN, "holds under", "does not hold under")
 EFFECT = 1.05
@@ -113,12 +113,12 @@ def _longest(one: Outcome) -> Number:
 
 
 def heads(read: Read) -> tuple[str, ...]:
-    """Of the table of readings."""
+    """The heads of the table of readings."""
     return (*HEADS, LONGEST_HEAD) if read.calibrated else HEADS
 
 
 def _by_claim(read: Read) -> Rows:
-    """A line for each claim that some reading decides otherwise than the first."""
+    """A line for each claim that some reading decides differently from the first."""
     changed = {at for one in read.outcomes for at, _ in read.differing(one)}
     return [
         (
@@ -135,7 +135,7 @@ def _by_claim(read: Read) -> Rows:
 
 
 def _names(read: Read, at: int, names: Sequence[str]) -> str:
-    """The readings of a verdict, shortly where they are nearly all."""
+    """The readings of a verdict, abbreviated if they are nearly all."""
     decided = [one for one in read.outcomes if one.verdicts[at] != "undecided"]
     others = [one.name for one in decided if one.name not in names]
     if 0 < len(others) < len(names) and len(decided) > 4:

@@ -23,9 +23,9 @@ SECTORS = 8
 WRITE, TRIM = Requests.OPS.index("write"), Requests.OPS.index("trim")
 
 HABITS = ("set", "span", "journal_run", "table_skew")
-"""Keys on which the addresses of a synthetic workload depend, where they apply."""
+"""Keys on which the addresses of a synthetic workload depend, if they apply."""
 JOURNAL = 64
-"""The journal of a synthetic volume is the first of so many parts (docs/workloads.md)."""
+"""The journal of a synthetic volume is the first of this many parts (docs/workloads.md)."""
 
 SAMPLE = 200_000
 """Synthetic requests over which shares and sizes are counted."""
@@ -49,7 +49,7 @@ class Mix:
 
 @dataclass(frozen=True)
 class Volume:
-    """Figures of the whole trace of a volume; of a shrunk stand-in, times its divisor."""
+    """Figures of the whole trace of a volume; for a shrunk stand-in, times its divisor."""
 
     requests: float
     write_share: float
@@ -96,7 +96,7 @@ def _volume(requests: Requests, times: int) -> Volume:
 
 @contextmanager
 def _trace_of(report: Report, most: int | None = None) -> Iterator[Trace]:
-    """The first `most` requests of a run again; of a recorded trace all of one pass."""
+    """The first `most` requests of a run again; of a recorded trace, those of one pass."""
     values = report.config.values
     work, device = values["workload"], values["device"]
     if work["kind"] == "trace":
@@ -116,7 +116,7 @@ def _trace_of(report: Report, most: int | None = None) -> Iterator[Trace]:
 
 
 def requests_of(report: Report) -> Requests:
-    """The requests of a run again; of a recorded trace those of one pass."""
+    """The requests of a run again; of a recorded trace, those of one pass."""
     with _trace_of(report) as trace:
         return trace.requests(limit=max(report.config["workload.requests"], MOST_RECORDED))
 
@@ -170,7 +170,7 @@ def mean_kib(op: str) -> Measure:
 
 
 def sequential_mean_kib(op: str) -> Measure:
-    """Mean size of the requests of an operation that continue its last, KiB."""
+    """Mean size of the requests of an operation that continue its last one, KiB."""
 
     def of(report: Report) -> Number:
         mean = _of(mix_of(report).info, op).sequential_mean_bytes
@@ -185,7 +185,7 @@ def _of(info: Info, op: str) -> OpInfo:
 
 
 def share_percent(op: str, of: Sequence[str]) -> Measure:
-    """Requests of an operation over those of the operations `of`, as they were simulated."""
+    """The share of the requests of an operation among those of the operations `of`."""
 
     def measure(report: Report) -> Number:
         all_ = sum(getattr(report.requests, one) for one in of)
@@ -229,7 +229,7 @@ def table_3(made: Measured, paper: str, scheme: str) -> list[Table]:
 def shares_invalid(
     requests: Requests, planes: int, pages_per_block: int, shares: Sequence[float]
 ) -> list[float | None]:
-    """Of all blocks written, the percentages that are at least so far invalid at the end.
+    """The percentages of all blocks written that are at least this far invalid at the end.
 
     Page `lpn` is written to plane `lpn mod planes`, whose blocks are filled one after the other and
     never erased. A page is invalid if it is written again or trimmed later.
@@ -266,7 +266,7 @@ def _pages(requests: Requests) -> tuple[Integers, npt.NDArray[np.bool_]]:
 
 
 def _blocks(plane: Integers, planes: int, pages_per_block: int) -> Integers:
-    """The block of each write: planes fill theirs in order."""
+    """The block of each write: planes fill their blocks in order."""
     block = np.empty(len(plane), np.int64)
     for one in range(planes):
         at = np.flatnonzero(plane == one)

@@ -1,7 +1,7 @@
-"""`python -m ssdlab_lab.reproduce.rescore PAGE.md ...`: score the results on pages anew.
+"""`python -m ssdlab_lab.reproduce.rescore PAGE.md ...`: score the results on pages again.
 
-The results are those printed in the tables of the page, with three or four digits. Written anew are
-the section on the score and the words beside the gains, nothing else. For use after a change of the
+The results are those printed in the tables of the page, with three or four digits. Only the section
+on the score and the words next to the gains are rewritten. It is for use after a change of the
 scoring alone.
 """
 
@@ -25,13 +25,13 @@ SOURCES: tuple[Source, ...] = ("synthetic", "recorded")
 
 
 def number_of(cell: str) -> Number:
-    """A printed number without the word beside it; None for a dash."""
+    """A printed number without the word next to it; None for a dash."""
     text = cell.split(" (")[0].replace("−", "-").replace(",", "")
     return None if text == "–" else float(text)
 
 
 def rescored(paper: Paper, page: str) -> str:
-    """The page with its score made anew. Raises `ValueError` if its tables are not the paper's."""
+    """The page with its score recomputed. Raises `ValueError` if its tables are not the paper's."""
     cells = paper.cells(Scale(quick=False), paper.workloads, {})
     shown = [source for source in SOURCES if f", {source} | " in page]
     tables = [

@@ -1,4 +1,4 @@
-"""What comes out of a reproduction, as text and as JSON."""
+"""The results of a reproduction, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came out."""
+    """The outcome."""
 
     paper: Paper
     quick: bool
@@ -88,11 +88,11 @@ class Reproduction:
     """Host writes and live data of the device, by workload."""
     folder: Path
     by_seed: Sequence[Score] = ()
-    """Scores of the seeds one by one, on synthetic requests."""
+    """Scores of single seeds, on synthetic requests."""
     calibration: Calibration | None = None
-    """What was fixed beforehand, if anything was."""
+    """The calibration, if there is one."""
     readings: Read | None = None
-    """The main comparison under other readings, if they were asked for."""
+    """The main comparison under other readings, if requested."""
     notes: Sequence[str] = ()
     """What is missing, and why."""
     traces: Mapping[str, str] = field(default_factory=dict)

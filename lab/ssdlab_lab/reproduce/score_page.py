@@ -1,4 +1,4 @@
-"""The score of a reproduction to look at: the first section of its page."""
+"""The score of a reproduction: the first section of its page."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Grid:
     head: tuple[str, ...]
     rows: list[tuple[str, list[str]]]
     detail: bool = False
-    """It belongs into the appendix."""
+    """It belongs in the appendix."""
 
 
 def grids(scores: Mapping[Source, Score]) -> list[Grid]:
@@ -137,7 +137,7 @@ def _errors(source: Source, one: Score) -> list[tuple[str, list[str]]]:
 
 
 def seeds(several: Sequence[Score]) -> Grid:
-    """What the seeds score one by one."""
+    """The scores of single seeds."""
     lines = [("direction", [float(one.ours.direction) for one in several])]
     lines.append(("near", [float(one.ours.near or 0) for one in several]))
     lines.append(("error of the gains, factor", [one.ours.error or 1.0 for one in several]))
@@ -222,7 +222,7 @@ def score_markdown(scores: Mapping[Source, Score]) -> list[str]:
 
 
 def seeds_markdown(by_seed: Sequence[Score]) -> list[str]:
-    """The lines on single seeds; none with one."""
+    """The lines on single seeds; none if there is only one."""
     return _markdown([seeds(by_seed)]) if len(by_seed) > 1 else []
 
 

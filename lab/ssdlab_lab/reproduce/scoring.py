@@ -1,9 +1,9 @@
 """How far the gains measured here agree with the published ones, by measures that can fail.
 
-A *gain* is a factor: the best baseline over the proposed scheme, above 1 if the proposed scheme is
-better. Gains are compared by their logarithms, so that twice as good and twice as bad are equally
-far from no change. On requests under which the proposed scheme wins everywhere, a count of equal
-signs says nothing: predictions that need no simulator are scored beside ours.
+A *gain* is a factor: the best baseline divided by the proposed scheme, above 1 if the proposed
+scheme is better. Gains are compared by their logarithms, so that twice as good and twice as bad are
+equally far from no change. On requests under which the proposed scheme wins everywhere, a count of
+equal signs is uninformative, so predictions that need no simulator are scored as well.
 
 Everything here is a pure function of numbers.
 """
@@ -38,7 +38,7 @@ def change(gain: float) -> Change:
 
 
 def is_near(published: float, ours: float) -> bool:
-    """Whether a gain is near the published one. Near no change means within the same band."""
+    """Whether a gain is near the published one; if that is within the band, ours must be, too."""
     if change(published) == 0:
         return change(ours) == 0
     ratio = math.log(ours) / math.log(published)
@@ -46,7 +46,7 @@ def is_near(published: float, ours: float) -> bool:
 
 
 def as_factor(improvement: Number, neutral: float | None) -> Number:
-    """An improvement as a gain; None if it is missing or no gain.
+    """An improvement as a gain; None if it is missing or invalid.
 
     With `neutral` 0 it is in percent of the baseline, with 1 a factor.
     """
@@ -82,7 +82,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class Count:
-    """How many gains a prediction meets."""
+    """How many gains a prediction gets right."""
 
     cells: int
     direction: int
@@ -137,11 +137,11 @@ class Met:
 
     published: int
     here: int
-    """Of the published ones."""
+    """How many of the published outcomes this simulation also has."""
 
 
 def met(gains: Sequence[Gain]) -> dict[str, Met]:
-    """How many of the published gains, cells without change and losses come out here."""
+    """How many of the published gains, cells without change and losses are confirmed here."""
     return {
         name: Met(
             sum(change(one.published) == kind for one in gains),
@@ -164,9 +164,11 @@ class Order:
     agree: int
     """The same one is lower, or the two are within the band, as published."""
     tied: int
-    """Published within the band: what "no change" meets."""
+    """Pairs published within the band, which "no change" gets right."""
     first: int | None
-    """Published with the proposed scheme lower: what "always better" meets. None without it."""
+    """Pairs published with the proposed scheme lower, which "always better" gets right. None
+    without it.
+    """
 
 
 Latencies: TypeAlias = "Mapping[str, Sequence[Number]]"
@@ -202,7 +204,7 @@ class Errors:
     """"mean" or "longest"."""
     cells: int
     centre: Number
-    """Geometric mean of the ratios: above 1, latencies here are higher."""
+    """Geometric mean of the ratios; above 1, latencies here are higher."""
     typical: Number
     """Mean distance of the ratios from 1, as a factor."""
     largest: Number
@@ -227,7 +229,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Score:
-    """How far the results from one source agree with a paper."""
+    """The agreement of the results from one source with a paper."""
 
     ours: Count
     correlation: Number
@@ -242,7 +244,7 @@ class Score:
 
 
 def gains_of(table: Table, source: Source) -> list[Gain]:
-    """The published gains of a table that have one here."""
+    """The published gains of a table for which there is one here."""
     return [
         Gain(table.title, workload, published, ours)
         for row in table.rows

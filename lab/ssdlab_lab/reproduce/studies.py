@@ -1,4 +1,4 @@
-"""The studies that belong to no single paper: what `ssdlab reproduce` runs beside the papers."""
+"""The studies that belong to no single paper, which `ssdlab reproduce` runs besides the papers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ssdlab_lab.reproduce.separations.page import TITLE as SEPARATIONS
 
 
 class Done(Protocol):
-    """What came out of a study."""
+    """The outcome of a study."""
 
     @property
     def failures(self) -> Mapping[str, str]:
@@ -32,7 +32,7 @@ class StudyEntry(NamedTuple):
 
     title: str
     run: Callable[..., Done]
-    """Takes `quick`, `jobs`, `on`, `out` and `progress`; raises what `reproduce` does."""
+    """Takes `quick`, `jobs`, `on`, `out` and `progress`; raises what `reproduce` raises."""
     verdict: Callable[[Any], list[str]]
     """The lines that the command prints."""
     to_json: Callable[[Any], str]

@@ -1,4 +1,4 @@
-"""A study whose runs are all known beforehand: what came out, by key, and what is made of it."""
+"""A study whose runs are all known in advance: its results by key, and their presentation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Rows: TypeAlias = list[tuple[str, list[str]]]
 
 @dataclass(frozen=True)
 class Study(Generic[Key]):
-    """What came out."""
+    """The outcome."""
 
     reports: Mapping[Key, Report]
     quick: bool
@@ -32,7 +32,7 @@ class Study(Generic[Key]):
     folder: Path
 
     name: ClassVar[str]
-    """Of its folder and in its results."""
+    """The name of its folder, also used in its results."""
     smaller: ClassVar[str]
     """What a quick study leaves out."""
 
@@ -57,10 +57,10 @@ def made(
     out: str | Path | None,
     progress: bool,
 ) -> Some:
-    """The study of the runs that `plan` says. Those that are asked for and missing are made now.
+    """The study of the runs in `plan`. Requested runs that are missing are executed now.
 
     An interrupted study is resumed, as by `reproduce`, which raises the same exceptions. `plan` may
-    write into the folder, which is that of the study, what its runs read.
+    write files that its runs read into the folder of the study.
     """
     folder = folder_of(kind.name, quick, out)
     check_folder(folder, Kept.of(kind.name, quick, {}))

@@ -1,4 +1,4 @@
-"""Published numbers beside ours, and how far apart they are."""
+"""Published numbers next to ours, and how far apart they are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Number: TypeAlias = "float | None"
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a table; a value for each of its columns, None where there is none."""
+    """A line of a table with a value for each of its columns; None for a missing value."""
 
     label: str
     published: tuple[Number, ...]
@@ -31,7 +31,7 @@ class Table:
 
     key: str
     title: str
-    """With its number in the paper."""
+    """The title, with its number in the paper."""
     unit: str
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -75,7 +75,7 @@ def number(value: Number) -> str:
 
 
 def percent_better(value: Number, base: Number) -> Number:
-    """Improvement of `value` over `base` in percent of `base`, as the papers print it."""
+    """Improvement of `value` over `base` in percent of `base`, as in the papers."""
     return None if value is None or not base else 100.0 * (base - value) / base
 
 
@@ -91,7 +91,7 @@ STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
 
 def mean_of(values: Sequence[Number]) -> Number:
-    """Arithmetic mean of those that there are; None without any."""
+    """Arithmetic mean of the existing values; None if there are none."""
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None
 
@@ -105,13 +105,13 @@ def half_width(values: Sequence[Number]) -> Number:
 
 
 def geometric_mean(values: Sequence[Number]) -> Number:
-    """Of the positive ones among `values`; None without any."""
+    """Geometric mean of the positive `values`; None if there are none."""
     logs = [math.log(value) for value in values if value is not None and value > 0]
     return math.exp(sum(logs) / len(logs)) if logs else None
 
 
 class Measured:
-    """Values of one measure for all workloads: what rows are made of."""
+    """Values of one measure for all workloads, from which rows are built."""
 
     def __init__(self, results: Results, workloads: Sequence[str]) -> None:
         self.results = results
@@ -161,7 +161,7 @@ class Measured:
         measure: Measure,
         how: Callable[[Number, Number], Number] = percent_better,
     ) -> Row:
-        """Half the 95 % interval, over the seeds, of what `better` finds."""
+        """Half the 95 % interval, over the seeds, of the result of `better`."""
         ours: dict[Source, tuple[Number, ...]] = {}
         for source in self.results.sources:
             several = [
@@ -191,6 +191,6 @@ def improvements(
     measure: Measure,
     how: Callable[[Number, Number], Number] = percent_better,
 ) -> list[Number]:
-    """What `Measured.better` finds for the workloads `names` from one source."""
+    """The result of `Measured.better` for the workloads `names` from one source."""
     row = Measured(results, names).better("", scheme, bases, measure, how=how)
     return list(row.ours.get(source, ()))

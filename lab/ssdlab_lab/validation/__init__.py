@@ -5,5 +5,5 @@
 - `latency`, `queues`, `saturation`: the two timing models.
 - `page`: docs/validation.md.
 
-Every number on the page but the date of its making follows from the seeds: the same on each run.
+Every number on the page except its date follows from the seeds, so it is the same in each run.
 """

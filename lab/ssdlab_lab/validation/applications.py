@@ -1,8 +1,8 @@
 """`python -m ssdlab_lab.validation.applications [--write PAGE]`: statistics of applications.
 
-Synthetic statistics beside published ones: every application in every parameter set, next to the
-recorded traces of the same applications; and the same policies on a recorded trace and on a
-synthetic one like it.
+Synthetic statistics next to published ones: every application in every parameter set, next to the
+recorded traces of the same applications; and the same policies on a recorded trace and on a similar
+synthetic one.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ WAF_BOUND = 0.25
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is said of one operation of one trace."""
+    """The numbers of one operation of one trace."""
 
     share: float
     sequential: float
@@ -105,7 +105,7 @@ class Numbers:
 
 
 def published(name: str, set_: str) -> dict[str, Numbers] | None:
-    """The numbers of a paper; None: it has none for this application."""
+    """The numbers of a paper; None if it has none for this application."""
     try:
         model = json.loads(_core.application(name, set_))
     except _core.WorkloadError:
@@ -118,7 +118,7 @@ def published(name: str, set_: str) -> dict[str, Numbers] | None:
 
 
 def measured(info: Info) -> dict[str, Numbers]:
-    """The same numbers of a trace."""
+    """The same numbers, measured in a trace."""
     found = {}
     for op in OPS:
         one = getattr(info.ops, op)
@@ -143,7 +143,7 @@ def _cells(*all_: Numbers | None) -> str:
 
 
 def statistics(folder: Path) -> tuple[list[str], int, int]:
-    """Lines of the tables, how many compare, and how many of them miss."""
+    """Lines of the tables, how many are compared, and how many of them miss."""
     recorded = {
         name: measured(ssdlab.Trace(f"traces/{name}.trace.zst").info()) for name in RECORDED
     }
@@ -176,7 +176,7 @@ def statistics(folder: Path) -> tuple[list[str], int, int]:
 
 
 def _device(pages: int) -> dict[str, object]:
-    """A device that holds so many pages, with a tenth of spare."""
+    """A device that holds this many pages, with a tenth of spare."""
     return {
         "device.channels": 8,
         "device.chips_per_channel": 4,
@@ -204,7 +204,7 @@ def policies() -> tuple[list[str], list[str]]:
         for policy in POLICIES:
             common["gc.victim"] = policy
             one = ssdlab.run(set={**common, **recorded}, progress=False)
-            # Without discards of what is never used, which are left out of the replay.
+            # Without discards of what is never used, which the replay leaves out.
             requests = warmup + sum(getattr(one.requests, op) for op in (*OPS, "flush"))
             like = {
                 "workload.kind": "app:mysql",

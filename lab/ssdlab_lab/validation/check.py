@@ -18,7 +18,7 @@ from ssdlab import _core
 
 Value = bool | int | float | str
 Settings = Mapping[str, Value]
-"""Config keys and what they are set to; a text is a word, or TOML where it begins with { or [."""
+"""Config keys and their values; a text is a word, or TOML if it begins with { or [."""
 
 STUDENT_95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365}
 """97.5 % points of Student's t by degrees of freedom."""
@@ -49,11 +49,11 @@ class Result:
 
     report: dict[str, Any]
     requests: tuple[Request, ...]
-    """In order of arrival; empty without `Run.log`."""
+    """Requests in order of arrival; empty without `Run.log`."""
 
     @property
     def amplification(self) -> float:
-        """Programs of all causes over pages written by the host, without unit."""
+        """Programs of all causes divided by pages written by the host, without unit."""
         return float(self.report["waf"]["total"])
 
 
@@ -65,13 +65,13 @@ class Line:
     formula: float
     measured: float
     bound: float
-    """Most relative deviation (absolute where the formula says 0); 0: equality."""
+    """Largest relative deviation (absolute if the formula gives 0); 0: equality."""
     half_width: float | None = None
-    """Of the 95 % interval of `measured`; None where nothing is random."""
+    """Half width of the 95 % interval of `measured`; None if nothing is random."""
 
     @property
     def deviation(self) -> float:
-        """(measured - formula) / formula, or the difference where the formula says 0."""
+        """(measured - formula) / formula, or the difference if the formula gives 0."""
         difference = self.measured - self.formula
         return difference / abs(self.formula) if self.formula else difference
 
@@ -86,7 +86,7 @@ Judge = Callable[[Sequence[Result]], Iterable[Line]]
 
 @dataclass(frozen=True)
 class Check:
-    """Runs and what is to be said of them."""
+    """Runs and the lines that judge them."""
 
     topic: str
     runs: tuple[Run, ...]
@@ -101,7 +101,7 @@ class Outcome:
 
     @property
     def lines(self) -> list[Line]:
-        """Those of all topics."""
+        """The lines of all topics."""
         return [line for lines in self.tables.values() for line in lines]
 
 
@@ -136,7 +136,7 @@ def simulate(run: Run) -> Result:
 
 
 def carry_out(checks: Sequence[Check], jobs: int, tell: Callable[[str], None]) -> Outcome:
-    """Make all runs, `jobs` at a time (the simulator releases the interpreter), and judge them."""
+    """Execute the runs, `jobs` at a time (the simulator releases the interpreter); judge them."""
     outcome = Outcome()
     with ThreadPoolExecutor(jobs) as pool:
         pending = [[pool.submit(simulate, run) for run in check.runs] for check in checks]

@@ -1,4 +1,4 @@
-"""`ssdlab validate`: the simulator beside closed forms."""
+"""`ssdlab validate`: the simulator compared with closed forms."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def all_checks() -> list[Check]:
 
 
 def quick_checks() -> list[Check]:
-    """Return a part that takes some seconds."""
+    """Return the checks that take only some seconds."""
     return [
         *uniform.quick_checks(),
         *built.quick_checks(),

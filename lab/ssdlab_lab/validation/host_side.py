@@ -81,7 +81,7 @@ def _saturated_link() -> Iterator[Check]:
             host = results[0].report["host"]
             rate = (host["read_bytes_per_s"] or 0.0) + (host["write_bytes_per_s"] or 0.0)
             what = f"{duplex} duplex, {read:.0%} reads, bytes/s"
-            # With both directions of a full link at work, chance makes now one, now the other wait.
+            # With both directions of a full link active, either may have to wait, by chance.
             bound = CHANCE if directions > 1.0 else RATE
             yield Line(what, directions * 100e6, rate, bound)
 

@@ -47,7 +47,7 @@ def _idle(device: Timed) -> Iterator[Check]:
 
 
 def _lindley(device: Timed, read: float, utilisation: float) -> Check:
-    """So many user pages that no read meets a write on its way, which has the data at hand."""
+    """So many user pages that no read meets a write under way, still in the controller."""
     mean = read * device.read_latency + (1.0 - read) * device.program_latency
     machine = replace(device, keys={"host.mode": "open"}, user=262_144, blocks=8192)
     arrival = poisson(round(mean / utilisation))

@@ -4,9 +4,9 @@ The simulator collects after a host page has been committed, while `soft` or few
 erased; a frontier gets its block at the next page, not when the last block is full. So collection
 begins when the host has just opened a block and put one page into it:
 
-- `single`: `soft` blocks are erased, one is open with one live page, N - soft - 1 are sealed:
-  N' = N - soft - 1. That is `swfK` with K = soft + 1. The one page in the open block is live and
-  no victim has it: rho = (U - 1) / (N' b). E[j] = (U - 1) / N' is then exact for random victims.
+- `single`: `soft` blocks are erased, one is open with one live page, N - soft - 1 are sealed: N' =
+  N - soft - 1. That is `swfK` with K = soft + 1. The one page in the open block is live and in no
+  victim: rho = (U - 1) / (N' b). E[j] = (U - 1) / N' is then exact for random victims.
 - `host+gc`: besides, a GC block is open. What it holds at a collection is uniform over 1 .. b
   pages (a full one is sealed), (b + 1) / 2 on average, and counts as a part of a block:
   N' = N - soft - 2 + (b + 1) / (2 b) = N - soft - 1.5 + 1 / (2 b). That is `dwfK` with

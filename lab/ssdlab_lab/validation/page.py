@@ -70,7 +70,7 @@ These rates are reached only if commands have priority over data on the bus.""",
 
 
 def markdown(outcome: Outcome, topics: Iterable[str], before: str = "") -> str:
-    """Return the page: `topics` in this order, those not in `outcome` as `before` has them."""
+    """Return the page: `topics` in this order, with those not in `outcome` taken from `before`."""
     found = re.split(r"^## (.+)\n", before, flags=re.MULTILINE)[1:]
     sections = {
         topic: body.rstrip() + "\n" for topic, body in zip(found[::2], found[1::2], strict=True)

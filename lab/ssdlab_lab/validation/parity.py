@@ -73,7 +73,7 @@ class Groups:
 
 
 def _touched(chip: OnePool, group: int) -> Iterator[Check]:
-    """Yield the groups that writes touch, whose first pages are uniform over the device."""
+    """Yield the groups that writes touch, if their first pages are uniform over the device."""
     device, data = Groups(group, chip), group - 1
     for pages in (data, data + 3):
 
@@ -103,9 +103,9 @@ def _single(device: Groups, of_chip: float, seeds: Sequence[int]) -> Check:
 
 
 def _beside_hot_cold(device: Groups, seeds: Sequence[int]) -> Check:
-    """Return the same where no form is known: beside a chip without parity and with hot data."""
+    """Return the same without a known form, compared with a chip with hot data and no parity."""
     split = {"hot_space": 1 / device.chips, "hot_access": 0.5}
-    # So often are all pages of data overwritten once: 2 U writes of a chip, half of them parity.
+    # How often all pages of data are overwritten once: 2 U writes of a chip, half of them parity.
     warmup, measured = WARMUP * 2.0, MEASURED * 2.0
     chips = [replace(device.chip, seed=seed) for seed in seeds]
     alone = tuple(Run(chip.workload("hot-cold", warmup, measured, **split)) for chip in chips)

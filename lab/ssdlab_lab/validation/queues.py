@@ -21,7 +21,7 @@ HISTOGRAM = 0.004
 SIGMAS = 1.5
 """Half widths of 95 % intervals that a mean may be off: three standard errors."""
 WIDEST = 0.04
-"""A line whose 95 % interval is wider than this share says too little, and fails."""
+"""A line whose 95 % interval is wider than this share is inconclusive, and fails."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def quick_checks() -> Iterator[Check]:
 
 
 def _estimate(what: str, formula: float, values: Sequence[float], bins: float = 0.0) -> Line:
-    """Return a line whose bound is what chance (and the bins of a histogram) allow."""
+    """Return a line whose bound is what chance (and the bins of a histogram) allows."""
     mean, half = interval(values)
     bound = SIGMAS * half / formula + bins
     if half > WIDEST * formula:

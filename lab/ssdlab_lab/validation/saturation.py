@@ -26,7 +26,7 @@ WARMUP = 500
 RATE = 1e-3
 """Bound of a throughput: the first measured request waits for a queue of earlier ones."""
 ROUNDING = 1e-12
-"""Bound where both sides are quotients of the same integers."""
+"""Bound if both sides are quotients of the same integers."""
 
 
 def checks() -> Iterator[Check]:
@@ -160,7 +160,7 @@ def _closed_loop(run: Run, depth: int, think: int) -> Check:
 
 
 def _utilisation() -> Iterator[Check]:
-    """One chip that collects: its busy time is that of its operations, erases included."""
+    """One chip that collects: its busy time is that of its operations, including erases."""
     for device in (
         Timed("serial", 25_000, 200_000, transfer=10_000, sram=12_000, erase=700_000),
         Timed("pipelined", 75_000, 750_000, transfer=12_300, command=1_000),

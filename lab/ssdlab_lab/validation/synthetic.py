@@ -1,4 +1,4 @@
-"""Sections of the page on workloads: volumes, key streams, job files against what they follow."""
+"""Sections of the page on workloads: volumes, key streams and job files against their models."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ class JobRequests:
 
 
 def jobs(folder: Path) -> Iterator[str]:
-    """Lines of the section on job files; without fio, one that says so."""
+    """Lines of the section on job files; without fio, one that reports that."""
     fio = shutil.which("fio")
     version = "not installed: only ssdlab's own are shown"
     if fio:

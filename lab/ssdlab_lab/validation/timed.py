@@ -12,7 +12,7 @@ PAGE_BYTES = 4096
 
 @dataclass(frozen=True)
 class Timed:
-    """Channels of chips of planes; times in ns. 64 pages of 4 KiB a block, most of them spare."""
+    """Channels of chips of planes; times in ns. 64 pages of 4 KiB per block, most of them spare."""
 
     model: str
     read: int
@@ -20,7 +20,7 @@ class Timed:
     transfer: int = 0
     command: int = 0
     sram: int = 0
-    """Into the SRAM, and again out of it."""
+    """Time into the SRAM, and again out of it."""
     erase: int = 3_800_000
     channels: int = 1
     chips: int = 1
@@ -34,12 +34,12 @@ class Timed:
 
     @property
     def read_latency(self) -> int:
-        """Of one page on an idle device, ns; also the service time of a single chip."""
+        """Latency of one page on an idle device, ns; also the service time of a single chip."""
         return self.command + self.read + self.transfer + 2 * self.sram
 
     @property
     def program_latency(self) -> int:
-        """Of one page on an idle device, ns; also the service time of a single chip."""
+        """Latency of one page on an idle device, ns; also the service time of a single chip."""
         return self.command + 2 * self.sram + self.transfer + self.program
 
     def settings(self, **more: Value) -> Settings:

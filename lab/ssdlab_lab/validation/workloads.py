@@ -32,7 +32,8 @@ def _greedy(ties: str) -> str:
 
 
 BOUNDS = {_greedy("random"): 0.005}
-"""Of victim policies that do what the formula describes in every detail; `BOUND` of the others."""
+"""Bounds of victim policies that match the formula in every detail; `BOUND` applies to the others.
+"""
 
 
 def checks() -> Iterator[Check]:

@@ -3,9 +3,9 @@
 Data go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 a run could not finish, or
 be stored, 2 bad input, 130 interrupted.
 
-Every verb is in the module of its name or group, which has an `app` of its own. `verbs` lists the
-modules and imports the one that a command needs. `ending`, `pasting`, `options`, `arguments` and
-`terminal` are what they share.
+Every verb is in the module of its name or group, which has its own `app`. `verbs` lists the modules
+and imports the one that a command needs. `ending`, `pasting`, `options`, `arguments` and `terminal`
+are shared.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line of this process; `ssdlab_command` is how it is started."""
+    """Run the command line of this process; `ssdlab_command` starts it."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     code: object = 0
     try:

@@ -21,7 +21,7 @@ def _pairs(option: str, said: Sequence[str] | None, form: str) -> Iterator[tuple
 
 
 def set_values(said: Sequence[str] | None) -> dict[str, object]:
-    """`--set` as a mapping; of a key set twice the last value counts."""
+    """`--set` as a mapping; for a key set twice the last value counts."""
     values: dict[str, object] = {}
     for key, value in _pairs("--set", said, "KEY=VALUE, such as gc.victim=fifo"):
         values.pop(key, None)
@@ -30,7 +30,7 @@ def set_values(said: Sequence[str] | None) -> dict[str, object]:
 
 
 def seeded(values: dict[str, object], seed: int | None) -> dict[str, object]:
-    """`--set` as a mapping, with `--seed` over it."""
+    """`--set` as a mapping, overridden by `--seed`."""
     if seed is not None:
         came_as("run.seed", "--seed")
         values["run.seed"] = seed
@@ -38,7 +38,7 @@ def seeded(values: dict[str, object], seed: int | None) -> dict[str, object]:
 
 
 def paced(values: dict[str, object], pace: str) -> dict[str, object]:
-    """`--set` as a mapping, with `--pace` over it."""
+    """`--set` as a mapping, overridden by `--pace`."""
     if pace != "recorded":
         came_as("host.mode", "--pace")
         values["host.mode"] = pace
@@ -46,7 +46,7 @@ def paced(values: dict[str, object], pace: str) -> dict[str, object]:
 
 
 def vary_values(said: Sequence[str] | None) -> dict[str, Iterable[object]]:
-    """`--vary` as a mapping of keys to their values: lists, or texts that have ranges."""
+    """`--vary` as a mapping of keys to their values: lists, or texts with ranges."""
     values: dict[str, Iterable[object]] = {}
     for key, text in _pairs("--vary", said, "KEY=A,B,..., such as gc.victim=greedy,fifo"):
         if key in values:

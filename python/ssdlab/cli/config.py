@@ -35,7 +35,7 @@ def config_check(config: ConfigArgument, trace: Trace = None, sets: Sets = None)
 
 
 SCHEMA = "ssdlab.schema.json"
-"""The file beside a new configuration by which editors complete and check its keys."""
+"""The file next to a new configuration with which editors complete and check its keys."""
 
 
 @app.command("init")
@@ -49,7 +49,7 @@ def config_init(
     """Write a configuration to start from, and the JSON Schema that it names, for editors."""
     ssdlab.load_config(None, preset=preset)
     presets = {one["name"]: one["text"] for one in json.loads(_core.registry())["presets"]}
-    # What is published of a drive is no key.
+    # The published figures of a drive are not keys.
     text = presets[preset].partition("\n[published]")[0].strip()
     schema = file.parent / SCHEMA
     wanted = {

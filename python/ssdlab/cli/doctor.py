@@ -1,4 +1,4 @@
-"""What a report of a bug or of a slow run should say about the machine: `ssdlab doctor`."""
+"""What a report of a bug or of a slow run should contain about the machine: `ssdlab doctor`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the command ends: exit codes, what is left behind, and errors in words."""
+"""How the command ends: exit codes, leftovers, and errors in words."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _say_failures(failures: Mapping[str, str]) -> None:
 
 
 def few_reasons(failed: Mapping[str, Sequence[str]], table: str) -> dict[str, str]:
-    """Why runs failed, each reason once, by the runs that it is true of; `table` has all."""
+    """Why runs failed, each reason once, with the runs that it applies to; `table` has all."""
     found = {}
     for reason, titles in [*failed.items()][:MOST_REASONS]:
         left = len(titles) - 1
@@ -72,7 +72,7 @@ def end_comparison(
 ) -> None:
     """Print a comparison and where it is; exit with an error if it is incomplete.
 
-    `text` makes the text that is printed; by default it is the summary.
+    `text` returns the text to print; by default it is the summary.
     """
     assert how.folder is not None
     put_result(json_, not how.progress, done.to_json, text or done.summary)

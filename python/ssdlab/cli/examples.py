@@ -101,10 +101,10 @@ def add_examples(app: typer.Typer, examples: Mapping[str, tuple[str, ...]]) -> N
 
 
 def _epilog(examples: tuple[str, ...], before: str | None) -> str | None:
-    """What stands below the help of a verb with these examples."""
+    """The text below the help of a verb with these examples."""
     if not examples:
         return None
     head = f"Example{'s' * (len(examples) > 1)}:"
-    # A paragraph of help is a line, which the terminal breaks where it ends.
+    # A paragraph of help is one line, which the terminal wraps.
     line = " ".join((before or "").split())
     return "\n\n".join([*filter(None, [line]), head, *examples])

@@ -39,7 +39,7 @@ def list_command(
 
 
 def _drives() -> list[dict[str, object]]:
-    """Every named drive, with its errors where it has measurements."""
+    """Every named drive, with its errors if it has been measured."""
     errors = named_errors()
     return [
         {
@@ -52,7 +52,7 @@ def _drives() -> list[dict[str, object]]:
 
 
 def _lines(known: Any) -> Iterator[str]:  # noqa: ANN401 - as the simulator lists it
-    """Names with what they are, by group where there are groups."""
+    """Names with their descriptions, by group if there are groups."""
     groups = known if isinstance(known, dict) else {"": known}
     for i, (title, entries) in enumerate(groups.items()):
         if title:

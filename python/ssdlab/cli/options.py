@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def presets(incomplete: str) -> list[str]:
-    """Presets that begin so, for the shell; it completes names of files where there are none."""
+    """Presets that begin like this, for the shell; it completes file names if there are none."""
     return [name for name in preset_names() if name.startswith(incomplete)]
 
 
@@ -186,7 +186,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Print neither progress nor
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """`--set`, and the options that say how a trace is read."""
+    """`--set`, and the options for how a trace is read."""
 
     sets: Sets = None
     format_: Format = None
@@ -209,7 +209,7 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What all verbs with several runs take: where the runs are made, and what becomes of them."""
+    """Options of all verbs with several runs: where these are executed, and where they go."""
 
     jobs: Jobs = None
     on: On = None
@@ -222,7 +222,7 @@ class RunOptions:
     seed: Seed = None
 
     def making(self, name: str) -> Making:
-        """How the runs are made; by default into the folder of this name in `runs`."""
+        """How the runs are executed; by default into the folder of this name in `runs`."""
         from ssdlab.running.making import Making  # slow to import, and other verbs have options
 
         out, show = self.out or Path("runs") / name, not self.quiet
@@ -255,7 +255,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def picture_kind(plots: Path | None, kind: Literal["svg", "png"] | None) -> Literal["svg", "png"]:
-    """The kind of picture asked for."""
+    """The kind of picture requested."""
     if kind is not None and plots is None:
         raise ConfigError([f"--picture {kind}: needs --plots DIR, the folder for the plots"])
     return kind or "svg"

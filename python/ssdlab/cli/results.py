@@ -1,4 +1,4 @@
-"""`ssdlab results`: what a store of results has, and its care."""
+"""`ssdlab results`: the contents of a store of results, and its maintenance."""
 
 from __future__ import annotations
 

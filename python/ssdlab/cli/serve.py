@@ -1,4 +1,4 @@
-"""`ssdlab serve`: a drive that programs use."""
+"""`ssdlab serve`: a drive that other programs use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ssdlab.running.served_past import status, why
 
 
 class _Serve(TyperGroup):
-    """`serve` itself, beside the verbs for a drive that is served."""
+    """`serve` itself, and the verbs for a drive that is being served."""
 
     allow_extra_args = False
     allow_interspersed_args = True
@@ -250,7 +250,7 @@ def _say_stops() -> None:
 
 
 def _verdict(summary: dict[str, Any]) -> list[str]:
-    """Whether clients measured the latencies of the drive."""
+    """Whether the latencies that clients measured are those of the drive."""
     late, scale = summary["late"], summary["scale"]
     bound = duration(late["valid_within_ns"])
     at = "" if scale == 1 else f" at --scale {scale:.4g}"

@@ -1,4 +1,4 @@
-"""What the command says: data to stdout, messages to stderr."""
+"""The output of the command: data to stdout, messages to stderr."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Form: TypeAlias = bool | None
 
 
 def put(text: str) -> None:
-    """Write to stdout; whoever stopped reading has seen enough."""
+    """Write to stdout; a reader that has stopped has seen enough."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -43,8 +43,8 @@ def put_result(
 def terse(value: object, key: str = "") -> Iterator[str]:
     """A line for each value: its dotted key, tab, and the value as in JSON (text as it is).
 
-    Elements of lists are called by their label or name, with their seed where there are several of
-    that name; by their number from 0 where this does not tell them apart.
+    Elements of lists are called by their label or name, with their seed if several have that name;
+    by their number from 0 if this does not distinguish them.
     """
     if isinstance(value, dict):
         for name, inner in value.items():
@@ -59,7 +59,7 @@ def terse(value: object, key: str = "") -> Iterator[str]:
 
 
 def _names(values: list[object]) -> list[str]:
-    """What the elements of a list are called."""
+    """The names of the elements of a list."""
     numbers = [str(at) for at in range(len(values))]
     for keys in (("label",), ("label", "seed"), ("name",)):
         parts = [[one.get(key) for key in keys] for one in values if isinstance(one, dict)]
@@ -76,7 +76,7 @@ def coloured(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """Write a line to stderr, which may have gone the same way."""
+    """Write a line to stderr, which may have been closed as well."""
     try:
         sys.stderr.write(text + "\n")
     except OSError:
@@ -84,5 +84,5 @@ def say(text: str) -> None:
 
 
 def discard(stream: TextIO) -> None:
-    """Let what is buffered vanish instead of failing again when the interpreter ends."""
+    """Let buffered output vanish instead of failing again when the interpreter ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -130,13 +130,13 @@ class WriteOptions(ReadOptions):
 
     @property
     def how(self) -> dict[str, Any]:
-        """They as arguments of what writes traces."""
+        """The options as arguments of functions that write traces."""
         how = {"to": self.to, "allow": self.allow or (), "force": self.force}
         return {**how, "set": self.values(), "progress": not self.quiet}
 
 
 def _file(out: Path) -> Path:
-    """Return OUT, unless it stands for standard output elsewhere."""
+    """Return OUT, unless it means standard output elsewhere."""
     if str(out) == "-":
         raise ConfigError(['"-": traces are not written to standard output; name a file'])
     return out

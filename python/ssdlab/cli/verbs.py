@@ -58,7 +58,7 @@ LAB_VERBS = {
     "kv.bench",
     "list.papers",
 }
-"""The entry points of the lab, a package of its own, whose version is that of ssdlab."""
+"""The entry points of the lab, a separate package whose version is that of ssdlab."""
 
 
 # Rich takes such a word of a help text for a style, and prints nothing: "[default: 30s]".
@@ -93,8 +93,8 @@ def _entry_points() -> Mapping[str, EntryPoint]:
 def load_added(name: str) -> Any:  # noqa: ANN401 - whatever the other package names
     """What an entry point refers to.
 
-    Raises `ConfigError` if its package cannot be loaded, or if it is the lab, and that is not
-    installed or of another version; `KeyError` if no package has it.
+    Raises `ConfigError` if its package cannot be loaded, or if it is the lab and that is missing or
+    has another version; `KeyError` if no package has it.
     """
     words = name.replace(".", " ")
     point = _entry_points().get(name)
@@ -160,7 +160,7 @@ class _Extended(Mapping[str, Any]):
         yield from self._own
         for name in _entry_points():
             prefix, dot, verb = name.rpartition(".")
-            # A list of verbs is to be had even if one of them is broken.
+            # The list of verbs must work even if one of them is broken.
             with suppress(ConfigError, KeyError):
                 if prefix + dot == self._prefix and verb not in self._own and self[verb]:
                     yield verb

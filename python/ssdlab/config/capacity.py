@@ -6,11 +6,11 @@ from ssdlab.config.published import published
 from ssdlab.config.resolve import Config, load_config
 
 NEAR = 0.02
-"""Largest share by which the two may differ: makers round capacities."""
+"""Largest share by which the two may differ, because makers round capacities."""
 
 
 def contradiction(drive: Config) -> str:
-    """How `user_gb` in the file of a drive differs from what its keys give; empty if it does not.
+    """How `user_gb` in the file of a drive differs from its keys; empty if it does not.
 
     Keys set by the caller are ignored.
     """

@@ -1,4 +1,4 @@
-"""The drive that a configuration comes from: its name, and its errors against measurements.
+"""The drive from which a configuration comes: its name, and its errors against measurements.
 
 Both are noted in the configuration (`run.drive`), so that every report names its drive. Errors
 belong to one machine: a configuration that describes another machine notes that they do not apply.
@@ -25,11 +25,11 @@ from ssdlab.errors import ConfigError
 ERRORS_FILE = "drive_errors.json"
 """The file in this folder with the errors of the named drives, from `ssdlab drives compare`."""
 ENDING = ".errors.json"
-"""The ending of the file with the errors of a user's drive, which lies beside the drive."""
+"""The ending of the file with the errors of a user's drive, which is next to the drive."""
 NAMED = 3
-"""The most keys that a note names where a configuration differs from its drive."""
+"""The most keys that a note names if a configuration differs from its drive."""
 _DRIVING = ("mode", "queue_depth", "think_time", "think_every", "stop_after", "max_outstanding")
-"""Keys of `[host]` that say how the drive is driven, not what it is."""
+"""Keys of `[host]` that describe how the drive is driven, not what it is."""
 _OF_THE_RUN = ("preset", "run", "workload", "precondition", "metrics", "power")
 _ONLY_TIMED = ("timing", "host", "sched", "controller")
 
@@ -111,7 +111,7 @@ class MachineErrors:
 
 
 def machine(values: Mapping[str, Any]) -> dict[str, object]:
-    """The keys of a resolved configuration that make the drive, with their values.
+    """The keys of a resolved configuration that define the drive, with their values.
 
     In functional mode these are the keys on which write amplification depends.
     """
@@ -131,8 +131,8 @@ def machine_digest(values: Mapping[str, Any]) -> str:
 def digest_of(keys: Mapping[str, object]) -> str:
     """The digest of the keys, with their values, that do not have their defaults.
 
-    It stays the same when a feature is added whose keys are off by default. A default that changes
-    needs a raised version of the results.
+    It stays the same when a feature is added whose keys are off by default. A changed default
+    requires a new version of the results.
     """
     own = {key: value for key, value in keys.items() if _defaults().get(key, ...) != value}
     text = json.dumps(own, sort_keys=True, ensure_ascii=False)
@@ -208,7 +208,7 @@ def own_title(name: str, text: str) -> str | None:
 
 
 def _check_keys(name: str, text: str) -> None:
-    """Raise `ConfigError` for keys that do not exist: a figure may be there, but misspelt."""
+    """Raise `ConfigError` for keys that do not exist: the figure may be present but misspelt."""
     try:
         _core.load(None, (name, configuration(text)), [])
     except _core.ConfigError as error:
@@ -228,13 +228,13 @@ FIGURES = {
     ),
     "timing": ("read", "program", "erase"),
 }
-"""Keys that a drive with a name states, by table: what the program assumes is another drive."""
+"""Keys that a named drive must state, by table: assumed values would make it another drive."""
 SIZES = ("over_provisioning", "user_capacity")
-"""Keys of `[device]` of which it states one."""
+"""Keys of `[device]` of which it must state one."""
 
 
 def _lacking(text: str) -> list[str]:
-    """The figures that a file without a preset lacks."""
+    """The figures that are missing from a file without a preset."""
     try:
         tables = json.loads(_core.toml_json(configuration(text)))
     except _core.ConfigError:
@@ -253,7 +253,7 @@ def _lacking(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Origin:
-    """The drive that a configuration comes from."""
+    """The drive from which a configuration comes."""
 
     title: str
     known_as: str
@@ -264,7 +264,7 @@ class Origin:
     """Its errors, if it has been compared."""
 
     def note(self, values: Mapping[str, Any], varied: Iterable[str] = ()) -> str:
-        """The note of a configuration on this drive; its runs differ in the keys in `varied`."""
+        """The note of a configuration on this drive, whose runs differ in the keys in `varied`."""
         drive = f"{self.title} ({self.known_as};"
         different = [*self._different(values), *filter(_is_of_machine, varied)]
         if self.compared is None or self.compared.errors == Errors():
@@ -284,7 +284,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Noted:
-    """A drive of which only the note in a configuration is left."""
+    """A drive known only from the note in a configuration."""
 
     text: str
     values: Mapping[str, Any]
@@ -311,7 +311,7 @@ def _listed(keys: list[str]) -> str:
 
 
 CHANGED = (" other values of ", " (changed;")
-"""What notes say of a configuration that is not the drive itself."""
+"""The text of notes on a configuration that is not the drive itself."""
 
 
 def is_changed(note: str) -> bool:

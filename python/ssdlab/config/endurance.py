@@ -1,8 +1,8 @@
-"""How much the flash of a drive takes, from the endurance for which it is rated.
+"""How much the flash of a drive can take, from its rated endurance.
 
-Makers rate drives, not flash: so many bytes of the host (TBW), or drive writes a day (DWPD) for the
-years of the warranty, under random writes of 4 KiB to the whole drive. The flash takes that many
-bytes times the write amplification of those writes, whatever the host writes instead
+Makers rate drives, not flash: in bytes written by the host (TBW), or in drive writes per day (DWPD)
+for the years of the warranty, under random writes of 4 KiB to the whole drive. The flash can take
+that many bytes times the write amplification of those writes, whatever the host writes instead
 (docs/adr/0028-years-follow-from-what-the-flash-takes.md).
 """
 
@@ -23,7 +23,7 @@ from ssdlab.display.words import listed
 from ssdlab.errors import ConfigError
 
 DAYS = 365
-"""Of a year."""
+"""Days in a year."""
 RATED: Mapping[str, str] = {
     "dwpd": "drive writes a day",
     "tbw": "terabytes that the host may write",
@@ -36,19 +36,19 @@ EXAMPLE = "rated = { dwpd = 1, years = 5, waf = 4.2 }"
 
 @dataclass(frozen=True)
 class Endurance:
-    """What the flash of a drive takes; `cycles` is None where a figure is missing."""
+    """How much the flash of a drive can take; `cycles` is None if a figure is missing."""
 
     cycles: float | None
     """Programs of every page."""
     text: str
-    """Where that comes from, in words; what is missing, if so."""
+    """Where that comes from, in words; or what is missing."""
     years: float | None
     """Years of the warranty."""
     missing: str = ""
     """The keys of the rating that are missing."""
 
     def written(self, raw_bytes: float) -> float | None:
-        """The bytes that so much flash takes."""
+        """The bytes that this much flash can take."""
         return None if self.cycles is None else self.cycles * raw_bytes
 
 
@@ -89,7 +89,7 @@ def raw_bytes(config: Config) -> int:
 
 
 def _missing(rated: Mapping[str, float]) -> list[str]:
-    """The keys without which the rating says nothing of the flash."""
+    """The keys without which the rating says nothing about the flash."""
     keys = [] if "tbw" in rated else [key for key in ("dwpd", "years") if key not in rated]
     return [*keys, *["waf"] * ("waf" not in rated)]
 
@@ -114,7 +114,7 @@ def _rated(drive: ConfigLike, config: Config) -> dict[str, float]:
 
 
 def _refused(key: str, value: object) -> str:
-    """Why a figure of a rating is none; empty if it is one."""
+    """Why a figure of a rating is invalid; empty if it is valid."""
     if key not in RATED:
         near = get_close_matches(key, RATED, 1)
         hint = f"; did you mean `{near[0]}`?" if near else f"; there are {', '.join(RATED)}"

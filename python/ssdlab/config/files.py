@@ -34,7 +34,7 @@ MOST_BYTES = 80
 
 
 def plain_name(path: str | Path) -> str:
-    """What a file is called in results: its name without endings, fit for `run.name`."""
+    """The name of a file in results: without endings, valid for `run.name`."""
     stem = Path(path).name.lstrip(".").partition(".")[0]
     plain = re.sub(r"[^\w +-]", "-", stem).encode()[:MOST_BYTES].decode(errors="ignore")
     return plain.strip() or "trace"

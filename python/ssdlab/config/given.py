@@ -1,4 +1,4 @@
-"""Arguments of the wrong type get a sentence."""
+"""Checks the types of arguments, and explains wrong ones in a sentence."""
 
 from __future__ import annotations
 
@@ -66,23 +66,24 @@ EXPECTED: dict[str, tuple[Callable[[object], bool], str]] = {
     "jobs": (_is_whole, "a whole number"),
     "points": (_is_whole, "a whole number"),
 }
-"""By the name of an argument, the same in all functions: whether a value suits, and what does."""
+"""By argument name, which means the same in all functions: whether a value is valid, and what is.
+"""
 
 
 def refused(name: str, value: object) -> list[str]:
-    """Why `value` cannot be the argument `name`, if it cannot."""
+    """Why `value` cannot be the argument `name`; None if it can."""
     if value is None or name not in EXPECTED or EXPECTED[name][0](value):
         return []
     return [f"{name}: found {value!r}; expected {EXPECTED[name][1]}"]
 
 
 def typed(function: Callable[P, R]) -> Callable[P, R]:
-    """`function`, which raises `ConfigError` for arguments that are not what `EXPECTED` says."""
+    """`function`, which then raises `ConfigError` for arguments that do not match `EXPECTED`."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        # What does not bind is told by the call itself.
+        # The call itself reports arguments that do not bind.
         given = signature.bind_partial(*args, **kwargs).arguments
         errors = [text for name, value in given.items() for text in refused(name, value)]
         if errors:

@@ -1,4 +1,4 @@
-"""Memory that a run takes, and that the machine has."""
+"""The memory that a run needs, and that the machine has."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ssdlab.display.numbers import size
 from ssdlab.errors import ConfigError
 
 BYTES_A_PAGE = 16
-"""Upper estimate for a device; a test compares it with what runs say."""
+"""Upper estimate for a device; a test compares it with what runs report."""
 
 TRACES = "SSDLAB_TRACES_SIZE"
-"""Environment variable: how much memory of a process the traces take that its runs share."""
+"""Environment variable: how much of a process's memory the traces shared by its runs may take."""
 TRACES_SHARE = 4
-"""Without the variable it is the memory of the process, divided by that."""
+"""Without the variable it is the memory of the process, divided by this."""
 
 
 def traces_bytes(memory_bytes: int) -> int:
-    """How much of the memory of a process the traces may take that its runs share.
+    """How much of a process's memory the traces shared by its runs may take.
 
-    Raises `ConfigError` for a value of the variable that is no size, or is not below the memory.
+    Raises `ConfigError` if the variable is not a size, or is not below the memory.
     """
     given = os.environ.get(TRACES)
     if not given:
@@ -48,7 +48,7 @@ def needed(config: Config) -> int:
 
 
 def available() -> int | None:
-    """Bytes that can be had now; None where the system does not say."""
+    """Available bytes; None if the system does not say."""
     try:
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
@@ -62,12 +62,12 @@ def available() -> int | None:
 
 
 def check(configs: Sequence[Config], jobs: int = 1) -> None:
-    """Raise `ConfigError` if `jobs` of the devices of `configs` at once are larger than memory."""
+    """Raise `ConfigError` if `jobs` of the devices of `configs` at once exceed the memory."""
     check_needed([needed(config) for config in configs], jobs)
 
 
 def check_needed(bytes_: Sequence[int], jobs: int) -> None:
-    """The same for devices that take that much memory each."""
+    """As `check`, for devices that take this much memory each."""
     largest = sorted(bytes_, reverse=True)
     need, have = sum(largest[:jobs]), available()
     if have is None or need <= have:

@@ -1,4 +1,4 @@
-"""Parquet files as tables of text, which the reader of traces takes."""
+"""Parquet files as tables of text, for the reader of traces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ssdlab.versions import install
 MAGIC = b"PAR1"
 """The first bytes of a Parquet file."""
 _LAYOUT = 3
-"""Increased when the text of the tables changes, so that those in the cache are written again."""
+"""Increased when the text of the tables changes, so that cached ones are written again."""
 
 
 def cache_folder(what: str) -> Path:

@@ -1,6 +1,6 @@
-"""What a drive's file says apart from the configuration: its last table, `[published]`.
+"""What a drive's file contains besides the configuration: its last table, `[published]`.
 
-The kernel does not read it. Presets keep theirs beside them; files of users may end with one, too.
+The kernel does not read it. Presets keep theirs in separate files; files of users may end with one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ssdlab.errors import ConfigError
 
 _HEAD = re.compile(r"^[ \t]*\[[ \t]*published[ \t]*\][ \t]*(?:#.*)?$", re.MULTILINE)
 KEYS = ("title", "user_gb", "raw", "rated", "unknown")
-"""What the table may say of a drive."""
+"""What the table may contain."""
 
 
 def configuration(text: str) -> str:
@@ -25,16 +25,16 @@ def configuration(text: str) -> str:
 
 
 def published(name: str, text: str) -> dict[str, Any]:
-    """The table `[published]` of the file `name`; empty where there is none.
+    """The table `[published]` of the file `name`; empty if there is none.
 
-    Raises `ConfigError` if it is no TOML, or if another table follows it.
+    Raises `ConfigError` if it is not valid TOML, or if another table follows it.
     """
     head = _HEAD.search(text)
     if head is None:
         return {}
     line = text.count("\n", 0, head.start())
     try:
-        # Lines of errors are those of the file.
+        # Line numbers in errors are those of the file.
         tables = json.loads(_core.toml_json("\n" * line + text[head.start() :]))
     except _core.ConfigError as error:
         raise ConfigError([f"{name}: {error}"]) from None

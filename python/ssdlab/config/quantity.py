@@ -11,7 +11,7 @@ from ssdlab.display.numbers import Value
 DAY_S = 86_400
 """Seconds of a day."""
 KeyUnit: TypeAlias = Literal["", "ns", "bytes"]
-"""Unit of the values of a key; empty: they have none."""
+"""Unit of the values of a key; empty if they have none."""
 
 _TIMES = {
     "ns": 1,
@@ -45,7 +45,7 @@ UNITS: Mapping[str, tuple[KeyUnit, int]] = {
     **{name: ("ns", factor) for name, factor in _TIMES.items()},
     **{name: ("bytes", factor) for name, factor in _SIZES.items()},
 }
-"""What the unit behind a number means: the unit of the values, and its size in that unit."""
+"""The meaning of the unit behind a number: the unit of the values, and its size in that unit."""
 QUANTITY = re.compile(
     r"([+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ][\w/]*|%)?"
 )
@@ -53,7 +53,7 @@ QUANTITY = re.compile(
 
 
 def quantity(value: Value) -> tuple[int | float, KeyUnit] | None:
-    """A value of a key as a number, and its unit; None if it is no number."""
+    """A value of a key as a number, and its unit; None if it is not a number."""
     if isinstance(value, bool) or value is None:
         return None
     if not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""From what a user says (preset, file, single keys) to a resolved configuration."""
+"""From what a user specifies (preset, file, single keys) to a resolved configuration."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from ssdlab.display.argument import option, renamed
 from ssdlab.errors import ConfigError
 
 STDIN = "-"
-"""The name of a trace that comes from a pipe."""
+"""The name of a trace that is read from a pipe."""
 
 
 class Config:
-    """A resolved, checked configuration. `config["gc.victim.policy"]` is a value of it.
+    """A resolved, checked configuration. `config["gc.victim.policy"]` is one of its values.
 
     Values are as in a report: times in nanoseconds (`timing.read_ns`), sizes in bytes
     (`device.page_bytes`), the capacity in pages (`device.user_pages`). `values` is all of it,
@@ -45,11 +45,11 @@ class Config:
         self.text = text
         """The configuration as JSON."""
         self.file = file
-        """The file it was read from, if any."""
+        """The file from which it was read, if any."""
         self.origin = origin
-        """The drive that the configuration comes from, as far as it is known."""
+        """The drive from which the configuration comes, as far as it is known."""
         self.values: dict[str, Any] = json.loads(text)
-        """The same, parsed."""
+        """`text`, parsed."""
 
     def __getitem__(self, key: str) -> Any:  # noqa: ANN401
         """The value of a dotted key; a `KeyError` names the part that does not exist."""
@@ -77,7 +77,7 @@ class Config:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is worth knowing before a run begins, such as triggers that can never be met."""
+        """What to know before a run begins, such as triggers that can never be satisfied."""
         return tuple(_core.config_notes(self.text))
 
     def toml(self) -> str:
@@ -126,14 +126,14 @@ def preset_names() -> list[str]:
 
 @cache
 def _presets() -> tuple[str, ...]:
-    # Every configuration that is loaded asks for them, and the registry takes milliseconds to list.
+    # Every configuration that is loaded asks for them, and listing the registry takes milliseconds.
     return tuple(preset["name"] for preset in json.loads(_core.registry())["presets"])
 
 
 DRIVE = "drive:"
-"""Begins the names of presets that are drives on sale."""
+"""The prefix of the names of presets that are drives on sale."""
 DEFAULT_DRIVE = "tlc-960gb"
-"""The drive where none is named: the preset of a typical one."""
+"""The drive used if none is named: the preset of a typical one."""
 
 
 def drive_presets() -> list[str]:
@@ -142,7 +142,7 @@ def drive_presets() -> list[str]:
 
 
 def drive_preset(drive: str, given: str, presets: Collection[str] | None = None) -> str:
-    """The preset of a named drive, with or without `drive:`; `given` is what was given, for errors.
+    """The preset of a named drive, with or without `drive:`; `given` is the text for errors.
 
     `presets` are those to choose from; by default all drives. Raises `ConfigError`.
     """
@@ -157,9 +157,9 @@ def drive_preset(drive: str, given: str, presets: Collection[str] | None = None)
 
 
 def with_blocks_of(pages: int, config: Config) -> dict[str, object]:
-    """Keys of a device like `config` with so many pages a block.
+    """Keys of a device like `config` with this many pages per block.
 
-    Erases take the share of a plane's time that they take with the blocks of `config`.
+    Erases take the same share of a plane's time as with the blocks of `config`.
     """
     erase = config["timing.erase_ns"] * pages / config["device.pages_per_block"]
     return {"device.pages_per_block": pages, "timing.erase": f"{round(erase)} ns"}
@@ -235,7 +235,7 @@ def load_config(
 ) -> Config:
     """Resolve the configuration of a preset or TOML file, with overrides.
 
-    `config` is the name of a preset or the path of a file, `preset` the preset that the file
+    `config` is the name of a preset or the path of a file; `preset` is the preset that the file
     extends; `set` maps dotted keys to values ({"gc.victim": "fifo", "timing.read": "60 us"}).
     Raises `ConfigError` with all errors at once.
     """
@@ -246,7 +246,7 @@ def load_config(
 
 
 class Source:
-    """What `load_config` loads, read once: for many configurations of one origin."""
+    """The files that `load_config` loads, read once: for many configurations of one origin."""
 
     def __init__(self, config: ConfigLike | None, preset: str | None = None) -> None:
         self.preset = preset
@@ -276,10 +276,10 @@ class Source:
         seed: int | None = None,
         names: Mapping[str, str] | None = None,
     ) -> Config:
-        """The configuration with overrides, as `load_config`.
+        """The configuration with overrides, as from `load_config`.
 
-        In functional mode a drive is without the parts that have no effect there.
-        `names` are the arguments of the caller that have set keys of `set`, for messages.
+        In functional mode a drive lacks the parts that have no effect there. `names` are the
+        arguments of the caller that have set keys of `set`, for messages.
         """
         given = {**(set or {})}
         if self.origin is not None and given.get("run.mode") == "functional":
@@ -306,7 +306,7 @@ class Source:
         """The configuration as JSON, with the note on its drive."""
         if self.origin is None:
             return _core.load(self.preset, self.file, sets)
-        # Configurations with the same origin mostly have the same note.
+        # Configurations with the same origin usually have the same note.
         text = _core.load(self.preset, self.file, [*sets, ("run.drive", self._note)])
         note = self.origin.note(json.loads(text))
         if note != self._note:
@@ -315,7 +315,7 @@ class Source:
         return text
 
     def _origin(self, title: str | None) -> Origin | Noted | None:
-        """The drive with that title in the file, or that of the preset on which the file rests."""
+        """The drive with that title in the file, or that of the preset that the file extends."""
         try:
             values = json.loads(_core.load(self.preset, self.file, []))
             if self.path is not None and title is not None:
@@ -330,6 +330,6 @@ class Source:
 
 
 def _noted(values: Mapping[str, Any]) -> Noted | None:
-    """The drive that a configuration notes."""
+    """The drive that a configuration names in its note."""
     note = values["run"].get("drive")
     return Noted(note, values) if note else None

@@ -1,4 +1,4 @@
-"""The points of a sweep: all combinations of the values of its keys, or points that are drawn."""
+"""The points of a sweep: all combinations of the values of its keys, or random points."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ Draw: TypeAlias = Literal["random", "latin-hypercube"]
 """How points are drawn: independently, or so that each of N equal parts of every key has one."""
 DRAWS: tuple[Draw, ...] = get_args(Draw)
 MOST_POINTS = 10_000_000
-"""Of a grid."""
+"""The most points in a grid."""
 
 
 class Space:
     """Points by number, from 0; each has a value for every key.
 
-    The last key of a grid varies fastest. Of points that are drawn, each column has one value for
-    each of them.
+    In a grid the last key varies fastest. In a drawn space each column has one value per point.
     """
 
     def __init__(self, columns: Mapping[str, Sequence[object]], *, drawn: bool) -> None:
@@ -34,7 +33,7 @@ class Space:
         return next(iter(sizes), 1) if self.drawn else math.prod(sizes)
 
     def indices(self, point: int) -> list[int]:
-        """Where the values of a point are in the columns."""
+        """The indices of the values of a point in the columns."""
         if self.drawn:
             return [point] * len(self.columns)
         places = []
@@ -48,7 +47,7 @@ class Space:
         return {key: column[at] for (key, column), at in places}
 
     def scattered(self, seed: int) -> Sequence[int]:
-        """All points in an order in which any number of the first ones covers the space."""
+        """All points in an order in which the first ones, however many, cover the space."""
         if self.drawn:
             return range(len(self))
         return random.Random(f"order {seed}").sample(range(len(self)), len(self))
@@ -70,9 +69,9 @@ def grid(values: Mapping[str, Sequence[object]]) -> Space:
 def drawn(
     values: Mapping[str, Sequence[object] | Range], draw: Draw, points: int, seed: int
 ) -> Space:
-    """So many points, which depend on `seed` and on nothing else.
+    """This many points, which depend only on `seed`.
 
-    Of a list each value is as likely; what is drawn for a key does not depend on the others.
+    Each value of a list is equally likely; the draws for different keys are independent.
     """
     columns: dict[str, list[object]] = {}
     for key, one in values.items():
@@ -90,7 +89,7 @@ def drawn(
 
 
 def checked_draw(draw: str | None, points: int | None) -> tuple[Draw, int] | None:
-    """How many points are drawn, and how; None: a grid. Raises `ConfigError`."""
+    """How many points are drawn, and how; None for a grid. Raises `ConfigError`."""
     if draw is None:
         if points is not None:
             given, how = argument(points=points), argument(draw="random")

@@ -7,7 +7,7 @@
     log:1:1000:4           4 values from 1 to 1000, each the same factor above the one before it
     0.05:0.30              anything between the two, to be drawn; log:1:1000 by its logarithm
 
-Ends written as whole numbers give whole numbers where the step allows it.
+Ends written as whole numbers give whole numbers if the step allows it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ssdlab.errors import ConfigError
 MOST_VALUES = 1_000_000
 """Of one key."""
 DIGITS = 4
-"""Significant digits of values that are drawn or spaced by logarithms."""
+"""Significant digits of values that are drawn or logarithmically spaced."""
 IF = " if "
 """Between a key of a space and its conditions."""
 FORMS = "A,B,C or LO:HI:STEP or LO:HI:xFACTOR or log:LO:HI:COUNT"
@@ -41,11 +41,11 @@ class Range:
     high: Decimal
     unit: str = ""
     whole: bool = False
-    """All of them are whole numbers."""
+    """Whether all of them are whole numbers."""
     log: bool = False
-    """Spaced, or drawn, by their logarithms."""
+    """Whether they are spaced, or drawn, by their logarithms."""
     values: tuple[object, ...] = ()
-    """Those that a grid has; empty if the range can only be drawn from."""
+    """The values in a grid; empty if the range can only be drawn from."""
 
     def drawn(self, share: float) -> object:
         """The value at `share` of the range, 0 to 1 exclusive."""
@@ -62,7 +62,7 @@ class Range:
 
 
 def _value(number: Decimal, unit: str, whole: bool, digits: int = DIGITS) -> object:
-    """`number` as the value of a key, without more digits than matter."""
+    """`number` as the value of a key, without digits that do not matter."""
     if whole:
         plain: int | float = round(number)
     else:
@@ -71,7 +71,7 @@ def _value(number: Decimal, unit: str, whole: bool, digits: int = DIGITS) -> obj
 
 
 def is_range(text: str) -> bool:
-    """Whether `text` has the form of a range, right or wrong: others have no colon after a number.
+    """Whether `text` has the form of a range: other texts have no colon after a number.
 
     `streams:4` is a word.
     """
@@ -111,7 +111,7 @@ def range_of(text: str) -> Range:
 
 
 def _number(text: str) -> tuple[Decimal, str, bool]:
-    """A number, its unit, and whether it is written as a whole one."""
+    """A number, its unit, and whether it is written as a whole number."""
     found = QUANTITY.fullmatch(text)
     if found is None:
         message = f'found "{text}"; expected a number, or one with a unit, such as 25 us'
@@ -219,8 +219,8 @@ def values_of(
 ) -> dict[str, list[object] | Range]:
     """The values of each key: lists, or, if points are `drawn`, ranges without a step.
 
-    A text is a range, or a list of ranges and values with commas between them. Raises
-    `ConfigError` with everything that is wrong.
+    A text is a range, or a comma-separated list of ranges and values. Raises `ConfigError` with all
+    errors.
     """
     found: dict[str, list[object] | Range] = {}
     messages: list[str] = []
@@ -230,7 +230,7 @@ def values_of(
                 found[key] = _ranged(given, drawn)
             except ValueError as error:
                 messages.append(f"{keyed('vary', key, given)}: {error}")
-        # Of another string the letters would be varied.
+        # Iterating over another string would vary its letters.
         elif isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
             listed = json.dumps(given, default=str)
             messages.append(f"{keyed('vary', key)}: expected a list of values, such as [{listed}]")
@@ -247,13 +247,13 @@ def values_of(
 
 
 def _plain(value: object) -> object:
-    """A number of NumPy as one of Python."""
+    """A NumPy number as a Python number."""
     is_numpy = type(value).__module__ == "numpy" and hasattr(value, "item")
     return value.item() if is_numpy else value  # type: ignore[attr-defined]
 
 
 def _ranged(text: str, drawn: bool) -> list[object] | Range:
-    """The values of a text that has a range in it."""
+    """The values of a text that contains a range."""
     parts = [*split(text)]
     if len(parts) == 1:
         one = range_of(parts[0])
@@ -280,7 +280,7 @@ def _ranged(text: str, drawn: bool) -> list[object] | Range:
 
 
 def logarithmic(vary: Mapping[str, object]) -> tuple[str, ...]:
-    """The keys whose values are ranges of factors."""
+    """The keys whose values are ranges with factors."""
     return tuple(
         key
         for key, given in vary.items()
@@ -293,12 +293,12 @@ def _first_range(text: str) -> Range:
 
 
 def listed(values: Mapping[str, Sequence[object] | Range]) -> dict[str, list[object]]:
-    """The same, where no key is to be drawn from."""
+    """As `values_of`, if no key is to be drawn from."""
     return {key: [*one] for key, one in values.items() if not isinstance(one, Range)}
 
 
 def of_vary(messages: Iterable[str], keys: Iterable[str]) -> Iterator[str]:
-    """Messages about `set`, where the key is one that varies, about `vary`."""
+    """Turn messages about `set` into messages about `vary` if the key varies."""
     keys = tuple(keys)
     for message in messages:
         head, colon, rest = message.partition(f"{argument('set')}: ")

@@ -1,6 +1,6 @@
-"""Arguments in the words of whoever gave them: `--jobs 4` to the command, `jobs=4` in Python.
+"""Arguments in the words of the user: `--jobs 4` on the command line, `jobs=4` in Python.
 
-Messages that name an argument are built far from the front end. They ask here how it is spelled.
+Messages that name an argument are built far from the front end. This module spells the argument.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 _options: dict[str, str] | None = None
-"""None: the caller is Python. Else what has set keys, and arguments that options do not name."""
+"""None if the caller is Python. Otherwise what has set keys, and arguments without an option."""
 
 
 @contextmanager
 def on_the_command_line() -> Iterator[None]:
-    """Until its end arguments are options of the command."""
+    """Until it ends, arguments are options of the command."""
     global _options
     before, _options = _options, {}
     try:
@@ -54,7 +54,7 @@ def keyed(name: str, key: str, value: object = None) -> str:
 
 
 def option(key: str, value: str) -> str:
-    """The option of the command that sets a key to a text: that which has set it, or `--set`."""
+    """The option of the command that sets a key to a text: the one that has set it, or `--set`."""
     own = (_options or {}).get(key)
     if own is None:
         return f"--set {shlex.quote(f'{key}={value}')}"
@@ -62,7 +62,7 @@ def option(key: str, value: str) -> str:
 
 
 def renamed(message: str, names: Mapping[str, str]) -> str:
-    """A message of the simulator about a single key as one about the argument that has set it.
+    """Turn a message of the simulator about a key into one about the argument that set it.
 
     `names` are arguments by the keys that they set; the others came by `set`.
     """
@@ -71,7 +71,7 @@ def renamed(message: str, names: Mapping[str, str]) -> str:
         return message
     key = rest.partition(":")[0]
     if _options is None:
-        # What is to be pasted, too.
+        # Also what is to be pasted.
         rest = re.sub(r"--set ([\w.]+)=([^\s;)]+)", lambda said: keyed("set", *said.groups()), rest)
     return f"{(_options or {}).get(key) or argument(names.get(key, 'set'))}: {rest}"
 

@@ -1,4 +1,4 @@
-"""What a report consists of, as the simulator declares it (`ssd-core`, `metrics/report`).
+"""The structure of a report, as the simulator declares it (`ssd-core`, `metrics/report`).
 
 Its sections and fields with their definitions and units, and the columns of comparisons.
 """
@@ -13,9 +13,9 @@ from typing import Any, Literal, TypeAlias
 from ssdlab import _core
 
 Unit: TypeAlias = Literal["duration", "size", "bandwidth", "rate", "percent", "ratio", "number"]
-"""What a number is measured in: a quantity of `_core.number_text`."""
+"""The unit of a number: a quantity of `_core.number_text`."""
 ROOT = "Report"
-"""Name of the section that is the whole report."""
+"""Name of the section that stands for the whole report."""
 
 
 @dataclass(frozen=True)
@@ -27,21 +27,21 @@ class Column:
     key: str
     """Dotted key of report.json."""
     of: str | None
-    """Dotted key of what the value is divided by."""
+    """Dotted key of the divisor of the value."""
     unit: Unit
     """What it is measured in."""
     title: str
-    """Title in tables; empty if it is in none."""
+    """Title in tables; empty if it is in no table."""
     short: str
-    """Title where there is little room."""
+    """Title if there is little room."""
     measured: bool
-    """Simulated: repetitions have means, intervals and ratios."""
+    """Whether it is simulated, so that repetitions have means, intervals and ratios."""
     paged: bool
     """In the tables of pages."""
     shown: bool
-    """In the tables of text, too."""
+    """Whether it is in the tables of text as well."""
     ranked: bool
-    """Configurations are ranked by it: lower is better."""
+    """Whether configurations are ranked by it; lower is better."""
 
     @property
     def lower_is_better(self) -> bool:
@@ -73,7 +73,7 @@ def _form() -> dict[str, Any]:
 
 
 def sections() -> list[dict[str, Any]]:
-    """Name, definition and fields of every section, each after one that it is part of."""
+    """Name, definition and fields of every section, each after the section that contains it."""
     held: list[dict[str, Any]] = _form()["sections"]
     return held
 
@@ -96,7 +96,7 @@ def _known() -> tuple[dict[str, Unit], dict[str, dict[str, tuple[list[Any], Unit
 
 @lru_cache(maxsize=4096)
 def unit(key: str) -> Unit:
-    """What a dotted key of report.json, or a column, is measured in; `number` if it is neither.
+    """The unit of a dotted key of report.json, or of a column; `number` if it is neither.
 
     A column of a key of the configuration ends with the unit of the key.
     """

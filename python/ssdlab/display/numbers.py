@@ -15,7 +15,7 @@ from ssdlab.display.form import unit
 
 Value: TypeAlias = "int | float | str | bool | None"
 ABSENT = "-"
-"""What stands for a number that there is not."""
+"""What is printed for a missing number."""
 
 
 def duration(ns: float | None) -> str:
@@ -34,7 +34,7 @@ def bandwidth(bytes_per_s: float | None) -> str:
 
 
 def rate(per_second: float | None) -> str:
-    """Things a second, without their name: `1.60 M`."""
+    """Things per second, without their name: `1.60 M`."""
     return _core.number_text("rate", _known(per_second))
 
 
@@ -76,5 +76,5 @@ def shown(key: str, value: Value) -> str:
 
 
 def on_page(text: str) -> str:
-    """Numbers and text in the characters of a page: µ in microseconds, and a dash for no number."""
+    """Numbers and text in the characters of a page: µ for u, a dash for a missing number."""
     return "–" if text == ABSENT else re.sub(r"(?<=\d) us\b", " µs", text)

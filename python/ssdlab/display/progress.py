@@ -26,12 +26,12 @@ from rich.text import Text
 from ssdlab.display.numbers import bandwidth, rate
 
 Callback: TypeAlias = Callable[[str, int, int | None], object]
-"""Called with the stage (a key of `UNITS`), what is done, and of how much."""
+"""Called with the stage (a key of `UNITS`), the amount done, and the total."""
 
 REDRAW_S = 0.1
 LINE_S = 10.0
 MOST_BARS = 12
-"""With more runs, those that have ended leave the screen to the others."""
+"""If there are more runs, finished ones leave the screen to the others."""
 UNITS = {
     "foreseeing": "requests",
     "precondition": "pages",
@@ -46,7 +46,7 @@ UNITS = {
 
 
 def speed(per_second: float, stage: str) -> str:
-    """How fast a stage proceeds: `1.23 M requests/s`, `45.6 MiB/s`."""
+    """The speed of a stage: `1.23 M requests/s`, `45.6 MiB/s`."""
     unit = UNITS.get(stage, "")
     return bandwidth(per_second) if unit == "bytes" else f"{rate(per_second)} {unit}/s"
 
@@ -65,10 +65,10 @@ class Display(Protocol):
         """A callback that shows the progress of the run called `label`."""
 
     def end(self, label: str, how: str) -> None:
-        """The run called `label` has ended."""
+        """Note that the run called `label` has ended."""
 
     def note(self, label: str, text: str) -> None:
-        """Show `text` beside the progress of what is called `label`."""
+        """Show `text` next to the progress of `label`."""
 
 
 class _Bars:
@@ -150,7 +150,7 @@ class _Lines:
 
 
 class _Cell(_Lines):
-    """One output of a notebook's cell, rewritten: it needs no widgets, unlike the bars of rich."""
+    """One output of a notebook's cell, rewritten: unlike rich's bars, it needs no widgets."""
 
     every_s = 2 * REDRAW_S
 
@@ -180,14 +180,14 @@ class _Cell(_Lines):
 
 
 def say_before(notes: Iterable[str]) -> None:
-    """Say on stderr, before a run begins, what is worth knowing about it; the same only once."""
+    """Print on stderr what is worth knowing before a run begins; repetitions only once."""
     for note in dict.fromkeys(notes):
         print(f"ssdlab: warning: {note}", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def display() -> Iterator[Display]:
-    """Progress on stderr, or in the cell of a notebook, while the context lasts."""
+    """Show progress on stderr, or in the cell of a notebook, while the context lasts."""
     console = Console(stderr=True)
     if console.is_jupyter:
         cell = _Cell()
@@ -212,7 +212,7 @@ def display() -> Iterator[Display]:
 
 @contextmanager
 def shown(label: str, progress: bool | Callback) -> Iterator[Callback | None]:
-    """What is to be called with the progress of one piece of work called `label`, if anything."""
+    """The callback for the progress of one piece of work called `label`, if any."""
     if progress is True:
         with display() as displayed:
             yield displayed.run(label)

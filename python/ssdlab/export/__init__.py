@@ -1,6 +1,6 @@
-"""A run in the forms that other tools read: `ssdlab export RUN --to FORMAT`.
+"""A run in the formats of other tools: `ssdlab export RUN --to FORMAT`.
 
-A form is one module with `files(report)`, which names the files and how each is written, and one
+A format is one module with `files(report)`, which names the files and how each is written, and one
 entry of FORMATS.
 """
 
@@ -28,9 +28,9 @@ class Format:
     """A form of results."""
 
     module: str
-    """Module of this package; it is imported when it is needed."""
+    """Module of this package, imported when it is needed."""
     maker: str
-    """Its function from a report to the files by name."""
+    """Its function from a report to the files, by name."""
     summary: str
     """What it is for."""
 
@@ -47,11 +47,10 @@ FORMATS = {
 def export_run(
     folder: str | Path, to: str, *, out: str | Path | None = None, force: bool = False
 ) -> list[Path]:
-    """Write the run in `folder` in the form `to` (a key of FORMATS); the files written.
+    """Write the run in `folder` in the format `to` (a key of FORMATS). Returns the files written.
 
-    They go to the folder `out` (default: `export` within that of the run). Logs are read and
-    written a piece at a time. Files that exist are replaced with `force` only. Raises
-    `OutputError`.
+    They go to the folder `out` (default: `export` within that of the run). Logs are streamed.
+    Existing files are replaced only with `force`. Raises `OutputError`.
     """
     if to not in FORMATS:
         near = get_close_matches(to, FORMATS, 1)

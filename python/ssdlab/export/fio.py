@@ -1,9 +1,10 @@
-"""A run in the form of fio's JSON output (`fio --output-format=json`), for fio-plot and its like.
+"""A run in the form of fio's JSON output (`fio --output-format=json`), for fio-plot and others.
 
-One job. Its options say what such tools sort by: `rw` is the mix, `bs` the mean request in whole
-pages, `iodepth` the depth of the queue or, with open arrivals, the most requests there were at
-once. Latency is fio's clat and lat alike, since submission takes no time here. What a simulation
-has no value for (times of the processor, context switches) is 0. Form: fio 3.33, `stat.c`.
+There is one job. Its options are those that such tools sort by: `rw` is the mix, `bs` the mean
+request in whole pages, `iodepth` the queue depth or, with open arrivals, the largest number of
+outstanding requests. Latency is both fio's clat and lat, because submission takes no time here.
+Fields that a simulation has no value for (processor times, context switches) are 0. Form: fio 3.33,
+`stat.c`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Rows: TypeAlias = "npt.NDArray[np.int64]"
 
 PERCENTILES = (1, 5, *range(10, 100, 10), 95, 99, 99.5, 99.9, 99.95, 99.99)
 EDGES = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
-"""Upper ends of fio's classes of latencies, not included; of each unit of time."""
+"""Exclusive upper ends of fio's latency classes, for each unit of time."""
 UNITS = {"ns": 1, "us": 1000, "ms": 10**6}
 DEPTHS = ("1", "2", "4", "8", "16", "32")
 
@@ -123,7 +124,7 @@ def _direction(report: Report, op: str) -> Part:
 
 
 def _over_time(report: Report, op: str) -> Part:
-    """Statistics over the intervals of the series, which fio takes over its samples."""
+    """Statistics over the intervals of the series, which fio computes over its samples."""
     series = report.series
     times = series.get("time_ns", np.empty(0, np.int64))
     seconds = np.diff(times, prepend=report.time.measured_from) / 1e9
@@ -152,7 +153,7 @@ def _over_time(report: Report, op: str) -> Part:
 def _percentiles(report: Report, op: str) -> dict[str, int]:
     """Upper ends of the buckets of the histogram, which are within 0.8 % of the values.
 
-    Only those with at least ten samples beyond, as everywhere, and none above the longest.
+    Only those with at least ten samples beyond them, as everywhere, and none above the longest.
     """
     rows = report.distributions[f"latency_{op}"]
     count, longest = rows[:, 2].sum(), getattr(report.latency, op).max
@@ -168,7 +169,7 @@ def _classes(report: Report) -> dict[str, dict[str, float]]:
     kinds = [report.distributions.get(f"latency_{op}") for op in ("read", "write", "trim")]
     there: list[Rows] = [rows for rows in kinds if rows is not None]
     rows = np.concatenate(there) if there else np.empty((0, 3), np.int64)
-    # A class begins where the one below it ends, be it of a smaller unit.
+    # A class begins where the previous one ends, even one of a smaller unit.
     ends = np.array(sorted({e * unit for unit in UNITS.values() for e in EDGES} | {2 * 10**9}))
     which = np.searchsorted(ends, (rows[:, 0] + rows[:, 1]) // 2, side="right")
     counts = np.bincount(which, weights=rows[:, 2], minlength=len(ends) + 1)

@@ -1,4 +1,4 @@
-"""The tables of a run as streams: what is logged may be larger than the memory."""
+"""The tables of a run as streams, because logs may be larger than the memory."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The logs of a run as a trace for Perfetto and other readers of the Trace Event Format (JSON).
 
-A channel is a process: a track for its bus and one for every plane of its chips. Requests are a
-separate process, as is what the series count. An operation names its request (0 and up) among
-its arguments. Format: "Trace Event Format", Google 2016, events M, X, b, e, C; times in
+A channel is a process with a track for its bus and one for every plane of its chips. Requests are a
+separate process, and so are the counts of the series. An operation names its request (0 and up)
+among its arguments. Format: "Trace Event Format", Google 2016, events M, X, b, e, C; times in
 microseconds, here with three decimals: nanoseconds.
 """
 
@@ -35,7 +35,7 @@ def files(report: Report) -> dict[str, Write]:
         raise OutputError(f"{report.folder}: the run kept no log; run it again with {keys}")
 
     def write(out: BinaryIO) -> None:
-        # Without a time in its head the file depends on the run alone.
+        # Without a time in its head the file depends only on the run.
         with gzip.GzipFile("", "wb", compresslevel=4, fileobj=out, mtime=0) as packed:
             text = io.TextIOWrapper(io.BufferedWriter(packed, 1 << 20), encoding="utf-8")
             text.write('{"displayTimeUnit":"ns","traceEvents":[\n')
@@ -85,7 +85,7 @@ def _named(what: str, pid: int, name: str, tid: int = 0, rank: int = 0) -> Itera
 
 
 class _Planes:
-    """Where operations stand: a track for each plane, numbered through the device."""
+    """Where operations are shown: a track for each plane, numbered through the device."""
 
     def __init__(self, report: Report) -> None:
         device = report.json["config"]["device"]
@@ -94,7 +94,7 @@ class _Planes:
         self.planes = int(device["planes_per_chip"])
 
     def track(self, channel: int, chip: int, plane: int) -> int:
-        """Number of a plane's track; no process has it."""
+        """Number of a plane's track, which no process uses."""
         first = FIRST_CHANNEL + 2 * self.channels
         return first + (channel * self.chips + chip) * self.planes + plane
 

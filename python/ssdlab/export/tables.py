@@ -25,7 +25,7 @@ TEXTS = (
 
 
 def csv(report: Report) -> dict[str, Write]:
-    """Every table and log, as it stands."""
+    """Every table and log, unchanged."""
     return {
         f"{name}.csv": partial(shutil.copyfileobj, stream)
         for name, stream in tables(report).items()
@@ -33,7 +33,7 @@ def csv(report: Report) -> dict[str, Write]:
 
 
 def npz(report: Report) -> dict[str, Write]:
-    """Columns of the series, and of each distribution its rows of low, high, count."""
+    """Columns of the series, and the rows of low, high, count of each distribution."""
     groups = {"series.npz": report.series, "distributions.npz": report.distributions}
     return {name: partial(_npz, arrays) for name, arrays in groups.items() if arrays}
 
@@ -43,7 +43,7 @@ def _npz(arrays: dict[str, npt.NDArray[np.int64]], out: BinaryIO) -> None:
 
 
 def parquet(report: Report) -> dict[str, Write]:
-    """Every table and log; integers of 64 bits and texts, null where the CSV is empty."""
+    """Every table and log; 64-bit integers and texts, null where the CSV is empty."""
     try:
         import pyarrow.csv
         import pyarrow.parquet  # noqa: F401
@@ -61,7 +61,7 @@ def _parquet(stream: io.BufferedReader, out: BinaryIO) -> None:
     names = head.decode().strip().split(",")
     kinds = {name: string() if name in TEXTS else int64() for name in names}
     if not stream.peek(1):
-        # A run that ends at once has tables without a row, which the reader of CSV refuses.
+        # A run that ends at once has tables without rows, which the CSV reader refuses.
         parquet.write_table(schema([*kinds.items()]).empty_table(), out, compression="zstd")
         return
     with (

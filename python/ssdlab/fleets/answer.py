@@ -1,4 +1,4 @@
-"""What a fleet says, in words and tables: the same in the terminal and on its page."""
+"""The answer of a fleet, in words and tables: the same in the terminal and on its page."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from ssdlab.results.text import counted
 
 Row = dict[str, Value]
 RANKED = ("waf", "write_p99_9_ns", "read_p99_9_ns", "lifetime_days")
-"""Outcomes of which the tables say which volumes suffer and what they have in common."""
+"""Outcomes for which the tables show which volumes suffer and what they have in common."""
 
 
 def known(rows: list[Row], name: str) -> list[Row]:
-    """The rows with a number in a column."""
+    """The rows that have a number in a column."""
     return [row for row in rows if isinstance(row[name], int | float)]
 
 
@@ -49,7 +49,7 @@ def ranks(done: Fleet, drive: str, metric: str) -> list[Rank]:
 
 OVERWRITES, HOTTEST = (2.0, 8.0), (0.2, 0.6)
 """Limits between classes of similar volumes: how often a page is written, and the share of the
-writes that the hottest tenth of the written pages takes."""
+writes that go to the most written tenth of the written pages."""
 
 
 def similar(done: Fleet) -> dict[str, set[Value]]:
@@ -175,7 +175,7 @@ def _compared(one: Difference) -> str:
 
 
 Table = tuple[str, list[str], list[list[str]]]
-"""Title, heads without that of the first column, rows with their titles."""
+"""Title, heads except that of the first column, rows with their titles."""
 
 
 def tables_of(done: Fleet) -> Iterator[Table]:
@@ -205,7 +205,7 @@ def _groups(done: Fleet) -> Table:
 
 
 def _distributions(done: Fleet, drive: str) -> Iterator[Table]:
-    """By volume and by bytes written; the volumes that are not steady have a table of their own."""
+    """By volume and by bytes written; volumes that are not steady have a separate table."""
     heads = ["volumes", *(f"{part:.0%}" for part in PARTS)]
     for group in (MEASURED, UNSTEADY):
         rows = done.of(drive, group)

@@ -1,6 +1,6 @@
-"""What the outcomes of a fleet say: quantiles, rank correlations, differences between drives.
+"""Statistics of the outcomes of a fleet: quantiles, rank correlations, differences between drives.
 
-Only what the intervals carry (docs/fleet.md, "Method").
+Only claims that the intervals support (docs/fleet.md, "Method").
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 LEAST_PAIRS = 6
-"""With fewer, no interval of the median of differences has 95 %."""
+"""With fewer, no interval of the median of differences reaches 95 %."""
 LEAST_RANKED = 10
 """Volumes that a rank correlation needs."""
 
@@ -36,7 +36,7 @@ def quantiles(values: Sequence[float], weights: Sequence[float], parts: Sequence
 
 
 def cumulated(weights: Floats) -> Floats:
-    """Shares of the weight up to each place; all the same without any weight."""
+    """Cumulative shares of the weight; equal shares if there is no weight."""
     total = float(weights.sum())
     summed: Floats = np.cumsum(weights if total > 0 else np.ones_like(weights))
     shares: Floats = summed / summed[-1]
@@ -100,7 +100,7 @@ class Difference:
     ratio: float
     """Median over the volumes of value over base."""
     low: float | None
-    """Lower end of the interval of that median; None with too few pairs."""
+    """Lower end of the interval of that median; None if there are too few pairs."""
     high: float | None
     lower: int
     """Volumes with a lower value than on the base."""
@@ -126,7 +126,7 @@ def difference(
 
 
 def sign_test_cut(n: int) -> int | None:
-    """So many order statistics lie outside the interval of a median at each end; None: too few."""
+    """How many order statistics lie outside the interval of a median at each end; None: too few."""
     if n < LEAST_PAIRS:
         return None
     left, cut = (1 - CONFIDENCE) / 2, -1

@@ -18,16 +18,16 @@ from ssdlab.results.sweep import COLUMNS, Outcome, Sweep, ordered, readable
 from ssdlab.results.text import EXAMPLES, alike, counted, named, table, wrapped
 
 VERSION = 1
-"""Of the files of a fleet."""
+"""Version of the files of a fleet."""
 VOLUMES = "volumes"
 """Key of the volumes in fleet.json."""
 MORE = ("gc_share", "capacity_bytes", "host_bytes_written", "steady", "why_not_steady")
-"""Columns of a fleet beside those of a sweep."""
+"""Columns of a fleet in addition to those of a sweep."""
 MEASURED, UNSTEADY, INVALID = "measured", "not steady", "invalid"
 ENDED = (MEASURED, UNSTEADY, INVALID)
-"""The groups of volumes whose run completed; only the first one has valid numbers."""
+"""The groups of volumes whose run completed; only the first has valid numbers."""
 SHORT = ("not in steady state", "no GC happened")
-"""How the warnings begin that only say that a volume writes too little."""
+"""The beginnings of warnings that only say that a volume writes too little."""
 FAILED, NO_RUN = "failed", "not run"
 TITLES = {one.name: one.title for one in columns() if one.title} | {
     "gc_share": "share of programs by GC"
@@ -62,10 +62,10 @@ class Fleet(Table):
     drives: tuple[str, ...]
     """What the drives are called."""
     volumes: tuple[Volume, ...]
-    """All of them; those with a `reason` have no drive."""
+    """All volumes; those with a `reason` have no drive."""
     outcomes: tuple[Outcome, ...]
-    """The runs that ended; `point` is the number of the volume times that of the drives, plus that
-    of the drive."""
+    """The runs that ended; `point` is the number of the volume times the number of drives, plus the
+    number of the drive."""
     identity: dict[str, Any] = field(default_factory=dict)
     """What is run, as in fleet.json."""
     interrupted: bool = False
@@ -101,7 +101,7 @@ class Fleet(Table):
 
     @property
     def not_run(self) -> int:
-        """How many of them are left."""
+        """The number of runs left."""
         return self.planned - len(self.outcomes)
 
     @property
@@ -151,9 +151,9 @@ class Fleet(Table):
         return [row for row in self.rows if row["drive"] == drive and row["group"] == group]
 
     def few_measured(self, drive: str) -> str:
-        """How few volumes on a drive have a valid result, if more are invalid; else empty.
+        """A sentence if more volumes on a drive are invalid than valid; otherwise empty.
 
-        A volume that is not steady is no error: it writes too little.
+        A volume that is not steady is not an error: it writes too little.
         """
         valid, invalid = len(self.of(drive)), len(self.of(drive, INVALID))
         if valid >= invalid:
@@ -167,7 +167,7 @@ class Fleet(Table):
         return f"only {valid:,} of {valid + invalid:,} volumes {verb} a valid result{beside}"
 
     def unsteady(self, drive: str) -> str:
-        """How many volumes on a drive are not steady, and how much they write; empty if none is."""
+        """How many volumes on a drive are not steady, and how much they write; empty if all are."""
         several = self.of(drive, UNSTEADY)
         if not several:
             return ""
@@ -218,7 +218,7 @@ class Fleet(Table):
         return json.dumps(self.head, ensure_ascii=False) + "\n"
 
     def to_json(self) -> str:
-        """What `--json` prints: the head without the volumes, and `rows`."""
+        """The output of `--json`: the head without the volumes, and `rows`."""
         values = {key: one for key, one in self.head.items() if key != VOLUMES}
         return json.dumps(values | {"rows": self.rows}, indent=2, ensure_ascii=False) + "\n"
 
@@ -261,7 +261,7 @@ class Fleet(Table):
         return found
 
     def failed(self) -> dict[str, list[str]]:
-        """The runs that failed, by reason; reasons that differ in numbers alone are one."""
+        """The runs that failed, by reason; reasons that differ only in numbers are merged."""
         return {next(iter(one.values())): [*one] for one in alike(self.failures.items())}
 
     def __repr__(self) -> str:
@@ -269,7 +269,7 @@ class Fleet(Table):
 
 
 def _volumes(names: Sequence[str]) -> str:
-    """Volumes in words: all of a few, or how many and one of them."""
+    """Volumes in words: all if there are few, otherwise how many and one of them."""
     if len(names) > EXAMPLES:
         return named(names, "volume")
     return f"volume{'s' * (len(names) > 1)} {', '.join(names)}"

@@ -34,7 +34,7 @@ from ssdlab.versions import described
 
 FORM = Form("fleet", "running a fleet", FLEET["json"], OUTCOMES, VERSION)
 Size = Literal["volume", "drive"]
-"""What a drive is as large as: its volume, or its configuration."""
+"""The size of a drive: that of its volume, or of its configuration."""
 
 
 @typed
@@ -83,7 +83,7 @@ def fleet(
 
 @dataclass(frozen=True)
 class Asked:
-    """The arguments of `fleet` that say what is run."""
+    """The arguments of `fleet` that define what is run."""
 
     traces: Sequence[str | Path]
     drives: Sequence[ConfigLike]
@@ -95,19 +95,19 @@ class Asked:
 
     @property
     def name(self) -> str:
-        """What the fleet is called: by its first trace, or its stand-in."""
+        """The name of the fleet: that of its first trace, or of its stand-in."""
         first = plain_name(self.traces[0]) if self.traces else str(self.stand_in).partition(":")[0]
         return f"{first}-fleet"
 
     @property
     def base(self) -> Mapping[str, object]:
-        """The keys that are set, without those that were used up when traces were split."""
+        """The keys that are set, except those that were used up when traces were split."""
         left = READ_ONCE if self.traces else ()
         return {key: value for key, value in self.sets.items() if key not in left}
 
     @property
     def fits(self) -> dict[str, object]:
-        """Keys that make a drive as large as wanted, under those that are set."""
+        """Keys that give a drive the requested size, overridden by those that are set."""
         if self.stand_in or "device.fit" in self.sets or "workload.fit" in self.sets:
             return {}
         return {"workload.fit": "compact"} if self.size == "drive" else {"device.fit": "trace"}
@@ -133,11 +133,11 @@ class Drive:
     name: str
     source: Source
     config: Config
-    """As it is without a volume."""
+    """The configuration without a volume."""
 
     @property
     def identity(self) -> list[object]:
-        """What it was loaded from: its name, its preset, its file with the text of it."""
+        """Its source: its name, its preset, its file with the text."""
         file = self.source.file
         return [self.name, self.source.preset, file and [*file]]
 
@@ -199,7 +199,7 @@ def run_fleet(asked: Asked, runner: Runner, how: Making) -> Fleet:
 
 
 def _stand_in(asked: Asked) -> StandIn | None:
-    """What volumes are made from; None: they are those of traces. Raises `ConfigError`."""
+    """The statistics from which volumes are drawn; None for traces. Raises `ConfigError`."""
     if bool(asked.traces) == bool(asked.stand_in):
         none = f"no volumes: expected traces, or {argument(stand_in='alibaba:1000')}"
         raise ConfigError([f"{argument('stand_in')}: excludes traces" if asked.traces else none])
@@ -233,7 +233,7 @@ def _drives(
 
 
 class _Outcomes(Outcomes):
-    """The outcomes of a fleet. `point`: as `Fleet.outcomes` says."""
+    """The outcomes of a fleet. `point` is as in `Fleet.outcomes`."""
 
     asked: Asked
     volumes: Sequence[Volume]
@@ -258,7 +258,7 @@ class _Outcomes(Outcomes):
         return self.volumes[volume], self.drives[drive]
 
     def row(self, key: Key, ended: Ended) -> Outcome:
-        """With what a fleet has beside the columns of a sweep; traces by the names of volumes."""
+        """With the additional columns of a fleet; traces by the names of volumes."""
         row, (volume, _) = super().row(key, ended), self._of(key[0])
         if row.error:
             trace = str(volume.trace or volume.name)
@@ -267,7 +267,7 @@ class _Outcomes(Outcomes):
 
 
 def _more(report: Report) -> dict[str, Value]:
-    """What a fleet tells of a run beside the columns of a sweep."""
+    """The columns of a fleet in addition to those of a sweep."""
     waf, device = report.waf, report.config["device"]
     return {
         "gc_share": waf.gc / waf.total if waf.total and waf.gc is not None else None,

@@ -95,7 +95,7 @@ def distributions(done: Fleet) -> list[Figure]:
 def _curves(done: Fleet, metric: str) -> Iterator[Curve]:
     for i, drive in enumerate(done.drives):
         tone = i % TONES
-        # Dashed: the colour of the drive once more, and one that no other drive of a few has.
+        # Dashed: the colour of the drive again, and one that no other drive of a few has.
         groups = [
             ("", MEASURED, False, tone),
             (", by bytes written", MEASURED, True, TONES + tone),
@@ -135,7 +135,7 @@ def _unit(name: str) -> Unit:
 
 
 def scatters(done: Fleet) -> list[Figure]:
-    """Outcomes against each other, and against the statistic that goes with them most."""
+    """Outcomes against each other, and against the statistic with the highest correlation."""
     wanted = [("waf", "write_p99_9_ns"), ("waf", "gc_share"), ("write_p99_9_ns", "read_p99_9_ns")]
     for metric in ("waf", "write_p99_9_ns", "lifetime_days"):
         wanted += [(one.statistic, metric) for one in ranks(done, done.drives[0], metric)[:2]]

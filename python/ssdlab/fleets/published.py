@@ -1,10 +1,11 @@
-"""What was published of fleets of volumes, for stand-ins where their traces are not to be had.
+"""Published statistics of fleets of volumes, for stand-ins if their traces are not available.
 
 Source: J. Li, Q. Wang, P. P. C. Lee, C. Shi, "An In-Depth Analysis of Cloud Block Storage Workloads
 in Large-Scale Production", IISWC 2020, for 1,000 volumes of one cluster over 31 days (the traces:
-github.com/alibaba/block-traces). The numbers in `ALIBABA` are quoted from it; its text was not at
-hand when this table was written, so check them before you publish with them. That there are 1,000
-volumes, drawn at random from one cluster in January 2020, is also in the README of the traces.
+github.com/alibaba/block-traces). The numbers in `ALIBABA` are quoted from it; its text was not
+available when this table was written, so check them before you publish with them. That there are
+1,000 volumes, drawn at random from one cluster in January 2020, is also in the README of the
+traces.
 
 Decided here, because nothing is published or because a model needs it:
 
@@ -20,9 +21,9 @@ Decided here, because nothing is published or because a model needs it:
   same factor, so that a page is written as often as published. Gaps between requests stay.
 - The drive holds the footprint and nothing else before the requests begin: it is filled by the
   same share (times `precondition.fill`), so a small volume leaves much of its drive as spare space.
-- `DAYS` of the published days are drawn: the requests of the volume are that part of the scaled
-  ones. No volume has more than `MOST_REQUESTS`, or writes its footprint more than `MOST_ROUNDS`
-  times: the write amplification has settled before.
+- `DAYS` of the published days are drawn: the volume has that part of the scaled requests. No volume
+  has more than `MOST_REQUESTS`, or writes its footprint more than `MOST_ROUNDS` times: the write
+  amplification has settled by then.
 - Bursts are `BURST` requests at `burstiness` times the mean rate, with pauses between them; of few
   requests, there are `LEAST_BURSTS` bursts.
 """
@@ -50,9 +51,11 @@ class Quantiles:
     points: tuple[tuple[float, float], ...]
     """Share of the volumes at or below a value, and the value, both ascending from 0 to 1."""
     share: bool
-    """A share from 0 to 1, else a positive number, whose logarithm is interpolated."""
+    """Whether it is a share from 0 to 1; otherwise a positive number, whose logarithm is
+    interpolated.
+    """
     published: tuple[float, ...]
-    """Which of the shares of volumes are published; the others are ends of ours."""
+    """Which of the shares of volumes are published; the others are our ends."""
 
     def at(self, part: float) -> float:
         """The value that the share `part` of the volumes is at or below."""
@@ -74,15 +77,15 @@ class Fleet:
     days: float
     """Length of the traces."""
     footprint_bytes: float
-    """Mean footprint of a volume: the working set over the number of volumes."""
+    """Mean footprint of a volume: the working set divided by the number of volumes."""
     write_share: Quantiles
-    """Writes over all requests of a volume."""
+    """Writes divided by all requests of a volume."""
     requests_per_s: Quantiles
     """Mean over the days."""
     burstiness: Quantiles
     """Requests in the busiest minute over those in a mean one."""
     update_coverage: Quantiles
-    """Space that is written more than once over the whole footprint."""
+    """Space that is written more than once, divided by the whole footprint."""
     size_bytes: Quantiles
     """Size of the requests of a volume."""
 

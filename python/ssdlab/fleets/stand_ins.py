@@ -1,4 +1,4 @@
-"""Volumes that are made where no trace is to be had, to published statistics (`published`)."""
+"""Volumes drawn from published statistics if no trace is available (`published`)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class StandIn:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What was drawn for a volume."""
+    """The numbers drawn for a volume."""
 
     write_share: float
     requests_per_s: float
@@ -61,11 +61,11 @@ class Drawn:
     update_coverage: float
     size_bytes: int
     span: float
-    """Footprint over the capacity of the drive."""
+    """Footprint divided by the capacity of the drive."""
 
 
 def drawn(fleet: Fleet, seed: int, number: int) -> Drawn:
-    """The numbers of a volume; those of others do not change with it."""
+    """The numbers of a volume; those of other volumes do not affect them."""
     # A text seeds through SHA-512, the same everywhere.
     stream = random.Random(f"{fleet.name} {seed} {number}")
     part = [stream.random() for _ in range(6)]
@@ -81,7 +81,7 @@ def drawn(fleet: Fleet, seed: int, number: int) -> Drawn:
 
 
 def volume_of(stand_in: StandIn, number: int, drive: Config) -> Volume:
-    """A volume as large as `span` of the drive says."""
+    """A volume of the size that `span` of the drive gives."""
     fleet = stand_in.fleet
     one = drawn(fleet, stand_in.seed, number)
     device = drive.values["device"]
@@ -137,7 +137,7 @@ def _arrivals(one: Drawn, requests: int) -> Mapping[str, object]:
 
 
 def _statistics(one: Drawn, requests: int, footprint: float, hot_access: float) -> dict[str, Value]:
-    """What was drawn, as the statistics of a trace with expected values; None: not drawn."""
+    """What was drawn, as the statistics of a trace with expected values; None if not drawn."""
     hottest = min(1.0, HOTTEST / one.update_coverage) * hot_access
     return {
         "volume_requests": requests,

@@ -1,4 +1,4 @@
-"""The volumes of traces: each in a file of its own, with its statistics.
+"""The volumes of traces: each in its own file, with its statistics.
 
 A trace with several volumes is split in one pass. The files, and the statistics of the volumes, are
 kept in a folder named by the digest of the trace and of how it is read: a second fleet over the
@@ -42,33 +42,33 @@ READING = (
     "skip_bad",
     "max_bad",
 )
-"""Keys of `[workload]` that say how a file is read: split volumes have been read already."""
+"""Keys of `[workload]` that describe how a file is read: split volumes have been read already."""
 READ_ONCE = {f"workload.{key}" for key in (*READING, "dedup", "volume")}
 INDEX, STATISTICS = "volumes.json", "statistics.json"
 PAGE_BYTES = 4096
-"""Of the statistics of traces."""
+"""The page size in statistics of traces."""
 HOTTEST = 0.1
-"""Share of the written pages whose share of the writes tells how skewed these are."""
+"""The share of the written pages whose share of the writes measures the skew."""
 WINDOW_NS = 1_000_000_000
-"""Of the peak of arrivals."""
+"""The window for the peak of arrivals."""
 Shown: TypeAlias = "Callable[[str], Callable[[str, int, int | None], object]]"
-"""The callback that shows the progress of what is called so."""
+"""The callback that shows the progress of what has this name."""
 
 
 @dataclass(frozen=True)
 class Volume:
-    """A volume, which gets a drive of its own."""
+    """A volume, which gets its own drive."""
 
     name: str
-    """What it is called in tables."""
+    """Its name in tables."""
     statistics: Mapping[str, Value]
-    """What is known of its requests: the columns `STATISTICS_OF`."""
+    """Statistics of its requests: the columns `STATISTICS_OF`."""
     sets: Mapping[str, object] = field(default_factory=dict)
-    """Keys that make its workload, over those of the drive."""
+    """Keys that define its workload, overriding those of the drive."""
     trace: Path | None = None
-    """Its file; None: its requests are made."""
+    """Its file; None if its requests are synthetic."""
     reason: str = ""
-    """Why no drive is run for it; empty: one is."""
+    """Why no drive is run for it; empty if one is."""
 
 
 STATISTICS_OF = {
@@ -146,7 +146,9 @@ class _Part:
     trace: Path
     folder: Path
     files: tuple[tuple[str, Path], ...]
-    """The number of each volume, and its file; one volume without a number: the file itself."""
+    """The number of each volume, and its file; one volume without a number stands for the file
+    itself.
+    """
     read: Mapping[str, object]
     """Keys that say how its files are read."""
 
@@ -211,7 +213,7 @@ def _index(folder: Path) -> list[str] | None:
 def _split(
     trace: Path, folder: Path, reading: Mapping[str, object], show: Shown | None
 ) -> list[str]:
-    """Split a trace into `folder`; the numbers of the volumes, none if there is only one."""
+    """Split a trace into `folder`. Returns the numbers of the volumes, none if there is one."""
     alone = trace.name.endswith((EXTENSION, f"{EXTENSION}.zst")) or "workload.volume" in reading
     numbers: list[str] = []
     if not alone:

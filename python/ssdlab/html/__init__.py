@@ -2,7 +2,7 @@
 
 Route: `curves` (series and distributions) -> `run_plots`, `compare_plots`, `points_plots` (what is
 shown) -> `svg`, `maps` (how it is drawn) -> `run_page`, `compare_page`, `sweep_page` (the page).
-The style sheets and scripts beside them are put into the page. `notebook` shows single plots.
+The style sheets and scripts in this folder are included in the page. `notebook` shows single plots.
 """
 
 from ssdlab.results import drawing

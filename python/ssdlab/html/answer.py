@@ -67,7 +67,7 @@ def answer_figure(done: Comparison) -> Forest | None:
 
 
 def _point(done: Comparison, label: str, base: str, key: str) -> Point | None:
-    """The ratio of a configuration, and how it stands."""
+    """The ratio of a configuration, and its standing."""
     groups = done.lowest_of_all.get(key, [])
     state: Literal["base", "lowest", "tie", "other"] = "other" if groups else "tie"
     state = "base" if label == base else state
@@ -83,7 +83,7 @@ def _point(done: Comparison, label: str, base: str, key: str) -> Point | None:
 
 
 def what_ran(identity: Mapping[str, Any]) -> str:
-    """The configuration of all runs, the keys that were set, and the traces, in a line."""
+    """The common configuration of the runs, the keys that were set, and the traces, in a line."""
     file = identity.get("file")
     words = [str(file[0] if file else identity.get("preset", ""))]
     words += [f"{key} = {value}" for key, value in identity.get("set", {}).items()]
@@ -93,7 +93,7 @@ def what_ran(identity: Mapping[str, Any]) -> str:
 
 
 def identity_html(identity: Mapping[str, Any], shown: Collection[str]) -> str:
-    """What identifies the runs, but for the keys in `shown`, and the file of the configuration."""
+    """What identifies the runs, except for the keys in `shown` and the configuration file."""
     held = {key: one for key, one in identity.items() if key not in shown and one}
     text = "\n".join(f"{key}: {json.dumps(one, ensure_ascii=False)}" for key, one in held.items())
     config = ""

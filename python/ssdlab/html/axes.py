@@ -36,12 +36,12 @@ def grid(
 
 
 def x_ticks(x: Scale) -> int:
-    """Most ticks that there is room for below an axis."""
+    """Most ticks that fit below an axis."""
     return max(2, min(7, int((x.end - x.start) / 46)))
 
 
 def labels(x: Scale, y: Scale, middle: tuple[float, float], foot: float) -> Iterator[str]:
-    """The labels of both axes: around `middle`, the x axis having its ticks below `foot`."""
+    """The labels of both axes: around `middle`, with the ticks of the x axis below `foot`."""
     place = f'x="{middle[0]:g}" y="{foot + 37:g}"'
     yield f'<text class="label middle" {place}>{escape(x.label)}</text>'
     turn = f'transform="translate(14 {middle[1]:g}) rotate(-90)"'

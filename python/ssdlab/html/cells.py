@@ -25,7 +25,7 @@ FAINTEST = 0.18
 
 
 def levels(most: int) -> list[int]:
-    """The least counts of the levels of colour, from 1 on: about as far apart by logarithm."""
+    """The least counts of the levels of colour, from 1 on, spaced roughly logarithmically."""
     found: list[int] = []
     for series in ((1, 2, 5), (1, 3), (1,)):
         tens = [10**e for e in range(len(str(max(most, 1))))]
@@ -46,7 +46,7 @@ def scales(figure: Cells) -> tuple[Scale, Scale]:
 
 
 def opacity(level: int, count: int) -> float:
-    """Opacity of a level of so many."""
+    """Opacity of a level, given the number of levels."""
     return FAINTEST + (1 - FAINTEST) * (level / (count - 1) if count > 1 else 1.0)
 
 
@@ -58,7 +58,7 @@ def cells_body(figure: Cells) -> tuple[float, str]:
     box = f'x="{x.start:g}" y="{y.end:g}" width="{wide:g}" height="{HIGH:g}"'
     middle = (x.start + x.end) / 2, (y.start + y.end) / 2
     steps = levels(figure.most)
-    # A cell is one by one: what is drawn are whole numbers.
+    # A cell is one by one, because counts are whole numbers.
     cell = wide * figure.bin_x / (x.high - x.low), -HIGH / len(figure.counts)
     size = f"translate({x.start:g} {y.start:g}) scale({cell[0]:.6g} {cell[1]:.6g})"
     parts = [*_key(steps, figure.tone), *grid(x, y), *labels(x, y, middle, y.start)]
@@ -73,7 +73,7 @@ def cells_body(figure: Cells) -> tuple[float, str]:
 
 
 def _paths(figure: Cells, steps: list[int]) -> list[str]:
-    """For each level the cells that have it, neighbours of a row joined."""
+    """For each level the cells that have it, with neighbours in a row joined."""
     paths = ["" for _ in steps]
     for row, counts in enumerate(figure.counts):
         of = np.searchsorted(steps, counts, side="right") - 1
@@ -87,7 +87,7 @@ def _paths(figure: Cells, steps: list[int]) -> list[str]:
 
 
 def _key(steps: list[int], tone: int) -> Iterator[str]:
-    """What the colours mean: the least count of each."""
+    """The meaning of the colours: the least count of each."""
     yield f'<text class="tick end" x="{LEFT - 6:g}" y="25">at least</text><g class="t{tone}">'
     for level in range(len(steps)):
         place = f'x="{LEFT + STEP * level:g}" y="15" width="{STEP - 1:g}" height="12"'

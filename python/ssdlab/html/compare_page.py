@@ -41,7 +41,7 @@ from ssdlab.results.text import by_reason
 
 TIME = "simulated_ns"
 COLUMNS = {one.name: one.short for one in form.columns() if one.paged}
-"""Columns of compare.json that are shown, and how they are called."""
+"""Columns of compare.json that are shown, and their names."""
 RATIOS = [one.name for one in form.columns() if one.paged and one.unit != "percent"]
 MOST_LISTED = 300
 """Runs in the tables."""
@@ -52,7 +52,7 @@ MOST_KEYS = 12
 def comparison_page(done: Comparison, baseline: str | None = None) -> str:
     """The page of a comparison; `baseline` is the label of the run that ratios refer to."""
     everything, done = done, _listed(done, baseline)
-    # Where the values listed stand in compare.json, which holds all of them.
+    # Where the listed values are in compare.json, which holds all of them.
     runs = [(label, report.provenance.seed) for label, report in everything.runs]
     places = {run: i for i, run in enumerate(runs)}
     labels = list(done.repetitions or done.reports)
@@ -89,14 +89,14 @@ def comparison_page(done: Comparison, baseline: str | None = None) -> str:
 
 
 def _columns(done: Comparison) -> list[str]:
-    """Those that some run has a number in; the simulated time only if it tells runs apart."""
+    """Columns in which some run has a number; the simulated time only if it distinguishes runs."""
     found = [key for key in COLUMNS if any(row[key] is not None for row in done.rows)]
     alike = len({row[TIME] for row in done.rows}) == 1
     return [key for key in found if key != TIME or not alike]
 
 
 def _work(done: Comparison) -> str:
-    """What the runs have executed, and on what: of the first run, if all have the same."""
+    """What the runs have executed, and on what: that of the first run, if all have the same."""
     told: dict[str, None] = {}
     for _, report in done.runs:
         workload, device = report.json["config"]["workload"], report.json["config"]["device"]
@@ -110,7 +110,7 @@ def _work(done: Comparison) -> str:
 
 
 def _listed(done: Comparison, baseline: str | None) -> Comparison:
-    """The first runs, and the baseline: a page of all may be too large to open."""
+    """The first runs, and the baseline, because a page of all may be too large to open."""
     labels = list(islice(done.repetitions or done.reports, MOST_LISTED))
     if baseline in done.reports and baseline not in labels:
         labels.append(baseline)
@@ -161,7 +161,7 @@ def _values(done: Comparison, columns: list[str], places: Places) -> str:
 
 
 def half_width(report: Report, key: str) -> float | None:
-    """Half width of the 95 % confidence interval of a column, where there is one. Nanoseconds."""
+    """Half width of the 95 % confidence interval of a column, if there is one. Nanoseconds."""
     stats = {"write_mean_ns": report.latency.write, "read_mean_ns": report.latency.read}.get(key)
     return None if stats is None else stats.ci95
 
@@ -171,8 +171,8 @@ def ratio_interval(
 ) -> float | None:
     """Half width of the 95 % interval of `value / base`, both estimated independently.
 
-    First order: relative errors add in squares. Where runs of the same work vary together, the
-    true interval is narrower.
+    First order: relative errors add in squares. If runs of the same work vary together, the true
+    interval is narrower.
     """
     if half is None or base_half is None or not value or not base:
         return None
@@ -185,7 +185,7 @@ def _ratio(
     if not isinstance(value, int | float) or not isinstance(base, int | float) or not base:
         return "–"
     quotient = value / base
-    # A number has no uncertainty against itself.
+    # A number has no uncertainty relative to itself.
     width = None if itself else ratio_interval(value, half, base, base_half)
     if width is None:
         return ratio(quotient)
@@ -228,7 +228,7 @@ NOTE = (
     " same work vary together; repeat them with several seeds to pair them. The other numbers are"
     " exact for this run and say nothing about other seeds."
 )
-"""What the table of ratios shows of single runs."""
+"""The meaning of the table of ratios of single runs."""
 
 
 def _ratio_rows(done: Comparison, keys: list[str], base: int) -> list[tuple[str, list[str]]]:

@@ -30,7 +30,7 @@ OPS = ("write", "read")
 """Operations whose latencies are compared."""
 
 Make = Callable[[Series], tuple[Floats, Floats]]
-"""What is shown of a sample period: the first number over the second."""
+"""The value in a sample period: the first number over the second."""
 
 
 def comparison_figures(done: Comparison) -> list[Figure]:
@@ -213,8 +213,8 @@ def _distribution(
 def _over_time(done: Comparison, key: str, title: str, text: str, axis: Axis, make: Make) -> Figure:
     """A panel for each configuration, on one scale.
 
-    These curves are noisy: on top of each other the last one drawn would hide the others, and so
-    would their bands. In a panel of its own a curve can be thinned with its extremes, and the
+    These curves are noisy: if they overlapped, the last one drawn would hide the others, and so
+    would their bands. In its own panel a curve can be thinned with its extremes, and the
     repetitions of a configuration become one curve with their range.
     """
     runs = [*(done.repetitions or {k: {0: one} for k, one in done.reports.items()}).items()]

@@ -10,29 +10,29 @@ from ssdlab.html.plot import Curve, Floats
 from ssdlab.results.report import Report
 
 MOST = 700
-"""Points of a curve: more than the pixels it is drawn on would show."""
+"""Points of a curve: more than its pixels can show."""
 MOST_TOGETHER = 4200
-"""Points of all curves of a plot: what bounds the size of a page of many runs."""
+"""Points of all curves of a plot, which bound the size of a page of many runs."""
 
 
 MOST_IN_PANEL = 360
-"""Points of a curve in a panel as wide as the plot; of narrower ones in proportion."""
+"""Points of a curve in a panel as wide as the plot; proportionally fewer in narrower ones."""
 
 
 def points_in_panel(columns: int) -> int:
-    """Points of a curve in a panel, of which so many stand side by side."""
+    """Points of a curve in a panel, with this many panels side by side."""
     return MOST_IN_PANEL // columns
 
 
 def points(curves: int) -> int:
-    """Points of each of so many curves in one plot."""
+    """Points of each of this many curves in one plot."""
     return max(100, min(MOST, MOST_TOGETHER // max(1, curves)))
 
 
 class Series:
     """The rows of series.csv as floating point, with the periods between them.
 
-    Curves made of them have at most `most` points.
+    Curves built from them have at most `most` points.
     """
 
     def __init__(self, report: Report, most: int = MOST) -> None:
@@ -62,12 +62,12 @@ class Series:
 
     @property
     def thinned(self) -> int:
-        """Sample periods that a point of a curve stands for."""
+        """Sample periods per point of a curve."""
         return -(-len(self) // self.most)
 
     @property
     def note(self) -> str:
-        """What the reader of a caption must know about thinning; empty without it."""
+        """What the caption must say about thinning; empty without thinning."""
         if self.thinned < 2:
             return ""
         return (
@@ -87,7 +87,7 @@ class Series:
         return Curve(name, self._ends(firsts), y, tone, low, high)
 
     def highest(self, name: str, tone: int, values: Floats) -> Curve:
-        """The largest of `values`, whose zeros mean that there was nothing."""
+        """The largest of `values`, in which zero means that there was no value."""
         values = np.where(values > 0, values, np.nan)
         if self.thinned < 2:
             return Curve(name, self.time, values, tone)
@@ -148,7 +148,8 @@ def _lowest(values: Floats, firsts: np.ndarray[tuple[int], np.dtype[np.int64]]) 
 def cumulative(report: Report, distribution: str) -> tuple[Floats, Floats, Floats] | None:
     """Largest value of each bucket, and the shares at or below and above it; None without values.
 
-    Begins with the lower end of the first bucket. Ends where the largest value is known to be.
+    It begins with the lower end of the first bucket, and ends at the largest value if that is
+    known.
     """
     rows = report.distributions.get(distribution)
     if rows is None:
@@ -161,7 +162,7 @@ def cumulative(report: Report, distribution: str) -> tuple[Floats, Floats, Float
 
 
 def fewer(most: int, x: Floats, *columns: Floats) -> tuple[Floats, ...]:
-    """Every so many rows of a rising curve, first and last included: at most `most` stay."""
+    """At most `most` evenly spaced rows of a rising curve, including the first and the last."""
     if len(x) <= most:
         return (x, *columns)
     kept = np.unique(np.linspace(0, len(x) - 1, most).round().astype(int))

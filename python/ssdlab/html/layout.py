@@ -1,4 +1,4 @@
-"""Sizes of plots, and what stands in them: colours as classes, texts that fit."""
+"""Sizes of plots and their parts: colours as classes, texts that fit."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ ROW = 26.0
 
 
 def tone_class(tone: int) -> str:
-    """Classes of a colour; those of a second round are dashed too."""
+    """Classes of a colour; those of a second round are also dashed."""
     return f"t{tone % TONES}" + (" dashed" if tone >= TONES else "")
 
 
 def cut(name: str, most: int = 58) -> str:
-    """`name` in at most so many letters: labels of runs differ at their ends."""
+    """`name` in at most this many letters: labels of runs differ at their ends."""
     half = (most - 1) // 2
     return name if len(name) <= most else f"{name[: most - 1 - half]}…{name[-half:]}"
 
 
 def cut_alike(names: Sequence[str], most: int) -> list[str]:
-    """Labels of runs in so many letters: without room all lose the keys before their values."""
+    """Labels of runs in this many letters: without room all lose the keys before their values."""
     if any(len(name) > most for name in names):
         names = [re.sub(r"\b[\w.]+=", "", name) for name in names]
     return [cut(name, most) for name in names]

@@ -1,4 +1,4 @@
-"""The page of a drive that is being served: what it has done so far, and what it does now."""
+"""The page of a drive that is being served: what it has done so far, and what it is doing now."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Sample:
 
 
 def live_page(name: str, samples: Sequence[Sample], events: str) -> str:
-    """The whole page, which then takes what has changed from the address `events`."""
+    """The whole page, which is updated from the address `events`."""
     lead = '<p class="lead">a served drive · <span id="live" role="status">live</span></p>'
     page = document(name, lead, live_sections(samples))
     script = script_data(json.dumps(events), "events") + f"<script>{style('live.js')}</script>"
@@ -57,7 +57,7 @@ def _time(ns: float | None) -> str:
 
 
 def _rates(samples: Sequence[Sample]) -> tuple[Floats, Floats]:
-    """Moments, and requests answered a second of wall time up to each of them."""
+    """Moments, and requests answered per second of wall time up to each of them."""
     at = np.array([sample.at for sample in samples])
     count = np.array([float(sample.summary["requests"]) for sample in samples])
     steps = np.maximum(np.diff(at), 1e-3)

@@ -19,15 +19,15 @@ KEY = 26.0
 FAINTEST, STRONGEST = 0.06, 0.92
 """Opacity of the lowest and the highest value."""
 LOG_ABOVE = 20.0
-"""If the highest value is so many times the lowest, colours follow the logarithm."""
+"""If the highest value is at least this many times the lowest, colours are logarithmic."""
 TICK_LETTER = 6.0
-"""Width of a letter at a tick."""
+"""Width of a letter of a tick."""
 UPRIGHT = 230.0
 """Height of parallel axes."""
 
 
 def _strengths(cells: Floats) -> tuple[Floats, float, float, bool]:
-    """Where each value lies between the lowest and the highest, these, and whether by logarithm."""
+    """The position of each value between lowest and highest, these, and whether logarithmic."""
     known = cells[np.isfinite(cells)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     log = low > 0 and high > LOG_ABOVE * low
@@ -110,7 +110,7 @@ def _sides(figure: Heat, left: float, wide: float, high: float) -> Iterator[str]
 def parallel_body(figure: Parallel) -> tuple[float, str]:
     """Height and elements of a plot with parallel axes."""
     top, foot = 44.0, 44.0 + UPRIGHT
-    # Texts stand to the right of their axes.
+    # Texts are to the right of their axes.
     left, right = 16.0, WIDTH - 72.0
     step = (right - left) / max(1, len(figure.axes) - 1)
     parts = ['<g class="marks">']
@@ -126,12 +126,12 @@ def parallel_body(figure: Parallel) -> tuple[float, str]:
     for i, axis in enumerate(figure.axes):
         x = left + step * i
         parts.append(f'<path class="axis" d="M{x:.1f} {top:g}V{foot:g}"/>')
-        # Neighbouring names take turns above and below each other.
+        # Neighbouring names alternate between above and below.
         y, last = (14 if i % 2 == 0 else 30), i == len(figure.axes) - 1
         side, at_x = ("label end", WIDTH - 8) if last else ("label", x - 8)
         if i > 0 and not last:
             side, at_x = "label middle", x
-        # The last word of a key; "p99.9 write" is none.
+        # The last word of a key; "p99.9 write" is not a key.
         label = axis.label if " " in axis.label else axis.label.rpartition(".")[2]
         name = escape(cut(label, max(8, int(2 * step / LETTER))))
         parts.append(f'<text class="{side}" x="{at_x:.1f}" y="{y}">{name}</text>')

@@ -1,7 +1,7 @@
 """Curves and bars as SVG.
 
-Places are rounded to a tenth of a unit and written as steps from one to the next: a page of many
-runs consists of them, and steps are half as long as places.
+Positions are rounded to a tenth of a unit and written as differences: these dominate a page of many
+runs, and differences are half as long as positions.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _line(x: Floats, y: Floats) -> str:
 
 
 def _steps(x: Floats, y: Floats) -> str:
-    """A path that keeps each height until the next place."""
+    """A path that keeps each height until the next position."""
     a, b = _tenths(x), _tenths(y)
     text, at = f"M{_written([a[0], b[0]])}", a[0]
     for i in range(1, len(a)):
@@ -99,7 +99,7 @@ def bars_body(bars: Bars, x: Scale, y: Scale) -> str:
     """Bars from the foot of the plot."""
     left, right = x.at(bars.left), x.at(bars.right)
     top = np.clip(y.at(bars.height), y.end, y.start)
-    # Neighbours keep a thin gap, as long as there is room for one.
+    # Neighbours keep a thin gap if there is room.
     gap = np.where(right - left > 4, 1.0, 0.0)
     rows = zip(left.tolist(), (right - left - gap).tolist(), top.tolist(), strict=True)
     return "".join(

@@ -12,7 +12,7 @@ from ssdlab.results.points import Points
 
 MOST_METRICS = 14
 MOST_FIGURES = 72
-"""Of all metrics together: what bounds the size of the page."""
+"""Plots of all metrics together, which bound the size of the page."""
 
 
 def is_drawn(column: Column) -> bool:

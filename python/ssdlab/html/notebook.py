@@ -32,7 +32,7 @@ from ssdlab.results.sweep import Sweep
 from ssdlab.results.text import by_reason
 
 MAIN = ("ccdf", "latency-time", "waf", "parts")
-"""Plots of a run that are shown where none is asked for."""
+"""Plots of a run that are shown if none is requested."""
 MOST_ROWS = 10
 """Points of a sweep in a notebook."""
 KINDS = (".svg", ".png", ".html")
@@ -45,9 +45,9 @@ class Drawing:
     plots: tuple[Drawable, ...]
 
     def save(self, path: str | Path, *, force: bool = False) -> Path:
-        """Write the plot as `.svg` or `.png`, or any number of plots as `.html`; the path.
+        """Write the plot as `.svg` or `.png`, or any number of plots as `.html`. Returns the path.
 
-        A file that exists is replaced with `force` only. Raises `OutputError`.
+        An existing file is replaced only with `force`. Raises `OutputError`.
         """
         if not isinstance(path, str | Path):
             message = f"save: found {path!r}; expected the name of a file, such as waf.svg"
@@ -72,7 +72,7 @@ class Drawing:
 
     def _svg(self, one: Drawable) -> str:
         text = drawn(one, alone=True).partition("\n")[2]
-        # Plots of a notebook share a page, and so the names in it.
+        # Plots of a notebook share a page, and so their names.
         unique = hashlib.sha256(text.encode()).hexdigest()[:12]
         return text.replace("clip-", f"clip-{unique}-")
 
@@ -155,7 +155,7 @@ def of_report(report: Report, names: tuple[str, ...]) -> Drawing:
 
 
 def of_points(points: Points, metric: str, x: str | None, y: str | None) -> Drawing:
-    """A column over a key, or over two; where no key has numbers, a bar for each point."""
+    """A column over one key, or over two; if no key has numbers, a bar for each point."""
     column = _metric(points, metric)
     if not points.numeric and x is None and y is None:
         return _of([bars(points, column)])

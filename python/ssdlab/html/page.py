@@ -24,19 +24,19 @@ from ssdlab.html.svg import drawn, scales, style
 MOST_WARNINGS = 100
 """Warnings that are shown."""
 MADE_BY = '<meta name="generator" content="ssdlab'
-"""Begins the element by which a page of ours is known."""
+"""The start of the element that marks a page as ours."""
 
 THEME = (
     "<script id=\"early\">try { const name = localStorage.getItem('ssdlab-theme');"
     " if (name === 'light' || name === 'dark')"
     " document.documentElement.setAttribute('data-theme', name); } catch {}</script>"
 )
-"""Sets the colours that were chosen before anything is drawn; a page in a sandbox has none."""
+"""Applies the chosen colours before anything is drawn; a page in a sandbox has none."""
 CHOICE = (
     '<label class="theme" hidden>Theme <select id="theme"><option value="">auto</option>'
     '<option value="light">light</option><option value="dark">dark</option></select></label>'
 )
-"""Chooses the colours; the script shows it, since without one it would do nothing."""
+"""Chooses the colours; the script shows it, because without the script it would do nothing."""
 
 
 def flattened(values: Any, key: str = "") -> Iterator[tuple[str, Value]]:  # noqa: ANN401
@@ -52,7 +52,7 @@ def flattened(values: Any, key: str = "") -> Iterator[tuple[str, Value]]:  # noq
 def prose(text: str) -> str:
     """Text as HTML; code, emphasis and links to other documents as in Markdown.
 
-    The documents do not lie beside a page, so of their links only the text is left.
+    The documents are not next to a page, so only the text of their links is kept.
     """
     linked = re.sub(r"\[([^][]+)\]\([^() ]+\.md(?:#[^() ]*)?\)", r"\1", escape(text))
     stressed = re.sub(
@@ -62,9 +62,9 @@ def prose(text: str) -> str:
 
 
 def number(key: str, value: Value, column: str = "") -> str:
-    """A number of report.json or compare.json, with its key and its value as it stands there.
+    """A number of report.json or compare.json, with its key and its raw value.
 
-    `column`: what it is, if `key` does not end with that.
+    `column`: the column, if `key` does not end with it.
     """
     raw = json.dumps(value, ensure_ascii=False)
     text = escape(on_page(shown(column or key, value)))
@@ -80,7 +80,7 @@ _UNIT = re.compile(r"(?<=\d) (?=(?:%|[µmn]?s|[KMGT]i?B|B)(?!\w))(?![^<]*>)")
 def table(
     head: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]], caption: str, name: str = ""
 ) -> str:
-    """A table whose cells are HTML; the first column is the heads of the rows."""
+    """A table whose cells are HTML; the first column contains the heads of the rows."""
     top = "".join(f'<th scope="col">{_heading(cell)}</th>' for cell in head)
     body = "".join(
         f'<tr><th scope="row">{prose(title)}</th>'
@@ -112,7 +112,7 @@ class Section:
 
 
 def figures(several: Iterable[Figure]) -> str:
-    """Figures side by side where there is room; those missing for one reason in one box."""
+    """Figures side by side if there is room; figures missing for one reason in one box."""
     shown: list[Figure] = []
     for one in several:
         last = shown[-1] if shown else None
@@ -124,7 +124,7 @@ def figures(several: Iterable[Figure]) -> str:
 
 
 def figure(one: Figure) -> str:
-    """A plot with its title and caption, or the words that say why there is none."""
+    """A plot with its title and caption, or the reason why there is none."""
     title = f"<h3>{escape(one.title)}</h3>"
     if isinstance(one, Missing):
         return f'<figure class="missing" id="{one.key}">{title}<p>{prose(one.why)}</p></figure>'
@@ -188,11 +188,11 @@ def _axes(x: Scale, y: Scale, more: dict[str, Any], *, linked: bool) -> dict[str
 
 
 MOST_EXACT = 8
-"""Curves of a plot up to which values have five digits; of more as many as are shown."""
+"""Up to this many curves of a plot, values have five digits; beyond, as many as are shown."""
 
 
 def _marks(marks: Sequence[Curve | Bars], unit: Unit) -> list[dict[str, Any]]:
-    """The values of curves and bars; x values that are those of an earlier one by its number."""
+    """The values of curves and bars; x values that equal those of an earlier one by its number."""
     found: list[dict[str, Any]] = []
     known: dict[str, int] = {}
     few = len(marks) <= MOST_EXACT
@@ -215,7 +215,7 @@ def _marks(marks: Sequence[Curve | Bars], unit: Unit) -> list[dict[str, Any]]:
 
 
 def _rounded(values: Floats, digits: int) -> Floats:
-    """`values` with so many significant digits."""
+    """`values` with this many significant digits."""
     rounded: Floats = np.array([float(f"{v:.{digits}g}") for v in values.tolist()])
     return rounded
 
@@ -231,7 +231,7 @@ def _as_shown(values: Floats, unit: Unit) -> Floats:
 
 
 def _evenly(x: list[float | int | None]) -> list[float | int | None] | dict[str, Any]:
-    """Whole numbers by their first and the steps between them, if that is shorter."""
+    """Whole numbers as the first one and the steps between them, if that is shorter."""
     if len(x) < 8 or not all(isinstance(v, int) for v in x):
         return x
     whole = [v for v in x if isinstance(v, int)]
@@ -241,7 +241,7 @@ def _evenly(x: list[float | int | None]) -> list[float | int | None] | dict[str,
 
 
 def loss_banner(losses: Iterable[str | None]) -> str:
-    """What stands before everything else: that much of a trace was skipped."""
+    """The first part of the page if much of a trace was skipped."""
     texts = dict.fromkeys(text for text in losses if text)
     return "".join(f'<p><strong class="bad">Lost: {escape(text)}</strong></p>' for text in texts)
 
@@ -277,7 +277,7 @@ def notes(groups: Iterable[tuple[str, str, Sequence[str]]]) -> str:
 def document(
     title: str, lead: str, sections: Sequence[Section], *, reload_s: int | None = None
 ) -> str:
-    """The whole page: one file that needs no other. With `reload_s` it is read again and again."""
+    """The whole page, as one self-contained file. With `reload_s` it is reloaded regularly."""
     contents = "".join(f'<li><a href="#{one.key}">{escape(one.title)}</a></li>' for one in sections)
     body = "".join(
         f'<section id="{one.key}" aria-labelledby="{one.key}-title">'

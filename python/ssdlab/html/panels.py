@@ -1,4 +1,4 @@
-"""Small multiples as SVG: a panel for each curve, all of them on one pair of scales."""
+"""Small multiples as SVG: a panel for each curve, all with the same scales."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TALL = {2: 74.0, 3: 62.0}
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the panels stand. Each has its own origin, at which its x axis and its top begin."""
+    """The positions of the panels. The x axis and the top of each begin at its own origin."""
 
     x: Scale
     y: Scale
@@ -38,7 +38,7 @@ class Layout:
 
 
 def columns_of(count: int) -> int:
-    """Columns of so many panels: one as long as times are to be compared, more where many are."""
+    """Columns for this many panels: one while times are to be compared, more if there are many."""
     return 1 if count <= 4 else 2 if count <= 8 else 3
 
 
@@ -80,7 +80,7 @@ def side_by_side(
 def overlaid(
     key: str, title: str, caption: str, x: Axis, y: Axis, curves: Sequence[Curve]
 ) -> Plot | Panels:
-    """Smooth curves in one plot while each has a colour of its own; more as small multiples."""
+    """Smooth curves in one plot while each has its own colour; otherwise as small multiples."""
     if len(curves) <= TONES:
         return Plot(key, title, caption, x, y, tuple(curves))
     return Panels(key, title, caption, x, y, tuple(curves))
@@ -91,7 +91,7 @@ def panels_body(figure: Panels) -> tuple[float, str]:
     made = layout(figure)
     x, y, count = made.x, made.y, len(figure.curves)
     clip = f"clip-{figure.key}"
-    # Points at the edges are drawn whole, but a part of time ends at them.
+    # Points at the edges are drawn whole, but a part of time ends there.
     edge = 0 if figure.linked else 4
     size = f'width="{x.end + 2 * edge:g}" height="{y.start + 8:g}"'
     box = f'x="{-edge:g}" y="-4" {size}'

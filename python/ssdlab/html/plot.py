@@ -1,4 +1,4 @@
-"""What a plot shows, apart from how it is drawn: axes, curves, bars, or why there is none."""
+"""The contents of a plot, however it is drawn: axes, curves, bars, or why there is none."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Axis:
     unit: Unit
     log: bool = False
     low: float | None = None
-    """Where it starts, if not where the values do."""
+    """Where it starts, if not at the values."""
     high: float | None = None
-    """Where it ends, if not where the values do."""
+    """Where it ends, if not at the values."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Plot:
     curves: tuple[Curve, ...] = ()
     bars: tuple[Bars, ...] = ()
     linked: bool = False
-    """Its x axis is that of all others that are linked: they are zoomed together."""
+    """Whether its x axis is linked to those of others, so that they are zoomed together."""
 
     @property
     def marks(self) -> list[Curve | Bars]:
@@ -86,9 +86,9 @@ class Plot:
 class Panels:
     """Small multiples: a panel for each curve, on one pair of scales.
 
-    Where noisy curves overlap, the one that is drawn last hides the others; side by side none does,
-    and the common scale still shows which is higher. Smooth curves that must be compared in detail,
-    such as distributions, are better off in one `Plot`, unless they are many.
+    If noisy curves overlap, the one drawn last hides the others; side by side none does, and the
+    common scale still shows which is higher. Smooth curves that must be compared in detail, such as
+    distributions, are better off in one `Plot`, unless there are many.
     """
 
     key: str
@@ -98,7 +98,7 @@ class Panels:
     y: Axis
     curves: tuple[Curve, ...]
     linked: bool = False
-    """Its x axis is that of all others that are linked: they are zoomed together."""
+    """Whether its x axis is linked to those of others, so that they are zoomed together."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Cells:
     """What is counted."""
     tone: int
     most: int
-    """The count that has the strongest colour; of several maps side by side, the same."""
+    """The count with the strongest colour; the same for maps side by side."""
 
 
 @dataclass(frozen=True)
@@ -137,20 +137,20 @@ class Stacked:
     rows: tuple[tuple[str, tuple[float, ...]], ...]
     """Label and parts of each row."""
     quantity: Quantity = "duration"
-    """What the parts are measured in."""
+    """The unit of the parts."""
     intervals: tuple[tuple[float, float] | None, ...] = ()
-    """Where the interval of each row begins and ends; empty: no row has one."""
+    """The interval of each row; empty if no row has one."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A ratio to the baseline with its interval; None where there is none."""
+    """A ratio to the baseline with its interval; None if there is none."""
 
     ratio: float
     low: float | None
     high: float | None
     state: Literal["base", "lowest", "tie", "other"]
-    """Whether it is the baseline, the lowest, or as good as the lowest as far as can be told."""
+    """Whether it is the baseline, the lowest, or not distinguishable from the lowest."""
 
 
 @dataclass(frozen=True)
@@ -172,17 +172,17 @@ class Heat:
     title: str
     caption: str
     x: tuple[str, ...]
-    """What each column is called, from the left."""
+    """The name of each column, from the left."""
     y: tuple[str, ...]
-    """What each row is called, from below."""
+    """The name of each row, from below."""
     x_label: str
     y_label: str
     cells: Floats
-    """A row of values for each of `y`; NaN: there is none."""
+    """A row of values for each of `y`; NaN for a missing value."""
     quantity: str
-    """Column of comparisons that the values are of."""
+    """The column of comparisons that the values belong to."""
     marked: npt.NDArray[np.bool_]
-    """The reserve decided in the cell."""
+    """Whether the reserve decided in the cell."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class Upright:
 
     label: str
     ticks: tuple[tuple[float, str], ...]
-    """Places, 0 (below) to 1, and what stands there."""
+    """Positions, 0 (below) to 1, and their texts."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class Parallel:
     caption: str
     axes: tuple[Upright, ...]
     lines: tuple[tuple[str, tuple[float, ...], int], ...]
-    """Name, place on each axis, and colour; those further back come first."""
+    """Name, position on each axis, and colour; those further back come first."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class Missing:
     key: str
     title: str
     why: str
-    """Why not, and how to get it."""
+    """Why it cannot be drawn, and how to get it."""
 
 
 Drawable: TypeAlias = "Plot | Panels | Cells | Stacked | Forest | Heat | Parallel"

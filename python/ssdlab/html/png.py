@@ -32,7 +32,7 @@ def png(svg: str) -> Write:
 
 @cache
 def _font() -> str:
-    """A font that is there: without one all letters would be left out silently."""
+    """An existing font: without one all letters would be left out silently."""
     import resvg_py
 
     blank = resvg_py.svg_to_bytes(svg_string=PROBE.format(""))

@@ -33,9 +33,9 @@ from ssdlab.html.scale import short
 from ssdlab.results.points import Key, Points, Summary
 
 MOST_LINES = 14
-"""In one plot: two rounds of colours."""
+"""Lines in one plot: two rounds of colours."""
 MOST_DOTS = 300
-"""Points of a plot that are drawn one by one; of more, medians."""
+"""Points of a plot that are drawn individually; if there are more, medians are drawn."""
 BINS = 24
 """Parts of a numeric axis when there are more points than can be drawn."""
 MOST_CELLS = 20
@@ -44,13 +44,13 @@ MOST_PARALLEL = 300
 """Lines between parallel axes."""
 MOST_AXES = 8
 MOST_BARS = 30
-"""Points of which bars are drawn."""
+"""Points for which bars are drawn."""
 FRONT_DOTS = 800
 """Points behind a front."""
 PADDING = 0.03
 """Room at both ends of an axis with marks, as a share of it."""
 BEST = 0.1
-"""Share of the points that stand out among parallel axes."""
+"""Share of the points that are highlighted among parallel axes."""
 
 RESERVE = " Hollow: the reserve decided, not the victim policy."
 PERCENTILES = ("write_p99_9_ns", "read_p99_9_ns", "write_p99_ns", "read_p99_ns", "write_mean_ns")
@@ -92,7 +92,7 @@ def place(*parts: str) -> str:
 
 
 def bars(points: Points, column: Column) -> Figure:
-    """A metric at each of a few points, whatever they differ in."""
+    """A metric at each of a few points, in whatever they differ."""
     known = [
         (points.labels[i], one)
         for i in range(len(points.labels))
@@ -126,7 +126,7 @@ def groups(points: Points, keys: Sequence[Key], most: int = MOST_LINES) -> list[
     for i in range(len(points.labels)):
         found.setdefault(tuple(column[i] for column in columns), []).append(i)
     several = [*found.items()][:most]
-    # Values that are no numbers stand for themselves.
+    # Values that are not numbers stand for themselves.
     names = [
         ", ".join(
             f"{key.name.rpartition('.')[2]} {key_text(key, value)}" if key.numeric else str(value)
@@ -148,9 +148,9 @@ def _rows(points: Points, group: Group, x: Key, metric: str) -> Rows:
 
 
 def over_key(points: Points, metric: Column, x: Key) -> Figure:
-    """A metric over a key: a line for each combination of the other keys, as far as they are few.
+    """A metric over a key: a line for each combination of the other keys, if there are few.
 
-    Otherwise over all others: their mean, or medians of what was drawn.
+    Otherwise over all others: their mean, or medians of drawn points.
     """
     key, title = place(metric.name, x.name), f"{_title(metric)} over {x.name}"
     others = [one for one in points.numeric if one is not x]
@@ -303,7 +303,7 @@ def _cells_of(points: Points, key: Key) -> tuple[tuple[str, ...], list[int]]:
 
 
 def parallel(points: Points, metric: Column, more: Sequence[Column] = ()) -> Figure:
-    """All keys and some metrics side by side; the points with the lowest `metric` stand out."""
+    """All keys and some metrics side by side, with the lowest points by `metric` highlighted."""
     title = f"All keys: the lowest {metric.title}"
     keys = [*points.numeric, *points.named][:MOST_AXES]
     known = [
@@ -387,9 +387,9 @@ def _upright(
 
 
 def pareto(points: Points, across: Column, up: Column) -> tuple[Figure, list[int]]:
-    """Points by two metrics of which less is better, and the front: those that none beats in both.
+    """Points by two metrics to be minimised, and the front: those that no other beats in both.
 
-    The second part of the answer is the front, by the first metric.
+    The second return value is the front, ordered by the first metric.
     """
     title = f"{_title(up)} against {across.title}"
     key = place("front", across.name, up.name)
@@ -447,7 +447,7 @@ def _spread_axis(column: Column, known: Sequence[tuple[float, float, int]], at: 
 
 
 def weighed(points: Points) -> tuple[Column, Column] | None:
-    """Write amplification and the tail latency that it is weighed against, if both are there."""
+    """Write amplification and the tail latency that it is plotted against, if both exist."""
     up = next((points.metrics[name] for name in PERCENTILES if name in points.metrics), None)
     across = points.metrics.get("waf")
     return None if across is None or up is None else (across, up)

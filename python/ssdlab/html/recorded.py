@@ -16,7 +16,7 @@ from ssdlab.traces.info import Info
 from ssdlab.traces.trace import info_with
 
 MOST_REQUESTS = 5_000_000
-"""Of a trace that is read once more for a page: about a second."""
+"""Requests of a trace that is read again for a page: about a second."""
 NOTE = (
     " As recorded: before workload.time_scale, workload.fit and workload.loops, and whatever the"
     " device makes of it."
@@ -24,7 +24,7 @@ NOTE = (
 
 
 def recorded_figures(report: Report) -> list[Figure]:
-    """Request rate and address maps of the trace of a run; nothing of other workloads."""
+    """Request rate and address maps of the trace of a run; nothing for other workloads."""
     workload = report.json["config"]["workload"]
     name = workload.get("trace")
     if name is None:
@@ -37,14 +37,15 @@ def recorded_figures(report: Report) -> list[Figure]:
     else:
         try:
             file = Path(name).stat()
-            # Of the configuration only what says how the trace is read: the same for all policies.
+            # Only the keys that describe how the trace is read, which are the same for all
+            # policies.
             reading = {**load_config(trace=name).values, "workload": workload}
             info = _info(json.dumps(reading), file.st_mtime_ns, file.st_size)
         except (ConfigError, WorkloadError, OutputError) as error:
             why = f"The trace cannot be read again: {error}."
         else:
             rate, *maps = arrival_figures([info])
-            # A run has a plot "rate" of its own.
+            # A run has its own plot "rate".
             return [_noted(one) for one in (replace(rate, key="arrivals"), *maps)]
     return [Missing("arrivals", "Arrivals by time and address", why)]
 

@@ -26,7 +26,7 @@ def _cell(path: str, column: str, one: Estimate | None) -> str:
 
 
 def _standing(cell: str, label: str, best: Sequence[tuple[str, ...]] | None) -> str:
-    """A cell that is marked as the lowest, or as one that cannot be distinguished from it."""
+    """A cell marked as the lowest, or as not distinguishable from it."""
     for group in best or ():
         if label in group:
             kind = "lowest" if label == group[0] else "tie"
@@ -61,7 +61,7 @@ def values_table(done: Comparison, columns: Mapping[str, str], places: Mapping[s
 
 
 def ratio_cells(done: Comparison, label: str, baseline: str, columns: Sequence[str]) -> list[str]:
-    """Paired ratios to `baseline`, with what the page needs for those to another one."""
+    """Paired ratios to `baseline`, with what the page needs to switch to another one."""
     ratios = done.ratios(label, baseline)
     cells = []
     for key in columns:
@@ -72,7 +72,7 @@ def ratio_cells(done: Comparison, label: str, baseline: str, columns: Sequence[s
 
 
 def marked(text: str) -> str:
-    """A ratio as HTML: one that is left open is grey."""
+    """A ratio as HTML, grey if it is inconclusive."""
     ratio, words, _ = text.partition(f" {UNDECIDED}")
     return f'<span class="open" title="{UNDECIDED}">{ratio}</span>' if words else text
 
@@ -87,11 +87,11 @@ OF_SEEDS = (
     "Plots over time and by seed show all seeds; warnings, configurations and all other plots are"
     " those of the first one."
 )
-"""What the sections below the tables show."""
+"""Explains the sections below the tables."""
 RATIO_NOTE = (
     "Value divided by that of the baseline under the same seed: geometric mean over the pairs,"
     " with the 95 % confidence interval of Student's t for the logarithms. If it contains 1, the"
     " two are not distinguishable: those are grey. About one in twenty intervals misses the true"
     " value, so with many columns some do."
 )
-"""What the table of ratios shows."""
+"""Explains the table of ratios."""

@@ -89,7 +89,7 @@ def _warnings(report: Report) -> str:
 
 
 def _plots(report: Report, make: Callable[[Report], list[Figure]]) -> str:
-    """The plots that `make` finds; of a run that did not complete only those that can be drawn."""
+    """The plots that `make` returns; for an incomplete run only those that can be drawn."""
     found = make(report)
     if not report.completed:
         # Advice on how to get the others would distract from the failure.
@@ -134,7 +134,7 @@ def _card(name: str, main: str, more: str = "") -> str:
 
 
 def _causes(report: Report) -> str:
-    """What the flash was written for beside the host, where it was."""
+    """The causes of flash writes other than the host, if there are any."""
     causes = {
         "gc": "GC",
         "wear": "wear levelling",
@@ -273,7 +273,7 @@ def _row_of_numbers(report: Report, part: str, names: dict[str, str], title: str
 
 
 def _copies(report: Report) -> str:
-    """What became of copies, and the owners of pages; nothing without copies."""
+    """The outcome of copies, and the owners of pages; nothing without copies."""
     remap = report.remap
     if remap is None or remap.commands + remap.refused == 0:
         return ""
@@ -306,7 +306,7 @@ def _copies(report: Report) -> str:
 
 
 def _power(report: Report) -> str:
-    """Power cuts with their recoveries, and the records; nothing where power is never cut."""
+    """Power cuts with their recoveries, and the records; nothing if power is never cut."""
     power = report.power
     if power is None:
         return ""

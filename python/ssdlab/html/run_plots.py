@@ -49,14 +49,14 @@ UNTIMED = "A functional run has no time: set run.mode=timed."
 
 
 def no_distributions(report: Report) -> str | None:
-    """Why there are no distributions, if so."""
+    """Why there are no distributions, if there are none."""
     if report.distributions_csv:
         return None
     return "This folder has no distributions.csv: an older version wrote it. Repeat the run."
 
 
 def no_series(report: Report) -> str | None:
-    """Why there are no curves over time, if so."""
+    """Why there are no curves over time, if there are none."""
     if _functional(report):
         return UNTIMED
     rows = len(report.series.get("time_ns", ()))
@@ -83,7 +83,7 @@ def latency_figures(report: Report) -> list[Figure]:
 def distribution_figures(
     reports: dict[str, Report], ops: list[str], key: str = "", what: str = "Latency"
 ) -> list[Figure]:
-    """CDF and CCDF of `ops`; a curve for each operation or, with several reports, each of these."""
+    """CDF and CCDF of `ops`; a curve for each operation or, with several reports, for each."""
     cdf, ccdf, zeros = [], [], []
     for i, (label, report) in enumerate(reports.items()):
         for op in ops:
@@ -126,7 +126,7 @@ def distribution_figures(
 
 
 def _latency_over_time(report: Report) -> list[Figure]:
-    """Means and longest latencies, apart, and reads beside writes: so nothing hides anything."""
+    """Separate means and longest latencies, and reads next to writes: none hides another."""
     titles = (
         ("latency-time", "Mean latency over time"),
         ("longest-time", "Longest latency over time"),

@@ -1,4 +1,4 @@
-"""From values to places on an axis, and the ticks that say so."""
+"""From values to positions on an axis, and the ticks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"),
 
 
 def _prefix(unit: Unit, largest: float) -> tuple[float, str]:
-    """What values up to `largest` are divided by to be written, and its name."""
+    """The divisor of values up to `largest` for printing, and its name."""
     table = {"ns": TIMES, "count": COUNTS, "bytes": BYTES}.get(unit)
     if unit == "share":
         return 0.01, "%"
@@ -40,7 +40,7 @@ def _nice_step(span: float, most: int) -> float:
 
 @dataclass(frozen=True)
 class Scale:
-    """The values from `low` to `high` on the places from `start` to `end`."""
+    """Maps the values from `low` to `high` to the positions from `start` to `end`."""
 
     axis: Axis
     low: float
@@ -50,7 +50,7 @@ class Scale:
 
     @staticmethod
     def over(axis: Axis, values: Floats, start: float, end: float) -> Scale:
-        """A scale that holds the finite `values` and the bounds that the axis asks for."""
+        """A scale that contains the finite `values` and the bounds that the axis requests."""
         known = values[np.isfinite(values) & ((values > 0) | (not axis.log))]
         low = axis.low if axis.low is not None else float(known.min()) if known.size else 0.1
         high = axis.high if axis.high is not None else float(known.max()) if known.size else 1.0
@@ -63,7 +63,7 @@ class Scale:
         return Scale(axis, low, high, start, end)
 
     def at(self, values: Floats) -> Floats:
-        """Places of `values`; NaN where a log axis has none."""
+        """Positions of `values`; NaN for those that a log axis cannot show."""
         if self.axis.log:
             safe = np.where(values > 0, values, np.nan)
             share = np.log(safe / self.low) / math.log(self.high / self.low)
@@ -74,12 +74,12 @@ class Scale:
 
     @property
     def divisor(self) -> float:
-        """What the numbers at the ticks of a linear axis are divided by."""
+        """The divisor of the numbers at the ticks of a linear axis."""
         return self._written[0]
 
     @property
     def label(self) -> str:
-        """The label of the axis, with the unit where the ticks do not name it."""
+        """The label of the axis, with the unit if the ticks do not name it."""
         name = self._written[1]
         return f"{self.axis.label} ({name})" if name and not self.axis.log else self.axis.label
 
@@ -88,7 +88,7 @@ class Scale:
         return _prefix(self.axis.unit, max(abs(self.low), abs(self.high)))
 
     def ticks(self, most: int | None = None) -> list[tuple[float, str]]:
-        """Values and texts of the ticks, `most` of them if there is room for few only."""
+        """Values and texts of the ticks, at most `most`."""
         few = most
         most = most or (7 if self.end > self.start else 6)
         if self.axis.log:
@@ -122,13 +122,13 @@ class Scale:
 
 
 def _octaves(low: float, high: float) -> tuple[float, float]:
-    """Bounds of a log axis of bytes: powers of two outside of the values."""
+    """Bounds of a log axis of bytes: powers of two outside the values."""
     first, last = math.floor(math.log2(low)), math.ceil(math.log2(high))
     return (2.0**first, 2.0**last) if last > first else (2.0 ** (first - 1), 2.0 ** (first + 1))
 
 
 def _decades(low: float, high: float) -> tuple[float, float]:
-    """Bounds of a log axis: on a 1, 2 or 5 outside of the values."""
+    """Bounds of a log axis: 1, 2 or 5 times a power of ten, outside the values."""
 
     def outside(value: float, up: bool) -> float:
         power = 10.0 ** math.floor(math.log10(value) + 1e-12)

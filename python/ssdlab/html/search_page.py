@@ -17,7 +17,7 @@ from ssdlab.results.text import counted
 MOST_ROWS = 100
 MOST_KEYS = 12
 LONG = ("space", "file")
-"""Parts of what was searched that are shown apart."""
+"""Parts of the identity of a search that are shown separately."""
 
 
 def search_page(done: Search) -> str:

@@ -1,4 +1,4 @@
-"""What the page of a search draws: its history, its front, and all keys side by side."""
+"""The plots of the page of a search: its history, its front, and all keys side by side."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ssdlab.results.points import Points
 from ssdlab.results.search import Goal, Search, Tried
 
 FAR_APART = 20
-"""Factor between values from which an axis is logarithmic."""
+"""Factor between values above which an axis is logarithmic."""
 
 
 def search_figures(done: Search) -> list[Figure]:
@@ -54,7 +54,7 @@ def history(done: Search, at: int) -> Figure:
 
 
 def fronts(done: Search) -> list[Figure]:
-    """The objectives against each other, or against what is weighed: the front of those allowed."""
+    """The objectives against each other, or against a trade-off: the front of allowed points."""
     pair = _pair(done)
     if pair is None:
         return []
@@ -115,7 +115,7 @@ def _has(points: Points, column: Column) -> bool:
 
 
 def _pair(done: Search) -> tuple[tuple[Column, bool], tuple[Column, bool]] | None:
-    """What is weighed: two objectives, else the objective and write amplification or a latency."""
+    """The trade-off: two objectives, or else the objective and write amplification or a latency."""
     if len(done.goals) > 1:
         first, second = done.goals[:2]
         return (second.column, second.maximize), (first.column, first.maximize)
@@ -140,7 +140,7 @@ def _cloud(name: str, several: Sequence[tuple[float, float]], tone: int) -> Curv
 
 
 def _axis(done: Search, goal: Goal) -> Axis:
-    """The axis of an objective: over several traces of its ratio to the baseline."""
+    """The axis of an objective; with several traces, of its ratio to the baseline."""
     if done.in_ratios:
         return Axis(f"{goal.title} over that of baseline", "ratio")
     return metric_axis(goal.column)

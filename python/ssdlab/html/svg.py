@@ -1,4 +1,4 @@
-"""Plots as SVG: text stays text, colours are names that the style sheet explains."""
+"""Plots as SVG: text stays text, and colours are names that the style sheet defines."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _file_style() -> str:
 
 
 def drawn(figure: Drawable, *, alone: bool = False) -> str:
-    """The figure as an SVG element; `alone` as a file, with its title and its style."""
+    """The figure as an SVG element or, with `alone`, as a file with its title and its style."""
     if isinstance(figure, Stacked):
         height, body = _stacked(figure)
     elif isinstance(figure, Forest):
@@ -133,7 +133,9 @@ def _plot(plot: Plot) -> tuple[float, str]:
 
 
 MOST_WIDER = 4
-"""Curves of a plot up to which those drawn first are wider: none is hidden by a later one."""
+"""Up to this many curves in a plot, those drawn first are wider, so that later ones do not hide
+them.
+"""
 
 
 def _over(count: int) -> str:
@@ -144,7 +146,7 @@ def _over(count: int) -> str:
 def _legend_places(names: list[str]) -> list[tuple[float, int]]:
     """Where each name of a legend starts, and in which line."""
     widths = [38 + LETTER * len(name) for name in names]
-    # One line stands over the plot; several need the whole width.
+    # One line fits above the plot; several need the whole width.
     left = LEFT if LEFT + sum(widths) <= WIDTH - RIGHT else 10.0
     places, at, line = [], left, 0
     for width in widths:
@@ -282,13 +284,13 @@ def _panel(
 
 
 FAR, NEAR = 4.0, 0.02
-"""A ratio so many times as far from 1 as the next one would press the others together, unless all
-lie within so much of 1.
+"""A ratio this many times as far from 1 as the next one would squeeze the others together, unless
+all lie within this distance of 1.
 """
 
 
 def _far(ratios: Sequence[float]) -> float:
-    """How far from 1 a ratio is drawn in its place; those beyond are arrows with their numbers."""
+    """How far from 1 a ratio is drawn in its place; ratios beyond are arrows with their numbers."""
     known = sorted(abs(ratio - 1) for ratio in ratios)
     # The first gap in the upper half: most ratios stay in their places.
     for at in range(-(-len(known) // 2), len(known)):

@@ -26,12 +26,12 @@ from ssdlab.results.sweep import Sweep
 from ssdlab.results.text import named
 
 LONG = ("keys", "file", "columns")
-"""Parts of what was swept that are shown apart, or not at all."""
+"""Parts of the identity of a sweep that are shown separately, or not at all."""
 MOST_ROWS = 100
 """Points in a table."""
 MOST_FAILURES = 50
 RELOAD_S = 15
-"""So often a browser reads the page of a sweep that goes on again."""
+"""Seconds between reloads of the page of a sweep that continues."""
 
 
 def sweep_page(done: Sweep) -> str:
@@ -110,7 +110,7 @@ def _cells(done: Sweep, point: int, metrics: Sequence[Column]) -> list[str]:
             cells.append("–")
             continue
         rows = points.runs[point]
-        # One run: the number as it stands in the table of all.
+        # One run: the number as in the table of all.
         mean = rows[0][one.name] if len(rows) == 1 else known.mean
         text = number(f"points.{name}.{one.name}", mean, one.name)
         if known.high > known.low:
@@ -126,7 +126,7 @@ def _cells(done: Sweep, point: int, metrics: Sequence[Column]) -> list[str]:
 
 
 def _all_keys(done: Sweep) -> str:
-    """The two metrics that are weighed against each other: the front, and parallel axes."""
+    """The two metrics of the trade-off: the front, and parallel axes."""
     points = done.points
     both = weighed(points)
     if both is None:

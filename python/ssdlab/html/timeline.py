@@ -17,7 +17,7 @@ MOST = 30_000
 FIELDS = 7
 """Numbers of an operation in the data: chip, kind, start, length, plane, block, page."""
 MOST_LANES = 128
-"""Lanes of chips; a device with more chips gets one lane a channel."""
+"""Lanes of chips; a device with more chips gets one lane per channel."""
 KINDS = (
     "host read",
     "host program",
@@ -29,7 +29,7 @@ KINDS = (
     "other read",
     "other program",
 )
-"""What an operation is shown as, by the number that stands for it in the data."""
+"""The kinds of operations as shown, by their number in the data."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Timeline:
     last: int
     """End of the last."""
     whole: bool
-    """It holds every operation from `first` to the end of the run."""
+    """Whether it holds every operation from `first` to the end of the run."""
     kinds: tuple[int, ...]
     """The numbers of the kinds that occur."""
     data: str
@@ -50,7 +50,7 @@ class Timeline:
 
 
 def why_none(report: Report, folder: Path | None, since: int | None = None) -> str | None:
-    """Why there is no timeline from `since` (ns) on, and how to get it; None: there may be one."""
+    """Why there is no timeline from `since` (ns) on, and how to get it; None if there is."""
     if report.json["config"]["run"]["mode"] == "functional":
         return "A functional run has no time: set run.mode=timed."
     if not report.json["config"]["metrics"]["op_log"]:

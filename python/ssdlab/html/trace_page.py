@@ -23,7 +23,7 @@ HEADLINE = (
     ("pages of 4 KiB", "writes to the hottest 20 %"),
     ("pages of 4 KiB", "page reads after a write"),
 )
-"""Statistics that are looked at first: title and label of their tables."""
+"""The statistics shown first: title and label of their tables."""
 NOTE = (
     '<p class="note">Statistics of the file as it stands, not fitted to a device. Pages are 4 KiB.'
     " docs/trace-info.md defines every number.</p>"
@@ -33,7 +33,7 @@ MOST_LINES = 1000
 
 
 def trace_page(infos: Sequence[Info]) -> str:
-    """The page. Its tables hold what `trace info` prints."""
+    """The page. Its tables contain the output of `trace info`."""
     grids_ = list(grids(infos))
     names = [info.source.file for info in infos]
     sections = [

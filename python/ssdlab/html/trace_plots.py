@@ -69,13 +69,13 @@ def arrival_figures(infos: Sequence[Info]) -> list[Figure]:
 
 
 def _each(infos: Sequence[Info]) -> Iterator[tuple[str, int, Info]]:
-    """What is added to the names of a trace's curves and to their colours, and the trace."""
+    """The suffix of the names and colours of a trace's curves, and the trace."""
     for i, (name, info) in enumerate(zip(("first", "second"), infos, strict=False)):
         yield (f", {name}" if len(infos) > 1 else ""), TONES * i, info
 
 
 def _rate(infos: Sequence[Info]) -> Figure:
-    """Arrivals over time, by operation: bursts stand out, and none hides another."""
+    """Arrivals over time, by operation: bursts are visible, and none hides another."""
     title = "rate", "Request rate over time"
     curves, widths = [], []
     for suffix, shift, info in _each(infos):
@@ -140,7 +140,7 @@ def _cdf(name: str, shape: Distribution, tone: int) -> Curve | None:
     x = np.concatenate([first, ends[inside], [float(shape.max)]])
     start = shares[0] if shape.min == 0 else 0.0
     y = np.concatenate([[start], shares[inside], [1.0]])
-    # A log axis has no place for zero: its share is where the curve begins.
+    # A log axis cannot show zero: its share is where the curve begins.
     return Curve(name, np.maximum(x, 0.5), y, tone)
 
 
@@ -164,7 +164,7 @@ def _histogram(name: str, shape: Distribution, tone: int) -> Curve:
 def _by_op(
     infos: Sequence[Info], key: str, title: str, text: str, field: str, axis: Axis
 ) -> Figure:
-    """Few values are taken, powers of two among them: a histogram shows that, a CDF would not."""
+    """Few values occur, mostly powers of two: a histogram shows that, a CDF would not."""
     shapes = [
         (NAMES.get(op, op) + suffix, getattr(getattr(info.ops, op), field), tone + shift)
         for suffix, shift, info in _each(infos)

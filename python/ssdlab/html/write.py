@@ -44,12 +44,12 @@ def report_folder(
     since: int | None = None,
     force: bool = False,
 ) -> list[Path]:
-    """Write the page or the plots of the run, comparison, sweep or search in `folder`; the files.
+    """Write the page or the plots of the results in `folder`. Returns the files.
 
     The page goes to `out` (default: into the folder), the plots as `picture` files into `plots`;
     with `plots` alone no page is written. `since` is where a run's timeline begins, nanoseconds.
-    Pages of ssdlab are replaced, unless with another `baseline` or `since`; other files that exist
-    with `force` only. Raises `OutputError`.
+    Pages of ssdlab are replaced, unless with another `baseline` or `since`; other existing files
+    only with `force`. Raises `OutputError`.
     """
     done = stored.read(folder)
     with stored.readable(folder):
@@ -96,7 +96,7 @@ def page_and_plots(
     force: bool,
     same: bool = True,
 ) -> list[Path]:
-    """Write the page or the plots of the results in `folder`, as `report_folder` does; the files.
+    """Write the page or plots of the results in `folder`, as `report_folder`. Returns the files.
 
     With `same`, an older page that ssdlab has written there is replaced without `force`.
     """
@@ -122,7 +122,7 @@ def trace_files(
 
 
 def is_page(file: Path) -> bool:
-    """Whether `file` is a page that ssdlab wrote, which may be written again."""
+    """Whether `file` is a page that ssdlab wrote, which may be overwritten."""
     with file.open("rb") as page:
         return MADE_BY.encode() in page.read(1000)
 

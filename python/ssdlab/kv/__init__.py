@@ -1,4 +1,4 @@
-"""The store: a key-value engine on LevelDB's files, in the manner of plyvel.
+"""The store: a key-value engine on LevelDB's files, with an interface like plyvel's.
 
     from ssdlab import kv
     with kv.open("folder", create_if_missing=True) as db:
@@ -7,9 +7,9 @@
         for key, value in db.iterator(prefix=b"k"):
             ...
 
-Keys and values are bytes, or as arguments also what is made of bytes (`Bytes`: a bytearray or a
-memoryview). A store, its iterators and batches can be used from several threads; one at a time gets
-in. None of them can be used in a fork of the process that opened the store.
+Keys and values are bytes; as arguments also a bytearray or a memoryview (`Bytes`). A store, its
+iterators and batches can be used from several threads, one at a time. None of them can be used in a
+fork of the process that opened the store.
 """
 
 from ssdlab._core import KvAppliedError as AppliedError

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 class Closing(ABC):
-    """Something that is closed when the `with` block that it heads ends."""
+    """Something that is closed when its `with` block ends."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Release what it holds."""
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""What a store says of itself, and what checking and repairing it found."""
+"""What a store reports about itself, and what checking and repairing it found."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class TableStats:
     level: int
     """Its level."""
     number: int
-    """Its number, which is its name."""
+    """Its number, from which its name follows."""
     bytes: int
     """Its length."""
     smallest: str
     """Its first key, with sequence number and kind, as text."""
     largest: str
-    """Its last key, as the first."""
+    """Its last key, in the same form."""
 
 
 @dataclass(frozen=True)
@@ -70,18 +70,18 @@ class ReuseStats:
 
     @property
     def output_share(self) -> float | None:
-        """Reused blocks to output blocks; None without output."""
+        """Reused blocks divided by output blocks; None without output."""
         return self.reused_blocks / self.output_blocks if self.output_blocks else None
 
     @property
     def input_share(self) -> float | None:
-        """Unchanged blocks to input blocks; None without input."""
+        """Unchanged blocks divided by input blocks; None without input."""
         return self.unchanged_blocks / self.input_blocks if self.input_blocks else None
 
 
 @dataclass(frozen=True)
 class Stats:
-    """What a store is made of now, and the work done since it was opened."""
+    """The contents of a store, and the work done since it was opened."""
 
     levels: tuple[LevelStats, ...]
     """By level, from 0 on."""
@@ -92,7 +92,7 @@ class Stats:
     tables: tuple[TableStats, ...]
     """All tables, level by level."""
     moved: int
-    """Tables that went to the next level as they were."""
+    """Tables that were moved to the next level unchanged."""
     slowed: int
     """Writes that were slowed down by a step."""
     stalled_steps: int
@@ -102,14 +102,14 @@ class Stats:
     damaged_log_records: int
     """Records of logs left out while opening."""
     damaged_logs: tuple[str, ...]
-    """What the logs that held them are called now; those renamed can be removed."""
+    """The present names of the logs that held them; renamed logs can be removed."""
     tails: tuple[str, ...]
     """Tails of the manifest and the last log at opening (torn records, zeros), as messages."""
 
 
 @dataclass(frozen=True)
 class Verified:
-    """What was read and found right."""
+    """What was read and found correct."""
 
     tables: int
     """Tables."""
@@ -130,4 +130,4 @@ class Repaired:
     lost: tuple[str, ...]
     """What could not be read."""
     kept: tuple[str, ...]
-    """What the old files are called now; they can be removed."""
+    """The present names of the old files; they can be removed."""

@@ -1,4 +1,4 @@
-"""Walks through the keys as with LevelDB's own iterators."""
+"""Iterates over the keys as LevelDB's own iterators do."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from ssdlab.kv.closing import Closing
 
 
 class IteratorInvalidError(KvError):
-    """A raw iterator that stands at no pair."""
+    """The raw iterator is not at a pair."""
 
 
 class RawIterator(Closing):
-    """A place at a pair or at none, as LevelDB's own iterators have it.
+    """A position at a pair or at none, as in LevelDB's own iterators.
 
-    Several threads that move one move each other's place.
+    Several threads that use one iterator move each other's position.
     """
 
     def __init__(self, walk: Iterator[tuple[bytes, bytes]]) -> None:
@@ -25,7 +25,7 @@ class RawIterator(Closing):
         self._pair = next(self._walk, None)
 
     def _backward(self) -> None:
-        """Stand at the pair before the place of the walk, which stays behind it."""
+        """Go to the pair before the position of the walk, which stays behind it."""
         try:
             self._walk.prev()
         except StopIteration:
@@ -34,7 +34,7 @@ class RawIterator(Closing):
             self._forward()
 
     def valid(self) -> bool:
-        """Whether it stands at a pair; a new one does not."""
+        """Whether it is at a pair; a new one is not."""
         self._walk.check_open()
         return self._pair is not None
 
@@ -49,7 +49,7 @@ class RawIterator(Closing):
         self._backward()
 
     def seek(self, target: bytes) -> None:
-        """Stand at the first pair whose key is not below `target`."""
+        """Go to the first pair whose key is not below `target`."""
         self._walk.seek(target)
         self._forward()
 
@@ -65,7 +65,7 @@ class RawIterator(Closing):
         self._backward()
 
     def item(self) -> tuple[bytes, bytes]:
-        """Key and value there. Raises `IteratorInvalidError` if it stands at no pair."""
+        """Key and value there. Raises `IteratorInvalidError` if it is not at a pair."""
         self._walk.check_open()
         if self._pair is None:
             raise IteratorInvalidError("the iterator stands at no pair")
@@ -80,6 +80,6 @@ class RawIterator(Closing):
         return self.item()[1]
 
     def close(self) -> None:
-        """Let go of the state that it shows."""
+        """Release the state that it shows."""
         self._pair = None
         self._walk.close()

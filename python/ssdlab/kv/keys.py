@@ -19,10 +19,10 @@ BATCH = 1 << 16
 
 @dataclass(frozen=True)
 class KeyBatch:
-    """Some operations in their order: arrays of equal length."""
+    """Some operations in order: arrays of equal length."""
 
     op: npt.NDArray[np.uint8]
-    """What is done, an index into `OPS`."""
+    """The operation, an index into `OPS`."""
     key: npt.NDArray[np.uint64]
     """Numbers of keys."""
     value_bytes: npt.NDArray[np.uint32]
@@ -49,12 +49,11 @@ def key_stream(
     """Yield the operations of a workload of a key-value store, `batch` at a time.
 
     `name`: "ycsb:load", "ycsb:a" to "ycsb:f", "db_bench:fillrandom" (and its other benchmarks), or
-    "mixgraph". `records`: keys in the store; `operations`: how many, as many as records by
-    default ("ycsb:load" always has those). `value_bytes`: 1000 for YCSB and 100 for db_bench by
-    default; mixgraph draws its own. `keys`: how YCSB chooses them, "zipfian", "latest" or
-    "uniform", if not as its workload does. The same arguments yield the same operations. Raises
-    `ConfigError` for numbers out of range and `WorkloadError` for what no such workload is,
-    before the first batch.
+    "mixgraph". `records`: keys in the store; `operations`: how many, by default as many as records
+    ("ycsb:load" always has those). `value_bytes`: 1000 for YCSB and 100 for db_bench by default;
+    mixgraph draws its own. `keys`: how YCSB chooses them, "zipfian", "latest" or "uniform", if not
+    as its workload does. The same arguments yield the same operations. Raises `ConfigError` for
+    numbers out of range and `WorkloadError` for an unknown workload, before the first batch.
     """
     made = records if operations is None else operations
     limits = [

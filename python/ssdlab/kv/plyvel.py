@@ -1,8 +1,8 @@
 """The store under the names of plyvel: `from ssdlab.kv import plyvel`.
 
-What a program that was written for plyvel finds: its classes, functions, exceptions and options,
-None where plyvel takes it for false, and sizes that LevelDB would clip to its limits are clipped.
-docs/plyvel.md says what is equal and what is not.
+What a program written for plyvel expects: its classes, functions, exceptions and options. None
+counts as false where it does in plyvel, and sizes are clipped to LevelDB's limits. docs/plyvel.md
+says what is equal and what is not.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Name: TypeAlias = str | bytes | PathLike[str]
 Comparator: TypeAlias = Callable[[bytes, bytes], int]
 
 __leveldb_version__ = "1.23"
-"""The LevelDB whose files are read and written."""
+"""The version of LevelDB whose files are read and written."""
 
 
 class Options(TypedDict, total=False):
@@ -62,7 +62,7 @@ class Options(TypedDict, total=False):
 
 
 def _clipped(option: str, value: int | None) -> int | None:
-    """The size that the engine takes next to it; None for its default."""
+    """The nearest size that the engine accepts; None for its default."""
     if value is None:
         return None
     if not isinstance(value, int):
@@ -87,7 +87,7 @@ def _compression(value: str | bytes | None) -> str | None:
 
 
 def _check_order(comparator: Comparator | None, name: bytes | None) -> None:
-    """Fail for any order but that of bytes."""
+    """Fail for any order except the bytewise one."""
     if name is not None and not isinstance(name, bytes):
         raise TypeError(f"comparator_name: expected bytes, not {type(name).__name__}")
     if (comparator is None) != (name is None):
@@ -118,7 +118,7 @@ def _settings(**options: Unpack[Options]) -> dict[str, object]:
 
 
 class DB(store.DB):
-    """A store, opened by its folder; closed when a `with` block ends, or when nobody refers to it.
+    """A store, opened by its folder; closed when a `with` block ends or it is collected.
 
     Takes the options of `plyvel.DB`. Raises `Error` for a custom order of keys.
     """

@@ -23,16 +23,16 @@ REMAPS: dict[Remap, dict[str, object]] = {
     "base": {"store.pages_per_block": 1, "store.reuse": "base"},
     "full": {"store.pages_per_block": 1, "store.reuse": "retention"},
 }
-"""Settings of the store; those of the user come after them."""
+"""Settings of the store; those of the user override them."""
 REPORT, PAGE, DATABASE = "report.json", "report.html", "database"
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """What a simulation of the store has measured."""
+    """The results of a simulation of the store."""
 
     report: dict[str, Any]
-    """All of it; docs/simulate.md describes the parts."""
+    """The whole report; docs/simulate.md describes its parts."""
 
     @property
     def completed(self) -> bool:
@@ -58,7 +58,7 @@ class Simulated:
 
     @property
     def head(self) -> str:
-        """What was run: the drive, the workload, and the settings that are not the defaults."""
+        """What was run: the drive, the workload, and the settings that differ from the defaults."""
         config = self.report["drive"]["config"]
         phases = ", ".join(
             f"{one['name']}, {one['operations']:,} operations" for one in self._phases
@@ -174,7 +174,7 @@ def defaults() -> dict[str, Any]:
 
 
 def _flat(settings: Mapping[str, object], above: str = "") -> dict[str, object]:
-    """Settings with dotted names, whether they came so or as tables."""
+    """Settings with dotted names, given either so or as tables."""
     flat: dict[str, object] = {}
     for name, value in settings.items():
         if isinstance(value, Mapping):
@@ -197,7 +197,7 @@ def _nested(settings: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _new_folder(out: Path) -> Path:
-    """The folder, made if it is not there; it must be empty."""
+    """The folder, created if it does not exist; it must be empty."""
     try:
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             message = f"{out}: exists; name a folder that is empty or not there"
@@ -225,9 +225,9 @@ def simulate(
     """Run the store on the drive of `config`.
 
     `workload` is the name of a stream of operations ("ycsb-a", "fillrandom"), or a file with one
-    operation on each line. `settings` maps names of `defaults()`, dotted, to values; `set`
-    overrides keys of the configuration. `out` is a new folder for the report and, with `database`,
-    the files of the store. A simulation that could not finish says why in `error`.
+    operation per line. `settings` maps names of `defaults()`, dotted, to values; `set` overrides
+    keys of the configuration. `out` is a new folder for the report and, with `database`, the files
+    of the store. If a simulation cannot finish, `error` says why.
 
     `remap`: "off" is LevelDB's table layout; "aligned" begins blocks at pages and reuses none;
     "base" reuses unchanged blocks where the table ends a block there anyway, "full" all of them.

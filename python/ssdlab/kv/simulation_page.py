@@ -105,7 +105,7 @@ def _channels(report: dict[str, Any], time: Axis) -> list[Figure]:
         why = f"The drive was used for less than an interval{SHORTER}"
         return [Missing(key, title, why) for key, title in titles.items()]
     at, collected, busy = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
-    # A row may follow another at the same time; nothing has been done between them.
+    # A row may follow another at the same time; nothing has been done in between.
     lasted = np.maximum(np.diff(at), 1)
     share = np.diff(busy, axis=0) / lasted[:, None]
     share /= report["drive"]["config"]["device"]["chips_per_channel"]

@@ -25,7 +25,7 @@ Bytes: TypeAlias = bytes | bytearray | memoryview
 _DEFAULTS: dict[str, object] = json.loads(_core.kv_defaults())
 
 
-# Options by plyvel's names, where those of the engine are others.
+# Options by plyvel's names, if those of the engine differ.
 _ENGINE_NAMES = {
     "max_open_files": "max_open_tables",
     "lru_cache_size": "block_cache_size",
@@ -51,7 +51,7 @@ def _ranges() -> dict[str, tuple[int, int]]:
         "space_budget": (0, 100),
         **json.loads(_core.kv_ranges()),
     }
-    # 0 is how Python says none.
+    # 0 means none in Python.
     return ranges | {"bloom_bits_per_key": (0, ranges["bloom_bits_per_key"][1])}
 
 
@@ -59,7 +59,7 @@ _RANGES = _ranges()
 
 
 def _setting(name: str, value: object) -> object:
-    """What the engine is given for an option. Raises `Error` if it is none of its values."""
+    """The value that the engine gets for an option. Raises `Error` for an invalid value."""
     key = _ENGINE_NAMES.get(name, name)
     if name in _WORDS:
         first, second = _WORDS[name]
@@ -88,7 +88,7 @@ def limits(option: str) -> tuple[int, int]:
 
 
 def settings(**said: object) -> dict[str, object]:
-    """All settings of the engine: what was said, defaults for what is None."""
+    """All settings of the engine: the given ones, and defaults for None."""
     all_ = dict(_DEFAULTS)
     for name, value in said.items():
         if value is not None or name in _WORDS:
@@ -134,16 +134,16 @@ def open(
     `DB.step`. With `sync_logs`, a full log is synced before the next one is begun; without, as in
     LevelDB, most logs never reach the medium, and a crash of the machine may leave a gap among
     writes that were not synced. With `pages_per_block`, data blocks begin at pages of 4 KiB and
-    fill at most so many of them, up to 1024. Ranges: `write_buffer_size` 64 KiB to 1 GiB,
+    fill at most this many of them, up to 1024. Ranges: `write_buffer_size` 64 KiB to 1 GiB,
     `max_open_files` 10 to 50000, `block_size` 1 KiB to 4 MiB, `block_restart_interval` 1 to
     1048576, `max_file_size` 1 MiB to 1 GiB.
 
-    With `reuse`, compactions reuse data blocks that they do not change: `"base"` where the tables
-    do not depend on it, `"retention"` also by ending the open block early, unless it has less than
+    With `reuse`, compactions reuse data blocks that they do not change: `"base"` if the tables do
+    not depend on it, `"retention"` also by ending the open block early, unless it has less than
     `least_fill` bytes, or the zeros that this costs exceed `space_budget` percent of the bytes
     written. `share` says how: `"copy"` writes the block again, `"reflink"` lets both tables share
-    it where the file system can (XFS, btrfs); where it cannot, blocks are copied, and `DB.stats`
-    says why. `reuse="reflink"` is `"retention"` by reflinks. With `reuse`, blocks are page-aligned
+    it if the file system can (XFS, btrfs); otherwise blocks are copied, and `DB.stats` says why.
+    `reuse="reflink"` is `"retention"` by reflinks. With `reuse`, blocks are page-aligned
     (`pages_per_block` 1 if it is 0) and not compressed.
 
     With `read_only`, nothing in the folder changes: no file is written, created, renamed or
@@ -170,10 +170,10 @@ def open(
 
 
 def opened(folder: str, chosen: dict[str, object], *, defers: bool = False) -> _core.Store:
-    """The store in a folder, with a warning if something of it was lost.
+    """The store in a folder, with a warning if part of it was lost.
 
-    With `defers`, the next write raises what background work after a write met.
-    The warning is about the line that called whoever calls this.
+    With `defers`, the next write raises an error of background work after a write. The warning
+    refers to the line that called the caller of this function.
     """
     opened = _core.Store(folder, chosen, defers)
     found = json.loads(opened.stats())
@@ -193,7 +193,7 @@ def opened(folder: str, chosen: dict[str, object], *, defers: bool = False) -> _
 
 
 class Span(TypedDict, total=False):
-    """What `iterator` takes beside the parts of a pair."""
+    """The arguments of `iterator` besides the parts of a pair."""
 
     reverse: bool
     start: Bytes | None
@@ -206,10 +206,11 @@ class Span(TypedDict, total=False):
 
 
 class Reader(Closing):
-    """What can be read from: a store, a part of one, or a snapshot."""
+    """A readable view: a store, a part of one, or a snapshot."""
 
     _store: _core.Store
-    # The snapshot that is read, None for the current state. A method would cost a tenth of a `get`.
+    # The snapshot that is read, or None for the current state. A method would cost a tenth of a
+    # `get`.
     _held: _core.KvSnapshot | None
 
     def get(
@@ -253,9 +254,9 @@ class Reader(Closing):
         verify_checksums: bool = False,
         fill_cache: bool = True,
     ) -> Iterator[Any]:
-        """Walk through the keys from `start` to `stop`, or those that begin with `prefix`.
+        """Iterate over the keys from `start` to `stop`, or those that begin with `prefix`.
 
-        It gives pairs, or keys only, or values only; without either, None for each pair.
+        It yields pairs, or keys only, or values only; without either, None for each pair.
         """
         reading, span = (
             (verify_checksums, fill_cache),
@@ -267,7 +268,7 @@ class Reader(Closing):
     def raw_iterator(
         self, *, verify_checksums: bool = False, fill_cache: bool = True
     ) -> RawIterator:
-        """Walk through all keys as with LevelDB's own iterators."""
+        """Iterate over all keys as LevelDB's own iterators do."""
         return RawIterator(self.iterator(verify_checksums=verify_checksums, fill_cache=fill_cache))
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
@@ -275,25 +276,25 @@ class Reader(Closing):
 
 
 class Writer(Reader):
-    """What can be read from and written to: a store, or a part of one."""
+    """A readable and writable view: a store, or a part of one."""
 
     def put(self, key: Bytes, value: Bytes, *, sync: bool = False) -> None:
-        """Give `key` a value; with `sync`, it is durable afterwards, as is all before."""
+        """Give `key` a value; with `sync`, this and everything before are durable afterwards."""
         self._store.put(key, value, sync)
 
     def delete(self, key: Bytes, *, sync: bool = False) -> None:
-        """Take the value of `key` away, if it has one."""
+        """Delete the value of `key`, if it has one."""
         self._store.delete(key, sync)
 
     def write_batch(self, *, transaction: bool = False, sync: bool = False) -> WriteBatch:
-        """Begin changes that are made together: when a `with` block ends, or by `write`.
+        """Begin changes that are applied together: when a `with` block ends, or by `write`.
 
-        With `transaction`, they are not made if the block ends by an exception.
+        With `transaction`, they are not applied if the block ends with an exception.
         """
         return WriteBatch(self._store, transaction=transaction, sync=sync)
 
     def snapshot(self) -> Snapshot:
-        """Hold on to the state of now."""
+        """Keep the present state readable."""
         return Snapshot(self._store, self._store.snapshot())
 
     @abstractmethod
@@ -304,7 +305,7 @@ class Writer(Reader):
 class PrefixedDB(Writer):
     """The part of a store whose keys begin with `prefix`; closing it leaves the store open.
 
-    `db` is the whole store and `prefix` the whole prefix, of a part of a part too.
+    `db` is the whole store and `prefix` the whole prefix, also for a part of a part.
     """
 
     def __init__(self, db: DB, store: _core.Store) -> None:
@@ -334,7 +335,7 @@ class PrefixedDB(Writer):
 
 
 class DB(Writer):
-    """An open store; `ssdlab.kv.open` opens it, leaving a `with` block closes it."""
+    """An open store; `ssdlab.kv.open` opens it, and leaving a `with` block closes it."""
 
     def __init__(self, name: str, store: _core.Store) -> None:
         self._name = name
@@ -343,7 +344,7 @@ class DB(Writer):
 
     @property
     def name(self) -> str:
-        """Its folder, as it was given."""
+        """Its folder, as specified."""
         return self._name
 
     def __repr__(self) -> str:
@@ -379,15 +380,15 @@ class DB(Writer):
         return None if found is None else found.encode()
 
     def compact_range(self, *, start: Bytes | None = None, stop: Bytes | None = None) -> None:
-        """Compact all from `start` to `stop`, both included; None for no bound."""
+        """Compact everything from `start` to `stop`, both included; None for no bound."""
         self._store.compact_range(start, stop)
 
     def approximate_size(self, start: Bytes, stop: Bytes) -> int:
-        """About how many bytes of files the keys from `start` on and below `stop` take."""
+        """The approximate bytes in files of the keys from `start` on and below `stop`."""
         return self._store.approximate_size(start, stop)
 
     def approximate_sizes(self, *ranges: tuple[Bytes, Bytes]) -> list[int]:
-        """The same for several ranges."""
+        """As `approximate_size`, for several ranges."""
         return [self.approximate_size(start, stop) for start, stop in ranges]
 
     def step(self) -> bool:
@@ -395,11 +396,11 @@ class DB(Writer):
         return self._store.step()
 
     def verify(self) -> Verified:
-        """Read and check everything. Raises `CorruptionError` at the first thing found wrong."""
+        """Read and check everything. Raises `CorruptionError` at the first error."""
         return Verified(*self._store.verify())
 
     def stats(self) -> Stats:
-        """What it is made of, and the work done since it was opened."""
+        """Its contents, and the work done since it was opened."""
         found = json.loads(self._store.stats())
         levels = tuple(LevelStats(**level) for level in found.pop("levels"))
         tables = tuple(TableStats(**table) for table in found.pop("tables"))
@@ -427,12 +428,12 @@ class Snapshot(Reader):
         self.__dict__.pop("_held", None)
 
     def release(self) -> None:
-        """The same as `close`, as plyvel has it."""
+        """As `close`, for plyvel."""
         self.close()
 
 
 class WriteBatch:
-    """Changes that are made together or not at all."""
+    """Changes that are applied together or not at all."""
 
     def __init__(self, store: _core.Store, *, transaction: bool, sync: bool) -> None:
         self._batch = _core.KvBatch(store)
@@ -447,11 +448,11 @@ class WriteBatch:
         self._batch.put(key, value)
 
     def delete(self, key: Bytes) -> None:
-        """Take the value of `key` away."""
+        """Delete the value of `key`."""
         self._batch.delete(key)
 
     def append(self, other: WriteBatch) -> None:
-        """Add the changes of another batch, or its own once more."""
+        """Add the changes of another batch, or its own again."""
         if not isinstance(other, WriteBatch):
             raise TypeError(f"other: expected a WriteBatch, not {type(other).__name__}")
         self._batch.append(other._batch)
@@ -465,7 +466,7 @@ class WriteBatch:
         self._batch.clear()
 
     def write(self) -> None:
-        """Make the changes, and begin anew."""
+        """Apply the changes, and start an empty batch."""
         self._batch.write(self._sync)
 
     def __enter__(self) -> Self:
@@ -496,6 +497,6 @@ def repair(path: str | PathLike[str]) -> Repaired:
 
 
 def dump(file: str | PathLike[str], line: Callable[[str], object]) -> None:
-    """Give the records of a log, manifest or table as lines of text to `line`."""
+    """Pass the records of a log, manifest or table as lines of text to `line`."""
     folder, name = os.path.split(fspath(file))
     _core.kv_dump(folder, name, line)

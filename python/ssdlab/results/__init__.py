@@ -1,4 +1,4 @@
-"""What runs and comparisons leave behind: reports, their statistics, the folders they are in.
+"""The results of runs and comparisons: reports, their statistics, and their folders.
 
 `names` has the names of all files. `decoding` makes dataclasses from their JSON.
 """

@@ -1,7 +1,7 @@
-"""What a comparison says, in sentences: the same words in the terminal, on pages, in notebooks.
+"""The answer of a comparison in sentences: the same words in the terminal, on pages, in notebooks.
 
-Only what the intervals carry: a number is called lower than another if the interval of their
-ratio, paired by seed, excludes 1 (docs/statistics.md).
+Only claims that the intervals support: a number is called lower than another if the interval of
+their ratio, paired by seed, excludes 1 (docs/statistics.md).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 AMOUNT = "waf"
 """The column that counts what is written; the others that are ranked are times."""
 TITLES = {one.name: one.title for one in columns() if one.ranked}
-"""Columns of which the answer tells, with their names."""
+"""Columns that the answer covers, with their names."""
 MARKED = [one.name for one in columns() if one.lower_is_better]
 """Columns in which the lowest value is marked."""
 MOST_NAMED = 3
-"""Configurations that are named in a row."""
+"""Configurations named in one list."""
 UNRANKED = (
     f"{ONE_SEED[0].upper()}{ONE_SEED[1:]}, so nothing is ranked. Repeat every run with several"
     " seeds (--seeds 5, or seeds=5 in Python)."
@@ -38,15 +38,15 @@ UNRANKED = (
 
 @dataclass(frozen=True)
 class Answer:
-    """What the runs of one workload say."""
+    """The answer for one workload."""
 
     work: str
-    """The workload, if several are compared; else empty."""
+    """The workload, if several are compared; otherwise empty."""
     sentences: tuple[str, ...]
     """Most important first."""
     lowest: dict[str, tuple[str, ...]]
-    """By column the lowest configuration, then those that are equal or cannot be distinguished
-    from it: of all columns in which lower is better, without those in which all are alike."""
+    """By column the lowest configuration, then those that are equal or cannot be distinguished from
+    it: for all columns in which lower is better, except those in which all are alike."""
 
     @property
     def text(self) -> str:
@@ -55,7 +55,7 @@ class Answer:
 
 
 def answers(done: Comparison) -> list[Answer]:
-    """An answer for each workload that several configurations ran, or several seeds did."""
+    """An answer for each workload that several configurations, or several seeds, ran."""
     groups = [*_by_work(done)]
     found = [_answer(one, work if len(groups) > 1 else "") for work, one in groups]
     return [one for one in found if one.sentences]
@@ -77,7 +77,7 @@ def _full(reasons: Sequence[str]) -> str:
 
 
 def alone(points: Points) -> str:
-    """What is known where only one configuration or point is valid: its own numbers."""
+    """The numbers of the only valid configuration or point."""
     found = {title: (key, points.summary(0, key)) for key, title in TITLES.items()}
     known = [f"{title} {shown(key, one.mean)}" for title, (key, one) in found.items() if one]
     return f"Only {points.labels[0]} is valid: {', '.join(known)}."
@@ -92,10 +92,10 @@ def of_seeds(key: str, count: int) -> str:
 
 
 def of_points(points: Points) -> list[str]:
-    """Where among the points of a sweep each number that is ranked is lowest, and highest.
+    """The points of a sweep at which each ranked number is lowest, and highest.
 
-    A point cannot be distinguished from the lowest one where their intervals overlap. Points of
-    which a warning invalidates half of the seeds are not ranked.
+    A point cannot be distinguished from the lowest one if their intervals overlap. Points with at
+    least half of the seeds invalidated by a warning are not ranked.
     """
     sentences, why, few, points = [], points.invalid, points.partly_invalid, points.valid
     if why and len(points.labels) == 1:
@@ -128,13 +128,13 @@ def of_points(points: Points) -> list[str]:
 
 
 def _minority(few: Mapping[str, Sequence[str]]) -> list[str]:
-    """How many seeds are invalid at points that are ranked all the same; `few` as in `Points`."""
+    """How many seeds are invalid at points that are ranked anyway; `few` as in `Points`."""
     seeds = [why for of in few.values() for why in of]
     wrong = [why for why in seeds if why]
     if not wrong:
         return []
     verb = "is" if len(wrong) == 1 else "are"
-    # The advice behind the semicolon is for a majority of invalid seeds.
+    # The advice after the semicolon is for a majority of invalid seeds.
     why = wrong[0].partition(";")[0]
     return [f"{len(wrong)} of {len(seeds)} runs at {named([*few])} {verb} invalid ({why})."]
 
@@ -154,7 +154,7 @@ def _by_work(done: Comparison) -> Iterator[tuple[str, Comparison]]:
 
 
 def _work(report: Report) -> tuple[str, str]:
-    """What tells workloads apart, and the name of this one."""
+    """What distinguishes workloads, and the name of this one."""
     workload = report.json["config"]["workload"]
     name = str(workload["trace"] or workload["kind"]).rpartition("/")[2]
     return json.dumps(workload, sort_keys=True), name.partition(".")[0]
@@ -165,7 +165,7 @@ def _answer(every: Comparison, work: str) -> Answer:
     if max(len(every.repetitions), len(every.reports)) < 2:
         return Answer(work, partly, {})
     done = every.valid
-    # Of those in `not_compared` the first line says why.
+    # For those in `not_compared` the first line says why.
     why = {one: text for one, text in every.invalid.items() if one not in every.not_compared}
     apart = [*left_out(why, len(every.repetitions or every.reports)), *partly]
     if len(done.repetitions or done.reports) < 2:
@@ -213,7 +213,7 @@ def _amount(done: Comparison, base: str, best: Sequence[str]) -> str:
 
 
 def _time(done: Comparison, of: tuple[str, str], best: Sequence[str], key: str) -> str:
-    """Where a time is shortest, and how long it is with the one that writes least."""
+    """Where a time is shortest, and how long it is for the configuration that writes least."""
     base, least = of
     first = base if base in best else best[0]
     text = f"{TITLES[key]} is shortest with {first}"
@@ -229,7 +229,7 @@ def _time(done: Comparison, of: tuple[str, str], best: Sequence[str], key: str) 
 
 
 LEVEL = (UNDECIDED, "equal")
-"""Orders that rank none of two."""
+"""Orders that rank neither of two."""
 WORDS = {"much": ("less", "more"), "long": ("shorter", "longer")}
 
 
@@ -246,7 +246,7 @@ def _against(ratio: Ratio | None, what: str, other: str) -> str:
 
 
 def _as_good(done: Comparison, key: str, labels: Sequence[str], first: str) -> str:
-    """Which are as good as the first, as far as can be told; nothing of none."""
+    """Those not distinguishable from the first; empty if there are none."""
     ratios = {one: done.ratio(one, first, key) for one in labels}
     equal = [one for one, r in ratios.items() if r is not None and r.order == "equal"]
     open_ = [one for one in labels if one not in equal]
@@ -268,6 +268,6 @@ def _equal(done: Comparison, base: str, key: str) -> bool:
 
 
 def _begun(sentence: str) -> str:
-    """A sentence that begins with a word of ours begins with a capital."""
+    """Capitalise a sentence that begins with a word of ours."""
     ours = ("no ", *TITLES.values())
     return sentence[0].upper() + sentence[1:] if sentence.startswith(ours) else sentence

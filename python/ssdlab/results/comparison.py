@@ -24,7 +24,7 @@ from ssdlab.results.report import Report
 from ssdlab.results.text import by_reason, folded, table, wrapped
 
 MEASURES = tuple(one.name for one in columns() if one.measured)
-"""Columns of which repetitions have means and ratios: what is simulated, not how fast."""
+"""Columns of which repetitions have means and ratios: simulated numbers, not run times."""
 _EVERY_READ = "latency.read."
 STATISTICS = tuple(
     one.key.removeprefix(_EVERY_READ) for one in columns() if one.key.startswith(_EVERY_READ)
@@ -38,13 +38,13 @@ def _row(label: str, report: Report) -> Row:
 
 
 RATIO = " " * 6
-"""Room for a ratio behind a value."""
+"""Room for a ratio after a value."""
 COMPARED = ("mean", "p99", "p99_9")
-"""Latencies that are told with ratios: those of medians and of single largest values say little."""
+"""Latencies with ratios; those of medians and of single largest values mean little."""
 
 
 def _ratio(value: float | None, base: float | None, first: bool) -> str:
-    """How `value` compares with that of the first row, in so many columns as `RATIO`."""
+    """How `value` compares with that of the first row, `RATIO` columns wide."""
     if first or not value or not base:
         return RATIO
     return f"{value / base:>{len(RATIO) - 1}.2f}x"
@@ -59,11 +59,11 @@ class Comparison(Table):
     failures: dict[str, str] = field(default_factory=dict)
     """Why a run could not finish, by label."""
     interrupted: bool = False
-    """Ended early by Ctrl-C: runs are missing or incomplete."""
+    """Whether Ctrl-C ended it early: runs are missing or incomplete."""
     folder: Path | None = None
     """Folder of the files."""
     repetitions: dict[str, dict[int, Report]] = field(default_factory=dict)
-    """With several seeds: all reports, by label and seed; `reports` has those of the first seed."""
+    """With several seeds, all reports by label and seed; `reports` has those of the first seed."""
     not_run: tuple[str, ...] = ()
     """Runs without a report because of Ctrl-C: label, or label and seed."""
     varied: dict[str, dict[str, Value]] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class Comparison(Table):
         return replace(self, reports=reports, folder=folder, repetitions=repetitions)
 
     def _folder(self, label: str) -> Path:
-        """The folder of the report that stands for `label`, below that of the comparison."""
+        """The folder of the report of `label`, below that of the comparison."""
         seed = self.reports[label].provenance.seed if label in self.repetitions else None
         return run_folder(label, seed)
 
@@ -125,7 +125,7 @@ class Comparison(Table):
     def plot(self, metric: str = "waf", x: str | None = None, y: str | None = None) -> Drawing:
         """Draw a column of `rows` over the key `x` that was varied; with `y` a heat map of both.
 
-        Default of `x`: the first key with numbers; if none has numbers, as where policies are
+        Default of `x`: the first key with numbers; if none has numbers, as when policies are
         compared, each configuration gets a bar. The result shows itself in notebooks and has
         `save(path)`. Raises `ConfigError`.
         """
@@ -133,7 +133,7 @@ class Comparison(Table):
 
     @property
     def runs(self) -> list[tuple[str, Report]]:
-        """Label and report of every run, repetitions included."""
+        """Label and report of every run, including repetitions."""
         if not self.repetitions:
             return list(self.reports.items())
         return [
@@ -145,7 +145,7 @@ class Comparison(Table):
     def values(self, label: str, key: str) -> dict[int, float]:
         """A column of `rows` by seed, for the completed repetitions.
 
-        Empty if one of them has no value: the others would not represent all.
+        Empty if one of them has no value, because the others would not represent all.
         """
         found = {
             seed: _row(label, report)[key]
@@ -202,7 +202,7 @@ class Comparison(Table):
 
     @property
     def without_spread(self) -> list[str]:
-        """Labels whose repetitions are all equal: nothing depends on the seed."""
+        """Labels whose repetitions are all equal, so that nothing depends on the seed."""
         every = {label: self.estimates(label) for label in self.repetitions}
         return [
             label
@@ -212,7 +212,7 @@ class Comparison(Table):
 
     @property
     def reserve_decided(self) -> dict[str, float]:
-        """The runs that the reserve decided, not the victim policy (`report.verdict`), by label.
+        """The runs in which the reserve decided, not the policy (`report.verdict`), by label.
 
         With the share of the victims that were the policy's choice, the largest of the repetitions.
         """
@@ -224,13 +224,13 @@ class Comparison(Table):
 
     @property
     def not_compared(self) -> tuple[str, ...]:
-        """Those of them whose policies were to be compared: the runs differ in `gc.victim`."""
+        """Those whose policies were to be compared: the runs differ in `gc.victim`."""
         victims = {json.dumps(report.json["config"]["gc"]["victim"]) for _, report in self.runs}
         return tuple(self.reserve_decided) if len(victims) > 1 else ()
 
     @cached_property
     def invalid(self) -> dict[str, str]:
-        """By label a warning that invalidates its first seed, or half of its seeds."""
+        """By label, a warning that invalidates the first seed, or half of the seeds."""
         found = {
             label: first.invalid or warned.majority(self._invalid_seeds(label))
             for label, first in self.reports.items()
@@ -238,29 +238,29 @@ class Comparison(Table):
         return {label: why for label, why in found.items() if why}
 
     def _invalid_seeds(self, label: str) -> list[str]:
-        """For each seed of a configuration the warning that invalidates it, or nothing."""
+        """For each seed of a configuration, the warning that invalidates it, or nothing."""
         runs = self.repetitions.get(label, {0: self.reports[label]})
         return [one.invalid for one in runs.values()]
 
     def partly_invalid(self) -> Iterator[str]:
-        """How many seeds of each configuration a warning invalidates, without those left out."""
+        """How many seeds of each configuration are invalid, if they are fewer than half."""
         apart = self.invalid if len(self.reports) > 1 else {}
         for label in (one for one in self.reports if one not in apart):
             seeds = self._invalid_seeds(label)
             wrong = [why for why in seeds if why]
             if wrong and len(seeds) > 1:
                 verb = "is" if len(wrong) == 1 else "are"
-                # The advice behind the semicolon is for a majority of invalid seeds.
+                # The advice after the semicolon is for a majority of invalid seeds.
                 why = wrong[0].partition(";")[0]
                 yield f"{label}: {len(wrong)} of {len(seeds)} seeds {verb} invalid ({why})."
 
     @property
     def valid(self) -> Comparison:
-        """The same without the configurations that `invalid` lists."""
+        """This comparison without the configurations that `invalid` lists."""
         return self.without(self.invalid)
 
     def without(self, left: Collection[str]) -> Comparison:
-        """The same without these labels."""
+        """The comparison without these labels."""
         return replace(
             self,
             reports={label: one for label, one in self.reports.items() if label not in left},
@@ -363,7 +363,8 @@ class Comparison(Table):
             lines += ["", head + (" (first seed)" if self.repetitions else "")]
             lines += [line for text in texts for line in wrapped(mark, text)]
         if self.repetitions:
-            # Repeated below tables longer than a screen, where the reader of a terminal looks.
+            # Repeated below tables longer than a screen, because the reader of a terminal looks
+            # there.
             lines += self.answer_lines()
         return "\n".join(lines) + "\n"
 
@@ -399,12 +400,12 @@ class Comparison(Table):
 
     @cached_property
     def answers(self) -> list[Answer]:
-        """What the comparison says, as far as intervals decide: an answer for each workload."""
+        """The answers as far as intervals decide: one for each workload."""
         return answers(self)
 
     @property
     def lowest_of_all(self) -> dict[str, list[tuple[str, ...]]]:
-        """By column, for each workload, what `Answer.lowest` says."""
+        """By column, for each workload, the result of `Answer.lowest`."""
         found: dict[str, list[tuple[str, ...]]] = {}
         for answer in self.answers:
             for key, labels in answer.lowest.items():
@@ -470,7 +471,7 @@ class Comparison(Table):
     def warning_groups(self) -> Iterator[warned.Group]:
         """A title, the mark of a line, and the warnings: those that invalidate numbers, then notes.
 
-        Warnings of several runs that differ in numbers alone are told once.
+        Warnings of several runs that differ only in numbers are printed once.
         """
         reports = self.reports.items()
         severe = [(label, w) for label, r in reports for w in r.warnings[: r.invalidating]]
@@ -498,7 +499,7 @@ def run_folder(label: str, seed: int | None) -> Path:
 
 
 def labels_of(parts: Sequence[Mapping[str, str]]) -> list[str]:
-    """A label for each run from its components, leaving out those that are the same in all."""
+    """A label for each run from its components, omitting those that are the same in all."""
     keys = [key for key in parts[0] if len({part[key] for part in parts}) > 1]
     keys = keys or list(parts[0])[:1]
     single = len(keys) == 1

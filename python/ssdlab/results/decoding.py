@@ -13,13 +13,13 @@ field_types = cache(get_type_hints)
 
 
 def from_json(kind: Any, value: Any) -> Any:  # noqa: ANN401 - whatever `kind` says
-    """`value` of parsed JSON as a `kind`; fields that the dataclass does not name are left out."""
+    """`value` of parsed JSON as a `kind`; fields that the dataclass does not have are ignored."""
     return None if value is None else _decoder(kind)(value)
 
 
 @cache
 def _decoder(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401
-    """Makes a `kind` of parsed JSON that is not null."""
+    """Builds a `kind` from parsed JSON that is not null."""
     if hasattr(kind, "__dataclass_fields__"):
         return _of_fields(kind)
     origin, args = get_origin(kind), get_args(kind)
@@ -38,7 +38,7 @@ def _decoder(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401
 
 
 def _of_fields(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401
-    """Makes a dataclass of a JSON object."""
+    """Builds a dataclass from a JSON object."""
     kinds = field_types(kind)
     parts = [(one.name, _decoder(kinds[one.name])) for one in fields(kind)]
 

@@ -18,9 +18,9 @@ class Drawing(Protocol):
     """Plots that notebooks show by themselves."""
 
     def save(self, path: str | Path, *, force: bool = False) -> Path:
-        """Write the plot as `.svg` or `.png`, or any number of plots as `.html`; the path.
+        """Write the plot as `.svg` or `.png`, or any number of plots as `.html`. Returns the path.
 
-        A file that exists is replaced with `force` only. Raises `OutputError`.
+        An existing file is replaced only with `force`. Raises `OutputError`.
         """
 
     def _repr_html_(self) -> str: ...
@@ -44,7 +44,7 @@ class Drawer(Protocol):
         """A search in a notebook, as HTML."""
 
     def of_points(self, points: Points, metric: str, x: str | None, y: str | None) -> Drawing:
-        """A column over a key, or over two."""
+        """A column over one key, or over two."""
 
 
 _find: Callable[[], Drawer] | None = None

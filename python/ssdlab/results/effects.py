@@ -3,10 +3,10 @@
 This is an analysis of variance with the keys taken one after the other, the key that explains most
 first. A key is named only if its share exceeds the largest share that chance gives any remaining
 key (a permutation test), and if the interval of its share excludes 0, so keys that do not matter
-are left out; a limit says how much they may decide all the same. Intervals come from the
-jackknife, over points and over seeds, of the arc sine of the root of the share: its spread hardly
-depends on the share, while that of a share is not symmetric near 0 and 1. Callers must leave out
-points that a sampler chose for their results: such points do not show what decides.
+are left out; a limit says how much they may decide at most. Intervals come from the jackknife, over
+points and over seeds, of the arc sine of the root of the share: its spread hardly depends on the
+share, while that of a share is not symmetric near 0 and 1. Callers must leave out points that a
+sampler chose for their results: such points do not show what decides.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 LEAST_POINTS = 8
 """Fewer points name no keys."""
 GROUPS = 4
-"""Groups of equal size for the numbers of a key that has more than `WORDS` different ones."""
+"""Groups of equal size for the numbers of a key with more than `WORDS` different ones."""
 WORDS = 6
 """Up to this many different numbers, each is a group of its own."""
 PERMUTATIONS = 199
@@ -68,7 +68,7 @@ class Decided:
     seeds: int = 1
 
     def text(self, title: str, points: str) -> str:
-        """It in words, of the number `title`, over these `points`; empty if they are too few."""
+        """The effects on the number `title` in words; empty if there are too few `points`."""
         if self.points < LEAST_POINTS:
             return ""
         by = "one seed" if self.seeds == 1 else f"{self.seeds} seeds"
@@ -84,7 +84,7 @@ class Decided:
 
 
 def decided(points: Sequence[Mapping[str, Value]], values: Sequence[Sequence[float]]) -> Decided:
-    """The keys that decide a number, of which `values` has one for each point and seed.
+    """The keys that decide a number, whose `values` are given for each point and seed.
 
     A point need not have every key. A key is judged among the points that have it.
     """
@@ -180,7 +180,7 @@ def decided_of(points: Points, metric: str) -> Decided:
 
 
 def _groups(column: Sequence[Value]) -> Numbers:
-    """A column for each group of values, 1 where a point belongs to it."""
+    """A column for each group of values, 1 if a point belongs to it."""
     import numpy as np
 
     known = [one for one in column if one is not None]

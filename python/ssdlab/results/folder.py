@@ -1,4 +1,4 @@
-"""Folders of runs: written aside and renamed when complete, so that none is ever half written."""
+"""Folders of runs, written under another name and renamed when complete: none is incomplete."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def _foreign(folder: Path) -> Path | None:
 
 
 def check_replaceable(folder: Path, force: bool, reads: Iterable[Path] = ()) -> None:
-    """Raise `OutputError` if results may not go to `folder`; `reads` must not be lost by it."""
+    """Raise `OutputError` if results may not go to `folder`; no file of `reads` may be in it."""
     refusal = _refusal(folder, force, reads)
     if refusal:
         raise OutputError(refusal)
 
 
 def _refusal(folder: Path, force: bool, reads: Iterable[Path]) -> str | None:
-    """Why results may not go to `folder`, if so; `reads`: files that must not be lost by it."""
+    """Why results may not go to `folder`, if so; `reads`: files that it must not contain."""
     if not os.path.lexists(folder):
         return None
     real, here = folder.resolve(), Path.cwd()
@@ -68,7 +68,7 @@ def _refusal(folder: Path, force: bool, reads: Iterable[Path]) -> str | None:
 
 
 def in_its_place() -> str:
-    """What to do about a folder that has results already."""
+    """What to do about a folder that already has results."""
     return f"{argument(force=True)} replaces it, {argument('out')} names another folder"
 
 
@@ -82,11 +82,11 @@ def written_not(error: OSError, folder: Path) -> OutputError:
 
 
 REPLACED = "-replaced"
-"""Ends the name that a folder has while another one takes its place."""
+"""The suffix of a folder while another one takes its place."""
 
 
 def _prefix(target: Path) -> str:
-    """How the names of drafts of `target` that are made on this machine begin."""
+    """The prefix of the names of drafts of `target` that are created on this machine."""
     return f".{target.name}.unfinished-{socket.gethostname()}-"
 
 
@@ -103,9 +103,9 @@ def _alive(process: int) -> bool:
 
 
 def remove_stale(target: Path) -> None:
-    """Remove the drafts of the folder `target` that processes left behind which were ended.
+    """Remove the drafts of the folder `target` that killed processes have left behind.
 
-    One that was ended while it replaced a folder has taken that away: it is put back.
+    A process killed while it replaced a folder has moved that away: it is put back.
     """
     prefix = _prefix(target)
     beside = target.parent.iterdir() if target.parent.is_dir() else ()
@@ -120,7 +120,7 @@ def remove_stale(target: Path) -> None:
 
 
 def _completed(folder: Path) -> bool:
-    """Whether `folder` holds results of a run or a comparison that came to its end."""
+    """Whether `folder` holds the results of a run or a comparison that completed."""
     for name in ANSWERS:
         with suppress(OSError, ValueError, AttributeError):
             values = json.loads((folder / name).read_text(encoding="utf-8"))
@@ -129,7 +129,7 @@ def _completed(folder: Path) -> bool:
 
 
 class Draft:
-    """A folder being written beside the place where it will stand."""
+    """A folder that is being written next to its final place."""
 
     def __init__(self, target: Path, force: bool, reads: Iterable[Path]) -> None:
         self.target = target if target.name not in ("", "..") else target.resolve()
@@ -145,9 +145,9 @@ class Draft:
         self.path.chmod(0o777 & ~_umask())
 
     def settle(self, completed: bool) -> None:
-        """Choose the place for good: what is not `completed` replaces nothing that is.
+        """Choose the final place: an incomplete run does not replace a complete one.
 
-        It goes to the first free of NAME-partial, NAME-partial-2, ... beside it.
+        It goes to the first free of NAME-partial, NAME-partial-2, ... next to it.
         """
         if completed or not _completed(self.target):
             return
@@ -165,11 +165,11 @@ class Draft:
                 out.flush()
                 os.fsync(out.fileno())
         except OSError as error:
-            # A write that fails does not know the name of its file.
+            # The error of a failed write does not contain the name of its file.
             raise OSError(error.errno, error.strerror, str(file)) from error
 
     def keep(self) -> None:
-        """Put the folder in its place."""
+        """Move the folder to its place."""
         check_replaceable(self.target, self.force, self.reads)
         old = self.path.with_name(self.path.name + REPLACED)
         replaced = self.target.is_dir() and any(self.target.iterdir())
@@ -197,7 +197,7 @@ def _umask() -> int:
 def draft(target: Path, force: bool, reads: Iterable[Path] = ()) -> Iterator[Draft]:
     """A draft of the folder `target`; what is not kept is removed. Raises `OutputError`.
 
-    With `force` it may replace a run that is there, unless one of the files `reads` is in it.
+    With `force` it may replace an existing run, unless that contains one of the files `reads`.
     """
     try:
         made = Draft(target, force, reads)
@@ -219,17 +219,16 @@ def draft(target: Path, force: bool, reads: Iterable[Path] = ()) -> Iterator[Dra
     finally:
         with suppress(OSError):
             shutil.rmtree(made.path)
-        # Nothing was kept: neither are the folders that were made for it.
+        # Nothing was kept, so the folders that were created for it are removed, too.
         with suppress(OSError):
             for folder in made.made:
                 folder.rmdir()
 
 
 def keep_with_page(made: Draft, page: Callable[[], str] | None) -> None:
-    """Put a draft in its place, with the page that `page` makes.
+    """Move a draft to its place, with the page that `page` returns.
 
-    A page that cannot be made or written must not cost the results: they are kept before the
-    error.
+    A page that cannot be written must not cost the results: they are kept before the error.
     """
     trouble: Exception | None = None
     if page is not None:

@@ -1,4 +1,4 @@
-"""Rows as CSV and Parquet, and as tables of pandas and Polars."""
+"""Rows as CSV and Parquet, and as pandas and Polars tables."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ssdlab.versions import install
 
 
 class Table(ABC):
-    """Results that are rows: as CSV, and as tables of pandas and Polars."""
+    """Results that are rows: as CSV, and as pandas and Polars tables."""
 
     TEXTS: ClassVar[tuple[str, ...]] = ()
-    """Columns that are no numbers, even where they have no values."""
+    """Columns that are not numeric, even if they have no values."""
 
     @property
     @abstractmethod
     def rows(self) -> Sequence[Mapping[str, Value]]:
-        """Of columns that are the same for all."""
+        """Rows with the same columns."""
 
     def to_csv(self) -> str:
         """`rows` as CSV, with a header."""
@@ -41,13 +41,13 @@ class Table(ABC):
 
 
 def by_column(rows: Sequence[Mapping[str, Value]]) -> dict[str, list[Value]]:
-    """The values of each column; of a column with any fraction all numbers are floating point."""
+    """The values of each column; if any is fractional, all its numbers are floating point."""
     columns = {name: [row.get(name) for row in rows] for name in (rows[0] if rows else ())}
     return {name: _of_one_type(column) for name, column in columns.items()}
 
 
 def _of_one_type(column: list[Value]) -> list[Value]:
-    """Numbers, truth values or texts: what other libraries take for the type of a column."""
+    """Numbers, booleans or texts: what other libraries consider the type of a column."""
     known = {type(value) for value in column if value is not None}
     if known == {int, float}:
         return [None if value is None else float(value) for value in column]
@@ -57,7 +57,7 @@ def _of_one_type(column: list[Value]) -> list[Value]:
 
 
 def _without_values(columns: Mapping[str, Sequence[Value]], texts: Sequence[str]) -> set[str]:
-    """Columns of numbers of which there is none: they are floating point, too."""
+    """Numeric columns without a value, which are floating point, too."""
     return {
         name
         for name, column in columns.items()
@@ -66,14 +66,14 @@ def _without_values(columns: Mapping[str, Sequence[Value]], texts: Sequence[str]
 
 
 def to_pandas(rows: Sequence[Mapping[str, Value]], texts: Sequence[str] = ()) -> Any:  # noqa: ANN401
-    """A `pandas.DataFrame`; the columns `texts` are no numbers. Raises `OutputError` without it."""
+    """A `pandas.DataFrame`; the columns `texts` are not numeric. Raises `OutputError`."""
     pandas, columns = library("pandas", "to_pandas()"), by_column(rows)
     nothing = dict.fromkeys(_without_values(columns, texts), math.nan)
     return pandas.DataFrame({**columns, **{name: [v] * len(rows) for name, v in nothing.items()}})
 
 
 def to_polars(rows: Sequence[Mapping[str, Value]], texts: Sequence[str] = ()) -> Any:  # noqa: ANN401
-    """A `polars.DataFrame`; the columns `texts` are no numbers. Raises `OutputError` without it."""
+    """A `polars.DataFrame`; the columns `texts` are not numeric. Raises `OutputError`."""
     polars, columns = library("polars", "to_polars()"), by_column(rows)
     kinds = dict.fromkeys(_without_values(columns, texts), polars.Float64)
     kinds |= dict.fromkeys((name for name in texts if name in columns), polars.String)
@@ -83,7 +83,7 @@ def to_polars(rows: Sequence[Mapping[str, Value]], texts: Sequence[str] = ()) ->
 def write_parquet(
     rows: Sequence[Mapping[str, Value]], out: BinaryIO, texts: Sequence[str] = ()
 ) -> None:
-    """Write rows as Parquet; the columns `texts` are no numbers. Raises `OutputError`."""
+    """Write rows as Parquet; the columns `texts` are not numeric. Raises `OutputError`."""
     arrow = library("pyarrow", "Parquet")
     parquet, columns = import_module("pyarrow.parquet"), by_column(rows)
     kinds = dict.fromkeys(_without_values(columns, texts), arrow.float64())
@@ -102,7 +102,7 @@ def has_parquet() -> bool:
 
 
 def library(name: str, who: str) -> ModuleType:
-    """A library. Raises `OutputError` without it: `who` needs it."""
+    """A library that `who` needs. Raises `OutputError` without it."""
     try:
         return import_module(name)
     except ImportError as error:
@@ -111,7 +111,7 @@ def library(name: str, who: str) -> ModuleType:
 
 
 def to_csv(rows: Iterable[Mapping[str, Value]]) -> str:
-    """A header and a line for each row; empty fields for missing values."""
+    """A header and a line for each row; missing values are empty fields."""
     out = io.StringIO()
     writer = None
     for row in rows:

@@ -11,10 +11,10 @@ from typing import Literal, TypeAlias
 from ssdlab import _core
 
 Order: TypeAlias = Literal["lower", "higher", "equal", "not distinguishable"]
-"""How a number compares with another, as far as the interval of their ratio tells."""
+"""How a number compares with another, as far as the interval of their ratio decides."""
 UNDECIDED: Order = "not distinguishable"
 ONE_SEED = "one seed: no interval"
-"""What is printed in place of an order where nothing was repeated."""
+"""What is printed in place of an order if nothing was repeated."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Estimate:
 
     @property
     def is_wide(self) -> bool:
-        """Whether the interval is wider than the mean, which it leaves open."""
+        """Whether the interval is wider than the mean, so that it says nothing about it."""
         return self.ci95 is not None and self.ci95 > abs(self.mean)
 
 
@@ -51,7 +51,7 @@ class Ratio:
 
     @property
     def is_wide(self) -> bool:
-        """Whether half the interval is wider than the ratio, which it leaves open."""
+        """Whether half the interval is wider than the ratio, so that it says nothing about it."""
         return (
             self.low is not None
             and self.high is not None
@@ -65,10 +65,10 @@ class Ratio:
 
 
 def order(ratio: float, low: float | None, high: float | None) -> Order:
-    """How a number compares with the one it is divided by, from the interval of the ratio.
+    """How a number compares with its divisor, from the interval of the ratio.
 
-    An interval that holds 1 leaves it open. Without an interval the ratio is the same in all pairs,
-    and decides by itself.
+    An interval that contains 1 is inconclusive. Without an interval the ratio is the same in all
+    pairs, and decides by itself.
     """
     low, high = ratio if low is None else low, ratio if high is None else high
     if low == high == 1:
@@ -87,9 +87,9 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 
 def paired_ratio(values: Sequence[float], base: Sequence[float]) -> Ratio | None:
-    """Of `values` over those of `base`, pair by pair; at least two pairs.
+    """The ratio of `values` to those of `base`, pair by pair; at least two pairs.
 
-    The interval is Student's, of the logarithms: None where a number is not positive.
+    The interval is Student's, of the logarithms; None if a number is not positive.
     """
     if min(values) <= 0 or min(base) <= 0:
         return None

@@ -1,4 +1,4 @@
-"""How many years a drive lasts under a load, from its write amplification."""
+"""The lifetime of a drive in years under a load, from its write amplification."""
 
 from __future__ import annotations
 
@@ -20,26 +20,28 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True)
 class Lifetime:
-    """A drive of so much flash, and how much the host writes."""
+    """A drive with its flash, and how much the host writes."""
 
     endurance: Endurance
     raw_bytes: float
     user_bytes: float
     daily_bytes: float | None
-    """What the host writes in a day; None where the trace has no times."""
+    """What the host writes per day; None if the trace has no times."""
     contradiction: str = ""
-    """How the file of the drive contradicts itself, so that there are no years; empty if not."""
+    """How the file of the drive contradicts itself, so that there are no years; empty if it does
+    not.
+    """
     most_bytes: float = math.inf
-    """What all dies of the drive can program in a day."""
+    """The most that all dies of the drive can program per day."""
 
     @property
     def drive_writes(self) -> float | None:
-        """What the host writes in a day, over the capacity of the drive."""
+        """What the host writes per day, divided by the capacity of the drive."""
         return None if self.daily_bytes is None else self.daily_bytes / self.user_bytes
 
     @property
     def excess(self) -> str:
-        """How the host writes more than the drive can program; empty if it does not."""
+        """By how much the host writes more than the drive can program; empty if it does not."""
         if self.daily_bytes is None or self.daily_bytes <= self.most_bytes:
             return ""
         wanted, most = (number(each / DAY_S / 1e9) for each in (self.daily_bytes, self.most_bytes))
@@ -49,9 +51,9 @@ class Lifetime:
         )
 
     def years(self, waf: Interval) -> Interval | None:
-        """Years until the flash has taken what it can.
+        """Years until the flash is worn out.
 
-        None where a figure is missing, the file of the drive contradicts itself, or the host writes
+        None if a figure is missing, the file of the drive contradicts itself, or the host writes
         more than the drive can program.
         """
         written = self.endurance.written(self.raw_bytes)
@@ -78,13 +80,13 @@ class Lifetime:
         )
 
     def largest_waf(self, years: float) -> float | None:
-        """The write amplification at which the drive lasts so many years."""
+        """The write amplification at which the drive lasts this many years."""
         lasts = self.years(Interval(1.0, 1.0))
         return None if lasts is None else lasts.low / years
 
 
 FAR = 100.0
-"""Years beyond which a lifetime is not told apart."""
+"""Years beyond which lifetimes are not distinguished."""
 
 
 def years_text(years: Interval) -> str:

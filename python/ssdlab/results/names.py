@@ -18,7 +18,7 @@ SWEEP_JSON, SWEEP_CSV, SWEEP_PARQUET = "sweep.json", "sweep.csv", "sweep.parquet
 OUTCOMES = "outcomes.jsonl"
 """The outcomes of a sweep or a fleet, from which it is resumed."""
 FLEET = {kind: f"fleet.{kind}" for kind in ("json", "csv", "parquet")}
-"""Files of a fleet, beside the outcomes."""
+"""Files of a fleet besides the outcomes."""
 TRIAL_JSON, PLAN_JSON, DRIVE_FILE = "try.json", "plan.json", "drive.toml"
 SEARCH_JSON, TRIALS_CSV, RUNS, BEST = "search.json", "trials.csv", "runs.jsonl", "best.toml"
 STORAGE, FRONT = "study.journal", "front"
@@ -33,8 +33,8 @@ WRITTEN = {
     *(TRIAL_JSON, PLAN_JSON, DRIVE_FILE),
     *(SEARCH_JSON, TRIALS_CSV, RUNS, BEST, STORAGE),
 }
-"""All files that ssdlab writes into such a folder, outside of `FOLDERS`."""
+"""All files that ssdlab writes into such a folder, outside `FOLDERS`."""
 FOLDERS = (EXPORTS, FRONT)
-"""Folders in it whose files are all ours."""
+"""Folders in it that contain only our files."""
 ANSWERS = (COMPARISON_JSON, REPORT, SWEEP_JSON, TRIAL_JSON, PLAN_JSON, FLEET["json"])
-"""The files that say whether what is in a folder came to its end."""
+"""The files that show whether the results in a folder are complete."""

@@ -1,4 +1,4 @@
-"""Files that people ask for: all of them are written, or none."""
+"""Files that users request: either all of them are written, or none."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ssdlab.errors import OutputError
 from ssdlab.results.folder import written_not
 
 Write: TypeAlias = "Callable[[BinaryIO], object]"
-"""Writes what a file shall hold."""
+"""Writes the contents of a file."""
 
 Ours: TypeAlias = "Callable[[Path], bool]"
-"""Whether an existing file may be replaced unasked."""
+"""Whether an existing file may be replaced without asking."""
 
 
 def text(content: str) -> Write:
@@ -24,7 +24,7 @@ def text(content: str) -> Write:
 
 
 def check(files: Iterable[Path], force: bool, ours: Ours = lambda _: False) -> None:
-    """Raise `OutputError` if a file is there and neither `force` nor `ours` lets it be replaced."""
+    """Raise `OutputError` if a file exists and neither `force` nor `ours` allows replacing it."""
     for file in files:
         if file.is_dir():
             raise OutputError(f"{file}: is a folder; name a file")
@@ -37,8 +37,8 @@ def write_all(
 ) -> list[Path]:
     """Write every file and return their paths.
 
-    A file that exists is replaced with `force`, or where `ours` says that it may be; otherwise
-    nothing is written. Raises `OutputError`.
+    An existing file is replaced with `force`, or if `ours` allows it; otherwise nothing is written.
+    Raises `OutputError`.
     """
     check(files, force, ours)
     drafts = {file: file.with_name(f".{file.name}.unfinished") for file in files}
@@ -47,7 +47,7 @@ def write_all(
             file.parent.mkdir(parents=True, exist_ok=True)
             with drafts[file].open("wb") as out:
                 write(out)
-        # Whoever looks at an old file meanwhile sees all of it.
+        # A reader of an old file meanwhile sees all of it.
         for file, draft in drafts.items():
             draft.replace(file)
     except FileExistsError as error:

@@ -24,10 +24,10 @@ class Key:
 
     name: str
     values: tuple[Value, ...]
-    """Its different values: numbers in ascending order, or texts in the order given."""
+    """Its distinct values: numbers in ascending order, or texts in the given order."""
     unit: KeyUnit = ""
     log: bool = False
-    """Its values are spread by factors: plots have a logarithmic axis."""
+    """Whether its values are spaced by factors, so that plots have a logarithmic axis."""
 
     @cached_property
     def numeric(self) -> bool:
@@ -41,7 +41,7 @@ class Key:
 
 
 def key_of(name: str, values: Iterable[Value], log: bool = False) -> tuple[Key, list[Value]]:
-    """A key, and `values` as its column has them: as numbers if all of them are."""
+    """A key, with `values` as in its column: as numbers if all of them are."""
     given = list(values)
     parsed = {one: quantity(one) for one in dict.fromkeys(given)}
     known = [one for one in parsed.values() if one is not None]
@@ -55,7 +55,7 @@ def key_of(name: str, values: Iterable[Value], log: bool = False) -> tuple[Key, 
 
 
 def _geometric(values: Sequence[float]) -> bool:
-    """Whether each value is about the same factor above the one before it."""
+    """Whether each value is about the same multiple of the one before it."""
     if len(values) < 3 or values[0] <= 0 or values[-1] < 4 * values[0]:
         return False
     steps = [math.log(b / a) for a, b in itertools.pairwise(values)]
@@ -69,14 +69,14 @@ class Summary:
     mean: float
     """Over the seeds."""
     low: float
-    """Where the 95 % confidence interval of the mean begins."""
+    """The lower end of the 95 % confidence interval of the mean."""
     high: float
-    """Where it ends; `low` with one seed, or without any spread."""
+    """The upper end; `low` with one seed, or without any spread."""
 
 
 @dataclass(frozen=True)
 class Points:
-    """What ran with which values. Points have their place in `labels`, `settings` and `runs`."""
+    """The runs and their values; `labels`, `settings` and `runs` have the same order."""
 
     keys: tuple[Key, ...]
     labels: tuple[str, ...]
@@ -85,10 +85,11 @@ class Points:
     runs: tuple[tuple[Row, ...], ...]
     """The numbers of the completed runs at each point, one for each seed."""
     why_invalid: tuple[str, ...] = ()
-    """A warning that invalidates half of the seeds of each point, or nothing; empty: all are valid.
+    """A warning that invalidates half of the seeds of each point, or nothing; empty if all are
+    valid.
     """
     partly_invalid: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """For the points of which fewer seeds are invalid, the warning of each seed, or nothing."""
+    """For points with fewer invalid seeds, the warning of each seed, or nothing."""
 
     @staticmethod
     def of(
@@ -106,13 +107,13 @@ class Points:
 
     @cached_property
     def invalid(self) -> dict[str, str]:
-        """The points of which a warning invalidates half of the seeds, with that warning."""
+        """The points with half of the seeds or more invalidated by a warning, with the warning."""
         found = zip(self.labels, self.why_invalid, strict=False)
         return {label: why for label, why in found if why}
 
     @cached_property
     def valid(self) -> Points:
-        """The same without the points that `invalid` lists."""
+        """These points without those that `invalid` lists."""
         kept = [i for i, label in enumerate(self.labels) if label not in self.invalid]
         return replace(
             self,
@@ -129,7 +130,7 @@ class Points:
 
     @property
     def named(self) -> list[Key]:
-        """The keys with several values that are no numbers."""
+        """The keys with several values that are not numbers."""
         return [key for key in self.keys if not key.numeric and len(key.values) > 1]
 
     def key(self, name: str) -> Key | None:
@@ -143,7 +144,7 @@ class Points:
 
     @cached_property
     def metrics(self) -> dict[str, Column]:
-        """The columns that some point has a number in, by name."""
+        """The columns in which some point has a number, by name."""
         every = [row for rows in self.runs for row in rows]
         return {
             one.name: one
@@ -178,5 +179,5 @@ class Points:
         return [any(row.get("decided_by") == "reserve" for row in rows) for rows in self.runs]
 
     def reserve_decided(self, point: int) -> bool:
-        """Whether the reserve, not the victim policy, decided a run of the point."""
+        """Whether the reserve, not the victim policy, decided in a run of the point."""
         return self._reserve[point]

@@ -1,10 +1,10 @@
-"""Write amplification that small trials predict for a drive: values, intervals, who wins.
+"""Write amplification that small trials predict for a drive: values, intervals, the best policy.
 
-A trial has as many erase units as a pool of the drive, with fewer pages each. The error that this
-leaves falls with the pages of an erase unit. A trial with half as many pages shows how large it is,
-and the prediction is extrapolated by that much (ADR 0026). Under cost-benefit, blocks as large as
-the drive's write more than either trial shows. Updates come in two orders: as recorded, for one
-application on the drive, and with a phase of its own for every page, for many.
+A trial has as many erase units as a pool of the drive, with fewer pages each. The resulting error
+falls with the pages of an erase unit. A trial with half as many pages shows how large it is, and
+the prediction is extrapolated by that much (ADR 0026). Under cost-benefit, blocks as large as the
+drive's write more than either trial shows. Updates come in two orders: as recorded, for one
+application on the drive, and with a separate phase for every page, for many.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from ssdlab.results.intervals import Ratio, estimate, paired_ratio
 
 ORDERS = {"recorded": "one application", "independent": "many tenants"}
-"""Values of `workload.phases`, and whom each order of updates stands for."""
+"""Values of `workload.phases`, and what each order of updates represents."""
 LARGEST_SHARE = 0.05
-"""Largest share of write amplification that the extrapolation of a policy may add for it to win."""
+"""Largest share of write amplification that the extrapolation of a policy may add if it is to win.
+"""
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Predicted:
     """That of the trial with half the pages of an erase unit, for the first seed; None: it was not
     run, and the values are those of the trial."""
     beyond: float = 0.0
-    """Share by which the drive may write more than both trials show, as its blocks are larger."""
+    """Share by which the drive may write more than both trials show, because its blocks are larger.
+    """
 
     @property
     def difference(self) -> float:
@@ -40,7 +42,7 @@ class Predicted:
         return 0.0 if self.halved is None else statistics.fmean(self.values) - self.halved
 
     def _extrapolated(self, value: float) -> float:
-        """A value of the trial on the drive, which writes no less than the host."""
+        """A value of the trial, extrapolated to the drive, which writes no less than the host."""
         return max(1.0, value + self.difference)
 
     @property
@@ -57,8 +59,8 @@ class Predicted:
     def interval(self) -> tuple[float, float] | None:
         """From the lowest to the highest plausible value: seeds, the size of blocks, `beyond`.
 
-        The mean is twice that of n seeds less one run with half the pages, which has the spread of
-        a seed, too: its variance is 4 / n + 1 times that of a seed. None where nothing shows how
+        The mean is twice that of n seeds minus one run with half the pages, which also has the
+        spread of a seed: its variance is 4 / n + 1 times that of a seed. None if nothing shows how
         much the size of blocks matters.
         """
         if self.halved is None:
@@ -71,7 +73,7 @@ class Predicted:
 
     @property
     def widest(self) -> tuple[float, float] | None:
-        """The interval, wider by once more the difference between both trials.
+        """The interval, widened by the difference between both trials once more.
 
         It contains the drive if the error of small blocks falls at least with the power log2(4/3)
         = 0.42 of their pages (ADR 0026).
@@ -107,7 +109,7 @@ class Predicted:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Who writes least under an order of updates."""
+    """Which policy writes least under an order of updates."""
 
     predicted: Mapping[str, Predicted]
     """By policy; the first is the baseline."""
@@ -129,7 +131,7 @@ class Ranking:
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The best, of which the baseline comes first: of equal policies, it is the usual one."""
+        """The best, with the baseline first: of equal policies, it is the usual choice."""
         baseline = next(iter(self.predicted), None)
         return tuple(sorted(self.best, key=lambda label: label != baseline))
 
@@ -172,7 +174,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What both orders of updates say together."""
+    """The joint verdict of both orders of updates."""
 
     winners: Mapping[str, tuple[str, ...]]
     """By order of updates: `Ranking.best`."""
@@ -185,7 +187,7 @@ class Verdict:
 
     @property
     def decided(self) -> bool:
-        """One policy wins under every order."""
+        """Whether one policy wins under every order."""
         return len(self.common) == 1 and all(len(best) == 1 for best in self.winners.values())
 
 

@@ -11,15 +11,15 @@ from ssdlab.results.intervals import UNDECIDED, Estimate, Ratio
 from ssdlab.results.text import table
 
 SHOWN = {one.name: one.title for one in columns() if one.shown}
-"""Columns that are shown, and how they are called."""
+"""Columns that are shown, and their names."""
 WIDE = "undecided"
-"""Stands in place of an interval that is wider than its number."""
+"""Printed in place of an interval that is wider than its number."""
 OPEN = "?"
-"""Marks a ratio that may as well be 1, where there is little room."""
+"""Marks a ratio that may as well be 1, if there is little room."""
 
 
 def ratio_text(known: Ratio | None) -> str:
-    """A ratio with its interval, and whether that decides; as far as there are such."""
+    """A ratio with its interval, and whether that decides, if there are both."""
     if known is None:
         return ABSENT
     if known.low is None or known.high is None:

@@ -32,7 +32,7 @@ class Report(measures.Parts):
     """The results of one run. Times are nanoseconds; missing values are None.
 
     `json` is the whole of report.json, `series` the time series, `summary()` the text summary.
-    `folder` contains the files of the run, None if it wrote none.
+    `folder` contains the files of the run; None if it wrote none.
     """
 
     json: dict[str, Any]
@@ -40,7 +40,9 @@ class Report(measures.Parts):
     series_csv: str
     """The time series as CSV."""
     distributions_csv: str
-    """The distributions behind means and percentiles as CSV; empty in older folders."""
+    """The distributions from which means and percentiles are computed, as CSV; empty in older
+    folders.
+    """
     trace: dict[str, Any] | None
     """Statistics of reading the trace; None for synthetic workloads and reports from a folder."""
     folder: Path | None
@@ -71,7 +73,7 @@ class Report(measures.Parts):
         trace: dict[str, Any] | None = None,
         folder: Path | None = None,
     ) -> Report:
-        """As `of`, from report.json as it was parsed."""
+        """As `of`, with the parsed contents of report.json."""
         if values["version"] > VERSION:
             message = (
                 f"{REPORT} has version {values['version']} of the report format; this ssdlab reads"
@@ -135,7 +137,7 @@ class Report(measures.Parts):
 
     @cached_property
     def distributions(self) -> dict[str, npt.NDArray[np.int64]]:
-        """Distributions by name: rows of smallest value, largest value and how many lie there.
+        """Distributions by name: rows of smallest value, largest value and count.
 
         `latency_read` to `latency_flush` (nanoseconds), `victim_invalid` (invalid pages of each
         victim when it was chosen) and `erases` (of each block within the measurement). Empty for a
@@ -151,12 +153,12 @@ class Report(measures.Parts):
 
     @property
     def invalid(self) -> str:
-        """The first warning that invalidates its numbers; empty: none does."""
+        """The first warning that invalidates its numbers; empty if none does."""
         return self.warnings[0] if self.invalidating else ""
 
     @property
     def loss(self) -> str | None:
-        """A message to show before all results: much of the trace was skipped. None: none."""
+        """A message to show before all results if much of the trace was skipped; otherwise None."""
         return self.trace_lines.loss if self.trace_lines else None
 
     @property
@@ -180,7 +182,7 @@ class Report(measures.Parts):
         return drawer().of_report(self, names)
 
     def _highlights(self) -> list[tuple[str, str]]:
-        """The numbers that are looked at first."""
+        """The main numbers."""
         done, all_of_them = self.requests.completed, self.requests.submitted
         rows = [
             ("requests", f"{done:,}" if done == all_of_them else f"{done:,} of {all_of_them:,}")

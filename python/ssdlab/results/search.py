@@ -23,14 +23,14 @@ from ssdlab.results.sweep import point_label
 from ssdlab.results.text import alike, counted, named, table, wrapped
 
 VERSION = 1
-"""Of the files of a search."""
+"""Version of the files of a search."""
 MOST_SHOWN = 10
 """Points in the text summary."""
 MOST_REASONS = 5
 MOST_LISTED = 3
 """Points whose values are listed."""
 SHORT = 60
-"""Letters of the values of a point up to which it is called by them."""
+"""The most letters of the values of a point that serve as its name."""
 State: TypeAlias = Literal["completed", "given up", "invalid", "not possible"]
 
 
@@ -49,7 +49,7 @@ class Goal:
 
     @property
     def title(self) -> str:
-        """What it is called in sentences."""
+        """Its name in sentences."""
         return self.column.title or self.name
 
     @property
@@ -68,19 +68,19 @@ class Tried:
     """Its keys and values."""
     state: State
     values: tuple[float, ...] | None = None
-    """Of the objectives; of a point that was given up those of its last rung."""
+    """Values of the objectives; for a point that was given up, those of its last rung."""
     excess: dict[str, float] = field(default_factory=dict)
-    """By how much it misses each constraint, as a share of the bound; at most 0 if it does not."""
+    """By how much it misses each constraint, as a share of the bound; at most 0 if it meets it."""
     rung: int = 0
     """The last rung it ran, from 0."""
     numbers: Row = field(default_factory=dict)
-    """Means of the numbers looked at, over seeds and traces, in full runs."""
+    """Means of the metrics, over seeds and traces, in full runs."""
     why: str = ""
-    """Why it is not possible, or the warning that invalidates it."""
+    """Why it is impossible, or the warning that invalidates it."""
     unsettled: int = 0
-    """Rungs on which it was not ranked, since a run had not reached a steady state."""
+    """Rungs on which it was not ranked, because a run had not reached a steady state."""
     drawn: bool = False
-    """Whether the point was drawn without regard to results."""
+    """Whether the point was drawn independently of results."""
     by_seed: tuple[tuple[float, ...], ...] = ()
     """The objectives with each seed, if there are several."""
 
@@ -91,26 +91,26 @@ class Tried:
 
     @property
     def allowed(self) -> bool:
-        """It completed, and meets every constraint."""
+        """Whether it completed and meets every constraint."""
         return self.state == "completed" and all(one <= 0 for one in self.excess.values())
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A number of a point over that of another run, where the search has not looked."""
+    """The ratio of a number of a point to that of another run, on data unseen by the search."""
 
     what: str
     """Name of the objective, or the text of the constraint."""
     of: str
-    """The other run; empty: the number of a constraint."""
+    """The other run; empty if it is the number of a constraint."""
     case: str
-    """The trace; empty: over all of them."""
+    """The trace; empty for all of them."""
     mean: float | None
     """The number itself, over the seeds; None over several traces."""
     ratio: Ratio | None
-    """None: some run has no such number, or it is not positive."""
+    """None if some run has no such number, or it is not positive."""
     column: str = ""
-    """What the number is, as `Column.name`."""
+    """The column of the number, as `Column.name`."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Tested:
     """Of its trial."""
     compared: tuple[Compared, ...]
     why: str = ""
-    """Why the test could not be made."""
+    """Why the test was impossible."""
 
     def find(self, what: str, case: str = "") -> Compared | None:
         """A comparison by its name."""
@@ -130,18 +130,18 @@ class Tested:
 
 @dataclass(frozen=True, repr=False)
 class Search(Table):
-    """What a search has found. Times are nanoseconds."""
+    """The results of a search. Times are nanoseconds."""
 
     TEXTS: ClassVar = ("state", "why")
 
     name: str
-    """Of the configuration."""
+    """The name of the configuration."""
     goals: tuple[Goal, ...]
     constraints: tuple[str, ...]
     trials: tuple[Tried, ...]
     """The points that were tried, each once, in order."""
     baseline: tuple[float | None, ...]
-    """The objectives of the configuration as it is, in training; None where it is invalid."""
+    """The objectives of the unchanged configuration, in training; None if it is invalid."""
     invalid: dict[str, str] = field(default_factory=dict)
     """References that a warning invalidates, each with the warning."""
     tested: tuple[Tested, ...] = ()
@@ -151,7 +151,7 @@ class Search(Table):
     runs: int = 0
     """How many were made."""
     size: int | None = None
-    """Points of the space; None: infinitely many."""
+    """Points of the space; None if infinitely many."""
     ending: str = ""
     """Why no further point was tried."""
     notes: tuple[str, ...] = ()
@@ -162,12 +162,12 @@ class Search(Table):
 
     @cached_property
     def best(self) -> Tried | None:
-        """The best point that meets all constraints; of several objectives by the first one."""
+        """The best point that meets all constraints; with several objectives, by the first one."""
         return self.front[0] if self.front else None
 
     @cached_property
     def front(self) -> tuple[Tried, ...]:
-        """The points that meet all constraints and that no other one beats: one of one objective.
+        """The points that meet all constraints and are not dominated: one point for one objective.
 
         The best one by the first objective comes first.
         """
@@ -184,7 +184,7 @@ class Search(Table):
         return (*(-value if goal.maximize else value for goal, value in pairs), float(one.number))
 
     def _order(self, one: Tried) -> tuple[float, ...]:
-        """The rank; of points with equal objectives the one first that keeps the bounds best."""
+        """The rank; among points with equal objectives, the best to meet the bounds comes first."""
         rank = self._rank(one)
         return (*rank[:-1], sum(one.excess.values()), rank[-1])
 
@@ -203,7 +203,7 @@ class Search(Table):
 
     @property
     def misses(self) -> str:
-        """Which constraint the nearest point misses by how much, in words; else empty."""
+        """Which constraint the nearest point misses, and by how much, in words; otherwise empty."""
         if self.nearest is None:
             return ""
         parts = [f"{text} by {excess_text(e)}" for text, e in self.nearest.excess.items() if e > 0]
@@ -212,13 +212,13 @@ class Search(Table):
 
     @property
     def nothing(self) -> str:
-        """What stands in the place of points if none completed, or none is valid."""
+        """The text in place of points if none completed, or none is valid."""
         is_any_invalid = any(one.state == "invalid" for one in self.trials)
         return f"No point {'is valid' if is_any_invalid else 'completed'}."
 
     @property
     def left_out(self) -> list[str]:
-        """The points that are not ranked since a warning invalidates their runs, in words."""
+        """The points that are not ranked because a warning invalidates their runs, in words."""
         why = {self.called(one): one.why for one in self.trials if one.state == "invalid"}
         if not self.ranked:
             return left_out(why, len(why))
@@ -227,7 +227,7 @@ class Search(Table):
 
     @cached_property
     def drawn(self) -> tuple[Tried, ...]:
-        """The completed points drawn without regard to results; all if the whole space ran."""
+        """The completed points drawn independently of results; all if the whole space ran."""
         every = len(self.trials) == self.size
         return tuple(
             one for one in self.trials if one.state == "completed" and (one.drawn or every)
@@ -361,9 +361,9 @@ class Search(Table):
 
     @cached_property
     def reasons(self) -> dict[State, dict[str, list[str]]]:
-        """Why points are invalid or not possible, and which, by state.
+        """Why points are invalid or impossible, and which, by state.
 
-        Reasons that differ in numbers alone are one.
+        Reasons that differ only in numbers are merged.
         """
         found: dict[State, dict[str, list[str]]] = {}
         for state in ("invalid", "not possible"):
@@ -374,7 +374,7 @@ class Search(Table):
 
     @cached_property
     def answer(self) -> str:
-        """The best point and its test, in sentences; only what intervals carry is called lower."""
+        """The best point and its test in sentences; lower means that the interval excludes 1."""
         return " ".join(search_answer.answer(self))
 
     def summary(self) -> str:
@@ -408,7 +408,7 @@ class Search(Table):
         return ", ".join(f"{states.count(k):,} {k}" for k in kinds if k in states)
 
     def called(self, one: Tried) -> str:
-        """What a point is called in sentences: its values, if they are few."""
+        """The name of a point in sentences: its values, if they are few."""
         return one.label if len(one.label) <= SHORT else f"point {one.number}"
 
     def _table(self) -> Iterator[str]:
@@ -438,7 +438,7 @@ class Search(Table):
 
     @property
     def in_ratios(self) -> bool:
-        """Objectives are ratios to the baseline, over several traces."""
+        """Objectives are ratios to the baseline if there are several traces."""
         return len(self.identity.get("traces", ())) > 1
 
     def value_text(self, goal: int, value: float) -> str:
@@ -448,7 +448,7 @@ class Search(Table):
         return shown(self.goals[goal].column.name, value)
 
     def moved(self, folder: Path | None) -> Search:
-        """The same in another folder."""
+        """The same results in another folder."""
         return replace(self, folder=folder)
 
     def __repr__(self) -> str:

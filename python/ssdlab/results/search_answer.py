@@ -1,4 +1,4 @@
-"""What a search says, in sentences: only what the intervals of its test carry."""
+"""The answer of a search in sentences: only claims that the intervals of its test support."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def against(ratio: Ratio, other: str) -> str:
-    """A ratio in words, with its interval: only what that carries is called lower or higher."""
+    """A ratio in words, with its interval, which decides whether it counts as lower or higher."""
     low, high = ratio.low, ratio.high
     if ratio.order == "equal":
         return f"equal to {other}"
@@ -30,7 +30,7 @@ def against(ratio: Ratio, other: str) -> str:
 
 
 def answer(done: Search) -> Iterator[str]:
-    """What was found, then what is left out since a warning invalidates it."""
+    """The result, then what is left out because a warning invalidates it."""
     yield from _found(done)
     yield from done.left_out
     if done.best is not None:
@@ -47,7 +47,7 @@ def _found(done: Search) -> Iterator[str]:
     assert best.values is not None
     if len(done.goals) == 1:
         goal, value = done.goals[0], best.values[0]
-        # Keys and numbers of reports begin small.
+        # Keys and names of numbers in reports begin in lower case.
         what = goal.title if "." in goal.title else goal.title[0].upper() + goal.title[1:]
         base = done.baseline[0]
         beside = (
@@ -79,7 +79,7 @@ def _found(done: Search) -> Iterator[str]:
 
 
 def _held(text: str, ratio: Ratio) -> str:
-    """Whether the number over its bound is on the right side of 1."""
+    """Whether the ratio of the number to its bound is on the right side of 1."""
     wanted = "lower" if "<" in text else "higher"
     if ratio.order == wanted or (ratio.order == "equal" and "=" in text):
         return "met"
@@ -87,7 +87,7 @@ def _held(text: str, ratio: Ratio) -> str:
 
 
 def gains(done: Search) -> Iterator[str]:
-    """Where what was found in training does not hold on the test."""
+    """Where the gains in training do not hold in the test."""
     trials = {one.number: one for one in done.trials}
     for tested in done.tested:
         point = trials[tested.number]

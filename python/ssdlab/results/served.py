@@ -1,4 +1,4 @@
-"""A served drive as text: its status, its SMART log, why a request took as long as it did."""
+"""A served drive as text: its status, its SMART log, and why a request took as long as it did."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ssdlab.display.numbers import ABSENT, duration, rate, size
 from ssdlab.results.text import PARTS, table
 
 UNIT = 512_000
-"""Bytes of a data unit of NVMe: a thousand of 512 bytes."""
+"""Bytes of an NVMe data unit: a thousand units of 512 bytes."""
 MINUTE_NS, HOUR_NS = 60 * 10**9, 3600 * 10**9
 HALF = 1 << 64
 MOST_ROWS = 8
@@ -39,7 +39,7 @@ SMART_NAMES = {
     "thm_temp1_total_time": "Thermal Management T1 Total Time\t",
     "thm_temp2_total_time": "Thermal Management T2 Total Time\t",
 }
-"""The keys of `nvme smart-log -o json`, and what its text calls them."""
+"""The keys of `nvme smart-log -o json`, and their names in its text output."""
 MEDIA = {
     "Physical media units written": "media_written_bytes",
     "Physical media units read": "media_read_bytes",
@@ -50,7 +50,7 @@ MEDIA = {
 def smart_log(summary: dict[str, Any]) -> dict[str, Any]:
     """The counters of a drive under the keys of `nvme smart-log`, and those of its flash.
 
-    What the model does not have (temperatures, errors) is 0.
+    What the model lacks (temperatures, errors) is 0.
     """
     life, worn = summary["life"], summary["worn"]
     log: dict[str, Any] = dict.fromkeys(SMART_NAMES, 0)
@@ -74,7 +74,7 @@ def smart_log(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def smart_text(name: str, summary: dict[str, Any]) -> str:
-    """The same as `nvme smart-log` and `nvme ocp smart-add-log` print it."""
+    """The same as printed by `nvme smart-log` and `nvme ocp smart-add-log`."""
     log = smart_log(summary)
     shown = {key: str(log[key]) for key in SMART_NAMES}
     for key in ("avail_spare", "spare_thresh", "percent_used"):
@@ -99,7 +99,7 @@ def _decimal(bytes_: float) -> str:
 
 
 def status_text(summary: dict[str, Any]) -> str:
-    """How the drive is at this moment, before the summary."""
+    """The present state of the drive, before the summary."""
     space, channels = summary["space"], summary["channels"]
     free, blocks = (sum(channel[key] for channel in channels) for key in ("free", "blocks"))
     collecting = sum(channel["is_collecting"] for channel in channels)
@@ -157,7 +157,7 @@ def _place(operation: dict[str, Any]) -> str:
 
 
 def _groups(before: list[dict[str, Any]], begin: int) -> list[str]:
-    """What came first, by what it was for: a row for each kind, cause and block."""
+    """What preceded it, by purpose: a row for each kind, cause and block."""
     counts: Counter[tuple[str, ...]] = Counter()
     times: Counter[tuple[str, ...]] = Counter()
     for operation in before:

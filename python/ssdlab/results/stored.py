@@ -1,4 +1,4 @@
-"""Results read back from the folder of a run or of a comparison, or what is wrong with them."""
+"""Reads results back from the folder of a run or comparison, or says what is wrong with them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _unreadable(folder: Path, why: str) -> OutputError:
 
 
 def read(folder: Path) -> Report | Comparison | sweep.Sweep | search.Search:
-    """What a run, comparison, sweep or search left in `folder`. Raises `OutputError`."""
+    """The results of the run, comparison, sweep or search in `folder`. Raises `OutputError`."""
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "no such folder"
         raise OutputError(

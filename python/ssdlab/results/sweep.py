@@ -24,7 +24,7 @@ from ssdlab.results.report import Report
 from ssdlab.results.text import counted, folded_points, named, table, wrapped
 
 VERSION = 1
-"""Of the files of a sweep."""
+"""Version of the files of a sweep."""
 MEASURED = tuple(
     one
     for one in columns()
@@ -32,7 +32,7 @@ MEASURED = tuple(
     and not one.key.startswith("speed.")
     and one.key != "time.wall"
 )
-"""The columns of comparisons that say the same each time a run is repeated."""
+"""The columns of comparisons that are the same whenever a run is repeated."""
 COLUMNS = tuple(one.name for one in MEASURED)
 """Their names."""
 MOST_SHOWN = 20
@@ -46,15 +46,15 @@ class Outcome:
     point: int
     """Number of its point in the space."""
     seed: int | None
-    """Which repetition; None: there is one only."""
+    """Which repetition; None if there is only one."""
     values: tuple[Value, ...] = ()
     """Its numbers, those of `MEASURED`; empty if it failed."""
     error: str = ""
     """Why it failed."""
     warnings: tuple[str, ...] = ()
-    """Of its report."""
+    """The warnings of its report."""
     invalidating: int = 0
-    """How many of these, the first, invalidate numbers."""
+    """How many of the warnings, which come first, invalidate numbers."""
     loss: str = ""
     """What of its trace was skipped, if much was."""
     more: Mapping[str, Value] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Outcome:
 
     @staticmethod
     def of_line(line: str, names: Sequence[str] = COLUMNS) -> Outcome:
-        """What `line` gave, with values in columns of these names.
+        """The outcome in a `line`, with values in columns of these names.
 
         Raises `ValueError`, `KeyError` or `TypeError` if it is damaged.
         """
@@ -103,9 +103,9 @@ class Sweep(Table):
     TEXTS: ClassVar = ("error", "decided_by", "config_digest", "event_digest")
 
     name: str
-    """Of the configuration."""
+    """The name of the configuration."""
     space: Space
-    """Its points, with values as they are shown."""
+    """Its points, with values as shown."""
     outcomes: tuple[Outcome, ...]
     """The runs that ended, by point and seed."""
     planned: int
@@ -119,7 +119,7 @@ class Sweep(Table):
     folder: Path | None = None
     """Folder of the files."""
     running: bool = False
-    """Runs go on: the page is written again soon."""
+    """Whether runs continue, so that the page will soon be written again."""
 
     @staticmethod
     def read(folder: str | Path) -> Sweep:
@@ -161,7 +161,7 @@ class Sweep(Table):
         return found
 
     def label(self, point: int) -> str:
-        """What a point is called: the values of its keys."""
+        """The name of a point: the values of its keys."""
         return point_label(self.space[point])
 
     @cached_property
@@ -282,7 +282,7 @@ class Sweep(Table):
     def warning_groups(self) -> Iterator[warned.Group]:
         """A title, the mark of a line, and the warnings: those that invalidate numbers, then notes.
 
-        Warnings of several points that differ in numbers alone are told once.
+        Warnings of several points that differ only in numbers are printed once.
         """
         every = [(self.label(one.point), one) for one in self.outcomes if one.warnings]
         severe = [(label, w) for label, one in every for w in one.warnings[: one.invalidating]]
@@ -317,7 +317,7 @@ class Sweep(Table):
 
     @cached_property
     def answer(self) -> str:
-        """Where write amplification and latencies are lowest and highest, as intervals decide.
+        """Where write amplification and latencies are lowest and highest, by their intervals.
 
         A sweep over seeds ranks nothing; its answer says how to repeat the points instead.
         """
@@ -389,7 +389,7 @@ class Sweep(Table):
 
 
 def point_label(setting: Mapping[str, object]) -> str:
-    """What a point with these values is called."""
+    """The name of a point with these values."""
     if len(setting) == 1:
         return str(next(iter(setting.values())))
     names = [key.rpartition(".")[2] for key in setting]
@@ -400,9 +400,9 @@ def point_label(setting: Mapping[str, object]) -> str:
 
 
 def readable(lines: Sequence[str], names: Sequence[str] = COLUMNS) -> Iterator[Outcome]:
-    """The outcomes in the lines of a file; a line that is damaged counts as not run.
+    """The outcomes in the lines of a file; a damaged line counts as not run.
 
-    `names`: the columns of their values, where the file is of another version.
+    `names`: the columns of their values, if the file is of another version.
     """
     for line in lines:
         with suppress(ValueError, KeyError, TypeError):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 WIDTH = 80
 """Columns of a terminal."""
 EXAMPLES = 3
-"""Points that are named where several share a text."""
+"""Points that are named if several share a text."""
 PARTS = (
     ("queue_ns", "other requests"),
     ("chip_ns", "flash"),
@@ -22,7 +22,7 @@ PARTS = (
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines of a table: the first column to the left, the others to the right.
 
-    Columns for which there is no room follow below, behind the first one again.
+    Columns for which there is no room follow below, after the first one again.
     """
     first, *widths = (max(map(len, column)) for column in zip(head, *rows, strict=True))
     lines: list[str] = []
@@ -47,7 +47,7 @@ def _parts(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
 
 
 def wrapped(label: str, text: str) -> Iterator[str]:
-    """`text` behind `label`, broken at spaces, further lines indented."""
+    """`text` after `label`, broken at spaces, with further lines indented."""
     line = label
     # A number and its percent sign stay together.
     for word in (part.replace("\0", " ") for part in text.replace(" %", "\0%").split()):
@@ -59,7 +59,7 @@ def wrapped(label: str, text: str) -> Iterator[str]:
 
 
 def pasted(label: str, command: str) -> Iterator[str]:
-    """`command` behind `label`, in lines that a shell takes as one."""
+    """`command` after `label`, in lines that a shell joins."""
     if len(label) + len(command) <= WIDTH:
         yield f"{label}{command}"
         return
@@ -73,20 +73,19 @@ def pasted(label: str, command: str) -> Iterator[str]:
 
 
 GOES_ON = " \\"
-"""Ends a line of a command that goes on."""
+"""Ends a line of a command that continues."""
 LINES, COLUMN = 12, 12
-"""Most lines of a first screen, and columns of the words before its texts."""
+"""Most lines of a first screen, and width of the titles before its texts."""
 CUT = " ..."
-"""Ends a line of a first screen where the rest of its text is left out."""
+"""Ends a line of a first screen if the rest of its text is left out."""
 
 
 def first_screen(head: str, rows: Sequence[tuple[str, str]], command: str, short: str) -> list[str]:
     """An answer in at most `LINES` lines of `WIDTH` columns.
 
     `rows` are titles and texts; those without a text are left out. `command` is the next one to
-    run, and `short` says which it is where it takes too much room. If that is not enough, the
-    longest text loses its last line, of equally long ones that which comes last: the answer comes
-    first.
+    run, and `short` replaces it if it takes too much room. If that is not enough, the longest text
+    loses its last line, and among equally long ones the last: the answer comes first.
     """
 
     def laid_out(last: list[str]) -> list[list[str]]:
@@ -109,7 +108,7 @@ def first_screen(head: str, rows: Sequence[tuple[str, str]], command: str, short
 
 
 def _shortened(line: str, *, is_cut: bool) -> str:
-    """A line of at most `WIDTH` columns, with `CUT` if its text goes on."""
+    """A line of at most `WIDTH` columns, with `CUT` if its text continues."""
     if len(line) <= WIDTH and not is_cut:
         return line
     if len(line) + len(CUT) > WIDTH:
@@ -119,11 +118,11 @@ def _shortened(line: str, *, is_cut: bool) -> str:
 
 
 MOST_INDENT = 40
-"""Columns before a text; behind a longer name it begins on the next line."""
+"""Columns before a text; after a longer name it begins on the next line."""
 
 
 def listed(name: str, column: int, text: str) -> Iterator[str]:
-    """A name, and from `column` on what it is, in as many lines as it takes."""
+    """A name and, from `column` on, its description, in as many lines as it takes."""
     column = min(column, MOST_INDENT)
     if len(name) + 2 > column:
         yield name
@@ -132,7 +131,7 @@ def listed(name: str, column: int, text: str) -> Iterator[str]:
 
 
 def alike(told: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
-    """Texts by label, those together that differ in numbers alone."""
+    """Texts by label; those that differ only in numbers are merged."""
     found: dict[str, dict[str, str]] = {}
     for label, text in told:
         found.setdefault(re.sub(r"\d[\d,.]*", "#", text), {})[label] = text
@@ -157,7 +156,7 @@ def folded_points(told: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def by_reason(failures: Mapping[str, str]) -> dict[str, str]:
-    """Each reason, by the runs that failed for it. Reasons that differ only in paths are one."""
+    """Each reason, with the runs that failed for it; those that differ only in paths are merged."""
     found: dict[str, list[str]] = {}
     for title, why in failures.items():
         found.setdefault(re.sub(r"\S*/\S*", "/", why), []).append(title)
@@ -165,7 +164,7 @@ def by_reason(failures: Mapping[str, str]) -> dict[str, str]:
 
 
 def named(labels: Sequence[str], what: str = "point") -> str:
-    """Points in words: all of a few, or how many and one of them."""
+    """Points in words: all if there are few, otherwise how many and one of them."""
     if len(labels) <= EXAMPLES:
         return "; ".join(labels)
     return f"{counted(len(labels), what)}, such as {labels[0]}"

@@ -1,4 +1,4 @@
-"""Who writes least on a drive, in words: the answer of `ssdlab try`."""
+"""Which policy writes least on a drive, in words: the answer of `ssdlab try`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ssdlab.display.words import listed
 from ssdlab.results.prediction import ORDERS, Ranking, Verdict
 
 SHOWN = 2
-"""Most policies of a tie that are named, if there are more than one more."""
+"""Most policies of a tie that are named, if at least two more follow."""
 
 
 def answer(verdict: Verdict, rankings: Mapping[str, Ranking], baseline: str) -> str:
-    """What the rankings say of each order of updates, and no more than that."""
+    """The verdict of the rankings for each order of updates, and no more than that."""
     best = list(verdict.winners.values())
     first = best[0][0]
     if verdict.decided:
@@ -38,7 +38,7 @@ def _orders() -> str:
 
 
 def _best(tie: Sequence[str], ranking: Ranking, baseline: str) -> str:
-    """Who is best under an order of updates."""
+    """The best policy under an order of updates."""
     if len(tie) > 1:
         return _tie(tie, [ranking])
     return f"{tie[0]} writes least{_gain(tie, [ranking], baseline)}"
@@ -54,7 +54,7 @@ def _tie(tie: Sequence[str], rankings: Iterable[Ranking]) -> str:
 
 
 def _gain(labels: Sequence[str], rankings: Iterable[Ranking], baseline: str) -> str:
-    """How much less than the baseline policies write; empty unless each certainly does."""
+    """How much less than the baseline policies write; empty unless each certainly writes less."""
     lows, highs = [], []
     for ranking, label in product(rankings, labels):
         found = ranking.predicted[label].against(ranking.predicted[baseline])

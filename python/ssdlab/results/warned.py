@@ -1,4 +1,4 @@
-"""Warnings by what they mean, for text, pages and notebooks alike."""
+"""Groups warnings by their meaning, for text, pages and notebooks alike."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Group: TypeAlias = tuple[str, str, Sequence[str]]
 def majority(seeds: Sequence[str]) -> str:
     """The first of the warnings that invalidate seeds of one run, if half of the seeds have one.
 
-    Warnings rest on tests that now and then fail by chance, so one of many seeds is not enough.
+    Warnings rest on tests that sometimes fail by chance, so one of many seeds is not enough.
     `seeds`: the warning of each seed, or nothing.
     """
     wrong = [why for why in seeds if why]

@@ -1,4 +1,4 @@
-"""Many runs: which comes next, their progress, and how each ended. A `Runner` makes them."""
+"""Many runs: which comes next, their progress, and how each ended. A `Runner` executes them."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class Batch:
     _: KW_ONLY
     html: bool = False
     ahead: bool = False
-    """Which run comes next depends neither on time nor on how others end."""
+    """Whether the next run depends neither on time nor on how others end."""
     point_errors: tuple[type[Exception], ...] = ()
-    """Errors of these kinds fail the run; any other stops all of them and is raised."""
+    """Errors of these types fail the run; any other stops all runs and is raised."""
     name: str = ""
     noun: str = ""
     total: int | None = None
     """The number of runs: one line shows the progress of all, called `name` and `noun`. Each has
     its own only if they are few."""
     tell: Callable[[str], object] | None = None
-    """Gets what the runner does, where the progress of this batch is not shown."""
+    """Gets the runner's status if the progress of this batch is not shown."""
     interrupted: bool = field(default=False, init=False)
     refused: Exception | None = field(default=None, init=False)
     """The first error of `point_errors`."""
@@ -41,7 +41,7 @@ class Batch:
     def __post_init__(self) -> None:
         self.waiting = iter(self.planned)
         self.alone = self.total is None or self.total <= MOST_BARS
-        """Every run has a line of its own."""
+        """Whether every run has its own line."""
         self.all_of_them: Callback | None = None
         self.display: Display | None = None
         self.noted = ""
@@ -50,10 +50,10 @@ class Batch:
         self.lock = threading.Lock()
         """Guards `waiting` and `done`."""
         self.tracebacks: dict[str, str] = {}
-        """Of policies that made runs fail, one for each message."""
+        """Tracebacks of policies that made runs fail, one for each message."""
 
     def run(self, runner: Runner, progress: bool) -> None:
-        """All of them, with their progress on the terminal."""
+        """Execute all runs, with their progress on the terminal."""
         with ExitStack() as stack:
             self.display = stack.enter_context(display()) if progress else None
             if self.display and self.total is not None:
@@ -69,7 +69,7 @@ class Batch:
             return None if self.stop.is_set() else next(self.waiting, None)
 
     def interrupt(self) -> None:
-        """No further run begins, because of Ctrl-C."""
+        """Begin no further run, because of Ctrl-C."""
         self.interrupted = True
         self.stop.set()
 

@@ -93,7 +93,7 @@ def check_seeds(seeds: int) -> None:
 
 
 def repeated(planned: list[Planned], seeds: int) -> list[Planned]:
-    """Every run with the seeds `run.seed`, `run.seed` + 1, ...: the same ones for all."""
+    """Every run with the seeds `run.seed`, `run.seed` + 1, ..., the same for all."""
     check_seeds(seeds)
     begins = {one.config["run.seed"]: one.label for one in planned}
     if len(begins) > 1:
@@ -152,8 +152,8 @@ def compare(
     With `seeds` every run is repeated with that many seeds, starting at `run.seed` and the same
     for all: `estimates` and `ratios` of the comparison then have confidence intervals.
 
-    `store` is the folder of a store of results: a run that it has is not made again, and those that
-    are made are added. Default: the environment variable SSDLAB_STORE, if it is set.
+    `store` is the folder of a store of results: runs that it contains are not executed again, and
+    new ones are added. Default: the environment variable SSDLAB_STORE, if it is set.
 
     Policies in Python (`ssdlab.policy`) apply to all runs as in `ssdlab.run`, or are varied by key:
     {"gc.victim": ["greedy", Mine()]}. Each run gets its own copy, in its own process.
@@ -174,7 +174,7 @@ def compare(
 
 
 def compared(planned: Sequence[Planned], how: Making) -> Comparison:
-    """Make all runs. Raises `Interrupted` with those that are done if Ctrl-C has ended them."""
+    """Execute all runs. Raises `Interrupted` with the completed ones if Ctrl-C has ended them."""
     with how.runner(len(planned)) as runner:
         done = run_all(planned, runner, how)
     if done.interrupted:
@@ -183,7 +183,7 @@ def compared(planned: Sequence[Planned], how: Making) -> Comparison:
 
 
 def run_all(planned: Sequence[Planned], runner: Runner, how: Making) -> Comparison:
-    """Make all runs, with folders, tables, summary and page in the folder of all."""
+    """Execute all runs, with folders, tables, summary and page in one folder."""
     if how.folder is None:
         return run_into(planned, None, runner, how.progress).comparison()
     reads = dict.fromkeys(one.config.file for one in planned if one.config.file)
@@ -213,7 +213,7 @@ class Finished:
     """Why runs could not finish, by title."""
     interrupted: bool = False
     unwritable: bool = False
-    """Files of a run could not be written: the others were not made."""
+    """The error if files of a run could not be written, so that the others were not executed."""
 
     def take(self, one: Planned, ended: Ended) -> None:
         """One of them has ended."""
@@ -262,10 +262,10 @@ def run_into(
     *,
     html: bool = False,
 ) -> Finished:
-    """Make the runs; each is written to its place in `folder` as soon as it ends.
+    """Execute the runs; each is written to its place in `folder` as soon as it ends.
 
-    With `enough`, no further seed begins once it is true of the runs that have ended. Raises as
-    `compare`, except for Ctrl-C.
+    With `enough`, no further seed begins once it returns true for the runs that have ended. Raises
+    as `compare`, except for Ctrl-C.
     """
     planned = _checked(planned, runner, progress)
     if progress:
@@ -287,7 +287,7 @@ def run_into(
 
 
 def _checked(planned: Sequence[Planned], runner: Runner, progress: bool) -> list[Planned]:
-    """The runs with the devices that they get.
+    """The runs with their devices.
 
     Raises `ConfigError`, or `WorkloadError` if a trace is missing.
     """
@@ -306,7 +306,7 @@ def _page(done: Comparison) -> str:
 
 
 def _until(planned: Sequence[Planned], done: Finished, enough: Enough) -> Iterator[Planned]:
-    """The runs, one seed after the other, until `enough` says so of those that have ended."""
+    """The runs, one seed after the other, until `enough` returns true for those that have ended."""
     done.planned = []
     for one in planned:
         begins = done.planned and one.seed != done.planned[-1].seed

@@ -1,4 +1,4 @@
-"""What a sweep runs: its points with their configurations, checked before the first run."""
+"""The runs of a sweep: its points with their configurations, checked before the first run."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from ssdlab.running.simulate import Plugs, plugged
 from ssdlab.versions import described
 
 MOST_RUNS = 100_000
-"""Without a budget; also the points that are checked before the first run begins."""
+"""The most runs without a budget; also the points that are checked before the first run begins."""
 MOST_MESSAGES = 10
 """Of bad points."""
 SEEN = 5
-"""So often a value must have been drawn before it is called impossible."""
+"""How often a value must have been drawn before it is called impossible."""
 NOTED = 100
 """Points whose notes are shown before the first run."""
 TRACE = "trace"
@@ -46,13 +46,13 @@ class Design:
     source: Source
     space: Space
     seeds: tuple[int | None, ...] = (None,)
-    """Of every point; None: that of its configuration."""
+    """Seeds of every point; None for that of its configuration."""
     seed: int | None = None
     """Replaces `run.seed`."""
     sets: Mapping[str, object] = field(default_factory=dict)
-    """Keys over those of the source; those that vary come over these."""
+    """Keys that override those of the source; those that vary override these."""
     trace: str | Path | None = None
-    """Of all points, if there is one."""
+    """The trace of all points, if there is one."""
     plugs: Plugs = field(default_factory=Plugs)
     log: tuple[str, ...] = ()
     """Keys that were varied by factors."""
@@ -84,7 +84,7 @@ class Design:
 
     @property
     def checked(self) -> Sequence[int]:
-        """The points that are tried before the first run: all, or so many from everywhere."""
+        """The points that are tried before the first run: all, or a sample from everywhere."""
         count = len(self.space)
         return range(0, count, -(-count // MOST_RUNS))
 
@@ -106,7 +106,7 @@ class Design:
         return config, policies
 
     def shown(self) -> Space:
-        """The space with its values as they are shown."""
+        """The space with its values as shown."""
         columns: dict[str, list[Value]] = {}
         for key, values in self.space.columns.items():
             if key == TRACE:
@@ -121,7 +121,7 @@ class Design:
         return Space(columns, drawn=self.space.drawn)
 
     def identity(self, shown: Space) -> dict[str, Any]:
-        """What of this the results depend on: a sweep with the same is resumed."""
+        """What the results depend on: a sweep with the same is resumed."""
         traces = self.space.columns.get(TRACE, [] if self.trace is None else [self.trace])
         plugs = {name: one for name, one in self.plugs._asdict().items() if one is not None}
         values = [one for column in self.space.columns.values() for one in column]
@@ -169,7 +169,7 @@ def _size(trace: str | Path) -> int | None:
 
 
 def trace_names(files: Sequence[str]) -> list[str]:
-    """Short names of traces, or their paths where short ones are the same."""
+    """Short names of traces, or their paths if the short names are the same."""
     names = [Path(file).name.partition(".")[0] for file in files]
     return names if len(set(names)) == len(set(files)) else [*files]
 
@@ -186,7 +186,7 @@ def designed(
     seeds: int | None = None,
     plugs: Plugs,
 ) -> Design:
-    """What a sweep runs. Raises `ConfigError`, or `WorkloadError` if a trace is missing."""
+    """The design of a sweep. Raises `ConfigError`, or `WorkloadError` if a trace is missing."""
     chosen = checked_draw(draw, points)
     given = values_of(vary, drawn=chosen is not None)
     if not given:
@@ -215,10 +215,10 @@ def _seeds(design: Design, seeds: int) -> tuple[int, ...]:
 
 
 def check(design: Design, jobs: int) -> None:
-    """Refuse a sweep with a value, or a device, that is possible at no point.
+    """Refuse a sweep with a value, or a device, that is impossible at every point.
 
-    `jobs` devices at a time have to fit into the memory of this machine.
-    A point whose values exclude one another is left to its run, which says so.
+    `jobs` devices at a time have to fit into the memory of this machine. A point whose values
+    contradict each other is left to its run, which reports it.
     """
     errors: dict[str, None] = {}
     possible = 0

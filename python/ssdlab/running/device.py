@@ -52,7 +52,7 @@ class Completions:
     pages: Integers
     """Pages."""
     arrival_ns: Integers
-    """When it was meant to arrive."""
+    """The intended arrival."""
     completion_ns: Integers
     """When it completed."""
     latency_ns: Integers
@@ -151,7 +151,7 @@ class Device:
     ) -> str:
         """Write a snapshot of the idle device and return its digest; `force` replaces a file.
 
-        A snapshot holds no time, and of policies only what one that separates pages knows.
+        A snapshot holds no time, and no state of policies except that of one that separates pages.
         Raises `OutputError` if it cannot be written.
         """
         outputs.check([Path(path)], force)
@@ -194,7 +194,7 @@ class Device:
         pages: int | None = None,
         at_ns: int | None = None,
     ) -> int:
-        """Submit a copy to the pages from `lpn` on, in the manner of NVMe Copy; return its number.
+        """Submit a copy to the pages from `lpn` on, like NVMe Copy; return its number.
 
         `sources` is the first of `pages` pages (default 1), or a list of ranges (first page, number
         of pages), which go to the destination one after the other and must not overlap it.
@@ -332,15 +332,15 @@ class Device:
 
         The device needs `power.cut`, such as "on-request". It runs until that time. Then programs
         and erases under way are cut off, and what the controller keeps in its own memory is lost.
-        Until `mount` only time and erases can be looked at. What has completed before
-        the cut is still returned by the next call that runs the device.
+        Until `mount` only time and erases can be inspected. What has completed before the cut is
+        still returned by the next call that runs the device.
         """
         at = None if at_ns is None else _whole("at_ns", at_ns)
         with self._running():
             return self.core.power_cut(at)
 
     def mount(self) -> Recovery:
-        """Mount the device after `power_cut`: time passes, and what was durable is there again."""
+        """Mount the device after `power_cut`: time passes, and what was durable is restored."""
         with self._running():
             return Recovery(**json.loads(self.core.mount()))
 
@@ -371,7 +371,7 @@ class Device:
 
     @property
     def buffered_pages(self) -> int:
-        """Pages in the write buffer, those on their way to flash included; 0 without one."""
+        """Pages in the write buffer, including those on their way to flash; 0 without one."""
         with translated():
             return self.core.buffered_pages
 
@@ -383,7 +383,7 @@ class Device:
 
     @property
     def erases(self) -> Integers:
-        """Erases of each block (erase unit), preconditioning included: pools x blocks of a pool."""
+        """Erases of each block (erase unit), preconditioning included: pools x blocks per pool."""
         with translated():
             return self.core.erases.reshape(self.core.shape)
 
@@ -395,11 +395,11 @@ class Device:
 
     @property
     def mapping(self) -> Integers:
-        """Physical page of each user page (LPN), those that `valid_pages` counts; -1: none.
+        """Physical page of each user page (LPN), as counted by `valid_pages`; -1: none.
 
-        Of a page that is newer in the controller (on its way, or in the write buffer) it is the one
-        before, which stays valid until the newer one is on flash; -1 if there is none.
-        Block `mapping // pages of a block`, counted as `valid_pages.ravel()`.
+        For a page that is newer in the controller (on its way, or in the write buffer), it is the
+        previous one, which stays valid until the newer one is on flash; -1 if there is none. Block
+        `mapping // pages of a block`, counted as `valid_pages.ravel()`.
         """
         with translated():
             return self.core.mapping
@@ -416,7 +416,7 @@ class Device:
 
     @contextmanager
     def _running(self) -> Iterator[None]:
-        """Errors of the simulation as ours."""
+        """Turn errors of the simulation into ours."""
         try:
             with translated():
                 yield
@@ -429,7 +429,7 @@ class Device:
 
 
 def _whole(name: str, value: object) -> int:
-    """`value` as a number that the simulator can take."""
+    """`value` as a number that the simulator accepts."""
     try:
         number = index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -466,7 +466,7 @@ class SnapshotInfo:
     file_bytes: int
     """Length of the file."""
     host_pages_written: int
-    """By the host so far, preconditioning included."""
+    """Pages written by the host so far, including preconditioning."""
     used_pages: int
     """Physical pages that are not erased."""
     valid_pages: int
@@ -480,6 +480,6 @@ class SnapshotInfo:
 
 
 def snapshot_info(path: str | Path, *, progress: bool | Callback = False) -> SnapshotInfo:
-    """Read a snapshot to its end and say what it holds. Raises `ConfigError` if it is none."""
+    """Read a whole snapshot and describe it. Raises `ConfigError` if it is not a snapshot."""
     with translated(), shown(Path(path).name, progress) as callback:
         return SnapshotInfo(**json.loads(_core.snapshot_info(path, progress=callback)))

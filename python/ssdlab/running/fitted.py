@@ -23,18 +23,19 @@ NOT_READING = (
     "copy",
     "phases",
 )
-"""Keys of `[workload]` that act on a trace once it has been read; the others say how it is."""
+"""Keys of `[workload]` that act on a trace once it has been read; the others define how it is read.
+"""
 _known: dict[str, int] = {}
 """Pages by trace and how it is read: one reading serves all runs of a comparison."""
 
 
 def fits(config: Config) -> bool:
-    """Whether the capacity has yet to be found."""
+    """Whether the capacity has yet to be determined."""
     return bool(config["device"].get("fit", "none") != "none")
 
 
 def fitted(config: Config, progress: Callback | None = None, moved: Moved = NOTHING) -> Config:
-    """`config` with the capacity that its `device.fit` asks for; itself where nothing is asked.
+    """`config` with the capacity that its `device.fit` requests; unchanged if it requests none.
 
     Reads the trace, unless it was read before; `moved`: where it is here, if elsewhere. Raises
     `WorkloadError` if it cannot be read or is a pipe, `ConfigError` if no device of this form holds
@@ -50,7 +51,7 @@ def fitted(config: Config, progress: Callback | None = None, moved: Moved = NOTH
 def all_fitted(
     configs: Sequence[Config], progress: Callable[[str], Callback] | None
 ) -> list[Config]:
-    """Each of `configs`, `fitted`; `progress` gives the callback for what it is called with."""
+    """Each of `configs`, `fitted`; `progress` returns the callback for a label."""
     return [
         fitted(one, progress(str(one["workload.trace"])) if progress and fits(one) else None)
         for one in configs
@@ -66,10 +67,10 @@ class Totals:
     pages: int
     """Pages of the device that it touches."""
     span_pages: int
-    """Pages from address 0 to the last that it touches."""
+    """Pages from address 0 to the last page touched."""
     requests: int
     page_writes: int
-    """Writes of pages of the device; a page that is written twice counts twice."""
+    """Page writes to the device; a page that is written twice counts twice."""
     bytes_written: int
     duration_ns: int
     is_cut: bool
@@ -102,7 +103,7 @@ def totals(config: Config, most_page_writes: int, progress: Callback | None = No
 def _reading(
     config: Config, progress: Callback | None
 ) -> tuple[str, Callable[[int, int | None], object]]:
-    """What identifies the reading of a trace, and what is to be called with its progress."""
+    """What identifies the reading of a trace, and the callback for its progress."""
     workload = config.values["workload"]
     path = str(workload["trace"])
     try:

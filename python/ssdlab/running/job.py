@@ -24,9 +24,9 @@ from ssdlab.store.keys import key_of, key_text
 
 READ_BYTES = 1 << 20
 BASE_BYTES = 64 << 20
-"""Memory of a run beside its device: the interpreter's share, buffers, the report."""
+"""Memory of a run besides its device: the interpreter's share, buffers, the report."""
 FRESH_S = 2.0
-"""A file that was changed so short a time ago may change again without a later time of change."""
+"""A file changed this recently may change again without a later time of change."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class InputFile:
     of_folder: bool
     """`path` is a folder."""
     others: int = 0
-    """Files beside it that are read with it: `digest` and `bytes` are of all."""
+    """Other files that are read with it; `digest` and `bytes` cover all of them."""
     version: tuple[int, int] | None = None
-    """Its inode and time of change, if that says whether it is another one now."""
+    """Its inode and time of change, if these show whether it has changed."""
 
 
 @dataclass(frozen=True)
@@ -69,19 +69,19 @@ class Job:
         """The job of a configuration. Reads its files; a device that follows its trace is fitted.
 
         Raises `WorkloadError` if one is missing or a pipe, `ConfigError` for policies that cannot
-        replace what they are given for, and where no device of this form holds the trace.
+        replace the configured ones, and if no device of this form holds the trace.
         """
         inputs = tuple(_inputs(config))
         config = fitted(config)
         if not policies:
             return Job(config.text, inputs=inputs)
-        # What a policy in Python takes the place of has no effect.
+        # A configured policy that is replaced by one in Python has no effect.
         named = Policies.unpacked(policies).named_in(config)
         return Job(named.text, policies, sources_digest(policies), inputs)
 
     @cached_property
     def text(self) -> str:
-        """All that the results depend on, and nothing else, as JSON.
+        """Everything that the results depend on, and nothing else, as JSON.
 
         These are the configuration without the names of run, preset and drive, the contents of the
         files that the run reads, the policies in Python, and the version of the results.
@@ -95,7 +95,7 @@ class Job:
         return key_of(self.text)
 
     def is_current(self) -> bool:
-        """Whether its files, and the code of its policies, are still what they were."""
+        """Whether its files, and the code of its policies, are unchanged."""
         files = [contents(Path(one.file)) for one in self.inputs]
         known = [(one.digest, one.bytes, one.others) for one in self.inputs]
         return files == known and (
@@ -105,8 +105,8 @@ class Job:
     def memory_bytes(self, shared_bytes: int = 0) -> int:
         """Upper estimate of the memory that the run takes for itself.
 
-        `shared_bytes`: a trace that takes so much is shared with other runs, and none of it counts,
-        unless the run fits its addresses to the device or is in a process of its own.
+        `shared_bytes`: a trace of at most this size is shared with other runs and does not count,
+        unless the run fits its addresses to the device or has its own process.
         """
         config = Config(self.config)
         needed = memory.needed(config) + BASE_BYTES
@@ -143,7 +143,7 @@ def _inputs(config: Config) -> Iterator[InputFile]:
 
 
 def check_files(config: Config) -> None:
-    """Raise `WorkloadError` for an input that can be read only once, and only here."""
+    """Raise `WorkloadError` for an input that can be read only once, or only here."""
     for key, given in files_of(config.values):
         if given == "-" or Path(given).is_fifo():
             message = f"{key}: {given}: other processes cannot read a pipe: name a file"
@@ -151,9 +151,9 @@ def check_files(config: Config) -> None:
 
 
 def contents(file: Path) -> tuple[str, int, int]:
-    """Digest and size of what a run reads that is given this file, and how many others it reads.
+    """Digest and size of what a run reads with this file, and the number of other files.
 
-    Of a file that blktrace wrote for a CPU those of the other CPUs belong to it.
+    For a file that blktrace wrote for a CPU, this includes those of the other CPUs.
     """
     files = _of_all_cpus(file)
     if len(files) == 1:
@@ -179,7 +179,7 @@ CPU = re.compile(r"(?P<base>.*\.blktrace\.)(?P<cpu>\d+)(?P<end>|\.gz|\.zst)", re
 
 
 def _of_all_cpus(path: Path) -> list[tuple[int, Path]]:
-    """The files that are read with the trace `path`, itself among them, by CPU."""
+    """The files that are read with the trace `path`, including itself, by CPU."""
     own = CPU.fullmatch(path.name)
     if own is None:
         return [(0, path)]
@@ -192,7 +192,7 @@ def _of_all_cpus(path: Path) -> list[tuple[int, Path]]:
 
 
 _known: dict[tuple[object, ...], str] = {}
-"""Digests of files by path and what `stat` says: a file is read once for all jobs."""
+"""Digests of files by path and the result of `stat`: a file is read once for all jobs."""
 
 
 def file_digest(path: Path) -> tuple[str, int]:
@@ -219,7 +219,7 @@ def file_digest(path: Path) -> tuple[str, int]:
 
 
 def version_of(path: Path) -> tuple[int, int] | None:
-    """Inode and time of change of a file; None if it may change again without another such time."""
+    """Inode and time of change of a file; None if it may change without a change of that time."""
     try:
         found = path.stat()
     except OSError:  # told when it is read
@@ -229,7 +229,7 @@ def version_of(path: Path) -> tuple[int, int] | None:
 
 
 def check_traces(names: Iterable[object]) -> None:
-    """Raise `WorkloadError` if one of the traces is not there; None and `-` name no file."""
+    """Raise `WorkloadError` if one of the traces does not exist; None and `-` name no file."""
     wanted = dict.fromkeys(str(name) for name in names if name not in (None, "-"))
     missing = [name for name in wanted if not Path(name).exists()]
     if missing:

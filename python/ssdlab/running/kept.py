@@ -1,4 +1,4 @@
-"""A runner that looks runs up in a store of results, and stores those that another runner made."""
+"""A runner that looks runs up in a store of results, and stores those that another executes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ssdlab.store.read import Stored
 from ssdlab.store.store import Store
 
 AHEAD = (32, 4096)
-"""Runs that are looked up at once: so many at first, and at most."""
+"""Runs that are looked up at once: at first, and at most."""
 PIPE = "the trace is a pipe"
 LOGS = "logs are not stored"
 CHANGED = "a file was changed meanwhile"
 
 
 class Kept:
-    """Hands over the reports that `store` has; `inner` makes the other runs, which are stored.
+    """Returns the reports that `store` has; `inner` executes the other runs, which are stored.
 
     Runs that were interrupted, or failed for a reason outside of them, are not stored; neither are
     those of a pipe, or with logs.
@@ -38,17 +38,17 @@ class Kept:
         self.found = 0
         """Runs that came from the store."""
         self.added: list[str] = []
-        """Keys of runs that were made and stored."""
+        """Keys of runs that were executed and stored."""
         self.passed: Counter[str] = Counter()
-        """Runs that were made and not stored, by reason."""
+        """Runs that were executed and not stored, by reason."""
         self.unnoted: OutputError | None = None
-        """Why the store could not note which of its runs were used."""
+        """Why the store could not record which of its runs were used."""
         self._before = store.unwritten
         self._reported = False
 
     @property
     def here(self) -> int:
-        """As many as of the inner runner."""
+        """As many as for the inner runner."""
         return self.inner.here
 
     def run(self, work: Work) -> None:
@@ -62,7 +62,7 @@ class Kept:
 
     @property
     def lost(self) -> int:
-        """Runs that were to be stored, and are not in the folder."""
+        """Runs that were to be stored, but are not in the folder."""
         return max(0, self.store.unwritten - self._before)
 
     def tell_trouble(self) -> None:
@@ -72,7 +72,7 @@ class Kept:
             tell(f"store: {self.store.trouble}; the runs continue")
 
     def told(self) -> str:
-        """What came from the store, in a sentence."""
+        """The runs from the store, in a sentence."""
         lost = self.lost
         made = f"{counted(self.found, 'run')} from it, {len(self.added) - lost:,} added"
         passed = [f"{number:,} not stored ({why})" for why, number in self.passed.items()]
@@ -90,12 +90,12 @@ def not_stored(runner: Runner) -> dict[str, str]:
 
 
 def tell(text: str) -> None:
-    """Say something about the store on stderr."""
+    """Print something about the store on stderr."""
     print(f"ssdlab: {text}", file=sys.stderr, flush=True)
 
 
 class _Looked:
-    """Work of which a runner gets only the runs that are not stored."""
+    """Work whose runner gets only the runs that are not stored."""
 
     def __init__(self, work: Work, kept: Kept) -> None:
         self.work = work
@@ -109,12 +109,12 @@ class _Looked:
         self._misses: deque[tuple[Planned, bool]] = deque()
         """Runs that are not in the store, and whether they will be."""
         self._going: set[int] = set()
-        """Runs that go on and are going to be stored, by the identity of their plan."""
+        """Runs that are under way and will be stored, by the identity of their plan."""
         self._chunk = AHEAD[0] if work.ahead else 1
         self._lock = threading.Lock()
 
     def next(self) -> Planned | None:
-        """The next run that is not stored; those before it that are end here."""
+        """The next run that is not stored; stored ones before it end here."""
         with self._lock:
             while not self.stop.is_set():
                 if not self._misses and not self._look_up():
@@ -123,7 +123,7 @@ class _Looked:
                     one, stored = self._misses.popleft()
                     if not stored:
                         return one
-                    # Since it was looked up another process may have stored it.
+                    # Another process may have stored it since it was looked up.
                     found = self.store.find([one.job.key])
                     if not found:
                         self._going.add(id(one))
@@ -132,7 +132,7 @@ class _Looked:
             return None
 
     def _look_up(self) -> bool:
-        """Take the next runs and end those that are stored. False: there is none."""
+        """Take the next runs and end those that are stored. False if there are none."""
         taken = [*itertools.islice(iter(self.work.next, None), self._chunk)]
         if self.work.ahead:
             self._chunk = min(2 * self._chunk, AHEAD[1])
@@ -151,7 +151,7 @@ class _Looked:
         return bool(taken)
 
     def _is_stored(self, one: Planned) -> bool:
-        """Whether a run is looked up and stored; the others are made each time."""
+        """Whether a run is looked up and stored; others are executed each time."""
         config = one.config
         files = [Path(name) for _, name in files_of(config.values)]
         why = ""
@@ -168,7 +168,7 @@ class _Looked:
             return False
 
     def _from_store(self, one: Planned, stored: Stored) -> None:
-        """End a run with what is stored."""
+        """End a run with the stored results."""
         report, why = self.store.read(stored, one.config)
         if self.folder is not None:
             place = place_of(one, self.folder)
@@ -177,14 +177,14 @@ class _Looked:
         self.work.end(one, Ended("failed" if why else "completed", report, why))
 
     def end(self, one: Planned, ended: Ended) -> None:
-        """A run that was made has ended: it is stored if it would end like this again."""
+        """Note that a run has ended; it is stored if it would end like this again."""
         self.work.end(one, ended)
         stored = id(one) in self._going
         self._going.discard(id(one))
         sure = ended.how == "completed" or (ended.how == "failed" and not ended.traceback)
         if not stored or not sure or ended.report is None:
             return
-        # A file that was changed meanwhile may have been read as it was, or as it is.
+        # A file that was changed meanwhile may have been read in its old or its new state.
         try:
             current = one.job.is_current()
         except WorkloadError:

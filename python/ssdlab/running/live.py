@@ -1,4 +1,4 @@
-"""A page that is written again and again while runs go on."""
+"""A page that is rewritten regularly while runs continue."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from contextlib import contextmanager, suppress
 
 EVERY_S = 30.0
 SHARE = 0.05
-"""Of the time that it may take: a large page is written less often."""
+"""The share of the time that it may take: a large page is written less often."""
 
 
 @contextmanager
 def live(write: Callable[[], object]) -> Iterator[None]:
-    """Call `write` now and then, in a thread, until the context ends."""
+    """Call `write` regularly, in a thread, until the context ends."""
     over = threading.Event()
 
     def repeat() -> None:

@@ -1,4 +1,4 @@
-"""How the runs of a verb are made, and where their results go."""
+"""How the runs of a verb are executed, and where their results go."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VARIABLE = "SSDLAB_STORE"
 
 @dataclass(frozen=True)
 class Making:
-    """How runs are made, and where their results go: the arguments that all verbs share."""
+    """How runs are executed, and where their results go: the arguments that all verbs share."""
 
     on: str | None = None
     jobs: int | None = None
@@ -32,16 +32,17 @@ class Making:
 
     @property
     def folder(self) -> Path | None:
-        """Where the results go; None: nowhere."""
+        """Where the results go; None if nowhere."""
         return None if self.out is None else Path(self.out)
 
     @contextmanager
     def runner(self, runs: int | None = None) -> Iterator[Runner]:
-        """What makes at most so many runs, behind a store if one is given or in the environment.
+        """The runner for at most this many runs, behind the store, if there is one.
 
-        What is stored is written when the context ends, which then, with `progress`, says on stderr
-        what came from the store. A store that cannot be written does not stop the runs; how many
-        are not stored is always reported. Raises `OutputError` for a folder that is no store.
+        Results are written to the store when the context ends, which then, with `progress`, prints
+        on stderr what came from the store. A store that cannot be written does not stop the runs;
+        how many are not stored is always reported. Raises `OutputError` for a folder that is not a
+        store.
         """
         given = self.store or os.environ.get(VARIABLE)
         with runner_of(self.on, self.jobs, runs) as inner:

@@ -1,7 +1,7 @@
-"""Files of a run that are elsewhere here than its configuration says.
+"""Files of a run whose local paths differ from those in its configuration.
 
-The run reads them where they are here. Its report and its messages name the places of the
-configuration, so that they do not depend on the machine that made the run.
+The run reads them from their local paths. Its report and its messages contain the paths of the
+configuration, so that they do not depend on the machine that executed the run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ssdlab.config.resolve import Config
 class Moved:
     """Where files are here, by the key that names them, such as `workload.trace`.
 
-    The paths here have to be so particular that no other text contains them.
+    The local paths have to be so distinctive that no other text contains them.
     """
 
     here: Mapping[str, str]
@@ -41,13 +41,13 @@ class Moved:
         return text
 
     def json(self, text: str, config: Config) -> str:
-        """The same of JSON."""
+        """As `text`, for JSON."""
         for key, path in self.here.items():
             text = text.replace(_quoted(path), _quoted(str(config[key])))
         return text
 
     def report(self, text: str, config: Config) -> dict[str, Any]:
-        """report.json of the run, parsed, with the paths of `config` and the digest of these."""
+        """The parsed report.json of the run, with the paths of `config` and their digest."""
         values: dict[str, Any] = json.loads(self.json(text, config))
         if self.here:
             digest = _core.config_digest(json.dumps(values["config"]))

@@ -1,4 +1,4 @@
-"""Where runs execute: the word of `on`, or `--on`."""
+"""Where runs execute: the value of `on`, or `--on`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_HERE = 1024
 
 @contextmanager
 def runner_of(on: str | None, jobs: int | None, runs: int | None = None) -> Iterator[Runner]:
-    """What makes the runs that `on` says: `WORDS`; None: `jobs` threads, at most `runs`.
+    """The runner for `on` (one of `WORDS`); None stands for `jobs` threads, at most `runs`.
 
     Raises `ConfigError` for another word, and for a scheduler that does not answer.
     """
@@ -72,7 +72,7 @@ def _number(text: str, on: str) -> int:
 
 @contextmanager
 def _cluster(word: str, rest: str, on: str) -> Iterator[Runner]:
-    """A runner on a cluster, of our own or of others."""
+    """A runner on a cluster, our own or an existing one."""
     try:
         from ssdlab.running.cluster.connection import Connection
         from ssdlab.running.cluster.hosted import Hosted

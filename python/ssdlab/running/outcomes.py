@@ -18,7 +18,7 @@ Key: TypeAlias = tuple[int, int | None]
 
 
 class Outcomes(RunTable[Key, Outcome]):
-    """The outcomes stored in `folder`, by point and seed, and the driver that adds the others."""
+    """The outcomes stored in `folder`, by point and seed; it also executes the missing ones."""
 
     interrupted = False
 
@@ -48,10 +48,10 @@ class Outcomes(RunTable[Key, Outcome]):
         progress: bool,
         ahead: bool = True,
     ) -> None:
-        """Make the runs of `keys`, which are missing: `left` of them, unless a time ends them.
+        """Execute the runs of `keys`, which are missing: `left` of them, unless time runs out.
 
-        One whose configuration is not possible ends at once: `plan` raises a `ConfigError`. The
-        first such error of a run is raised if no run has results. Ctrl-C sets `interrupted`.
+        A run whose configuration is impossible ends at once: `plan` raises a `ConfigError`. The
+        first such error is raised if no run has results. Ctrl-C sets `interrupted`.
         """
 
         def planned(key: Key) -> Planned | None:

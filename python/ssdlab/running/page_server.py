@@ -1,4 +1,4 @@
-"""The process that serves the page of a drive. Only it loads what draws."""
+"""The process that serves the page of a drive. Only this process loads the drawing code."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Shown:
             self.changed.notify_all()
 
     def after(self, number: int) -> tuple[int, list[Sample]] | None:
-        """The number of the last summary when there is one after `number`, and those so far."""
+        """The number of the last summary once there is one after `number`, and those so far."""
         with self.changed:
             self.changed.wait_for(lambda: self.number > number or self.ended)
             return None if self.ended else (self.number, list(self.samples))
@@ -61,14 +61,14 @@ def main() -> None:
 
 
 def _handler(shown: Shown) -> type[BaseHTTPRequestHandler]:
-    """What answers the requests of a browser."""
+    """The handler of the requests of a browser."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             asked = urlsplit(self.path)
             paths: dict[str, Callable[[], None]] = {"/": self._page, "/events": self._events}
             token = parse_qs(asked.query).get("token", [""])[0]
-            # A page of somebody else, to whose name this address belongs, too, has another host.
+            # A page of somebody else whose name resolves to this address has another host.
             host = (self.headers.get("Host") or "").rpartition(":")[0]
             if host not in ("127.0.0.1", "localhost") or not secrets.compare_digest(
                 token.encode(), shown.token.encode()
@@ -102,6 +102,6 @@ def _handler(shown: Shown) -> type[BaseHTTPRequestHandler]:
                 self.wfile.write(f"data: {json.dumps(sections)}\n\n".encode())
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing: the terminal is the server's."""
+            """Print nothing: the terminal is the server's."""
 
     return Handler

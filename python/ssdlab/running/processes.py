@@ -51,7 +51,7 @@ class Died(RuntimeError):
 
 
 class PolicyDiffers(ImportError):
-    """A policy is not made of what it was made of where its run was planned."""
+    """A policy differs from the one with which its run was planned."""
 
 
 class PolicyTraceback(Exception):
@@ -140,7 +140,7 @@ def _ended(kind: str, report: Report, message: str, trace: str, error: Exception
 
 
 def _why(code: int, stopped: bool) -> str:
-    """What became of a process that ended with `code`, in words."""
+    """What happened to a process that ended with `code`, in words."""
     if stopped:
         return f"its process did not stop within {STOP_S:.0f} s and was ended"
     if code >= 0:
@@ -156,7 +156,7 @@ def _why(code: int, stopped: bool) -> str:
 
 
 class _Said(io.TextIOBase):
-    """Standard output of policies: what they print is printed by the process that started them."""
+    """Standard output of policies: the process that started them prints it."""
 
     def __init__(self, send: Callable[..., None]) -> None:
         self.send = send
@@ -170,7 +170,7 @@ class _Said(io.TextIOBase):
 
 
 def main() -> NoReturn:
-    """Make the run that standard input describes."""
+    """Execute the run that standard input describes."""
     signal.signal(signal.SIGINT, _interrupted)
     jobs = os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
     messages = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
@@ -194,13 +194,13 @@ def main() -> NoReturn:
     threading.Thread(target=until_the_end, daemon=True).start()
     with suppress(BrokenPipeError):
         send(*_outcome(job, send, stop))
-    # Threads that a policy has started do not keep the process.
+    # Threads that a policy has started do not keep the process alive.
     sys.stderr.flush()
     os._exit(0)
 
 
 def _interrupted(_: int, frame: FrameType | None) -> None:
-    """Stop a policy that is being asked, and nothing else: what is done is written in peace."""
+    """Stop a policy that is being called, and nothing else: finished work is still written."""
     outer = frame
     while outer is not None and outer.f_code is not simulate.simulated.__code__:
         outer = outer.f_back
@@ -250,7 +250,7 @@ def _outcome(
 
 
 def portable(error: Raised) -> Raised | InternalError:
-    """`error` if it can be sent to another process, else its text."""
+    """`error` if it can be sent to another process, otherwise its text."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:

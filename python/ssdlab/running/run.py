@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ssdlab.running.device import Device
 
     class Arguments(TypedDict, total=False):
-        """Of `run`, with seeds or without."""
+        """The arguments of `run`, with or without seeds."""
 
         trace: str | Path | None
         set: Mapping[str, object] | None
@@ -107,7 +107,7 @@ def run(
     without `config` it uses the device's configuration. The device itself does not change.
 
     With `seeds` the run is repeated with that many seeds, starting at `seed`; the `Comparison` has
-    means with confidence intervals. `jobs`, `on`, `store`, `out`: as of `ssdlab.compare`.
+    means with confidence intervals. `jobs`, `on`, `store` and `out` are those of `ssdlab.compare`.
 
     Raises `ConfigError`, `WorkloadError`, `OutputError` (nothing was run, or the results could not
     be written), `RunError` (the run could not finish) and `Interrupted` (Ctrl-C); the last two

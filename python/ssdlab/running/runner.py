@@ -1,4 +1,4 @@
-"""What makes runs: threads here, or a process here for each."""
+"""Executes runs: in threads here, or each in a process here."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ssdlab.running.processes import Died, run_apart
 from ssdlab.running.simulate import run_loaded
 
 SIGNALS_S = 0.2
-"""So often the main thread looks for signals."""
+"""Seconds between checks for signals in the main thread."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class Planned:
     policies: bytes = b""
     """`Policies.packed()` of those in Python."""
     seed: int | None = None
-    """Which repetition it is; None: there is one only."""
+    """Which repetition it is; None if there is only one."""
     first: bool = True
-    """The first repetition stands for all of them in plots."""
+    """Whether it is the first repetition, which stands for all of them in plots."""
     place: Path | None = None
-    """Where its files are in the folder of all, if not where those of a comparison are."""
+    """Where its files are in the common folder, if not where those of a comparison are."""
     varied: tuple[tuple[str, Value], ...] = ()
     """The keys that are varied, and their values in this run."""
     key: Any = None
@@ -54,17 +54,17 @@ class Planned:
 
     @property
     def title(self) -> str:
-        """What it is called in messages."""
+        """Its name in messages."""
         return self.label if self.seed is None else f"{self.label}, seed {self.seed}"
 
     @cached_property
     def job(self) -> Job:
-        """It as a value. Reads its files when it is asked for first; raises as `Job.of`."""
+        """The run as a value. Its files are read at the first access; raises as `Job.of`."""
         return Job.of(self.config, self.policies)
 
     @property
     def folder(self) -> Path:
-        """Where its files are in the folder of all."""
+        """Where its files are in the common folder."""
         return self.place or run_folder(self.label, self.seed)
 
 
@@ -74,13 +74,13 @@ class Ended:
 
     how: Literal["completed", "failed", "interrupted"]
     report: Report | None = None
-    """Its report, as far as it got; None: there is nothing to report."""
+    """Its report so far; None if there is nothing to report."""
     why: str = ""
     """Why it failed."""
     traceback: str = ""
-    """Of the policy that made it fail."""
+    """The traceback of the policy that made it fail."""
     error: Exception | None = None
-    """Why it failed, if that is one of the `Work.point_errors`."""
+    """Its error, if that is one of the `Work.point_errors`."""
 
 
 Take = Callable[[Planned, Ended], object]
@@ -88,22 +88,22 @@ Take = Callable[[Planned, Ended], object]
 
 
 class Work(Protocol):
-    """Runs that are waiting for a runner, and what becomes of them. All calls from any thread."""
+    """Runs that wait for a runner, and how they end. All calls may come from any thread."""
 
     folder: Path | None
     """Every run writes its files there, in its `Planned.folder`; None: no files."""
     html: bool
-    """With pages, for the first repetitions."""
+    """Whether to write pages, for the first repetitions."""
     ahead: bool
-    """Runs may be taken long before they begin: which come next does not depend on time, or on how
-    others end."""
+    """Whether runs may be taken long before they begin: which come next does not depend on time, or
+    on how others end."""
     stop: threading.Event
-    """No run begins once it is set, and those that go on end as `interrupted`."""
+    """No run begins once it is set, and running ones end as `interrupted`."""
     point_errors: tuple[type[Exception], ...]
-    """Errors of these kinds fail the run; any other stops all of them and is raised."""
+    """Errors of these types fail the run; any other stops all runs and is raised."""
 
     def next(self) -> Planned | None:
-        """The next run, None if no other begins. Each that is taken is given to `end` once."""
+        """The next run; None if no other begins. Each that is taken is passed to `end` once."""
 
     def callback(self, one: Planned) -> Callback:
         """Shows the progress of a run; raises `KeyboardInterrupt` when `stop` is set."""
@@ -112,21 +112,21 @@ class Work(Protocol):
         """A run has ended."""
 
     def note(self, text: str) -> None:
-        """What the runner does, to be shown beside the progress."""
+        """The status of the runner, shown next to the progress."""
 
     def interrupt(self) -> None:
         """Ctrl-C ends it: sets `stop`."""
 
 
 class Runner(Protocol):
-    """Makes runs. The results of a run do not depend on which runner makes it."""
+    """Executes runs. The results of a run do not depend on the runner."""
 
     @property
     def here(self) -> int:
-        """How many of its runs go on at a time on this machine; 0: they run elsewhere."""
+        """How many of its runs are executed at a time on this machine; 0: they run elsewhere."""
 
     def run(self, work: Work) -> None:
-        """All runs of `work`. Returns when none goes on any more; an error of one is raised."""
+        """Execute all runs of `work`. Returns when none is running; raises an error of one."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Threads:
         return self.jobs
 
     def run(self, work: Work) -> None:
-        """All runs of `work`, `jobs` at a time."""
+        """Execute all runs of `work`, `jobs` at a time."""
         threads: list[Future[None]] = []
         going = _Going()
         traces = _core.Traces(memory.traces_bytes(memory.available() or 0))
@@ -172,12 +172,12 @@ class Threads:
                 going.less()
 
     def made(self, one: Planned, work: Work, traces: _core.Traces) -> Ended:
-        """Make a run, in a thread of its own."""
+        """Execute a run in its own thread."""
         return ended_of(one, work, self.apart, traces)
 
 
 class _Going:
-    """How many runs go on."""
+    """The number of runs in progress."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -195,7 +195,7 @@ class _Going:
 
 @contextmanager
 def waiting_for(threads: list[Future[None]], work: Work) -> Iterator[None]:
-    """Wait at the end for the threads that were begun. Ctrl-C, and an error of one, stop `work`."""
+    """Wait at the end for the threads that were started. Ctrl-C and errors stop `work`."""
     try:
         yield
         _wait(threads, work.stop)
@@ -209,7 +209,7 @@ def waiting_for(threads: list[Future[None]], work: Work) -> Iterator[None]:
 def _wait(threads: list[Future[None]], stop: threading.Event) -> None:
     going: set[Future[None]] = {*threads}
     while going and not stop.is_set():
-        # The system may give a signal to any thread, and only this one acts on it.
+        # The system may deliver a signal to any thread, but only this one acts on it.
         _, going = wait(going, SIGNALS_S, FIRST_EXCEPTION)
         if any(one.done() and one.exception() is not None for one in threads):
             stop.set()
@@ -219,7 +219,7 @@ def _wait(threads: list[Future[None]], stop: threading.Event) -> None:
 def ended_of(
     one: Planned, work: Work, apart: bool = False, traces: _core.Traces | None = None
 ) -> Ended:
-    """Make a run of `work` here, in this thread or, `apart`, in a process of its own."""
+    """Execute a run of `work` here, in this thread or, with `apart`, in its own process."""
     try:
         return Ended("completed", _report_of(one, work, apart, traces))
     except Interrupted as stopped:
@@ -235,7 +235,7 @@ def ended_of(
 
 
 def place_of(one: Planned, folder: Path) -> Path:
-    """Where the files of a run go, in the folder of all."""
+    """Where the files of a run go in the common folder."""
     place = folder / one.folder
     if one.place is not None and (place / REPORT).exists():
         shutil.rmtree(place)  # of another version or configuration, or damaged
@@ -258,7 +258,7 @@ def cores() -> int:
 
 
 def threads_of(jobs: int | None, runs: int) -> int:
-    """How many runs go on at a time: `jobs`, or one per core. Raises `ConfigError`."""
+    """How many runs execute at a time: `jobs`, or one per core. Raises `ConfigError`."""
     if jobs is not None and jobs < 1:
         raise ConfigError([f"{argument(jobs=jobs)}: expected at least 1"])
     return max(1, min(jobs or cores(), runs))

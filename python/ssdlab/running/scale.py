@@ -30,8 +30,8 @@ FUNCTIONAL: Keys = {
 FEWEST_PAGES = 32
 """With fewer pages in an erase unit the error of its size is unknown."""
 TIMED_BLOCKS, FEWEST_TIMED = 343, 48
-"""Erase units of a pool in the timed trial: about the first number where the trace fills as many,
-and never fewer than the second."""
+"""Erase units of a pool in the timed trial: about the first number if the trace fills as many, and
+never fewer than the second."""
 MOST_PAGES, MOST_PLANES = 4096, 64
 """Most pages of a block, and planes of a chip: a trial that needs more has several pools."""
 NEAR = 0.06
@@ -40,14 +40,14 @@ OF_NUMBER = 0.05
 """Rough weight of a relative error in the number of erase units; an error in effective spare has
 weight 1."""
 FIRST_SLOPE = -1.3
-"""Slope of ln(WAF - 1) over ln(over-provisioning), from which the search for an over-provisioning
+"""Slope of ln(WAF - 1) over ln(over-provisioning) from which the search for an over-provisioning
 starts."""
 FLATTEST_SLOPE = -0.1
 """Two runs with a flatter slope differ by chance: the next step takes `FIRST_SLOPE` instead."""
 LONGEST_STEP = 0.7
 """Largest change of ln(over-provisioning) in a step: a factor of two."""
 LEAST_EXCESS = 1e-4
-"""Write amplification less one is counted as this where it is less, so that it has a logarithm."""
+"""Write amplification minus one is raised to at least this, so that it has a logarithm."""
 PRECONDITION: Keys = {
     "precondition.steady_state": "none",
     "precondition.fill": 1.0,
@@ -63,7 +63,7 @@ CLASSES = {"host-and-copies": 2, "two-regions": 2, "sepbit": 6}
 
 @dataclass(frozen=True)
 class Pool:
-    """What decides write amplification in a pool of a drive."""
+    """What determines write amplification in a pool of a drive."""
 
     pools: int
     """Pools of the drive."""
@@ -78,8 +78,8 @@ class Pool:
     over_provisioning: float
     """(physical - user) / user pages."""
     unused: float | None
-    """Erase units of a pool that hold no old data: open, or kept erased by the trigger. None where
-    the trigger does not count free blocks."""
+    """Erase units of a pool that hold no old data: open, or kept erased by the trigger. None if the
+    trigger does not count free blocks."""
 
     @staticmethod
     def of(config: Config) -> Pool:
@@ -124,8 +124,8 @@ class Pool:
 def _unused(config: Config, planes: int) -> float | None:
     """Blocks kept erased, the block that the host fills, and half of each other that is open.
 
-    The trigger keeps blocks erased, or the reserve where that is more. Each frontier has a block
-    open on each of `planes` (a superblock counts as one).
+    The trigger keeps blocks erased, or the reserve if that is more. Each frontier has a block open
+    on each of `planes` (a superblock counts as one).
     """
     triggers = config["gc.trigger"]
     if [trigger["policy"] for trigger in triggers] != ["free-blocks"]:
@@ -136,13 +136,13 @@ def _unused(config: Config, planes: int) -> float | None:
 
 
 def _frontiers(config: Config) -> int | None:
-    """Frontiers of a pool; None where they depend on more than the configuration."""
+    """Frontiers of a pool; None if they depend on more than the configuration."""
     separation: Mapping[str, int | str] = config["alloc.separation"]
     policy, frontiers = str(separation["policy"]), str(config["alloc.frontiers"])
     if policy == "none":
         return {"single": 1, "host+gc": 2}.get(frontiers)
     if "classes" in separation:
-        # Copies have a class beside the clusters of WARCIP.
+        # Copies have a separate class in addition to the clusters of WARCIP.
         return int(separation["classes"]) + (policy == "warcip")
     return CLASSES.get(policy)
 
@@ -157,7 +157,7 @@ class Small:
     """A device in the shape of a drive, small enough for the pages of a trace."""
 
     keys: Mapping[str, object]
-    """The changes to the drive's configuration that make it; `device.fit` is "trace"."""
+    """The changes to the drive's configuration that define it; `device.fit` is "trace"."""
     pools: int
     blocks: int
     """Erase units of a pool."""
@@ -167,7 +167,7 @@ class Small:
     """Effective spare."""
 
     def functional(self) -> Small:
-        """The same without time, and so without a write buffer."""
+        """The same without time, and therefore without a write buffer."""
         keys = {key: value for key, value in self.keys.items() if "write_buffer" not in key}
         return replace(self, keys={**keys, **FUNCTIONAL})
 
@@ -180,9 +180,9 @@ class Small:
 def functional_device(drive: Config, pages: int, pools: int = 1) -> Small:
     """The device of the functional trial: pools with the drive's number of erase units.
 
-    The trace touches `pages`. With more pools the blocks are smaller, and a trial with one pool
-    and one with two show how much their size matters. Where blocks would have more than
-    `MOST_PAGES`, there are so many times more pools.
+    The trace touches `pages`. With more pools the blocks are smaller, and a trial with one pool and
+    one with two show how much their size matters. If blocks would have more than `MOST_PAGES`,
+    there are that many times more pools.
     """
     pool = Pool.of(drive)
     raw = pages * (1 + pool.over_provisioning)
@@ -207,7 +207,8 @@ def functional_device(drive: Config, pages: int, pools: int = 1) -> Small:
 def _erase_unit(pool: Pool, pages: float) -> tuple[int, int]:
     """Pages and number of the erase units of a pool with `pages` user pages.
 
-    Of the sizes that bring their number near the drive's, the one with the smallest error is used.
+    Among the sizes that bring their number near the drive's, the one with the smallest error is
+    used.
     """
     wanted = pages * (1 + pool.over_provisioning) / pool.blocks
     near = range(
@@ -227,15 +228,15 @@ def _judged(pool: Pool, pages: float, size: int) -> tuple[float, tuple[int, int]
 
 
 def _planes(pool: Pool) -> int:
-    """Planes of a pool of a trial: one plane stands for all planes of a superblock."""
+    """Planes of a pool of a trial: one plane represents all planes of a superblock."""
     return min(pool.planes, MOST_PLANES) if pool.members == 1 else 1
 
 
 def timed_device(drive: Config, pages: int, provision: float | None = None) -> Small | None:
     """The device of the timed trial: the planes of the drive, with smaller and fewer blocks.
 
-    Its effective spare is that of the drive, unless `provision` sets its over-provisioning. None
-    where the trace fills too few blocks.
+    Its effective spare is that of the drive, unless `provision` sets its over-provisioning. None if
+    the trace fills too few blocks.
     """
     pool = Pool.of(drive)
     members = pool.members
@@ -261,9 +262,9 @@ def timed_device(drive: Config, pages: int, provision: float | None = None) -> S
 def _buffer(drive: Config, pages: int) -> Keys:
     """The write buffer of the timed trial.
 
-    The pages that it keeps for later writes to replace are the share of the trial that they are of
-    the drive: a buffer as large as the drive's would absorb rewrites that reach the drive's flash.
-    Its room for new writes is the drive's, since recorded bursts are absolute.
+    The share of the trial's pages that it keeps for later writes to replace equals that of the
+    drive: a buffer as large as the drive's would absorb rewrites that reach the drive's flash. Its
+    room for new writes is the drive's, because recorded bursts are absolute.
     """
     buffer: int = drive["host.write_buffer_pages"]
     if not buffer:
@@ -285,7 +286,7 @@ def _blocks(pool: Pool, used: float) -> float:
 
 
 def _whole(blocks: float, planes: int) -> int:
-    """The number of blocks that is nearest, as many on each plane."""
+    """The nearest number of blocks, with as many on each plane."""
     return planes * round(blocks / planes)
 
 

@@ -1,4 +1,4 @@
-"""Traces that say too little about a drive, and the command that would say more."""
+"""Traces that show too little about a drive, and the command that would show more."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from ssdlab.traces.trace import EXTENSION, info_with
 
 FEWEST_INVALIDATED = 0.1
 """Least share of the page writes that must make older data invalid, by overwrites or discards. With
-fewer, it is the repetition of the trace that does, in an order which the trace does not show."""
+fewer, the repetition of the trace does most of it, in an order that the trace does not show."""
 INFO_PAGE_BYTES = 4096
 """Bytes of a page in the statistics of a trace."""
 MARGIN = 4
 """How many times the least size a larger trace should have: at the least size, blocks of 32 pages
 often change write amplification too much for a verdict."""
 MOST_COPIES = 256
-"""Most copies of a trace that are proposed."""
+"""Most copies of a trace that are suggested."""
 PARTS = ("workload.volume", "workload.from", "workload.until")
-"""Keys that take a part of a trace."""
+"""Keys that select a part of a trace."""
 
 
 def invalidated(config: Config, sums: Totals) -> float:
-    """Pages that the trace overwrites or discards, whichever are more, over those that it writes.
+    """The larger of the pages overwritten and discarded, divided by the pages written.
 
-    At least that many: the trace is read again only if its sums do not show that they are enough.
+    At least that share: the trace is read again only if its sums do not show that it is enough.
     """
     share = 1 - sums.pages / sums.page_writes
     if share >= FEWEST_INVALIDATED:
@@ -50,7 +50,7 @@ def invalidated(config: Config, sums: Totals) -> float:
 
 
 def doubt(share: float) -> str:
-    """Why a trace that invalidates so much decides nothing; empty if that is enough."""
+    """Why a trace that invalidates this share decides nothing; empty if it is enough."""
     if share >= FEWEST_INVALIDATED:
         return ""
     what = (
@@ -67,9 +67,9 @@ def doubt(share: float) -> str:
 def remedy(
     trace: str, given: Mapping[str, object], factor: float | None, drive: str, effort: str
 ) -> str:
-    """What to run in place of a trace that says too little.
+    """What to run in place of a trace that shows too little.
 
-    `factor`: how many times as much it would have to touch, if that is what is missing.
+    `factor`: how many times as much it would have to touch, if that is the problem.
     """
     command = whole(trace, given, drive, effort)
     if not command and factor is not None:
@@ -83,7 +83,7 @@ def shown(trace: str, given: Mapping[str, object]) -> str:
 
 
 def whole(trace: str, given: Mapping[str, object], drive: str, effort: str) -> str:
-    """The command that tries the whole file, if `given` takes a part of it; otherwise empty.
+    """The command that tries the whole file, if `given` selects a part of it; otherwise empty.
 
     `drive` and `effort` are further options of it, each after a space.
     """
@@ -96,7 +96,7 @@ def whole(trace: str, given: Mapping[str, object], drive: str, effort: str) -> s
 
 
 def larger(trace: str, given: Mapping[str, object], factor: float, drive: str, effort: str) -> str:
-    """A command that tries copies of a trace, as of many applications.
+    """A command that tries copies of a trace, like many applications.
 
     Together they touch more than `factor` times as much. `drive` and `effort` are as in `whole`.
     """
@@ -113,5 +113,5 @@ def larger(trace: str, given: Mapping[str, object], factor: float, drive: str, e
 
 
 def _of_trace(given: Mapping[str, object]) -> dict[str, object]:
-    """The keys that say how the trace is read."""
+    """The keys that define how the trace is read."""
     return {key: value for key, value in given.items() if key.startswith("workload.")}

@@ -1,4 +1,4 @@
-"""A drive that programs use, as a network block device."""
+"""A drive that other programs use, as a network block device."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PRIORITY = 5
 
 @dataclass(frozen=True)
 class Address:
-    """Where clients come: the path of a Unix socket, or the address of this machine and a port."""
+    """Where clients connect: the path of a Unix socket, or an address and a port."""
 
     unix: Path | None = None
     tcp: str | None = None
@@ -49,14 +49,14 @@ def served(
     progress: bool,
     page: bool = False,
 ) -> dict[str, Any]:
-    """Serve the drive of `config` until Ctrl-C or SIGTERM; the summary.
+    """Serve the drive of `config` until Ctrl-C or SIGTERM. Returns the summary.
 
-    Without `scale`, it follows how late replies are. Beyond `most_log` bytes the log of the state
-    is folded. `ready` is called with what was recovered when clients may come, `status` with the
-    summary so far after SIGUSR1, `stops` when no more clients are served and the drive comes to
-    rest; a second Ctrl-C then kills the process. With `page` the drive is shown in a page, whose
-    address `ready` hears. Raises `ConfigError` for what cannot be served,
-    `ServerError` for a drive that fails, `OutputError` for a file.
+    Without `scale`, the scale follows the lateness of replies. Beyond `most_log` bytes the log of
+    the state is folded. `ready` is called with what was recovered when clients may connect,
+    `status` with the summary so far after SIGUSR1, `stops` when no more clients are served and the
+    drive comes to rest; a second Ctrl-C then kills the process. With `page` the drive is shown on a
+    page, whose address `ready` gets. Raises `ConfigError` for what cannot be served, `ServerError`
+    for a drive that fails, `OutputError` for a file.
     """
     if config["run.mode"] != "timed":
         message = 'run.mode: a served drive has time; say "timed", or leave the key out'
@@ -77,7 +77,7 @@ def served(
                 # Bringing a large drive to rest takes a while and is not urgent.
                 shows.close()
                 raise KeyboardInterrupt
-            # A server has no end that it comes nearer to.
+            # A server makes no progress towards an end.
             if callback is not None and name != "workload":
                 callback(name, done, total)
 
@@ -107,7 +107,7 @@ def served(
 
 @dataclass
 class _Session:
-    """What a server asks while it serves, and who hears of it."""
+    """What a server asks while it serves, and who is informed."""
 
     signals: Signals
     shows: ExitStack
@@ -120,11 +120,11 @@ class _Session:
     has_left_summary: bool = False
 
     def begin(self, page: str | None) -> dict[str, Any]:
-        """Clients may come; with a page of this name, if there is to be one."""
+        """Note that clients may connect; start a page with this name, if there is to be one."""
         self.shows.close()
         self.sockets = [StatusSocket(folder) for folder in self.folders]
         for socket in self.sockets:
-            # Whoever asks while the drive comes to rest hears of its end.
+            # Clients that ask while the drive comes to rest are told of its end.
             self.ends.callback(socket.close)
         if page is not None:
             self.page = LivePage(page)
@@ -133,24 +133,24 @@ class _Session:
         return {"real_time": self.is_real_time, "page": self.page and self.page.address}
 
     def whole(self, summary: str) -> dict[str, Any]:
-        """The summary with what is known here."""
+        """The summary, completed with what is known here."""
         return {"real_time": self.is_real_time, **json.loads(summary)}
 
     def end(self, said: str) -> dict[str, Any]:
-        """The summary of the whole session, which stays in its folders."""
+        """Store the summary of the whole session, which stays in its folders."""
         summary = self.whole(said)
         for folder in self.folders:
             leave_summary(folder, summary, is_over=True)
         return summary
 
     def asks(self) -> bool:
-        """Whether somebody wants to hear of the drive, or no summary has been left yet."""
+        """Whether somebody wants the summary, or none has been left yet."""
         is_asked = self.signals.status or any(socket.is_asked for socket in self.sockets)
         is_due = self.page is not None and self.page.is_due()
         return not self.has_left_summary or is_asked or is_due
 
     def hear(self, said: str) -> None:
-        """Pass the summary on to those who want it, and leave it to whoever finds a dead server."""
+        """Pass the summary to those who want it, and store it for whoever finds a dead server."""
         summary = self.whole(said)
         self.has_left_summary = True
         for folder in self.folders:
@@ -166,7 +166,7 @@ class _Session:
 
 @dataclass
 class Signals:
-    """What signals have asked of a server."""
+    """The requests that signals have made to a server."""
 
     status: bool = False
     stop: bool = False
@@ -179,7 +179,7 @@ class Signals:
 
 @contextmanager
 def answered_signals(stops: Callable[[], object]) -> Iterator[Signals]:
-    """Note SIGUSR1, SIGINT and SIGTERM; the latter call `stops`, and a second one kills.
+    """Handle SIGUSR1, SIGINT and SIGTERM; the latter two call `stops`, and a second one kills.
 
     No handler raises: an exception would end whichever callback it meets.
     """
@@ -208,7 +208,7 @@ def answered_signals(stops: Callable[[], object]) -> Iterator[Signals]:
 
 @contextmanager
 def _real_time() -> Iterator[bool]:
-    """Run this thread before ordinary programs, if that is permitted; whether it is."""
+    """Run this thread with priority over ordinary programs, if permitted. Returns whether it is."""
     before = os.sched_getscheduler(0)
     if before in (os.SCHED_FIFO, os.SCHED_RR):
         yield True
@@ -227,7 +227,7 @@ def _real_time() -> Iterator[bool]:
 def _write_run(config: Config, record: Path, *, with_state: bool) -> None:
     """Write the configuration that runs the recorded session again."""
     path = record / "run.toml"
-    # What the configuration, or its preset, says of another workload would change the requests.
+    # Settings of another workload in the configuration, or its preset, would change the requests.
     text = re.sub(
         r"^preset = .*?\n|^\[workload\]\n.*?(?=^\[|\Z)",
         "",

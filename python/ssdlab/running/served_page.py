@@ -1,4 +1,4 @@
-"""The page of a served drive, in a process of its own, so that it never delays the drive."""
+"""The page of a served drive, in a separate process, so that it never delays the drive."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 EVERY_S = 1.0
-"""Time between looks at the drive."""
+"""Seconds between looks at the drive."""
 CHILD = """
 import pickle, sys
 sys.path[:] = pickle.load(sys.stdin.buffer)
@@ -23,7 +23,7 @@ main()
 
 
 class LivePage:
-    """The process that serves the page, and what is on its way to it."""
+    """The process that serves the page, and what is on its way there."""
 
     def __init__(self, name: str) -> None:
         token = secrets.token_urlsafe(18)
@@ -50,7 +50,7 @@ class LivePage:
         return time.monotonic() - self.looked >= EVERY_S
 
     def show(self, summary: dict[str, Any]) -> None:
-        """Show it the drive, unless it has not yet seen what it was shown before."""
+        """Show it the drive, unless it has not yet taken in the previous state."""
         self.looked = time.monotonic()
         if not self.left:
             self.left = json.dumps(summary).encode() + b"\n"

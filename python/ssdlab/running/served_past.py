@@ -1,4 +1,4 @@
-"""What became of a served drive, from its folder: that of `--state` or of `--record`."""
+"""The past of a served drive, from its folder: that of `--state` or of `--record`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ CURRENT = "current"
 
 
 def status(folder: Path) -> dict[str, Any]:
-    """The summary of the server of `folder` so far, or the last one of a server that has ended.
+    """The summary so far of the server of `folder`, or the last one of a server that has ended.
 
-    `is_running` and `was_killed` say which. Raises `ConfigError` for a folder of something else,
-    and if the server was killed before it served.
+    `is_running` and `was_killed` distinguish them. Raises `ConfigError` for a folder of something
+    else, and if the server was killed before it served.
     """
     _check(folder)
     if (summary := ask(folder)) is not None:
@@ -48,7 +48,7 @@ def why(folder: Path, number: int, progress: Callback | None) -> dict[str, Any]:
         try:
             return _of_state(folder, generation, number, progress)
         except (ConfigError, OutputError):
-            # A server that runs may have folded the log meanwhile.
+            # A running server may have folded the log meanwhile.
             if _generation(folder) == generation:
                 raise
 
@@ -60,7 +60,7 @@ def _check(folder: Path) -> None:
 
 
 def _generation(folder: Path) -> int | None:
-    """The generation of a state; `None`: it is a recording."""
+    """The generation of a state; `None` for a recording."""
     path = folder / CURRENT
     return int(path.read_text(encoding="utf-8")) if path.exists() else None
 

@@ -1,4 +1,4 @@
-"""The socket in the folder of a served drive that tells its status."""
+"""The socket in the folder of a served drive that reports its status."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _address(folder: Path) -> Iterator[str]:
 
 
 class StatusSocket:
-    """Answers those who ask, one after the other, in a thread that never delays the drive."""
+    """Answers clients, one after the other, in a thread that never delays the drive."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -78,7 +78,7 @@ class StatusSocket:
 
 
 def leave_summary(folder: Path, summary: dict[str, Any], *, is_over: bool) -> None:
-    """Leave a summary in `folder`, whole or not at all."""
+    """Store a summary in `folder`, completely or not at all."""
     new = folder / f"{SUMMARY}.new"
     new.write_text(json.dumps({"is_over": is_over, **summary}) + "\n", encoding="utf-8")
     new.replace(folder / SUMMARY)
@@ -90,12 +90,12 @@ def read_summary(folder: Path) -> tuple[bool, dict[str, Any]] | None:
         summary: dict[str, Any] = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    # Without the key it is of an older version, which left the summary of its end alone.
+    # Without the key it comes from an older version, which left only the summary of its end.
     return summary.pop("is_over", True), summary
 
 
 def ask(folder: Path) -> dict[str, Any] | None:
-    """The summary so far from the server of the drive in `folder`; `None`: there is none."""
+    """The summary so far from the server of the drive in `folder`; `None` if there is none."""
     with suppress(ConnectionError, FileNotFoundError), socket.socket(socket.AF_UNIX) as client:
         with _address(folder) as address:
             client.connect(address)

@@ -116,7 +116,7 @@ def simulated(
     device: Device | None = None,
     traces: _core.Traces | None = None,
 ) -> _core.Finished:
-    """Run the simulator; its errors as those of `ssdlab.errors`."""
+    """Run the simulator, with its errors as those of `ssdlab.errors`."""
     with translated():
         return _core.run(
             config.text,
@@ -146,7 +146,7 @@ def _report(finished: _core.Finished, config: Config, moved: Moved, made: Draft 
 
 
 def _files(logs: Iterable[str] = ()) -> dict[str, str]:
-    """The tables in the folder of a run, by what they have, with these logs."""
+    """The tables in the folder of a run, by content, with these logs."""
     return {
         "intervals": SERIES,
         "distributions": DISTRIBUTIONS,

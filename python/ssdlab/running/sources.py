@@ -1,8 +1,8 @@
-"""The digest of policies in Python: of all code and values that they are made of.
+"""The digest of policies in Python: of all their code and values.
 
 cloudpickle packs classes of scripts and notebooks with their code, and those of modules by name.
-Here the first are packed without what differs from process to process, and of the second the files
-are read: those of their modules, and of the modules of the user that these use.
+Here the former are packed without what differs between processes. For the latter the files are
+read: those of their modules, and those of the user's modules that these use.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def sources_digest(policies: bytes) -> str:
     """Digest of policies in Python, `Policies.packed()`; empty without policies.
 
     Equal in all processes for the same classes with the same values, wherever a script or a
-    notebook defines them. Code in packages that are installed counts by the version of the package.
-    Sets of texts have another order in each process, so that their policies have another digest.
+    notebook defines them. Code in installed packages counts by the version of the package. Sets of
+    texts have another order in each process, so their policies have another digest.
     """
     if not policies:
         return ""
@@ -43,7 +43,7 @@ def sources_digest(policies: bytes) -> str:
 
 @lru_cache(maxsize=256)
 def _packed(policies: bytes) -> tuple[bytes, frozenset[str]]:
-    """Policies packed anew, and the names of the modules of which they take something by name."""
+    """Policies packed again, and the names of the modules that they use by name."""
     import cloudpickle  # type: ignore[import-untyped]  # slow to import
 
     modules: set[str] = set()
@@ -53,7 +53,7 @@ def _packed(policies: bytes) -> tuple[bytes, frozenset[str]]:
             if isinstance(obj, types.CodeType):
                 steps = dis.get_instructions(obj)
                 modules.update(one.argval for one in steps if one.opname == "IMPORT_NAME")
-                # Where the code stands in its file has no effect.
+                # The position of the code in its file has no effect.
                 obj = obj.replace(co_firstlineno=1, co_linetable=b"")
                 return cloudpickle.Pickler.dispatch_table[types.CodeType](obj)
             found = super().reducer_override(obj)
@@ -77,7 +77,7 @@ def _module_of(one: object) -> str:
 
 
 def _without_identity(reduced: tuple[Any, ...]) -> tuple[Any, ...]:
-    """How a class is made again, without the random number that cloudpickle gives it."""
+    """How a class is rebuilt, without the random number that cloudpickle gives it."""
     make, arguments, *rest = reduced
     plain = ("" if _is_random(one) else one for one in arguments)
     return (make, tuple(plain), *rest)
@@ -88,12 +88,12 @@ def _is_random(argument: object) -> bool:
 
 
 def _contents(modules: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """What modules consist of, and those of the user that they import: files, or a version."""
+    """The contents of modules, and of those of the user that they import: files, or a version."""
     waiting, seen = [*modules], set[str]()
     while waiting:
         name = waiting.pop()
         top = name.partition(".")[0]
-        # What `__main__` has is packed; the version of the results covers ssdlab.
+        # The contents of `__main__` are packed; the version of the results covers ssdlab.
         if name in seen or top in ("", "__main__", "ssdlab", "cloudpickle"):
             continue
         seen.add(name)
@@ -109,7 +109,7 @@ def _contents(modules: Iterable[str]) -> Iterator[tuple[str, bytes]]:
 
 
 def _spec_of(name: str) -> ModuleSpec | None:
-    """Where a module comes from; None: it is none, or is not to be had."""
+    """Where a module comes from; None if it does not exist or cannot be found."""
     loaded = sys.modules.get(name)
     if loaded is not None:
         return loaded.__spec__
@@ -120,7 +120,7 @@ def _spec_of(name: str) -> ModuleSpec | None:
 
 
 def _imported(content: bytes, spec: ModuleSpec) -> Iterator[str]:
-    """The modules that a file imports, in functions, too; names that are no modules among them."""
+    """The modules that a file imports, even in functions, with names that are not modules."""
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError):

@@ -120,7 +120,7 @@ def sweep(
 
 
 def run_sweep(design: Design, runner: Runner, how: Making, budget: Budget | None = None) -> Sweep:
-    """Run what of a sweep is not in its folder yet, and write its tables and its page there."""
+    """Execute the missing runs of a sweep, and write its tables and its page into its folder."""
     if design.runs > MOST_RUNS and budget is None:
         message = (
             f"{argument('vary')}: {design.runs:,} runs are many: give a budget"
@@ -172,7 +172,7 @@ def run_sweep(design: Design, runner: Runner, how: Making, budget: Budget | None
 
 
 def _missing(design: Design, stored: Outcomes, budget: Budget | None) -> Iterator[Key]:
-    """The points and seeds that have no outcome, as long as the budget lasts."""
+    """The points and seeds without an outcome, while the budget lasts."""
     points: Sequence[int] = range(len(design.space))
     if budget is not None:
         points = design.space.scattered(design.seed or 0)

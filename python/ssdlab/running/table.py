@@ -1,7 +1,7 @@
 """The table of the runs of a sweep, a search or a fleet: a row for each that has ended.
 
-Its file grows by whole lines and is never rewritten. A process that is killed leaves at most a part
-of a line, which the next one cuts off. So what was interrupted is resumed.
+Its file grows by whole lines and is never rewritten. A killed process leaves at most part of a
+line, which the next one cuts off. So what was interrupted can be resumed.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 
 class RowLike(Protocol):
-    """What a row has at least."""
+    """The least that a row has."""
 
     @property
     def error(self) -> str:
-        """Why the run failed, or cannot run; empty: it has results."""
+        """Why the run failed, or cannot run; empty if it has results."""
 
 
 Key = TypeVar("Key", bound=Hashable)
@@ -43,20 +43,20 @@ Row = TypeVar("Row", bound=RowLike)
 
 @dataclass(frozen=True)
 class Form:
-    """What a folder of lines holds."""
+    """The contents of a folder of lines."""
 
     what: str
-    """`sweep`, `search`: what it is called, and the key of its identity in `head`."""
+    """`sweep`, `search`: its name, and the key of its identity in `head`."""
     doing: str
-    """`sweeping`: what a process does that uses it."""
+    """`sweeping`: the activity of a process that uses it."""
     head: str
-    """Name of the file that says what it is, as JSON."""
+    """Name of the file that identifies it, as JSON."""
     lines: str
     """Name of the file that grows."""
     version: int
-    """Of these files."""
+    """The version of these files."""
     arguments: Mapping[str, str] = field(default_factory=dict)
-    """Arguments of parts of the identity that are called otherwise."""
+    """Arguments for parts of the identity that have other names."""
 
 
 WORDS = {
@@ -68,14 +68,14 @@ WORDS = {
     "policies": "policies",
     "traces": "traces",
 }
-"""How parts of an identity are called in messages, if not by their arguments."""
+"""The names of parts of an identity in messages, if they are not arguments."""
 
 
 class RunTable(ABC, Generic[Key, Row]):
     """The rows in a folder, to which others are added; without `folder` nothing is stored.
 
-    `identity` is what the rows belong to, as parsed JSON: a folder of another one is refused unless
-    `force` replaces it. Other processes are kept away until the end of the context. Raises
+    `identity` defines what the rows belong to, as parsed JSON: a folder of another one is refused
+    unless `force` replaces it. Other processes are excluded until the end of the context. Raises
     `OutputError`.
     """
 
@@ -95,7 +95,7 @@ class RunTable(ABC, Generic[Key, Row]):
         """By what identifies the run."""
         self.file: FileIO | None = None
         self.created: list[Path] = []
-        """Folders that are new, the innermost first."""
+        """New folders, the innermost first."""
         if folder is None:
             return
         try:
@@ -133,10 +133,10 @@ class RunTable(ABC, Generic[Key, Row]):
 
     @abstractmethod
     def of_line(self, line: str) -> tuple[Key, Row]:
-        """The reverse. Raises `ValueError`, `KeyError` or `TypeError` if the line is damaged."""
+        """The row in a line. Raises `ValueError`, `KeyError` or `TypeError` if it is damaged."""
 
     def take(self, one: Planned, ended: Ended) -> None:
-        """Add the row of a run; what becomes of one that Ctrl-C has stopped is not known."""
+        """Add the row of a run; the outcome of one that Ctrl-C has stopped is unknown."""
         if ended.how != "interrupted":
             self.add(one.key, self.row(one.key, ended))
 
@@ -163,7 +163,7 @@ class RunTable(ABC, Generic[Key, Row]):
         with self.lock:
             end = self.file.seek(0, os.SEEK_END)
             try:
-                # A full disk takes a part first, and says why only when asked for the rest.
+                # A full disk takes a part first, and reports the error only for the rest.
                 while left:
                     left = left[self.file.write(left) :]
             except OSError as error:
@@ -198,7 +198,7 @@ class RunTable(ABC, Generic[Key, Row]):
 
 
 def whole_lines(file: FileIO) -> bytes:
-    """The lines of a file that may end with a part of one, which is cut off."""
+    """The lines of a file that may end with part of a line, which is cut off."""
     file.seek(0)
     data = file.read()
     whole = data.rfind(b"\n") + 1
@@ -208,7 +208,7 @@ def whole_lines(file: FileIO) -> bytes:
 
 
 def _lock(folder: Path, file: FileIO, form: Form) -> None:
-    """Keep other processes away until the file is closed."""
+    """Exclude other processes until the file is closed."""
     try:
         import fcntl
     except ImportError:  # Windows: nothing keeps two processes apart there.

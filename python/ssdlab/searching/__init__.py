@@ -1,7 +1,7 @@
 """Searches over configurations: `ssdlab search`.
 
 Route: `space` (keys and conditions), `everything` (the words of all answers), `metric` and
-`constraint` (what is sought) -> `design` (configurations, traces, seeds, references) -> `sampling`
-(what is tried next: Optuna) -> `trying` (the runs of a round) -> `search` (all rounds, resumed) ->
-`tested` (the result where the search has not looked). Optuna is imported by `sampling` alone.
+`constraint` (the goals) -> `design` (configurations, traces, seeds, references) -> `sampling` (the
+next points: Optuna) -> `trying` (the runs of a round) -> `search` (all rounds, resumed) -> `tested`
+(the result on data unseen by the search). Only `sampling` imports Optuna.
 """

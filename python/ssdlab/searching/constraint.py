@@ -1,11 +1,11 @@
-"""What a point has to fulfil: `waf < 1.02 * greedy`, `latency.read.p99_9 <= 2 ms`.
+"""A condition on points: `waf < 1.02 * greedy`, `latency.read.p99_9 <= 2 ms`.
 
     CONSTRAINT = METRIC ("<" | "<=" | ">" | ">=") BOUND
     BOUND      = NUMBER [UNIT] | [NUMBER "*"] REFERENCE
 
-REFERENCE is another run with the same requests and seeds, of whose number so many times are the
-bound: `baseline` is the configuration as it is, a word of gc.victim (`greedy`) is the configuration
-with that, any other is a preset. The parser knows this grammar and nothing else.
+REFERENCE is another run with the same requests and seeds; the bound is a multiple of its number.
+`baseline` is the unchanged configuration, a word of gc.victim (`greedy`) is the configuration with
+that policy, and any other name is a preset. The parser accepts only this grammar.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ class Constraint:
     metric: Metric
     sign: Sign
     number: float
-    """The bound in the unit of the metric; of a reference the factor."""
+    """The bound in the unit of the metric; for a reference, the factor."""
     reference: str = ""
-    """Name of a reference, if the bound is `number` times what that has."""
+    """Name of a reference, if the bound is `number` times its value."""
 
     @property
     def below(self) -> bool:
-        """The metric has to be below the bound, not above."""
+        """Whether the metric has to be below the bound rather than above."""
         return self.sign.startswith("<")
 
     def excess(self, value: float, bound: float) -> float:
-        """By how much `value` misses `bound`, as a share of it; at most 0 if it does not.
+        """By how much `value` misses `bound`, as a share of it; at most 0 if it meets it.
 
-        Of a bound that is not positive the difference itself.
+        For a bound that is not positive, the difference itself.
         """
         over = value - bound if self.below else bound - value
         share = over / bound if bound > 0 else over
@@ -61,7 +61,7 @@ class Constraint:
 
 
 STRICTLY = 1e-12
-"""By how much a value misses a bound that it is equal to and has to be below."""
+"""By how much a value misses a bound that it equals but has to be below."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class _Token:
 
 
 def constraint_of(text: str) -> Constraint:
-    """The constraint that `text` says. Raises `ConfigError`, with a caret below what is wrong."""
+    """The constraint in `text`. Raises `ConfigError`, with a caret below the error."""
     tokens = [*_tokens(text)]
 
     def next_of(kinds: tuple[str, ...], expected: str) -> _Token:
@@ -122,7 +122,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _with_unit(text: str, number: float, unit: _Token, metric: Metric) -> float:
-    """A number with its unit in that of the metric."""
+    """A number with its unit, converted to that of the metric."""
     wanted = {"duration": "ns", "size": "bytes"}.get(metric.column.unit)
     of = UNITS.get(unit.text, ("", 0))[0]
     if not of:

@@ -1,4 +1,4 @@
-"""What a search runs: points and references, on which requests, with which seeds."""
+"""The runs of a search: points and references, with their requests and seeds."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from ssdlab.searching.space import Dimension, Point, SearchSpace, fitting, of_sp
 from ssdlab.traces.trace import Trace
 
 TRIED = 300
-"""Points by chance that are loaded before the first run."""
+"""Random points that are loaded before the first run."""
 ALONE = 20
-"""So often a value is tried by itself, with other parameters each time."""
+"""How often a value is tried by itself, with different parameters each time."""
 
 
 @dataclass(frozen=True)
@@ -36,31 +36,31 @@ class Case:
     """Requests that every point runs."""
 
     name: str
-    """Of the trace; empty: those of the configuration."""
+    """Name of the trace; empty for the requests of the configuration."""
     trace: str | None = None
     keys: Mapping[str, object] = field(default_factory=dict, hash=False)
-    """Keys that say them, in place of a trace."""
+    """Keys that define the requests, in place of a trace."""
 
 
 @dataclass(frozen=True)
 class Objective:
-    """A number that is to be low, or high."""
+    """A number to be minimised or maximised."""
 
     metric: Metric
     maximize: bool = False
 
     @property
     def text(self) -> str:
-        """In words."""
+        """The goal in words."""
         return f"{'maximize' if self.maximize else 'minimize'} {self.metric.name}"
 
 
 @dataclass(frozen=True)
 class Rung:
-    """How much of its runs a point makes before it is judged."""
+    """How much of its runs a point executes before it is judged."""
 
     divisor: int
-    """Of the requests."""
+    """The divisor of the number of requests."""
     seeds: int
     """The first ones of the search."""
 
@@ -81,18 +81,18 @@ class SearchDesign:
     rungs: tuple[Rung, ...]
     sets: Mapping[str, object] = field(default_factory=dict)
     worst: bool = False
-    """Of several traces the worst one counts, not their mean."""
+    """Whether the worst of several traces counts, not their mean."""
 
     @cached_property
     def references(self) -> tuple[str, ...]:
-        """The runs that points are compared with; the first is the configuration as it is."""
+        """The runs with which points are compared; the first is the unchanged configuration."""
         return tuple(
             dict.fromkeys([BASELINE, *(c.reference for c in self.constraints if c.reference)])
         )
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
-        """The numbers that are looked at."""
+        """The metrics that are recorded."""
         every = [
             *(one.metric for one in self.objectives),
             *(one.metric for one in self.constraints),
@@ -101,7 +101,7 @@ class SearchDesign:
 
     @cached_property
     def first(self) -> Config:
-        """The configuration as it is, with the first requests and seed. Raises `ConfigError`."""
+        """The unchanged configuration, with the first requests and seed. Raises `ConfigError`."""
         return self.loaded({}, self.train[0], self.seeds[0])[0]
 
     def loaded(
@@ -150,7 +150,7 @@ class SearchDesign:
         return config
 
     def identity(self) -> dict[str, Any]:
-        """What of this the results depend on."""
+        """What the results depend on."""
         lists = [d.values for d in self.space.dimensions if not isinstance(d.values, Range)]
         given = [*self.sets.values(), *(one for some in lists for one in some)]
         return {
@@ -180,7 +180,7 @@ def _apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
 
 
 def _shortened(config: Config, case: Case, divisor: int) -> dict[str, object]:
-    """Keys for a part of the requests: of a trace the first part of its time."""
+    """Keys for a part of the requests: for a trace, the first part of its time."""
     workload = config.values["workload"]
     warmup = {"workload.warmup_requests": workload["warmup_requests"] // divisor}
     if case.trace is None:
@@ -213,7 +213,7 @@ def cases_of(traces: Sequence[str | Path]) -> tuple[Case, ...]:
 
 
 def check_apart(train: Sequence[Case], test: Sequence[Case]) -> None:
-    """Refuse a trace twice, and one to test on that is searched on. Raises `ConfigError`."""
+    """Refuse a duplicate trace, and a test trace that is also searched on. Raises `ConfigError`."""
     seen: dict[str, tuple[str, str]] = {}
     for name, cases in (("traces", train), ("test_traces", test)):
         option = argument(name)
@@ -233,7 +233,7 @@ def check_apart(train: Sequence[Case], test: Sequence[Case]) -> None:
 
 
 def check(design: SearchDesign, jobs: int) -> None:
-    """Refuse a space without a possible point, and values with which none is. Raises `ConfigError`.
+    """Refuse a space without a possible point, and impossible values. Raises `ConfigError`.
 
     `jobs` devices at a time have to fit into the memory of this machine.
     """
@@ -287,7 +287,7 @@ def _places(space: SearchSpace, point: Point) -> Iterator[tuple[str, str]]:
 
 
 def _why_never(design: SearchDesign, key: str, label: str) -> str | None:
-    """Why a value is possible at no point; None: by itself, or with some parameters, it is."""
+    """Why a value is impossible at every point; None if it is possible, perhaps with parameters."""
     one = next(d for d in design.space.dimensions if d.key == key)
     if isinstance(one.values, Range):
         value = one.values.value(float(one.values.low))
@@ -309,7 +309,7 @@ def _why_never(design: SearchDesign, key: str, label: str) -> str | None:
 
 
 def _parameters(space: SearchSpace, owner: Dimension, point: Point, stream: random.Random) -> Point:
-    """Values by chance of the keys that exist only with a value of `owner`."""
+    """Random values of the keys that exist only with a value of `owner`."""
     drawn = space.drawn(stream)
     found: Point = {}
     for one in space.dimensions:
@@ -320,7 +320,7 @@ def _parameters(space: SearchSpace, owner: Dimension, point: Point, stream: rand
 
 
 def _owners(space: SearchSpace, one: Dimension) -> Point:
-    """The values that the conditions of a key ask for."""
+    """The values that the conditions of a key require."""
     point: Point = {}
     for condition in one.when:
         of = next(d for d in space.dimensions if d.key == condition.key)
@@ -333,7 +333,7 @@ def _owners(space: SearchSpace, one: Dimension) -> Point:
 def without_impossible(design: SearchDesign, asked: Iterable[str]) -> SearchDesign:
     """The design without words of the keys `asked` that the configuration excludes.
 
-    The `notes` of its space say which.
+    The `notes` of its space list them.
     """
     keys = {*asked}
     dropped: dict[str, list[str]] = {}

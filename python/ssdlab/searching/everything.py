@@ -88,14 +88,14 @@ def _of_key(key: str, *, fair: bool) -> dict[str, object]:
     names = [name for name, _ in owners]
     for at, having_it in owners.items():
         name, _ = at
-        # One key has one range: where policies differ, it is left at the default of each.
+        # One key has one range: if policies differ, it is left at the default of each.
         if names.count(name) == 1:
             found[f"{key}.{name} if {key}={','.join(having_it)}"] = texts[at]
     return found
 
 
 def _values(kind: str) -> object:
-    """What of a parameter of that kind is searched."""
+    """The values of a parameter of that kind that are searched."""
     if found := re.fullmatch(r"Int\((\d+), (\d+)\)", kind):
         low, high = max(1, int(found[1])), min(MOST, int(found[2]))
         return f"log:{low}:{high}"
@@ -123,7 +123,7 @@ def _enumerated(key: str) -> list[str]:
 
 
 def having(key: str, name: str) -> set[str] | None:
-    """The words of a key that have the parameter `name`; None: the key is no policy."""
+    """The words of a key that have the parameter `name`; None if the key is not a policy."""
     policies = _registry().get(key)
     if policies is None:
         return None

@@ -1,4 +1,4 @@
-"""What the runs of a point say: its objectives, and by how much it misses the constraints."""
+"""Evaluates the runs of a point: its objectives, and by how much it misses the constraints."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ FEW = "too few requests for it (docs/statistics.md), or none of that kind"
 
 
 class Judge:
-    """Runs points on the requests of training, and says what came of them.
+    """Runs points on the training requests, and reports the results.
 
-    Over several traces a number counts as a ratio on each: an objective to the baseline, a
+    With several traces a number counts as a ratio on each: an objective to the baseline, a
     constraint to its bound.
     """
 
@@ -38,7 +38,7 @@ class Judge:
         return self.runs.of(who, cases, seeds, rung.divisor)
 
     def refer(self, rung: Rung) -> None:
-        """Run the references as far as points run on a rung. Raises `ConfigError` if one cannot."""
+        """Run the references as far as points run on a rung. Raises `ConfigError` if one fails."""
         several = [reference(name) for name in self.design.references]
         self.runs.make(run for who in several for run in self._runs(who, rung))
         if self.runs.interrupted:
@@ -54,7 +54,7 @@ class Judge:
                 raise ConfigError([f"{metric.name}: {BASELINE} has no such number: {FEW}"])
 
     def _check_references(self) -> None:
-        """Raise `ConfigError` if a warning invalidates what bounds or ratios rest on."""
+        """Raise `ConfigError` if a warning invalidates a reference of bounds or ratios."""
         for one in self.design.constraints:
             why = self.invalid(reference(one.reference)) if one.reference else ""
             if why:
@@ -66,11 +66,11 @@ class Judge:
             raise ConfigError([message])
 
     def invalid(self, who: Who) -> str:
-        """The warning that invalidates runs of training to their end; empty: none does."""
+        """The warning that invalidates complete training runs; empty if none does."""
         return self.runs.invalid(who, self.design.train, self.design.seeds)
 
     def judge(self, whos: Mapping[str, Who], at: int) -> dict[str, Tried] | None:
-        """What points are on a rung, by name; None after Ctrl-C."""
+        """The results of points on a rung, by name; None after Ctrl-C."""
         rung = self.design.rungs[at]
         if whos:
             self.refer(rung)
@@ -107,7 +107,7 @@ class Judge:
         return Tried(-1, point, state, tuple(values), excess, at, numbers, why, by_seed=by_seed)
 
     def _by_seed(self, who: Who, rung: Rung) -> tuple[tuple[float, ...], ...]:
-        """The objectives with each seed, if there are several and all have them."""
+        """The objectives with each seed, if there are several and all have values."""
         seeds, objectives = self.design.seeds[: rung.seeds], self.design.objectives
         values = [[self._value(who, rung, one, seed) for one in objectives] for seed in seeds]
         known = [tuple(one for one in of if one is not None) for of in values]
@@ -154,7 +154,7 @@ class Judge:
         return _geometric(ratios)
 
     def _excess(self, who: Who, rung: Rung, constraint: Constraint) -> float | None:
-        """By how much a constraint is missed, over several traces as objectives are."""
+        """By how much a constraint is missed; with several traces aggregated like objectives."""
         found: list[float] = []
         for case in self.design.train:
             value = self.runs.mean(self._runs(who, rung, case), constraint.metric)
@@ -181,7 +181,7 @@ class Judge:
         return constraint.number * value
 
     def baseline(self) -> tuple[float | None, ...]:
-        """The objectives of the configuration as it is; None if a warning invalidates it."""
+        """The objectives of the unchanged configuration; None if a warning invalidates it."""
         rung = self.design.rungs[-1]
         who = reference(BASELINE)
         made = all(one.key in self.runs.rows for one in self._runs(who, rung))
@@ -191,7 +191,7 @@ class Judge:
 
 
 def reference(name: str) -> Who:
-    """A run that points are compared with."""
+    """A run with which points are compared."""
     return Who(name, name)
 
 

@@ -1,4 +1,4 @@
-"""What a search looks at: columns of comparisons, numbers of the report by dotted name, keys."""
+"""The metrics of a search: columns of comparisons, numbers of the report by dotted name, keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WALL = ("speed.", "time.wall", "time.cpu")
 
 @cache
 def known() -> dict[str, Column]:
-    """Every number that a search can look at, by name: columns, then fields of the report."""
+    """Every metric by name: columns, then fields of the report."""
     found = {one.name: one for one in columns() if one.measured}
     by_key = {one.key: one for one in columns() if one.measured and one.of is None}
     kinds = {one["name"]: one["fields"] for one in sections()}
@@ -47,7 +47,7 @@ def _fields(kinds: dict[str, list[dict[str, Any]]], section: str, before: str) -
 
 @dataclass(frozen=True)
 class KeyColumn(Column):
-    """A key of the configuration whose value is looked at."""
+    """A key of the configuration as a metric."""
 
     def of_report(self, report: object) -> Any:  # noqa: ANN401 - as `Column`
         """The value of the run, in ns or bytes if it has a unit; None if the run lacks the key."""
@@ -79,12 +79,12 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """What it is called in sentences."""
+        """Its name in sentences."""
         return self.column.title or self.name
 
     @property
     def is_key(self) -> bool:
-        """It is a key of the configuration, equal in all runs of a point."""
+        """Whether it is a key of the configuration, equal in all runs of a point."""
         return isinstance(self.column, KeyColumn)
 
     def of(self, report: Report) -> float | None:

@@ -1,4 +1,4 @@
-"""From what a user asks for to the design of a search."""
+"""From a user's request to the design of a search."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from ssdlab.searching.metric import Metric, key_metric, metric_of
 from ssdlab.searching.space import Dimension, SearchSpace, spaced
 
 TEST_SEEDS, LEAST_TESTS = 5, 2
-"""Seeds of the test; with one there is no interval."""
+"""Seeds of the test; a single one gives no interval."""
 FACTOR = 3
-"""A rung has so many times the requests of the one before it."""
+"""A rung has this many times the requests of the one before it."""
 ACROSS = ("mean", "worst")
 
 
 @dataclass(frozen=True)
 class Goals:
-    """What is sought, as the user says it."""
+    """The goals, as the user specifies them."""
 
     minimize: Sequence[str] = ()
     maximize: Sequence[str] = ()
     subject_to: Sequence[str] = ()
 
     def objectives(self, space: SearchSpace) -> tuple[Objective, ...]:
-        """The numbers that are to be low, then those that are to be high. Raises `ConfigError`.
+        """The numbers to minimise, then those to maximise. Raises `ConfigError`.
 
         They are numbers of runs, or keys of the space.
         """
@@ -62,7 +62,7 @@ class Goals:
 
 
 def _of_key(place: str, key: Dimension) -> Metric:
-    """The value of a key of the space. Raises `ConfigError` if its values are no numbers."""
+    """The value of a key of the space. Raises `ConfigError` if its values are not numbers."""
     several = (
         [key.values.value(float(key.values.low))] if isinstance(key.values, Range) else key.values
     )
@@ -76,7 +76,7 @@ def _of_key(place: str, key: Dimension) -> Metric:
 
 @dataclass(frozen=True)
 class Requests:
-    """On which requests, and with which seeds, as the user says it."""
+    """The requests and the seeds, as the user specifies them."""
 
     traces: Sequence[str | Path] = ()
     test_traces: Sequence[str | Path] = ()
@@ -87,7 +87,7 @@ class Requests:
     rungs: int = 1
 
     def check(self) -> None:
-        """Refuse what cannot be. Raises `ConfigError`."""
+        """Refuse impossible requests. Raises `ConfigError`."""
         given = {"seeds": self.seeds, "test_seeds": self.test_seeds, "rungs": self.rungs}
         for option, value in given.items():
             least = LEAST_TESTS if option == "test_seeds" else 1
@@ -138,7 +138,7 @@ def designed(
     )
     begin = on.seed
     if begin is None:
-        # What the configuration says, if the keys over it do not.
+        # The value in the configuration, unless the keys override it.
         values, _ = policy.split({**sets, **train[0].keys})
         begin = int(source.load(values, trace=train[0].trace)["run.seed"])
     after = begin + on.seeds
@@ -152,7 +152,7 @@ def designed(
 
 
 def rungs_of(count: int, seeds: int) -> tuple[Rung, ...]:
-    """So many rungs: shares of the requests with the first seed, all of them, then all seeds."""
+    """This many rungs: shares of the requests with the first seed, all of them, then all seeds."""
     several = [Rung(1, seeds)]
     if seeds > 1 and count > 1:
         several.insert(0, Rung(1, 1))

@@ -1,9 +1,9 @@
-"""What a search tries next, and what it gives up early: Optuna's samplers and pruners.
+"""Which points a search tries next, and which it gives up early: Optuna's samplers and pruners.
 
-The study lives in memory, where every round is asked for with a seed of its own; each trial that
-has ended is added to the storage as a whole. So a search that was killed is resumed as if it had
-not been: the trials of complete rounds come from the storage, and the round in which it stopped is
-asked for again, with the same answers.
+The study is kept in memory, where every round is requested with its own seed; each trial that has
+ended is added to the storage as a whole. So a search that was killed is resumed as if it had not
+been: the trials of complete rounds come from the storage, and the round in which it stopped is
+requested again, with the same answers.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ PRUNERS = {
 }
 STUDY = "search"
 NOT_POSSIBLE = "possible"
-"""The constraint that points break which cannot run."""
+"""The constraint violated by points that cannot run."""
 FAR = 1e6
 """By how much: such a point ranks behind all that ran."""
 LEAST_OPTUNA = 5
 UNBIASED = ("random", "grid", "qmc")
-"""Samplers that do not look at results."""
+"""Samplers that ignore results."""
 STARTUP = 10
-"""Rounds are drawn at random until so many trials have ended, whatever the sampler: TPE would not
+"""Rounds are drawn at random until this many trials have ended, whatever the sampler: TPE would not
 look at fewer results either."""
 MOST_REPEATS = 10
-"""So often a sampler may ask for points that are known, for each new one, before chance takes over.
+"""How often a sampler may suggest known points, for each new one, before chance takes over.
 """
 
 
@@ -82,7 +82,7 @@ def library() -> Any:  # noqa: ANN401 - a module that may not be there
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without Optuna's notes on interfaces that may change: its version is part of a search."""
+    """Suppress Optuna's warnings about experimental interfaces: its version is part of a search."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -116,7 +116,7 @@ class Chosen:
         seed = int.from_bytes(hashlib.sha256(f"{self.seed} {round_}".encode()).digest()[:4], "big")
         how: dict[str, Any] = {"seed": seed}
         if name == "grid":
-            # Its trials name places in the grid, whose order depends on the seed.
+            # Its trials name positions in the grid, whose order depends on the seed.
             how = {"seed": self.seed, "search_space": self._grid()}
         elif name == "tpe":
             # With groups, conditional keys are sampled together with those that they depend on.
@@ -130,7 +130,7 @@ class Chosen:
         with quiet():
             made = getattr(found.samplers, SAMPLERS[name])(**how)
         if name == "grid":
-            # At its last point it would stop the loop of Optuna, but Optuna runs no loop here.
+            # At its last point it would stop Optuna's loop, but Optuna runs no loop here.
             made.after_trial = lambda *_: None
         return made
 
@@ -174,14 +174,14 @@ class _OfTrial:
 
 @dataclass
 class Asked:
-    """A trial that has been asked for."""
+    """A trial that has been requested."""
 
     trial: Trial
     point: Point
     name: str
-    """The same for equal points."""
+    """The name; equal points have the same one."""
     drawn: bool
-    """The sampler did not look at results."""
+    """Whether the sampler ignored results."""
 
 
 def _storage(file: Path) -> Any:  # noqa: ANN401
@@ -223,7 +223,7 @@ class Sampling:
             self._resume(self.stored.get_trials(deepcopy=False))
 
     def _resume(self, trials: Sequence[FrozenTrial]) -> None:
-        """Take the trials of complete rounds over into memory."""
+        """Load the trials of complete rounds into memory."""
         rounds: dict[int, list[FrozenTrial]] = {}
         for one in trials:
             rounds.setdefault(one.user_attrs["round"], []).append(one)
@@ -263,14 +263,14 @@ class Sampling:
         return asked
 
     def report(self, several: Mapping[int, float], asked: Sequence[Asked], rung: int) -> set[int]:
-        """Tell the values on a rung by place in `asked`; which of them are given up."""
+        """Report the values on a rung by index in `asked`. Returns those that are given up."""
         with quiet():
             for at, value in several.items():
                 asked[at].trial.report(value, self.chosen.factor**rung)
             return {at for at in several if asked[at].trial.should_prune()}
 
     def end(self, asked: Sequence[Asked], results: Sequence[Tried], *, whole: bool) -> None:
-        """What came of the trials of a round, which is `whole` if no other will be added to it."""
+        """Record the results of a round's trials; it is `whole` if no other will be added."""
         state = library().trial.TrialState
         about = {"round": self.round, "asked": len(asked), "whole": whole}
         with quiet():

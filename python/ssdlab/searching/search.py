@@ -49,8 +49,8 @@ SAMPLER, PRUNER = "tpe", "none"
 MOST_TESTED = 8
 """Points of a front that are tested."""
 DRAWN, OF_TRIALS = 24, 4
-"""Points drawn at random that tell what decides. Those that the first rounds lack are drawn after
-the last one: at most one of so many trials."""
+"""Points drawn at random to determine which keys decide. Those missing from the first rounds are
+drawn after the last one: at most one in this many trials."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Sought:
     trials: int = TRIALS
     parallel: int = PARALLEL
     seed: int = 0
-    """Of the sampler."""
+    """The seed of the sampler."""
     budget: Budget | None = None
 
     def chosen(self, design: SearchDesign) -> Chosen:
@@ -185,7 +185,7 @@ def sought(
 
 
 def run_search(design: SearchDesign, how: Sought, runner: Runner, making: Making) -> Search:
-    """Search, or go on with the search that its folder holds, and write what is found there."""
+    """Search, or continue the search in its folder, and write the results there."""
     check(design, runner.here)
     if making.progress:
         say_before([*design.space.notes, *design.first.notes])
@@ -248,7 +248,7 @@ class _Going:
 
     @property
     def _lacking(self) -> int:
-        """How many trials are left for points that are drawn at random after the last round."""
+        """How many trials are left for random points after the last round."""
         size = self.design.space.size
         if self.how.sampler in UNBIASED or (size is not None and size <= self.how.trials):
             return 0
@@ -256,7 +256,7 @@ class _Going:
         return min(max(DRAWN - ran, 0), self.how.trials // OF_TRIALS)
 
     def _draw(self, judge: Judge, more: int) -> None:
-        """Draw more points at random, of which the sampler never hears: they tell what decides.
+        """Draw more random points, which the sampler does not see, to determine which keys decide.
 
         Points that have been tried are drawn like any others, and cost nothing.
         """
@@ -277,7 +277,7 @@ class _Going:
         self.results |= {name: replace(self.results[name], drawn=True) for name in points}
 
     def _spent(self, begun: float, left: int) -> str:
-        """Why no round begins; empty: one does."""
+        """Why no round begins; empty if one does."""
         size = self.design.space.size
         if left <= 0:
             return f"all {self.how.trials:,} trials are spent ({argument('trials')})"
@@ -297,7 +297,7 @@ class _Going:
         return name_of(self.design.space.shown(point))
 
     def _round(self, judge: Judge, asked: Sequence[Asked], *, whole: bool) -> None:
-        """Run the points of a round, rung after rung, and tell the sampler what came of them."""
+        """Run the points of a round, rung after rung, and report the results to the sampler."""
         places: dict[str, int] = {}
         for at, one in enumerate(asked):
             if one.name not in self.results:
@@ -332,7 +332,7 @@ class _Going:
         found: dict[str, Tried],
         unsettled: dict[str, int],
     ) -> list[str]:
-        """Those that go on to the next rung. Runs that have not settled rank nothing."""
+        """Those that continue on the next rung. Runs that have not settled rank nothing."""
         ranked = {}
         for name in going:
             values = found[name].values
@@ -382,7 +382,7 @@ class _Going:
         )
 
     def _tested(self, found: Search) -> Search:
-        """`found` with its best points tested; one that is invalid there gives way to the next."""
+        """`found` with its best points tested; invalid ones are replaced by the next."""
         while True:
             several = [(one, self._of(one)) for one in found.front[:MOST_TESTED]]
             results = tested(self.design, self.runs, several)
@@ -418,7 +418,7 @@ def _write(done: Search, design: SearchDesign, folder: Path, html: bool) -> None
 
 
 def _toml(done: Search, design: SearchDesign, one: Tried) -> str:
-    """A point as a configuration that `ssdlab run` takes."""
+    """A point as a configuration for `ssdlab run`."""
     point = design.space.point_of(one.point)
     config, policies = design.loaded(point, design.train[0], design.seeds[0])
     lines = [

@@ -28,13 +28,13 @@ from ssdlab.errors import ConfigError
 from ssdlab.searching import everything
 
 MOST_COUNTED = 100_000
-"""Points of a space up to which they are counted."""
+"""The number of points up to which a space is counted."""
 Point: TypeAlias = "dict[str, object]"
 """A value for each key that the point has."""
 
 
 class Suggests(Protocol):
-    """What values come from: a trial of Optuna, or chance."""
+    """The source of values: a trial of Optuna, or chance."""
 
     def whole(self, name: str, low: int, high: int, log: bool, /) -> int:
         """A whole number between the two, both included."""
@@ -48,13 +48,13 @@ class Suggests(Protocol):
 
 @dataclass(frozen=True)
 class Condition:
-    """A key has a value only where another one has one of some."""
+    """A key has a value only if another one has one of some values."""
 
     key: str
     labels: tuple[str, ...]
 
     def holds(self, point: Mapping[str, object]) -> bool:
-        """Whether it does at a point."""
+        """Whether it holds at a point."""
         return self.key in point and word_of(point[self.key]) in self.labels
 
 
@@ -69,12 +69,12 @@ class Dimension:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the values are called; none of a range."""
+        """The names of the values; none for a range."""
         return () if isinstance(self.values, Range) else tuple(map(policy.label_of, self.values))
 
     @property
     def ordered(self) -> bool:
-        """The values are numbers in ascending order: a sampler may use that."""
+        """Whether the values are numbers in ascending order, which a sampler may use."""
         if isinstance(self.values, Range):
             return True
         known = [quantity(one) for one in self.values if isinstance(one, int | float | str)]
@@ -100,7 +100,7 @@ class Dimension:
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """Keys with their values; a key stands behind those that its conditions name."""
+    """Keys with their values; a key follows those that its conditions name."""
 
     dimensions: tuple[Dimension, ...]
     notes: tuple[str, ...] = ()
@@ -141,7 +141,7 @@ class SearchSpace:
 
     @property
     def size(self) -> int | None:
-        """How many points there are; None: infinitely many, or more than `MOST_COUNTED`."""
+        """The number of points; None if infinite, or more than `MOST_COUNTED`."""
         if not self.finite:
             return None
         if not any(one.when for one in self.dimensions):
@@ -150,11 +150,11 @@ class SearchSpace:
         return count if count <= MOST_COUNTED else None
 
     def shown(self, point: Point) -> dict[str, Value]:
-        """A point with its values as they are shown: numbers, or what they are called."""
+        """A point with its values as shown: numbers, or names."""
         return {key: _shown(value) for key, value in point.items()}
 
     def point_of(self, shown: Mapping[str, Value]) -> Point:
-        """The point whose values are shown so."""
+        """The point whose values are shown like this."""
         point: Point = {}
         for one in self.dimensions:
             if one.key in shown:
@@ -197,7 +197,7 @@ class _Chance:
 
 
 def named(key: str, when: Iterable[Condition]) -> str:
-    """A key with its conditions, as it is given."""
+    """A key with its conditions, as specified."""
     texts = [f"{one.key}={','.join(one.labels)}" for one in when]
     return f"{key}{IF}{' and '.join(texts)}" if texts else key
 
@@ -216,10 +216,10 @@ def _shown(value: object) -> Value:
 
 
 def spaced(given: Mapping[str, object]) -> SearchSpace:
-    """The space that is given: values by key, where a key may have conditions behind `if`.
+    """The specified space: values by key, where a key may have conditions after `if`.
 
     The value None stands for all words of a key, and the key `all` for those of every answer.
-    Raises `ConfigError` with everything that is wrong.
+    Raises `ConfigError` with all errors.
     """
     if not given:
         some = keyed("space", "gc.victim", "greedy,fifo,d-choices")
@@ -227,7 +227,7 @@ def spaced(given: Mapping[str, object]) -> SearchSpace:
         raise ConfigError([f"nothing to search: give at least one key and its values, {form}"])
     wanted: dict[str, object] = {key: one for key, one in given.items() if one is not None}
     heads = {text: text.split(IF)[0].strip() for text in wanted}
-    # What is given replaces what "all" has for the same key.
+    # Specified keys override those that "all" has.
     own = {*heads.values()}
     for key in (key for key, values in given.items() if values is None):
         for text, values in everything.words_of(key).items():
@@ -251,7 +251,7 @@ def spaced(given: Mapping[str, object]) -> SearchSpace:
 
 
 def of_space(messages: Iterable[str]) -> Iterator[str]:
-    """Messages about `--vary` and `--set` about `--space`."""
+    """Turn messages about `--vary` and `--set` into messages about `--space`."""
     for message in messages:
         rest = message.removeprefix(argument("vary"))
         head = argument("space") if rest != message else ""
@@ -300,7 +300,7 @@ def _with_owner(one: Dimension, others: Sequence[Dimension]) -> Dimension:
 
 
 def _ordered(dimensions: Sequence[Dimension]) -> Iterator[Dimension]:
-    """Every key behind those of its conditions. Raises `ConfigError` if that is not possible."""
+    """Every key after those of its conditions. Raises `ConfigError` if that is impossible."""
     left, placed = [*dimensions], set[str]()
     keys = [one.key for one in dimensions]
     for one in dimensions:
@@ -338,7 +338,7 @@ def _check_condition(one: Dimension, condition: Condition, known: Mapping[str, D
 
 
 def fitting(dimensions: Sequence[Dimension]) -> Iterator[Dimension]:
-    """The keys whose conditions can hold: of these the words that their keys have."""
+    """The keys whose conditions can hold, and the words of the keys that these require."""
     words: dict[str, set[str]] = {}
     for one in dimensions:
         when = []

@@ -1,4 +1,4 @@
-"""The best points where the search has not looked: on traces, or with seeds, of their own."""
+"""The best points on unseen data: on separate traces, or with separate seeds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_text(design: SearchDesign) -> str:
 
 
 def test_notes(design: SearchDesign) -> Iterator[str]:
-    """Why a test says less than it could."""
+    """Why a test is less conclusive than it could be."""
     if design.test is design.train and design.train[0].trace is not None:
         yield (
             "The test runs the traces of the search, with other seeds: it says nothing about other"
@@ -37,7 +37,7 @@ def test_notes(design: SearchDesign) -> Iterator[str]:
 def tested(
     design: SearchDesign, runs: Runs, several: Sequence[tuple[Tried, Who]]
 ) -> tuple[Tested, ...]:
-    """Points over the baseline, and over the bounds of constraints. Nothing after Ctrl-C."""
+    """Ratios of points to the baseline, and to the bounds of constraints. Nothing after Ctrl-C."""
     if not several or runs.interrupted:
         return ()
     references = [reference(name) for name in design.references]
@@ -66,7 +66,7 @@ def _tested(design: SearchDesign, runs: Runs, one: Tried, who: Who) -> Tested:
 
 
 def invalid_on_test(design: SearchDesign, runs: Runs, who: Who) -> str:
-    """The warning that invalidates a point or a reference on the test; empty: none does."""
+    """The warning that invalidates a point or a reference in the test; empty if none does."""
     return runs.invalid(who, design.test, design.test_seeds)
 
 
@@ -86,7 +86,7 @@ def _compared(
     other: str,
     factor: float,
 ) -> list[Compared]:
-    """A number over `factor` times that of another run, by seed: over all traces, then on each."""
+    """The ratio of a number to `factor` times another run's, by seed: over all traces, on each."""
     by_case: list[tuple[Case, list[float], list[float]]] = []
     for case in design.test:
         mine = _numbers(runs, runs.of(who, [case], design.test_seeds), metric)
@@ -110,7 +110,7 @@ def _compared(
 
 
 def _numbers(runs: Runs, several: Sequence[Run], metric: Metric) -> list[float]:
-    """A number of each run; NaN where there is none."""
+    """A number of each run; NaN if it is missing."""
     found = [runs.rows[one.key].number(metric) for one in several]
     return [math.nan if one is None else one for one in found]
 
@@ -129,9 +129,9 @@ def _ratio(values: Sequence[float], base: Sequence[float]) -> Ratio | None:
 
 
 def _over_all(by_case: Sequence[tuple[Case, list[float], list[float]]]) -> Ratio | None:
-    """By seed the geometric mean over the traces; over the seeds their mean and its interval.
+    """The geometric mean over the traces by seed; then their mean over the seeds and its interval.
 
-    Where nothing depends on the seed, the traces are what repeats the comparison.
+    If nothing depends on the seed, the traces are the repetitions.
     """
     if any(not one > 0 for _, a, b in by_case for one in (*a, *b)):
         return None

@@ -1,4 +1,4 @@
-"""The runs of a search: each is made once, kept as a line, and found when it is asked for again."""
+"""The runs of a search: each is executed once, stored as a line, and looked up when needed."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ class Who:
     """The same for equal ones: a point as JSON, or the name of a reference."""
     label: str
     point: Point | None = field(default=None, compare=False)
-    """None: a reference."""
+    """None for a reference."""
 
     @staticmethod
     def of(shown: Mapping[str, Value], point: Point) -> Who:
-        """A point with its values as they are shown."""
+        """A point with its values as shown."""
         return Who(name_of(shown), point_label(shown), point)
 
 
 def name_of(shown: Mapping[str, Value]) -> str:
-    """The same for equal points."""
+    """The name of a point; equal points have the same one."""
     return json.dumps(shown, ensure_ascii=False)
 
 
@@ -68,12 +68,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Made:
-    """What is kept of a run."""
+    """The stored results of a run."""
 
     row: Row
-    """The columns of comparisons, and the numbers that the search looks at."""
+    """The columns of comparisons, and the metrics of the search."""
     settled: bool
-    """It has reached a steady state, and does not begin with a transient."""
+    """Whether it has reached a steady state, and does not begin with a transient."""
     error: str = ""
     """Why it failed, or cannot run."""
     warnings: int = 0
@@ -81,7 +81,7 @@ class Made:
     """The first warning that invalidates its numbers."""
 
     def number(self, metric: Metric) -> float | None:
-        """A number; None if there is none."""
+        """A number; None if it is missing."""
         value = self.row.get(metric.column.name)
         return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
@@ -103,14 +103,14 @@ class Runs(RunTable[str, Made]):
         super().__init__(folder, identity, FORM, force=force, reads=reads)
         self.design, self.runner = design, runner
         self.count = len(self.rows)
-        """Runs that were really made, now and before."""
+        """Runs that were actually executed, now and before."""
         self.interrupted = False
         self.progress: Callback | None = None
         self.note: Callable[[str], object] | None = None
         """Shows what the runner does."""
 
     def row(self, _: str, ended: Ended) -> Made:
-        """What is kept of a run."""
+        """The stored results of a run."""
         if ended.how == "failed" or ended.report is None:
             return Made({}, False, ended.why or "failed")
         return _of_report(ended.report, self.design.metrics)
@@ -133,7 +133,7 @@ class Runs(RunTable[str, Made]):
                 self.progress("sweep", self.count, None)
 
     def make(self, runs: Iterable[Run]) -> None:
-        """Make those that are not there. After Ctrl-C `interrupted` is true, and some are missing.
+        """Execute the missing ones. After Ctrl-C `interrupted` is true, and some are missing.
 
         Raises `OutputError`.
         """
@@ -181,11 +181,11 @@ class Runs(RunTable[str, Made]):
         return [Run(who, case, seed, divisor) for case in cases for seed in seeds]
 
     def error(self, runs: Sequence[Run]) -> str:
-        """Why one of them failed; empty: none did."""
+        """Why one of them failed; empty if none did."""
         return next((why for one in runs if (why := self.rows[one.key].error)), "")
 
     def invalid(self, who: Who, cases: Sequence[Case], seeds: Sequence[int]) -> str:
-        """The warning that invalidates a point on one of the requests, in runs to their end."""
+        """The warning that invalidates a point on one of the traces, in complete runs."""
         several = ([self.rows[r.key].invalid for r in self.of(who, [c], seeds)] for c in cases)
         return next((why for one in several if (why := warned.majority(one))), "")
 

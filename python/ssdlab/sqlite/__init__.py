@@ -1,4 +1,4 @@
-"""SQLite on a simulated drive, in simulated time: `connect` gives a connection of apsw.
+"""SQLite on a simulated drive, in simulated time: `connect` returns an apsw connection.
 
     import ssdlab.sqlite
     connection = ssdlab.sqlite.connect("name.db", "modern-tlc")

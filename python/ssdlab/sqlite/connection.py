@@ -38,13 +38,13 @@ EXCLUSIVE = "PRAGMA locking_mode = EXCLUSIVE"
 
 
 class Connection(apsw.Connection):
-    """An `apsw.Connection` to a database on a simulated drive; `connect` makes it.
+    """An `apsw.Connection` to a database on a simulated drive, created by `connect`.
 
     Every read, write, sync, truncation and removal of a file takes the simulated time of its
-    requests, and nothing else takes any. The time of SQL is simulated time, from the year 2000 on.
-    `random()` and `randomblob()` draw from the seed of the configuration. Two connections cannot
-    have a database open at the same time. A full drive raises `apsw.FullError`; a drive that
-    cannot continue, or whose power was cut, `apsw.IOError`.
+    requests, and nothing else takes any. SQL sees simulated time, from the year 2000 on. `random()`
+    and `randomblob()` draw from the seed of the configuration. Two connections cannot have a
+    database open at the same time. A full drive raises `apsw.FullError`; a drive that cannot
+    continue, or whose power was cut, `apsw.IOError`.
     """
 
     drive: Drive
@@ -70,18 +70,18 @@ class Connection(apsw.Connection):
 
 @typed
 def connect(name: str, device: Drive | Device | ConfigLike) -> Connection:
-    """Open the database `name`, which is made if it does not exist, on a simulated drive.
+    """Open the database `name`, created if it does not exist, on a simulated drive.
 
-    `device` is what `Drive` takes, or a `Drive`, such as `connection.drive`, which may have the
-    database already. WAL mode needs `PRAGMA locking_mode = EXCLUSIVE` before it, because the
-    files of a simulated drive have no shared memory. Raises `ConfigError`, and `apsw.Error` if the
-    database cannot be opened.
+    `device` is what `Drive` takes, or a `Drive`, such as `connection.drive`, which may already have
+    the database. WAL mode needs `PRAGMA locking_mode = EXCLUSIVE` first, because the files of a
+    simulated drive have no shared memory. Raises `ConfigError`, and `apsw.Error` if the database
+    cannot be opened.
     """
     return Connection(name, device if isinstance(device, Drive) else Drive(device))
 
 
 def _is_in_wal_mode(files: Files, name: str) -> bool:
-    """Whether the database has the mark of WAL in its header; reading it takes no time."""
+    """Whether the header of the database indicates WAL; reading it takes no time."""
     if not files.exists(name):
         return False
     file = files.open(name)
@@ -102,10 +102,10 @@ def _as_sqlite(code: int) -> Iterator[None]:
 
 
 class _Told:
-    """What SQLite has the code of an error for needs no second message."""
+    """An error whose code SQLite has needs no second message."""
 
     def excepthook(self, _type: object, error: object, _traceback: object) -> bool:
-        """Called where no statement raises the error, such as when a connection ends."""
+        """Called if no statement raises the error, for example when a connection ends."""
         return isinstance(error, apsw.Error)
 
 
@@ -199,7 +199,7 @@ class _Handle(_Told):
         return apsw.SQLITE_IOCAP_POWERSAFE_OVERWRITE
 
     def xFileControl(self, op: int, ptr: int) -> bool:
-        """Refuse WAL without exclusive access: SQLite would silently keep the mode before."""
+        """Refuse WAL without exclusive access: SQLite would silently keep the previous mode."""
         if op == apsw.SQLITE_FCNTL_PRAGMA:
             pragma = apsw.VFSFcntlPragma(ptr)
             name, value = pragma.name.lower(), (pragma.value or "").lower()

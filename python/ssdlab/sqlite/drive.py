@@ -24,16 +24,16 @@ class Drive:
         drive = ssdlab.sqlite.Drive(ssdlab.Device("modern-tlc"), folder="databases")
         connection = ssdlab.sqlite.connect("name.db", drive)
 
-    `device` is a `Device`, which then belongs to the drive, or anything that makes one (preset,
-    file, `Config`), which is then preconditioned as its configuration says. The contents of files
-    are kept in memory, or with `folder` in files of the same names, which any program opens; those
-    that are there are written to the drive when they are opened. `cache_pages` is the size of the
-    host's page cache in pages of the drive: a least recently used page leaves a full cache, and a
-    dirty one is written first, with all dirty pages of its file. Raises `ConfigError`.
+    `device` is a `Device`, which then belongs to the drive, or anything that defines one (preset,
+    file, `Config`), which is then preconditioned accordingly. The contents of files are kept in
+    memory, or with `folder` in files of the same names, which any program can open; existing ones
+    are written to the drive when they are opened. `cache_pages` is the size of the host's page
+    cache in pages of the drive. A full cache evicts the least recently used page; if it is dirty,
+    all dirty pages of its file are written first. Raises `ConfigError`.
     """
 
     device: Device
-    """The simulated device: `now_ns`, `report()` and what else it says of itself."""
+    """The simulated device: `now_ns`, `report()` and its other properties."""
 
     @typed
     def __init__(
@@ -68,8 +68,9 @@ class Drive:
     def mount(self) -> Recovery:
         """Mount the drive after a power cut, and give files the data that it still has.
 
-        Names and sizes of files survive. A page is what the drive has: what was synced, or a later
-        write that had reached it. Connections that were open remain unusable: close them, and
-        `connect` again. Says what `Device.mount` says. Raises `WorkloadError` while power is on.
+        Names and sizes of files survive. A page has the data on the drive: what was synced, or a
+        later write that had reached it. Connections that were open remain unusable: close them, and
+        `connect` again. Returns what `Device.mount` returns. Raises `WorkloadError` while power is
+        on.
         """
         return self.files.mount()

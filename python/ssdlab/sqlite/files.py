@@ -1,4 +1,4 @@
-"""The files of a host on a device: page cache, extents, and what a power cut leaves of them."""
+"""The files of a host on a device: page cache, extents, and what remains after a power cut."""
 
 from __future__ import annotations
 
@@ -18,32 +18,33 @@ if TYPE_CHECKING:
     from ssdlab.running.device import Device
 
 EXTENT = 64
-"""Pages that a file gets at a time, one after the other on the drive."""
+"""Consecutive pages of the drive that a file gets at a time."""
 UNDER_WAY = -1
 """In place of the digest of a page whose write has not completed."""
 
 
 class File:
-    """A file on a drive. Its calls take the simulated time of the requests that they make.
+    """A file on a drive. Its calls take the simulated time of their requests.
 
     They raise `OSError`: ENOSPC if the drive has no room, EIO if its power was cut since the file
-    was opened; and what `Device` raises.
+    was opened; and whatever `Device` raises.
     """
 
     def __init__(self, host: Files, data: BinaryIO, extents: Iterable[int] = ()) -> None:
         self.host = host
         self.data = data
-        """What a program reads, wherever it lies; a power cut takes back what the drive lost."""
+        """The data that a program reads, wherever they are; a power cut undoes what the drive lost.
+        """
         self.size = data.seek(0, io.SEEK_END)
         """Bytes."""
         self.extents = [*extents]
         self.opens = 0
         self.is_lost = False
-        """The power was cut since it was opened."""
+        """Whether the power was cut since it was opened."""
         self.dirty: set[int] = set()
-        """Pages that the drive has not been given as they are now."""
+        """Pages whose present data the drive has not received."""
         self.versions: dict[int, list[tuple[int | None, bytes]]] = {}
-        """What a power cut may leave of a page, oldest first: digests and data."""
+        """The possible contents of a page after a power cut, oldest first: digests and data."""
 
     def lpn(self, page: int) -> int:
         """The address of a page on the drive."""
@@ -126,11 +127,11 @@ class Files:
         self._is_off = False
 
     def exists(self, name: str) -> bool:
-        """Whether there is a file of this name."""
+        """Whether a file of this name exists."""
         return name in self._files or bool(self._folder and (self._folder / name).is_file())
 
     def open(self, name: str | None, *, shared: bool = True) -> File:
-        """Open a file, which is made if it does not exist; without a name, a temporary file.
+        """Open a file, created if it does not exist; without a name, a temporary file.
 
         A file that is not `shared` is refused (EBUSY) while it is open.
         """
@@ -153,7 +154,7 @@ class Files:
         return file
 
     def _made(self, name: str, extents: Iterable[int] = ()) -> File:
-        """A file with what the folder has under this name."""
+        """A file with the contents that the folder has under this name."""
         if not name or name != Path(name).name:
             raise OSError(EINVAL, "expected a name without folders", name)
         if not self._folder:
@@ -182,7 +183,7 @@ class Files:
             self.discard(file)
 
     def idle(self, time_ns: int) -> None:
-        """Let simulated time pass in which the host does nothing."""
+        """Let simulated time pass while the host does nothing."""
         self._check_power()
         until = self.device.now_ns + time_ns
         self.device.run_until(until if self._cut_ns is None else min(until, self._cut_ns))
@@ -228,7 +229,7 @@ class Files:
             return self._made(name, file.extents)
         return File(self, file.data, file.extents)
 
-    # What files need of the drive.
+    # The services of the drive to its files.
 
     def pages(self, offset: int, size: int) -> range:
         """The pages of a file that hold a part of it."""
@@ -246,7 +247,7 @@ class Files:
         file.extents += [heappop(self._free) for _ in range(more)]
 
     def discard(self, file: File, size: int = 0) -> None:
-        """Forget what a file has beyond `size`, free its extents, and TRIM its pages."""
+        """Forget the data of a file beyond `size`, free its extents, and TRIM its pages."""
         pages = range(len(self.pages(0, size)), len(self.pages(0, file.size)))
         lpns = [file.lpn(page) for page in pages]
         for page in pages:
@@ -306,7 +307,7 @@ class Files:
             self._made_durable()
 
     def _made_durable(self) -> None:
-        """The last version of every page that was written is there after any power cut."""
+        """Note that the last version of every page that was written survives any power cut."""
         for file in [*self._files.values(), *self._temporary]:
             dirty = file.versions.keys() & file.dirty
             file.versions = {page: file.versions[page][-1:] for page in sorted(dirty)}

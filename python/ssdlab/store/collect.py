@@ -1,7 +1,7 @@
-"""Clears a store up: few large parts instead of many small ones, nothing that killed writers left.
+"""Cleans a store up: merges small parts into large ones, and removes what killed writers left.
 
-Others may write, read and clear up meanwhile. A new part names those that it replaces, which are
-removed after it is in its place: whoever reads the manifest finds each row in one of them.
+Others may write, read and clean up meanwhile. A new part names those that it replaces, which are
+removed once it is in its place: a reader of the manifest finds each row in one of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_ROWS = 16_384
 MOST_BYTES = 128 << 20
 """Bytes of a part."""
 LEFTOVER_S = 3600.0
-"""Files of writers that are so old, and that no manifest names, are left over."""
+"""Age in seconds from which writers' files that no manifest names are left over."""
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Collected:
     dropped: int = 0
     """Rows that were removed because they were unused, or for the size."""
     repeated: int = 0
-    """Rows that another one of the same key made needless."""
+    """Rows made redundant by another one with the same key."""
     leftovers: int = 0
     """Files of killed writers."""
     bytes_before: int = 0
@@ -54,8 +54,9 @@ def collect(
 ) -> Collected:
     """Clear a store up.
 
-    With `unused_s`, remove runs that nobody asked for in so many seconds; with `most_bytes`, those
-    that were asked for least recently until the rest is as small. Raises `OutputError`.
+    With `unused_s`, remove runs that nobody requested in this many seconds; with `most_bytes`,
+    remove the least recently requested ones until the rest is at most this large. Raises
+    `OutputError`.
     """
     done = Collected()
     entries = files.entries()
@@ -76,7 +77,7 @@ def collect(
 
 
 def _used(files: Files) -> dict[Path, Mapping[str, int]]:
-    """What the files say that note when runs were asked for."""
+    """The contents of the files that record when runs were requested."""
     found: dict[Path, Mapping[str, int]] = {}
     for file in sorted(files.used.glob("*.json")):
         with suppress(OSError, OutputError, ValueError, TypeError), opened(file) as text:
@@ -86,7 +87,7 @@ def _used(files: Files) -> dict[Path, Mapping[str, int]]:
 
 
 def _latest(used: Mapping[Path, Mapping[str, int]]) -> dict[str, int]:
-    """When each run was asked for last."""
+    """When each run was last requested."""
     latest: dict[str, int] = {}
     for times in used.values():
         for key, at in times.items():
@@ -97,7 +98,7 @@ def _latest(used: Mapping[Path, Mapping[str, int]]) -> dict[str, int]:
 def _merge_used(
     files: Files, used: Mapping[Path, Mapping[str, int]], entries: Mapping[str, Entry]
 ) -> None:
-    """One file in place of those that were read. If both are there they say the same."""
+    """Replace the files that were read by one. If both exist they say the same."""
     if len(used) < 2:
         return
     there = {key for one in entries.values() for key, _ in one.rows}
@@ -178,7 +179,7 @@ def _compact(files: Files, several: list[Entry], wanted: Wanted, done: Collected
             rows.all_leaves(one.config for one in whole),
             rows.GROUP,
             lambda out: _copy(files, whole, wanted, out),
-            # What those have replaced may still be there, if its collection was killed.
+            # The parts that it replaced may still exist, if their collection was killed.
             sorted({name for one in whole for name in (one.name, *one.replaces)} & files.names()),
         )
     except FileNotFoundError:
@@ -216,7 +217,7 @@ def _copy(files: Files, several: Sequence[Entry], wanted: Wanted, out: BinaryIO)
 
 
 def _remove_replaced(files: Files) -> None:
-    """Remove the parts that others replace: first what names them, then themselves."""
+    """Remove the parts that others replace: first their entries, then the parts themselves."""
     live = files.entries()
     for one in [*live.values()]:
         for name in one.replaces:
@@ -234,7 +235,7 @@ def _remove_leftovers(files: Files, older_s: float, done: Collected) -> None:
 
 
 def leftovers(files: Files) -> list[Path]:
-    """Drafts, and parts that no manifest names; writers that are alive have some, too."""
+    """Drafts, and parts that no manifest names; active writers have some, too."""
     found = [one for one in files.folder.rglob(f".*{DRAFT}") if one.is_file()]
     parts = sorted(files.parts.glob("*.parquet"))
     named = files.names()

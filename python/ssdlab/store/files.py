@@ -1,4 +1,4 @@
-"""The files of a store: each is whole or absent, whoever is killed when."""
+"""The files of a store: each is whole or absent, whichever process is killed at whatever time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SQL_TYPES = ("BOOLEAN", "BIGINT", "DOUBLE", "JSON", "VARCHAR")
 """Types that a manifest may give to the values of keys."""
 READ_BYTES = 1 << 20
 DRAFT = ".unfinished"
-"""Ends the name of a file that is being written."""
+"""The suffix of a file that is being written."""
 CHECKS = "`ssdlab results verify` checks all files"
 MISSING = "is missing: the manifest names it"
 A_LINK = "is a link, which a store never contains: replace the link by the original"
@@ -41,12 +41,12 @@ NO_FILE = "is not a regular file"
 
 
 def now() -> datetime:
-    """The time, as stores note it."""
+    """The time, as stores record it."""
     return datetime.now(timezone.utc)
 
 
 def new_name() -> str:
-    """The name of a file that no other has, ordered by time as far as clocks agree."""
+    """A unique file name, ordered by time as far as clocks agree."""
     return f"{now():%Y%m%dT%H%M%S%f}-{uuid.uuid4().hex}"
 
 
@@ -70,7 +70,7 @@ def put(file: Path, write: Callable[[BinaryIO], object]) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Make the names in a folder outlive a power cut, where the system can."""
+    """Make the names in a folder survive a power cut, if the system can."""
     with suppress(OSError):
         number = os.open(folder, os.O_RDONLY)
         try:
@@ -80,9 +80,9 @@ def _sync(folder: Path) -> None:
 
 
 def unfit(file: Path) -> str:
-    """Why a store refuses to open a file; empty if it does not, or if the file does not exist.
+    """Why a store refuses to open a file; empty if it accepts it, or if the file does not exist.
 
-    A link may lead out of the store, and a pipe may block its reader for ever.
+    A link may lead out of the store, and a pipe may block its reader forever.
     """
     try:
         mode = file.lstat().st_mode  # once: another process may remove it meanwhile
@@ -112,10 +112,10 @@ def digest(file: Path) -> str:
 
 @dataclass(frozen=True)
 class Entry:
-    """What the manifest says of a part."""
+    """The description of a part in the manifest."""
 
     name: str
-    """Of its files, without the ending."""
+    """The name of its files, without the ending."""
     rows: tuple[tuple[str, int], ...]
     """Key of each row, and when its run ended (microseconds since 1970)."""
     bytes: int
@@ -125,13 +125,13 @@ class Entry:
     config: Mapping[str, str]
     """The keys of its configurations, each with the type of its values in SQL."""
     replaces: tuple[str, ...] = ()
-    """Parts whose rows it has instead of them."""
+    """Parts that its rows replace."""
     writer: str = ""
     """Program, machine and process."""
 
     @staticmethod
     def of_json(name: str, text: str) -> Entry:
-        """From the text of its file. Raises `ValueError`, `KeyError` or `TypeError`."""
+        """The entry in the text of its file. Raises `ValueError`, `KeyError` or `TypeError`."""
         held = json.loads(text)
         if held["format"] > FORMAT:
             message = f"written by a later ssdlab ({held['writer']})"
@@ -185,8 +185,8 @@ def writer() -> str:
 class Files:
     """The files of one version of the results in a store.
 
-    With `write` the folder is made when something is added. Raises `OutputError` for a folder that
-    is no store, or, without `write`, has no results of this version.
+    With `write` the folder is created when something is added. Raises `OutputError` for a folder
+    that is not a store, or, without `write`, has no results of this version.
     """
 
     def __init__(self, folder: Path, results: int, *, write: bool) -> None:
@@ -218,7 +218,7 @@ class Files:
                 raise OutputError(
                     f"{folder}: no such folder; expected a store of results"
                 ) from None
-            # Another process may be making it.
+            # Another process may be creating it.
             if must_be or (there and not _only_drafts(folder)):
                 why = f"is no store of results: {MARK} is missing"
                 raise OutputError(f"{folder}: {why}") from None
@@ -260,7 +260,7 @@ class Files:
         return self.manifest / f"{name}.json"
 
     def fault(self, entry: Entry) -> str:
-        """The damage of the file of a part; empty if the file is as it was written.
+        """The damage of the file of a part; empty if the file is unchanged.
 
         The file is read once, and again if it has changed since.
         """
@@ -305,7 +305,7 @@ class Files:
         write: Callable[[BinaryIO], object],
         replaces: Iterable[str] = (),
     ) -> Entry:
-        """Put a part in its place, then its entry: from now on it counts. Raises `OutputError`."""
+        """Move a part to its place, then add its entry: now it counts. Raises `OutputError`."""
         if not (self.folder / MARK).exists():
             text = json.dumps({"store": "results of ssdlab", "format": FORMAT}) + "\n"
             put(self.folder / MARK, outputs.text(text))
@@ -323,20 +323,20 @@ class Files:
         return entry
 
     def note_used(self, keys: Iterable[str]) -> None:
-        """Note that runs were asked for now. Raises `OutputError`."""
+        """Record that runs were requested now. Raises `OutputError`."""
         self.put_used(dict.fromkeys(keys, round(now().timestamp())))
 
     def put_used(self, times: Mapping[str, int]) -> None:
-        """Note when runs were asked for last, in seconds since 1970. Raises `OutputError`."""
+        """Record when runs were last requested, in seconds since 1970. Raises `OutputError`."""
         text = json.dumps(times, sort_keys=True, separators=(",", ":")) + "\n"
         put(self.used / f"{new_name()}.json", outputs.text(text))
 
     def names(self) -> frozenset[str]:
         """The parts in the manifest at one instant.
 
-        A file that appears while a folder is listed may be missed, and those that it replaces be
-        gone when their turn comes. Of two lists that are equal the first one began before any such
-        change, or the second one after it.
+        A file that appears while a folder is listed may be missed, and those that it replaces may
+        be gone when they are reached. If two listings are equal, the first one began before any
+        such change, or the second one after it.
         """
         last: frozenset[str] | None = None
         while True:

@@ -1,4 +1,4 @@
-"""The key of a run: the digest of all that its results depend on, and of nothing else."""
+"""The key of a run: the digest of everything that its results depend on, and of nothing else."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from ssdlab.config.files import FILES
 def key_text(
     values: Mapping[str, Any], digests: Mapping[str, str], sources: str, results: int
 ) -> str:
-    """What the key of a run is the digest of, as JSON.
+    """The text whose digest is the key of a run, as JSON.
 
-    `values` is the configuration, of which the names of run, preset and drive are left out, and the
-    files are replaced by their `digests`, by key. A file that the run does not read counts as not
-    named.
-    `sources` is the digest of the policies in Python, `results` the version of the results.
+    `values` is the configuration, without the names of run, preset and drive, and with files
+    replaced by their `digests`, by key. A file that the run does not read is omitted. `sources` is
+    the digest of the policies in Python, `results` the version of the results.
     """
     held = {part: {**one} if isinstance(one, dict) else one for part, one in values.items()}
     held.pop("preset", None)

@@ -28,11 +28,11 @@ SETTINGS = {
 TRIES = 20
 """Attempts at a query while other processes replace the parts that it reads."""
 WHOLE = "whole_results"
-"""The view to take all columns from."""
+"""The view from which all columns are taken."""
 MOST_SHOWN = 40
 """Rows of an answer in texts."""
 MOST_LETTERS = 60
-"""Of a value in texts."""
+"""Characters of a value in texts."""
 
 
 def duckdb() -> Any:  # noqa: ANN401 - of a library
@@ -68,7 +68,7 @@ class Answer:
 
     @cached_property
     def flat(self) -> list[dict[str, Any]]:
-        """The rows by column; lists and structures as JSON, times as they are."""
+        """The rows by column; lists and structures as JSON, times unchanged."""
         return [
             {name: _flat(one) for name, one in zip(self.columns, row, strict=True)}
             for row in self.values
@@ -112,7 +112,7 @@ class Answer:
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401 - whatever a query gives
-    """A value as JSON has it."""
+    """A value in the form of JSON."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Mapping):
@@ -140,10 +140,10 @@ def _cell(value: Any) -> str:  # noqa: ANN401
 
 
 def ask(files: Files, sql: str, *, allow_files: bool = False) -> Answer:
-    """What `sql` gives over the view `results`; with `allow_files` it may use all of DuckDB.
+    """The result of `sql` over the view `results`; with `allow_files` it may use all of DuckDB.
 
-    Raises `ConfigError` for a query that is wrong, `OutputError` without DuckDB or if parts cannot
-    be read.
+    Raises `ConfigError` for an invalid query, `OutputError` without DuckDB or if parts cannot be
+    read.
     """
 
     def fetched(base: Any) -> Answer:  # noqa: ANN401 - of a library
@@ -171,17 +171,17 @@ def _unconfined() -> str:
 
 
 def _confine(base: Any, parts: list[str]) -> None:  # noqa: ANN401 - of a library
-    """Confine the connection to the files `parts`, for good."""
+    """Permanently confine the connection to the files `parts`."""
     base.execute(f"set allowed_paths = [{', '.join(map(_quoted, parts))}]")
     base.execute("set enable_external_access = false")
     base.execute("set lock_configuration = true")
 
 
 def asked(files: Files, fetched: Callable[[Any], T], *, allow_files: bool = False) -> T:
-    """What `fetched` takes from a connection of DuckDB that has the view. Raises as `ask`.
+    """The value that `fetched` reads from a DuckDB connection with the view. Raises as `ask`.
 
-    Unless `allow_files` is set, the connection reaches only the parts and the files to which DuckDB
-    moves data that exceed memory.
+    Unless `allow_files` is set, the connection can access only the parts and the files to which
+    DuckDB moves data that exceed memory.
     """
     library = duckdb()
     for left in reversed(range(TRIES)):
@@ -241,8 +241,8 @@ def columns(entries: Mapping[str, Entry]) -> list[str]:
 def _view(base: Any, files: Files, entries: Mapping[str, Entry]) -> None:  # noqa: ANN401
     """The view `results` over the rows that count, and `WHOLE`, which has the same rows.
 
-    Where all columns are wanted, to find the keys of a configuration together is six times as fast
-    as one by one; where one is wanted, it is slower.
+    If all columns are wanted, extracting the keys of a configuration together is six times as fast
+    as one by one; if one is wanted, it is slower.
     """
     if not entries:
         empty = rows.schema().empty_table()
@@ -278,7 +278,7 @@ def _view(base: Any, files: Files, entries: Mapping[str, Entry]) -> None:  # noq
 
 
 def _needless(files: Files, entries: Mapping[str, Entry]) -> list[tuple[str, int]]:
-    """Rows whose key an earlier row has, by file and number."""
+    """Redundant rows, whose key an earlier row has, by file and number."""
     first = first_places(entries)
     if len(first) == sum(len(one.rows) for one in entries.values()):
         return []

@@ -16,7 +16,7 @@ from ssdlab.store import rows
 from ssdlab.store.files import CHECKS, Files, first_places
 
 LOOK_S = 1.0
-"""So often a store looks for what others have added."""
+"""Seconds between checks for what others have added."""
 KEPT_GROUPS = 8
 """Row groups that are held decompressed."""
 
@@ -31,7 +31,7 @@ class Stored:
     key: str
     store: Reader = field(repr=False)
     place: Place | None
-    """Where its row is; None: it is not written yet."""
+    """Where its row is; None if it is not written yet."""
 
     @property
     def report(self) -> Report:
@@ -57,17 +57,17 @@ class Reader:
         self._looked = -LOOK_S
         self._groups: OrderedDict[Place, Any] = OrderedDict()
         self._metadata: dict[str, Any] = {}
-        """Of the part that was read last: a large one has much of it."""
+        """The metadata of the part that was read last; large parts have a lot of it."""
         self._lock = threading.RLock()
 
     def keys(self) -> list[str]:
-        """The keys of all runs, those of a part side by side."""
+        """The keys of all runs, with those of a part next to each other."""
         with self._lock:
             self._look()
             return sorted(self._index, key=self._index.__getitem__)
 
     def find(self, keys: Iterable[str]) -> dict[str, Stored]:
-        """Those of `keys` that are stored, in the order in which they are read fastest."""
+        """Those of `keys` that are stored, in the order that is fastest to read."""
         with self._lock:
             self._look()
             found = {
@@ -82,7 +82,7 @@ class Reader:
         return None
 
     def _look(self) -> None:
-        """See what others have added, unless that was seen a moment ago."""
+        """Notice what others have added, unless that was checked a moment ago."""
         if time.monotonic() - self._looked < LOOK_S:
             return
         entries = self.files.entries()
@@ -95,13 +95,13 @@ class Reader:
     def read(self, one: Stored, config: Config | None = None) -> tuple[Report, str]:
         """The report of a run that was found, and why it could not finish.
 
-        With `config`, which has the same key, as the run of that would have given it.
+        With `config`, which has the same key, as its own run would have reported it.
         """
         row = self.row(one)
         return rows.report_of(row, config), rows.why_of(row, config)
 
     def row(self, one: Stored) -> dict[str, Any]:
-        """What a report is made of. Raises `OutputError` if the part is damaged."""
+        """The parts of a report. Raises `OutputError` if the part is damaged."""
         with self._lock:
             self.asked.add(one.key)
             made = self._held(one.key)

@@ -1,4 +1,4 @@
-"""`ssdlab.results`: what a store has, for people."""
+"""`ssdlab.results`: the contents of a store, for users."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LISTED = {
     "created": "date_trunc('second', results.created) as created",
     **{name: name for name in ("name", "trace", "gc_victim", "seed", "completed", "waf")},
 }
-"""Columns of lists, and how they are asked for."""
+"""Columns of lists, and the SQL for them."""
 HEX = frozenset("0123456789abcdef")
 
 
@@ -35,8 +35,8 @@ HEX = frozenset("0123456789abcdef")
 def results(folder: str | Path | None = None, *, version: int = versions.RESULTS) -> Results:
     """The results in a store: `ssdlab.results("DIR").query("select ...")`.
 
-    `folder` is the store; default: what the environment variable SSDLAB_STORE names. `version`:
-    results of another version. Raises `OutputError`, and `ConfigError` without a folder.
+    `folder` is the store; default: the one that the environment variable SSDLAB_STORE names.
+    `version`: results of another version. Raises `OutputError`, and `ConfigError` without a folder.
     """
     return Results(stored_in(folder), version)
 
@@ -51,22 +51,22 @@ def stored_in(folder: str | Path | None) -> Path:
 
 
 class Results:
-    """The results of one version in the folder of a store. Every call sees what is there then."""
+    """The results of one version in the folder of a store. Every call sees the present contents."""
 
     def __init__(self, folder: str | Path, version: int = versions.RESULTS) -> None:
         self._reader = Reader(Files(Path(folder), version, write=False))
         self.folder = Path(folder)
         self.version = version
-        """Of the results."""
+        """The version of the results."""
 
     def query(self, sql: str, *, allow_files: bool = False) -> Answer:
-        """What DuckDB answers over the view `results`, which has a row for each run.
+        """The answer of DuckDB over the view `results`, which has a row for each run.
 
         Its columns are those of comparisons (`waf`, `write_p99_ns`), the keys of the configuration
         (`gc_victim`, `device_channels`), and `key`, `created`, `trace`, `policies` and so on:
         `columns`. `config` and `report` are JSON. A query reads only the parts of the store and
         changes nothing; with `allow_files` it may read and write files and use all of DuckDB.
-        Raises `ConfigError` for a query that is wrong.
+        Raises `ConfigError` for an invalid query.
         """
         return query.ask(self._reader.files, sql, allow_files=allow_files)
 
@@ -82,19 +82,19 @@ class Results:
 
     @property
     def parts(self) -> list[Path]:
-        """The Parquet files, for other tools. `ssdlab results gc` makes few of many."""
+        """The Parquet files, for other tools. `ssdlab results gc` merges them."""
         files = self._reader.files
         return [files.part(name) for name in sorted(files.entries())]
 
     def report(self, key: str) -> Report:
-        """The report of a run, as the run gave it. Some first letters of the key are enough.
+        """The report of a run, as returned by the run. The first letters of the key suffice.
 
         Raises `ConfigError` if no run, or several, have such a key.
         """
         return self._reader.read(self._reader.find([self.full(key)])[self.full(key)])[0]
 
     def full(self, key: str) -> str:
-        """The whole of a key of which some first letters are given. Raises `ConfigError`."""
+        """The whole key, given its first letters. Raises `ConfigError`."""
         found = [one for one in self.keys if one.startswith(key)] if HEX.issuperset(key) else []
         if len(found) == 1:
             return found[0]
@@ -111,7 +111,7 @@ class Results:
         return self.query(f"select {some} from results {order} limit {most}")
 
     def table(self) -> Answer:
-        """All runs, in all columns but long texts."""
+        """All runs, in all columns except long texts."""
         return self.query(self._all())
 
     def _all(self) -> str:
@@ -119,12 +119,12 @@ class Results:
         return f"select * exclude ({long}) from {query.WHOLE} order by created, key"
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - of a library
-        """All columns but long texts as a `pandas.DataFrame`. Raises `OutputError` without it."""
+        """All columns except long texts as a `pandas.DataFrame`. Raises `OutputError`."""
         frames.library("pandas", "to_pandas()")
         return query.asked(self._reader.files, lambda base: base.sql(self._all()).df())
 
     def to_polars(self) -> Any:  # noqa: ANN401 - of a library
-        """All columns but long texts as a `polars.DataFrame`. Raises `OutputError` without it."""
+        """All columns except long texts as a `polars.DataFrame`. Raises `OutputError`."""
         polars = frames.library("polars", "to_polars()")
         files, sql = self._reader.files, self._all()
         return polars.from_arrow(query.asked(files, lambda base: base.sql(sql).to_arrow_table()))

@@ -1,4 +1,4 @@
-"""The rows of a store: their columns, and how they become reports again."""
+"""The rows of a store: their columns, and how reports are rebuilt from them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ssdlab.results.report import Report
 from ssdlab.versions import install
 
 GROUP = 64
-"""Rows of a row group: what is read, and decompressed, for one report."""
+"""Rows of a row group, which is read and decompressed as a whole for one report."""
 HEADS = {
     "key": "string",
     "created": "time",
@@ -49,9 +49,9 @@ TEXTS = {
     "series": "string",
     "distributions": "string",
 }
-"""The columns after the numbers: texts that are long."""
+"""The columns after the numbers: long texts."""
 REPORT_TEXTS = ("why", "report", "trace_facts", "series", "distributions")
-"""What a report is made of again."""
+"""The texts from which a report is rebuilt."""
 
 
 def arrow() -> Any:  # noqa: ANN401 - of a library
@@ -107,11 +107,11 @@ def schema() -> Any:  # noqa: ANN401 - of a library
 
 @dataclass(frozen=True)
 class Made:
-    """A run that was made: what is stored of it."""
+    """An executed run: what is stored of it."""
 
     key: str
     job: str
-    """What the key is the digest of."""
+    """The text whose digest is the key."""
     report: Report
     policies: Mapping[str, str]
     """Labels of the policies in Python, by key."""
@@ -130,7 +130,7 @@ class Made:
         ]
         of_requests = (one for one in inputs if one["key"].startswith("workload."))
         trace: dict[str, str] = next(of_requests, {})
-        # What a folder would hold depends on who asks for it.
+        # The contents of a folder depend on who requests them.
         plain = {**report.json, "series": {}}
         return {
             "key": self.key,
@@ -168,7 +168,7 @@ def written(table: Any, out: BinaryIO) -> None:  # noqa: ANN401 - of a library
 
 
 def writer(out: BinaryIO, columns: Any) -> Any:  # noqa: ANN401 - of a library
-    """What writes row groups of these columns as Parquet."""
+    """A writer of row groups of these columns as Parquet."""
     short = [name for name in columns.names if name not in TEXTS]
     return parquet().ParquetWriter(
         out, columns, compression="zstd", use_dictionary=short, write_statistics=["key", "created"]
@@ -185,7 +185,7 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> Any:  # noqa: ANN401 - of a l
 def leaves(config: Mapping[str, Any]) -> dict[str, str]:
     """The keys of a configuration, each with the type of its value in SQL.
 
-    A policy is its name; its parameters are keys of their own. Lists are JSON.
+    A policy is its name; its parameters are separate keys. Lists are JSON.
     """
     found: dict[str, str] = {}
 
@@ -202,14 +202,14 @@ def leaves(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def wider(one: str | None, other: str) -> str:
-    """A type in SQL that has the values of both."""
+    """A SQL type that holds the values of both."""
     if one is None or one == other:
         return other
     return "DOUBLE" if {one, other} == {"BIGINT", "DOUBLE"} else "VARCHAR"
 
 
 def all_leaves(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """The keys of several configurations, with types that have the values of all."""
+    """The keys of several configurations, with types that hold the values of all."""
     found: dict[str, str] = {}
     for one in several:
         for key, kind in one.items():
@@ -218,10 +218,10 @@ def all_leaves(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 
 def report_of(row: Mapping[str, Any], config: Config | None = None) -> Report:
-    """The report of a row, as the run gave it that was stored.
+    """The report of a row, as returned by the stored run.
 
-    With `config`, which has the same key, as the run of that would have given it: they may differ
-    in the names of the run, of the preset and of files, and where these are.
+    With `config`, which has the same key, as its own run would have reported it: they may differ in
+    the names of the run, of the preset and of files, and in where these are.
     """
     values = json.loads(row["report"])
     trace = json.loads(row["trace_facts"]) if row["trace_facts"] else None
@@ -240,12 +240,12 @@ def report_of(row: Mapping[str, Any], config: Config | None = None) -> Report:
 
 
 def why_of(row: Mapping[str, Any], config: Config | None = None) -> str:
-    """Why the run of a row could not finish, as that of `config` would have said it."""
+    """Why the run of a row could not finish, in the words of that of `config`."""
     return _said(row["why"], _words(row, config)) if row["why"] else ""
 
 
 def _rename(ours: dict[str, Any], theirs: Mapping[str, Any]) -> bool:
-    """Give a configuration the names of another one. False: it had them."""
+    """Give a configuration the names of another one. False if it had them."""
     before = _text(ours)
     for name in ("name", "drive"):
         ours["run"][name] = theirs["run"][name]
@@ -258,7 +258,7 @@ def _rename(ours: dict[str, Any], theirs: Mapping[str, Any]) -> bool:
 
 
 def _words(row: Mapping[str, Any], config: Config | None) -> dict[str, str]:
-    """Names of files in texts of a row, each with that in `config`."""
+    """Names of files in texts of a row, each with its name in `config`."""
     if config is None:
         return {}
     ours = json.loads(row["report"])["config"]

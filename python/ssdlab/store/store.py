@@ -1,4 +1,4 @@
-"""`Store`: reports by key, for programs that make runs."""
+"""`Store`: reports by key, for programs that execute runs."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from ssdlab.store.read import Reader
 from ssdlab.store.rows import Made
 
 FLUSH_S = 3.0
-"""A run is in the folder so long after it was added, at the latest."""
+"""A run is in the folder at most this many seconds after it was added."""
 FLUSH_ROWS = 256
 """Runs that are written at once, and runs that wait while the folder cannot be written."""
 
 
 class Store(Reader):
-    """The results of one version in `folder`, which is made if it is not there.
+    """The results of one version in `folder`, which is created if it does not exist.
 
-    From any thread. Runs that are added reach the folder within seconds; leaving the context, or
-    `flush`, writes the rest. While the folder cannot be written, 256 runs wait, and further ones
-    are `dropped`. Raises `OutputError` if the folder is no store, and without pyarrow.
+    Usable from any thread. Runs that are added reach the folder within seconds; leaving the
+    context, or `flush`, writes the rest. While the folder cannot be written, 256 runs wait, and
+    further ones are `dropped`. Raises `OutputError` if the folder is not a store, and without
+    pyarrow.
     """
 
     def __init__(self, folder: str | Path, results: int = versions.RESULTS) -> None:
@@ -62,7 +63,7 @@ class Store(Reader):
         policies: Mapping[str, str] | None = None,
         why: str = "",
     ) -> bool:
-        """Store a run. False: it is there. `job` is `Job.text`, of which `key` is the digest.
+        """Store a run. False if it exists. `job` is `Job.text`, of which `key` is the digest.
 
         `policies`: labels of those in Python, by key; `why`: why the run cannot finish.
         """
@@ -84,7 +85,7 @@ class Store(Reader):
         return True
 
     def _has(self, number: int) -> bool:
-        """So many rows wait to be written, or the store is being closed."""
+        """Whether this many rows wait to be written, or the store is being closed."""
         return self._closing or len(self._waiting) >= number
 
     def _write_on(self) -> None:
@@ -100,7 +101,7 @@ class Store(Reader):
                 self.flush()
 
     def flush(self) -> None:
-        """Write what was added. Raises `OutputError`; it is then kept in memory."""
+        """Write what was added. Raises `OutputError`; then it is kept in memory."""
         with self._lock:
             if self._waiting:
                 made = [*self._waiting.values()]
@@ -127,7 +128,7 @@ class Store(Reader):
         )
 
     def close(self) -> None:
-        """Write what was added and note which runs were asked for. Raises `OutputError`."""
+        """Write what was added and record which runs were requested. Raises `OutputError`."""
         with self._more:
             self._closing = True
             self._more.notify_all()

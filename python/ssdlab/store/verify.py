@@ -16,7 +16,7 @@ from ssdlab.store.files import CHECKS, Entry, Files
 from ssdlab.store.keys import key_of, key_text
 
 MOST_NAMED = 3
-"""Rows of a part whose trouble is told."""
+"""Rows of a part whose problems are reported."""
 OF_THE_MAKER = (
     "speed",
     "provenance",
@@ -26,7 +26,7 @@ OF_THE_MAKER = (
     "trace_lines",
     "series",
 )
-"""Parts of a report in which equal runs may differ: how fast, by whom, called what."""
+"""Parts of a report in which equal runs may differ: speed, user, names."""
 
 
 @dataclass
@@ -36,11 +36,11 @@ class Verified:
     parts: int = 0
     rows: int = 0
     repeated: int = 0
-    """Rows that another row of the same key makes needless, and equals."""
+    """Rows that are redundant because another row with the same key equals them."""
     problems: dict[str, list[str]] = field(default_factory=dict)
     """What is wrong, by file."""
     leftovers: list[Path] = field(default_factory=list)
-    """Files that no manifest names: of writers that were killed, or are at work."""
+    """Files that no manifest names: of writers that were killed, or are active."""
 
     def add(self, file: Path, *texts: str) -> None:
         """Note what is wrong with a file."""
@@ -48,7 +48,7 @@ class Verified:
 
 
 def verify(files: Files) -> Verified:
-    """Check all parts that count. Reads all of them."""
+    """Check all parts that count, which reads all of them."""
     found = Verified()
     entries = {name: one for name in sorted(files.names()) if (one := _entry(files, name, found))}
     gone = {one for entry in entries.values() for one in entry.replaces}
@@ -138,7 +138,7 @@ def _of_row(row: Mapping[str, Any], results: int) -> str:
         return f"its results are not of version {results}"
     digests = {f"{part}.{name}": job.get(part, {}).get(name) for part, name in FILES}
     again = json.loads(key_text(config, digests, sources, results))[1]
-    # Where a device follows its trace, the report has the device that was found.
+    # If a device follows its trace, the report has the fitted device.
     fitted = job["device"].get("fit", "none") != "none"
     apart = [part for part in {*again, *job} if again.get(part) != job.get(part)]
     if [part for part in apart if not (fitted and part == "device")]:
@@ -151,7 +151,7 @@ def _of_row(row: Mapping[str, Any], results: int) -> str:
 def _twice(
     part: Path, row: Mapping[str, Any], seen: dict[str, tuple[Path, str]], found: Verified
 ) -> str:
-    """Whether another row of this key has other results."""
+    """Whether another row with this key has other results."""
     report = json.loads(row["report"])
     plain = {name: one for name, one in report.items() if name not in OF_THE_MAKER}
     plain["time"] = {**report["time"], "wall": None, "cpu": None}

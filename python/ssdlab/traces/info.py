@@ -391,7 +391,7 @@ class Info:
     flushes: int
     """Flushes among them; they have no address and are excluded from all shares below."""
     copies: int
-    """Copies among them, of one or several source ranges; beside this only arrivals count them."""
+    """Copies among them, of one or several source ranges; otherwise only arrivals count them."""
     bytes_copied: int
     """Sum of their sizes, bytes."""
     first_ns: int

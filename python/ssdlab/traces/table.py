@@ -24,7 +24,7 @@ PERCENTILES = ("p10", "p50", "p90", "p99", "p99_9")
 
 
 _Number = tuple[str, float | None, Callable[[float], str]]
-"""Label, value, and how it is shown."""
+"""Label, value, and how the value is shown."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ class Grid:
 
     title: str
     columns: tuple[str, ...]
-    """Heads of the columns; one empty head if there is but one column."""
+    """Heads of the columns; one empty head if there is only one column."""
     lines: tuple[tuple[str, tuple[str, ...]], ...]
     """Label and cells of each line."""
 
@@ -287,7 +287,7 @@ def _table(grid: Grid) -> Table:
 
 
 def to_text(infos: Sequence[Info]) -> str:
-    """One trace, or two side by side, for people."""
+    """One trace, or two side by side, as text."""
     out = io.StringIO()
     console = Console(file=out, width=WIDTH, highlight=False, color_system=None, emoji=False)
     for line in sources(infos):
@@ -298,7 +298,7 @@ def to_text(infos: Sequence[Info]) -> str:
 
 
 def to_json(infos: Sequence[Info]) -> str:
-    """One trace as it is; of two, a list."""
+    """One trace as an object; two as a list."""
     if len(infos) == 1:
         return infos[0].to_json()
     both = {"version": 1, "traces": [info.json for info in infos]}

@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from ssdlab.traces.info import Info
 
 MEMORY_SHARE = 0.5
-"""Of the memory that is available, what the table of pages may take unless it is said."""
+"""Share of the available memory that the table of pages may take by default."""
 MOST_PAGES = 2**32 - 1
-"""Of a volume on which a workload is generated."""
+"""Most pages of a volume on which a workload is generated."""
 EXTENSION = ".ssdtrace"
-"""Files of this name are trace files of ours unless another format is said."""
+"""Files with this ending are ssdlab trace files unless another format is specified."""
 OWN = "ssdtrace"
 
 Progress: TypeAlias = "bool | Callable[[int], object]"
-"""A bar on stderr, or what is called with the bytes read of the file."""
+"""A bar on stderr, or a callback with the bytes read of the file."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Written:
     """What a reader of the results should know of the trace that was read."""
 
     def summary(self) -> str:
-        """One sentence for people, with every loss."""
+        """A sentence that includes every loss."""
         text = f"{self.path}: {self.requests:,} requests, {self.bytes:,} bytes ({self.format})"
         left_out = [f"{count:,} {op}" for op, count in self.dropped.items() if count]
         losses = [f"left out: {', '.join(left_out)}"] if left_out else []
@@ -92,10 +92,10 @@ class Requests:
     sectors: npt.NDArray[np.uint32]
     """Lengths, sectors; 0 for a flush."""
     op: npt.NDArray[np.uint8]
-    """What is asked for, an index into `OPS`."""
+    """The operation, an index into `OPS`."""
     flags: npt.NDArray[np.uint8]
-    """Sums of 1 (FUA), 2 (sync), 4 (metadata), 8 (preflush), 16 (read-ahead), 32 (part of a
-    copy: of a read a source range, of the write after them the destination)."""
+    """Sums of 1 (FUA), 2 (sync), 4 (metadata), 8 (preflush), 16 (read-ahead), 32 (part of a copy: a
+    read is a source range, and the write after them the destination)."""
 
     OPS = ("read", "write", "trim", "flush")
 
@@ -109,9 +109,9 @@ class Trace:
 
     A Parquet file is read by pyarrow as a table with named columns, through a copy in the cache.
 
-    `set` of the methods maps keys of `[workload]` that say how the file is read (format, columns,
-    unit, time_unit, page_size, action, volume, from, until, sort, skip_bad, max_bad, dedup) to
-    values. `progress` shows a bar on stderr, or is called with the bytes read. All raise
+    `set` of the methods maps keys of `[workload]` that describe how the file is read (format,
+    columns, unit, time_unit, page_size, action, volume, from, until, sort, skip_bad, max_bad,
+    dedup) to values. `progress` shows a bar on stderr, or is called with the bytes read. All raise
     `ConfigError` and `WorkloadError`; those that write also `OutputError`.
     """
 
@@ -158,12 +158,12 @@ class Trace:
     ) -> Written:
         """Write the trace to the file `out` in the format `to`, in constant memory.
 
-        `to` is one of those that docs/formats.md lists as written; a name that ends in .ssdtrace
-        or .ssdtrace.zst says it itself. The file is compressed if the name ends in .zst. `allow`
-        names losses that the format may make: "drop-requests", "round-times", "forget-fields";
-        each is counted, and what is not allowed is refused. `force` replaces a file of that name.
-        The file appears when it is complete. Its times count from `workload.from`, it has one
-        volume, number 0.
+        `to` is one of the formats that docs/formats.md lists as written; a name that ends in
+        .ssdtrace or .ssdtrace.zst implies its own. The file is compressed if the name ends in .zst.
+        `allow` names losses that the format may cause: "drop-requests", "round-times",
+        "forget-fields"; each is counted, and others are refused. `force` replaces a file of that
+        name. The file appears when it is complete. Its times count from `workload.from`, and it has
+        one volume, number 0.
         """
         target = _target(Path(out), to)
         outputs.check([Path(out)], force)
@@ -227,7 +227,7 @@ class Trace:
         wanted: Progress,
         allow: Sequence[str] = (),
     ) -> Iterator[tuple[Config, Callable[[int, int | None], object] | None]]:
-        """The configuration that reads the trace, and what is to be called with the progress."""
+        """The configuration that reads the trace, and the callback for the progress."""
         for loss in allow:
             _known("allow", loss, json.loads(_core.registry())["losses"])
         config = load_config(trace=self.path, set=set)
@@ -237,7 +237,7 @@ class Trace:
 
 
 def info_with(config: Config) -> Info:
-    """Statistics of the trace of a resolved configuration, read as that says."""
+    """Statistics of the trace of a resolved configuration, read accordingly."""
     with translated():
         return _info(config)
 
@@ -311,18 +311,18 @@ def generate(
     set: Mapping[str, object] | None = None,
     progress: Progress = False,
 ) -> Written:
-    """Write the requests of a workload that is made, on a volume of `bytes`, to the file `out`.
+    """Write the requests of a synthetic workload, on a volume of `bytes`, to the file `out`.
 
-    `kind` is one of `workload.kind` that is no trace ("app:mysql", "msr:hm_0", "zipf"), or the path
-    of a job file of fio (NAME.fio). `set` maps keys of `[workload]` to values. The rest as in
-    `Trace.convert`. The same arguments write the same file.
+    `kind` is a value of `workload.kind` other than a trace ("app:mysql", "msr:hm_0", "zipf"), or
+    the path of a fio job file (NAME.fio). `set` maps keys of `[workload]` to values. The rest is as
+    in `Trace.convert`. The same arguments write the same file.
     """
     target = _target(Path(out), to)
     outputs.check([Path(out)], force)
     for loss in allow:
         _known("allow", loss, json.loads(_core.registry())["losses"])
     key = "workload.job" if kind.endswith(".fio") else "workload.kind"
-    # First the kind: what is said after it has to suit it.
+    # First the kind, because what follows has to suit it.
     values: dict[str, object] = {key: kind, **(set or {})}
     if requests is not None:
         values["workload.requests"] = requests
@@ -414,7 +414,7 @@ def _written(values: Mapping[str, Any], target: str, warnings: Sequence[str]) ->
 def _told(
     name: str, stage: str, total: int | None, wanted: Progress
 ) -> Iterator[Callable[[int, int | None], object] | None]:
-    """What is to be called with how much is done of a stage, or of how many requests are sorted."""
+    """The callback for the progress of a stage, or for the number of sorted requests."""
     if not isinstance(wanted, bool):
         yield lambda done, to_sort: wanted(done) if to_sort is None else None
     elif not wanted:
@@ -429,14 +429,14 @@ def _told(
                 elif done or total:
                     show(stage, done, total)
                 else:
-                    # A pipe that nobody writes to yet.
+                    # A pipe to which nobody writes yet.
                     show("waiting for data", 0, None)
 
             yield both
 
 
 def _bytes(path: str | Path) -> int | None:
-    """Length of a file, where it has one."""
+    """Length of a file, if it has one."""
     with suppress(OSError):
         return Path(path).stat().st_size or None
     return None

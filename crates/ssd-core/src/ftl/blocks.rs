@@ -16,11 +16,11 @@ pub enum BlockState {
     Collecting = 3,
     /// Its erase is queued or running.
     Erasing = 4,
-    /// Never used again: bad from the factory, or worn out (with erases).
+    /// Never used again: bad from the factory, or worn out (after erases).
     Bad = 5,
 }
 
-/// How far an erase unit is filled. Together, since a program changes both.
+/// How far an erase unit is filled. A program changes both fields, so they lie together.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Fill {
     /// Pages bound (programmed or being programmed) since the last erase.
@@ -34,11 +34,11 @@ pub struct Fill {
 pub struct Origin {
     /// Its class.
     pub class: u32,
-    /// Pages that had been written by then.
+    /// Pages that had been written when it was opened.
     pub opened: u64,
 }
 
-/// State of every erase unit. 19 bytes a unit, and 16 more on a device that separates pages.
+/// State of every erase unit. 19 bytes per unit, and 16 more on a device that separates pages.
 ///
 /// The units of a pool are a contiguous range of ids.
 #[derive(Clone, Debug)]
@@ -53,9 +53,9 @@ pub struct BlockTable {
     pub erases: Vec<u32>,
     /// Position in the order of sealing over the device (meaningful while sealed).
     pub seal_order: Vec<u64>,
-    /// The clock of policies that are defined over time; in functional mode 1 ns for each host page written.
+    /// The clock of policies that count time; in functional mode it advances 1 ns per host page.
     pub now: Nanos,
-    /// On a device that separates pages: how each unit was opened last. Empty on others.
+    /// How each unit was last opened, on a device that separates pages; empty on others.
     pub origins: Vec<Origin>,
     /// Pages of one erase unit.
     pub pages_per_block: u16,
@@ -83,7 +83,7 @@ impl BlockTable {
         }
     }
 
-    /// Power is cut: erase counts and bad blocks are known still, as is the time.
+    /// Forget what a power cut loses: all but erase counts, bad blocks and the time.
     pub(super) fn lose_power(&mut self) {
         let BlockTable {
             valid,
@@ -92,7 +92,7 @@ impl BlockTable {
             erases: _,
             seal_order,
             now: _,
-            // In the out-of-band data of every page of a block.
+            // The out-of-band data of every page of a block contain it.
             origins: _,
             pages_per_block: _,
             blocks_per_pool: _,
@@ -106,7 +106,7 @@ impl BlockTable {
         }
     }
 
-    /// How `block` was opened last, on a device that separates.
+    /// How `block` was last opened, on a device that separates pages.
     #[must_use]
     pub fn origin(&self, block: BlockId) -> Origin {
         debug_assert_eq!(self.origins.len(), self.len(), "nobody notes how {block:?} was opened");
@@ -181,8 +181,8 @@ impl BlockTable {
         self.pages_per_block - self.valid[block.at()]
     }
 
-    /// The counts of `block` are those of its state. (Only with debug assertions: the state changes often
-    /// enough for it to show in the instruction count.)
+    /// Check that the counts of `block` fit its state. (Only with debug assertions: states change often enough for the
+    /// check to show in the instruction count.)
     pub(super) fn check(&self, block: BlockId) {
         let at = block.at();
         let (state, valid) = (self.state[at], self.valid[at]);

@@ -1,4 +1,4 @@
-//! The choice of a victim: among which blocks, by the victim policy, and what happens if that gains nothing.
+//! Choosing a victim: the blocks to choose from, the victim policy, and what happens if its choice gains nothing.
 
 use super::gc::victim::VictimPolicy;
 use super::separation::Among;
@@ -6,8 +6,8 @@ use super::{Choice, Ftl};
 use crate::units::{BlockId, PoolId};
 
 impl Ftl {
-    /// The victim of `pool`: the policy's choice, among the blocks that a separation policy names, or, where that
-    /// makes no progress and `must_progress` is set (foreground), the block with the fewest valid pages. `None`:
+    /// The victim of `pool`: the policy's choice among the blocks that a separation policy names. If that makes no
+    /// progress and `must_progress` is set (foreground), the block with the fewest valid pages. `None` if there is
     /// nothing to gain.
     pub fn choose(&mut self, pool: PoolId, must_progress: bool) -> Option<Choice> {
         debug_assert_eq!(self.space.promised(pool), 0, "{pool:?} collects while it levels");
@@ -36,8 +36,8 @@ impl Ftl {
             .map(Choice::of_policy)
     }
 
-    /// The choice among the blocks that the separation policy names, and which these are: all, where a choice among
-    /// fewer would gain nothing, as it would be so for ever.
+    /// The policy's choice among the blocks that the separation policy names, and these blocks. If such a choice would
+    /// gain nothing, now and forever, all blocks are eligible.
     #[inline(never)]
     fn select_by_class(&mut self, pool: PoolId) -> (Option<BlockId>, Among) {
         debug_assert!(self.separates(), "{pool:?} has no classes");
@@ -49,14 +49,14 @@ impl Ftl {
         (self.select(pool, Among::All), Among::All)
     }
 
-    /// Whether the collection of `block` gains a page, or passes its pages on.
+    /// Whether collecting `block` gains a page, or passes its pages on to another class.
     #[inline(always)]
     fn is_worth_it(&self, pool: PoolId, block: BlockId, among: Among) -> bool {
         debug_assert_eq!(self.blocks.pool_of(block), pool, "{block:?} of another pool");
         self.blocks.invalid(block) > 0 || self.passes_on(pool, block, among)
     }
 
-    /// The choice of the victim policy for `pool` among these blocks; among all if there are none of these.
+    /// The victim policy's choice for `pool` within `among`; among all blocks if `among` is empty.
     fn select(&mut self, pool: PoolId, among: Among) -> Option<BlockId> {
         let Ftl { victim, blocks, clock, rng, .. } = self;
         let named = match among {
@@ -67,8 +67,8 @@ impl Ftl {
         named.or_else(|| victim.select(pool, blocks, *clock, rng))
     }
 
-    /// The blocks of `pool` that `amount = "all-candidates"` collects now: those the policy names,
-    /// none where no block has an invalid page.
+    /// The blocks of `pool` that `amount = "all-candidates"` collects now: those that the policy names, or none if no
+    /// block has an invalid page.
     #[must_use]
     pub fn candidates(&mut self, pool: PoolId) -> Vec<BlockId> {
         debug_assert_eq!(self.space.promised(pool), 0, "{pool:?} collects while it levels");

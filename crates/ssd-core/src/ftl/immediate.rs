@@ -39,9 +39,9 @@ impl Ftl {
         self.space.is_plain() && one && !self.flash.keeps_contents()
     }
 
-    /// Write `lpn` to the open block of the host frontier `stream` on `plane`, if it has one, of a device that is
-    /// plain. Returns the page that it replaces, and whether a block of the pool may have been opened since
-    /// [`super::space::Space::take_opened`] last asked.
+    /// Write `lpn` to the open block of the host frontier `stream` on `plane`, if it has one, of a plain device.
+    /// Returns the page that it replaces, and whether a block of the pool may have been opened since the last
+    /// [`super::space::Space::take_opened`].
     #[inline(always)]
     pub fn write_open(
         &mut self,
@@ -56,7 +56,7 @@ impl Ftl {
         self.clock += 1;
         self.blocks.now = Nanos(self.clock);
         let ppn = self.flash.program_plain(&self.geo, block, lpn);
-        // Bound and settled at once, so that nothing is ever pending.
+        // Bound and settled at once, so nothing is ever pending.
         self.blocks.fill[block.at()].bound += 1;
         debug_assert!(self.blocks.fill[block.at()].pending == 0, "{block:?} has programs pending");
         debug_assert!(
@@ -70,9 +70,8 @@ impl Ftl {
         Some((replaced, eventful))
     }
 
-    /// Copy valid pages of `victim` to frontier `stream` (that of GC or of wear levelling) on `plane`: as
-    /// many of `sources` (all its valid pages from the first of them on) as the open block takes. Returns their
-    /// number.
+    /// Copy valid pages of `victim` to frontier `stream` (of GC or of wear levelling) on `plane`: as many of `sources`
+    /// (its remaining valid pages) as fit into the open block. Returns their number.
     pub fn copy_now(
         &mut self,
         sources: Owned<'_>,
@@ -108,7 +107,7 @@ impl Ftl {
         count as usize
     }
 
-    /// Prefetch the validity of the pages of `block` and the addresses in them, ahead of its collection.
+    /// Prefetch the validity of the pages of `block` and the addresses in them before it is collected.
     pub fn prefetch_block(&self, block: BlockId) {
         debug_assert!(block.at() < self.blocks.len(), "there is no {block:?}");
         let first = self.geo.first_page(block).at();

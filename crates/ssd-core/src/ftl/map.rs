@@ -1,6 +1,6 @@
 //! The page map: where the newest admitted data of every logical page are.
 //!
-//! 4 bytes a logical page. Values beyond the last physical page are in-flight slots: the newest admitted write of
+//! 4 bytes per logical page. Values beyond the last physical page are in-flight slots: the newest admitted write of
 //! that page is still in the controller. Only [`super::owners`] changes it.
 
 use crate::memory::{huge_vec, prefetch};
@@ -27,7 +27,7 @@ pub(super) struct Map {
 }
 
 impl Map {
-    /// An empty map of `logical_pages` logical over `pages` physical pages.
+    /// An empty map of `logical_pages` logical pages to `pages` physical pages.
     pub(super) fn new(logical_pages: u32, pages: u32) -> Map {
         assert!(pages < UNMAPPED / 2 + 1, "in-flight slots need room above the physical pages");
         Map { l2p: huge_vec(logical_pages as usize, UNMAPPED), pages }
@@ -49,8 +49,8 @@ impl Map {
         self.entry(self.l2p[lpn.at()])
     }
 
-    /// Which of the `count` pages from `first` on are on flash, and which are nowhere, as bits. Without a branch for
-    /// each: they could not be predicted.
+    /// Which of the `count` pages from `first` on are on flash, and which are unmapped, as bits. There is no branch per
+    /// page, since it could not be predicted.
     #[inline]
     pub(super) fn states(&self, first: Lpn, count: u32) -> (u64, u64) {
         assert!(count <= 64, "{count} pages are no bits of a word");
@@ -81,7 +81,7 @@ impl Map {
         self.l2p[lpn.at()] == self.pages + slot.0
     }
 
-    /// If `lpn` is on `source`, let it be on `target`. Returns whether it was.
+    /// If `lpn` is on `source`, move it to `target`. Returns whether it was.
     #[inline(always)]
     pub(super) fn moves(&mut self, lpn: Lpn, source: Ppn, target: Ppn) -> bool {
         debug_assert!(source.0 < self.pages && target.0 < self.pages, "{target:?} is not a page");
@@ -94,7 +94,7 @@ impl Map {
         was
     }
 
-    /// Let `lpn` be in `slot`. Returns where it was.
+    /// Point `lpn` to `slot`. Returns where it was.
     #[inline(always)]
     pub(super) fn take(&mut self, lpn: Lpn, slot: OpSlot) -> Entry {
         debug_assert!(slot.0 < self.slots(), "{slot:?} out of range");
@@ -120,7 +120,7 @@ impl Map {
         };
     }
 
-    /// Let `lpn`, of which nothing is in flight, be on `page`. Returns where it was.
+    /// Point `lpn`, which has nothing in flight, to `page`. Returns where it was.
     #[inline(always)]
     pub(super) fn replace(&mut self, lpn: Lpn, page: Ppn) -> Option<Ppn> {
         debug_assert!(page.0 < self.pages, "{page:?} is not a page");
@@ -133,7 +133,7 @@ impl Map {
         None
     }
 
-    /// Let `lpns` be on the pages from `first` on.
+    /// Point `lpns` to the pages from `first` on.
     #[inline]
     pub(super) fn set_run(&mut self, lpns: &[Lpn], first: Ppn) {
         debug_assert!(first.at() + lpns.len() <= self.pages as usize, "{first:?} is too far");
@@ -150,13 +150,13 @@ impl Map {
         }
     }
 
-    /// Fetch the entry of `lpn` ahead of time.
+    /// Prefetch the entry of `lpn`.
     #[inline(always)]
     pub(super) fn prefetch(&self, lpn: Lpn) {
         prefetch(&self.l2p, lpn.at());
     }
 
-    /// The page of `lpn` if it is on flash; for prefetching, so an LPN beyond the device has none.
+    /// The page of `lpn` if it is on flash, for prefetching: an LPN beyond the device has none.
     #[inline(always)]
     pub(super) fn page_hint(&self, lpn: Lpn) -> Option<Ppn> {
         let v = *self.l2p.get(lpn.at())?;

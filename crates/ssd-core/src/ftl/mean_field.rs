@@ -1,10 +1,9 @@
-//! A device in the steady state of greedy collection under uniform writes, built at once.
+//! Builds a device in the steady state of greedy collection under uniform writes at once.
 //!
-//! Source: the mean-field model of greedy collection (Desnoyers, "Analytic modeling of SSD write
-//! performance", SYSTOR 2012; Van Houdt, "A mean field model for a class of garbage collection
-//! algorithms in flash-based solid state drives", SIGMETRICS 2013). Every valid page is overwritten at
-//! the same rate, so that in equilibrium the share of blocks with `j` valid pages is proportional to
-//! `1 / j` between the victims' level and a full block.
+//! Source: the mean-field model of greedy collection (Desnoyers, "Analytic modeling of SSD write performance", SYSTOR
+//! 2012; Van Houdt, "A mean field model for a class of garbage collection algorithms in flash-based solid state
+//! drives", SIGMETRICS 2013). Every valid page is overwritten at the same rate, so in equilibrium the share of blocks
+//! with `j` valid pages is proportional to `1 / j` between the victims' level and a full block.
 //!
 //! Decided here: only sealed blocks are part of the model; each frontier has an open block, half full; the
 //! positions of valid pages in a block are random; a block with fewer valid pages is older.
@@ -18,7 +17,7 @@ use crate::rng::Stream;
 use crate::units::{BlockId, Lpn, PlaneId, PoolId, Ppn};
 use std::cmp::Reverse;
 
-/// The addresses of one pool, in an order without pattern.
+/// The addresses of one pool in a scattered order.
 struct Addresses {
     /// Striping positions of its planes, ascending.
     columns: Vec<u32>,
@@ -57,9 +56,9 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Valid pages of `blocks` sealed blocks of `pages` pages, ascending, `valid` in all.
+/// Valid pages of each of `blocks` sealed blocks of `pages` pages, ascending, `valid` in total.
 ///
-/// `None`: they do not fit with room for collection.
+/// `None`: they do not fit and leave room for collection.
 fn valid_counts(blocks: usize, pages: u32, valid: u64) -> Option<Vec<u16>> {
     let (top, mean) = (f64::from(pages) + 0.5, valid as f64 / blocks as f64);
     if blocks == 0 || mean > f64::from(pages) - 1.0 {
@@ -76,8 +75,8 @@ fn valid_counts(blocks: usize, pages: u32, valid: u64) -> Option<Vec<u16>> {
     let quantile = |i: usize| low * libm::pow(top / low, (i as f64 + 0.5) / blocks as f64);
     let mut counts: Vec<u16> =
         (0..blocks).map(|i| quantile(i).round().min(top - 0.5) as u16).collect();
-    // Rounding: one page more or less, spread over the blocks. Where the step shares a factor with their number, the
-    // next round visits others.
+    // Correct the rounding by one page more or less, spread over the blocks. If the step and the number of blocks have
+    // a common factor, the next round visits other blocks.
     let mut sum: u64 = counts.iter().map(|&c| u64::from(c)).sum();
     let (step, mut steps) = (1 + blocks / 7, 0);
     while sum != valid {
@@ -95,11 +94,11 @@ fn valid_counts(blocks: usize, pages: u32, valid: u64) -> Option<Vec<u16>> {
     Some(counts)
 }
 
-/// State that carries over from one pool to the next.
+/// State that is carried over from one pool to the next.
 struct Fill<'a> {
     addresses: &'a mut Addresses,
     rng: &'a mut Stream,
-    /// Valid pages, a random number, and the block, of all sealed ones.
+    /// Valid pages, a random number, and the block, for all sealed blocks.
     sealed: &'a mut Vec<(u16, u64, usize)>,
 }
 
@@ -107,9 +106,9 @@ struct Fill<'a> {
 const BLOCKS_AT_ONCE: usize = 512;
 
 impl Ftl {
-    /// Bring an erased device into the steady state with its first `pages` user pages written and `free`
-    /// blocks of every pool erased. `keep_going` is called now and then with the pages written so far; if
-    /// it returns false, filling stops and false is returned.
+    /// Bring an erased device into the steady state with its first `pages` user pages written and `free` blocks of
+    /// every pool erased. `keep_going` is called regularly with the pages written so far; if it returns false, filling
+    /// stops and the function returns false.
     ///
     /// # Errors
     /// The pool in which the pages do not fit beside `free` blocks.
@@ -133,12 +132,12 @@ impl Ftl {
             let pool = PoolId(p as u32);
             let mut addresses = Addresses::new(columns, layout.planes(), pages);
             let planes: Vec<PlaneId> = self.geo.planes_of_pool(pool).map(PlaneId).collect();
-            // With superblocks a frontier's block spans the planes.
+            // With superblocks, the block of a frontier spans the planes.
             let frontiers = self.space.streams() * planes.len() as u32 / self.geo.members;
             let blocks = self.space.good_blocks(pool).saturating_sub(free + frontiers) as usize;
             let open = (u64::from(frontiers) * u64::from(self.geo.pages_per_block) / 2)
                 .min(u64::from(addresses.count));
-            // Open superblocks are filled in whole rows, so that the next page goes to the first plane.
+            // Open superblocks are filled in whole rows, so the next page goes to the first plane.
             let members = self.geo.members;
             let row = if members > 1 { self.space.streams() * members } else { 1 };
             let open = open - open % u64::from(row);
@@ -162,7 +161,7 @@ impl Ftl {
         Ok(true)
     }
 
-    /// The sealed blocks of `pool`, spread over its planes, with these counts in random order; false if
+    /// Fill the sealed blocks of `pool`, spread over its planes, with these counts in random order. False if
     /// `keep_going` stops the filling.
     fn fill_sealed(
         &mut self,
@@ -188,7 +187,7 @@ impl Ftl {
             let mut left = u64::from(count);
             for page in 0..pages {
                 let (ppn, lpn) = (Ppn(first.0 + page), addresses.here());
-                // An invalid page carries the address of data that have been written elsewhere since.
+                // An invalid page carries the address of data that have since been written elsewhere.
                 self.flash.set_lpn(ppn, lpn);
                 if rng.below(u64::from(pages - page)) < left {
                     left -= 1;
@@ -207,8 +206,8 @@ impl Ftl {
         true
     }
 
-    /// The good blocks of `pool`, plane by plane in turn, so that the last ones leave every plane as many
-    /// as its bad blocks allow.
+    /// The good blocks of `pool`, plane by plane in turn, so that the blocks left over are spread as evenly as bad
+    /// blocks allow.
     fn spread_over_planes(&self, pool: PoolId) -> Vec<BlockId> {
         let mut after = vec![0; self.geo.planes as usize];
         let mut blocks = Vec::new();
@@ -225,7 +224,7 @@ impl Ftl {
         blocks.into_iter().map(|(_, _, block)| block).collect()
     }
 
-    /// The rest of the pool's pages, in open blocks of all frontiers.
+    /// Write the rest of the pool's pages to open blocks of all frontiers.
     fn fill_open(&mut self, planes: &[PlaneId], open: u64, addresses: &mut Addresses) {
         let streams = u64::from(self.space.streams());
         assert!(!planes.is_empty(), "a pool without planes");
@@ -243,7 +242,7 @@ impl Ftl {
         }
     }
 
-    /// `ppn` holds the data of `lpn`.
+    /// Make `ppn` hold the data of `lpn`.
     fn own(&mut self, lpn: Lpn, ppn: Ppn) {
         debug_assert!(lpn.0 < self.geo.user_pages, "{lpn:?} is beyond the device");
         self.adopt(lpn, ppn);
@@ -275,7 +274,7 @@ mod tests {
         assert_eq!(valid_counts(0, 128, 0), None);
     }
 
-    /// With steps that share a factor with the number of blocks, some blocks were never visited.
+    /// Steps with a common factor with the number of blocks used to leave some blocks unvisited.
     #[test]
     fn few_valid_pages_are_spread_over_any_number_of_blocks() {
         for blocks in [1, 7, 8, 14, 56, 584, 585, 586, 587] {

@@ -1,4 +1,4 @@
-//! Page decisions: where data go, what is valid, which block is collected.
+//! Page decisions: where data go, which pages are valid, which block is collected.
 //!
 //! `Ftl` holds the controller's state and the flash, and performs each step of a page's life: *bind*
 //! (take the next page of a frontier), *commit* (the map switches), *release* (the old page becomes
@@ -57,7 +57,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// The choice of the victim policy.
+    /// What the victim policy has chosen.
     #[must_use]
     pub const fn of_policy(block: BlockId) -> Choice {
         Choice { block, by_reserve: false, levels: false }
@@ -85,17 +85,17 @@ pub struct Ftl {
     /// Host pages bound so far: the clock of victim policies.
     pub clock: u64,
     seals: u64,
-    /// The victim policy has named no block although one had an invalid page.
+    /// Whether the victim policy has named no block although one had an invalid page.
     policy_declines: bool,
     /// Parity groups, if the device has them.
     pub groups: Option<Box<Groups>>,
-    /// Which pages of the groups a failed chip has taken, if one may fail.
+    /// Pages of the groups that a failed chip has taken, if chips may fail.
     pub lost: Option<Box<Lost>>,
     /// Pages programmed for parity groups that have not been committed.
     landed: u64,
-    /// Where power may be cut, by in-flight slot: writes of its LPN up to this admission number are trimmed.
+    /// If power may be cut, by in-flight slot: writes of its LPN up to this admission number are trimmed.
     floors: Option<Vec<u64>>,
-    /// Owners that only records tell, where power may be cut and pages are shared.
+    /// Owners that only records name, if power may be cut and pages are shared.
     recorded: Option<Box<owners::Recorded>>,
     /// Classes of pages, where a policy separates them.
     separated: Option<Box<Separated>>,
@@ -115,7 +115,7 @@ impl Ftl {
         self.floors.is_some()
     }
 
-    /// The same with external policies.
+    /// As [`Ftl::new`], with external policies.
     #[must_use]
     pub fn with_plugs(config: &Config, plugs: &Plugs) -> Ftl {
         let geo = Geometry::new(config);
@@ -159,7 +159,7 @@ impl Ftl {
         ftl
     }
 
-    /// Use the victim policy that `spec` names from here on, built from the state of the blocks.
+    /// Use the victim policy of `spec` from here on, built from the state of the blocks.
     pub fn set_victim(&mut self, spec: &PolicySpec, plugs: &Plugs) {
         let of_victims = self.separated.as_deref().and_then(Separated::classes_of_victims);
         let mut victim = plugs.victim_by_class(spec, &self.blocks, of_victims);
@@ -179,8 +179,8 @@ impl Ftl {
         }
     }
 
-    /// Whether the victim policy has ever named no block although one had an invalid page, as policies with a
-    /// threshold do: then the policy decides when to collect, not the triggers alone.
+    /// Whether the victim policy has ever named no block although one had an invalid page, as policies with a threshold
+    /// do. Then the policy, and not the triggers alone, decides when to collect.
     #[inline(always)]
     #[must_use]
     pub fn policy_declines(&self) -> bool {
@@ -205,8 +205,8 @@ impl Ftl {
         self.groups.as_deref().expect("a device with parity")
     }
 
-    /// Bind a page of a parity group, for which room is held; `parity`: its parity. That does not advance the
-    /// clock of victim policies, which counts pages of the host.
+    /// Bind a page of a parity group, for which room is held; `parity`: whether it holds parity. Parity does not
+    /// advance the clock of victim policies, which counts pages of the host.
     #[inline]
     pub fn bind_group(&mut self, plane: PlaneId, stream: u32, parity: bool) -> Ppn {
         debug_assert!(self.groups.is_some(), "a device without parity groups");
@@ -220,8 +220,8 @@ impl Ftl {
         self.bind(plane, frontier)
     }
 
-    /// The program of a page of a parity group has ended: it is not committed before all pages of its update are,
-    /// and until then its block is not sealed.
+    /// Note that the program of a page of a parity group has ended. The page is committed only when all pages of its
+    /// update are programmed, and until then its block is not sealed.
     #[inline]
     pub fn land(&mut self, ppn: Ppn) {
         let block = self.geo.block_of(ppn);
@@ -246,7 +246,7 @@ impl Ftl {
         self.bind(plane, stream)
     }
 
-    /// The program of the page begins.
+    /// Begin the program of the page.
     #[inline(always)]
     fn bind(&mut self, plane: PlaneId, stream: u32) -> Ppn {
         let block = self.space.frontier(plane, stream, &mut self.blocks);
@@ -257,7 +257,7 @@ impl Ftl {
         ppn
     }
 
-    /// `count` pages of `block` on `plane` have been bound.
+    /// Note that `count` pages of `block` on `plane` have been bound.
     #[inline(always)]
     fn bound(&mut self, block: BlockId, plane: PlaneId, count: u16) {
         let at = block.at();
@@ -272,13 +272,13 @@ impl Ftl {
         }
     }
 
-    /// The program of a bound page has completed; its block is sealed after its last one.
+    /// Note that the program of a bound page has completed; its block is sealed after its last one.
     #[inline]
     pub fn settle(&mut self, ppn: Ppn) {
         self.settled(self.geo.block_of(ppn), 1);
     }
 
-    /// The programs of `count` bound pages of `block` have completed.
+    /// Note that the programs of `count` bound pages of `block` have completed.
     #[inline(always)]
     fn settled(&mut self, block: BlockId, count: u16) {
         let at = block.at();
@@ -292,7 +292,7 @@ impl Ftl {
         }
     }
 
-    /// Every page of an open block is programmed: it may be a victim.
+    /// Seal an open block whose pages are all programmed: it may be a victim.
     #[inline(never)]
     fn seal(&mut self, block: BlockId) {
         let at = block.at();
@@ -304,7 +304,7 @@ impl Ftl {
         self.victim.on_seal(block, &self.blocks, self.clock);
     }
 
-    /// A programmed page, or one still being programmed, of a block that is not a candidate becomes invalid.
+    /// Note that a page of a block that is not a candidate, programmed or still being programmed, becomes invalid.
     #[inline]
     fn lost_page(&mut self, block: BlockId) {
         debug_assert!(!self.blocks.is_candidate(block), "{block:?} was programmed after its seal");
@@ -313,7 +313,7 @@ impl Ftl {
         }
     }
 
-    /// The next block of `pool` that is collected whatever the triggers say.
+    /// The next block of `pool` that is collected regardless of the triggers.
     #[inline]
     #[must_use]
     pub fn at_once(&self, pool: PoolId) -> Option<BlockId> {
@@ -332,7 +332,7 @@ impl Ftl {
         u64::from(self.blocks.valid[block.at()]) <= self.space.gc_room(pool)
     }
 
-    /// The block of `choice` becomes the victim of its pool.
+    /// Make the block of `choice` the victim of its pool.
     pub fn begin_collection(&mut self, choice: Choice) {
         let block = choice.block;
         let (at, pool) = (block.at(), self.blocks.pool_of(block));
@@ -362,7 +362,7 @@ impl Ftl {
         !self.wear.ends(block, self.blocks.erases[block.at()] + 1)
     }
 
-    /// The first valid page of `block` at or after page `from` of it.
+    /// The first valid page of `block` at or after its page `from`.
     #[inline]
     #[must_use]
     pub fn next_valid(&self, block: BlockId, from: u32) -> Option<Ppn> {
@@ -373,7 +373,7 @@ impl Ftl {
         next
     }
 
-    /// The victim has no valid page left: its erase is queued.
+    /// Note that the victim has no valid page left and its erase is queued.
     pub fn begin_erase(&mut self, block: BlockId) {
         let at = block.at();
         assert_eq!(self.blocks.state[at], BlockState::Collecting);
@@ -395,7 +395,7 @@ impl Ftl {
         self.finish_erase(block);
     }
 
-    /// Every flash block of `block` has been erased: it is free again, or worn out.
+    /// Note that every flash block of `block` has been erased: it is free again, or worn out.
     pub fn finish_erase(&mut self, block: BlockId) {
         let at = block.at();
         assert_eq!(self.blocks.state[at], BlockState::Erasing, "{block:?} is not being erased");
@@ -441,7 +441,7 @@ impl Ftl {
     }
 
     /// Prefetch what a write of `lpn`, which may be beyond the device, will access; call [`Owners::prefetch`] some
-    /// requests before.
+    /// requests earlier.
     #[inline(always)]
     pub fn prefetch_write(&self, lpn: Lpn) {
         self.prefetch_page(lpn);

@@ -1,19 +1,19 @@
 //! Who owns a physical page.
 //!
-//! A logical page has at most one *committed* page: the one that its map entry names or, while its newest data
-//! are in the controller, the one under its in-flight slot. A physical page is valid while a logical page owns
-//! it in this way. Ownership changes in these steps, and nowhere else:
+//! A logical page has at most one *committed* page: the one that its map entry names or, while its newest data are in
+//! the controller, the one under its in-flight slot. A physical page is valid while a logical page owns it in this way.
+//! Only these steps change ownership:
 //!
 //! - *admit*: a slot holds the newest data of an LPN; its committed page stays under the slot.
-//! - *claim*: a programmed page becomes the committed one, unless its slot has been overtaken. Under parity it does
-//!   so in any case, as the parity covers it: with newer data in the controller it is the page under them.
+//! - *claim*: a programmed page becomes the committed one, unless its slot has been overtaken. Under parity it does so
+//!   in any case, because the parity covers it: if newer data are in the controller, it becomes the page under them.
 //! - *disown*: a page loses one owner, by a claim or a TRIM; with the last one it becomes invalid.
 //! - *relocate*: the owners of a page move to its copy.
-//! - *adopt*: a page gets its owner without an admission (the state that a device begins with).
+//! - *adopt*: a page gets its owner without an admission (in the initial state of a device).
 //! - *share*: an LPN becomes one more owner of a page (`share`; only on a device that remaps).
 //!
-//! A page that was never shared has one owner, whose LPN its out-of-band area carries; that costs no memory. The
-//! others are in an ordered side table, which exists from the first share on.
+//! A page that was never shared has one owner, whose LPN is in its out-of-band area; that costs no memory. Further
+//! owners are in an ordered side table, which exists from the first share on.
 
 mod in_group;
 mod load;
@@ -40,7 +40,7 @@ use share::Side;
 pub struct Owners {
     map: Map,
     validity: Validity,
-    /// By in-flight slot: the committed page under it. Of a slot that has been overtaken: the one it had then.
+    /// By in-flight slot, the committed page under it. For a slot that has been overtaken, the one it had then.
     under: Vec<Ppn>,
     valid_pages: u64,
     /// Further owners of pages, if a page has ever been shared.
@@ -50,14 +50,14 @@ pub struct Owners {
 /// What became of a programmed page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Claim {
-    /// It is the committed page of its LPN; the one before it, if there was one, has lost this owner.
+    /// It is the committed page of its LPN; the previous one, if any, has lost this owner.
     Committed(Option<Ppn>),
     /// Newer data were admitted in the meantime, or the LPN was trimmed: the page was never valid.
     Overtaken,
 }
 
 impl Owners {
-    /// Of an erased device.
+    /// Create the owners of an erased device.
     #[must_use]
     pub fn new(logical_pages: u32, pages: u32) -> Owners {
         assert!(logical_pages > 0, "a device without logical pages");
@@ -154,13 +154,13 @@ impl Owners {
         self.validity.words()
     }
 
-    /// Fetch where `lpn` is ahead of time.
+    /// Prefetch where `lpn` is.
     #[inline(always)]
     pub fn prefetch(&self, lpn: Lpn) {
         self.map.prefetch(lpn);
     }
 
-    /// Fetch the validity of the page where `lpn` is; call after [`Owners::prefetch`] had time.
+    /// Prefetch the validity of the page where `lpn` is; call after [`Owners::prefetch`] had time.
     #[inline(always)]
     #[must_use]
     pub fn prefetch_valid(&self, lpn: Lpn) -> Option<Ppn> {
@@ -169,7 +169,7 @@ impl Owners {
         Some(ppn)
     }
 
-    /// Fetch the validity of a page ahead of time.
+    /// Prefetch the validity of a page.
     #[inline(always)]
     pub fn prefetch_validity(&self, ppn: Ppn) {
         self.validity.prefetch(ppn);
@@ -181,7 +181,7 @@ impl Owners {
         self.map.bytes_held() + self.validity.bytes_held() + self.side_table_bytes()
     }
 
-    /// The committed page of `lpn`, `source`, is under a slot: it moves to `target`.
+    /// Move the committed page `source` of `lpn`, which is under a slot, to `target`.
     fn moves_under(&mut self, lpn: Lpn, source: Ppn, target: Ppn) {
         match self.map.get(lpn) {
             Entry::Page(ppn) => panic!("{lpn:?} is elsewhere: on {ppn:?}, not on {source:?}"),
@@ -211,9 +211,9 @@ impl Owners {
     }
 }
 
-/// The steps; they keep the counts of blocks and the victim policy up to date.
+/// The steps. They keep the counts of blocks and the victim policy up to date.
 impl Ftl {
-    /// An owner of a valid page: its copy carries this LPN.
+    /// An owner of a valid page; a copy of the page carries this LPN.
     #[inline(always)]
     #[must_use]
     pub fn owner(&self, ppn: Ppn) -> Option<Lpn> {
@@ -225,7 +225,7 @@ impl Ftl {
         owner
     }
 
-    /// `slot` holds the newest admitted data of `lpn` from now on. Returns the committed page under it.
+    /// Make `slot` the newest admitted data of `lpn`. Returns the committed page under it.
     #[inline(always)]
     pub fn admit(&mut self, lpn: Lpn, slot: OpSlot) -> Option<Ppn> {
         let owners = &mut self.owners;
@@ -245,7 +245,7 @@ impl Ftl {
         committed
     }
 
-    /// The data of `lpn` in `slot` have been programmed to `ppn`.
+    /// Claim `ppn`, programmed with the data of `lpn` in `slot`.
     #[inline(always)]
     pub fn claim(&mut self, lpn: Lpn, slot: OpSlot, ppn: Ppn) -> Claim {
         debug_assert_eq!(self.flash.lpn(ppn), lpn, "{ppn:?} carries another address");
@@ -263,7 +263,7 @@ impl Ftl {
         Claim::Committed(before)
     }
 
-    /// `ppn` is the committed page of `lpn` from now on; the one before it, if there was one, loses this owner.
+    /// Make `ppn` the committed page of `lpn`; the previous one, if any, loses this owner.
     #[inline(always)]
     fn commit(&mut self, lpn: Lpn, ppn: Ppn, before: Option<Ppn>) {
         debug_assert_ne!(before, Some(ppn), "{lpn:?} replaces a page with itself");
@@ -271,7 +271,7 @@ impl Ftl {
         self.takes_over(lpn, ppn, before);
     }
 
-    /// `ppn` is valid from now on, and `before`, if there was a page before it, loses its owner `lpn`.
+    /// Make `ppn` valid; the previous page `before`, if any, loses its owner `lpn`.
     #[inline(always)]
     fn takes_over(&mut self, lpn: Lpn, ppn: Ppn, before: Option<Ppn>) {
         self.owners.mark(ppn, self.geo.block_of(ppn), &mut self.blocks);
@@ -287,15 +287,16 @@ impl Ftl {
         );
     }
 
-    /// A page loses its owner `lpn`: with the last one it is invalid.
+    /// Remove the owner `lpn` of a page. Without owners the page is invalid.
     #[inline]
     fn disown(&mut self, ppn: Ppn, lpn: Lpn) {
-        debug_assert!(self.owners.valid_pages > 0, "{ppn:?} is valid, and no page is");
+        debug_assert!(self.owners.valid_pages > 0, "{ppn:?} is valid although no page is");
         self.owners.valid_pages -= 1;
         self.release(ppn, lpn);
     }
 
-    /// The same without the count of valid pages, which another page makes up for. Returns whether it is invalid.
+    /// As [`Ftl::disown`], but leaves the count of valid pages alone, because another page makes up for it. Returns
+    /// whether the page is invalid.
     #[inline(always)]
     fn release(&mut self, ppn: Ppn, lpn: Lpn) -> bool {
         if self.owners.shares() && self.leaves(lpn, ppn) {
@@ -307,7 +308,7 @@ impl Ftl {
         true
     }
 
-    /// A page of `block` has become invalid.
+    /// Note that a page of `block` has become invalid.
     #[inline(always)]
     fn lose_valid(&mut self, block: BlockId) {
         let valid = &mut self.blocks.valid[block.at()];
@@ -321,8 +322,7 @@ impl Ftl {
         }
     }
 
-    /// `lpn` is unmapped from now on. Returns where its newest data were, and its committed page, which is
-    /// disowned.
+    /// Unmap `lpn`. Returns where its newest data were, and its committed page, which is disowned.
     pub fn trim(&mut self, lpn: Lpn) -> (Entry, Option<Ppn>) {
         let (newest, committed) = (self.owners.newest(lpn), self.owners.committed(lpn));
         if let Some(ppn) = committed {
@@ -337,8 +337,8 @@ impl Ftl {
         (newest, committed)
     }
 
-    /// `target` has been programmed as a copy of `source` and carries `lpn`: it takes over the owners. False if
-    /// there are none any more: then the copy was never valid.
+    /// Let `target`, programmed as a copy of `source` with `lpn`, take over the owners. False if there are none any
+    /// more: then the copy was never valid.
     #[inline(always)]
     pub fn relocate(&mut self, source: Ppn, target: Ppn, lpn: Lpn) -> bool {
         debug_assert_eq!(self.flash.lpn(target), lpn, "{target:?} carries another address");
@@ -361,7 +361,7 @@ impl Ftl {
         } else if !self.owners.map.moves(lpn, source, target) {
             self.owners.moves_under(lpn, source, target);
         }
-        // As many pages are valid as before, and of a block under collection policies need not hear.
+        // The number of valid pages is unchanged, and policies do not track a block under collection.
         let (from, to) = (self.geo.block_of(source), self.geo.block_of(target));
         debug_assert!(self.blocks.state[from.at()] == BlockState::Collecting, "{from:?} is in use");
         let left = &mut self.blocks.valid[from.at()];
@@ -371,8 +371,8 @@ impl Ftl {
         true
     }
 
-    /// The same for valid pages of one block copied to as many pages from `first` on, with nothing in flight.
-    /// (Of a block under collection policies need not hear.)
+    /// As [`Ftl::relocate`], for valid pages of one block copied to the pages from `first` on, with nothing in flight.
+    /// (Policies do not track a block under collection.)
     pub(super) fn relocate_run(&mut self, sources: Owned<'_>, first: Ppn) {
         let count = sources.pages.len() as u32;
         assert!(count > 0, "a run of no page");
@@ -413,8 +413,8 @@ impl Ftl {
         );
     }
 
-    /// `ppn` of `block` has been programmed with the newest data of `lpn`, of which nothing is in flight. Returns
-    /// the page that is invalid by it. `SHARES`: pages of this device may have several owners.
+    /// Commit `ppn` of `block`, programmed with the newest data of `lpn`, which has nothing in flight. Returns the page
+    /// that becomes invalid. `SHARES`: pages of this device may have several owners.
     #[inline(always)]
     pub(super) fn claim_now<const SHARES: bool>(
         &mut self,
@@ -448,7 +448,7 @@ impl Ftl {
         Some(old)
     }
 
-    /// `ppn` has been programmed with the data of `lpn`, which had none.
+    /// Commit `ppn`, programmed with the data of `lpn`, which had none.
     #[inline]
     pub(super) fn adopt(&mut self, lpn: Lpn, ppn: Ppn) {
         debug_assert_eq!(self.owners.newest(lpn), Entry::Unmapped, "{lpn:?} is given out twice");

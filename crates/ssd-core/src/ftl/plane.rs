@@ -5,8 +5,8 @@ use super::Ftl;
 use crate::units::PlaneId;
 
 impl Ftl {
-    /// The plane on which a page of frontier `stream` that is placed on `plane` is bound. It is the first plane of the
-    /// same busy unit and pool, from `plane` on in turn, that has room and is `open`. If the unit has no room at all,
+    /// The plane on which a page of frontier `stream` that was placed on `plane` is bound. It is the first plane of the
+    /// same busy unit and pool, in turn from `plane` on, that has room and is `open`. If the unit has no room at all,
     /// it is the first such plane of the pool on another unit.
     #[inline]
     #[must_use]
@@ -24,7 +24,7 @@ impl Ftl {
         on_unit.or_else(|| self.plane_of_another_unit(plane, stream, open))
     }
 
-    /// The first plane that `fits`, from `plane` on in turn, among those of the same unit and pool.
+    /// The first plane that `fits`, in turn from `plane` on, among those of the same unit and pool.
     #[inline]
     #[must_use]
     pub fn plane_of_unit(&self, plane: PlaneId, fits: impl Fn(PlaneId) -> bool) -> Option<PlaneId> {

@@ -1,11 +1,10 @@
 //! External policies, which replace those that the configuration names.
 //!
-//! A policy keeps the state of one machine (an index, the next plane of a turn), and a run builds more than
-//! one machine: one executor preconditions, another continues with its device. So the caller passes a
-//! factory, not a policy, and every machine builds its own. An external policy can fail, but the policy
-//! interfaces have no place for an error: a failed policy answers as if it had no opinion and leaves a
-//! [`Fault`], for which the machine checks after every write or instant. Machines without external policies
-//! pay only for that check.
+//! A policy keeps the state of one machine (an index, the next plane of a turn), and a run builds more than one
+//! machine: one executor preconditions, another continues with its device. So the caller passes a factory, not a
+//! policy, and every machine builds its own. An external policy can fail, but the policy interfaces cannot return an
+//! error: a failed policy answers as if it had no opinion and leaves a [`Fault`], which the machine looks for after
+//! every write or instant. Machines without external policies pay only for that check.
 
 use super::blocks::BlockTable;
 use super::gc::concurrency::{Concurrency, ConcurrencyPolicy};
@@ -40,7 +39,7 @@ pub enum Fault {
 
 /// A factory of policies. `None`: use the policy that the configuration names.
 pub trait Outside: Send + Sync {
-    /// A machine is about to be built: policies start afresh.
+    /// Prepare for a new machine: policies start afresh.
     fn begin(&self) {}
 
     /// A victim policy for devices shaped like `table`.
@@ -49,7 +48,7 @@ pub trait Outside: Send + Sync {
         None
     }
 
-    /// The only trigger, in place of all that are configured.
+    /// The only trigger, which replaces all configured ones.
     fn trigger(&self) -> Option<Box<dyn TriggerPolicy>> {
         None
     }
@@ -71,7 +70,7 @@ pub trait Outside: Send + Sync {
         None
     }
 
-    /// Power has been cut: a separation policy starts afresh.
+    /// Start the separation policy afresh after a power cut.
     fn power_cut(&self) {}
 
     /// The first fault of any of them.
@@ -109,14 +108,14 @@ impl Plugs {
         Plugs { outside: Some(outside), ..Plugs::default() }
     }
 
-    /// The same, with a store for `run.data = "file"`.
+    /// As [`Plugs::new`], with a store for `run.data = "file"`.
     #[must_use]
     pub fn with_page_store(self, make: Arc<MakePageStore>) -> Plugs {
         assert!(self.page_store.is_none(), "two stores for the same pages");
         Plugs { page_store: Some(make), ..self }
     }
 
-    /// The same, with the writes that the host will make, for a separation policy that knows the future.
+    /// With the writes that the host will make, for a separation policy that knows the future.
     #[must_use]
     pub fn foreseeing(self, foreseen: Arc<Foreseen>) -> Plugs {
         assert!(self.foreseen.is_none(), "two futures of the same machine");
@@ -134,7 +133,7 @@ impl Plugs {
         self.outside.is_some()
     }
 
-    /// A machine is about to be built.
+    /// Prepare for a new machine.
     pub fn begin(&self) {
         if let Some(outside) = &self.outside {
             outside.begin();
@@ -182,7 +181,7 @@ impl Plugs {
         outside.map_or_else(|| Victim::build(spec, table), Victim::External)
     }
 
-    /// `spec`, unless an external policy takes its place.
+    /// `spec`, unless an external policy replaces it.
     pub(crate) fn built_in_victim(&self, spec: &PolicySpec) -> Option<PolicySpec> {
         (!self.names().contains_key("gc.victim")).then(|| spec.clone())
     }
@@ -201,7 +200,7 @@ impl Plugs {
     }
 
     pub(crate) fn triggers(&self, gc: &Gc) -> Vec<Trigger> {
-        // All triggers must hold, and of none all do: collection would never stop.
+        // All triggers must hold. An empty list would always hold, and collection would never stop.
         assert!(!gc.trigger.is_empty(), "no trigger is configured");
         match self.outside.as_ref().and_then(|outside| outside.trigger()) {
             Some(trigger) => vec![Trigger::External(trigger)],

@@ -1,4 +1,4 @@
-//! What is counted of the blocks of a device that separates pages, and what one with reclaim unit handles reports.
+//! Block counts of a device that separates pages, and the report of a device with reclaim unit handles.
 
 use super::Ftl;
 use super::separation::Classes;
@@ -17,7 +17,7 @@ pub enum UnitStep {
 /// A block was opened or collected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnitEvent {
-    /// When.
+    /// The time of the event.
     pub at: Nanos,
     /// What happened.
     pub step: UnitStep,
@@ -32,13 +32,13 @@ pub struct UnitEvent {
 /// One line of the log of reclaim units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnitRecord {
-    /// When.
+    /// The time of the event.
     pub at: Nanos,
     /// What happened.
     pub step: UnitStep,
-    /// The handle whose data it takes; none if it takes those of several.
+    /// The handle whose data it takes; `None` if it takes those of several.
     pub handle: Option<u32>,
-    /// Whether it takes copies, or pages of the host.
+    /// Whether it takes copies rather than pages of the host.
     pub copies: bool,
     /// Its first page.
     pub place: PageAddress,
@@ -66,7 +66,7 @@ pub struct UnitCounts {
     pub copied_pages: u64,
     /// Units opened.
     pub opened: u64,
-    /// Units of which collection has begun.
+    /// Units whose collection has begun.
     pub collected: u64,
     /// Pages copied out of them.
     pub moved_pages: u64,
@@ -91,7 +91,7 @@ impl UnitCounts {
 pub struct Reclaimed {
     /// By handle.
     pub handles: Vec<UnitCounts>,
-    /// Of units that hold copies of several handles.
+    /// Units that hold copies of several handles.
     pub shared: UnitCounts,
     /// Copies that went to units of another handle.
     pub diverted_copies: u64,
@@ -116,7 +116,7 @@ impl Counts {
 }
 
 impl Ftl {
-    /// Copies stay with their handle from the start, where handles are persistently isolated.
+    /// Keep copies with their handle from the start, if handles are persistently isolated.
     pub(super) fn isolate_handles(&mut self) {
         let isolates = self.handles().is_some_and(|(_, isolates)| isolates);
         debug_assert!(!isolates || self.separates(), "handles without classes");
@@ -125,7 +125,7 @@ impl Ftl {
         }
     }
 
-    /// `pages` pages of `block`, which is being collected, have been copied.
+    /// Note that `pages` pages of `block`, which is being collected, have been copied.
     pub(crate) fn note_moved(&mut self, block: BlockId, pages: u64) {
         let class = self.blocks.origin(block).class;
         debug_assert!(pages <= u64::from(self.geo.pages_per_block), "{pages} pages of {block:?}");
@@ -165,7 +165,7 @@ impl Ftl {
         Some((policy.handles(), policy.isolates()))
     }
 
-    /// Why the device refuses a write of request stream `stream`, if it does.
+    /// Why the device refuses a write of request stream `stream`; `None` if it does not.
     #[must_use]
     pub fn lacks_handle(&self, stream: u8) -> Option<String> {
         let (handles, _) = self.handles().filter(|&(handles, _)| u32::from(stream) >= handles)?;

@@ -1,8 +1,7 @@
-//! What a power cut loses, and how it is rebuilt from what the flash, the NVRAM and the last checkpoint hold
-//! (ADR 0016).
+//! What a power cut loses, and how it is rebuilt from the flash, the NVRAM and the last checkpoint (ADR 0016).
 //!
-//! [`Ftl::lose_power`] overwrites everything that a controller keeps in its own memory. [`Ftl::recover`] sees only
-//! what is left: cells and out-of-band data, erase counts, bad blocks, records and the checkpoint.
+//! [`Ftl::lose_power`] overwrites everything that a controller keeps in its own memory. [`Ftl::recover`] sees only what
+//! is left: cells and out-of-band data, erase counts, bad blocks, records and the checkpoint.
 
 pub mod image;
 mod scan;
@@ -60,7 +59,7 @@ impl Steps {
 pub enum Stopped {
     /// Power was cut again.
     PowerCut,
-    /// A pool has neither an erased block nor one without data: an error in the simulator.
+    /// A pool has neither an erased block nor one without data. This is an error in the simulator.
     NoBlock(PoolId),
 }
 
@@ -86,10 +85,10 @@ pub struct Found {
 }
 
 impl Ftl {
-    /// Power is cut: what the controller kept in its own memory is gone. The clock, which counts the host's pages since
-    /// the device was new, is one of the counters that a drive keeps.
+    /// Forget what the controller keeps in its own memory, as a power cut does. The clock, which counts the host's
+    /// pages since the device was new, is one of the counters that a drive keeps.
     pub(crate) fn lose_power(&mut self, config: &Config) {
-        // By name, so that the compiler asks of every field whether it survives.
+        // By name, so that the compiler asks for every field whether it survives.
         let Ftl {
             geo,
             owners,
@@ -97,7 +96,7 @@ impl Ftl {
             blocks,
             space,
             wear,
-            // Built anew by a mount, when the state is known.
+            // Rebuilt by a mount once the state is known.
             victim: _,
             victim_spec: _,
             clock: _,
@@ -108,10 +107,10 @@ impl Ftl {
             landed,
             floors,
             recorded,
-            // It goes on: begun anew it would repeat its choices after every cut.
+            // It continues: restarted, it would repeat its choices after every cut.
             rng: _,
             shape: _,
-            // Built anew by a mount, but for what is on flash and what has been counted.
+            // Rebuilt by a mount, except for what is on flash and what has been counted.
             separated: _,
         } = self;
         assert!(groups.is_none() && lost.is_none(), "the config layer has refused parity");
@@ -124,7 +123,7 @@ impl Ftl {
         blocks.lose_power();
     }
 
-    /// Rebuild the state after [`Ftl::lose_power`]. Recovering again, also after an early end, gives the same data.
+    /// Rebuild the state after [`Ftl::lose_power`]. Recovering again, even after an early end, gives the same data.
     ///
     /// # Errors
     /// [`Stopped`].
@@ -176,7 +175,7 @@ impl Ftl {
         all.filter(|&block| !self.blocks.is_bad(block)).collect()
     }
 
-    /// Pages programmed in `block`, torn and lost ones included.
+    /// Pages programmed in `block`, including torn and lost ones.
     fn programmed_in(&self, block: BlockId) -> u32 {
         debug_assert!(block.at() < self.blocks.len(), "there is no {block:?}");
         self.geo.planes_of_block(block).map(|plane| self.flash.programmed(block, plane)).sum()
@@ -208,7 +207,7 @@ impl Ftl {
         Ok(())
     }
 
-    /// If no block of `pool` is erased, erase one without data: where a cut has ended a collection that used the block
+    /// If no block of `pool` is erased, erase one without data. If a cut has ended a collection that used the block
     /// kept for recovery, that block or its victim has none.
     fn keep_one_erased(
         &mut self,
@@ -230,7 +229,7 @@ impl Ftl {
         self.erase_again(block, found, steps)
     }
 
-    /// Blocks that are not erased are sealed: their remaining pages are not used before their next erase.
+    /// Seal blocks that are not erased: their remaining pages are not used before their next erase.
     fn close_blocks(&mut self, found: &mut Found) {
         for block in self.good_blocks() {
             let at = block.at();
@@ -254,7 +253,7 @@ impl Ftl {
         }
     }
 
-    /// Sealed blocks are ordered by their newest data.
+    /// Order sealed blocks by their newest data.
     fn order_blocks(&mut self) {
         let newest = |block: BlockId| {
             let first = self.geo.first_page(block).0;
@@ -309,7 +308,7 @@ impl Ftl {
         (0..).zip(&highest).all(|(lpn, &highest)| here(lpn) == highest)
     }
 
-    /// By LPN the highest admission number of a page that carries it; 0: there is none.
+    /// The highest admission number of a page that carries each LPN; 0 if there is none.
     pub(super) fn highest_sequences(&self) -> Vec<u64> {
         assert!(self.flash.keeps_contents(), "pages carry no admission numbers");
         let mut highest = vec![0u64; self.geo.logical_pages as usize];

@@ -12,17 +12,17 @@ use super::separation::{
 use crate::config::Config;
 use crate::units::{BlockId, Lpn, PoolId, Ppn};
 
-/// The policy, and what has been asked of it.
+/// The policy, and its state.
 pub(super) struct Separated {
     /// The policy as the user names it.
     pub(super) name: String,
     policy: Separation,
     classes: Classes,
-    /// The policy names the classes of victims.
+    /// Whether the policy names the classes of victims.
     names_victims: bool,
-    /// Victims without an invalid page since the last one with some, by pool; without pools until there is one.
+    /// By pool, consecutive victims without an invalid page; without pools until there is one.
     passed_on: Vec<u32>,
-    /// What has been counted of blocks and copies, in all and before the measurement.
+    /// Counts of blocks and copies, in total and before the measurement.
     pub(super) counts: Counts,
     pub(super) before: Counts,
 }
@@ -44,7 +44,7 @@ impl Separated {
         self.names_victims.then_some(self.classes.all)
     }
 
-    /// The policy as FDP, if it is that.
+    /// The policy as FDP, if it is FDP.
     pub(super) fn fdp(&self) -> Option<&fdp::Policy> {
         debug_assert!(self.classes.all > 0, "a policy without classes");
         if let Separation::Fdp(policy) = &self.policy { Some(policy) } else { None }
@@ -54,8 +54,8 @@ impl Separated {
         self.classes
     }
 
-    /// Power has been cut: `policy` begins where it was. What nobody keeps in the memory of a controller remains: the
-    /// future of the mark, and the handles of FDP, which are in the out-of-band data of pages.
+    /// Reset the separation to `policy` after a power cut. What does not live in the memory of a controller remains:
+    /// the future of the mark, and the handles of FDP, which are in the out-of-band data of pages.
     fn begin_anew(&mut self, policy: Separation) {
         assert_eq!(policy.classes(), self.classes, "another policy");
         let remains = matches!(self.policy, Separation::Future(_) | Separation::Fdp(_));
@@ -65,7 +65,7 @@ impl Separated {
         self.passed_on.clear();
     }
 
-    /// What is known of pages and victims, for a snapshot. What has been counted is not: a measurement begins with a
+    /// Append what is known of pages and victims, for a snapshot. Counts are not included: a measurement begins with a
     /// run.
     pub(super) fn save(&self, bytes: &mut Vec<u8>) {
         debug_assert!(self.passed_on.len() < 1 << 16, "a device has fewer pools");
@@ -74,10 +74,10 @@ impl Separated {
         self.policy.save(bytes);
     }
 
-    /// Know that, and take it from `bytes`.
+    /// Restore it, and remove it from `bytes`.
     ///
     /// # Errors
-    /// The bytes end, or say what cannot be.
+    /// The bytes end early or contain an impossible state.
     pub(super) fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
         debug_assert!(self.passed_on.is_empty(), "victims have been chosen");
         let mut number = || {
@@ -101,8 +101,8 @@ impl Ftl {
         self.separated.is_some()
     }
 
-    /// The class of a write of `lpn` in a request of `pages` pages and stream `stream`, which is being
-    /// admitted; without separation, the stream.
+    /// The class of a write of `lpn` that is being admitted, in a request of `pages` pages and stream `stream`; without
+    /// separation, the stream.
     #[inline]
     pub fn class_of_write(&mut self, lpn: Lpn, stream: u8, pages: u32) -> u8 {
         if self.separated.is_none() { stream } else { self.ask_class(lpn, stream, pages) }
@@ -127,7 +127,7 @@ impl Ftl {
         class as u8
     }
 
-    /// The class of `block`; none if wear levelling has filled it.
+    /// The class of `block`; `None` if wear levelling has filled it.
     fn class_of_block(&self, block: BlockId) -> Option<u32> {
         let class = self.blocks.origin(block).class;
         debug_assert!(class <= self.space.streams(), "{block:?} is in class {class}");
@@ -146,7 +146,7 @@ impl Ftl {
         class as u8
     }
 
-    /// The class of a page that is rebuilt: it is known from its parity group alone. Without separation it is 0.
+    /// The class of a page that is rebuilt, which is known from its parity group alone. Without separation it is 0.
     #[must_use]
     pub fn class_of_rebuilt(&self, lpn: Lpn) -> u8 {
         debug_assert!(lpn.0 < self.geo.logical_pages, "{lpn:?} is beyond the device");
@@ -157,14 +157,14 @@ impl Ftl {
         class as u8
     }
 
-    /// A copy of class `class`, or a page of a parity group, is bound on `frontier`.
+    /// Note that a copy of class `class`, or a page of a parity group, is bound on `frontier`.
     pub fn note_class(&mut self, class: u8, frontier: u32) {
         let separated = self.separated.as_deref_mut().expect("the device separates");
         debug_assert!(frontier >= separated.classes.host, "a copy in class {frontier}");
         separated.counts.diverted += u64::from(frontier != u32::from(class));
     }
 
-    /// Collection of `block` begins on a device that separates.
+    /// Tell the policy that collection of `block` begins, on a device that separates pages.
     pub(super) fn tell_victim(&mut self, block: BlockId) {
         let (class, opened) = (self.class_of_block(block), self.blocks.origin(block).opened);
         let valid = u32::from(self.blocks.valid[block.at()]);
@@ -183,7 +183,7 @@ impl Ftl {
         }
     }
 
-    /// Power has been cut: what the policy knew of pages is lost.
+    /// Forget what the policy knew of pages, as a power cut does.
     pub(super) fn begin_separation_anew(&mut self, config: &Config, plugs: &Plugs) {
         let Some(separated) = self.separated.as_deref_mut() else { return };
         // With the same random numbers it would repeat its choices after every cut.
@@ -195,8 +195,8 @@ impl Ftl {
         separated.begin_anew(policy.expect("a device that separates has a policy").1);
     }
 
-    /// A mount has closed `block`. With which class it was opened, and when, is in the out-of-band data of its pages;
-    /// if no page can be read it is like a block that wear levelling has filled.
+    /// Restore how `block`, which a mount has closed, was opened: its class and time are in the out-of-band data of its
+    /// pages. If no page can be read, it counts as filled by wear levelling.
     pub(super) fn find_origin(&mut self, block: BlockId) {
         let first = self.geo.first_page(block).0;
         let mut pages = (first..first + self.geo.pages_per_block).map(Ppn);
@@ -208,7 +208,7 @@ impl Ftl {
         }
     }
 
-    /// Among which blocks of `pool` its next victim is chosen, on a device that separates.
+    /// The blocks of `pool` among which its next victim is chosen, on a device that separates pages.
     pub(super) fn victim_among(&mut self, pool: PoolId) -> Among {
         let separated = self.separated.as_deref_mut().expect("the device separates");
         if !separated.names_victims {
@@ -223,8 +223,8 @@ impl Ftl {
         among
     }
 
-    /// Whether `block` of `pool`, which has no invalid page and was chosen among these, is collected nevertheless: its
-    /// pages go to the next class. That must end: not as often in turn as the pool has blocks.
+    /// Whether `block` of `pool`, which has no invalid page and was chosen among these, is collected nevertheless, so
+    /// that its pages go to the next class. This must end, so it happens fewer times in a row than the pool has blocks.
     pub(super) fn passes_on(&self, pool: PoolId, block: BlockId, among: Among) -> bool {
         debug_assert_eq!(self.blocks.invalid(block), 0, "{block:?} gains something");
         if !matches!(among, Among::Oldest(_)) || self.fewest_valid(pool).is_none() {
@@ -245,7 +245,7 @@ impl Ftl {
         classes
     }
 
-    /// Copies of the measurement that went to another class, because the pool had no page for their own.
+    /// Copies in the measurement that went to another class because the pool had no page for their own.
     #[must_use]
     pub fn diverted_copies(&self) -> u64 {
         self.separated.as_ref().map_or(0, |of| {

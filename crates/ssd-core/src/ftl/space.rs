@@ -8,37 +8,36 @@
 //!   job, and those kept for the pages of parity groups (`held`);
 //! - `room = (free - promised) * S + gc_open` is what GC may bind, `gc_open` being the unbound pages in open
 //!   blocks of the frontiers that take copies, on all planes of the pool, without those that are held (`held`);
-//! - `need` is the part of it that is reserved: what the running job has to move, or S without a job.
+//! - `need` is the reserved part of it: what the running job has to move, or S without a job.
 //!
 //! At every instant `promised <= free` and `need <= room` hold. A copy may go to any plane of its pool
-//! ([`Space::copy_plane`]), so a page of room can be bound wherever it is, also in an open block of a plane
-//! to which nobody writes. Pages in open blocks of the host and of levelling are not part of the room.
+//! ([`Space::copy_plane`]), so a page of room can be bound wherever it is, even in an open block of a plane to which
+//! nobody writes. Pages in open blocks of the host and of levelling are not part of the room.
 //!
 //! Binding a page preserves the rule:
 //!
-//! - A *host page* in an open block of the host's frontier changes neither side. Opening a block takes S from
-//!   the room and requires `room >= need + S`. In a frontier that takes copies, too, the page takes 1 and
-//!   requires `room > need`; opening only turns S erased pages into `gc_open`. Either way opening requires
-//!   `free > promised`: `gc_open` alone may satisfy the inequality, and levelling needs an erased block.
-//! - A *GC copy* takes 1 from both sides: `need` began as the valid pages of the victim. A pool has one job
-//!   at a time, so nothing is promised then. With several classes that take copies, it opens a block for its own, or
-//!   goes to an open block of another where none is left ([`Space::class_with_page`]).
-//! - A *levelling copy* goes to an open block of levelling on any plane of the pool, and only if there is
-//!   none opens the promised block, which takes 1 from `free` and from `promised`. The victim's pages fit
-//!   into these blocks: they are at most S, and nothing is promised only if the open ones suffice.
+//! - A *host page* in an open block of the host's frontier changes neither side. Opening a block takes S from the room
+//!   and requires `room >= need + S`. In a frontier that also takes copies, the page takes 1 and requires `room >
+//!   need`; opening only turns S erased pages into `gc_open`. In both cases opening requires `free > promised`:
+//!   `gc_open` alone may satisfy the inequality, and levelling needs an erased block.
+//! - A *GC copy* takes 1 from both sides: `need` began as the valid pages of the victim. A pool has one job at a time,
+//!   so nothing is promised then. With several classes that take copies, it opens a block for its own class or, if none
+//!   is left, goes to an open block of another ([`Space::class_with_page`]).
+//! - A *levelling copy* goes to an open block of levelling on any plane of the pool. Only if there is none does it open
+//!   the promised block, which takes 1 from `free` and from `promised`. The victim's pages fit into these blocks: they
+//!   are at most S, and nothing is promised only if the open ones suffice.
 //!
 //! Changes of the other side preserve it, too:
 //!
-//! - *GC begins* with a victim that fits into the room; without worn-out blocks every one does, as
-//!   `room >= need = S`. *Levelling begins* above the reserve: `free >= 2`, so S pages of room are left
-//!   beside the promised block.
+//! - *GC begins* with a victim that fits into the room; without worn-out blocks every one does, because `room >= need =
+//!   S`. *Levelling begins* above the reserve: `free >= 2`, so S pages of room are left besides the promised block.
 //! - When a job has *moved all*, nothing is promised any more, and `need` is 0 until its block is *erased*,
 //!   which adds S to the room, or is kept at S if the erase wears the block out.
-//! - A *worn-out* block adds nothing. What is kept then is the room there is, up to S, and a victim has to
-//!   fit into it. Victims whose own erase gives nothing back keep S beside their pages, or what there is.
+//! - A *worn-out* block adds nothing. From then on the room that exists, up to S, is kept, and a victim has to fit into
+//!   it. Victims whose own erase gives nothing back keep S in addition to their pages, or what there is.
 //!
-//! None of this depends on the size of the reserve (which is at least 1), of the pool, on the number of
-//! frontiers, or on what an erase unit is.
+//! None of this depends on the size of the reserve (which is at least 1) or of the pool, on the number of frontiers, or
+//! on what an erase unit is.
 
 mod at_rest;
 mod classes;
@@ -88,9 +87,9 @@ struct PoolSpace {
     promised: u16,
     /// Erased blocks that are kept for held pages, or for the recovery from a power cut.
     kept: u16,
-    /// Pages held for frontiers that take copies: part of the room that others do not have.
+    /// Pages held for frontiers that take copies, which are not available to others.
     held: u16,
-    /// Whether a block has been opened since [`Space::take_opened`] last asked.
+    /// Whether a block has been opened since the last [`Space::take_opened`].
     opened: bool,
 }
 
@@ -109,33 +108,34 @@ pub struct Space {
     open_supers: Vec<Vec<BlockId>>,
     /// With superblocks: the plane of the pool that takes the next copy, indexed like `open_supers`.
     copy_turn: Vec<u32>,
-    /// There: the plane, in striping order, that takes the next page of each frontier that the host may fill.
+    /// With superblocks: the plane, in striping order, that takes the next page of each frontier that the host may
+    /// fill.
     host_turn: Vec<u32>,
     used: u64,
     free_total: u64,
     lowest_free: u64,
     streams: u32,
-    /// Frontiers of the host alone: the first ones. The others, up to `streams`, take copies.
+    /// Frontiers of the host alone, which come first. The others, up to `streams`, take copies.
     of_host: u32,
-    /// Frontiers that the host may fill, from the first one on.
+    /// Frontiers that the host may fill, which come first.
     for_host: u32,
     /// `streams` and that of wear levelling.
     frontiers: u32,
-    /// The clock of a device that separates.
+    /// The clock of a device that separates pages.
     clock: u64,
-    /// Where frontiers are classes: blocks opened for each frontier.
+    /// If frontiers are classes, blocks opened for each frontier.
     opened: Vec<u64>,
-    /// There: pages of blocks of each frontier that power cuts have closed before they were bound.
+    /// Likewise, pages of blocks of each frontier that power cuts have closed before they were bound.
     closed: Vec<u64>,
-    /// There, if asked for: the blocks opened and collected, in order.
+    /// With `log_units`: the blocks opened and collected, in order.
     units: Option<Vec<UnitEvent>>,
-    /// The host leaves an erased block in each pool, so that a copy never has to go to another class.
+    /// Whether the host leaves an erased block in each pool, so that a copy never has to go to another class.
     isolates: bool,
-    /// A block of each pool is kept for the recovery from a power cut.
+    /// Whether a block of each pool is kept for the recovery from a power cut.
     recovers: bool,
-    /// Erased blocks may be kept while copies have room in open blocks of other classes.
+    /// Whether erased blocks may be kept while copies have room in open blocks of other classes.
     keeps: bool,
-    /// Superblocks that a frontier has open in a pool at most.
+    /// Most superblocks that a frontier may have open in a pool.
     open_at_most: u32,
     dynamic_wear: bool,
     releases: u32,
@@ -242,7 +242,7 @@ impl Space {
         self.streams
     }
 
-    /// Whether pages of frontier `stream` are room: it takes copies of collection.
+    /// Whether pages of frontier `stream` count as room because it takes copies of collection.
     #[inline(always)]
     pub(super) fn takes_copies(&self, stream: u32) -> bool {
         debug_assert!(stream < self.frontiers, "there is no frontier {stream}");
@@ -286,7 +286,7 @@ impl Space {
         self.pools[pool.at()].free
     }
 
-    /// Whether a block of `pool` has been opened since this was last asked.
+    /// Whether a block of `pool` has been opened since the last call.
     #[inline(always)]
     pub fn take_opened(&mut self, pool: PoolId) -> bool {
         std::mem::take(&mut self.pools[pool.at()].opened)
@@ -312,14 +312,14 @@ impl Space {
         self.lowest_free = self.free_total;
     }
 
-    /// Count on from `lowest`, the fewest erased blocks before what is known of the blocks was lost.
+    /// Continue counting from `lowest`, the fewest erased blocks before the state of the blocks was lost.
     pub(super) fn take_lowest(&mut self, lowest: u64) {
         self.lowest_free = lowest.min(self.free_total);
         debug_assert!(self.lowest_free <= lowest, "the lowest number rises");
     }
 
-    /// Power is cut: what is known of the blocks is lost, but not what has been measured, nor the clock of a device
-    /// that separates.
+    /// Forget the state of the blocks, as a power cut does, but neither measurements nor the clock of a device that
+    /// separates pages.
     pub(super) fn lose_power(&mut self, geo: &Geometry, config: &Config, blocks: &BlockTable) {
         let lowest = self.lowest_free_blocks();
         let classes = Classes { host: self.of_host, all: self.streams };
@@ -368,8 +368,8 @@ impl Space {
         pool
     }
 
-    /// `block`, of which `bound` pages were used, has been erased for the `erases`-th time; its job in
-    /// `pool` is over.
+    /// Note that `block`, of which `bound` pages were used, has been erased for the `erases`-th time; its job in `pool`
+    /// ends.
     pub fn erased(&mut self, block: BlockId, first_plane: PlaneId, bound: u32, erases: u32) {
         let pool = self.pool(first_plane);
         let home = self.home(first_plane);
@@ -398,8 +398,8 @@ impl Space {
         self.check(pool);
     }
 
-    /// A block at home on `plane`, of which `bound` pages were used, has been erased for the last time;
-    /// its job is over.
+    /// Note that a block whose home is `plane`, of which `bound` pages were used, has been erased for the last time;
+    /// its job ends.
     pub fn worn_out(&mut self, plane: PlaneId, bound: u32) {
         let pool = self.pool(plane);
         debug_assert_eq!(self.pools[pool.at()].promised, 0, "{pool:?} has pages left to level");
@@ -413,7 +413,7 @@ impl Space {
         self.check(pool);
     }
 
-    /// `block`, at home on `plane`, is bad from the factory.
+    /// Note that `block`, whose home is `plane`, is bad from the factory.
     pub fn never_good(&mut self, block: BlockId, plane: PlaneId) {
         assert_eq!(self.used, 0, "{block:?} is found bad on a device in use");
         self.take_unused(block, plane);
@@ -424,7 +424,7 @@ impl Space {
         self.keep(pool, self.pages_per_block);
     }
 
-    /// Take `block`, never used so far and at home on `plane`, out of the free list.
+    /// Remove `block`, never used so far, whose home is `plane`, from the free list.
     fn take_unused(&mut self, block: BlockId, plane: PlaneId) {
         let (pool, home) = (self.pool(plane), self.home(plane));
         assert!(self.free[home].remove(&(0, block.0)), "{block:?} has been used");
@@ -433,7 +433,7 @@ impl Space {
         self.lowest_free = self.lowest_free.min(self.free_total);
     }
 
-    /// `block`, never used so far and at home on `plane`, counts as fully programmed from now on.
+    /// Count `block`, never used so far, whose home is `plane`, as fully programmed from now on.
     pub fn adopt(&mut self, block: BlockId, plane: PlaneId, pages: u32) {
         assert_eq!(pages, self.pages_per_block, "{block:?} is adopted in part");
         self.take_unused(block, plane);
@@ -483,7 +483,7 @@ impl Space {
         self.streams
     }
 
-    /// All frontiers on each plane: these and that of wear levelling.
+    /// All frontiers on each plane, including that of wear levelling.
     #[must_use]
     pub fn frontiers(&self) -> u32 {
         self.frontiers

@@ -1,4 +1,4 @@
-//! Which physical pages have an owner: one bit a page. Only [`super::owners`] changes it.
+//! Which physical pages have an owner: one bit per page. Only [`super::owners`] changes it.
 
 use crate::memory::{huge_vec, prefetch};
 use crate::units::Ppn;
@@ -37,7 +37,7 @@ impl Validity {
         *word ^= bit;
     }
 
-    /// The same of a page that may be invalid already. Returns whether it was valid.
+    /// As `clear`, for a page that may be invalid already. Returns whether it was valid.
     #[inline(always)]
     pub(super) fn take(&mut self, ppn: Ppn) -> bool {
         let (word, bit) = (&mut self.words[ppn.at() / 64], 1 << (ppn.0 % 64));
@@ -64,7 +64,7 @@ impl Validity {
         count
     }
 
-    /// The words with the pages `from..end`, by number, without the bits of other pages.
+    /// The words with the pages `from..end`, with their numbers, without the bits of other pages.
     #[inline(always)]
     pub(super) fn words_of(&self, from: Ppn, end: Ppn) -> impl Iterator<Item = (usize, u64)> {
         words(from, end).map(|(word, mask)| (word, self.words[word] & mask))
@@ -107,7 +107,7 @@ impl Validity {
         self.words.copy_from_slice(words);
     }
 
-    /// Fetch the validity of a page ahead of time.
+    /// Prefetch the validity of a page.
     #[inline(always)]
     pub(super) fn prefetch(&self, ppn: Ppn) {
         prefetch(&self.words, ppn.at() / 64);
@@ -119,7 +119,7 @@ impl Validity {
     }
 }
 
-/// The words that hold the bits `from..end`, each with the mask of these.
+/// The words that hold the bits `from..end`, each with a mask of those bits.
 #[inline(always)]
 fn words(from: Ppn, end: Ppn) -> impl Iterator<Item = (usize, u64)> {
     debug_assert!(from <= end, "pages from {from:?} to {end:?}");

@@ -1,11 +1,10 @@
 //! Wear: blocks that are bad from the factory, blocks that wear out, and static wear levelling.
 //!
-//! Paper: Chang, "On efficient wear leveling for large-scale flash-memory storage systems", SAC 2007
-//! (when a worn and a young block differ by more than a threshold, the cold data of the young one move
-//! to the worn one).
-//! Where it is silent, decided: each pool is levelled by itself, one block at a time, after an erase;
-//! the worn block is an erased one, so that nothing has to be moved out of it; copies go to a frontier
-//! of their own, so that data known to be cold stay together.
+//! Paper: Chang, "On efficient wear leveling for large-scale flash-memory storage systems", SAC 2007 (when a worn and a
+//! young block differ by more than a threshold, the cold data of the young one move to the worn one).
+//! Where it is silent, decided: each pool is levelled by itself, one block at a time, after an erase; the worn block is
+//! an erased one, so nothing has to be moved out of it; copies go to a separate frontier, so that data known to be cold
+//! stay together.
 //!
 //! A superblock is bad as soon as one of its flash blocks is.
 
@@ -30,7 +29,7 @@ pub struct Wear {
     limits: Vec<u32>,
     /// Pools in which a block has been erased since they were levelled.
     due: Vec<bool>,
-    /// Lower bound on the erases of the good blocks of a pool: saves most searches.
+    /// Lower bound on the erases of the good blocks of a pool, which saves most searches.
     floor: Vec<u32>,
 }
 
@@ -60,8 +59,8 @@ impl Wear {
         &self.due
     }
 
-    /// Continue with a device at rest in which these pools are due: none where wear is not levelled, even if
-    /// the device has been levelled before.
+    /// Continue with a device at rest in which these pools are due; none if wear is not levelled, even if the device
+    /// has been levelled before.
     pub(super) fn load(&mut self, due: impl Iterator<Item = bool>) {
         let pools = self.due.len();
         self.due = due.map(|due| due && self.threshold > 0).collect();
@@ -139,14 +138,14 @@ impl Ftl {
         assert_eq!(self.bad_blocks().worn_out, 0, "blocks of a new device are worn out");
     }
 
-    /// A block of `pool` has been erased: it may have to be levelled.
+    /// Note that a block of `pool` has been erased, so the pool may have to be levelled.
     pub(super) fn note_erase(&mut self, pool: PoolId) {
         self.wear.due[pool.at()] = self.wear.threshold > 0;
     }
 
-    /// The block of `pool` whose data are to move to its most worn erased block, if it has one: the
-    /// sealed block with the fewest erases, then the fewest invalid pages, then the lowest number.
-    /// Looked for once after each erase.
+    /// The block of `pool` whose data are to move to its most worn erased block, if there is one: the sealed block with
+    /// the fewest erases, then the fewest invalid pages, then the lowest number. It is searched for once after each
+    /// erase.
     pub fn take_cold(&mut self, pool: PoolId) -> Option<BlockId> {
         assert!(self.wear.threshold > 0, "the caller has checked that levelling is due");
         assert!(self.wear.due[pool.at()], "no block of {pool:?} has been erased since");
@@ -183,8 +182,8 @@ impl Ftl {
         lost
     }
 
-    /// Whether `pool` has lost blocks to wear and no page of the host can be bound in it any more, with
-    /// nothing under way in it that could change that.
+    /// Whether `pool` has lost blocks to wear and can bind no more host pages, and nothing is under way in it that
+    /// could change that.
     #[must_use]
     pub fn is_worn_out(&self, pool: PoolId) -> bool {
         let idle = |b: BlockId| self.blocks.fill[b.at()].pending == 0;

@@ -1,5 +1,5 @@
-//! Lookahead: requests are fetched some time before their use, so that the memory they will touch can
-//! be prefetched (7 to 22 times faster than a miss at the time of use).
+//! Lookahead: requests are fetched some time before their use, so that the memory they will touch can be prefetched (7
+//! to 22 times faster than a miss at the time of use).
 
 /// Items in three batches: in use, soon, later.
 pub(crate) struct Ahead<T> {
@@ -9,7 +9,7 @@ pub(crate) struct Ahead<T> {
     at: usize,
 }
 
-/// Items of a batch: enough for a miss to pass, few enough for the first cache.
+/// Items per batch: enough to hide a miss, few enough for the first cache.
 pub(crate) const BATCH: usize = 16;
 
 impl<T: Copy> Ahead<T> {
@@ -25,8 +25,8 @@ impl<T: Copy> Ahead<T> {
         self.at == self.now.len()
     }
 
-    /// The next item; `None`: call [`Ahead::turn`]. With each item, `far` is called with an item that is used
-    /// two batches later, `near` with one that is used one batch later.
+    /// The next item; `None`: call [`Ahead::turn`]. With each item, `far` is called with an item that is used two
+    /// batches later, and `near` with one that is used one batch later.
     #[inline(always)]
     pub(crate) fn next(&mut self, far: impl Fn(&T), near: impl Fn(&T)) -> Option<T> {
         self.next_in_place(far, near).copied()
@@ -46,8 +46,8 @@ impl<T: Copy> Ahead<T> {
         Some(item)
     }
 
-    /// The batch in use is exhausted: every batch moves up by one, and `fill` appends up to the given number
-    /// of items to the last one. False: no items are left, and none were added.
+    /// Move every batch up by one when the batch in use is exhausted; `fill` appends up to the given number of items to
+    /// the last one. False if no items are left and none were added.
     ///
     /// # Errors
     /// That of `fill`.

@@ -1,4 +1,4 @@
-//! The source ranges of a copy, in the manner of NVMe Copy: the request names the destination, its data the sources.
+//! The source ranges of a copy, like those of NVMe Copy: the request names the destination, its data the sources.
 
 /// Consecutive sectors that are copied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,14 +12,14 @@ pub struct SourceRange {
 /// Bytes of a range in the data of a copy: two numbers, little endian.
 const BYTES: usize = 16;
 
-/// The ranges as the data of a request; they go to the destination one after the other.
+/// The ranges as the data of a request; they are copied to the destination one after the other.
 #[must_use]
 pub fn encode(ranges: &[SourceRange]) -> Vec<u8> {
     let numbers = ranges.iter().flat_map(|range| [range.sector, range.sectors]);
     numbers.flat_map(u64::to_le_bytes).collect()
 }
 
-/// The ranges in the data of a copy; `None`: it is not made of whole ones.
+/// The ranges in the data of a copy; `None` if it does not consist of whole ranges.
 #[must_use]
 pub fn decode(data: &[u8]) -> Option<Vec<SourceRange>> {
     let (numbers, rest) = data.as_chunks::<{ BYTES / 2 }>();

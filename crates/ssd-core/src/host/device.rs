@@ -32,16 +32,16 @@ pub trait Device {
     /// The time of the next event; `None` if nothing will happen without a submission.
     fn next_event(&self) -> Option<Nanos>;
 
-    /// Run until the first instant with completions, or until `limit` if none comes before. The
-    /// completions of that instant are appended to `done` in order. Returns the time reached.
+    /// Run until the first instant with completions, or until `limit` if there is none before. The completions of that
+    /// instant are appended to `done` in order. Returns the time reached.
     ///
     /// # Errors
     /// A [`DeviceError`] when the run cannot complete every request.
     fn run_until(&mut self, limit: Nanos, done: &mut Vec<Completion>)
     -> Result<Nanos, DeviceError>;
 
-    /// The state of the device at rest: flash and map, without policies and queues. A device built from it
-    /// continues as this one would, if its policies keep no state beyond that of the blocks.
+    /// The state of the device at rest: flash and map, without policies and queues. A device built from it continues as
+    /// this one would, if its policies keep no state besides that of the blocks.
     ///
     /// # Errors
     /// [`DeviceError::Busy`] while a request or a flash operation is in progress, [`DeviceError::Degraded`] without the
@@ -54,7 +54,7 @@ pub trait Device {
         let _ = request;
     }
 
-    /// The same about fifteen requests ahead: the map entry is cached, so prefetch what it points to.
+    /// As [`Device::hint`], about fifteen requests ahead: the map entry is cached, so prefetch what it points to.
     fn hint_soon(&self, request: &Request) {
         let _ = request;
     }

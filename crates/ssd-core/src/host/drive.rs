@@ -1,9 +1,9 @@
-//! Drivers: they feed a device from a source, open-loop or closed-loop.
+//! Drivers, which feed a device from a source, open-loop or closed-loop.
 //!
-//! *Open loop*: requests arrive at the times of the source, and latency counts from arrival, whether or
-//! not the device keeps up. *Closed loop*: a fixed number of requests is outstanding; a request arrives
-//! when another completes and the think time has passed, or after a pause of all of them, until a given
-//! time. *Clients*: the source says what arrives when, and hears of every completion.
+//! *Open loop*: requests arrive at the times of the source, and latency counts from arrival, whether or not the device
+//! keeps up. *Closed loop*: a fixed number of requests is outstanding; a request arrives when another completes and the
+//! think time has passed, or after a pause of all of them, until a given time. *Clients*: the source decides what
+//! arrives when, and is told of every completion.
 
 use super::ahead::Ahead;
 use super::copy;
@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 /// Completions between two reports of progress.
 const PROGRESS_EVERY: u64 = 4096;
 
-/// How far a run has come.
+/// How far a run has got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// Requests submitted.
@@ -63,7 +63,7 @@ impl<'a> Feed<'a> {
         Feed { source, ahead: Ahead::new() }
     }
 
-    /// The next request; the device prefetches for some that follow.
+    /// The next request; the device prefetches for some of the following ones.
     #[inline(always)]
     fn next<D: Device>(&mut self, device: &D) -> Result<Option<&TimedRequest>, SourceError> {
         if self.ahead.must_turn()
@@ -155,7 +155,7 @@ fn open_loop<D: Device>(
             break;
         }
         let full = p.submitted - p.completed >= most;
-        // Up to the instant before the next arrival, which must have been submitted when its instant begins.
+        // Up to the instant before the next arrival, which must be submitted before its instant begins.
         let arrival = next.filter(|_| !full).map(|request| start + request.at);
         let limit = arrival.map_or(Nanos::NEVER, |at| Nanos(at.0.saturating_sub(1)));
         let reached = device.run_until(limit, &mut done)?;
@@ -180,7 +180,7 @@ fn closed_loop<D: Device>(
     assert!(depth > 0, "the config layer has checked the queue depth");
     let end =
         if host.stop_after_ns == 0 { Nanos::NEVER } else { start + Nanos(host.stop_after_ns) };
-    // Requests until all pause together; a request by itself follows the one before after `think_ns`.
+    // Requests until all pause together; a single request follows the one before after `think_ns`.
     let (together, think_ns) = match host.think_every {
         0 | 1 => (u64::MAX, host.think_time_ns),
         every => (u64::from(every), 0),
@@ -228,7 +228,7 @@ fn serve_clients<D: Device>(
                 start + next.at == p.now || device.now() == p.now,
                 "an earlier arrival without a completion"
             );
-            // A device takes arrivals in order. An intended arrival before the last one counts as at the last one.
+            // A device takes arrivals in order. An intended arrival before the last one counts as simultaneous with it.
             last = last.max(start + next.at);
             let id = match next.request.op {
                 Op::Copy => submit_copy(device, source, last, &next.request)?,
@@ -254,7 +254,7 @@ fn serve_clients<D: Device>(
     Ok(Outcome { progress: p, interrupted: false })
 }
 
-/// Count completions; whether progress is due.
+/// Count completions. Returns whether a progress report is due.
 fn count(p: &mut Progress, done: &mut Vec<Completion>) -> bool {
     let before = p.completed / PROGRESS_EVERY;
     p.completed += done.len() as u64;

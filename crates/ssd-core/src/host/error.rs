@@ -1,4 +1,4 @@
-//! Why a device refuses a request or cannot go on.
+//! Why a device refuses a request or cannot continue.
 
 /// A request that cannot be admitted, or a run that cannot continue.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -43,7 +43,7 @@ pub enum DeviceError {
     WornOut {
         /// The pool.
         pool: u32,
-        /// Its blocks (erase units) that are worn out.
+        /// Its worn-out blocks (erase units).
         worn_out: u32,
         /// All its blocks.
         blocks: u32,
@@ -65,7 +65,7 @@ pub enum DeviceError {
         /// Simulated time of the first row beyond the limit.
         at_ns: u64,
     },
-    /// A chip has failed, and its pages are not rebuilt: the state cannot be stored.
+    /// A chip has failed and its pages have not been rebuilt, so the state cannot be stored.
     #[error(
         "it is degraded: a chip has failed, and {lost} pages are lost and not rebuilt: {}",
         until_rebuilt(*.rebuilds)
@@ -73,7 +73,7 @@ pub enum DeviceError {
     Degraded {
         /// Lost pages.
         lost: u64,
-        /// A spare is being rebuilt, or will be.
+        /// Whether a spare is being rebuilt, or will be.
         rebuilds: bool,
     },
     /// Simulated time would leave its range.
@@ -90,11 +90,11 @@ pub enum DeviceError {
          groups hold no data of theirs any more (chips {chips}): LPN {some}"
     )]
     DataLost {
-        /// When.
+        /// The time of the failure.
         at_ns: u64,
         /// The chips that have failed.
         chips: String,
-        /// How many pages of the host.
+        /// The number of lost host pages.
         count: u64,
         /// The first of them.
         some: String,
@@ -133,7 +133,7 @@ pub enum DeviceError {
     Data(String),
 }
 
-/// What helps a device to which lost pages are missing.
+/// What to do about a device with lost pages.
 fn until_rebuilt(rebuilds: bool) -> &'static str {
     if rebuilds {
         "let it run until it is idle, so that the rebuild ends"

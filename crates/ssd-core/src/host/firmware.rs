@@ -1,7 +1,7 @@
 //! Firmware time: what the firmware adds to a request between the end of its last part and its completion.
 //!
-//! The times are log-normal, with a given median and 99th percentile. This is the simplest family that has both where
-//! the tail is long. Requests do not wait for each other's firmware.
+//! The times are log-normal, with a given median and 99th percentile: the simplest family with both and a long tail.
+//! Requests do not wait for each other's firmware.
 
 use crate::config::Config;
 use crate::rng::Stream;

@@ -31,7 +31,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// An idle link of `bytes_per_s`, at least 1.
+    /// An idle link with a rate of `bytes_per_s`, at least 1.
     pub(crate) fn new(bytes_per_s: u64, duplex: LinkDuplex) -> Link {
         assert!(bytes_per_s > 0, "the config layer has checked the rate");
         Link { bytes_per_s, duplex, directions: [Direction::default(); 2], write_from: Nanos::ZERO }
@@ -40,7 +40,7 @@ impl Link {
     /// Transfer `bytes`, at most 64 KiB, `toward` one side as soon as the link is free, not before `now`.
     /// Returns when they begin to cross it and when the last of them has crossed.
     ///
-    /// Consecutive transfers lose nothing to rounding.
+    /// Consecutive transfers lose no time to rounding.
     pub(crate) fn carry(&mut self, now: Nanos, toward: Toward, bytes: u64) -> (Nanos, Nanos) {
         assert!(bytes <= 1 << 16, "{bytes} bytes are more than a page");
         let shared = self.duplex == LinkDuplex::Half;

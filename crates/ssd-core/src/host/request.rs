@@ -64,7 +64,7 @@ pub struct Request {
     pub sectors: u32,
     /// Operation.
     pub op: Op,
-    /// Volume (disk, LUN) it belongs to, for statistics.
+    /// Volume (disk, LUN) that it belongs to, for statistics.
     pub volume: u16,
     /// Stream hint for placement and statistics.
     pub stream: u8,
@@ -83,7 +83,7 @@ impl Request {
 /// A request with its intended arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimedRequest {
-    /// Arrival; never earlier than that of the request before it.
+    /// Arrival, never earlier than that of the request before.
     pub at: Nanos,
     /// The request.
     pub request: Request,
@@ -104,6 +104,6 @@ pub struct Completion {
     pub at: Nanos,
     /// The request itself.
     pub op: Op,
-    /// Digest of the data read, in admission order over its pages (digest mode; else 0).
+    /// Digest of the data read, in admission order over its pages (digest mode; otherwise 0).
     pub digest: u64,
 }

@@ -12,8 +12,8 @@ pub trait Source {
     /// [`SourceError`] names the place (file and line, or parameter) and the remedy.
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError>;
 
-    /// Append up to `most` requests to `batch`; fewer only at the end. (A provided method: each source gets a
-    /// copy of it in which the request is built in place.)
+    /// Append up to `most` requests to `batch`; fewer only at the end. (A provided method: each source gets its own
+    /// copy, in which the request is built in place.)
     ///
     /// # Errors
     /// As [`Source::next_request`]; requests before the error are in `batch`.
@@ -27,25 +27,24 @@ pub trait Source {
         Ok(())
     }
 
-    /// The source ranges of a copy: of the first one returned, at the first call, then of the next.
+    /// The source ranges of a copy: at the first call, of the first one returned, then of the next.
     fn copy_sources(&mut self) -> Vec<SourceRange> {
         Vec::new()
     }
 
-    /// Total number of requests, where it is known (for progress).
+    /// Total number of requests, if known (for progress).
     fn expected(&self) -> Option<u64> {
         None
     }
 
-    /// The clients behind this source, if what arrives depends on what has completed. A driver with a clock serves
-    /// them in place of [`Source::next_request`], which assumes a device that takes no time.
+    /// The clients behind this source, if arrivals depend on completions. A driver with a clock serves them instead of
+    /// [`Source::next_request`], which assumes a device that takes no time.
     fn clients(&mut self) -> Option<&mut dyn Clients> {
         None
     }
 }
 
-/// Clients that wait for completions: each has a queue, a pace and an end of its own. Times count from the start of
-/// the run.
+/// Clients that wait for completions: each has its own queue, pace and end. Times count from the start of the run.
 pub trait Clients {
     /// The next request that arrives at `now`; `None` if no other request arrives until time passes or a request
     /// completes. A request that a completion at `now` has released may carry its intended, earlier arrival.
@@ -57,8 +56,8 @@ pub trait Clients {
     /// When to ask again if nothing completes before; `None` means after the next completion, or never.
     fn due(&mut self) -> Option<Nanos>;
 
-    /// Request `number`, counted from 0 in the order of arrival, has completed; [`Clients::arrive`] is called at that
-    /// time.
+    /// Note that request `number`, counted from 0 in the order of arrival, has completed; [`Clients::arrive`] is called
+    /// at that time.
     fn completed(&mut self, number: u64);
 }
 

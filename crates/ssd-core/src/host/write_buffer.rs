@@ -1,5 +1,5 @@
-//! The write buffer: the pages that it keeps, those on their way to flash, and those that wait for
-//! room. It identifies pages by their slots; the machine decides on their contents and when they move.
+//! The write buffer: the pages that it keeps, those on their way to flash, and those that wait for room. It identifies
+//! pages by their slots; the machine decides on their contents and when they move.
 
 use crate::units::{Nanos, OpSlot, RequestSlot};
 use std::collections::{BTreeMap, VecDeque};
@@ -9,15 +9,15 @@ use std::collections::{BTreeMap, VecDeque};
 pub(crate) struct BufferedPage {
     /// The sectors in the buffer, one bit each; the rest may be on flash.
     pub(crate) sectors: u128,
-    /// Epoch of its write: flushes of this epoch and later ones wait for it.
+    /// Epoch of its write: flushes of this and later epochs wait for it.
     pub(crate) epoch: u64,
     /// Number of its request.
     pub(crate) request: u64,
-    /// Its write completes only when it is on flash.
+    /// Whether its write completes only when it is on flash.
     pub(crate) fua: bool,
-    /// It has entered, or has replaced one that had: capacitors save it.
+    /// Whether it has entered, or has replaced a page that had: capacitors save it.
     pub(crate) inside: bool,
-    /// Pages of copies wait until it is on flash.
+    /// Whether pages of copies wait until it is on flash.
     pub(crate) has_heirs: bool,
     /// Its request, until that has completed.
     pub(crate) owner: RequestSlot,
@@ -54,7 +54,7 @@ pub(crate) struct WriteBuffer {
     /// Slots of the pages kept, by admission number: the least recently written first.
     kept: BTreeMap<u64, OpSlot>,
     evicting: usize,
-    /// On a device with parity: pages that go to flash at the end of the instant, with others of their groups.
+    /// On a device with parity, pages that go to flash at the end of the instant together with others of their groups.
     leaving: Vec<OpSlot>,
     waiting: VecDeque<Waiting>,
     held: Vec<BufferedPage>,
@@ -88,7 +88,7 @@ impl WriteBuffer {
         self.held[slot.at()] = held;
     }
 
-    /// Pages of copies wait for the page in `slot`.
+    /// Let pages of copies wait for the page in `slot`.
     pub(crate) fn expect_heirs(&mut self, slot: OpSlot) {
         self.held[slot.at()].has_heirs = true;
     }
@@ -118,35 +118,35 @@ impl WriteBuffer {
         self.waiting.front().copied()
     }
 
-    /// The first page leaves the queue.
+    /// Remove the first page from the queue.
     pub(crate) fn stop_waiting(&mut self) {
         assert!(self.waiting.pop_front().is_some(), "nothing waits");
     }
 
-    /// A page enters and is kept.
+    /// Let a page enter and keep it.
     pub(crate) fn keep(&mut self, sequence: u64, slot: OpSlot) {
         assert!(self.has_room(), "the write buffer is full");
         assert!(self.kept.insert(sequence, slot).is_none(), "write {sequence} enters twice");
     }
 
-    /// A page that capacitors have saved is kept again. There may be more of them than room: a page that waits for room
-    /// is saved, too, if it has replaced one that was kept.
+    /// Keep a page that capacitors have saved. There may be more of them than fit: a page that waits for room is saved,
+    /// too, if it has replaced a page that was kept.
     pub(crate) fn keep_saved(&mut self, sequence: u64, slot: OpSlot) {
         assert!(self.kept.insert(sequence, slot).is_none(), "write {sequence} enters twice");
     }
 
-    /// A page enters on its way to flash.
+    /// Let a page enter on its way to flash.
     pub(crate) fn pass_through(&mut self) {
         assert!(self.has_room(), "the write buffer is full");
         self.evicting += 1;
     }
 
-    /// Page `sequence` leaves if it is kept; returns whether it was.
+    /// Remove page `sequence` if it is kept. Returns whether it was.
     pub(crate) fn forget(&mut self, sequence: u64) -> bool {
         self.kept.remove(&sequence).is_some()
     }
 
-    /// Page `sequence` goes to flash if it is kept; returns whether it was.
+    /// Send page `sequence` to flash if it is kept. Returns whether it was.
     pub(crate) fn put_out(&mut self, sequence: u64) -> bool {
         let kept = self.forget(sequence);
         self.evicting += usize::from(kept);
@@ -158,14 +158,14 @@ impl WriteBuffer {
         self.kept.contains_key(&sequence)
     }
 
-    /// The page in `slot`, which has been put out or passes through, goes to flash at the end of the instant.
+    /// Send the page in `slot`, which is evicted or passes through, to flash at the end of the instant.
     pub(crate) fn leaves_later(&mut self, slot: OpSlot) {
         debug_assert!(!self.leaving.contains(&slot), "{slot:?} leaves twice");
         assert!(self.leaving.len() < self.evicting, "{slot:?} leaves, and has not been put out");
         self.leaving.push(slot);
     }
 
-    /// The pages that go to flash at the end of the instant, in the order in which they were put out.
+    /// The pages that go to flash at the end of the instant, in the order of eviction.
     pub(crate) fn take_leaving(&mut self) -> Vec<OpSlot> {
         std::mem::take(&mut self.leaving)
     }
@@ -187,20 +187,20 @@ impl WriteBuffer {
         self.kept.len() > most
     }
 
-    /// The least recently written page goes to flash if more pages are kept than the threshold and the queued
-    /// writes allow.
+    /// Send the least recently written page to flash if more pages are kept than the threshold and the queued writes
+    /// allow.
     pub(crate) fn evict_surplus(&mut self) -> Option<OpSlot> {
         if self.has_surplus() { self.evict() } else { None }
     }
 
-    /// The least recently written page goes to flash.
+    /// Send the least recently written page to flash.
     pub(crate) fn evict(&mut self) -> Option<OpSlot> {
         let (_, slot) = self.kept.pop_first()?;
         self.evicting += 1;
         Some(slot)
     }
 
-    /// The eviction of a page has completed.
+    /// Note that the eviction of a page has completed.
     pub(crate) fn leave(&mut self) {
         assert!(self.evicting > 0, "no page is on its way to flash");
         self.evicting -= 1;
@@ -229,7 +229,7 @@ mod tests {
         for slot in 0..3 {
             buffer.wait(Waiting { slot: OpSlot(slot), since: Nanos::ZERO });
         }
-        // Three queue for four pages: one may stay.
+        // Three are queued for four pages: one may stay.
         assert_eq!((buffer.evict_surplus(), buffer.evict_surplus()), (Some(OpSlot(13)), None));
     }
 

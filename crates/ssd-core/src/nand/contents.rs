@@ -1,7 +1,7 @@
 //! The bytes of programmed pages (bytes mode).
 //!
-//! A page's bytes lie in a slot of a store; a copy of the page shares the slot, so that garbage collection moves
-//! no bytes. Where the slots are is the store's affair: memory here, a file where the caller has one.
+//! A page's bytes are in a slot of a store; a copy of the page shares the slot, so garbage collection moves no bytes.
+//! The store decides where slots are: here in memory, or in a file of the caller.
 
 use super::page_store::PageStore;
 use crate::units::Ppn;
@@ -11,14 +11,14 @@ const NONE: u32 = u32::MAX;
 
 /// The bytes of every page.
 pub(super) struct Contents {
-    /// Slot by page; `NONE`: it holds no bytes.
+    /// Slot by page; `NONE` if it holds no bytes.
     slot_of: Vec<u32>,
     /// Pages in each slot.
     pages_in: Vec<u32>,
     free: Vec<u32>,
     page_bytes: usize,
     store: Box<dyn PageStore>,
-    /// The store's first error: from then on contents are wrong.
+    /// The store's first error; after it contents are wrong.
     failure: OnceLock<String>,
 }
 
@@ -36,7 +36,7 @@ impl Contents {
         }
     }
 
-    /// The bytes of `page`; none if the store fails.
+    /// The bytes of `page`; `None` if the store fails.
     pub(super) fn get(&self, page: Ppn) -> Option<Box<[u8]>> {
         let slot = self.slot_of[page.at()];
         if slot == NONE {
@@ -52,7 +52,7 @@ impl Contents {
         }
     }
 
-    /// `page` holds these bytes, or none, from now on.
+    /// Store these bytes, or none, for `page`.
     pub(super) fn put(&mut self, page: Ppn, bytes: Option<&[u8]>) {
         self.clear(page);
         let Some(bytes) = bytes else { return };
@@ -68,7 +68,7 @@ impl Contents {
         self.slot_of[page.at()] = slot;
     }
 
-    /// `to` holds what `from` holds from now on.
+    /// Let `to` hold what `from` holds.
     pub(super) fn share(&mut self, from: Ppn, to: Ppn) {
         self.clear(to);
         let slot = self.slot_of[from.at()];
@@ -78,7 +78,7 @@ impl Contents {
         }
     }
 
-    /// `page` holds no bytes from now on.
+    /// Drop the bytes of `page`.
     pub(super) fn clear(&mut self, page: Ppn) {
         let slot = std::mem::replace(&mut self.slot_of[page.at()], NONE);
         if slot == NONE {
@@ -98,7 +98,7 @@ impl Contents {
         all.filter(|&(_, &slot)| slot != NONE).map(|(page, _)| Ppn(page as u32))
     }
 
-    /// Bytes held to find the slots; what the store holds is its own.
+    /// Bytes held to find the slots, without those of the store.
     pub(super) fn bytes_held(&self) -> usize {
         (self.slot_of.len() + self.pages_in.len() + self.free.len()) * 4
     }
@@ -108,7 +108,7 @@ impl Contents {
         self.failure.get().map(String::as_str)
     }
 
-    /// Every slot counts the pages that name it.
+    /// Check that every slot counts the pages that refer to it.
     pub(super) fn audit(&self) -> Result<(), String> {
         let mut named = vec![0u32; self.pages_in.len()];
         for &slot in self.slot_of.iter().filter(|&&slot| slot != NONE) {
@@ -168,7 +168,7 @@ mod tests {
         }
         contents.audit().expect("slots are counted");
         assert!(contents.pages().map(|p| p.0).eq(naive.keys().copied()));
-        // A page and its copies need one slot: no more slots than pages with bytes at any time.
+        // A page and its copies need one slot, so there are never more slots than pages with bytes.
         assert!(contents.pages_in.len() <= pages as usize, "{} slots", contents.pages_in.len());
         assert_eq!(contents.failure(), None);
     }

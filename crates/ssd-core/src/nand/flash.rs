@@ -1,7 +1,7 @@
-//! The flash: the contents of the cells and of their out-of-band area, and which operations are legal.
+//! The flash: the contents of the cells and of their out-of-band area, and the legality of operations.
 //!
-//! Separate from the controller's state (maps, queues), because a power cut preserves the former and
-//! loses the latter. The out-of-band area of a page holds its LPN and, if requested, its sequence number.
+//! It is separate from the controller's state (maps, queues), because a power cut preserves the former and loses the
+//! latter. The out-of-band area of a page holds its LPN and, if requested, its sequence number.
 
 use super::contents::Contents;
 use super::geometry::Geometry;
@@ -26,10 +26,10 @@ pub fn fill_digest(lpn: Lpn, sequence: u64) -> u64 {
     (x ^ x >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) | 1
 }
 
-/// In the out-of-band area of a page that is erased or, where its program has begun, torn: no LPN.
+/// In the out-of-band area of a page that is erased or, once its program has begun, torn: no LPN.
 const TORN: u32 = u32::MAX;
 
-/// The same of a page of which the program was cut off, or that has been passed over since.
+/// In that of a page whose program was cut off, or that has been skipped since.
 const LOST: u32 = u32::MAX - 1;
 
 /// Cells and out-of-band data of the device.
@@ -50,7 +50,7 @@ pub struct Flash {
 }
 
 impl Flash {
-    /// Erased flash. `store`: where bytes lie, if pages hold them; `None`: in memory.
+    /// Erased flash. `store`: where bytes are kept, if pages hold them; `None`: in memory.
     #[must_use]
     pub fn new(
         geo: &Geometry,
@@ -83,22 +83,22 @@ impl Flash {
         }
     }
 
-    /// Whether the program of `ppn` has begun and not ended, or it is erased.
+    /// Whether `ppn` is erased, or its program has begun and not ended.
     #[inline(always)]
     #[must_use]
     pub fn is_torn(&self, ppn: Ppn) -> bool {
         self.lpn[ppn.at()] == TORN
     }
 
-    /// Pages of the flash block of `block` on `plane` of which the program has begun.
+    /// Pages of the flash block of `block` on `plane` whose program has begun.
     #[inline(always)]
     #[must_use]
     pub fn programmed(&self, block: BlockId, plane: PlaneId) -> u32 {
         u32::from(self.programmed[self.flash_block(block, plane)])
     }
 
-    /// The program of the next page of the flash block of `block` on `plane` begins: pages of a block are
-    /// programmed once each, in ascending order. Returns the page, which is torn until its program ends.
+    /// Begin the program of the next page of the flash block of `block` on `plane`: the pages of a block are programmed
+    /// once each, in ascending order. Returns the page, which is torn until its program ends.
     #[inline(always)]
     pub fn begin_program(&mut self, geo: &Geometry, block: BlockId, plane: PlaneId) -> Ppn {
         let at = self.flash_block(block, plane);
@@ -106,12 +106,12 @@ impl Flash {
         assert!(page < geo.pages_per_flash_block, "program beyond the end of {:?}", { block });
         let ppn = geo.page_on(block, plane, page);
         self.programmed[at] = page as u16 + 1;
-        // The line of its address, written when the program ends.
+        // The cache line of its address, written when the program ends.
         prefetch(&self.lpn, ppn.at());
         ppn
     }
 
-    /// The program of `ppn` ends: it holds data of `lpn`.
+    /// End the program of `ppn`: it holds data of `lpn`.
     #[inline(always)]
     pub fn end_program(&mut self, ppn: Ppn, lpn: Lpn) {
         let carried = &mut self.lpn[ppn.at()];
@@ -125,12 +125,12 @@ impl Flash {
     pub fn program(&mut self, geo: &Geometry, block: BlockId, plane: PlaneId, lpn: Lpn) -> Ppn {
         let ppn = self.begin_program(geo, block, plane);
         self.end_program(ppn, lpn);
-        // The next line of addresses of this block: written soon.
+        // The next cache line of addresses of this block, written soon.
         prefetch(&self.lpn, ppn.at() + 16);
         ppn
     }
 
-    /// The same where an erase unit is one flash block.
+    /// As [`Flash::program`], for erase units of one flash block.
     #[inline(always)]
     pub fn program_plain(&mut self, geo: &Geometry, block: BlockId, lpn: Lpn) -> Ppn {
         debug_assert!(self.members == 1, "pages of {block:?} lie on several planes");
@@ -141,7 +141,7 @@ impl Flash {
         let ppn = Ppn(block.0 * geo.pages_per_block + page);
         debug_assert!(self.is_torn(ppn), "{ppn:?} is programmed twice");
         self.lpn[ppn.at()] = lpn.0;
-        // The next line of addresses of this block: written soon.
+        // The next cache line of addresses of this block, written soon.
         prefetch(&self.lpn, ppn.at() + 16);
         ppn
     }
@@ -167,8 +167,7 @@ impl Flash {
         self.lpn[ppn.at()] = lpn.0;
     }
 
-    /// Write the addresses into the out-of-band area of consecutive pages just programmed, the first of them
-    /// `first`.
+    /// Write the addresses into the out-of-band area of consecutive pages just programmed, beginning with `first`.
     #[inline(always)]
     pub fn set_lpns(&mut self, first: Ppn, lpns: &[Lpn]) {
         let pages = &mut self.lpn[first.at()..first.at() + lpns.len()];
@@ -201,7 +200,7 @@ impl Flash {
         }
     }
 
-    /// The data in a page just programmed have another admission number than those it was copied from.
+    /// Give the data in a page just programmed an admission number other than that of the page they were copied from.
     pub(crate) fn set_sequence(&mut self, ppn: Ppn, sequence: u64) {
         debug_assert!(!self.is_torn(ppn), "{ppn:?} is being programmed");
         if let Some(all) = &mut self.sequence {
@@ -222,7 +221,7 @@ impl Flash {
         [self.sequence.is_some(), self.digest.is_some(), self.bytes.is_some()]
     }
 
-    /// The digest of a page; 0 where none is kept.
+    /// The digest of a page; 0 if none is kept.
     #[must_use]
     pub fn digest(&self, ppn: Ppn) -> u64 {
         self.digest.as_ref().map_or(0, |all| all[ppn.at()])
@@ -251,20 +250,20 @@ impl Flash {
         &self.lpn
     }
 
-    /// Admission number of the data in a page; 0 where none is kept.
+    /// Admission number of the data in a page; 0 if none is kept.
     #[must_use]
     pub fn sequence(&self, ppn: Ppn) -> u64 {
         self.sequence.as_ref().map_or(0, |all| all[ppn.at()])
     }
 
-    /// The erase of the flash block of `block` on `plane` begins: what its pages held is lost.
+    /// Begin the erase of the flash block of `block` on `plane`: what its pages held is lost.
     pub fn begin_erase(&mut self, block: BlockId, plane: PlaneId) {
         let at = self.flash_block(block, plane);
         assert!(!self.erasing[at], "{block:?} is erased twice at a time");
         self.erasing[at] = true;
     }
 
-    /// The erase ends: the pages may be programmed again.
+    /// End the erase: the pages may be programmed again.
     pub fn end_erase(&mut self, geo: &Geometry, block: BlockId, plane: PlaneId) {
         let at = self.flash_block(block, plane);
         assert!(self.erasing[at], "the erase of {block:?} has not begun");
@@ -294,7 +293,7 @@ impl Flash {
         &self.programmed
     }
 
-    /// Admission numbers and digests by page; empty where they are not kept.
+    /// Admission numbers and digests by page; empty if they are not kept.
     #[must_use]
     pub fn kept(&self) -> [&[u64]; 2] {
         [&self.sequence, &self.digest].map(|column| column.as_deref().unwrap_or_default())
@@ -306,11 +305,10 @@ impl Flash {
         self.bytes.iter().flat_map(move |all| all.pages().filter_map(move |page| with(all, page)))
     }
 
-    /// Take over what erased flash of the same geometry is to hold. Columns that are not kept are left
-    /// out.
+    /// Load the contents for erased flash of the same geometry. Columns that are not kept are ignored.
     ///
     /// # Errors
-    /// A flash block whose pages with an LPN of the device are not just the first ones programmed.
+    /// A flash block in which the pages with an LPN of the device are not exactly the first ones programmed.
     pub(crate) fn load(
         &mut self,
         geo: &Geometry,
@@ -358,7 +356,7 @@ impl Flash {
         self.bytes.as_ref()?.failure()
     }
 
-    /// What is kept of contents is sound.
+    /// Check that the contents kept are sound.
     ///
     /// # Errors
     /// What is not.
@@ -378,8 +376,8 @@ impl Flash {
         self.lpn[ppn.at()] == LOST
     }
 
-    /// No page of the flash block of `block` on `plane` is programmed before its next erase, as after a power cut:
-    /// pages that are torn or erased are lost. Returns how many of them were torn.
+    /// Close the flash block of `block` on `plane`, as after a power cut: no page of it is programmed before its next
+    /// erase, and pages that are torn or erased are lost. Returns how many of them were torn.
     pub(crate) fn close(&mut self, geo: &Geometry, block: BlockId, plane: PlaneId) -> u32 {
         let at = self.flash_block(block, plane);
         assert!(!self.erasing[at], "{block:?} is half erased");
@@ -396,7 +394,7 @@ impl Flash {
         torn
     }
 
-    /// Bytes of memory held, without those that the page store holds.
+    /// Bytes of memory held, without those of the page store.
     #[must_use]
     pub fn bytes_held(&self) -> usize {
         self.lpn.len() * 4

@@ -51,7 +51,7 @@ pub struct Geometry {
     pub user_pages: u32,
     /// Pages that the FTL owns: those of the host, then one of parity for each group of chips and stripe.
     pub logical_pages: u32,
-    /// Sectors of a page are 2 to this power.
+    /// Binary logarithm of the sectors of a page.
     pub sector_shift: u32,
     by_pages_per_block: Divisor,
     by_members: Divisor,
@@ -145,7 +145,7 @@ impl Geometry {
         Ppn(block.0 * self.pages_per_block)
     }
 
-    /// The page `page` of the member of `block` on `plane`.
+    /// Page `page` of the member of `block` on `plane`.
     #[inline(always)]
     #[must_use]
     pub fn page_on(&self, block: BlockId, plane: PlaneId, page: u32) -> Ppn {
@@ -271,7 +271,7 @@ impl Geometry {
         self.place_on(self.plane_of(ppn), within)
     }
 
-    /// Full coordinates of a page of a flash block on `plane`, perhaps beyond those of the pools.
+    /// Full coordinates of a page of a flash block on `plane`, which may be outside the pools.
     #[must_use]
     pub fn place_on(&self, plane: PlaneId, (block, page): (u32, u32)) -> PageAddress {
         debug_assert!(plane.0 < self.planes, "{plane:?} is beyond the device");

@@ -22,7 +22,7 @@ fn flits(config: &Config) -> u64 {
     bits.div_ceil(u64::from(config.interconnect.flit_bits))
 }
 
-/// The formula: a page through the mean path, to the nearest multiple of `rounding`, halves rounded up; 0 in
+/// The formula: the time of a page over the mean path, to the nearest multiple of `rounding`, halves rounded up; 0 in
 /// the other models.
 #[must_use]
 pub fn formula_ns(config: &Config) -> u64 {
@@ -30,7 +30,7 @@ pub fn formula_ns(config: &Config) -> u64 {
     if net.model != InterconnectModel::Formula {
         return 0;
     }
-    // Only the path may have a fraction, and it is short: the rest stays in integers.
+    // Only the path may be fractional, and it is short; the rest stays in integers.
     let path = (net.mean_path - 1.0) * net.slice_ns as f64;
     let (whole, fraction) = (path.floor(), path.fract());
     let ns = flits(config) * net.slice_ns + whole as u64;

@@ -1,4 +1,4 @@
-//! The NVRAM: a small memory that survives a power cut, with the records of what the flash alone does not tell.
+//! The NVRAM: a small memory that survives a power cut, with records of what the flash alone does not reveal.
 
 use crate::units::{Lpn, Nanos, Ppn};
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ pub const SHARE_BYTES: u64 = 32;
 /// Bytes that are written at once.
 const LINE_BYTES: u64 = 64;
 
-/// What the out-of-band data of pages do not tell.
+/// What the out-of-band data of pages do not reveal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Record {
     /// Data of these logical pages with an admission number of at most `sequence` are trimmed.
@@ -22,7 +22,8 @@ pub enum Record {
         /// Admission number of the last page admitted before.
         sequence: u64,
     },
-    /// The data of this logical page are on a page that was programmed for another one, or for older data of its own.
+    /// The data of this logical page are on a page that was programmed for another one, or for older data of the same
+    /// one.
     Share {
         /// The logical page.
         lpn: Lpn,
@@ -30,13 +31,13 @@ pub enum Record {
         page: Ppn,
         /// Admission number of the copy that made it an owner.
         sequence: u64,
-        /// What the out-of-band area of the page held: with another LPN or number the record is stale.
+        /// What the out-of-band area of the page held: with another LPN or number, the record is stale.
         carried: (Lpn, u64),
     },
 }
 
 impl Record {
-    /// Whether it ends the life of data of `lpn` with admission number `sequence`.
+    /// Whether it trims data of `lpn` with admission number `sequence`.
     #[must_use]
     pub fn ends(&self, lpn: Lpn, sequence: u64) -> bool {
         match *self {
@@ -70,7 +71,7 @@ impl Record {
 pub struct Nvram {
     bytes: u64,
     line_ns: u64,
-    /// In the order of their writing, each with the time from which on it survives a cut.
+    /// In the order in which they are written, each with the time from which it survives a cut.
     records: VecDeque<(Nanos, Record)>,
     /// Bytes used.
     used: u64,
@@ -79,7 +80,7 @@ pub struct Nvram {
 }
 
 impl Nvram {
-    /// Empty memory of `bytes`, of which 64 take `line_ns`.
+    /// Empty memory of `bytes`, of which 64 take `line_ns` to write.
     #[must_use]
     pub fn new(bytes: u64, line_ns: u64) -> Nvram {
         assert!(bytes >= SHARE_BYTES, "the config layer has checked that a record fits");
@@ -116,13 +117,13 @@ impl Nvram {
         (self.used + TRIM_BYTES) * 4 > self.bytes * 3
     }
 
-    /// When all records so far survive a cut.
+    /// The time from which all records so far survive a cut.
     #[must_use]
     pub fn safe_at(&self) -> Nanos {
         self.records.back().map_or(Nanos::ZERO, |&(at, _)| at)
     }
 
-    /// Write `record` from `now` on. Returns the time from which on it survives a cut.
+    /// Write `record` from `now` on. Returns the time from which it survives a cut.
     pub fn write(&mut self, now: Nanos, record: Record) -> Nanos {
         assert!(self.has_room(record.bytes()), "the NVRAM is full");
         let at = Nanos(now.max(self.safe_at()).0 + self.line_ns);
@@ -132,7 +133,7 @@ impl Nvram {
         at
     }
 
-    /// Power is cut at `now`: what has not been written to the end is lost.
+    /// Cut power at `now`: what has not been written completely is lost.
     pub(crate) fn cut(&mut self, now: Nanos) {
         self.records.retain(|&(at, _)| at <= now);
         self.count_bytes();
@@ -161,7 +162,7 @@ impl Nvram {
         self.records.is_empty()
     }
 
-    /// A checkpoint has made the oldest `count` records unnecessary.
+    /// Drop the oldest `count` records, which a checkpoint has made unnecessary.
     pub(crate) fn clean(&mut self, count: usize) {
         debug_assert!(count <= self.records.len(), "{count} of {} records", self.records.len());
         self.records.drain(..count);

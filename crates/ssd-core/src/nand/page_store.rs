@@ -1,4 +1,4 @@
-//! Where the bytes of pages lie: in memory here, in a file where the caller has one.
+//! Where the bytes of pages are kept: here in memory, or in a file of the caller.
 
 /// Slots of one page each, numbered from 0 without gaps.
 pub trait PageStore: Send {
@@ -11,7 +11,7 @@ pub trait PageStore: Send {
     /// Read a slot that has been written.
     ///
     /// # Errors
-    /// Why the store cannot give it back.
+    /// Why the store cannot return it.
     fn read(&self, slot: u32, bytes: &mut [u8]) -> Result<(), String>;
 }
 

@@ -9,7 +9,7 @@
 use crate::config::Config;
 use crate::rng::Stream;
 
-/// Draws the fate of every read.
+/// Draws the errors of every read.
 pub(crate) struct ReadErrors {
     probability: f64,
     growth: f64,
@@ -35,7 +35,7 @@ impl ReadErrors {
         })
     }
 
-    /// Retries of a read of a block with so many erases.
+    /// Retries of a read of a block with this many erases.
     pub(crate) fn retries(&mut self, erases: u32) -> u32 {
         let p = (self.probability + self.growth * f64::from(erases)).min(1.0);
         let mut retries = 0;

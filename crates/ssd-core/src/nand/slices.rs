@@ -30,8 +30,7 @@ const QUEUES: u32 = 4;
 /// A packet that has passed its last slice.
 const OUT: u32 = u32::MAX;
 
-/// The first flit of a packet on its way. In the order of their times; at one instant the packet that
-/// entered first goes first.
+/// The first flit of a packet on its way, ordered by time; at one instant the packet that entered first comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Head {
     at: Nanos,
@@ -39,7 +38,7 @@ struct Head {
     /// The slice that it reaches then.
     slice: u32,
     last: u32,
-    /// When the packet would have arrived without any other.
+    /// When the packet would have arrived without any other packets.
     due: Nanos,
     owner: u32,
 }
@@ -49,7 +48,7 @@ struct Head {
 pub(crate) struct Arrived {
     /// Who sent it.
     pub(crate) owner: u32,
-    /// How long it waited for others, nanoseconds.
+    /// How long it waited for other packets, nanoseconds.
     pub(crate) waited_ns: u64,
 }
 
@@ -60,7 +59,7 @@ pub(crate) struct Slices {
     channels: u32,
     slice_ns: u64,
     packet_ns: u64,
-    /// When each slice has forwarded all that has reached it.
+    /// When each slice has forwarded everything that has reached it.
     free_at: Vec<Nanos>,
     heads: BinaryHeap<Reverse<Head>>,
     entered: u64,
@@ -125,7 +124,7 @@ impl Slices {
         self.pass(Head { at: now, number: self.entered, slice, last, due, owner });
     }
 
-    /// The first flit of a packet has reached a slice: when does it reach the next one?
+    /// The time at which the first flit of a packet, which has reached a slice, reaches the next one.
     fn pass(&mut self, head: Head) {
         let free_at = &mut self.free_at[head.slice as usize];
         let start = head.at.max(*free_at);
@@ -144,7 +143,7 @@ impl Slices {
         self.heads.peek().map(|Reverse(head)| head.at)
     }
 
-    /// Move what moves at `now`, up to the next packet that arrives.
+    /// Advance to `now`, up to the next packet that arrives.
     pub(crate) fn advance(&mut self, now: Nanos) -> Option<Arrived> {
         while self.next_time() == Some(now) {
             let Reverse(head) = self.heads.pop().expect("seen");
@@ -182,7 +181,7 @@ mod tests {
         controllers.chain((0..QUEUES * channels).map(queue)).collect()
     }
 
-    /// Every packet in `sent` (time, from, to), by its arrival and what it waited.
+    /// Every packet in `sent` (time, from, to), by its arrival, with its waiting time.
     fn run(slices: &mut Slices, sent: &[(u64, Port, Port)]) -> Vec<(u64, u64)> {
         let mut arrived = vec![(0, 0); sent.len()];
         let mut left = sent.iter().enumerate().peekable();
@@ -240,12 +239,12 @@ mod tests {
         let c = config(16, 8, 8);
         let mut slices = Slices::new(&c).expect("slices");
         let port = Port::Queue { channel: 0, queue: 0 };
-        // From columns 0 and 2 to column 0: the second reaches it two slices later.
+        // From columns 0 and 2 to column 0: the second packet reaches it two slices later.
         let sent = [(0, Port::Controller(0), port), (0, Port::Controller(1), port)];
         let (first, second) = (through(&c, 8), through(&c, 10));
         let waits = 8192 * 87 - 2 * 87;
         assert_eq!(run(&mut slices, &sent), [(first, 0), (second + waits, waits)]);
-        // The one that enters first is the second to reach the slice where they meet.
+        // The packet that enters first is the second to reach the slice where they meet.
         let mut slices = Slices::new(&c).expect("slices");
         let sent = [(0, Port::Controller(1), port), (87, Port::Controller(0), port)];
         let waits = 8192 * 87 - 87;

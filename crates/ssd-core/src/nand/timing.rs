@@ -10,8 +10,8 @@ use crate::config::{Config, GcPath, InterconnectModel, Suspend, TimingModel};
 /// each of the two operations pays one crossing. *Pipelined*: command, transfer and SRAM occupy the
 /// channel (and the chip), the array only the chip.
 ///
-/// Bus times include the traversal of the interconnect where a formula gives its time; with slices it is
-/// known only when the page arrives.
+/// Bus times include the traversal of the interconnect if a formula gives its time; with slices it is known only when
+/// the page arrives.
 #[derive(Clone, Debug)]
 pub struct Times {
     /// The model.
@@ -35,7 +35,7 @@ pub struct Times {
     pub gc_local_bus_ns: u64,
     /// One page into or out of the SRAM.
     pub sram_ns: u64,
-    /// GC pages cross an interconnect, and those of the host.
+    /// Whether GC pages cross an interconnect, and those of the host.
     pub gc_crosses: bool,
     /// See `gc_crosses`.
     pub host_crosses: bool,

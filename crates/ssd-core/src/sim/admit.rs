@@ -43,7 +43,7 @@ impl Planes for PlanesNow<'_> {
 }
 
 impl Core {
-    /// Whether a write has a reclaim unit handle, where the device has handles.
+    /// Whether a write has a reclaim unit handle, if the device has handles.
     #[inline(never)]
     pub(super) fn check_handle(&self, request: &Request) -> Result<(), DeviceError> {
         debug_assert!(self.ftl.separates() || self.ftl.handles().is_none(), "half of a policy");
@@ -65,7 +65,7 @@ impl Core {
         op
     }
 
-    /// A page of a write which overwrites all of it and has waited in the host before.
+    /// A page of a write that overwrites all of it and has waited in the host before.
     #[inline(always)]
     fn admit_whole_page<const FULL: bool>(
         &mut self,
@@ -94,7 +94,7 @@ impl Core {
         debug_assert!(self.ftl.owners.is_newest(lpn, slot), "{lpn:?} is not admitted");
     }
 
-    /// The plane an admitted write of stream or class `stream` is queued for.
+    /// The plane for which an admitted write of stream or class `stream` is queued.
     #[inline]
     pub(crate) fn place<const FULL: bool>(&mut self, lpn: Lpn, stream: u8) -> PlaneId {
         let space = &mut self.ftl.space;
@@ -108,7 +108,7 @@ impl Core {
         plane
     }
 
-    /// A part of `request` ends with a timer at time `at`.
+    /// End a part of `request` with a timer at time `at`.
     fn ends_with(
         &mut self,
         timer: fn(OpSlot) -> Timer,
@@ -124,8 +124,8 @@ impl Core {
         self.array.set_timer(at, timer(slot));
     }
 
-    /// A part of the request in `slot` has ended while others are left; `parts` says where its time went. If only the
-    /// firmware is left, its time begins.
+    /// Note that a part of the request in `slot` has ended while others are left; `parts` says where its time went. If
+    /// only the firmware is left, its time begins.
     #[inline(never)]
     pub(super) fn firmware_may_begin(&mut self, slot: RequestSlot, parts: &Parts) {
         if self.front.requests.at(slot).parts.left() > self.front.own_parts() {
@@ -136,8 +136,8 @@ impl Core {
         self.ends_with(Timer::Answered, Nanos(self.array.now.0 + ns), slot, parts);
     }
 
-    /// Whether the admission of a page notes more than its place: contents, what a power cut may leave, a way through
-    /// link and buffer, or that somebody watches queues.
+    /// Whether the admission of a page records more than its place: contents, what a power cut may leave, a path
+    /// through link and buffer, or queues that somebody watches.
     fn is_admission_tracked(&self) -> bool {
         let keeps = self.ftl.flash.keeps_contents() || self.ftl.may_lose_power();
         keeps || self.watches_queues || !self.front.writes_go_straight
@@ -161,7 +161,7 @@ impl Core {
         self.array.set_timer(Nanos(self.array.now.0 + delay), Timer::Served(slot));
     }
 
-    /// A request without page operations completes after the controller's time.
+    /// Complete a request without page operations after the controller's time.
     pub(super) fn finish_later(&mut self, request: RequestSlot) {
         debug_assert!(!self.front.requests.at(request).parts.is_done(), "it has no part to end");
         let (now, transfer_ns) = (self.array.now, self.array.times.controller_ns);
@@ -170,7 +170,7 @@ impl Core {
         self.part_ends_at(Nanos(now.0 + transfer_ns), request, parts);
     }
 
-    /// The controller ends a part of `request` at time `at`; `parts` say where its time went until then.
+    /// Let the controller end a part of `request` at time `at`; `parts` say where its time went until then.
     pub(super) fn part_ends_at(&mut self, at: Nanos, request: RequestSlot, parts: Parts) {
         // The part of a write may be its flush.
         let writes = self.ftl.may_lose_power()
@@ -181,7 +181,7 @@ impl Core {
 }
 
 impl Ssd {
-    /// Request `id`, meant to arrive at `at`, arrives; `data` as in [`crate::host::device::Device::submit`].
+    /// Admit request `id`, meant to arrive at `at`; `data` as in [`crate::host::device::Device::submit`].
     #[inline(always)]
     pub(crate) fn admit<const FULL: bool, const GROUPS: bool>(
         &mut self,
@@ -258,7 +258,7 @@ impl Ssd {
         }
     }
 
-    /// The write `arrived` of `pages`, which may bring `data`, has waited in the host.
+    /// Admit the write `arrived` of `pages`, which may bring `data`, after it has waited in the host.
     #[inline(always)]
     fn admit_pages_written<const FULL: bool, const GROUPS: bool>(
         &mut self,
@@ -307,7 +307,7 @@ impl Ssd {
         }
     }
 
-    /// The TRIM of `pages` in request slot `slot` takes effect.
+    /// Let the TRIM of `pages` in request slot `slot` take effect.
     #[inline(never)]
     fn trim_pages(&mut self, slot: RequestSlot, pages: Pages) {
         if self.raid.is_some() {
@@ -362,7 +362,7 @@ impl Ssd {
             _ => None,
         };
         if self.core.front.buffer.is_some() {
-            // What it needs from flash, and its plane, are known at its eviction.
+            // Its eviction determines its plane and what it needs from flash.
         } else if let Some(ppn) = rmw {
             op.becomes_rmw_read();
             op.plane = self.core.ftl.geo.plane_of(ppn);

@@ -7,7 +7,7 @@ use crate::sched::order::{R_GC, R_HOST, W_GC, W_HOST};
 use crate::units::OpSlot;
 
 impl Core {
-    /// At the end of an instant no idle unit has an operation that `dispatch` would start.
+    /// Check that at the end of an instant no idle unit has an operation that `dispatch` would start.
     pub(crate) fn audit_idle_units(&self) -> Result<(), String> {
         assert!(self.array.ready.is_empty(), "a unit that was woken has not been dispatched");
         let idle = (0..self.array.units.len())

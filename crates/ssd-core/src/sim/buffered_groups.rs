@@ -1,4 +1,4 @@
-//! The parity groups of the pages in the write buffer, which leave it by groups (`raid/evict.rs`).
+//! The parity groups of the pages in the write buffer, which leave it group by group (`raid/evict.rs`).
 
 use super::core::Core;
 use super::front::pages_of;
@@ -14,14 +14,14 @@ impl Core {
         self.ftl.parity_groups().group_of(op.lpn)
     }
 
-    /// Whether the page after that in `slot`, which enters, is in its group and of its request.
+    /// Whether the page after that in `slot`, which enters, belongs to the same group and request.
     pub(super) fn has_next_page_in_group(&self, slot: OpSlot) -> bool {
         let Some(groups) = self.ftl.groups.as_deref() else { return false };
         let op = &self.array.ops[slot];
         let request = &self.front.requests.at(op.part().request).request;
         let pages = pages_of(&self.ftl.geo, request);
         let (next, end) = (Lpn(op.lpn.0 + 1), pages.first + pages.count);
-        debug_assert!(next.0 <= end, "{:?} is no page of its request", op.lpn);
+        debug_assert!(next.0 <= end, "{:?} is not a page of its request", op.lpn);
         next.0 < end && groups.group_of(next) == groups.group_of(op.lpn)
     }
 
@@ -42,7 +42,7 @@ impl Core {
             .collect()
     }
 
-    /// Where the time of a write with FUA went until now, while the page in `slot` is in the buffer.
+    /// Record where the time of a write with FUA has gone so far, while the page in `slot` is in the buffer.
     pub(super) fn note_time_in_buffer(&mut self, slot: OpSlot) {
         if !self.has_fua(slot) {
             return;
@@ -60,7 +60,7 @@ impl Core {
         self.front.buffer.as_ref().is_some_and(|buffer| buffer.held(slot).fua)
     }
 
-    /// The page in `slot`, which has been put out, goes to flash at the end of the instant.
+    /// Send the evicted page in `slot` to flash at the end of the instant.
     pub(super) fn evict_later(&mut self, slot: OpSlot) {
         self.front.buffer.as_mut().expect("it was held").leaves_later(slot);
         self.note_room();

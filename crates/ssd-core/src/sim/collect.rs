@@ -1,4 +1,4 @@
-//! The collection engine: the only place that acts on what GC policies decide.
+//! The collection engine: the only place that acts on the decisions of GC policies.
 //!
 //! There is one job per pool: choose a victim, copy its valid pages with a window in flight, erase it. Jobs
 //! start when a pool is considered, which happens at the end of an instant in which something in the pool has
@@ -20,7 +20,7 @@ use crate::sched::order::{R_GC, R_HOST, W_GC, W_HOST};
 use crate::units::{BlockId, Lpn, OpSlot, PlaneId, PoolId, UnitId};
 
 impl Core {
-    /// A running background job is promoted when its pool falls to the reserve.
+    /// Promote a running background job whose pool falls to the reserve.
     fn promote(&mut self, pool: PoolId, demand: Demand) {
         let job = self.gc.jobs[pool.at()].as_mut().expect("the caller has checked");
         debug_assert_eq!(self.ftl.blocks.pool_of(job.victim), pool, "a job of another pool");
@@ -64,14 +64,14 @@ impl Core {
         self.ledger.measured.victim_invalid.record(u64::from(self.ftl.geo.pages_per_block - valid));
     }
 
-    /// The frontier of copies; `levels`: of those of wear levelling.
+    /// The frontier of copies; with `levels`, of those of wear levelling.
     #[inline(always)]
     pub(crate) fn copy_stream(&self, levels: bool) -> u32 {
         let space = &self.ftl.space;
         if levels { space.wear_stream() } else { space.gc_stream() }
     }
 
-    /// The frontier of the copy of a page on `home`. That of a class may change while the copy waits.
+    /// The frontier of the copy of a page on `home`. It may change while the copy waits, if it is that of a class.
     #[inline(always)]
     pub(crate) fn frontier_of_copy<const FULL: bool>(&self, home: PlaneId, moved: Moved) -> u32 {
         if FULL && !moved.levels && self.ftl.separates() {
@@ -137,8 +137,8 @@ impl Core {
         }
     }
 
-    /// Queue the operation of a job in `slot` on the unit of its plane. In the plain loop that is the unit of
-    /// which an operation has ended at this instant, or which is being dispatched: it is awake. `change` as in
+    /// Queue the operation of a job in `slot` on the unit of its plane. In the plain loop that unit is awake: an
+    /// operation on it has ended at this instant, or it is being dispatched. `change` as in
     /// [`super::array::Array::enqueue_on`].
     #[inline(always)]
     pub(super) fn enqueue_for_job<const FULL: bool>(
@@ -181,7 +181,7 @@ impl Core {
         self.wake_pool(pool);
     }
 
-    /// The page that `slot` has read no longer has an owner.
+    /// Drop the page that `slot` has read, which no longer has an owner.
     #[inline(never)]
     pub(crate) fn drop_page(&mut self, slot: OpSlot, Moved { pool, levels, .. }: Moved) {
         let cause = job_cause(levels);
@@ -197,14 +197,14 @@ impl Core {
         self.end_page::<true>(slot, pool);
     }
 
-    /// A page of the job is done: programmed, or found without an owner before that.
+    /// Note that a page of the job is done: programmed, or found without an owner before that.
     #[inline(always)]
     pub(crate) fn end_page<const FULL: bool>(&mut self, slot: OpSlot, pool: PoolId) {
         debug_assert!(self.gc.collects(pool), "{slot:?} moves a page of {pool:?} without a job");
         self.advance::<FULL>(pool, Some(slot));
     }
 
-    /// The chip of `pool` has failed before the erase of its victim has begun: the job ends without it.
+    /// End the job of `pool`, whose chip has failed before the erase of its victim has begun.
     #[inline(never)]
     pub(crate) fn job_is_off(&mut self, pool: PoolId) {
         assert!(self.ftl.pool_is_dead(pool), "the job of {pool:?} ends before its erase");
@@ -219,7 +219,7 @@ impl Core {
 }
 
 impl Ssd {
-    /// Consider every pool that has changed, then those that the concurrency rule has kept waiting.
+    /// Consider every pool that has changed, then those that the concurrency rule has made wait.
     #[inline(never)]
     pub(crate) fn consider_collection(&mut self) {
         self.core.gc.agenda.watch_device(&self.core.ftl);
@@ -237,7 +237,8 @@ impl Ssd {
         self.core.ledger.measured.gc.deferred += self.core.gc.turns.count_deferred();
     }
 
-    /// Promote the job of `pool`, or do what is next if it has none; `in_turn`: the pool has waited for its turn.
+    /// Promote the job of `pool`, or do what is next if it has none; `in_turn`: whether the pool has waited for its
+    /// turn.
     fn consider(&mut self, pool: PoolId, in_turn: bool) {
         let mut view = SpaceView {
             idle_for: self.core.gc.idle_for(pool, &self.core.ftl.geo, &self.core.array),
@@ -264,7 +265,7 @@ impl Ssd {
         }
     }
 
-    /// Nothing will make room in `pool` any more if it is worn out, at its reserve and without a victim.
+    /// Give up a worn-out `pool` at its reserve that has no victim: nothing will make room in it any more.
     fn give_up_if_worn_out(&mut self, pool: PoolId, view: &SpaceView) {
         let at_reserve = || self.core.gc.agenda.demand(view) == Demand::Reserve;
         let at_its_end = self.core.gc.agenda.is_starved(pool) && self.core.ftl.is_worn_out(pool);
@@ -274,7 +275,7 @@ impl Ssd {
         }
     }
 
-    /// Whether a read and whether a write of the host wait on the units of `pool`, or for its room.
+    /// Whether a host read, and whether a host write, waits on the units of `pool` or for its room.
     fn waits_for(&self, pool: PoolId) -> (bool, bool) {
         let waiting = |queue: usize| {
             let mut units = self.core.ftl.geo.units_of_pool(pool);
@@ -347,7 +348,7 @@ impl Ssd {
         }
     }
 
-    /// One flash block of the victim has been erased.
+    /// Note that one flash block of the victim has been erased.
     pub(crate) fn member_erased(&mut self, pool: PoolId) {
         self.core.gc.step_ends(pool, &self.core.ftl.geo, &mut self.core.array);
         let job = self.core.gc.job(pool);

@@ -10,8 +10,8 @@ use crate::metrics::counters::{Cause, Parts};
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn};
 
 impl Core {
-    /// Where the time of the host operation in `slot`, which has ended, has gone so far. It has held its unit for
-    /// longer than it took on array and bus: it waited for bus or interconnect.
+    /// Where the time of the host operation in `slot`, which has ended, has gone so far. If it held its unit for longer
+    /// than array and bus took, it waited for bus or interconnect.
     #[inline(always)]
     fn parts_of(&self, slot: OpSlot, [held_ns, array_ns, bus_ns]: [u64; 3]) -> Parts {
         debug_assert!(self.array.ops[slot].kind().is_host(), "nobody waits for {slot:?}");
@@ -26,7 +26,7 @@ impl Core {
         }
     }
 
-    /// A page has become invalid; pools that found nothing to collect look again.
+    /// Note that a page has become invalid; pools that found nothing to collect are considered again.
     #[inline(always)]
     pub(crate) fn page_disowned(&mut self, ppn: Ppn) {
         debug_assert!(!self.ftl.owners.is_valid(ppn), "{ppn:?} still has an owner");
@@ -35,7 +35,7 @@ impl Core {
         }
     }
 
-    /// An owner has left `page`, which may have others.
+    /// Note that an owner has left `page`, which may have others.
     pub(crate) fn page_left(&mut self, page: Ppn) {
         debug_assert!(!self.ftl.flash.is_torn(page), "{page:?} had an owner and is torn");
         if !self.ftl.owners.is_valid(page) {
@@ -44,7 +44,8 @@ impl Core {
         self.wake_readers(page);
     }
 
-    /// A program has ended, which may have sealed the block of `written`, and `disowned` has lost an owner by it.
+    /// Note that a program has ended, which may have sealed the block of `written`, and that `disowned` has lost an
+    /// owner by it.
     #[inline(never)]
     pub(super) fn released(&mut self, disowned: Option<Ppn>, written: Ppn) {
         debug_assert!(self.gc.agenda.watches_releases(), "no pool waits for a page");
@@ -54,7 +55,7 @@ impl Core {
         }
     }
 
-    /// A GC page has been read: decode it, then program it.
+    /// Decode a GC page that has been read, then program it.
     #[inline(always)]
     fn gc_read_ends<const FULL: bool>(&mut self, slot: OpSlot, moved: Moved) {
         debug_assert_eq!(self.array.ops[slot].ppn, moved.source, "another page was read");
@@ -71,7 +72,7 @@ impl Core {
 }
 
 impl Ssd {
-    /// The operation on `unit`, and those that ran with it, end.
+    /// End the operation on `unit`, and those that ran with it.
     #[inline(never)]
     pub(crate) fn operation_ends<const FULL: bool>(&mut self, unit: usize) {
         let mut ended = self.core.array.end::<FULL>(&self.core.ftl.geo, unit);
@@ -96,7 +97,7 @@ impl Ssd {
         self.note_end::<FULL>();
     }
 
-    /// The operations that ran together with the first one on `unit` end.
+    /// End the operations that ran together with the first one on `unit`.
     #[inline(never)]
     fn end_others(&mut self, unit: usize, ended: Ended) {
         let mut also = ended.also;
@@ -115,7 +116,7 @@ impl Ssd {
 
     #[inline(always)]
     fn ended<const FULL: bool>(&mut self, slot: OpSlot, times: Ended) {
-        // One by one: in memory they would be written for every operation, and few need them.
+        // One by one: otherwise they would be written to memory for every operation, and few need them.
         let Ended { held_ns, array_ns, bus_ns, .. } = times;
         let op = &self.core.array.ops[slot];
         let (work, lpn, ppn, plane) = (op.work, op.lpn, op.ppn, op.plane);
@@ -160,8 +161,7 @@ impl Ssd {
         }
     }
 
-    /// An operation of a kind that few devices have ends. It stays out of line, so that the common path keeps its
-    /// registers.
+    /// End an operation of a kind that few devices have. Kept out of line so that the common path keeps its registers.
     #[inline(never)]
     fn rare_operation_ends(&mut self, slot: OpSlot, times: [u64; 3]) {
         let op = &self.core.array.ops[slot];
@@ -205,7 +205,7 @@ impl Ssd {
         }
     }
 
-    /// The host's page has been programmed: the map switches if it is still the newest admitted write.
+    /// Commit the host's page, which has been programmed: the map switches if it is still the newest admitted write.
     #[inline(always)]
     fn commit_host<const FULL: bool>(
         &mut self,
@@ -243,7 +243,7 @@ impl Ssd {
         self.core.gc.agenda.page_written(pool, opened);
     }
 
-    /// A copy has been programmed: the map switches to it if the page still has its owner.
+    /// Commit a copy that has been programmed: the map switches to it if the page still has its owner.
     #[inline(always)]
     fn commit_copy<const FULL: bool>(
         &mut self,

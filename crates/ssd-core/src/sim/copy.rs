@@ -1,5 +1,5 @@
-//! Copies on the route: they are admitted, their pages are unmapped, shared, or wait for the program of a write, and
-//! those that have waited inherit its page.
+//! Copies on the route: admits them, and unmaps or shares their pages or lets them wait for the program of a write,
+//! whose page they then inherit.
 
 use super::array::op::Part;
 use super::copies::{Copies, add_copied_page, checks};
@@ -43,7 +43,7 @@ impl Ssd {
         }
     }
 
-    /// A copy to `pages` arrives; `data`: its source ranges, which have been checked.
+    /// Admit a copy to `pages`; `data`: its source ranges, which have been checked.
     #[cold]
     #[inline(never)]
     pub(super) fn admit_copy(
@@ -77,7 +77,7 @@ impl Ssd {
         }
     }
 
-    /// `lpn` is to have the newest data of `source`.
+    /// Give `lpn` the newest data of `source`.
     fn copy_page(&mut self, (part, stream): (Part, u8), lpn: Lpn, source: Lpn) {
         debug_assert_ne!(lpn, source, "a page is copied to itself");
         debug_assert!(lpn.0 < self.core.ftl.geo.user_pages, "{lpn:?} is beyond the device");
@@ -120,7 +120,7 @@ impl Ssd {
         }
     }
 
-    /// `lpn` shares `page`, which holds the data of `source`, from now on.
+    /// Let `lpn` share `page`, which holds the data of `source`.
     fn share_page(&mut self, lpn: Lpn, source: Lpn, page: Ppn) {
         debug_assert!(self.core.ftl.owners.is_valid(page), "{lpn:?} is to share old data");
         let shared = self.core.ftl.share(lpn, page);
@@ -143,7 +143,7 @@ impl Ssd {
         );
     }
 
-    /// `lpn` is to inherit the page of `source`, whose newest data are in `slot`.
+    /// Let `lpn` inherit the page of `source`, whose newest data are in `slot`.
     fn wait_for_source(&mut self, part: (Part, u8), lpn: Lpn, (source, slot): (Lpn, OpSlot)) {
         debug_assert!(self.core.ftl.owners.is_newest(source, slot), "{source:?} has newer data");
         let older = self.core.ftl.owners.newest(lpn);
@@ -160,14 +160,14 @@ impl Ssd {
         }
         self.core.put_out(root);
         match older {
-            // It may have been acknowledged, and the copy has not: a cut must not lose both.
+            // It may have been acknowledged when the copy has not: a cut must not lose both.
             Entry::Slot(older) if self.core.ftl.may_lose_power() => self.core.put_out(older),
             Entry::Slot(older) => self.trim_held(older),
             Entry::Page(_) | Entry::Unmapped => {}
         }
     }
 
-    /// The write in `slot`, for whose page others wait, has been programmed to `page`.
+    /// Give `page`, programmed by the write in `slot`, to the pages that wait for it as well.
     #[inline(never)]
     pub(super) fn commit_with_heirs(&mut self, slot: OpSlot, page: Ppn, plane: PlaneId) {
         let (copies, core) = self.host_copies();
@@ -188,7 +188,7 @@ impl Ssd {
         }
     }
 
-    /// The copy in `slot`, whose page is that of its source, reads it.
+    /// Let the copy in `slot`, whose page is that of its source, read it.
     fn read_for_copy(&mut self, slot: OpSlot) {
         debug_assert!(self.core.array.ops[slot].copies(), "{slot:?} is no copy");
         debug_assert!(self.core.array.ops[slot].sequence > 0, "{slot:?} has not been admitted");

@@ -25,16 +25,16 @@ pub struct Core {
     pub(crate) array: Array,
     pub(crate) gc: Collector,
     pub(crate) ledger: Ledger,
-    /// The work that waits on each chip, if the redirection of writes has to know it.
+    /// The work that waits on each chip, if the redirection of writes needs it.
     pub(super) loads: Option<Box<ChipLoads>>,
-    /// Set if `loads`, a trigger or suspended operations must be told of every queued host operation.
+    /// Whether `loads`, a trigger or suspended operations must be told of every queued host operation.
     pub(super) watches_queues: bool,
-    /// Updates of parity groups may find room, or the redirection a write, at the end of this instant.
+    /// Whether updates of parity groups may find room, or the redirection a write, at the end of this instant.
     pub(super) groups_due: bool,
-    /// Something has happened that may have made room for updates of parity groups.
+    /// Whether something has happened that may have made room for updates of parity groups.
     pub(super) room_changed: bool,
-    /// Units on which a program has started from a page buffer at this instant, outside of dispatch; noted only with a
-    /// log.
+    /// Units on which a program has started from a page buffer at this instant, outside of dispatch; recorded only with
+    /// a log.
     pub(super) buffer_starts: Vec<usize>,
     /// Why the run ends at this instant.
     pub(crate) failure: Option<Box<DeviceError>>,
@@ -66,7 +66,7 @@ impl Core {
 
     /// Overwrite what a power cut loses.
     pub(super) fn lose_power(&mut self, config: &Config, plugs: &Plugs) {
-        // By name, so that the compiler asks of every field whether it survives.
+        // By name, so that the compiler asks for every field whether it survives.
         let Core {
             ftl,
             front,
@@ -104,7 +104,7 @@ impl Core {
         self.ftl.restart_classes();
     }
 
-    /// The new host operation `op` comes to wait in `queue` of the unit of its plane.
+    /// Queue the new host operation `op` in `queue` of the unit of its plane.
     #[inline]
     pub(crate) fn insert_and_enqueue(&mut self, op: Op, queue: usize) -> OpSlot {
         debug_assert!(queue <= W_HOST, "queue {queue} is not the host's");
@@ -126,7 +126,7 @@ impl Core {
         }
     }
 
-    /// The host operation in `slot` has come to wait in `queue` of the unit of its plane: triggers and the
+    /// Note that the host operation in `slot` now waits in `queue` of the unit of its plane: triggers and the
     /// redirection may have to act.
     #[inline(never)]
     fn host_waits(&mut self, slot: OpSlot, queue: usize) {
@@ -147,13 +147,13 @@ impl Core {
         self.groups_due = true;
     }
 
-    /// The run ends at this instant, with the first error of all.
+    /// End the run at this instant, with the first error of all.
     #[cold]
     pub(super) fn fail(&mut self, error: DeviceError) {
         self.failure.get_or_insert_with(|| Box::new(error));
     }
 
-    /// A program of a page of a group that has waited on `plane` starts, or is given up.
+    /// Note that a program of a group page that has waited on `plane` starts, or is given up.
     pub(super) fn program_leaves(&mut self, plane: PlaneId) {
         if let Some(loads) = &mut self.loads {
             loads.starts(plane);

@@ -1,5 +1,5 @@
-//! GC pages between the read of the page and the program of its copy, where they meet buffers, errors or an
-//! interconnect (`array/way.rs`).
+//! GC pages between the read of the page and the program of its copy, if they pass buffers, errors or an interconnect
+//! (`array/way.rs`).
 
 use super::array::op::{Moved, Work};
 use super::core::Core;
@@ -8,7 +8,7 @@ use crate::sched::order::W_GC;
 use crate::units::OpSlot;
 
 impl Core {
-    /// A GC page is in the controller and decoded: program it, or drop it if it no longer has an owner.
+    /// Program a GC page that is in the controller and decoded, or drop it if it no longer has an owner.
     #[inline(always)]
     pub(crate) fn gc_decoded<const FULL: bool>(&mut self, slot: OpSlot, moved: Moved) {
         debug_assert!(self.gc.collects(moved.pool), "{moved:?} has no job");
@@ -35,7 +35,7 @@ impl Core {
         });
     }
 
-    /// A GC page has been read and checked by the ECC engine: true if the selective path, which has waited
+    /// Handle a GC page that has been read and checked by the ECC engine. True if the selective path, which has waited
     /// for the verdict, continues with it.
     #[inline(never)]
     pub(crate) fn gc_read_is_judged(&mut self, slot: OpSlot) -> bool {
@@ -54,8 +54,8 @@ impl Core {
         true
     }
 
-    /// The page in `slot` has no error: its task continues with the program, without queueing, unless the
-    /// copy has to go to another unit or no new operation may start.
+    /// Continue the task of the page in `slot`, which has no error, with the program, without queueing, unless the copy
+    /// has to go to another unit or no new operation may start.
     #[inline(never)]
     pub(crate) fn program_from_buffer(&mut self, slot: OpSlot) {
         let source = self.array.ops[slot].moved().source;

@@ -1,4 +1,4 @@
-//! What data the device holds, for those who check it.
+//! The data that the device holds, for checks.
 
 use super::ssd::Ssd;
 use crate::ftl::map::Entry;

@@ -1,7 +1,6 @@
 //! Dispatch: an idle busy unit takes the next operation that may start.
 //!
-//! Addresses are bound here and not before: reads are translated, writes get their page, when the
-//! operation starts.
+//! Addresses are bound only here: when the operation starts, reads are translated and writes get their page.
 
 use super::array::op::{OpKind, Work};
 use super::core::Core;
@@ -21,7 +20,7 @@ pub(super) struct Found {
 }
 
 impl Core {
-    /// The unit takes an operation of `queue`.
+    /// Whether the unit takes an operation of `queue`.
     #[inline(always)]
     fn has_turn<const FULL: bool>(&mut self, unit: usize, queue: usize) {
         debug_assert!(FULL || !self.array.pick.takes_turns, "the plain loops know no turns");
@@ -33,7 +32,7 @@ impl Core {
     #[inline(always)]
     pub(super) fn take(&mut self, unit: usize, queue: usize, found: Found) {
         debug_assert_ne!(found.slot, OpSlot::NONE, "queue {queue} of unit {unit} is empty");
-        debug_assert_ne!(found.before, found.slot, "an operation stands behind itself");
+        debug_assert_ne!(found.before, found.slot, "an operation follows itself");
         let u = &mut self.array.units[unit];
         if found.before == OpSlot::NONE {
             u.pop(queue, self.array.ops[found.slot].next);
@@ -42,7 +41,7 @@ impl Core {
         }
     }
 
-    /// The first operation of a queue that may start now, looking past those that may not.
+    /// The first operation of a queue that may start now, skipping those that may not.
     #[inline(always)]
     pub(super) fn first_startable<const FULL: bool>(
         &mut self,
@@ -89,8 +88,8 @@ impl Core {
         None
     }
 
-    /// A host read may start unless collection has closed the scope of its page. If the page is on another
-    /// unit, the read moves there, closed or not: it waits where it is woken.
+    /// Whether a host read may start: not while collection has closed the scope of its page. If the page is on another
+    /// unit, the read moves there, closed or not, to wait where it will be woken.
     #[inline]
     pub(crate) fn read_may_start(&self, unit: usize, slot: OpSlot) -> bool {
         debug_assert!(self.array.ops[slot].kind().is_read(), "{slot:?} reads nothing");
@@ -126,13 +125,13 @@ impl Core {
             Entry::Slot(s) if op.kind() == OpKind::HostRead => {
                 self.rest_on_flash(s, op.part().request, op.lpn)
             }
-            // Also when a newer write, on flash by now, has overtaken a partial one.
+            // Also when a newer write, by now on flash, has overtaken a partial one.
             Entry::Page(_) | Entry::Slot(_) | Entry::Unmapped => None,
         }
     }
 
-    /// The plane where a host write may be bound: one of this unit that is open to it and has room, or,
-    /// when its pool has room only elsewhere, one of another unit.
+    /// The plane where a host write may be bound: one of this unit that is open to it and has room or, if its pool has
+    /// room only elsewhere, one of another unit.
     #[inline]
     pub(super) fn write_may_start(&mut self, unit: usize, slot: OpSlot) -> Option<PlaneId> {
         let target = self.write_target(unit, slot);
@@ -161,7 +160,7 @@ impl Core {
 }
 
 impl Ssd {
-    /// Start an operation on `unit` if it is idle and one may start. False: try again, since the one chosen needed no
+    /// Start an operation on `unit` if it is idle and one may start. False: try again, because the one chosen needed no
     /// flash or went to another unit.
     #[inline(never)]
     pub(crate) fn dispatch<const FULL: bool, const GROUPS: bool>(&mut self, unit: usize) -> bool {
@@ -177,7 +176,7 @@ impl Ssd {
             return true;
         }
         let (queue, found) = loop {
-            // A single bit: one queue waits, and the order need not be asked.
+            // A single bit: only one queue waits, and the order need not be asked.
             let queue = if waiting & (waiting - 1) == 0 {
                 waiting.trailing_zeros() as usize
             } else if let Some(choices) = &self.core.array.pick.choices {
@@ -216,7 +215,7 @@ impl Ssd {
         debug_assert_eq!(
             started,
             self.core.array.units[unit].running != OpSlot::NONE,
-            "unit {unit} is not as it was said"
+            "unit {unit} is not in the stated condition"
         );
         if FULL && started {
             self.log_start(unit);
@@ -224,16 +223,15 @@ impl Ssd {
         started
     }
 
-    /// The operation chosen on `unit` has not started: choose again until one starts or none may. This is rare; as an
-    /// inner loop of [`Ssd::end_instant`] it would cost every dispatch an instruction.
+    /// Choose again on `unit`, whose chosen operation has not started, until one starts or none may. This is rare; as
+    /// an inner loop of [`Ssd::end_instant`] it would cost every dispatch an instruction.
     #[cold]
     #[inline(never)]
     pub(super) fn dispatch_again<const FULL: bool, const GROUPS: bool>(&mut self, unit: usize) {
         while !self.dispatch::<FULL, GROUPS>(unit) {}
     }
 
-    /// Whether an operation of collection that waits at the head of a queue of `unit` is of foreground
-    /// collection.
+    /// Whether a collection operation at the head of a queue of `unit` belongs to foreground collection.
     #[inline(always)]
     pub(super) fn collection_is_urgent<const FULL: bool>(&self, unit: usize, waiting: u32) -> bool {
         if !FULL {
@@ -245,7 +243,7 @@ impl Ssd {
         slots.any(|slot| self.is_urgent(slot))
     }
 
-    /// Whether an operation of collection is in the foreground, or one of a checkpoint cannot wait.
+    /// Whether a collection operation belongs to the foreground, or a checkpoint operation cannot wait.
     #[inline]
     fn is_urgent(&self, slot: OpSlot) -> bool {
         let op = &self.core.array.ops[slot];
@@ -265,7 +263,7 @@ impl Ssd {
         waiting: u32,
     ) -> Option<usize> {
         debug_assert!(waiting.count_ones() > 1, "there is no choice: {waiting:b}");
-        debug_assert!(self.core.array.pick.choices.is_none(), "a table says what it picks");
+        debug_assert!(self.core.array.pick.choices.is_none(), "a table lists its picks");
         let mut heads = Heads::default();
         for queue in [R_HOST, W_HOST] {
             if waiting >> queue & 1 == 1

@@ -1,8 +1,8 @@
-//! The ends of pages and requests: a page has been programmed, leaves the device or is unmapped, and a part of its
-//! request ends, after which flushes may complete and pages enter the write buffer.
+//! The ends of pages and requests: a page has been programmed, leaves the device or is unmapped. Then a part of its
+//! request ends, flushes may complete, and pages may enter the write buffer.
 //!
-//! The features and the other steps of the route call these methods before they have finished. So these call nothing of
-//! the route but each other.
+//! The features and the other steps of the route call these methods before they have finished. So these methods call
+//! nothing of the route but each other.
 
 use super::array::event::Timer;
 use super::array::op::OpKind;
@@ -17,7 +17,7 @@ use crate::sched::order::W_HOST;
 use crate::units::{Lpn, OpSlot, Ppn, RequestSlot};
 
 impl Ssd {
-    /// The page of the operation in `slot` is on flash from now on.
+    /// Note that the page of the operation in `slot` is on flash.
     #[inline(always)]
     pub(super) fn program_ends<const FULL: bool>(&mut self, slot: OpSlot, lpn: Lpn, ppn: Ppn) {
         debug_assert!(self.core.ftl.flash.is_torn(ppn), "{ppn:?} is not being programmed");
@@ -27,7 +27,7 @@ impl Ssd {
         }
     }
 
-    /// The page of a partial write has been read (or need not be): program it.
+    /// Program the page of a partial write whose rest has been read (or need not be).
     pub(crate) fn rmw_becomes_write(&mut self, slot: OpSlot) {
         debug_assert!(self.core.array.ops[slot].sequence > 0, "{slot:?} has not been admitted");
         let lpn = self.core.array.ops[slot].lpn;
@@ -41,7 +41,7 @@ impl Ssd {
             copies.count_read(&mut self.core, slot);
         }
         if let Some(page) = self.core.ftl.owners.under(slot) {
-            // Its page is complete now: reads do not need the rest of it from flash.
+            // Its page is complete now: reads do not need the rest from flash.
             self.core.wake_readers(page);
         }
         self.core.enqueue(slot, W_HOST);
@@ -56,7 +56,7 @@ impl Ssd {
         self.core.serve(slot);
     }
 
-    /// The page in `slot` is complete for its request; if it belongs to a read, it crosses the link.
+    /// Note that the page in `slot` is complete for its request; if it belongs to a read, it crosses the link.
     #[inline(always)]
     pub(crate) fn page_goes_out(&mut self, slot: OpSlot, parts: &Parts) {
         debug_assert!(self.core.array.ops[slot].kind().is_host(), "{slot:?} serves no request");
@@ -89,14 +89,14 @@ impl Ssd {
         self.core.array.set_timer(end, Timer::WentOut(slot));
     }
 
-    /// One page operation of a request has finished; `parts`: where its time went.
+    /// Finish a page operation of a request; `parts`: where its time went.
     #[inline(always)]
     pub(crate) fn finish_part(&mut self, slot: OpSlot, parts: &Parts) {
         let owner = self.core.array.ops[slot].part().request;
         self.finish_part_of(owner, slot, parts);
     }
 
-    /// One page operation of the request `owner` has finished; `parts`: where its time went.
+    /// Finish a page operation of the request `owner`; `parts`: where its time went.
     #[inline(always)]
     pub(super) fn finish_part_of(&mut self, owner: RequestSlot, slot: OpSlot, parts: &Parts) {
         debug_assert_eq!(
@@ -108,7 +108,7 @@ impl Ssd {
         self.part_ends(owner, parts);
     }
 
-    /// The page in `slot` has been programmed; the parts in its operation say where its time went.
+    /// Finish the page in `slot`, which has been programmed; the parts in its operation say where its time went.
     #[inline(never)]
     pub(crate) fn release_held(&mut self, slot: OpSlot, parts: &Parts) {
         let held = self.core.held(slot);
@@ -134,7 +134,7 @@ impl Ssd {
         }
     }
 
-    /// The page of the copy in `slot` has its data, or has newer ones or none.
+    /// Finish the page of the copy in `slot`, which has its data, or newer ones, or none.
     #[inline(never)]
     pub(super) fn end_unprogrammed(&mut self, slot: OpSlot) {
         let op = &self.core.array.ops[slot];
@@ -148,7 +148,7 @@ impl Ssd {
         self.end_after_others(request);
     }
 
-    /// A part of the request in `slot` has ended; if it was the last one, `parts` say where the time went.
+    /// End a part of the request in `slot`; if it was the last one, `parts` say where the time went.
     #[inline(never)]
     pub(super) fn part_ends(&mut self, slot: RequestSlot, parts: &Parts) {
         let now = self.core.array.now;
@@ -178,8 +178,8 @@ impl Ssd {
         }
     }
 
-    /// A part of the request in `slot` that has waited for other requests ends, where power may be cut with the records
-    /// so far.
+    /// End a part of the request in `slot` that has waited for other requests; if power may be cut, once the records so
+    /// far survive.
     pub(super) fn end_after_others(&mut self, slot: RequestSlot) {
         let now = self.core.array.now;
         if let Some(power) = &mut self.power
@@ -193,7 +193,7 @@ impl Ssd {
         self.admit_after_flush();
     }
 
-    /// A flush has ended: pages of writes that waited for it enter.
+    /// Let pages of writes that waited for a flush enter, because it has ended.
     #[inline(never)]
     pub(super) fn admit_after_flush(&mut self) {
         if self.core.front.buffer.is_some() {
@@ -201,7 +201,7 @@ impl Ssd {
         }
     }
 
-    /// Room in the buffer may have been made, by a page that had waited `gc_wait_ns` for collection.
+    /// Let pages enter the buffer, which a page that had waited `gc_wait_ns` for collection may have made room for.
     pub(crate) fn let_in(&mut self, gc_wait_ns: u64) {
         self.core.admit_waiting(gc_wait_ns);
         // A page that was dropped may have been the last for which a flush has waited.
@@ -210,7 +210,7 @@ impl Ssd {
         }
     }
 
-    /// `lpn` has no data from now on; whether it had.
+    /// Unmap `lpn`. Returns whether it had data.
     pub(super) fn unmap(&mut self, lpn: Lpn) -> bool {
         debug_assert!(lpn.0 < self.core.ftl.geo.user_pages, "{lpn:?} is beyond the device");
         let (old, committed) = self.core.ftl.trim(lpn);
@@ -234,7 +234,7 @@ impl Ssd {
         true
     }
 
-    /// An LPN whose newest data were in `slot` has been trimmed.
+    /// Note that an LPN whose newest data were in `slot` has been trimmed.
     #[inline(never)]
     pub(crate) fn trim_held(&mut self, slot: OpSlot) {
         if self.core.front.buffer.is_some() {

@@ -1,9 +1,8 @@
 //! The functional executor: the same page decisions without timing.
 //!
-//! Equal to the timed machine at queue depth 1 with whole-job collection, one pool at a time: a write
-//! binds, commits, and then the pool's demand is met before the next write binds; when a trigger over the
-//! device begins to hold, that of every pool. Used for preconditioning and for studies of write
-//! amplification.
+//! It equals the timed machine at queue depth 1 with whole-job collection, one pool at a time. A write binds and
+//! commits, and then the pool's demand is met before the next write binds; when a device-wide trigger begins to hold,
+//! the demand of every pool is met. It is used for preconditioning and for studies of write amplification.
 
 mod copy;
 mod groups;
@@ -67,13 +66,13 @@ impl Tally {
     }
 }
 
-/// Page decisions without timing over one device.
+/// Page decisions without timing on one device.
 pub struct Functional {
     /// The device.
     pub ftl: Ftl,
     /// What has been counted since the last reset.
     pub tally: Tally,
-    /// The same of parity groups.
+    /// Parity groups closed.
     pub groups: GroupTally,
     /// Invalid pages of each victim counted in the tally.
     pub victim_invalid: Histogram,
@@ -83,14 +82,14 @@ pub struct Functional {
     agenda: Agenda,
     /// The pages of the victim under collection.
     pages: OwnedPages,
-    /// Most writes need none of the checks for shared frontiers, superblocks, contents, shared pages and external
-    /// policies.
+    /// Whether writes need none of the checks for shared frontiers, superblocks, contents, shared pages and external
+    /// policies, as most do.
     plain: bool,
     sequence: u64,
     victims: Option<Vec<BlockId>>,
     /// Pages copied for any reason.
     copies: u64,
-    /// Pages admitted and copied at the next report of progress.
+    /// Pages admitted and copied at the next progress report.
     next_look: u64,
     plugs: Plugs,
 }
@@ -99,20 +98,20 @@ pub struct Functional {
 const LOOK_EVERY: u64 = 65_536;
 
 impl Functional {
-    /// Over the device `ftl` of `config`.
+    /// A machine with the device `ftl` of `config`.
     #[must_use]
     pub fn new(config: &Config, ftl: Ftl) -> Functional {
         Functional::over(config, ftl, &Plugs::default())
     }
 
-    /// Over the erased device of `config`, with external policies.
+    /// A machine with the erased device of `config`, with external policies.
     #[must_use]
     pub fn with_plugs(config: &Config, plugs: &Plugs) -> Functional {
         plugs.begin();
         Functional::over(config, Ftl::with_plugs(config, plugs), plugs)
     }
 
-    /// Over a device of `config` in the state of `snapshot`, with external policies.
+    /// A machine with a device of `config` in the state of `snapshot`, with external policies.
     ///
     /// # Errors
     /// As [`Ftl::restore`].
@@ -153,7 +152,7 @@ impl Functional {
     }
 
     /// Begin a run under `config` as a timed run on this device begins: the placement starts over, except for the turns
-    /// at the planes of superblocks, and every pool is marked for a look, which [`Functional::meet_demands`] takes.
+    /// at the planes of superblocks, and every pool is marked as pending for [`Functional::meet_demands`].
     #[must_use]
     pub fn begin_run(self, config: &Config) -> Functional {
         let Functional { mut ftl, sequence, plugs, .. } = self;
@@ -212,7 +211,7 @@ impl Functional {
         Ok(())
     }
 
-    /// Count the pages on flash of which `r` writes a part.
+    /// Count the pages on flash that `r` writes in part.
     #[inline(never)]
     fn read_rests(&mut self, r: &Request, pages: Pages) {
         debug_assert!(!is_of_whole_pages(&self.ftl.geo, r), "{r:?} leaves nothing of its pages");
@@ -285,7 +284,7 @@ impl Functional {
         }
     }
 
-    /// The rest of a write that is planned for a plane: find a plane that has a page, bind, commit.
+    /// Execute the rest of a write that is planned for a plane: find a plane that has a page, bind, commit.
     #[inline(never)]
     fn write_planned(
         &mut self,
@@ -310,7 +309,7 @@ impl Functional {
         found.map(|_| ())
     }
 
-    /// A page has been written on `plane`, and `old` has become invalid: collect if that changes a demand.
+    /// Note that a page has been written on `plane` and `old` has become invalid: collect if that changes a demand.
     #[inline(never)]
     fn page_written(&mut self, plane: PlaneId, old: Option<Ppn>) {
         self.note_written(plane, old);
@@ -319,7 +318,8 @@ impl Functional {
         }
     }
 
-    /// A page has been written on `plane`, and `old` has become invalid: the demand of their pools may have changed.
+    /// Note that a page has been written on `plane` and `old` has become invalid: the demand of their pools may have
+    /// changed.
     #[inline(always)]
     fn note_written(&mut self, plane: PlaneId, old: Option<Ppn>) {
         let pool = self.ftl.geo.pool_of(plane);
@@ -346,7 +346,7 @@ impl Functional {
         self.plugs.fault().map_or(Ok(()), |fault| Err(policy_error(fault, place)))
     }
 
-    /// A page has become invalid, if there is one.
+    /// Note that a page has become invalid, if there is one.
     fn page_released(&mut self, page: Option<Ppn>) {
         debug_assert!(page.is_none_or(|page| !self.ftl.owners.is_valid(page)), "{page:?} is valid");
         if let Some(page) = page {
@@ -369,7 +369,7 @@ impl Functional {
         }
     }
 
-    /// Collect as the agenda says until it says nothing more.
+    /// Collect as the agenda says until it has no more to collect.
     #[inline(never)]
     pub fn meet_demands(&mut self) {
         self.agenda.watch_device(&self.ftl);
@@ -436,7 +436,7 @@ impl Functional {
                 self.ftl.geo.pool_of(home),
                 "a page of {block:?} leaves its pool"
             );
-            // Pages of a superblock lie on its planes in turn.
+            // Pages of a superblock are on its planes in turn.
             let run = if self.ftl.geo.members == 1 && !separates { left } else { left.first(1) };
             let copied = self.ftl.copy_now(run, block, plane, stream);
             left = left.after(copied);
@@ -481,8 +481,8 @@ impl Functional {
         self.victim_invalid.record(u64::from(self.ftl.geo.pages_per_block - valid));
     }
 
-    /// Whether a report of progress is due, by pages programmed: one host page may cost any number of copies,
-    /// so those count.
+    /// Whether a progress report is due, by pages programmed, including copies: one host page may cost any number of
+    /// them.
     #[inline(always)]
     pub fn is_time_to_look(&mut self) -> bool {
         let programs = self.sequence + self.copies;

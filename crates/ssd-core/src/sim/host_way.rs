@@ -13,7 +13,7 @@ use crate::sched::order::{R_HOST, W_HOST};
 use crate::units::{Nanos, OpSlot};
 
 impl Core {
-    /// The page in `slot` enters the ECC decoder.
+    /// Let the page in `slot` enter the ECC decoder.
     #[inline(never)]
     pub(crate) fn decode(&mut self, slot: OpSlot, parts: &Parts) {
         let ns = self.array.times.host_ecc_ns;
@@ -37,7 +37,7 @@ impl Core {
 }
 
 impl Ssd {
-    /// The page of a write in `slot` has been admitted over `old`.
+    /// Start the page of a write in `slot`, which has been admitted over `old`, on its way.
     #[inline(never)]
     pub(crate) fn page_comes_in(&mut self, slot: OpSlot, old: Entry) {
         debug_assert!(!self.core.front.writes_go_straight, "a page passes neither link nor buffer");
@@ -55,13 +55,13 @@ impl Ssd {
         if op.part().number == 0 {
             link.write_from = begin;
         }
-        // The pages of a write cross one after the other: together they are its time on the link.
+        // The pages of a write cross one after the other; their sum is its time on the link.
         op.parts.queue_ns += (link.write_from - self.core.array.now).0;
         op.parts.transfer_ns += (end - link.write_from).0;
         self.core.array.set_timer(end, Timer::CameIn(slot));
     }
 
-    /// The page in `slot` has crossed the link.
+    /// Note that the page in `slot` has crossed the link.
     pub(crate) fn page_is_in(&mut self, slot: OpSlot) {
         if let Some(update) = self.core.array.ops[slot].update() {
             return self.receive_page_of_group(slot, update);
@@ -76,8 +76,7 @@ impl Ssd {
         }
     }
 
-    /// A read for the host has ended; `parts`: where its time went so far. The page is decoded, then goes to
-    /// the host.
+    /// End a read for the host; `parts`: where its time went so far. The page is decoded, then goes to the host.
     #[inline(always)]
     pub(crate) fn page_is_read(&mut self, slot: OpSlot, parts: &Parts) {
         debug_assert!(self.core.array.ops[slot].kind().is_read(), "{slot:?} has read nothing");
@@ -88,7 +87,7 @@ impl Ssd {
         }
     }
 
-    /// The page in `slot` leaves the decoder.
+    /// Note that the page in `slot` leaves the decoder.
     pub(crate) fn page_is_decoded(&mut self, slot: OpSlot) {
         debug_assert!(self.core.array.ops[slot].kind().is_read(), "{slot:?} has read nothing");
         let parts = self.core.array.ops[slot].parts;

@@ -22,7 +22,7 @@ use crate::metrics::series::Gauges;
 use crate::units::Nanos;
 
 impl Core {
-    /// The time of the next instant, if one comes by itself.
+    /// The time of the next instant, if one is due without a submission.
     #[inline(always)]
     pub(super) fn next_time(&self) -> Option<Nanos> {
         let event = self.array.events.next_time();
@@ -32,7 +32,7 @@ impl Core {
         Some(event.map_or(arrival, |event| event.min(arrival)))
     }
 
-    /// Advance to `t`, however much is due by then.
+    /// Advance to `t`, even past events that are due by then.
     #[inline(never)]
     pub(super) fn advance_to(&mut self, t: Nanos) -> Result<(), DeviceError> {
         debug_assert_ne!(t, Nanos::NEVER, "an instant that never comes");
@@ -96,8 +96,8 @@ impl Ssd {
         if at > self.core.array.now { self.core.advance_to(at) } else { Ok(()) }
     }
 
-    /// The next instant, if it is not quiet: advance to it, or without any look for an operation that can
-    /// start. False: it is beyond `limit`.
+    /// Advance to the next instant; without an event, look for an operation that can start. False if the instant is
+    /// beyond `limit`, or there is none.
     #[inline(never)]
     pub(super) fn next_instant(&mut self, limit: Nanos) -> Result<bool, DeviceError> {
         match self.core.next_time() {
@@ -110,23 +110,23 @@ impl Ssd {
         Ok(true)
     }
 
-    /// The completions of this instant. True: nothing else happens at it.
+    /// The completions of this instant. True if nothing else happens at it.
     #[inline(always)]
     pub(super) fn begin_instant<const FULL: bool>(&mut self) -> bool {
         let key = self.core.array.events.key_at(self.core.array.now);
         while let Some(resource) = self.core.array.events.take(key) {
-            // Of a bus it wraps.
+            // The subtraction wraps for a bus.
             let unit = resource.wrapping_sub(self.core.array.buses());
             if unit < self.core.array.units.len() {
                 match self.core.array.units[unit].stage() {
                     Stage::Last => self.operation_ends::<FULL>(unit),
                     Stage::Reading => {
-                        // More than a quarter of all instants are no more than this.
+                        // More than a quarter of all instants do no more than this.
                         if !FULL
                             && self.core.is_quiet(key)
                             && self.core.array.sends_data_at_once(unit)
                         {
-                            // What lets an update in leaves a unit ready, too.
+                            // Whatever lets an update in makes a unit ready, too.
                             debug_assert!(
                                 !self.core.groups_due,
                                 "an update waits longer than needed"
@@ -222,15 +222,15 @@ impl Ssd {
         }
     }
 
-    /// [`Device::run_until`] in one of the loops of [`Loop`]. It, the end of an operation and the dispatch of a
-    /// unit are functions of their own: in one, registers do not suffice for what is used most.
+    /// [`Device::run_until`] in one of the loops of [`Loop`]. The loop, the end of an operation and the dispatch of a
+    /// unit are separate functions: in one function the most used values would not fit into registers.
     #[inline(never)]
     pub(super) fn run<const FULL: bool, const GROUPS: bool>(
         &mut self,
         limit: Nanos,
         done: &mut Vec<Completion>,
     ) -> Result<Nanos, DeviceError> {
-        // Not stored while instants follow each other: only submissions between two calls ask.
+        // Not stored while instants follow each other, because only submissions between two calls need it.
         let mut within = std::mem::take(&mut self.mid_instant);
         let mut quiet = self.core.quiet_until(limit);
         loop {
@@ -284,7 +284,7 @@ impl Ssd {
         Ok(self.core.array.now)
     }
 
-    /// Nothing will happen by itself: perhaps an operation far back in a queue can start.
+    /// Look whether an operation far back in a queue can start, because nothing will happen otherwise.
     ///
     /// # Errors
     /// [`Ssd::stalled`] after it has been tried.
@@ -300,7 +300,7 @@ impl Ssd {
         Ok(())
     }
 
-    /// End the run if it has failed at this instant, or an external policy has.
+    /// End the run if it, or an external policy, has failed at this instant.
     #[inline(never)]
     pub(super) fn heed_failures(&mut self) -> Result<(), DeviceError> {
         let place = || format!("at {} ns", self.core.array.now.0);

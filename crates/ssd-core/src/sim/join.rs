@@ -1,7 +1,7 @@
 //! Joins: something is done when several parts have ended.
 //!
-//! Whoever waits owns the join and knows what is done then: a request completes when its pages have ended, a
-//! block is free when all of its flash blocks have been erased. A part may be another join.
+//! The waiting party owns the join and knows what to do then: a request completes when its pages have ended, a block is
+//! free when all of its flash blocks have been erased. A part may be another join.
 
 /// Parts that have not ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -10,12 +10,12 @@ pub(crate) struct Join {
 }
 
 impl Join {
-    /// Of so many parts.
+    /// Wait for `parts` parts.
     pub(crate) const fn of(parts: u32) -> Join {
         Join { left: parts }
     }
 
-    /// So many parts more must end.
+    /// Parts that have not ended.
     #[inline(always)]
     pub(crate) fn add(&mut self, parts: u32) {
         debug_assert!(self.left.checked_add(parts).is_some(), "{parts} parts are too many");
@@ -33,7 +33,7 @@ impl Join {
         self.left == 0
     }
 
-    /// A part has ended. True if it was the last one.
+    /// Note that a part has ended. True if it was the last one.
     #[inline(always)]
     pub(crate) fn part_ends(&mut self) -> bool {
         assert!(self.left > 0, "no part is left");

@@ -55,7 +55,7 @@ fn no_space_reason(ftl: &Ftl, pool: PoolId, plugs: &Plugs) -> String {
     )
 }
 
-/// What to do about it: placement may have given `pool` more than its share of the pages, which needs no more spare.
+/// What to do about it. If placement has given `pool` more than its share of the pages, more spare is not the remedy.
 fn remedy(ftl: &Ftl, pool: PoolId) -> String {
     let blocks = ftl.blocks.of_pool(pool);
     let valid: u64 = blocks.map(|b| u64::from(ftl.blocks.valid[b.at()])).sum();

@@ -1,4 +1,5 @@
-//! What the route gives to the logs: operations that start and end, and what a record has of other features.
+//! What the route passes to the logs: operations that start and end, and the parts of a record that other features
+//! know.
 
 use super::array::Ended;
 use super::array::op::Work;
@@ -17,7 +18,7 @@ impl Ssd {
         }
     }
 
-    /// Programs have started from page buffers at this instant.
+    /// Log the programs that have started from page buffers at this instant.
     #[inline(never)]
     pub(super) fn log_starts_from_buffers(&mut self) {
         for unit in std::mem::take(&mut self.core.buffer_starts) {
@@ -41,7 +42,7 @@ impl Ssd {
         }
     }
 
-    /// Power is cut now: the operations under way are logged as far as they have come.
+    /// Log the operations under way, as far as they got before power is cut now.
     pub(super) fn log_cut(&mut self) {
         if self.logs.operations.is_some() {
             for unit in 0..self.core.array.units.len() {
@@ -75,7 +76,7 @@ impl Ssd {
         }
     }
 
-    /// Number of the request behind the host operation in `slot`; a page is rebuilt for none.
+    /// Number of the request behind the host operation in `slot`; `None` for a rebuilt page.
     #[inline(never)]
     pub(crate) fn request_of(&self, slot: OpSlot) -> Option<u64> {
         let op = &self.core.array.ops[slot];

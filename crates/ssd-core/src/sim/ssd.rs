@@ -28,9 +28,9 @@ pub use super::ledger::MAX_SAMPLES;
 
 /// A simulated SSD.
 pub struct Ssd {
-    /// What the route and the features stand on.
+    /// The layer below the route and the features.
     pub core: Core,
-    /// What the pages hold, if the device knows it.
+    /// The contents of the pages, if the device knows them.
     pub(super) contents: Option<Box<Contents>>,
     /// The logs that the run keeps.
     pub(super) logs: Logs,
@@ -40,9 +40,9 @@ pub struct Ssd {
     pub(crate) copies: Option<Box<Copies>>,
     /// Operations that reads suspend, if they do.
     pub(super) suspension: Option<Box<Suspension>>,
-    /// What survives a power cut beside the flash, if power may be cut.
+    /// What survives a power cut besides the flash, if power may be cut.
     pub(crate) power: Option<Box<Power>>,
-    /// Completions of this instant have been processed, the rest of it has not.
+    /// Whether completions of this instant have been processed, but not the rest of it.
     pub(super) mid_instant: bool,
     pub(super) audits: Audits,
     pub(super) plugs: Plugs,
@@ -53,25 +53,25 @@ pub struct Ssd {
 /// When all invariants are recomputed.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Audits {
-    /// Instants between two audits; 0: there are none.
+    /// Instants between two audits; 0 for none.
     pub(super) every: u64,
     /// Instants until the next.
     pub(super) left: u64,
 }
 
-/// Which of the compiled loops runs. The results of those that suffice are equal.
+/// Which of the compiled loops runs. All that suffice give equal results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Loop {
     /// Without what most configurations do not use ([`Ssd::is_plain`]).
     Plain,
-    /// As `Plain`, and with parity groups.
+    /// As `Plain`, but with parity groups.
     Groups,
     /// Everything.
     Full,
 }
 
 impl Ssd {
-    /// Over the device `ftl`, preconditioned or not, with `sequence` pages admitted so far.
+    /// A machine with the device `ftl`, preconditioned or not, to which `sequence` pages have been admitted so far.
     #[must_use]
     pub fn new(config: &Config, ftl: Ftl, sequence: u64) -> Ssd {
         Ssd::with_plugs(config, ftl, sequence, &Plugs::default())
@@ -123,10 +123,10 @@ impl Ssd {
         Ok(Ssd::new(config, Ftl::restore(config, snapshot)?, snapshot.counters().sequence))
     }
 
-    /// Whether a plain loop suffices: it leaves out what only other configurations need (logs, contents,
-    /// link and buffer, closed scopes, several planes in a unit or pool, whatever makes the way of a page longer
-    /// than unit and bus). Methods with a parameter `FULL` are compiled with and without that, those with a
-    /// parameter `GROUPS` with and without updates of parity groups.
+    /// Whether a plain loop suffices: it leaves out what only other configurations need (logs, contents, link and
+    /// buffer, closed scopes, several planes in a unit or pool, and whatever makes the path of a page longer than unit
+    /// and bus). Methods with a parameter `FULL` are compiled with and without that; those with a parameter `GROUPS`
+    /// with and without updates of parity groups.
     fn is_plain(&self) -> bool {
         let geo = &self.core.ftl.geo;
         let one_plane = geo.planes_per_unit() == 1 && geo.planes_per_pool() == 1;
@@ -138,13 +138,13 @@ impl Ssd {
         one_plane && own && !keeps && self.core.array.is_plain() && self.core.gc.is_plain()
     }
 
-    /// Run the full loop, also where a plain one suffices: the results are equal. Returns whether one does.
+    /// Run the full loop even if a plain one suffices: the results are equal. Returns whether one does.
     pub fn use_full_loop(&mut self) -> bool {
         std::mem::replace(&mut self.machine, Loop::Full) != Loop::Full
     }
 
-    /// Recompute all invariants every `n` instants, check after each that no idle unit has been forgotten,
-    /// and panic on a violation; 0: never.
+    /// Recompute all invariants every `n` instants, check after each instant that no idle unit has been forgotten, and
+    /// panic on a violation; 0: never.
     pub fn audit_every(&mut self, n: u64) {
         self.audits = Audits { every: n, left: n };
     }
@@ -212,7 +212,7 @@ impl Ssd {
         self.core.ledger.erases(&self.core.ftl)
     }
 
-    /// Host pages admitted before the measurement started, preconditioning included.
+    /// Host pages admitted before the measurement started, including preconditioning.
     #[must_use]
     pub fn pages_before(&self) -> u64 {
         self.core.ledger.pages_before
@@ -292,8 +292,8 @@ impl Ssd {
         self.core.failure.take().map_or(Ok(()), |error| Err(*error))
     }
 
-    /// Before the first request: leave `warmup` requests out of the statistics; `split` keeps the latencies of
-    /// volumes and streams apart.
+    /// Before the first request, exclude `warmup` requests from the statistics; `split` keeps separate latencies for
+    /// volumes and streams.
     pub fn measure(&mut self, warmup: u64, split: bool) {
         assert_eq!(self.core.front.submitted, 0, "requests have been submitted");
         assert_eq!(self.core.array.now, Nanos::ZERO, "time has passed");
@@ -326,8 +326,8 @@ impl Ssd {
         Ok(())
     }
 
-    /// Every request has completed: run the next instant of the rebuild. False: it has ended, or its pool will have no
-    /// room for it.
+    /// Run the next instant of the rebuild after every request has completed. False if it has ended, or its pool will
+    /// have no room for it.
     ///
     /// # Errors
     /// As [`crate::host::device::Device::run_until`].
@@ -359,7 +359,7 @@ impl Ssd {
     }
 }
 
-/// The end of a run because of the fault of a policy; `place`: when it was asked.
+/// The end of a run because a policy failed; `place`: when it was asked.
 pub(crate) fn policy_error(fault: Fault, place: impl FnOnce() -> String) -> DeviceError {
     match fault {
         Fault::Interrupted => DeviceError::Interrupted,
@@ -392,7 +392,7 @@ impl Device for Ssd {
             "request {id} has data of another length"
         );
         if self.mid_instant && at <= self.core.array.now && self.core.front.arrivals.is_empty() {
-            // Arrivals are what comes next in this instant.
+            // Arrivals are next in this instant.
             match self.machine {
                 Loop::Plain => self.admit::<false, false>(at, id, request, data),
                 Loop::Groups => self.admit_with_groups(at, id, request, data),

@@ -1,4 +1,4 @@
-//! Operations start: their addresses are bound, here and not before, and their unit takes them.
+//! Operations start: only here are their addresses bound, and their unit takes them.
 
 use super::array::op::{Moved, OpKind, Work, job_cause};
 use super::core::Core;
@@ -53,8 +53,8 @@ impl Core {
         plane
     }
 
-    /// Whether a copy to frontier `stream` may be bound on `plane` without a search. Wear
-    /// levelling opens a block only where no plane has an open one.
+    /// Whether a copy to frontier `stream` may be bound on `plane` without a search. Wear levelling opens a block only
+    /// if no plane has an open one.
     #[inline(always)]
     pub(super) fn copy_may_bind(&self, plane: PlaneId, stream: u32) -> bool {
         debug_assert!(stream >= self.ftl.space.gc_stream(), "frontier {stream} takes no copies");
@@ -66,7 +66,7 @@ impl Core {
         }
     }
 
-    /// The unit takes the operation of this slot and kind: array and bus time, and the first phase.
+    /// Start the operation of this slot and kind on the unit: array and bus time, and the first phase.
     #[inline(always)]
     pub(super) fn begin<const FULL: bool>(
         &mut self,
@@ -121,8 +121,8 @@ impl Core {
         true
     }
 
-    /// The read of the page that `slot` moves is about to start on `unit`, unless the page has been overwritten
-    /// or trimmed while it waited: then its move ends.
+    /// Start the read of the page that `slot` moves on `unit`, unless the page has been overwritten or trimmed while it
+    /// waited: then its move ends.
     #[inline(always)]
     pub(super) fn source_is_read<const FULL: bool>(
         &mut self,
@@ -152,7 +152,7 @@ impl Core {
         true
     }
 
-    /// The copy of `source` in `slot` carries an owner that the page has now, with the number of its data.
+    /// Let the copy of `source` in `slot` carry a present owner of the page, with the number of its data.
     #[inline(never)]
     fn name_heir(&mut self, slot: OpSlot, source: Ppn) {
         debug_assert!(self.ftl.owners.is_valid(source), "{source:?} has no owner");
@@ -263,8 +263,8 @@ impl Core {
         let op = &mut self.array.ops[slot];
         (op.plane, op.ppn) = (plane, ppn);
         if FULL {
-            // If all owners have left since it was read, the copy carries one that the page had then: the record of
-            // its TRIM stays as long as the copy is under way.
+            // If all owners have left since it was read, the copy carries one that the page had then: the record of its
+            // TRIM stays while the copy is under way.
             if !self.ftl.may_lose_power() {
                 op.lpn = self.ftl.heir(moved.source);
             } else if self.ftl.owners.is_valid(moved.source) {
@@ -285,7 +285,7 @@ impl Core {
         self.gc.pages_read[cause.at()] -= 1;
     }
 
-    /// A GC read starts: it takes a page buffer of its channel, and its page will cross.
+    /// Start a GC read: it takes a page buffer of its channel, and its page will cross.
     #[inline(never)]
     pub(crate) fn gc_read_starts(&mut self, unit: usize, slot: OpSlot) {
         debug_assert!(self.gc.watches_way, "a page on its way meets nothing");
@@ -315,7 +315,7 @@ impl Core {
 }
 
 impl Ssd {
-    /// Bind the operation in `slot`, taken from a queue of `unit`, and begin it. False: it has been passed on, or
+    /// Bind the operation in `slot`, taken from a queue of `unit`, and begin it. False if it has been passed on, or
     /// needs no flash. The functions for the other kinds below return the same.
     #[inline(always)]
     pub(super) fn start_for_job<const FULL: bool>(

@@ -1,8 +1,8 @@
 //! Wake-ups: whatever makes an operation startable wakes its unit in the same instant, and the audit checks
 //! that none has been forgotten (`audit`).
 //!
-//! Units also wake by themselves, when they become idle or something is queued on them, and when a scope
-//! reopens (`collect`) or a page buffer is free (`crossing`).
+//! Units also wake when they become idle, when something is queued on them, when a scope reopens (`collect`) or when a
+//! page buffer is free (`crossing`).
 
 use super::core::Core;
 use crate::units::{PoolId, Ppn};
@@ -14,14 +14,14 @@ impl Core {
         self.note_room();
     }
 
-    /// There may be room for updates of parity groups.
+    /// Note that there may be room for updates of parity groups.
     pub(super) fn note_room(&mut self) {
         if self.ftl.groups.is_some() {
             (self.room_changed, self.groups_due) = (true, true);
         }
     }
 
-    /// The owner of `page` has newer data, another page or none: reads that wait on the page's unit because
+    /// Note that the owner of `page` has newer data, another page or none: reads that wait on the page's unit because
     /// collection has closed it may no longer need to wait.
     #[inline(always)]
     pub(crate) fn wake_readers(&mut self, page: Ppn) {
@@ -32,7 +32,7 @@ impl Core {
         }
     }
 
-    /// A page of `pool` has been bound. A write moves to another unit only if its unit, closed or not, has no
+    /// Note that a page of `pool` has been bound. A write moves to another unit only if its unit, closed or not, has no
     /// room, and this may have taken the last room.
     #[inline(always)]
     pub(crate) fn wake_movers(&mut self, pool: PoolId) {

@@ -1,9 +1,9 @@
 //! The write buffer at work: pages of writes come in, merge, are evicted, and leave when they are on flash.
 //!
-//! A write is admitted when it arrives, as without a buffer: its page gets a slot, and the map points to it.
-//! A buffered page of the same LPN is superseded then and leaves; one that has not entered by then never
-//! will. So the newest data of an LPN are in one slot, whatever became of older ones. On a device with parity pages
-//! leave by groups (`raid/evict`). What makes room lets other pages in (`finish`).
+//! A write is admitted when it arrives, as without a buffer: its page gets a slot, and the map points to it. A buffered
+//! page of the same LPN is then superseded and leaves; if it has not entered by then, it never will. So the newest data
+//! of an LPN are in one slot, whatever became of older ones. On a device with parity pages leave by groups
+//! (`raid/evict`). What makes room lets other pages in (`finish`).
 
 use super::array::op::{OpKind, Work};
 use super::core::Core;
@@ -32,7 +32,7 @@ impl Core {
         *self.front.buffer.as_ref().expect("there is a buffer").held(slot)
     }
 
-    /// Whether the data in `slot`, which the buffer holds, have to reach flash: somebody waits for them.
+    /// Whether the data in `slot`, which the buffer holds, have to reach flash because something waits for them.
     pub(crate) fn must_be_on_flash(&self, slot: OpSlot) -> bool {
         let held = self.held(slot);
         debug_assert_ne!(held.owner, RequestSlot::NONE, "{slot:?} is not held");
@@ -44,13 +44,13 @@ impl Core {
         self.front.buffer.as_ref().is_some_and(|buffer| buffer.keeps(sequence))
     }
 
-    /// Whether the page in `slot`, which waits for room, has to wait for what its write flushes first: nothing of a
+    /// Whether the page in `slot`, which waits for room, has to wait for what its write flushes first: no page of a
     /// write with preflush may be on flash before that.
     fn waits_for_flush(&self, slot: OpSlot) -> bool {
         let request = self.front.requests.at(self.array.ops[slot].part().request);
         debug_assert!(!request.parts.is_done(), "{slot:?} waits for a request that has completed");
         let pages = super::front::pages_of(&self.ftl.geo, &request.request).count;
-        // No page has ended before the flush has; then only pages are left.
+        // No page ends before the flush has; then only pages are left.
         let left = request.parts.left() - self.front.own_parts();
         request.request.flags & flags::PREFLUSH != 0 && left > pages
     }
@@ -65,7 +65,7 @@ impl Core {
         self.ledger.measured.buffer.waited += u64::from(waited > 0);
     }
 
-    /// The page on flash that request `owner` needs to read `lpn`, of which `slot` holds a part.
+    /// The flash page that request `owner` needs in order to read `lpn`, of which `slot` holds a part.
     #[inline(never)]
     pub(crate) fn rest_on_flash(&self, slot: OpSlot, owner: RequestSlot, lpn: Lpn) -> Option<Ppn> {
         debug_assert!(self.ftl.owners.is_newest(lpn, slot), "{slot:?} holds old data of {lpn:?}");
@@ -85,7 +85,7 @@ impl Core {
         page.filter(|_| missing != 0)
     }
 
-    /// The read in `slot` is about to read its page from flash, perhaps only the rest of a page of which the
+    /// Note that the read in `slot` is about to read its page from flash, perhaps only the rest of a page of which the
     /// buffer holds a part. Returns whether flash holds only the rest of the page: then its data are complete only
     /// together with what the buffer holds now.
     pub(crate) fn note_rest_read(&mut self, slot: OpSlot) -> bool {
@@ -99,7 +99,7 @@ impl Core {
         is_rest
     }
 
-    /// Whether the newest of `lpn` is that it has been trimmed.
+    /// Whether a TRIM is the newest operation of `lpn`.
     fn is_trimmed(&self, lpn: Lpn) -> bool {
         match self.ftl.owners.newest(lpn) {
             Entry::Unmapped => true,
@@ -108,11 +108,11 @@ impl Core {
         }
     }
 
-    /// For its request the page in `slot` is done when it has crossed the SRAM.
+    /// Acknowledge the page in `slot` to its request when it has crossed the SRAM.
     fn acknowledge(&mut self, slot: OpSlot) {
         debug_assert!(
             self.array.ops[slot].sequence > 0,
-            "{slot:?} is acknowledged, and is no write"
+            "{slot:?} is acknowledged but is not a write"
         );
         debug_assert!(
             !self.held(slot).fua || self.is_trimmed(self.array.ops[slot].lpn),
@@ -125,7 +125,7 @@ impl Core {
         self.part_ends_at(at, request, parts);
     }
 
-    /// The write in `slot`, of bytes `range`, has been admitted over `old`.
+    /// Hold the write in `slot`, of bytes `range`, which has been admitted over `old`.
     fn hold_page(&mut self, slot: OpSlot, old: Entry, range: (usize, usize)) {
         let epoch = self.front.epochs.write_arrives();
         let whole = sectors((0, 512 << self.ftl.geo.sector_shift));
@@ -163,7 +163,7 @@ impl Core {
         }
     }
 
-    /// The page in `slot` leaves the buffer if it is kept there; returns whether it was, and is not programmed.
+    /// Drop the page in `slot` if the buffer keeps it. Returns whether it did, so the page is not programmed.
     fn drop_buffered(&mut self, slot: OpSlot) -> bool {
         let sequence = self.array.ops[slot].sequence;
         if self.ftl.groups.is_some()
@@ -184,7 +184,7 @@ impl Core {
         kept
     }
 
-    /// The page in `slot` will not be programmed: newer data or a TRIM have replaced it.
+    /// Drop the page in `slot`, which newer data or a TRIM have replaced and which will not be programmed.
     fn drop_held(&mut self, slot: OpSlot) {
         let held = self.held(slot);
         let (epoch, lpn) = (held.epoch, self.array.ops[slot].lpn);
@@ -196,7 +196,7 @@ impl Core {
         self.array.ops.remove(slot);
     }
 
-    /// The page in `slot` was the newest of its LPN, which has been trimmed.
+    /// Drop the page in `slot`, which was the newest of its LPN and has been trimmed.
     pub(super) fn drop_trimmed(&mut self, slot: OpSlot) {
         let op = &self.array.ops[slot];
         let waits = self.ftl.groups.is_some() && op.passes_buffer() && self.held(slot).fua;
@@ -208,8 +208,8 @@ impl Core {
         self.ledger.measured.buffer.trimmed += u64::from(kept);
     }
 
-    /// Pages enter in the order of their arrival as long as there is room, which was made by a page that
-    /// had waited `gc_wait_ns` for collection; then pages are evicted.
+    /// Let pages enter in the order of their arrival as long as there is room, which a page that had waited
+    /// `gc_wait_ns` for collection has made; then evict pages.
     pub(super) fn admit_waiting(&mut self, gc_wait_ns: u64) {
         while let Some(next) = self.front.buffer.as_ref().and_then(|buffer| buffer.first_waiting())
         {
@@ -239,7 +239,7 @@ impl Core {
                 if let Entry::Slot(newer) = newest
                     && self.array.ops[newer].passes_buffer()
                 {
-                    // It was acknowledged, and the newer one has its data.
+                    // It was acknowledged, and the newer one contains its data.
                     buffer.enter(newer);
                 }
                 let counts = &mut self.ledger.measured.buffer;
@@ -270,15 +270,15 @@ impl Core {
         }
     }
 
-    /// Whether the page in `slot`, which waits, is not to enter: newer data or a TRIM have replaced it.
+    /// Whether the page in `slot`, which waits, need not enter: newer data or a TRIM have replaced it.
     fn needs_no_room(&self, slot: OpSlot) -> bool {
         let lpn = self.array.ops[slot].lpn;
         let is_void = self.ftl.groups.is_some() && self.is_trimmed(lpn);
         !self.ftl.owners.is_newest(lpn, slot) && (is_void || !self.is_waited_for(slot))
     }
 
-    /// Whether the page in `slot`, which waits for room, has to reach flash: somebody waits for that, or a copy has
-    /// replaced it whose source is not on flash.
+    /// Whether the page in `slot`, which waits for room, has to reach flash: something waits for that, or a copy whose
+    /// source is not on flash has replaced it.
     fn is_waited_for(&self, slot: OpSlot) -> bool {
         self.must_be_on_flash(slot) || self.held(slot).has_heirs || self.is_lost_by_a_cut(slot)
     }
@@ -290,11 +290,11 @@ impl Core {
             self.ftl.owners.newest(op.lpn),
             Entry::Slot(newer) if !self.array.ops[newer].passes_buffer()
         );
-        // From when its source is on flash the copy has that page, even if it is to get its own.
+        // Once its source is on flash the copy has that page, even if it is to get its own.
         copied_over && self.ftl.may_lose_power() && self.ftl.is_missed(op.lpn, op.sequence)
     }
 
-    /// A page of `lpn` that others waited for does not come: pages of its group that must be on flash leave.
+    /// Evict pages of the group of `lpn` that must be on flash, because a page that others waited for does not come.
     fn evict_rest_of_group(&mut self, lpn: Lpn) {
         debug_assert!(self.front.buffer.is_some(), "{lpn:?} came to no buffer");
         let Some(groups) = self.ftl.groups.as_deref() else { return };
@@ -309,7 +309,7 @@ impl Core {
         }
     }
 
-    /// The page in `slot` goes to flash.
+    /// Send the page in `slot` to flash.
     fn evict(&mut self, slot: OpSlot) {
         debug_assert!(self.front.buffer.is_some(), "{slot:?} is evicted from no buffer");
         let kind = self.array.ops[slot].kind();
@@ -330,7 +330,7 @@ impl Core {
         }
     }
 
-    /// The page in `slot` goes to flash now, if the buffer keeps it.
+    /// Send the page in `slot` to flash now, if the buffer keeps it.
     pub(super) fn put_out(&mut self, slot: OpSlot) {
         let sequence = self.array.ops[slot].sequence;
         let Some(buffer) = &mut self.front.buffer else { return };
@@ -342,12 +342,11 @@ impl Core {
 }
 
 impl Ssd {
-    /// A write in request slot `slot` is about to be admitted: with preflush, buffered pages go to flash
-    /// first.
+    /// Prepare for the admission of a write in request slot `slot`: with preflush, buffered pages go to flash first.
     #[inline(never)]
     pub(crate) fn flush_before(&mut self, slot: RequestSlot, request: &Request) {
         if self.core.front.buffer.is_some() && request.flags & flags::PREFLUSH != 0 {
-            // One part for the flush, and one so that the request does not end with the flush.
+            // One part for the flush, and one so that the request does not end with it.
             let own = self.core.front.own_parts();
             let parts = &mut self.core.front.requests.get(slot).parts;
             assert_eq!(*parts, Join::of(own), "its pages have been admitted");
@@ -358,7 +357,7 @@ impl Ssd {
         }
     }
 
-    /// One part of the request in `slot` completes when every write admitted so far is on flash.
+    /// Complete one part of the request in `slot` when every write admitted so far is on flash.
     #[inline(never)]
     pub(crate) fn flush(&mut self, slot: RequestSlot) {
         debug_assert!(
@@ -370,7 +369,7 @@ impl Ssd {
         self.complete_flushes();
     }
 
-    /// The write in `slot`, of bytes `range`, has been admitted over `old`.
+    /// Hold the write in `slot`, of bytes `range`, which has been admitted over `old`.
     pub(crate) fn hold(&mut self, slot: OpSlot, old: Entry, range: (usize, usize)) {
         if let (Entry::Slot(older), Some(contents)) = (old, &mut self.contents)
             && self.core.array.ops[older].kind() == OpKind::RmwRead
@@ -384,10 +383,10 @@ impl Ssd {
         }
     }
 
-    /// The page in `slot` requests room in the buffer.
+    /// Let the page in `slot` request room in the buffer.
     pub(crate) fn page_waits(&mut self, slot: OpSlot) {
         let since = self.core.array.now;
-        debug_assert!(self.core.array.ops[slot].sequence > 0, "{slot:?} waits, and is no write");
+        debug_assert!(self.core.array.ops[slot].sequence > 0, "{slot:?} waits but is not a write");
         self.core.front.buffer.as_mut().expect("there is a buffer").wait(Waiting { slot, since });
         self.let_in(0);
     }
@@ -405,7 +404,8 @@ impl Ssd {
         }
     }
 
-    /// Every page kept is the newest of its LPN, and none waits for room where there is some, or needs none.
+    /// Check that every page kept is the newest of its LPN, and that none waits although there is room or it needs
+    /// none.
     pub(crate) fn audit_buffer(&self) -> Result<(), String> {
         let Some(buffer) = &self.core.front.buffer else { return Ok(()) };
         let first = buffer.first_waiting().filter(|page| !self.core.waits_for_flush(page.slot));
@@ -423,7 +423,9 @@ impl Ssd {
         let Some(raid) = &self.raid else { return Ok(()) };
         let (left, under_way) = (buffer.on_their_way(), raid.pages_under_way());
         if left != under_way || buffer.has_leaving() || buffer.has_surplus() {
-            return Err(format!("{left} pages have left the buffer, updates write {under_way}"));
+            return Err(format!(
+                "{left} pages have left the buffer, but updates write {under_way}"
+            ));
         }
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! Checkpoints beside a literal version of their rules: which blocks of the two areas are erased and programmed, in
-//! which order and when, in runs whose power is cut.
+//! Checkpoints against a literal version of their rules: which blocks of the two areas are erased and programmed, in
+//! which order and when, in runs with power cuts.
 
 use crate::rig::device;
 use ssd_core::config::{BusyUnit, Config, PowerCut, RemapMode, TimingModel};
@@ -22,7 +22,7 @@ const USER: u32 = 600;
 const PROGRAM: u64 = 500 + 20;
 const ERASE: u64 = 2000;
 
-/// Two planes whose checkpoints have five pages on each, or more where copies share pages.
+/// Two planes whose checkpoints have five pages on each, or more if copies share pages.
 fn small() -> Config {
     let mut c = device([PLANES, 1, 1], BLOCKS, PAGES, USER);
     c.device.page_bytes = PAGE_BYTES;
@@ -32,7 +32,7 @@ fn small() -> Config {
     c
 }
 
-/// Pages on each plane of a checkpoint with so many bytes of lists.
+/// Pages on each plane of a checkpoint with this many bytes of lists.
 fn pages(listed: u32) -> u32 {
     let bytes = 4 * USER + 6 * PLANES * BLOCKS + listed;
     bytes.div_ceil(PLANES * PAGE_BYTES)
@@ -43,19 +43,19 @@ fn blocks_of_area() -> u32 {
     pages((12 + 12 + 16) * USER).div_ceil(PAGES)
 }
 
-/// The operations of checkpoints between two cuts, and how many checkpoints were written to their end.
+/// The operations of checkpoints between two cuts, and how many checkpoints were completed.
 struct Period {
     rows: Vec<OpRecord>,
     written: usize,
 }
 
-/// A page copied to another, as the host asks for it.
+/// The request to copy a page to another.
 fn copy(to: u32, from: u32) -> (Request, Vec<u8>) {
     let range = SourceRange { sector: u64::from(from), sectors: 1 };
     (Request::new(Op::Copy, u64::from(to), 1), encode(&[range]))
 }
 
-/// Writes and copies of single pages with cuts at random times, after the first `shared` pages have each got a copy.
+/// Writes and copies of single pages with cuts at random times, after each of the first `shared` pages has been copied.
 fn periods(seed: u64, shared: u32) -> Vec<Period> {
     let c = small();
     let mut functional = Functional::new(&c, Ftl::new(&c));
@@ -102,7 +102,7 @@ fn periods(seed: u64, shared: u32) -> Vec<Period> {
     all
 }
 
-/// The rows of one plane, a list a checkpoint: erases, then programs.
+/// The rows of one plane, split into checkpoints: erases, then programs.
 fn split(rows: &[OpRecord], plane: u32) -> Vec<Vec<OpRecord>> {
     let mut all: Vec<Vec<OpRecord>> = Vec::new();
     for row in rows.iter().filter(|row| row.place.channel == plane) {
@@ -122,12 +122,12 @@ fn split(rows: &[OpRecord], plane: u32) -> Vec<Vec<OpRecord>> {
 /// What one plane knows of the two areas.
 #[derive(Default)]
 struct Areas {
-    /// The one with the last checkpoint that was written to its end.
+    /// The area with the last completed checkpoint.
     current: Option<u32>,
-    /// Blocks that the last checkpoint has used of each; the pages of one that a cut ended are not in the log.
+    /// Blocks that the last checkpoint has used of each area; the pages of one that a cut ended are not in the log.
     used: [u32; 2],
     cut: [bool; 2],
-    /// Blocks from the first to the last one that holds a page or is half erased.
+    /// Blocks from the first to the last that holds a page or is half erased.
     holds: [u32; 2],
 }
 
@@ -171,7 +171,7 @@ fn checkpoints_erase_what_the_last_one_in_their_area_has_used() {
     for (seed, shared) in [(1, 0), (2, 10), (3, 130), (4, 290)] {
         let mut areas: Vec<Areas> = (0..PLANES).map(|_| Areas::default()).collect();
         if shared > 0 {
-            // What no out-of-band area tells is in a checkpoint from the beginning.
+            // A checkpoint contains from the beginning what no out-of-band area does.
             let used = [pages(12 * shared).div_ceil(PAGES), 0];
             for of in &mut areas {
                 (of.current, of.used) = (Some(0), used);

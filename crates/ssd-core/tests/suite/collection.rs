@@ -82,7 +82,7 @@ fn a_closed_channel_is_every_channel_of_the_superblock() {
     c.gc.blocking = Blocking { scope: BlockingScope::Channel, granularity: Granularity::Job };
     let mut ssd = with_pages(&c, 12 * 16);
     ssd.audit_every(1);
-    // All of the first superblock but two pages, and one more: it is the second to be opened.
+    // All of the first superblock but two pages, and one more superblock, the second to be opened.
     let writes = (0..16).filter(|lpn| ![3, 8].contains(lpn)).chain(40..43);
     closed(&mut ssd, 1, writes.map(|lpn| whole(Op::Write, lpn, 1))).unwrap();
     let at = ssd.now();
@@ -142,7 +142,7 @@ fn reads_of_every_cause_are_tried_again() {
     }
 }
 
-/// Over a device written without collection: the first `filled` pages, then `again`.
+/// A device written without collection: the first `filled` pages, then `again`.
 fn written(c: &Config, filled: u32, again: &[u32]) -> Ssd {
     let quiet = Config { gc: Gc { trigger: vec![free_blocks(0)], ..c.gc.clone() }, ..c.clone() };
     let mut f = Functional::new(&quiet, Ftl::new(&quiet));
@@ -177,8 +177,8 @@ fn a_page_is_in_flight_from_its_read_to_its_program() {
     assert_eq!(ssd.measured().gc.pages.moved, 7);
 }
 
-/// Planes of the operations of collection in order of start, where both planes of a chip want to collect a
-/// block from the start: two invalid pages on plane 0, one on plane 1.
+/// Planes of the operations of collection in order of start, where both planes of a chip want to collect a block from
+/// the start: two invalid pages on plane 0, one on plane 1.
 fn planes_collected(policy: PolicySpec, k: u64) -> Vec<u32> {
     let mut c = chips([1, 1, 2], 192);
     c.alloc.pool = PoolScope::Plane;
@@ -195,13 +195,13 @@ fn planes_collected(policy: PolicySpec, k: u64) -> Vec<u32> {
 
 #[test]
 fn pools_take_turns_as_the_rule_and_the_policy_say() {
-    // Six pages or seven, and the erase.
+    // Six or seven pages, and the erase.
     let (plane_0, plane_1) = (vec![0; 13], vec![1; 15]);
     let by_rate = || victim("invalidation-rate").with("ratio", Value::Real(0.1));
     assert_eq!(planes_collected(victim("greedy"), 1), [&plane_0[..], &plane_1].concat());
-    // One invalid page is rate 0: that block goes first in the device.
+    // One invalid page means rate 0: that block is first in the device.
     assert_eq!(planes_collected(by_rate(), 1), [&plane_1[..], &plane_0].concat());
-    // Nobody waits where the rule lets all begin.
+    // Nobody waits if the rule lets all begin.
     for policy in [victim("greedy"), by_rate()] {
         let planes = planes_collected(policy, 2);
         assert_eq!((planes.len(), planes[0]), (28, 0));
@@ -211,7 +211,7 @@ fn pools_take_turns_as_the_rule_and_the_policy_say() {
 
 #[test]
 fn a_trigger_that_held_collects_every_candidate_of_that_moment() {
-    // No page of block 0 is valid, seven of block 1; one erased block more and the trigger holds no longer.
+    // No page of block 0 is valid, and seven of block 1 are; with one more erased block the trigger no longer holds.
     for (amount, calls) in [(Amount::UntilSatisfied, 1), (Amount::AllCandidates, 2)] {
         let mut c = chips([1, 1, 1], 96);
         (c.gc.trigger, c.gc.amount) = (vec![free_blocks(3)], amount);
@@ -237,7 +237,7 @@ fn a_share_of_used_pages_counts_with_every_page_and_not_only_with_every_block() 
     }
 }
 
-/// A block of the list that becomes invalid throughout is collected at once, and then not again.
+/// A listed block that becomes fully invalid is collected at once, and not again later.
 #[test]
 fn a_listed_block_that_was_collected_at_once_is_left_out() {
     let mut c = chips([1, 1, 1], 96);

@@ -1,4 +1,4 @@
-//! Combinations of keys at the edge of what is refused.
+//! Combinations of keys at the limits of what is accepted.
 
 use ssd_core::config::{self, Config, Input, Kernel};
 use ssd_core::ftl::Ftl;

@@ -107,7 +107,7 @@ fn half_a_percent_of_spare_pages() {
     }
 }
 
-/// Whatever the reserve and the watermark: erased blocks never fall below what is promised.
+/// Whatever the reserve and the watermark, erased blocks never fall below what is promised.
 #[test]
 fn the_reserve_holds_at_every_level() {
     for (reserve, soft) in [(1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2), (2, 3), (5, 0), (5, 6)]
@@ -134,7 +134,7 @@ fn the_reserve_holds_at_every_level() {
     }
 }
 
-/// Triggers in conjunction, of pool, device and idleness, under every limit of concurrency.
+/// Triggers in conjunction, of pool, device and idleness, under every concurrency limit.
 #[test]
 fn conjunctions_of_triggers_end() {
     let idle = |after| rig::named(trigger::ALL, "idle").with("after", Value::Int(after));
@@ -177,7 +177,7 @@ fn the_error_names_the_pool_that_is_full() {
     assert_eq!(gave_up.count(), 9, "of ten devices");
 }
 
-/// Candidates that are valid throughout gain nothing: collecting them would never end.
+/// Fully valid candidates gain nothing: collecting them would never end.
 #[test]
 fn a_list_of_fully_valid_blocks_is_not_collected() {
     let mut c = device([1, 1, 2], 16, 4, 48);
@@ -196,7 +196,7 @@ fn weather(seed: u64, requests: u64) -> Weather {
 }
 
 fn completes_or_says_why(c: &Config, seed: u64, requests: u64, pause: u64) {
-    // A third of the runs without any pause.
+    // A third of the runs have no pause.
     let pause = pause.saturating_sub(1000);
     let mut storm = Storm::new(c, Weather { pause, ..weather(seed, requests) });
     if let Err(error) = storm.run() {

@@ -1,4 +1,4 @@
-//! Counts of a run where two features meet: each is what its description says, recomputed from what was done.
+//! Counts of a run where two features meet: each matches its description, recomputed from what was done.
 
 use crate::rig::{
     self,
@@ -102,7 +102,7 @@ fn a_promotion_by_a_watermark_is_none_by_the_reserve() {
         let before = ssd.measured().gc;
         closed(&mut ssd, 12, burst.to_vec()).expect("there is room");
         let now = ssd.measured().gc;
-        // A call in background ends ahead of the host where host operations wait behind it.
+        // A background job finishes ahead of the host if host operations wait behind it.
         promoted += u64::from(now.background > before.background);
         ssd.run_until(Nanos(ssd.now().0 + 1_000_000), &mut Vec::new()).expect("it rests");
     }
@@ -133,14 +133,14 @@ fn adjacent_ranges_do_not_overlap_and_a_long_trim_is_no_long_read() {
     c.remap.mode = RemapMode::Share;
     let mut ssd = with_pages(&c, 64);
     let page = rig::PAGE;
-    // Pages 8 and 9 from those before them, from those behind them, and from one of their own.
+    // Pages 8 and 9 from the pages before them, from those behind them, and from one of themselves.
     for (source, refused) in [(6, false), (10, false), (7, true), (9, true)] {
         let data = encode(&[SourceRange { sector: source * page, sectors: 2 * page }]);
         let copied = ssd.submit(ssd.now(), &whole(Op::Copy, 8, 2), Some(&data));
         assert_eq!(copied.is_err(), refused, "from page {source}");
         finish(&mut ssd).expect("it completes");
     }
-    // Sources together as long as the destination, not longer and not shorter.
+    // Sources with the total length of the destination, no longer and no shorter.
     for (sectors, refused) in [(page, true), (2 * page, false), (3 * page, true)] {
         let data = encode(&[SourceRange { sector: 20 * page, sectors }]);
         let copied = ssd.submit(ssd.now(), &whole(Op::Copy, 8, 2), Some(&data));

@@ -29,8 +29,8 @@ fn chip() -> Config {
     c
 }
 
-/// Arrivals and completions of reads that the source wants at these times, since the driver began; the
-/// device has worked before.
+/// Arrivals and completions of reads that the source wants at these times, since the driver began; the device has
+/// worked before.
 fn driven(host: &Host, at: &[u64]) -> (Vec<u64>, Vec<u64>) {
     run(host, &mut Reads(at.iter().copied()))
 }
@@ -86,13 +86,13 @@ fn the_open_loop_counts_from_where_it_began() {
     let at = [0, 10, 20, 500, 505];
     let (arrivals, completions) = driven(&host(HostMode::Open, 1), &at);
     assert_eq!((arrivals, completions), (at.to_vec(), vec![70, 140, 210, 570, 640]));
-    // At most so many are inside: the others wait outside, and have arrived.
+    // At most that many are inside: the others wait outside, and have arrived.
     let limited = Host { max_outstanding: 1, ..host(HostMode::Open, 1) };
     assert_eq!(driven(&limited, &at), (at.to_vec(), vec![70, 140, 210, 570, 640]));
 }
 
-/// A client that asks for three reads, each `pause` after the answer to the last, and means to have asked `early`
-/// before.
+/// A client that issues three reads, each `pause` after the previous one has been answered, and meant to issue it
+/// `early` before.
 struct Thinker {
     pause: u64,
     early: u64,
@@ -134,7 +134,7 @@ impl Clients for Thinker {
 
 #[test]
 fn clients_are_served_when_they_ask_and_hear_of_answers() {
-    // Whatever the configuration says of the host.
+    // Whatever the configuration of the host is.
     for mode in [HostMode::Open, HostMode::Closed] {
         let served = |pause, early| {
             let thinker = Thinker { pause, early, left: 3, answered: false, asks_at: Some(0) };
@@ -142,7 +142,7 @@ fn clients_are_served_when_they_ask_and_hear_of_answers() {
         };
         let ends = vec![READ, 2 * READ + 30, 3 * READ + 60];
         assert_eq!(served(30, 0), (vec![0, READ + 30, 2 * READ + 60], ends));
-        // Latencies count from what was meant.
+        // Latencies count from the intended arrival.
         let ends = vec![READ, 2 * READ, 3 * READ];
         assert_eq!(served(0, 10), (vec![0, READ - 10, 2 * READ - 10], ends));
     }

@@ -1,5 +1,5 @@
-//! Reclaim unit handles: which data share a unit, what is counted of units, and that any device with handles
-//! completes what it accepts.
+//! Reclaim unit handles: which data share a unit, what is counted of units, and that any device with handles completes
+//! what it accepts.
 
 use crate::cases::cases;
 use crate::rig::parity::paper;
@@ -91,7 +91,7 @@ fn classes_are_those_of_a_literal_version() {
         let (mut rng, mut last) = (Stream::new(4, isolation), [0u32; 50]);
         for clock in 0..20_000 {
             let lpn = rng.below(50) as u32;
-            // A page that is computed anew goes to the copies of the handle that wrote it last.
+            // A page that is recomputed goes to the copies of the handle that wrote it last.
             let anew = 3 + if apart { last[lpn as usize] } else { 0 };
             assert_eq!(policy.of_rebuilt(Lpn(lpn)), Some(anew));
             if rng.chance(0.5) {
@@ -134,7 +134,7 @@ fn handles_in_units(ftl: &Ftl, last: &[u8]) -> Vec<(u32, Vec<u8>)> {
     units
 }
 
-/// Only units of class `mixed` hold data of several handles.
+/// Check that only units of class `mixed` hold data of several handles.
 fn isolated(ftl: &Ftl, last: &[u8], mixed: Option<u32>) {
     for (class, found) in handles_in_units(ftl, last) {
         if Some(class) != mixed {
@@ -352,7 +352,8 @@ fn a_stream_without_a_handle_is_refused() {
     assert_eq!(request.sectors, PAGE as u32);
 }
 
-/// A tenant writes 15 sixteenths of the device again and again in order, another the rest at random, and as often.
+/// One tenant overwrites 15 sixteenths of the device in order, again and again; another overwrites the rest at random,
+/// as often.
 fn two_tenants(spec: PolicySpec, handle: u8) -> f64 {
     let mut c = device([1, 1, 1], 256, 16, 256 * 16 * 8 / 10);
     c.alloc.separation = spec;

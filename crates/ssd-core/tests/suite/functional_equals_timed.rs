@@ -63,8 +63,8 @@ fn logged(c: &Config) -> Config {
 fn timed_on(mut ssd: Ssd, steps: &[Step]) -> (Vec<BlockId>, Tally, Ssd, Vec<OpRecord>) {
     ssd.audit_every(1009);
     for &(write, lpn) in steps {
-        // A TRIM waits for nothing, and a write gets its class as it arrives: let them not overtake the collection
-        // before them.
+        // A TRIM waits for nothing, and a write gets its class when it arrives; neither may overtake the collection
+        // before it.
         if !write || ssd.core.ftl.separates() {
             settle(&mut ssd);
         }
@@ -148,7 +148,7 @@ fn every_policy_over_one_pool() {
     }
 }
 
-/// A timed run on a device that has been written without time chooses the victims of one that went on so.
+/// A timed run on a device that was written without time chooses the same victims as a functional run that continued.
 #[test]
 fn a_timed_run_goes_on_with_what_the_victim_policy_knows() {
     for info in ALL {
@@ -217,7 +217,7 @@ fn every_policy_over_several_pools() {
     }
 }
 
-/// Paths, interconnect and errors take time and change no victim.
+/// Paths, interconnect and errors take time but change no victim.
 #[test]
 fn every_path_over_the_interconnect() {
     for (i, path) in [GcPath::Controller, GcPath::Selective].into_iter().enumerate() {
@@ -241,14 +241,14 @@ fn used_space_of_the_device() {
     }
 }
 
-/// Every pool is looked at when the device begins to be too full, also those that nothing is written to.
+/// Every pool is considered when the device begins to be too full, even those to which nothing is written.
 #[test]
 fn used_space_of_the_device_over_several_pools() {
     for (i, info) in ALL.iter().enumerate() {
         for (pool, shape) in [(PoolScope::Plane, [2, 1, 2]), (PoolScope::Channel, [3, 1, 2])] {
             let mut c = base(shape, pool, FRONTIERS[i % 2]);
             (c.gc.victim, c.gc.amount) = (victim(info.name), Amount::One);
-            // Before a pool comes to its reserve, where it may collect beside another.
+            // Before a pool reaches its reserve, where it may collect at the same time as another.
             c.gc.trigger = vec![used_space(0.75, "device")];
             c.gc.concurrency =
                 named(ssd_core::ftl::gc::concurrency::ALL, "fixed").with("k", Value::Int(1));
@@ -257,7 +257,7 @@ fn used_space_of_the_device_over_several_pools() {
     }
 }
 
-/// How many of the erases in `log` are begun before two pools collect side by side.
+/// How many of the erases in `log` begin before two pools collect at the same time.
 fn before_two_at_once(ssd: &Ssd, log: &[OpRecord]) -> usize {
     let geo = &ssd.core.ftl.geo;
     let pool_of = |p: PageAddress| {
@@ -279,8 +279,8 @@ fn before_two_at_once(ssd: &Ssd, log: &[OpRecord]) -> usize {
     erases
 }
 
-/// A pool at its reserve collects beside another one, and each sees what the copies of the other use: until then
-/// victims are the same, except under a policy that orders the pools.
+/// A pool at its reserve collects at the same time as another one, and each sees what the copies of the other use.
+/// Until then the victims are the same, except under a policy that orders the pools.
 #[test]
 fn used_space_of_the_device_until_two_pools_collect_at_once() {
     let mut apart = 0;

@@ -1,4 +1,4 @@
-//! The functional executor against the timed machine in random configurations: if requests of one page come one by one,
+//! The functional executor against the timed machine in random configurations: with one-page requests, one at a time,
 //! each pool collects the same blocks in the same order, and every page ends up in the same place.
 //! (`functional_equals_timed` has the literal cases.)
 
@@ -21,7 +21,7 @@ use ssd_core::units::{Lpn, Nanos, PoolId};
 #[derive(Clone, Copy, Debug)]
 enum Start {
     Empty,
-    /// This share filled, and overwritten so many times.
+    /// This share filled, and overwritten that many times.
     Preconditioned(f64, f64),
     /// The same, from a snapshot.
     Snapshot(f64, f64),
@@ -32,10 +32,10 @@ struct Case {
     config: Drawn,
     start: Start,
     requests: u32,
-    /// Shares of TRIMs, and of writes of a part of a page.
+    /// Shares of TRIMs, and of writes of part of a page.
     trims: f64,
     parts: f64,
-    /// A request comes when collection has ended, not when the one before it has.
+    /// A request comes when collection has ended, not when the previous request has.
     settles: bool,
 }
 
@@ -81,7 +81,7 @@ fn requests(case: &Case) -> Vec<Request> {
     all
 }
 
-/// A device to begin on; `None`: its pages find no room.
+/// An initial device; `None` if its pages find no room.
 fn preconditioned(c: &Config, (fill, overwrite): (f64, f64)) -> Option<Functional> {
     let mut c = c.clone();
     (c.precondition.fill, c.precondition.overwrite) = (fill, overwrite);
@@ -145,8 +145,8 @@ fn compare(case: &Case) -> Result<bool, TestCaseError> {
     let Some(mut f) = functional(c, case.start) else { return Ok(false) };
     let mut ssd = timed(c, case.start);
     ssd.audit_every(997);
-    // A TRIM waits for nothing, and class and plane of a write are named as it arrives: let them not overtake the
-    // collection before them.
+    // A TRIM waits for nothing, and the class and plane of a write are determined when it arrives; neither may overtake
+    // the collection before it.
     let settles =
         case.settles || ssd.core.ftl.separates() || c.alloc.placement.policy == "least-busy";
     let requests = requests(case);
@@ -170,7 +170,7 @@ fn compare(case: &Case) -> Result<bool, TestCaseError> {
     let mut log = Vec::new();
     ssd.drain_operations(&mut log);
     let (mut expected, mut victims) = (f.victims().to_vec(), collected(&ssd, &log));
-    // Pools may collect side by side.
+    // Pools may collect at the same time.
     expected.sort_by_key(|&block| f.ftl.blocks.pool_of(block));
     victims.sort_by_key(|&block| f.ftl.blocks.pool_of(block));
     let differ = expected.iter().zip(&victims).position(|(a, b)| a != b);

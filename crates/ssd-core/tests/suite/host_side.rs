@@ -1,5 +1,5 @@
-//! Link, write buffer, ECC and read retries: closed forms to the nanosecond, what a flush, FUA and a TRIM
-//! mean with a buffer, and any combination of them under any combination of answers.
+//! Link, write buffer, ECC and read retries: closed forms to the nanosecond; the meaning of a flush, FUA and a TRIM
+//! with a buffer; and any combination of them under any combination of policies.
 
 use crate::cases::cases;
 use crate::rig::any_config::{Drawn, Spare, any_config};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Serial chips, with 2 KiB pages: read 50 + 20, program 500 + 20, into or out of the SRAM 3 each.
+/// Serial chips with 2 KiB pages: read 50 + 20, program 500 + 20, 3 for each SRAM crossing.
 fn chips(count: u32) -> Config {
     let mut c = device([count, 1, 1], 16, 8, count * 64);
     (c.timing.model, c.timing.busy_unit) = (TimingModel::Serial, BusyUnit::Chip);
@@ -283,12 +283,12 @@ fn flush_fua_and_preflush_mean_flash() {
     assert_eq!(alone(&mut ssd, Request::new(Op::Flush, 0, 0)), 2 * PROGRAM);
     assert_eq!((programs(&ssd), ssd.buffered_pages()), (3, 0));
     assert_eq!(alone(&mut ssd, Request::new(Op::Flush, 0, 0)), 0);
-    // FUA takes the way over flash, and the kept page of its LPN does not.
+    // FUA writes through to flash, but the kept page of its LPN does not.
     alone(&mut ssd, whole(Op::Write, 7, 1));
     let fua = Request { flags: flags::FUA, ..whole(Op::Write, 7, 1) };
     assert_eq!(alone(&mut ssd, fua), PROGRAM);
     assert_eq!((programs(&ssd), ssd.measured().buffer.coalesced), (4, 1));
-    // Preflush: what was there is on flash, the write itself need not be. It enters the buffer then.
+    // Preflush: what was there is on flash; the write itself need not be, and enters the buffer then.
     alone(&mut ssd, whole(Op::Write, 1, 1));
     let preflush = Request { flags: flags::PREFLUSH, ..whole(Op::Write, 2, 1) };
     assert_eq!(alone(&mut ssd, preflush), PROGRAM + SRAM);
@@ -329,7 +329,7 @@ fn parts_of_a_page_merge_and_the_rest_is_read_where_it_is_needed() {
     let part = |op, from: u64| Request::new(op, PAGE + from, 1);
     alone(&mut ssd, Request { flags: flags::FUA, ..whole(Op::Write, 1, 1) });
     alone(&mut ssd, part(Op::Write, 0));
-    // What is here is here; the rest is on flash, and read for what the host asks.
+    // The buffer supplies what it has; the rest of what the host wants is read from flash.
     assert_eq!(alone(&mut ssd, part(Op::Read, 0)), SRAM);
     assert_eq!(alone(&mut ssd, part(Op::Read, 1)), READ);
     let rmw = Cause::Rmw.at();
@@ -367,7 +367,7 @@ fn a_link_too_slow_for_the_range_of_time_says_so() {
     let mut c = chips(1);
     c.host.link_bytes_per_s = Some(1);
     let mut ssd = fresh(&c);
-    // Within the range, and the link takes half an hour for a page.
+    // Within the range, the link takes half an hour per page.
     ssd.submit(Nanos((1 << 61) - 1000), &whole(Op::Write, 0, 1), None).unwrap();
     let error = ssd.run_until(Nanos::NEVER, &mut Vec::new()).unwrap_err();
     assert!(matches!(error, DeviceError::TimeRange { .. }), "{error}");
@@ -387,7 +387,7 @@ fn a_device_that_cannot_take_the_buffer_says_so() {
     ssd.audit().unwrap();
 }
 
-/// The host's side: buffer, link, ECC, retries and firmware, each of them in most cases.
+/// The host's side: buffer, link, ECC, retries and firmware, each present in most cases.
 fn host_side() -> impl Strategy<Value = Config> {
     let buffer = (prop_oneof![Just(0u32), 1u32..4, 4u32..80], 0.0f64..=1.0);
     let rate = prop_oneof![Just(None), (1_000_000u64..20_000_000_000).prop_map(Some)];

@@ -1,5 +1,5 @@
-//! The interconnect, the buffers of the flash controllers and the selective path: times to the nanosecond,
-//! what crosses how often, what never passes a queue, and that nothing waits in a circle.
+//! The interconnect, the buffers of the flash controllers and the selective path: times to the nanosecond, what crosses
+//! how often, what never enters a queue, and that nothing waits in a circle.
 
 use crate::cases::cases;
 use crate::rig::{
@@ -32,7 +32,7 @@ fn fresh(c: &Config) -> Ssd {
     Ssd::new(c, Ftl::new(c), 0)
 }
 
-/// A small serial device with odd times, half a page of a flit, filled; its collection is busy.
+/// A small, filled serial device with odd times and flits of half a page; its collection is busy.
 fn busy(path: GcPath) -> Config {
     let mut c = device([2, 1, 2], 24, 8, 2 * 2 * 17 * 8);
     c.timing.model = TimingModel::Serial;
@@ -59,7 +59,7 @@ fn wide(model: InterconnectModel) -> Config {
 /// 128 flits of 128 bits through 13.5 slices of 3 ns: 421.5 ns.
 const TRAVERSAL: u64 = 422;
 
-/// Random overwrites at depth 8, then everything ends: the log.
+/// Random overwrites at depth 8, run to the end. Returns the log.
 fn overwritten(c: &Config, n: u32) -> (Ssd, Vec<OpRecord>) {
     let mut ssd = filled(c);
     let mut rng = Stream::new(5, "overwrites");
@@ -79,7 +79,7 @@ fn overwritten(c: &Config, n: u32) -> (Ssd, Vec<OpRecord>) {
     (ssd, log)
 }
 
-/// Each program of a copy with the read before it.
+/// Each program of a copy with its preceding read.
 fn copies(log: &[OpRecord]) -> Vec<(OpRecord, OpRecord)> {
     let of_gc = |op| log.iter().filter(move |r| r.cause == Cause::Gc && r.op == op);
     of_gc(FlashOp::Program)
@@ -267,7 +267,7 @@ fn slices_take_what_the_formula_says_when_alone_and_longer_when_not() {
     };
     let alone = parts(&ssd);
     assert_eq!((alone.0, alone.1), (0, u128::from(sum) - 64 * 550));
-    // The same at depth 8: as many bytes to carry, and the slices make pages wait.
+    // At depth 8, as many bytes are carried, and the slices make pages wait.
     let mut ssd = filled(&c);
     let requests: Vec<_> =
         (0..64).flat_map(|lpn| [Op::Read, Op::Write].map(|op| whole(op, lpn, 1))).collect();
@@ -295,7 +295,7 @@ fn slices_are_slower_than_their_formula_under_load_only() {
     assert!(ratio(8) > 1.1, "{}", ratio(8));
 }
 
-/// Recorded requests, no random policy: the seed draws the errors and nothing else.
+/// Recorded requests and no random policy: the seed draws only the errors.
 #[test]
 fn seeds_draw_errors_and_nothing_else() {
     for name in PRESETS {
@@ -322,7 +322,7 @@ fn seeds_draw_errors_and_nothing_else() {
     }
 }
 
-/// Without an interconnect the selective path saves what passes between the two tasks alone.
+/// Without an interconnect the selective path saves only what happens between the two tasks.
 #[test]
 fn the_selective_path_needs_no_interconnect() {
     let mut c = busy(GcPath::Selective);
@@ -335,8 +335,8 @@ fn the_selective_path_needs_no_interconnect() {
     assert_eq!(ssd.measured().controller.traversals, [0; Cause::ALL.len()]);
 }
 
-/// Wherever a run stops, its log holds what it has counted: the selective path begins no program while the
-/// operations under way come to their end.
+/// Wherever a run stops, its log holds what it has counted: the selective path begins no program while the operations
+/// under way finish.
 #[test]
 fn the_log_ends_where_the_counts_end() {
     use GcPath::{Controller, Copyback, Selective};
@@ -379,7 +379,7 @@ fn the_log_ends_where_the_counts_end() {
 
 proptest! {
     #![proptest_config(cases(300, 31))]
-    /// Paths, interconnects and buffers change when pages move, not what becomes of them.
+    /// Paths, interconnects and buffers change when pages move, but not what happens to them.
     #[test]
     fn every_page_read_crosses_as_its_path_says(Drawn(mut c) in any_config(Spare::Tight)) {
         c.metrics.op_log = true;
@@ -409,8 +409,8 @@ proptest! {
     }
 }
 
-/// The noc-copyback device under `round-robin` with a backlog, small: one channel of one plane that collects with
-/// a window of 8. Between the starts of host writes while GC reads and programs wait all the time: a cycle.
+/// The noc-copyback device under `round-robin` with a backlog, small: one channel of one plane that collects with a
+/// window of 8. Returns the times between the starts of host writes while GC reads and programs always wait: a cycle.
 fn cycles(name: &str) -> Vec<u64> {
     let mut c = preset(name);
     (c.device.channels, c.device.planes_per_chip, c.device.blocks_per_plane) = (1, 1, 24);
@@ -424,8 +424,8 @@ fn cycles(name: &str) -> Vec<u64> {
     let kind = |r: &OpRecord| (r.cause == Cause::Gc, r.op);
     let host: Vec<usize> =
         (0..log.len()).filter(|&i| kind(&log[i]) == (false, FlashOp::Program)).collect();
-    // One read and one program of collection between two writes of the host; on the selective path a read that
-    // ends in its program.
+    // One read and one program of collection between two writes of the host; on the selective path a read that ends in
+    // its program.
     let pairs = host.windows(2).filter(|w| {
         let mut between: Vec<_> = log[w[0] + 1..w[1]].iter().map(kind).collect();
         between.sort_by_key(|(_, op)| *op == FlashOp::Program);

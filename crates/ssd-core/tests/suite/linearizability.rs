@@ -1,6 +1,5 @@
-//! Every read returns what was newest at some instant between its arrival and its completion, under
-//! every policy and any valid combination of answers, and at the end the device holds what was
-//! written.
+//! Every read returns what was newest at some instant between its arrival and its completion, under every policy and
+//! any valid combination of policies, and at the end the device holds what was written.
 
 use crate::cases::cases;
 use crate::rig::any_config::{Drawn, Spare, any_config};
@@ -17,7 +16,7 @@ use ssd_core::host::device::{Device, DeviceError};
 use ssd_core::host::request::{Op, Request};
 use ssd_core::sim::ssd::Ssd;
 
-/// Pages placed by load or in turn can crowd one pool of several: only there may room run out.
+/// Placement by load or in turn can crowd one of several pools: only there may room run out.
 fn may_run_out(c: &Config) -> bool {
     c.alloc.placement.policy != "static"
 }
@@ -36,7 +35,7 @@ fn weather(seed: u64, requests: u64) -> Weather {
     Weather { requests, depth: 64, seed, audit: 37, mix: [30, 8, 3], pause: 0 }
 }
 
-/// 2 % over-provisioning, several blocks a plane, collection in steps that close the block.
+/// 2 % over-provisioning, several blocks per plane, collection in steps that close the block.
 fn tight(name: &str) -> Config {
     let mut c = device([2, 1, 2], 160, 8, 0);
     c.device.user_pages = (f64::from(pages_of(&c)) / 1.02) as u32;
@@ -78,7 +77,7 @@ fn every_policy_with_two_percent_of_spare_at_length() {
     every_policy_tight(20_000);
 }
 
-/// A partial write waits for the read of its page; a newer whole write of it is on flash before.
+/// A partial write waits for the read of its page; a newer write of the whole page reaches flash first.
 #[test]
 fn a_partial_write_overtaken_by_a_whole_one_reads_nothing() {
     let mut c = device([1, 1, 2], 8, 8, 64);
@@ -90,7 +89,7 @@ fn a_partial_write_overtaken_by_a_whole_one_reads_nothing() {
     for lpn in 0..3 {
         alone(&mut ssd, whole(Op::Write, lpn, 1));
     }
-    // Pages 0 and 2 lie on one plane: reads of the second hold up the read of the first.
+    // Pages 0 and 2 are on one plane: reads of the second delay the read of the first.
     for _ in 0..20 {
         ssd.submit(ssd.now(), &whole(Op::Read, 2, 1), None).unwrap();
     }

@@ -1,4 +1,4 @@
-//! A steady state built at once is that of a device that has been written for long.
+//! A steady state built at once equals that of a device after many writes.
 
 use crate::rig::{device, finish, free_blocks, whole};
 use ssd_core::config::{Config, DataMode, EraseUnit, Frontiers, PoolScope, SteadyStart};
@@ -116,7 +116,7 @@ fn a_block_with_fewer_valid_pages_is_older() {
     let sealed = (0..blocks.state.len()).filter(|&b| blocks.state[b] == BlockState::Sealed);
     let mut by_age: Vec<_> = sealed.map(|b| (blocks.seal_order[b], blocks.valid[b])).collect();
     by_age.sort_unstable();
-    // 160 blocks, less 4 erased and 2 open ones on each plane.
+    // 160 blocks, minus 4 erased and 2 open ones on each plane.
     assert_eq!(by_age.len(), 160 - 4 * (4 + 2));
     assert!(by_age.iter().zip(0..).all(|(&(order, _), i)| order == i), "{by_age:?}");
     assert!(by_age.is_sorted_by_key(|&(_, valid)| valid), "{by_age:?}");

@@ -92,7 +92,7 @@ fn times_scale_latencies_and_nothing_else() {
         c.gc.victim = victim(info.name);
         c.timing.model = [TimingModel::Pipelined, TimingModel::Serial][i % 2];
         if c.timing.model == TimingModel::Serial {
-            // A path of whole slices: 0.5 of one would be rounded.
+            // A path of whole slices, because 0.5 of one would be rounded.
             c.interconnect.model =
                 [InterconnectModel::Formula, InterconnectModel::Slices][i / 2 % 2];
             (c.interconnect.flit_bits, c.interconnect.mean_path) = (512, 3.0);
@@ -153,7 +153,7 @@ fn blocks_held_back_change_nothing() {
     }
 }
 
-/// Under static placement logical pages of one plane are alike.
+/// Under static placement the logical pages of one plane are interchangeable.
 #[test]
 fn relabelled_pages_behave_alike() {
     for info in ALL {
@@ -202,7 +202,7 @@ fn the_driver_adds_nothing() {
     assert_eq!((end.progress.completed, end.interrupted), (5000, false));
     assert_eq!(driven.event_digest(), direct.event_digest());
     assert_eq!(driven.measured(), direct.measured());
-    // Stepping in small stretches of time changes nothing either.
+    // Nor does stepping in short stretches of time.
     let mut stepped = filled(&c, |l| l);
     for r in &requests {
         stepped.submit(r.at, &r.request, None).unwrap();
@@ -238,7 +238,7 @@ fn a_seed_gives_one_run() {
     };
     assert_eq!(run(1), run(1));
     assert_ne!(run(1), run(2), "the victims follow from the seed");
-    // Contents and logs are watched, they change nothing.
+    // Contents and logs only observe.
     let with = |change: &dyn Fn(&mut Config)| {
         let mut c = busy();
         change(&mut c);
@@ -256,7 +256,7 @@ fn a_seed_gives_one_run() {
 #[test]
 fn sequential_overwrites_cost_nothing() {
     for info in ALL {
-        // These choose among blocks that are not the oldest: a live one may be among them.
+        // These choose among blocks that are not the oldest, which may include a live one.
         if ["random", "d-choices"].contains(&info.name) {
             continue;
         }
@@ -277,7 +277,7 @@ fn sequential_overwrites_cost_nothing() {
 
 #[test]
 fn the_plain_loop_agrees_with_the_full_one() {
-    // An order that takes turns is asked by the full loop only.
+    // Only the full loop asks an order that takes turns.
     for order in ssd_core::sched::order::ALL.iter().filter(|order| order.name != "round-robin") {
         for (window, command_ns, partial) in [(1, 0, false), (1, 3, true), (3, 3, true)] {
             let mut c = device([2, 2, 1], 24, 8, 4 * 24 * 8 * 3 / 4);

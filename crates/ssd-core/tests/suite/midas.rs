@@ -1,7 +1,7 @@
-//! MiDAS with its plans beside a literal, slow version: inside a device both answer every question alike.
+//! MiDAS with its plans against a literal, slow version: on a device both give the same answers.
 //!
-//! The literal version keeps the writes of a window as they come, and computes lives, survival and the model from these
-//! lists whenever they are asked for. Without plans it is what the paper's artifact is before it adapts.
+//! The literal version keeps all writes of a window, and computes lives, survival and the model from these lists
+//! whenever they are needed. Without plans it equals the paper's artifact before that adapts.
 
 use crate::oracle::groups::{Groups, Rules};
 use crate::rig::{device, free_blocks, named, victim};
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A plan: sizes of the groups, the hot one first, and what is expected of all, the last one included.
+/// A plan: sizes of the groups, the hot one first, and the expectations for all groups, including the last.
 #[derive(Clone)]
 struct Plan {
     sizes: Vec<u32>,
@@ -27,14 +27,14 @@ struct Plan {
     copies: f64,
 }
 
-/// The share of pages that live longer than so many units, and the mean of their lives up to there.
+/// The share of pages that live longer than this many units, and the mean of their lives up to there.
 struct Lives {
     unit: f64,
     share: Vec<f64>,
 }
 
 impl Lives {
-    /// Of lives in units, and whether they have ended: the estimate of Kaplan and Meier.
+    /// The Kaplan-Meier estimate from lives in units, and whether they have ended.
     fn of(lives: &[(u64, bool)], units: u64, unit: f64) -> Lives {
         let mut share = vec![1.0];
         for age in 0..units {
@@ -72,7 +72,7 @@ impl Lives {
 fn greedy_valid(spare: f64, pages_per_block: f64) -> f64 {
     let more = 1.0 + 0.5 / pages_per_block;
     let missing = |x: f64| x - libm::exp(-spare * more * (1.0 - x));
-    // The smaller zero lies below the maximum of what is missing; the larger one is 1.
+    // The smaller zero is below the maximum of the difference; the larger one is 1.
     let (mut low, mut high) = (0.0f64, 1.0 - libm::log(spare * more) / (spare * more));
     for _ in 0..200 {
         let middle = f64::midpoint(low, high);
@@ -81,7 +81,7 @@ fn greedy_valid(spare: f64, pages_per_block: f64) -> f64 {
     (1.0 - more * (1.0 - low)).max(0.0)
 }
 
-/// What a plan is made of.
+/// The inputs of a plan.
 struct Chain {
     pages: f64,
     blocks: f64,
@@ -181,7 +181,7 @@ struct Literal {
     hot_valid: f64,
     plan: Option<Plan>,
     judged_from: u64,
-    /// By group, since it was last judged: valid pages of victims; and when that was.
+    /// By group, since it was last judged: valid pages of victims, and when that was.
     victims: BTreeMap<usize, (Vec<u32>, u64)>,
     ended: u64,
 }
@@ -251,7 +251,7 @@ impl Literal {
             self.victims = groups.map(|group| (group, (Vec::new(), self.judged_from))).collect();
             self.plan = Some(plan);
         }
-        // Twice as long, but only a plan that was wrong leads beyond four times.
+        // Twice as long, but only a wrong plan leads beyond four times.
         self.times = match self.times {
             1 => 2,
             2 | 3 => 4,
@@ -344,7 +344,7 @@ struct Seen {
     groups: Mutex<Vec<Vec<u32>>>,
 }
 
-/// Both versions, whose answers are the same; or the literal one alone, without plans.
+/// Both versions, whose answers are the same; or only the literal one, without plans.
 struct Both {
     policy: Option<Separation>,
     literal: Literal,
@@ -404,7 +404,7 @@ impl SeparationPolicy for Both {
     }
 }
 
-/// Devices with both, or with the literal version alone, which makes no plans then.
+/// Devices with both, or with only the literal version, which then makes no plans.
 struct Twin {
     seen: Arc<Seen>,
     alone: bool,
@@ -438,7 +438,7 @@ fn midas_plans_like_its_literal_version() {
         let mut f = Functional::with_plugs(&c, &plugs);
         let (user, mut rng) = (u64::from(c.device.user_pages), Stream::new(seed, "skewed"));
         (0..c.device.user_pages).for_each(|lpn| f.write(Lpn(lpn), 0).unwrap());
-        // Skewed writes and, in turn, rounds over all pages, which end like uniform writes: plans go wrong.
+        // Skewed writes alternate with rounds over all pages, which end like uniform writes, so plans turn out wrong.
         let mut next = 0;
         for turn in 0..36 * user {
             let reach = (user >> rng.below(11)).max(1);
@@ -516,7 +516,7 @@ fn before_it_adapts_three_rules_set_it_apart_from_the_public_simulator() {
         near(literal(name, [true; 3]), published, name);
         near(literal(name, [false; 3]), simulated(name), &format!("{name}, the device"));
     }
-    // One rule after the other becomes that of the device.
+    // Adopt the rules of the device one after the other.
     let greedy = [[false, true, true], [true, false, true]].map(|rules| literal("greedy", rules));
     near(greedy[0], 3.68, "greedy, counters of the device");
     near(greedy[1], 3.645, "greedy, ages of the device");
@@ -544,7 +544,7 @@ impl Zipf {
     }
 }
 
-/// Blocks of two pages: the first group that is larger than planned may hold no invalid page, while others do.
+/// Blocks of two pages: the first group that is larger than planned may have no invalid page, while others do.
 #[test]
 fn a_small_device_is_collected_to_an_end() {
     for (victims, seed) in [("greedy", 1), ("greedy", 211), ("cost-benefit", 1), ("fifo", 1)] {

@@ -20,7 +20,7 @@ struct Case {
     shape: [u32; 3],
     blocks: u32,
     pages: u32,
-    /// Blocks of a plane beyond what must be there.
+    /// Blocks of a plane beyond the necessary ones.
     spare: u32,
     reserve: u32,
     soft: u32,
@@ -81,7 +81,7 @@ fn any_case() -> impl Strategy<Value = Case> {
 
 fn config(case: &Case) -> Config {
     let planes: u32 = case.shape.iter().product();
-    // The frontiers, that of wear levelling too, the reserve, and one block to make progress with.
+    // The frontiers, including that of wear levelling, the reserve, and one block to make progress with.
     let keep = case.reserve + 3 + u32::from(case.threshold > 0) + case.spare;
     let user = planes * (case.blocks - keep) * case.pages;
     let mut c = device(case.shape, case.blocks, case.pages, user);

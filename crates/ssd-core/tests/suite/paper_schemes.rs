@@ -1,5 +1,5 @@
-//! What the invalidation-rate and adaptive-channel papers promise, on their own presets: algorithm 1 over
-//! the device, the time of one block, what PBGC and BBGC block, and G(t) at every instant.
+//! The promises of the invalidation-rate and adaptive-channel papers, on their own presets: algorithm 1 over the
+//! device, the time of one block, what PBGC and BBGC block, and G(t) at every instant.
 
 use crate::oracle::algorithm_1::Algorithm1;
 use crate::rig::{closed, finish};
@@ -51,9 +51,9 @@ fn rates(sets: &[(&str, &str)]) -> PolicySpec {
 
 /// Four sealed blocks of ten pages, in two pools: times (us) of the invalidations of each.
 const TIMES: [&[u64]; 4] = [
-    // 4 more in 40 us: 0.1 a us.
+    // 4 more in 40 us: 0.1 per us.
     &[10, 20, 30, 40, 50],
-    // 2 more in 10 us: 0.2 a us.
+    // 2 more in 10 us: 0.2 per us.
     &[30, 35, 40],
     // One page: 0.
     &[60],
@@ -89,17 +89,16 @@ fn lists(spec: &PolicySpec, times: [&[u64]; 4], now: u64) -> [Vec<u32>; 2] {
 #[test]
 fn rates_computed_by_hand() {
     assert_eq!(lists(&rates(&[]), TIMES, 100), [vec![0, 1], vec![2, 3]]);
-    // A block that has gone quiet keeps its rate, unless T_c is now: block 0 is at 4 / 90 then and
-    // block 1 at 2 / 70.
+    // A block that has gone quiet keeps its rate, unless T_c is now: then block 0 is at 4 / 90 and block 1 at 2 / 70.
     let now = rates(&[("clock", "now")]);
     assert_eq!(lists(&now, TIMES, 100), [vec![1, 0], vec![2, 3]]);
-    // Then an instant of several invalidations is no longer one, and ages: 2 / 1 against 2 / 0.
+    // Then several invalidations at one instant no longer have an infinite rate, and they age: 2 / 1 against 2 / 0.
     let twins: [&[u64]; 4] = [&[99, 99, 99], &[100, 100, 100], &[], &[5]];
     assert_eq!(lists(&now, twins, 100), [vec![0, 1], vec![3]]);
-    // Equal rates: the lowest id; 2 / 20 and 4 / 40.
+    // Equal rates, 2 / 20 and 4 / 40: the lowest id.
     let equal: [&[u64]; 4] = [&[10, 20, 30, 40, 50], &[10, 20, 30], &[3], &[4]];
     assert_eq!(lists(&rates(&[]), equal, 100), [vec![0, 1], vec![2, 3]]);
-    // A block that is never invalidated is in no list.
+    // A block without invalid pages is in no list.
     assert_eq!(lists(&rates(&[]), [&[], &[], &[], &[1]], 100), [vec![], vec![3]]);
 }
 
@@ -138,7 +137,7 @@ fn a_page_lost_before_the_seal_counts_from_then() {
 
 // ---------------------------------------------------------------- algorithm 1 over the device
 
-/// The policy, and algorithm 1 to the letter beside it: every victim must be the first of its list.
+/// The policy, and algorithm 1 to the letter beside it: every victim must be the first of the algorithm's list.
 struct Watched {
     policy: Victim,
     literal: Algorithm1,
@@ -222,7 +221,7 @@ fn the_next_victim_is_the_first_of_the_whole_devices_list() {
             ssd.audit_every(997);
             let mut rng = Stream::new(3, "writes");
             let user = u64::from(config.device.user_pages);
-            // Slowly: one collection at a time has to keep up, or the reserve steps in.
+            // Slowly, because one collection at a time has to keep up, or the reserve steps in.
             for i in 0..25_000 {
                 let lpn = if rng.chance(0.8) { rng.below(user / 5) } else { rng.below(user) };
                 let op = if rng.chance(0.05) { Op::Trim } else { Op::Write };
@@ -252,7 +251,7 @@ fn fully_invalid_blocks_may_be_collected_at_once() {
             ],
         );
         let mut ssd = Ssd::new(&config, Ftl::new(&config), 0);
-        // 16 planes by turns: 3 blocks of plane 0, then all of their pages are overwritten.
+        // 16 planes in turn: 3 blocks of plane 0, then all of their pages are overwritten.
         let writes = (0..48).chain(0..48).map(|i| pages(Op::Write, i * 16, 1));
         closed(&mut ssd, 1, writes).unwrap();
         finish(&mut ssd).unwrap();
@@ -267,8 +266,8 @@ fn fully_invalid_blocks_may_be_collected_at_once() {
 
 // ---------------------------------------------------------------- one block; PBGC and BBGC
 
-/// One plane with 70 % used, just before the write that starts the collection of block 0, which has
-/// `valid` valid pages: 0 to `valid - 1`.
+/// One plane with 70 % used, just before the write that starts the collection of block 0, which has `valid` valid
+/// pages: 0 to `valid - 1`.
 fn about_to_collect(name: &str, valid: u64, sets: &[(&str, &str)]) -> Ssd {
     let one_plane = [
         ("device.channels", "2"),
@@ -306,9 +305,8 @@ fn one_block_takes_as_long_as_the_paper_says() {
     }
 }
 
-/// Latencies in us of a read of a page that is moved first, of one of another block, and of a write, on
-/// the plane that collects, and of a read elsewhere; all arrive in the middle of the second move. And how
-/// long the job takes.
+/// Latencies in us of a read of a page that is moved first, of one of another block, and of a write, on the plane that
+/// collects, and of a read elsewhere; all arrive in the middle of the second move. Also the duration of the job.
 fn during_a_job(name: &str, sets: &[(&str, &str)]) -> ([u64; 4], u64) {
     let mut ssd = about_to_collect(name, 39, sets);
     closed(&mut ssd, 1, [pages(Op::Write, 1, 1)]).unwrap();
@@ -330,15 +328,15 @@ fn during_a_job(name: &str, sets: &[(&str, &str)]) -> ([u64; 4], u64) {
 
 #[test]
 fn pbgc_blocks_its_plane_and_bbgc_its_block() {
-    // The job begins with the last write and takes 38 moves and an erase; 300 us of it have gone by.
+    // The job begins with the last write and takes 38 moves and an erase; 300 us of it have passed.
     let rest = 10_390 - 300;
     let ([moved, other, write, elsewhere], took) = during_a_job("invalidation-rate", &[]);
     assert_eq!((took, elsewhere), (10_390, 25), "only the plane is closed");
     // Then the reads and the write follow in order of their arrival.
     assert_eq!((moved, other, write), (rest + 25, rest + 50, rest + 280));
 
-    // The second move is at its program until 510 us; then the host's read and write alternate with
-    // the moves, first come first served, and the read of what has been moved waits for the erase.
+    // The second move programs until 510 us; then the host's read and write alternate with the moves, first come first
+    // served, and the read of what has been moved waits for the erase.
     let ([moved, other, write, elsewhere], took) = during_a_job("invalidation-rate-bbgc", &[]);
     assert_eq!((other, elsewhere), (210 + 25, 25));
     assert_eq!(write, 210 + 25 + 230);
@@ -349,7 +347,7 @@ fn pbgc_blocks_its_plane_and_bbgc_its_block() {
     assert_eq!((moved, other, write), (210 + 25, 210 + 50, 210 + 280), "it has been moved");
     assert_eq!(took, 10_390 + 280);
 
-    // Giving way is another order: nothing changes for a read that finds its page moved.
+    // Giving way is another order: nothing changes for a read whose page is moved.
     let host_first = ("sched.order", "host-first");
     let ([_, other, ..], _) = during_a_job("invalidation-rate-bbgc", &[page, host_first]);
     assert_eq!(other, 210 + 50);
@@ -369,7 +367,8 @@ fn g_of_t(used: u64, all: u64) -> u64 {
     (4 * (100 * used - 50 * all)).div_ceil(35 * all) as u64
 }
 
-/// Random writes, TRIMs and reads with pauses, so many times as slow; the log, and the pages of the device.
+/// Random writes, TRIMs and reads with pauses, slowed down by this factor. Returns the log, and the pages of the
+/// device.
 fn with_pauses(name: &str, slowly: u64, sets: &[(&str, &str)]) -> (Ssd, Vec<OpRecord>, u64) {
     let small = [
         ("device.planes_per_chip", "1"),
@@ -502,7 +501,7 @@ fn the_baselines_start_where_they_say_and_half_is_half() {
 
 #[test]
 fn channels_are_counted_whatever_the_pools_are() {
-    // Two planes a channel, each its own pool: both may collect while their channel is active.
+    // Two planes per channel, each its own pool: both may collect while their channel is active.
     for pool in ["plane", "channel", "device"] {
         let sets = [
             ("device.planes_per_chip", "2"),

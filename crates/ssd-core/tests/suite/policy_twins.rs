@@ -1,4 +1,4 @@
-//! Small policies beside literal versions of what their heads say, on random views: triggers, concurrency rules,
+//! Small policies against literal versions of their descriptions, on random views: triggers, concurrency rules,
 //! placements, and the choice of a region.
 
 use crate::cases::cases;
@@ -185,7 +185,7 @@ fn placements_are_their_literal_versions() {
         for info in place::ALL {
             let mut policy =
                 Placement::build(&PolicySpec::with_defaults(info), &Layout::new(shape));
-            // The place in the order behind the last choice.
+            // The index in the order behind the last choice.
             let mut behind = 0;
             for number in 0..500 {
                 let lpn = Lpn(rng.below(1000) as u32);
@@ -208,8 +208,8 @@ fn placements_are_their_literal_versions() {
     }
 }
 
-/// Which of two regions is cleaned: the one with fewer valid pages in its best block, until as many invalid pages as
-/// a block has were gained; but not one with fewer invalid pages than that.
+/// Which of two regions is cleaned: the one with fewer valid pages in its best block, until a block's worth of invalid
+/// pages has been gained, but not a region with fewer invalid pages than that.
 #[test]
 fn regions_are_cleaned_as_a_literal_version_does() {
     use separation::SeparationPolicy as _;

@@ -1,4 +1,4 @@
-//! What was acknowledged as durable is there after any power cut.
+//! What was acknowledged as durable survives any power cut.
 
 use crate::rig::device;
 use crate::rig::{
@@ -25,13 +25,13 @@ fn small() -> Config {
     c
 }
 
-/// Times in the SRAM: with one a cut finds writes that are in the buffer and have not been acknowledged.
+/// Times in the SRAM: with a positive time a cut finds writes that are in the buffer and have not been acknowledged.
 const SRAM: [u64; 2] = [0, 30];
 
-/// Times to write a record: with a long one a cut finds TRIMs whose records have not been written.
+/// Times to write a record: with a long time a cut finds TRIMs whose records have not been written.
 const NVRAM: [u64; 2] = [500, 8000];
 
-/// Power is cut after each of the first `steps` steps of a run.
+/// Cut power after each of the first `steps` steps of a run.
 fn cut_everywhere(config: &Config, load: Load, filled: u32, steps: u64) {
     for at in 0..steps {
         let mut run = Cuts::new(config, load, filled);
@@ -62,7 +62,7 @@ fn so_does_one_during_collection_that_follows_a_cut() {
     }
 }
 
-/// Power is cut during the run, and again after each step of the mount that changes the flash. Returns how many mounts
+/// Cut power during the run, and again after each step of the mount that changes the flash. Returns how many mounts
 /// were cut off.
 fn cut_inside_mounts(config: &Config, load: Load, filled: u32) -> u64 {
     let mut stopped = 0;
@@ -74,7 +74,7 @@ fn cut_inside_mounts(config: &Config, load: Load, filled: u32) -> u64 {
             let again = run.ssd.mount_in_part(steps).expect("it can be recovered");
             run.mount_and_judge(&(at, steps));
             if at % 9 == 0 {
-                // What a mount in two parts leaves is a device like any other.
+                // A mount in two parts leaves a normal device.
                 run.run(25);
                 run.cut();
                 run.mount_and_judge(&(at, steps, "later"));
@@ -141,7 +141,7 @@ fn a_page_that_capacitors_have_saved_counts_once() {
     }
 }
 
-/// Devices whose space, frontiers or way of pages differ; each is cut after each of its steps.
+/// Devices that differ in space, frontiers or the path of pages; each is cut after each of its steps.
 fn shapes() -> Vec<(&'static str, Config)> {
     let mut all = Vec::new();
     let mut c = small();
@@ -210,7 +210,7 @@ fn random_cuts_in_a_long_run_lose_nothing() {
         let mut run = Cuts::new(&config, Load { seed: 3, ..Load::MIXED }, config.device.user_pages);
         let mut rng = Stream::new(5, "cuts");
         for cut in 0..150 {
-            // Now and then cut after cut, so that no collection comes to its end.
+            // Sometimes cut after cut, so that no collection finishes.
             let longest = if cut % 3 == 0 { 400 } else { 25 };
             run.run(rng.below(longest));
             run.cut();
@@ -266,7 +266,7 @@ fn records_go_with_a_checkpoint_and_trims_wait_for_room() {
         waited = waited.max(power.trims_waited);
     }
     assert!(waited > 3, "{waited} TRIMs waited for room");
-    // No order among what is under way together, but all that has completed stays: in long runs as well.
+    // Operations under way together have no order, but everything completed stays, in long runs as well.
     let mut run = Cuts::new(&c, Load { depth: 1, ..load }, 150);
     let mut rng = Stream::new(2, "cuts");
     for cut in 0..300 {
@@ -318,7 +318,7 @@ fn a_second_cut_inside_every_step_of_the_recovery_of_owners_changes_nothing() {
     }
 }
 
-/// Every buffer, without checkpoints and with; buffers whose SRAM takes time, and those where it takes none.
+/// Every buffer, with and without checkpoints; buffers whose SRAM takes time, and those whose SRAM takes none.
 fn kept_otherwise(mode: RemapMode) -> Vec<Config> {
     let buffers =
         [(0, BufferPower::Volatile), (6, BufferPower::Volatile), (6, BufferPower::Protected)];
@@ -326,7 +326,7 @@ fn kept_otherwise(mode: RemapMode) -> Vec<Config> {
     for ((pages, buffer), interval) in buffers.into_iter().flat_map(|b| [(b, 0), (b, 8)]) {
         let mut c = with_checkpoints(remaps(small(), mode), interval);
         (c.host.write_buffer_pages, c.power.buffer) = (pages, buffer);
-        // The other half of what `owners_survive_with_a_write_buffer` tries.
+        // The other half of the cases of `owners_survive_with_a_write_buffer`.
         let at = usize::from(mode == RemapMode::Share);
         (c.timing.sram_ns, c.power.nvram_ns) = (SRAM[at], NVRAM[at]);
         all.push(c);
@@ -362,7 +362,7 @@ fn owners_survive_with_the_smallest_nvram_and_with_checkpoints() {
             run.read_back();
             assert!(run.ssd.measured().power.nvram_peak <= bytes, "{bytes} B of NVRAM");
         }
-        // One request at a time: all that has completed stays, and nothing waits behind others.
+        // One request at a time: everything completed stays, and nothing waits behind others.
         let mut run = Cuts::new(&c, Load { depth: 1, ..COPIES }, 150);
         let mut rng = Stream::new(7, "cuts");
         for cut in 0..300 {
@@ -417,7 +417,7 @@ fn long_blocks(mode: RemapMode, window: u32) -> Config {
 }
 
 /// Cuts during collections that use the block kept for recovery, soon after a checkpoint that was written meanwhile.
-/// Returns how many there were.
+/// Returns their number.
 fn cut_after_checkpoints_without_kept_block(config: &Config, seed: u64) -> u64 {
     let copy = if config.remap.mode == RemapMode::Off { 0 } else { 30 };
     let load = Load { seed, copy, trim: 25, ..Load::MIXED };

@@ -1,5 +1,5 @@
-//! What the NVRAM and the checkpoints of a device that copies hold, what copies leave behind after cuts, and for how
-//! long a page waits for room that a copy has replaced.
+//! What fits into the NVRAM and the checkpoints of a device that copies, what copies leave behind after cuts, and how
+//! long a page that a copy has replaced waits for room.
 
 use crate::rig::{
     self,
@@ -54,10 +54,10 @@ fn a_copy_whose_records_the_nvram_cannot_hold_is_refused_with_the_remedy() {
     }
 }
 
-/// Pages of a checkpoint of 300 LPNs and 64 blocks, 1584 B, and what it lists besides.
+/// Pages of a checkpoint of 300 LPNs and 64 blocks, 1584 B, with what else it lists.
 #[test]
 fn a_checkpoint_takes_pages_for_the_owners_and_trims_that_it_lists() {
-    // Due with the 16th page; records alone do not begin one.
+    // Due with the 16th page; records alone do not trigger a checkpoint.
     let mut c = small(RemapMode::Share, 1 << 20);
     c.power.checkpoint_bytes = 120 * 2048;
     for (owners, pages) in [(20, 1), (60, 2)] {
@@ -75,7 +75,7 @@ fn a_checkpoint_takes_pages_for_the_owners_and_trims_that_it_lists() {
         let recovery = ssd.mount(false).expect("power is off");
         assert_eq!(recovery.checkpoint_pages, pages, "{owners} owners");
     }
-    // 60 writes under way are trimmed: a checkpoint that begins then tells so of 48 of them, or more.
+    // 60 writes under way are trimmed: a checkpoint that begins then lists at least 48 of them.
     let mut ssd = rig::with_pages(&small(RemapMode::Off, 1024), 0);
     for op in [Op::Write, Op::Trim] {
         for lpn in 0..60 {

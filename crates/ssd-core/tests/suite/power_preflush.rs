@@ -1,4 +1,4 @@
-//! A write with preflush and a cut at every instant: its data are on flash only after all that it flushes.
+//! A write with preflush and a cut at every instant: its data are on flash only after everything that it flushes.
 
 use crate::rig::{self, device, whole};
 use ssd_core::config::{BufferPower, Config, PowerCut};
@@ -14,9 +14,8 @@ fn buffered(buffer: BufferPower, nvram_ns: u64) -> Config {
     c
 }
 
-/// Pages 0, 2, 4 and 6 are flushed by a write with preflush and FUA of page 9, which is alone on its plane. Before it
-/// page 8 has been written, flushed, overwritten and trimmed. Returns whether the commit is on flash after a cut at
-/// `at`.
+/// A write of page 9 with preflush and FUA, alone on its plane, flushes pages 0, 2, 4 and 6. Before that, page 8 has
+/// been written, flushed, overwritten and trimmed. Returns whether the commit is on flash after a cut at `at`.
 fn commit_survives(c: &Config, at: Nanos) -> bool {
     let mut ssd = rig::with_pages(c, 0);
     rig::alone(&mut ssd, whole(Op::Write, 8, 1));

@@ -1,4 +1,4 @@
-//! Records of TRIMs and owners: which of them a mount needs, and what reading and comparing them takes.
+//! Records of TRIMs and owners: which of them a mount needs, and the time to read and compare them.
 
 use crate::rig::{self, alone, device, whole};
 use ssd_core::config::{
@@ -15,7 +15,7 @@ use ssd_core::sched::order;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Lpn, Nanos};
 
-/// One chip of 16 blocks of 8 pages, whose records take 7 ns a line.
+/// One chip of 16 blocks of 8 pages, whose records take 7 ns per line.
 fn chip() -> Config {
     let mut c = device([1, 1, 1], 16, 8, 90);
     (c.timing.model, c.timing.busy_unit) = (TimingModel::Serial, BusyUnit::Chip);
@@ -31,7 +31,7 @@ fn written(c: &Config, pages: u32) -> Ssd {
     ssd
 }
 
-/// Let all that is under way end.
+/// Let everything under way end.
 fn rest(ssd: &mut Ssd) {
     while let Some(next) = ssd.next_event() {
         ssd.run_until(next, &mut Vec::new()).expect("it goes on");
@@ -76,7 +76,7 @@ fn the_record_of_an_owner_is_live_while_its_data_are_there() {
     assert_eq!(kept(&ssd), [1, 16, 2, 64]);
 }
 
-/// So many TRIMs of one page each that had been written, and a mount.
+/// A mount after this many TRIMs of one written page each.
 fn mounted(c: &Config, trims: u32) -> (u64, u64, u64) {
     let mut ssd = written(c, 20);
     rest(&mut ssd);
@@ -110,8 +110,8 @@ fn pages_that_a_checkpoint_covers_are_compared_with_records() {
     for trims in [0, 1, 4, 5, 9] {
         let (time, reads, checkpoint) = mounted(&c, trims);
         assert_eq!(checkpoint, 1);
-        // Of two blocks that it covers the first page, of the third that, the 20th page and the first erased one, of
-        // 13 others the first; and the page that each record is about.
+        // The first page of two blocks that it covers; of the third that page, the 20th page and the first erased one;
+        // the first page of 13 others; and the page of each record.
         let pages = 2 + 3 + 13 + u64::from(trims);
         let lines = (16 * u64::from(trims)).div_ceil(64);
         assert_eq!((time, reads), (70 * (1 + pages) + 7 * lines, pages), "{trims} TRIMs");

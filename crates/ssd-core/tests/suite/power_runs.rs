@@ -1,4 +1,4 @@
-//! Runs in which power is cut by the configuration: what was withdrawn comes again, and whole.
+//! Runs in which the configuration cuts power: what was withdrawn comes again, and complete.
 
 use crate::rig::runs::{Mix, Run};
 use crate::rig::{self, device};
@@ -132,7 +132,7 @@ fn a_request_that_comes_again_counts_once() {
     }
 }
 
-/// What the host has submitted for later had not arrived: a cut withdraws it, but nothing of it is repeated.
+/// Requests that the host has submitted for later have not arrived: a cut withdraws them, and none is repeated.
 #[test]
 fn only_requests_that_had_arrived_count_as_withdrawn() {
     let mut c = small(RemapMode::Off);

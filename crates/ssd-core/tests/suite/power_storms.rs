@@ -9,7 +9,7 @@ use ssd_core::config::{
 };
 use ssd_core::ftl::gc::victim::ALL;
 
-/// A record takes as long as one in battery-backed memory, or longer than many programs.
+/// A record takes as long as in battery-backed memory, or longer than many programs.
 const RECORDS: [u64; 2] = [500, 1_000_000];
 
 fn sea(seed: u64) -> Config {
@@ -34,7 +34,7 @@ fn sea(seed: u64) -> Config {
             [at(2, 3)];
     (c.power.nvram_bytes, c.power.nvram_ns) = (4096, RECORDS[at(6, 2)]);
     c.power.checkpoint_bytes = [0, 40 * 2048][at(7, 2)];
-    // An erase waits for the records of all pages moved out of its block: cuts leave time for those.
+    // An erase waits for the records of all pages moved out of its block; cuts are spaced to leave time for those.
     c.power.cut = PowerCut::Random(20_000 + 40 * c.power.nvram_ns);
     c
 }

@@ -1,4 +1,4 @@
-//! The time of a mount is arithmetic: pages read, times, parallelism.
+//! The time of a mount follows from the pages read, the times and the parallelism.
 
 use crate::rig::{closed, device, whole};
 use ssd_core::config::{BufferPower, BusyUnit, Config, PowerCut, TimingModel};
@@ -28,7 +28,7 @@ fn mounted(c: &Config) -> (Recovery, Ssd) {
     (recovery, ssd)
 }
 
-/// On each plane two full blocks, 4 pages and the first erased one of the third, and the first page of 7 more.
+/// On each plane: two full blocks, 4 pages and the first erased page of the third, and the first page of 7 more.
 const PER_PLANE: u64 = 2 * 8 + 5 + 7;
 
 #[test]
@@ -59,7 +59,7 @@ fn a_shared_bus_is_the_limit_where_it_is_slower_than_the_arrays() {
 fn with_a_checkpoint_it_reads_that_and_what_came_after() {
     let mut c = written();
     (c.timing.model, c.timing.busy_unit) = (TimingModel::Serial, BusyUnit::Plane);
-    // Due with the 16th page; 320 entries of 4 B and 80 blocks of 6 B are one page of 2 KiB: on each plane one.
+    // Due with the 16th page; 320 entries of 4 B and 80 blocks of 6 B are one page of 2 KiB on each plane.
     c.power.checkpoint_bytes = 16 * 2048;
     let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
     closed(&mut ssd, 1, (0..20).map(|lpn| whole(Op::Write, lpn, 1))).expect("they complete");
@@ -70,7 +70,7 @@ fn with_a_checkpoint_it_reads_that_and_what_came_after() {
     ssd.power_cut().expect("power is on");
     let recovery = ssd.mount(false).expect("it mounts");
     assert_eq!(recovery.checkpoint_pages, 8);
-    // Every first page of a block; where the checkpoint covers it, also the next page and the first erased one.
+    // The first page of every block; where the checkpoint covers it, also the next page and the first erased one.
     let covered = 15;
     let of_plane = |plane: u64| {
         let (pages, before) =
@@ -82,7 +82,7 @@ fn with_a_checkpoint_it_reads_that_and_what_came_after() {
     assert_eq!(recovery.time, 70 + 70 * reads.iter().max().expect("eight planes"));
 }
 
-/// Capacitors save the pages of the buffer to all planes in turn, page after page, and a mount reads them from there.
+/// Capacitors save the pages of the buffer to all planes in turn, and a mount reads them from there.
 #[test]
 fn saved_pages_are_read_on_all_planes_side_by_side() {
     let mut c = written();
@@ -94,7 +94,7 @@ fn saved_pages_are_read_on_all_planes_side_by_side() {
         (TimingModel::Pipelined, BusyUnit::Plane, 4),
     ] {
         (c.timing.model, c.timing.busy_unit) = (model, unit);
-        // So many pages on each of the planes that share a unit or a bus.
+        // That many pages on each of the planes that share a unit or a bus.
         let reads = |pages: u64| match model {
             _ if pages == 0 => 0,
             TimingModel::Serial => planes * pages * 70,

@@ -54,7 +54,7 @@ fn members_on_one_channel_take_turns_where_the_channel_is_busy() {
         "both on channel 1"
     );
     assert_eq!(alone(&mut ssd, whole(Op::Write, 2, 1)), 25_000 + 200_000, "on two channels");
-    // Pages 0 to 3 are written; 4, 5 and 6 are read: two of channel 0, one of channel 1.
+    // Pages 0 to 3 are written; 4, 5 and 6 are read: two on channel 0, one on channel 1.
     assert_eq!(alone(&mut ssd, whole(Op::Write, 0, 4)), 2 * 25_000 + 3 * 200_000);
 }
 
@@ -87,8 +87,8 @@ fn collection_in_the_way_of_an_update_delays_it_by_its_copies_and_its_erase() {
         let before = (ssd.measured().gc.calls, ssd.measured().gc.pages.moved);
         let took = alone(&mut ssd, whole(Op::Write, rng.below(user) as u32, 1));
         let after = (ssd.measured().gc.calls, ssd.measured().gc.pages.moved);
-        // The writes of a quiet device follow each other: what delays this one is the rest of the collection
-        // that the one before has caused, on up to two chips at a time.
+        // The writes of a quiet device follow each other: what delays this one is the rest of the collection that the
+        // previous one has caused, on up to two chips at a time.
         assert!(took >= 225_000, "{took}");
         if took == 225_000 {
             continue;
@@ -133,10 +133,10 @@ fn pages_just_read_are_not_read_again() {
     // Five pages of the group are written: pages 5 and 6 are read and kept.
     alone(&mut ssd, whole(Op::Write, 0, 5));
     assert_eq!(ssd.measured().flash.reads[Cause::Rmw.at()], 2);
-    // The same again costs no read.
+    // Repeating that costs no read.
     assert_eq!(alone(&mut ssd, whole(Op::Write, 0, 5)), 200_000);
     assert_eq!(ssd.measured().raid.kept, 2);
-    // Page 5 is kept, and the parity is not; afterwards neither is, as both are overwritten.
+    // Page 5 is kept, but the parity is not; afterwards neither is, because both are overwritten.
     alone(&mut ssd, whole(Op::Write, 5, 1));
     assert_eq!(ssd.measured().flash.reads[Cause::Rmw.at()], 3);
     alone(&mut ssd, whole(Op::Write, 5, 1));
@@ -162,7 +162,7 @@ fn trims_are_updates_and_whole_groups_are_dropped_free() {
     // A page of an empty group: nothing is read.
     assert_eq!(alone(&mut ssd, whole(Op::Write, 9, 1)), 200_000);
     assert_eq!(ssd.measured().raid.dropped, 3);
-    // While an update is under way, a TRIM of all that is left waits for it, and costs nothing then.
+    // A TRIM of everything left waits for an update under way, and then costs nothing.
     ssd.submit(ssd.now(), &whole(Op::Write, 9, 1), None).unwrap();
     ssd.submit(ssd.now(), &whole(Op::Trim, 7, 7), None).unwrap();
     ssd.submit(ssd.now(), &whole(Op::Read, 9, 1), None).unwrap();
@@ -204,7 +204,7 @@ fn a_full_device_with_two_percent_to_spare_never_stalls() {
     for (shape, group, seed) in [([4, 2, 1], 8, 1u64), ([4, 1, 1], 4, 2), ([2, 1, 1], 2, 3)] {
         let mut c = paper(shape, group, 1);
         (c.device.blocks_per_plane, c.device.pages_per_block) = (200, 4);
-        // Beside 2 % of the pages what the reserve and the two open blocks take.
+        // 2 % of the pages, and what the reserve and the two open blocks take.
         let spare = 200 * 4 * 2 / 102 + 4;
         let stripes = 200 * 4 - spare;
         c.device.user_pages = stripes * c.data_pages_per_stripe() as u32;
@@ -245,7 +245,7 @@ fn without_time_the_same_pages_are_collected() {
             let first = rng.below(user) as u32;
             let left = group - 1 - first % (group - 1);
             let count = 1 + rng.below(u64::from(left)) as u32;
-            // What is being collected would lose pages to a TRIM.
+            // The block being collected would lose pages to a TRIM.
             ssd.run_until(Nanos(ssd.now().0 + 100_000_000), &mut Vec::new()).unwrap();
             if rng.chance(0.1) {
                 f.trim_run(Lpn(first), count).unwrap();
@@ -283,7 +283,7 @@ fn whole_groups_take_as_long_as_pages_of_a_device_without_parity() {
         let groups = c.device.user_pages / 7;
         let mut rng = Stream::new(9, "groups");
         let drawn: Vec<u32> = (0..3000).map(|_| rng.below(u64::from(groups)) as u32).collect();
-        // No group is written twice at a time: that would wait for the group, not for its chips.
+        // No group is written twice at a time: the second write would wait for the group, not for its chips.
         let drawn = apart(&drawn, depth);
         let with =
             closed(&mut a, depth, drawn.iter().map(|&q| whole(Op::Write, q * 7, 7))).unwrap();
@@ -304,7 +304,7 @@ fn whole_groups_take_as_long_as_pages_of_a_device_without_parity() {
     }
 }
 
-/// `drawn` without those that are equal to one of the `depth` before.
+/// `drawn` without those that equal one of the `depth` before.
 fn apart(drawn: &[u32], depth: usize) -> Vec<u32> {
     let mut kept: Vec<u32> = Vec::new();
     for &q in drawn {
@@ -349,7 +349,7 @@ fn a_pool_that_an_update_waits_for_is_not_taken_from_by_a_later_one() {
     let sequence = f.sequence();
     let mut ssd = Ssd::new(&c, f.ftl, sequence);
     ssd.audit_every(1);
-    // Pages of chip 0, of which the parities are on the other three chips in turn, until it collects.
+    // Pages of chip 0, whose parities are on the other three chips in turn, until it collects.
     for i in 0.. {
         if ssd.measured().gc.calls > 0 {
             break;

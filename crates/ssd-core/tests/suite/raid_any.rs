@@ -1,6 +1,6 @@
-//! Parity groups with any answer to every other question: collection, failures, reads that avoid collection, turns,
-//! redirection, streams, classes of pages, links, wear levelling. Every answer is right and every group whole at every
-//! audit, and what is left can be stored and restored.
+//! Parity groups combined with any other feature: collection, failures, reads that avoid collection, turns,
+//! redirection, streams, classes of pages, links, wear levelling. Every read is right and every group is whole at every
+//! audit, and the remaining state can be stored and restored.
 
 use crate::rig::named;
 use crate::rig::parity::paper;
@@ -131,7 +131,7 @@ fn drawn(seed: u64) -> Option<Config> {
     is_valid(&c).is_ok().then_some(c)
 }
 
-/// Pages of a third of the devices are separated, by more blocks than they would have otherwise.
+/// A third of the devices separate pages, with more blocks than they would have otherwise.
 fn separate(c: &mut Config, draw: &mut Draw) {
     if !draw.often(0.35) {
         return;
@@ -221,7 +221,7 @@ fn run(seed: u64, met: &mut Met) {
 #[test]
 fn every_answer_is_right_whatever_else_is_answered() {
     let mut met = Met::default();
-    // Beside the first ones those that have found something.
+    // In addition to the first ones, those that have found something.
     (0..300).chain([1661, 2358]).for_each(|seed| run(seed, &mut met));
     let least = met.runs.min(met.restored).min(met.redirected).min(met.rebuilt);
     assert!(

@@ -1,4 +1,4 @@
-//! The write buffer before parity groups: pages leave by groups, what waits for them waits for their parity.
+//! The write buffer of a device with parity: pages leave by groups, and what waits for them waits for their parity.
 
 use crate::rig::parity::{paper, storms};
 use crate::rig::storm::Weather;
@@ -25,7 +25,7 @@ fn flagged(lpn: u32, count: u32, flags: u8) -> Request {
 
 const FLUSH: Request = Request::new(Op::Flush, 0, 0);
 
-/// Reads for parity, programs of the host, and of parity.
+/// Reads for parity, programs of the host, and programs of parity.
 fn operations(ssd: &Ssd) -> (u64, u64, u64) {
     let flash = &ssd.measured().flash;
     let programs = |cause: Cause| flash.programs[cause.at()];
@@ -83,7 +83,7 @@ fn a_write_with_fua_ends_with_its_parity_and_its_pages_go_together() {
     assert_eq!(alone(&mut ssd, whole(Op::Write, 21, 6)), 0);
     assert_eq!(alone(&mut ssd, flagged(27, 1, flags::FUA)), 200_000);
     assert_eq!(operations(&ssd), (2, 7 + 1 + 7, 1 + 1 + 1));
-    // Its parity waits for a read on the chip of the parity, and the write with it.
+    // Its parity waits for a read on the chip of the parity, and so does the write.
     let parity_reads = 25_000;
     ssd.submit(ssd.now(), &whole(Op::Read, 28 + 7 * 6 + 6, 1), None).unwrap();
     let before = ssd.now().0;
@@ -106,7 +106,7 @@ fn over_a_link_the_pages_of_a_write_with_fua_wait_for_each_other() {
     let mut ssd = filled(&c);
     assert_eq!(alone(&mut ssd, flagged(7, 7, flags::FUA)), 7 * 4_000 + 200_000);
     assert_eq!(operations(&ssd), (0, 7, 1));
-    // In a buffer that has no room for the group it leaves in parts.
+    // In a buffer that has no room for the group, it leaves in parts.
     c.host.write_buffer_pages = 2;
     let mut ssd = filled(&c);
     alone(&mut ssd, flagged(7, 7, flags::FUA));
@@ -137,7 +137,7 @@ fn what_the_buffer_alone_has_is_trimmed_free_and_the_rest_is_an_update() {
     alone(&mut ssd, whole(Op::Write, 10, 2));
     assert_eq!(alone(&mut ssd, whole(Op::Trim, 10, 1)), 225_000);
     assert_eq!((ssd.buffered_pages(), ssd.measured().buffer.trimmed), (1, 4));
-    // All of the group: it is dropped.
+    // All of the group, which is dropped.
     assert_eq!(alone(&mut ssd, whole(Op::Trim, 7, 7)), 0);
     assert_eq!((ssd.buffered_pages(), ssd.measured().raid.dropped), (0, 2));
     ssd.audit().unwrap();
@@ -181,7 +181,7 @@ fn part_of_a_page_is_read_when_it_leaves() {
     let mut ssd = filled(&c);
     alone(&mut ssd, Request::new(Op::Write, 7 * PAGE + 1, (7 * PAGE - 1) as u32));
     assert_eq!(operations(&ssd), (0, 0, 0));
-    // The part that the buffer lacks is read from flash, what it has is not.
+    // The part that the buffer lacks is read from flash; the part that it has is not.
     assert_eq!(alone(&mut ssd, Request::new(Op::Read, 7 * PAGE + 1, 1)), 0);
     assert_eq!(alone(&mut ssd, whole(Op::Read, 7, 1)), 25_000);
     let before = operations(&ssd).0;

@@ -1,4 +1,5 @@
-//! Chips that fail: every page is computed to the nanosecond and the byte, updates go on, and spares are rebuilt.
+//! Chips that fail: every page is reconstructed, to the nanosecond and the byte, updates continue, and spares are
+//! rebuilt.
 
 use crate::rig::storm::{Storm, Weather};
 use crate::rig::{
@@ -92,10 +93,10 @@ fn degraded_updates_read_and_program_what_is_left() {
     takes(whole(Op::Write, 0, 7), PROGRAM, [0, 7, 0]);
     takes(Request::new(Op::Write, 3 * rig::PAGE, 1), READ + PROGRAM, [1, 1, 0]);
     takes(whole(Op::Trim, 3, 1), 0, [0, 0, 0]);
-    // The lost page stays: read-modify-write, also where it would not be the least.
+    // The lost page stays: read-modify-write, even if it takes more operations.
     takes(whole(Op::Write, 7, 1), READ + PROGRAM, [2, 1, 1]);
     takes(whole(Op::Write, 7, 6), READ + PROGRAM, [7, 6, 1]);
-    // It is written: the others that stay are read, and the parity alone is programmed.
+    // It is written: the others that stay are read, and only the parity is programmed.
     takes(whole(Op::Write, 13, 1), READ + PROGRAM, [6, 0, 1]);
     takes(whole(Op::Write, 7, 7), PROGRAM, [0, 6, 1]);
     // In part: its rest follows from all others.
@@ -145,7 +146,7 @@ fn updates_that_share_only_a_missing_chip_do_not_wait_for_each_other() {
     let mut c = with_bytes([4, 1, 1], 4, 248);
     c.raid.fail = vec![fails(3, 1_000)];
     let mut ssd = degraded(&c);
-    // Updates of them program one page and nothing on the missing chip, where their parity is at home.
+    // Updates of them program one page and nothing on the missing chip, the home of their parity.
     let at_home = |ssd: &Ssd, chip: u32| -> Vec<Lpn> {
         let groups = ssd.core.ftl.parity_groups();
         let there = |&lpn: &Lpn| {
@@ -250,7 +251,7 @@ fn a_second_loss_ends_the_run_with_the_pages_that_are_gone() {
     let mut c = with_bytes([8, 1, 1], 4, 16);
     c.raid.fail = vec![fails(1, 1_000), fails(6, 50_000), fails(2, 10_000_000)];
     let mut ssd = degraded(&c);
-    // Chip 6 is in another group of chips: nothing is gone.
+    // Chip 6 is in another group of chips: nothing is lost.
     ssd.run_until(Nanos(60_000), &mut Vec::new()).unwrap();
     alone(&mut ssd, whole(Op::Read, 0, 96));
     let DeviceError::DataLost { at_ns, count, lpns, .. } =
@@ -258,8 +259,8 @@ fn a_second_loss_ends_the_run_with_the_pages_that_are_gone() {
     else {
         panic!("another error")
     };
-    // Chips 0 to 3 hold a group a stripe. Of the pages on chips 1 and 2 those are the host's that are not parity,
-    // which is on chip 3 - (stripe mod 4).
+    // Chips 0 to 3 hold one group per stripe. The pages on chips 1 and 2 are host pages except for the parity, which is
+    // on chip 3 - (stripe mod 4).
     assert_eq!((at_ns, count), (10_000_000, 8 * 2 + 8));
     let groups = ssd.core.ftl.parity_groups();
     let homes = |lpn: &u32| [1, 2].contains(&groups.home(Lpn(*lpn)).0);
@@ -308,7 +309,7 @@ fn every_chip_may_fail_and_every_page_redirected_ones_too_is_rebuilt() {
     }
 }
 
-/// By the log of operations nothing has started on a chip that is gone. Returns the programs and erases of collection
+/// Check in the operation log that nothing has started on a missing chip. Returns the programs and erases of collection
 /// on the chips that have failed.
 fn nothing_starts_on_missing_chips(ssd: &mut Ssd) -> [usize; 2] {
     let mut log = Vec::new();

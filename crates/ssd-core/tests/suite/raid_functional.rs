@@ -73,11 +73,11 @@ fn uniformly_placed_writes_touch_as_many_groups_as_they_must_on_average() {
     let before = f.groups.parity_pages;
     // Every start page of seven groups once.
     (0..7 * d).for_each(|first| f.write_run(Lpn(first), n, 0).unwrap());
-    // (n + d - 1) / d groups a write.
+    // (n + d - 1) / d groups per write.
     assert_eq!(f.groups.parity_pages - before, u64::from(7 * (n + d - 1)));
 }
 
-/// The parity of every group, from nothing but what was written.
+/// The parity of every group, computed from only what was written.
 struct Naive {
     digests: Vec<u64>,
     sequence: u64,
@@ -90,7 +90,7 @@ impl Naive {
         self.digests[lpn as usize] = (x ^ x >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) | 1;
     }
 
-    /// What the device holds is what was written, and its parity is the sum.
+    /// Check that the device holds what was written, and that its parity is the sum.
     fn check(&self, f: &Functional) {
         let groups = f.ftl.groups.as_deref().expect("parity");
         let digest =
@@ -151,7 +151,7 @@ fn whole_groups_are_collected_as_pages_of_a_device_without_parity() {
     for victim in ["greedy", "fifo", "cost-benefit"] {
         let mut c = raid([4, 2, 1], 8, (40, 16), 0.8);
         c.gc.victim = rig::victim(victim);
-        // The same pages without parity: a group is eight pages in a row.
+        // The same pages without parity: a group is eight consecutive pages.
         let mut plain = c.clone();
         plain.raid.group = 0;
         plain.device.user_pages = c.device.user_pages / 7 * 8;
@@ -199,7 +199,7 @@ fn preconditioning_fills_whole_groups_and_overwrites_single_pages() {
     let mut f = new(&c);
     assert_eq!(f.precondition(&c, &mut |_, _| true), Ok(true));
     let overwrites = u64::from(c.device.user_pages).div_ceil(2);
-    // Both methods read two pages of a group of four: read-modify-write goes first.
+    // Both methods read two pages of a group of four: read-modify-write is chosen.
     assert_eq!((f.groups.modified, f.groups.reads), (overwrites, 2 * overwrites));
     assert_eq!(f.groups.parity_pages, groups + overwrites);
     f.ftl.audit().unwrap();

@@ -1,4 +1,4 @@
-//! Chips that fail and spares that come while updates and reconstructions are under way.
+//! Chips that fail, and spares that arrive, while updates and reconstructions are under way.
 
 use crate::rig::storm::{Storm, Weather};
 use crate::rig::{self, parity::with_bytes};
@@ -36,7 +36,7 @@ fn a_parity_that_was_planned_without_its_chip_is_not_programmed_on_the_spare() {
     c.raid.fail = vec![fails(3, 110_000), fails(0, 800 * MS)];
     c.raid.spares = 1;
     let mut ssd = filled(&c);
-    // The spare has to wait for the read, the update has begun before, and reads a rest until after.
+    // The spare has to wait for the read. The update began before, and reads a rest until after.
     let read = page_where(&ssd, |home, _| home == 3);
     let written = page_where(&ssd, |home, parity| home == 1 && parity == 3);
     submit(&mut ssd, 100_000, whole(Op::Read, read, 1));
@@ -63,7 +63,7 @@ fn what_was_counted_before_the_measurement_is_not_taken_back_in_it() {
     finish(&mut ssd).unwrap();
     assert_eq!(ssd.measured().raid.reconstructed, 0);
     assert!(ssd.measured().raid.rmw <= 2, "{:?}", ssd.measured().raid);
-    // An update that has to read anew.
+    // An update that has to read again.
     let mut c = with_bytes([4, 1, 1], 4, 64);
     c.raid.fail = vec![fails(3, 109_000)];
     let mut ssd = filled(&c);
@@ -124,8 +124,9 @@ fn a_rebuild_that_lacked_room_does_not_wait_for_it_when_its_page_is_gone() {
     assert_eq!((d.pages_left, d.whole_again), (0, None), "no spare stands in its place");
 }
 
-/// A storm of everything that a plan may meet: failures, some at once, spares that wait for a long erase, TRIMs, parts
-/// of pages, updates that wait for room, a warm-up. Whether it ended, and what was not programmed and reconstructed.
+/// A storm of everything that may interfere with a plan: failures, some at once, spares that wait for a long erase,
+/// TRIMs, parts of pages, updates that wait for room, a warm-up. Returns whether it ended, and what was not programmed
+/// and reconstructed.
 fn storm(seed: u64, requests: u64) -> (bool, u64, u64) {
     let mut rng = Stream::new(seed, "meanwhile");
     let shapes = [([4, 1, 1], 4), ([4, 2, 1], 4), ([2, 2, 2], 4), ([2, 3, 1], 3), ([2, 1, 1], 2)];
@@ -204,7 +205,7 @@ fn storms_in_which_plans_are_overtaken_by_failures_and_spares() {
 
 #[test]
 fn an_update_without_a_chip_left_ends_after_the_turns_of_the_others() {
-    // Of the long storms the one in which such an update ends, and the next of its group finds no room.
+    // Of the long storms, the one in which such an update ends, and the next of its group finds no room.
     storm(1083, 700);
 }
 
@@ -214,8 +215,8 @@ fn long_storms_in_which_plans_are_overtaken_by_failures_and_spares() {
     storms(1_000..3_000, 700);
 }
 
-/// A full drive that is rebuilt with this window while the host overwrites it 64 deep, `pages` pages at a time:
-/// rebuilds and updates want the same groups and the same room. How much was rebuilt.
+/// Rebuild a full drive with this window while the host overwrites it 64 deep, `pages` pages at a time, so that
+/// rebuilds and updates want the same groups and the same room. Returns how much was rebuilt.
 fn full_drive(window: u32, pages: u32, seed: u64) -> u64 {
     let mut c = with_bytes([4, 1, 1], 4, 1);
     (c.device.blocks_per_plane, c.device.pages_per_block) = (256, 2);

@@ -1,5 +1,5 @@
-//! Reads that avoid collection (`raid.reads = "reconstruct-if-busy"`): what they take, and that a read that meets an
-//! update of its group answers right.
+//! Reads that avoid collection (`raid.reads = "reconstruct-if-busy"`): their times, and that a read that meets an
+//! update of its group is answered correctly.
 
 use crate::rig::parity::{PROGRAM, READ, storms, with_bytes};
 use crate::rig::storm::Weather;
@@ -23,7 +23,7 @@ fn tolerant(shape: [u32; 3], group: u32, stripes: u32) -> Config {
     c
 }
 
-/// The planes of which a block is being collected.
+/// The planes on which a block is being collected.
 fn collecting(ssd: &Ssd) -> Vec<PlaneId> {
     use ssd_core::ftl::blocks::BlockState;
     let blocks = &ssd.core.ftl.blocks;
@@ -33,7 +33,7 @@ fn collecting(ssd: &Ssd) -> Vec<PlaneId> {
     found.map(|b| PlaneId(blocks.pool_of(ssd_core::units::BlockId(b as u32)).0)).collect()
 }
 
-/// A page whose chip collects, and of which no other member is on a chip that collects.
+/// A page whose chip collects, while no other chip of its group does.
 fn busy_page(ssd: &Ssd) -> Option<Lpn> {
     let (busy, groups) = (collecting(ssd), ssd.core.ftl.parity_groups());
     let plane_of = |lpn| ssd.page_on_flash(lpn).map(|page| ssd.core.ftl.geo.plane_of(page));
@@ -118,7 +118,7 @@ fn members_share_the_bus_as_other_reads_do() {
     let t = &mut c.timing;
     t.model = TimingModel::Pipelined;
     (t.read_ns, t.transfer_ns, t.command_ns) = (read, bus, command);
-    // The copies of a job would use the bus, too: its erase is long enough to be met.
+    // The copies of a job would use the bus, too, so its erase is long enough for reads to meet it.
     t.erase_ns = 50_000_000;
     let mut ssd = filled(&c);
     let mut rng = Stream::new(1, "bus");

@@ -1,4 +1,4 @@
-//! Relations between runs of devices with parity groups, and what collection in the path of a request takes, to the
+//! Relations between runs of devices with parity groups, and the time of collection in the path of a request, to the
 //! nanosecond.
 
 use crate::rig::parity::{ERASE, PROGRAM, READ, baseline, deferred};

@@ -77,7 +77,7 @@ fn a_write_that_would_make_its_chip_collect_goes_to_another_group() {
     // The same writes on both devices: the chip of the page that is written all the time runs out of room.
     let run = |c: &Config| {
         let mut ssd = filled(c);
-        // Until the chip of page 0 may start one more program, and no more, before its trigger holds.
+        // Until the chip of page 0 may start exactly one more program before its trigger holds.
         let left = |ssd: &Ssd| {
             let free = u64::from(ssd.core.ftl.space.free_blocks(PoolId(0)));
             (free - 4 - 1) * 16
@@ -105,7 +105,7 @@ fn a_write_that_would_make_its_chip_collect_goes_to_another_group() {
     assert_eq!(times, [50_000 + 200_000; 2], "on another chip at the same time");
     let m = ssd.measured();
     assert_eq!((m.raid.redirected, m.gc.foreground), (1, 0));
-    // Which of the two went to the other parity group: the oldest.
+    // Which of the two went to the other parity group: the older one.
     let away = ssd.page_on_flash(Lpn(0)).expect("written");
     let home = ssd.page_on_flash(Lpn(6)).expect("written");
     let chip = |page| ssd.core.ftl.geo.chip_of(ssd.core.ftl.geo.plane_of(page));
@@ -114,7 +114,7 @@ fn a_write_that_would_make_its_chip_collect_goes_to_another_group() {
     // The chip has reached its threshold: it is collected in idle time.
     pass(&mut ssd, 50_000_000);
     assert!(ssd.measured().raid.deferred_gcs >= 1);
-    // Overwritten, the page is at home again.
+    // Once overwritten, the page is at home again.
     rig::alone(&mut ssd, whole(Op::Write, 0, 1));
     let page = ssd.page_on_flash(Lpn(0)).expect("written");
     assert_eq!(ssd.core.ftl.geo.chip_of(ssd.core.ftl.geo.plane_of(page)), 0);
@@ -260,7 +260,7 @@ proptest! {
     }
 }
 
-/// Chips of each parity group of `chips` that collect, most of all groups.
+/// The largest number of chips in a parity group of `chips` that collect at once.
 fn most_collecting(ssd: &Ssd, chips: usize) -> usize {
     let groups = ssd.core.ftl.groups.as_deref().expect("a device with parity");
     let busy = |pool: PoolId| {
@@ -325,7 +325,7 @@ fn parity_on_superblocks_is_refused_in_one_message() {
     }
 }
 
-/// What may come from elsewhere is named so that it is accepted, or it is said that there is no room for it.
+/// The error names how much may come from elsewhere so that it is accepted, or states that there is no room for it.
 #[test]
 fn the_largest_share_from_elsewhere_is_accepted_as_it_is_named() {
     let mut named_shares = 0;

@@ -1,4 +1,4 @@
-//! The rebuild beside a literal version of its rules: which page is next, when it begins, and when it is on flash,
+//! The rebuild against a literal version of its rules: which page is next, when it begins, and when it is on flash,
 //! while the host reads, writes and trims.
 
 use crate::rig::parity::{PROGRAM, READ, with_bytes};
@@ -14,10 +14,10 @@ use ssd_core::units::{Lpn, Nanos};
 use std::collections::BTreeSet;
 
 const FAILS: u64 = 1_000;
-/// Long enough for all that the host does between two pages.
+/// Long enough for everything that the host does between two pages.
 const INTERVAL: u64 = 4_000_000;
 
-/// A device of `chips` chips, and which of them fails and is replaced at once.
+/// A device of `chips` chips, one of which fails and is replaced at once. Returns it and the chip.
 fn failed(chips: u32, group: u32, rng: &mut Stream) -> (Config, u32) {
     let mut c = with_bytes([chips, 1, 1], group, 40 + rng.below(20) as u32);
     let chip = rng.below(u64::from(chips)) as u32;
@@ -26,7 +26,7 @@ fn failed(chips: u32, group: u32, rng: &mut Stream) -> (Config, u32) {
     (c, chip)
 }
 
-/// The logical pages at home on `chip`: lowest numbers first, parity behind the pages of the host.
+/// The logical pages with their home on `chip`: lowest numbers first, parity behind the pages of the host.
 fn pages_at_home(ssd: &Ssd, chip: u32) -> BTreeSet<u32> {
     let groups = ssd.core.ftl.parity_groups();
     let at_home = |&lpn: &u32| groups.home(Lpn(lpn)).0 == chip;
@@ -40,7 +40,7 @@ fn rebuilds(ssd: &mut Ssd, op: FlashOp) -> Vec<OpRecord> {
     log
 }
 
-/// Page after page in the order of their numbers, each when the one before has begun an interval ago and fewer than the
+/// Page after page in the order of their numbers. Each begins an interval after the previous one, when fewer than the
 /// window are under way. It is read from the other chips at the same time, behind what waits there, then programmed.
 #[test]
 fn pages_are_rebuilt_when_room_in_the_window_and_the_rate_allow() {

@@ -1,5 +1,5 @@
 //! Copies: every read returns what was newest, with pages shared and with pages copied, through chains and circles of
-//! copies, under every answer of collection; and the audit counts the owners of every page.
+//! copies, under every collection policy; and the audit counts the owners of every page.
 
 use crate::cases::cases;
 use crate::rig::any_config::{Drawn, Spare, any_config, levelled_config};
@@ -15,7 +15,7 @@ use ssd_core::host::device::DeviceError;
 
 const MODES: [RemapMode; 2] = [RemapMode::Share, RemapMode::Copy];
 
-/// A shared page stays in the pool of its source: of several pools one can be crowded, as with other placements.
+/// A shared page stays in the pool of its source: one of several pools can be crowded, as with other placements.
 fn may_run_out(storm: &Storm, c: &Config) -> bool {
     storm.ssd.core.ftl.geo.pools > 1 || c.alloc.placement.policy != "static"
 }

@@ -1,5 +1,5 @@
-//! Copies without time are those of the timed machine at queue depth 1: pages, owners, contents and counts are equal,
-//! and a device goes on from a snapshot as it would have.
+//! Copies without time equal those of the timed machine at queue depth 1: pages, owners, contents and counts are equal,
+//! and a device continues from a snapshot as it would have.
 
 use crate::rig::{PAGE, alone, device, free_blocks, used_space, victim, whole};
 use ssd_core::config::{
@@ -82,7 +82,7 @@ fn timed(ssd: &mut Ssd, steps: &[Step]) {
     settle(ssd);
 }
 
-/// Where every page is, who owns what, and what it holds.
+/// Where every page is, its owners, and its contents.
 fn state(ftl: &Ftl) -> (Vec<Option<u32>>, Vec<u64>, Vec<u32>, Vec<u64>) {
     let committed = |lpn| ftl.owners.committed(Lpn(lpn));
     let all = 0..ftl.geo.user_pages;
@@ -200,7 +200,7 @@ fn a_device_goes_on_from_a_snapshot_with_shared_pages() {
         functional(&mut f, rest);
         functional(&mut restored, rest);
         assert_eq!(state(&f.ftl), state(&restored.ftl));
-        // A device that does not remap has no use for it, and says so before it reads the columns.
+        // A device that does not remap has no use for it, and refuses it before reading the columns.
         let mut off = c.clone();
         off.remap.mode = RemapMode::Off;
         let says = "this device does not remap: set remap.mode = \"share\" or \"copy\"";

@@ -1,5 +1,5 @@
-//! Read retries beside a literal version of their rules: from the operation log, how many each read draws, and how long
-//! the array works for that.
+//! Read retries against a literal version of their rules: from the operation log, how many each read draws, and how
+//! long the array works for that.
 
 use crate::cases::cases;
 use crate::rig::{device, free_blocks, with_pages};
@@ -41,7 +41,7 @@ proptest! {
             let hot = if rng.chance(0.8) { 30 } else { c.device.user_pages };
             let sector = rng.below(4 * u64::from(hot));
             let op = if rng.chance(0.3) { Op::Read } else { Op::Write };
-            // Some are of a part of a page.
+            // Some are of part of a page.
             let sectors = 1 + rng.below(4 - sector % 4) as u32;
             ssd.submit(ssd.now(), &Request::new(op, sector, sectors), None).expect("it fits");
             if rng.chance(0.5) {

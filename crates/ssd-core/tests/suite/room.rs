@@ -1,5 +1,5 @@
-//! Room: whatever the pool, the reserve, the frontiers, the erase unit and the wear, collection and wear
-//! levelling find the pages that have been kept for them (the head of `ftl/space.rs` says why).
+//! Room: whatever the pool, the reserve, the frontiers, the erase unit and the wear, collection and wear levelling find
+//! the pages that have been kept for them (the head of `ftl/space.rs` explains why).
 
 use crate::cases::cases;
 use crate::rig::any_config::{Drawn, levelled_config};
@@ -23,8 +23,8 @@ fn shared_by_planes() -> Config {
     c
 }
 
-/// While levelling is about to open its block, the open blocks of GC on the eight planes may hold more
-/// pages than collection needs: even then the host must not open the last erased block.
+/// While levelling is about to open its block, the open blocks of GC on the eight planes may hold more pages than
+/// collection needs: even then the host must not open the last erased block.
 #[test]
 fn levelling_keeps_its_erased_block_beside_open_blocks_of_gc() {
     for seed in [11, 17] {
@@ -101,7 +101,7 @@ proptest! {
     }
 }
 
-/// The storms do level: most of what they draw moves cold data in both executors.
+/// The storms do level: most cases move cold data in both executors.
 #[test]
 fn storms_level() {
     use proptest::strategy::ValueTree;
@@ -114,7 +114,7 @@ fn storms_level() {
     assert!(count >= 30, "{count} of 60");
 }
 
-/// Cold and hot pages are written in turn, so that every second pool gets cold pages alone.
+/// Cold and hot pages are written in turn, so that every second pool gets only cold pages.
 #[test]
 fn a_pool_crowded_by_placement_is_reported_with_the_remedy() {
     let mut c = device([2, 1, 1], 32, 8, 2 * 32 * 8 * 3 / 4);

@@ -1,4 +1,4 @@
-//! Separation of pages: any combination completes, classes are those of a literal version, and a permutation of the
+//! Separation of pages: any combination completes, classes match those of a literal version, and a permutation of the
 //! addresses changes nothing.
 
 use crate::cases::cases;
@@ -26,7 +26,7 @@ fn completes_or_says_why(c: &Config, seed: u64, requests: u64) {
     if let Err(error) = storm.run() {
         return storm.gave_up(&error);
     }
-    // What is left can be stored, and a device that starts from it knows the same.
+    // The state can be stored, and a device that starts from it knows the same.
     if storm.ssd.quiesce().is_ok()
         && let Ok(stored) = storm.ssd.snapshot()
     {
@@ -224,7 +224,7 @@ fn two_regions_are_their_literal_version() {
     assert!(seen.iter().all(|&n| n > 1000), "{seen:?}");
 }
 
-/// A page as old as the mean is cold, and one that is younger by a write is hot.
+/// A page as old as the mean is cold, and one that is one write younger is hot.
 #[test]
 fn data_as_old_as_the_mean_are_cold() {
     let mut policy = Separation::build(&named(ALL, "two-regions"), &GROUND);
@@ -232,7 +232,7 @@ fn data_as_old_as_the_mean_are_cold() {
         let (lpn, clock) = (Lpn(lpn), u64::from(clock));
         Written { lpn, stream: 0, pages: 1, replaces: None, clock }
     };
-    // New pages leave the mean as it is at first: the number of the pages.
+    // New pages leave the mean at its initial value: the number of pages.
     for page in 0..PAGES {
         assert_eq!(policy.of_write(&write(page, page)), 1, "page {page} is new");
     }
@@ -245,7 +245,7 @@ fn data_as_old_as_the_mean_are_cold() {
 #[test]
 fn multilog_is_its_literal_version() {
     let mut rng = Stream::new(GROUND.seed, "multilog");
-    // Of each page its last write and its log; of each log the valid share of its collected blocks.
+    // For each page, its last write and its log; for each log, the valid share of its collected blocks.
     let (mut pages, mut valid) = (BTreeMap::<u32, (u64, u32)>::new(), vec![1.0, 1.0]);
     let mut seen = [0; 6];
     steps("multilog", |told, clock, answer| match told {
@@ -286,7 +286,7 @@ fn multilog_is_its_literal_version() {
 struct Sfs {
     device_pages: u32,
     rng: Stream,
-    /// Of each page its last write and its count.
+    /// For each page, its last write and its count.
     pages: BTreeMap<u32, (u64, i32)>,
     centres: Vec<f64>,
     copied: u32,
@@ -304,7 +304,7 @@ impl Sfs {
             .fold(0, |best, class| if far(class) < far(best) { class } else { best })
     }
 
-    /// Every fifth page or so is copied before the centres are made of 1,024 pages, 16 at a time.
+    /// About every fifth page is copied before the centres are computed from 1,024 pages, 16 at a time.
     fn copy(&mut self, clock: u64) {
         self.copied += 1;
         if self.copied < self.device_pages.div_ceil(64) {
@@ -344,7 +344,7 @@ impl Sfs {
 
 #[test]
 fn sfs_is_its_literal_version() {
-    // Of few pages several centres are the same: a page as near to two goes to the colder one.
+    // With few pages several centres coincide: a page as near to two goes to the colder one.
     for (device_pages, number) in [(PAGES, 30_000), (2, 300)] {
         let rng = Stream::new(GROUND.seed, "sfs");
         let mut sfs =
@@ -378,14 +378,14 @@ fn sfs_is_its_literal_version() {
     }
 }
 
-/// The literal version of WARCIP, whose looks come after 256 blocks of 8 pages.
+/// The literal version of WARCIP, whose reviews are due after 256 blocks of 8 pages.
 struct Warcip {
     last: BTreeMap<u32, u64>,
     /// Mean and writes of each cluster.
     clusters: Vec<(f64, u64)>,
-    /// Writes of the host since clusters were looked at.
+    /// Writes of the host since the last review of the clusters.
     since: u32,
-    /// How often two clusters were equally near, and how often different ones had as few writes.
+    /// How often two clusters were equally near, and how often different ones had equally few writes.
     ties: [u32; 2],
 }
 
@@ -428,7 +428,7 @@ impl Warcip {
         cluster
     }
 
-    /// Split the cluster with more than half of the writes, or forget the one with less than a block of 8 pages.
+    /// Split the cluster with more than half of the writes, or remove the one with less than a block of 8 pages.
     fn look(&mut self) {
         let clusters = &mut self.clusters;
         let all: u64 = clusters.iter().map(|cluster| cluster.1).sum();
@@ -466,8 +466,8 @@ fn warcip_is_its_literal_version() {
     assert!(seen[0] > 1000 && seen[1] > 1000, "{seen:?}");
 }
 
-/// Pages that are written in turn have one interval. If it stays the same over a look, it is the mean that is split,
-/// and as near to both halves; and the clusters that it leaves have no writes.
+/// Pages that are written in turn have one interval. If it stays the same over a review, it is the mean that is split,
+/// and is equally near to both halves; and the clusters that it leaves have no writes.
 #[test]
 fn ties_of_warcip_go_to_the_shorter_intervals() {
     let pages = 400;
@@ -530,7 +530,7 @@ fn the_future_is_what_follows() {
     let class = |lpn: Lpn, clock: usize, from: usize| {
         let Some(next) = (from..5500).find(|&number| order[number] == lpn) else { return 5 };
         let left = next.saturating_sub(clock) as f64;
-        // Six classes: each twice as wide as the one below, the last one from four times the pages on.
+        // Six classes: each twice as wide as the one below, the last one beginning at four times the pages.
         (1..6).rev().find(|&class| left > 1200.0 / 2f64.powi(5 - class)).unwrap_or(0) as u32
     };
     let mut seen = [0; 6];
@@ -564,7 +564,7 @@ fn run(c: &Config, order: &[u32], writes: u32) -> Functional {
         f.write(Lpn(lpn), 0).expect("the device has room");
     }
     for _ in 0..writes {
-        // The first thousandth is written in every turn, the second half in every tenth only.
+        // The first thousandth is written in every round, the second half only in every tenth.
         let reach = user >> rng.below(10);
         let page = rng.below(reach.max(1));
         f.write(Lpn(order[page as usize]), 0).expect("the device has room");
@@ -577,7 +577,7 @@ fn run(c: &Config, order: &[u32], writes: u32) -> Functional {
 fn blocks_know_for_which_class_and_when_they_were_opened() {
     let c = separated("sepbit");
     let mut f = Functional::new(&c, Ftl::new(&c));
-    // New pages are of class 1; a block is opened by the write that it is opened for.
+    // New pages are of class 1; a block is opened by the write for which it is opened.
     (0..100).for_each(|lpn| f.write(Lpn(lpn), 0).unwrap());
     let opened = |f: &Functional, page: u32| {
         let page = f.ftl.owners.committed(Lpn(page)).unwrap();

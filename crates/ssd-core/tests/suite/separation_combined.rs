@@ -1,4 +1,4 @@
-//! Separation of pages beside what keeps state of its own: snapshots, power cuts, parity groups.
+//! Separation of pages combined with features that keep their own state: snapshots, power cuts, parity groups.
 
 use crate::cases::cases;
 use crate::rig::any_config::{Drawn, is_valid, separated_and_cut};
@@ -36,7 +36,7 @@ fn policies() -> Vec<PolicySpec> {
     all
 }
 
-/// Pages separated by `spec`, on a device as full as that allows but for one block of each pool.
+/// Pages separated by `spec`, on a device as full as that allows except for one block of each pool.
 fn separated(mut c: Config, spec: &PolicySpec) -> Config {
     c.alloc.separation = spec.clone();
     let stripe = c.data_pages_per_stripe() as u32;
@@ -49,7 +49,7 @@ fn separated(mut c: Config, spec: &PolicySpec) -> Config {
     c
 }
 
-/// Writes and reads of whole pages, most of them of few pages, many at once, until the device is at rest: latencies.
+/// Write and read whole pages, mostly few ones, many at once, until the device is at rest. Returns the latencies.
 fn work(ssd: &mut Ssd, seed: u64) -> Vec<u64> {
     let user = u64::from(ssd.core.ftl.geo.user_pages);
     let handles = ssd.core.ftl.handles().map_or(1, |(handles, _)| u64::from(handles));
@@ -223,7 +223,7 @@ fn a_mount_finds_the_classes_of_blocks_and_nothing_else() {
     let known: Vec<usize> = (0..origins.len()).filter(held).collect();
     assert!(known.len() > 10, "{known:?}");
     known.iter().for_each(|&b| assert_eq!(ssd.core.ftl.blocks.origins[b], origins[b], "block {b}"));
-    // Nothing is known of when pages were written: every write is one of a page that was not seen.
+    // When pages were written is unknown: every write is of a page that was not seen.
     for lpn in 0..8 {
         assert_eq!(ssd.core.ftl.class_of_write(Lpn(lpn), 0, 1), 1, "the history has survived");
     }
@@ -232,7 +232,7 @@ fn a_mount_finds_the_classes_of_blocks_and_nothing_else() {
     ssd.audit().unwrap();
 }
 
-/// What nobody keeps in the memory of a controller is known after a cut: handles of pages, also of those that static
+/// What does not live in the memory of a controller is known after a cut: handles of pages, including those that static
 /// wear levelling has mixed. And units of a handle hold no data of another one.
 #[test]
 fn a_mount_finds_the_handles_of_pages() {
@@ -246,13 +246,13 @@ fn a_mount_finds_the_handles_of_pages() {
         (c.power.cut, c.run.data) = (PowerCut::OnRequest, DataMode::Digest);
         (c.gc.trigger, c.wear.static_threshold) = (vec![free_blocks(2)], threshold);
         if threshold == 0 {
-            // The host comes to the block that it has to leave.
+            // The host reaches the block that it has to leave.
             (c.gc.trigger, c.gc.reserve) = (vec![free_blocks(0)], 1);
         }
         let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
         ssd.audit_every(101);
         let (mut rng, mut done) = (Stream::new(5, "handles"), Vec::new());
-        // Each third of the pages is one handle's, and one of them is written most.
+        // Each third of the pages belongs to one handle, and one of them is written most.
         let handle_of = |lpn: u32| (lpn * 3 / user).min(2);
         for round in 0..40 * user / 64 {
             for _ in 0..64 {
@@ -265,7 +265,7 @@ fn a_mount_finds_the_handles_of_pages() {
             while ssd.outstanding() > 0 {
                 let next = ssd.next_event().expect("requests are under way");
                 ssd.run_until(next, &mut done).expect("all complete");
-                // The host leaves an erased block, beside the one for recovery.
+                // The host leaves an erased block in addition to the one for recovery.
                 let space = &ssd.core.ftl.space;
                 let (pool, plane) = (PoolId(0), PlaneId(0));
                 let left = space.free_blocks(pool) - space.spares(pool);
@@ -300,7 +300,7 @@ fn a_mount_finds_the_handles_of_pages() {
     }
 }
 
-/// Long runs with random cuts, in every policy with another victim policy, some on superblocks.
+/// Long runs with random cuts, with every policy and different victim policies, some on superblocks.
 fn stormy(number: u64, requests: u64) {
     let all = policies();
     let spec = &all[number as usize % all.len()];
@@ -445,9 +445,9 @@ fn chips_fail_while_others_are_rebuilt() {
 
 /// Updates of groups one after the other: pages of data and parity are in the same classes with and without time.
 ///
-/// An update may let two pools collect. Most policies do not see in which order they do. Some do, as the whole device
-/// has one counter of victims, estimate or stream of random numbers: for these only one pool collects at a time, and
-/// above the reserve, where the rule does not bind.
+/// An update may let two pools collect. Most policies do not see in which order they do. Some do, because the whole
+/// device has one counter of victims, estimate or stream of random numbers: for these only one pool collects at a time,
+/// and above the reserve, where the rule does not bind.
 #[test]
 fn groups_without_time_equal_those_with_time() {
     let ordered = ["host-and-copies", "midas", "multilog", "sepbit", "sfs"];

@@ -1,4 +1,4 @@
-//! A snapshot taken at rest and restored goes on exactly as the device itself.
+//! A snapshot taken at rest and restored continues exactly like the device itself.
 
 use ssd_core::config::{Config, DataMode, HostMode};
 use ssd_core::ftl::Ftl;
@@ -19,7 +19,7 @@ fn config(victim: &str) -> Config {
     c
 }
 
-/// Write and read at random, 500 requests at once, then come to rest: the latencies.
+/// Write and read at random, 500 requests at once, then come to rest. Returns the latencies.
 fn work(ssd: &mut Ssd, user: u64, seed: u64) -> Vec<u64> {
     let mut rng = Stream::new(seed, "snapshot");
     let (mut latencies, mut done) = (Vec::new(), Vec::new());

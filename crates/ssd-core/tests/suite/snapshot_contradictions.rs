@@ -1,5 +1,5 @@
-//! Snapshots with a right checksum over wrong columns, as a program with a mistake might write them: refused
-//! with the contradiction, or sound on every device that takes them.
+//! Snapshots with a right checksum over wrong columns, as a faulty program might write them: refused with the
+//! contradiction, or sound on every device that accepts them.
 
 use crate::cases::cases;
 use crate::rig;
@@ -139,7 +139,7 @@ fn at_rest(config: &Config) -> Parts {
     Parts::of(&ssd.snapshot().expect("at rest"))
 }
 
-/// Both executors take the snapshot or refuse it; what they take is sound and goes on. Whether they did.
+/// Both executors accept the snapshot or refuse it; what they accept is sound and continues. Returns whether they did.
 fn taken(config: &Config, snapshot: &DeviceSnapshot) -> bool {
     let (ssd, f) =
         (Ssd::restore(config, snapshot), Functional::restore(config, snapshot, &Plugs::default()));
@@ -239,7 +239,7 @@ fn a_column_comes_once() {
     assert_eq!(p.read().err(), Some(damaged));
 }
 
-/// Block `block` has been erased `erases` times, and the counters know.
+/// Record in columns and counters that block `block` has been erased `erases` times.
 fn wear(p: &mut Parts, block: usize, erases: u32) {
     let before = p.word("erases", block);
     p.set("erases", block, &erases.to_le_bytes());
@@ -247,7 +247,7 @@ fn wear(p: &mut Parts, block: usize, erases: u32) {
     p.count("releases", releases + u64::from(erases) - u64::from(before));
 }
 
-/// Its last erase wore it out.
+/// Record that its last erase wore it out.
 fn wear_out(p: &mut Parts, block: usize, erases: u32) {
     wear(p, block, erases);
     p.set("state", block, &[5]);
@@ -257,7 +257,7 @@ fn wear_out(p: &mut Parts, block: usize, erases: u32) {
     p.count("lowest_free_blocks", 0);
 }
 
-/// Two frontiers of a plane have the same open block, and another open block has none.
+/// Give two frontiers of a plane the same open block, and no frontier another open block.
 fn share_a_frontier(p: &mut Parts) {
     let words = p.column("frontiers").len() / 4;
     let frontiers: Vec<[u32; 2]> = (0..words / 2)
@@ -269,7 +269,7 @@ fn share_a_frontier(p: &mut Parts) {
     p.set("frontiers", 2 * at + 1, &frontiers[at + 1][1].to_le_bytes());
 }
 
-/// No block of pool 0 is erased or open.
+/// Leave no block of pool 0 erased or open.
 fn fill_to_the_brim(p: &mut Parts) {
     p.count("lowest_free_blocks", 0);
     for block in 0..24 {
@@ -334,7 +334,7 @@ fn turns_are_at_planes_and_of_frontiers_with_superblocks() {
     }
 }
 
-/// What has been levelled goes on where wear is not levelled, and nothing is due there.
+/// A device that has been levelled continues without wear levelling, and nothing is due there.
 #[test]
 fn a_levelled_device_goes_on_without_levelling() {
     let mut levels = base();
@@ -385,11 +385,11 @@ proptest! {
     }
 }
 
-/// Every `step`th byte of the columns takes other values.
+/// Give every `step`th byte of the columns other values.
 fn every_byte(step: usize) {
     for config in &devices() {
         let mut parts = at_rest(config);
-        // Contents may be anything, but for the number of the page before them.
+        // Contents may be anything, except for the page numbers before them.
         let contents = parts.column("contents");
         contents.truncate(contents.len().min(4 + 2048));
         let bytes: Vec<u8> = parts.columns.iter().flat_map(|(_, column)| column.clone()).collect();

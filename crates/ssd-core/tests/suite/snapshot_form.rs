@@ -1,5 +1,5 @@
-//! The file form of snapshots: what is written comes back bit for bit and goes on the same way; nothing
-//! else gets in.
+//! The file form of snapshots: what is written comes back bit for bit and continues the same way; nothing else is
+//! accepted.
 
 use crate::cases::cases;
 use crate::rig::{
@@ -38,8 +38,8 @@ fn decoded(config: Option<&Config>, mut bytes: &[u8]) -> Result<(DeviceSnapshot,
     })
 }
 
-/// Random writes, TRIMs and reads of one to four pages in any stream, 16 at once, until the device is at
-/// rest; `None` where it has no space for them.
+/// Random writes, TRIMs and reads of one to four pages in any stream, 16 at once, until the device is at rest; `None`
+/// if it has no space for them.
 fn work(ssd: &mut Ssd, requests: u64, seed: u64) -> Option<()> {
     let (mut rng, user) = (Stream::new(seed, "work"), u64::from(ssd.core.ftl.geo.user_pages));
     let drawn: Vec<Request> = (0..requests)
@@ -159,7 +159,7 @@ fn other_files_versions_and_devices_are_told_apart() {
     digests.metrics.op_log = true;
     let told = decoded(Some(&digests), &bytes).err().expect("no numbers in it").to_string();
     assert!(told.contains("metrics.op_log"), "{told}");
-    // What is held and not needed does no harm.
+    // Columns that are kept but not needed do no harm.
     let richer = encoded(&small(DataMode::Bytes));
     let config = rig::snapshot_shape(DataMode::None, false);
     let (snapshot, _) = decoded(Some(&config), &richer).expect("contents are left out");

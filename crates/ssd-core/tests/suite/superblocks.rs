@@ -1,5 +1,5 @@
-//! Superblocks: however unevenly the pages of a frontier come to the planes, it has few superblocks open, so that the
-//! spare is left for what is erased.
+//! Superblocks: however unevenly the pages of a frontier are spread over the planes, it has few superblocks open, so
+//! that the spare is left for erased blocks.
 
 use crate::cases::cases;
 use crate::rig::any_config::{Drawn, superblocks};
@@ -19,7 +19,7 @@ use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Lpn, PoolId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Dies of 16 planes with blocks of three pages, as drives fitted to small traces have them.
+/// Dies of 16 planes with blocks of three pages, like those of drives fitted to small traces.
 fn small_drive(separation: &str) -> Config {
     let mut c = device([2, 1, 16], 131, 3, 0);
     c.device.user_pages = pages_of(&c) * 100 / 115;
@@ -31,7 +31,7 @@ fn small_drive(separation: &str) -> Config {
     c
 }
 
-/// A third of the pages is written, then `writes` pages, nearly all of them of a few, in a second run.
+/// Write a third of the pages, then, in a second run, `writes` pages, nearly all of them from a small set.
 fn write_few(c: &Config, writes: u32, seed: u64) -> Functional {
     let mut f = Functional::new(c, Ftl::new(c));
     let (third, mut rng) = (c.device.user_pages / 3, Stream::new(seed, "few"));
@@ -56,7 +56,7 @@ fn write_in_time(ssd: &mut Ssd, lpn: Lpn, stream: u8) {
     alone(ssd, Request { stream, ..whole(Op::Write, lpn.0, 1) });
 }
 
-/// In every run, whether it begins on the device as it is or as a snapshot has it, with or without time.
+/// In every run, whether it begins on the device or on a snapshot of it, with or without time.
 #[test]
 fn the_pages_of_each_stream_come_to_the_planes_in_turn() {
     let mut c = small_drive("none");
@@ -94,7 +94,7 @@ fn the_pages_of_each_stream_come_to_the_planes_in_turn() {
     }
 }
 
-/// The open superblocks of each frontier of a pool, wear levelling apart.
+/// The open superblocks of each frontier of a pool, except that of wear levelling.
 fn open_superblocks(ftl: &Ftl) -> BTreeMap<(PoolId, u32), BTreeSet<u32>> {
     let mut open: BTreeMap<(PoolId, u32), BTreeSet<u32>> = BTreeMap::new();
     let wear = ftl.space.wear_stream();
@@ -104,7 +104,7 @@ fn open_superblocks(ftl: &Ftl) -> BTreeMap<(PoolId, u32), BTreeSet<u32>> {
     open
 }
 
-/// No frontier of a pool has more superblocks open than one, or two if the spare holds so many.
+/// Check that no frontier of a pool has more than one superblock open, or two if the spare holds that many.
 fn few_are_open(c: &Config, ftl: &Ftl) -> Result<(), String> {
     let most = if 2 * c.alloc.classes().all <= c.most_classes() { 2 } else { 1 };
     match open_superblocks(ftl).iter().find(|(_, blocks)| blocks.len() > most) {
@@ -163,9 +163,9 @@ fn shared_and_alone(frontiers: Frontiers, policy: &str, pages: u32) -> [Config; 
     [shared, alone]
 }
 
-/// Pages of the host and copies come to the planes of a superblock in turn, in frontiers of their own: it is
-/// written, and collected, exactly like one block of all its pages. So it is in a run that begins when some of the
-/// planes have had their turn.
+/// Pages of the host and copies go to the planes of a superblock in turn, in separate frontiers: it is written, and
+/// collected, exactly like one block with all its pages. This also holds in a run that begins when some of the planes
+/// have had their turn.
 #[test]
 fn a_superblock_is_written_like_one_block() {
     for (policy, pages) in [("greedy", 3), ("fifo", 5), ("cost-benefit", 12), ("d-choices", 4)] {
@@ -206,7 +206,7 @@ fn most_open(c: &Config, writes: u32) -> usize {
     most
 }
 
-/// Pages of the host and copies, each in turn, share a frontier: planes get ahead of others. Three superblocks
+/// Pages of the host and copies, each in turn, share a frontier, so some planes get ahead of others. Three superblocks
 /// are at rest (the reserve, and one to gain from).
 #[test]
 fn two_are_open_where_the_spare_holds_two() {

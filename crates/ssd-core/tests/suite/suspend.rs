@@ -107,11 +107,11 @@ fn an_erase_is_suspended_up_to_its_limit() {
 #[test]
 fn what_ends_soon_is_not_suspended_and_a_command_on_the_bus_is_waited_for() {
     let c = one_die(Suspend::Both);
-    // A write that finds nothing else to do.
+    // A write that has nothing else to do.
     let start = 5 * 40_000_000;
     let array = start + C + X;
     for (at, latency) in [
-        // The program has this long to go: no longer than the suspension would take.
+        // The rest of the program is no longer than the suspension would take.
         (array + P - SUSPEND, SUSPEND + C + R + X),
         (array + P - SUSPEND - 1, SUSPEND + C + R + X),
         (array + P - 1, 1 + C + R + X),
@@ -124,7 +124,7 @@ fn what_ends_soon_is_not_suspended_and_a_command_on_the_bus_is_waited_for() {
         let suspended = ssd.measured().flash.suspensions[Cause::Host.at()];
         assert_eq!(suspended, u64::from(at < array + P - SUSPEND), "at {} ns", at - start);
     }
-    // A read that comes while the array is to go on waits for that; the next suspension leaves what was left.
+    // A read that comes while the array is about to resume waits for that; the next suspension leaves what was left.
     let resumes = SUSPEND + C + R + X;
     let (log, done, _) = run(&c, &[array + 1000, array + 1000 + resumes + 1]);
     let wait = RESUME - 1;
@@ -188,8 +188,8 @@ fn a_copy_back_is_not_suspended() {
     }
 }
 
-/// One die whose commands, transfers and suspensions take no time: reads at the times of a Poisson process of `rate` a
-/// second, of pages that are not written, beside `writes` of other pages.
+/// One die whose commands, transfers and suspensions take no time: reads of pages that are not written, at the times of
+/// a Poisson process of `rate` per second, and `writes` of other pages.
 fn beside(writes: bool, suspend: Suspend, rate: f64, reads: usize) -> Vec<u64> {
     let mut c = device([1, 1, 1], 400, 64, 100 * 64);
     let t = &mut c.timing;
@@ -240,7 +240,7 @@ fn what_the_last_read_has_suspended_is_finished() {
     ssd.audit_every(1);
     ssd.submit(Nanos(0), &whole(Op::Write, 9, 1), None).unwrap();
     ssd.submit(Nanos(100_000), &whole(Op::Read, 3, 1), None).unwrap();
-    // The read ends inside the program, and nothing else is to come at that instant.
+    // The read ends inside the program, and nothing else follows at that instant.
     let first = ssd.run_until(Nanos(100_000 + SUSPEND + C + R + X), &mut Vec::new());
     assert!(first.is_ok());
     ssd.audit().unwrap();
@@ -256,14 +256,14 @@ fn a_read_of_a_page_that_is_gone_suspends_nothing() {
     let c = one_die(Suspend::Both);
     let mut ssd = with_pages(&c, 8);
     ssd.submit(Nanos(0), &whole(Op::Write, 9, 1), None).unwrap();
-    // One read is trimmed before it may start: the command of the write is on the bus.
+    // One read is trimmed before it may start, while the command of the write is on the bus.
     ssd.submit(Nanos(1), &whole(Op::Read, 3, 1), None).unwrap();
     ssd.submit(Nanos(2), &whole(Op::Trim, 3, 1), None).unwrap();
     rig::finish(&mut ssd).unwrap();
     assert_eq!(ssd.measured().flash.suspensions.iter().sum::<u64>(), 0);
 }
 
-/// The instants at which the steps of one suspension begin, with nothing else to do.
+/// The instants at which the steps of a single suspension begin.
 struct Steps {
     suspends: u64,
     stopped: u64,
@@ -284,12 +284,12 @@ impl Steps {
         [suspends, stopped - 1, stopped, resumes - 1, resumes, works - 1, works, end - 1, end]
     }
 
-    /// Whether a cut at this instant finds the read on its way or at work; it has completed from `resumes` on.
+    /// Whether a cut at this instant finds the read on its way or in the array; it has completed from `resumes` on.
     fn reads(&self, at: u64) -> bool {
         at < self.resumes
     }
 
-    /// Whether it finds the read at work.
+    /// Whether it finds the read in the array.
     fn is_inside(&self, at: u64) -> bool {
         (self.stopped..self.resumes).contains(&at)
     }
@@ -301,7 +301,7 @@ fn with_cuts() -> Config {
     c
 }
 
-/// Run up to the instant `at`, which is the last.
+/// Run up to and including the instant `at`.
 fn run_to(ssd: &mut Ssd, at: u64) -> Vec<Completion> {
     let mut done = Vec::new();
     loop {
@@ -325,8 +325,8 @@ fn operations(ssd: &mut Ssd) -> Vec<OpRecord> {
     log
 }
 
-/// The rules of docs/model.md: the page of a program under way is torn and never read, what the page held before is
-/// still there, and the host writes it again.
+/// The rules of docs/model.md: the page of a program under way is torn and never read, its previous data are still
+/// there, and the host writes it again.
 #[test]
 fn a_cut_tears_a_program_that_is_suspended() {
     let (write, steps) = (1000, Steps::of_read_at(101_000));

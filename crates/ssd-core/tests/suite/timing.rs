@@ -1,5 +1,5 @@
-//! Time is exact: idle latencies to the nanosecond, Lindley's recursion for every request,
-//! saturation, Little's law, queueing formulas, and what orders and blocking scopes promise.
+//! Time is exact: idle latencies to the nanosecond, Lindley's recursion for every request, saturation, Little's law,
+//! queueing formulas, and the guarantees of orders and blocking scopes.
 
 use crate::rig::{self, alone, closed, device, free_blocks, named, whole, with_pages};
 use ssd_core::config::{
@@ -43,7 +43,7 @@ fn idle_latencies_are_exact() {
         assert_eq!(alone(&mut ssd, whole(Op::Trim, 3, 1)), 71);
         assert_eq!(alone(&mut ssd, whole(Op::Read, 3, 1)), 71, "unmapped");
         assert_eq!(alone(&mut ssd, Request::new(Op::Flush, 0, 0)), 0);
-        // Part of a page: what is there is read first; where nothing is, nothing is read.
+        // Part of a page: existing data are read first; without data, nothing is read.
         assert_eq!(alone(&mut ssd, Request::new(Op::Write, 5 * 4 + 1, 2)), read + write);
         assert_eq!(alone(&mut ssd, Request::new(Op::Write, 3 * 4 + 1, 2)), write);
         assert_eq!(alone(&mut ssd, Request::new(Op::Read, 5 * 4 + 1, 1)), read);
@@ -185,7 +185,7 @@ fn every_request_obeys_lindley_and_the_means_their_formulas() {
         let square = reads * r * r + (1.0 - reads) * w * w;
         let expected = load / mean * square / (2.0 * (1.0 - load));
         assert!((waited / expected - 1.0).abs() < within, "{waited} against {expected}");
-        // Little, exactly, and the utilisation law.
+        // Little's law, exactly, and the utilisation law.
         let m = &ssd.measured();
         let latencies: u128 = done.iter().map(|c| u128::from((c.at - c.arrival).0)).sum();
         assert!(m.in_system.closed());
@@ -212,7 +212,7 @@ fn regular_arrivals_never_wait() {
     assert_eq!(ssd.chip_busy_ns(), [1000 * service]);
 }
 
-/// Pages a nanosecond once the start is over.
+/// Pages per nanosecond after the start.
 fn throughput(c: &Config, op: Op, count: u64, written: u32) -> f64 {
     let mut ssd = with_pages(c, written);
     let planes: u32 = c.device.channels * c.device.chips_per_channel * c.device.planes_per_chip;
@@ -342,7 +342,7 @@ fn orders_do_what_they_say() {
     assert!(overtakings(&log).any(|(a, b)| rank(a) >= 2 && rank(b) < 2));
     drop(ssd);
     let (_, log) = busy_log("fifo", OPEN, one, PoolScope::Plane);
-    // A host write may wait for room and is passed over; nothing else is.
+    // Only a host write may wait for room and be overtaken.
     let good = |a: &OpRecord, b: &OpRecord| rank(b) == 1 || a.queued <= b.queued;
     assert!(overtakings(&log).all(|(a, b)| good(a, b)), "younger before older");
     let (ssd, log) = busy_log("host-first", OPEN, one, PoolScope::Plane);

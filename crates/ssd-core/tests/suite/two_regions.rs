@@ -1,8 +1,8 @@
-//! Two regions as SSD-iq has them: a literal model meets its results, and, where survivors are not compacted within
-//! their victims but copied, those of the device. So this is what sets the two apart.
+//! Two regions as in SSD-iq: a literal model reproduces its results, and, if survivors are copied instead of compacted
+//! within their victims, those of the device. So this is the difference between the two.
 //!
-//! SSD-iq's space has no block erased or open for copies, and its host fills the last free block before one is
-//! collected: the device gets three blocks for that.
+//! SSD-iq keeps no block erased or open for copies, and its host fills the last free block before one is collected: the
+//! device gets three blocks for that.
 
 use crate::oracle::in_place::{Collector, InPlace, Survivors};
 use crate::rig::{device, free_blocks, named, victim};
@@ -25,7 +25,7 @@ enum Load {
 struct Writes {
     rng: Stream,
     pages: Vec<u32>,
-    /// Of Zipf: shares of all ranks up to each.
+    /// For Zipf: the cumulative shares of the ranks.
     shares: Vec<f64>,
     load: Load,
 }
@@ -92,7 +92,7 @@ fn literal(
     (host + copies) as f64 / host as f64
 }
 
-/// The same of the device.
+/// Simulate the same on the device.
 fn simulated(
     collector: Collector,
     load: Load,
@@ -123,7 +123,7 @@ fn near(found: f64, expected: f64, within: f64, of: &str) {
     assert!(off.abs() < within, "{of}: {found:.4} where {expected:.4} is expected");
 }
 
-/// 14 % of spare, as its public code was run (commit 9aae7a3).
+/// 14 % spare, as in the runs of its public code (commit 9aae7a3).
 #[test]
 fn the_model_is_the_public_simulator() {
     for (collector, load, waf) in [

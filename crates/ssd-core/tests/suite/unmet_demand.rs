@@ -1,4 +1,4 @@
-//! Triggers that collection cannot meet: found before a run begins where preconditioning alone holds them,
+//! Triggers that collection cannot satisfy: detected before a run begins if preconditioning alone makes them hold,
 //! counted victim by victim during the run, and never without progress.
 
 use crate::rig::{closed, device, free_blocks, used_space, victim, whole};
@@ -21,7 +21,7 @@ fn one_pool(live: u32, trigger: PolicySpec, policy: &str) -> Config {
     c
 }
 
-/// After preconditioning, `writes` uniform pages one by one.
+/// Write `writes` uniform pages one by one after preconditioning.
 fn functional(c: &Config, writes: u64) -> Functional {
     let mut f = Functional::new(c, Ftl::new(c));
     assert!(f.precondition(c, &mut |_, _| true).expect("the pages fit"));
@@ -33,7 +33,7 @@ fn functional(c: &Config, writes: u64) -> Functional {
     f
 }
 
-/// The verdict on the same pages at depth 16, in time.
+/// The verdict on the same pages at depth 16, with time.
 fn timed(c: &Config, writes: u64) -> Verdict {
     let f = functional(c, 0);
     let sequence = f.sequence();
@@ -88,7 +88,7 @@ fn a_threshold_at_the_share_of_live_data_is_refused_and_one_above_it_is_not() {
     let error = load("fifo", &[capacity(2 * 5760), at.clone(), two.clone()]).expect_err("two");
     assert!(error.contains("90.0 % of the pages and leave at most 10 of 100 blocks"), "{error}");
     load("fifo", &[capacity(2 * 5760 - 1), at.clone(), two]).expect("it can be met");
-    // The share is that of the filled pages.
+    // The share of the filled pages.
     let half = ("precondition.fill", "0.5".to_string());
     load("fifo", &[capacity(5760), at.clone(), half]).expect("it can be met");
     let pool = trigger("{ policy = \"used-space\", at = 0.9, scope = \"pool\" }");
@@ -98,7 +98,7 @@ fn a_threshold_at_the_share_of_live_data_is_refused_and_one_above_it_is_not() {
 
 #[test]
 fn a_watermark_at_what_is_left_erased_is_found() {
-    // 90 blocks are filled, 10 erased at best.
+    // 90 blocks are filled, and 10 erased at best.
     let notes = |soft: u64, policy: &str| {
         let said = trigger(&format!("{{ policy = \"free-blocks\", soft = {soft} }}"));
         load(policy, &[capacity(5760), said]).map(|c| c.notes())
@@ -108,11 +108,11 @@ fn a_watermark_at_what_is_left_erased_is_found() {
     assert!(notes(9, "greedy").expect("it can be met").is_empty());
     assert!(notes(10, "fifo").is_err());
     assert!(notes(9, "fifo").expect("it can be met").is_empty());
-    // Policies with a threshold say themselves when to stop, and an idle time ends by itself.
+    // Policies with a threshold decide themselves when to stop, and an idle time ends by itself.
     assert!(notes(10, "list-order").expect("it waits").is_empty());
     let idle = trigger("[\"idle\", { policy = \"free-blocks\", soft = 10 }]");
     assert!(load("fifo", &[capacity(5760), idle]).expect("it ends").notes().is_empty());
-    // Bounded by the amount, or by the reserve, which takes greedy's choice: said, and not refused.
+    // Bounded by the amount, or by the reserve, which takes greedy's choice: reported, and not refused.
     let ten = trigger("{ policy = \"free-blocks\", soft = 10 }");
     let one = ("gc.amount", "one".to_string());
     assert_eq!(
@@ -155,8 +155,8 @@ fn preconditioning_without_end_shows_progress_and_stops_when_told() {
 
 #[test]
 fn the_reserve_decides_where_the_spare_is_smaller_than_the_watermark() {
-    // 95 blocks are filled: 5 are spare, of which two are open.
-    // Random often names blocks that free nothing, where greedy stands in at the reserve.
+    // 95 blocks are filled: 5 are spare, of which two are open. Random often names blocks that free nothing; at the
+    // reserve greedy replaces it.
     for (policy, share) in
         [("greedy", 0.99), ("cost-benefit", 0.99), ("fifo", 0.95), ("random", 0.7)]
     {
@@ -171,11 +171,11 @@ fn the_reserve_decides_where_the_spare_is_smaller_than_the_watermark() {
     }
 }
 
-/// The host writes faster than the pool can be collected, so that invalid pages pile up and policies differ.
+/// The host writes faster than the pool can be collected, so invalid pages pile up and policies differ.
 #[test]
 fn a_trigger_that_always_holds_leaves_a_choice_where_invalid_pages_pile_up() {
     for policy in ["greedy", "random"] {
-        // 15 blocks are spare, of which two are open: 13 erased blocks can never be exceeded.
+        // 15 blocks are spare, of which two are open, so there are never more than 13 erased blocks.
         let c = one_pool(1360, free_blocks(13), policy);
         let verdict = timed(&c, 4000);
         assert_eq!(verdict.decided_by, DecidedBy::Policy, "{policy}: {verdict:?}");
@@ -188,7 +188,7 @@ fn a_trigger_that_always_holds_leaves_a_choice_where_invalid_pages_pile_up() {
 #[test]
 fn what_is_left_erased_at_best_is_counted_behind_the_open_blocks() {
     let (mut met, mut fits) = (0, 0);
-    // Compacted all the time, or not yet.
+    // Always compacted, or not yet.
     let devices = [(Frontiers::HostGc, 9), (Frontiers::Single, 2)];
     for (live, (frontiers, soft)) in (1426..1446).zip(devices.repeat(10)) {
         let mut c = one_pool(live, free_blocks(soft), "greedy");

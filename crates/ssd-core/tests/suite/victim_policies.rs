@@ -1,5 +1,5 @@
-//! The common suite of all victim policies: each one found in the registry, with each of its
-//! parameters at its default and at its limits, against a slow definition that scans all blocks.
+//! The common suite of all victim policies: each policy in the registry, with each of its parameters at its default and
+//! at its limits, against a slow definition that scans all blocks.
 
 mod second_chance;
 
@@ -69,7 +69,7 @@ struct Shape {
 }
 
 impl World {
-    /// A device in some state: a policy has to start from any.
+    /// A device in some state, because a policy has to start from any.
     fn new(spec: &PolicySpec, shape: Shape, seed: u64, busy: f64) -> World {
         let table = BlockTable::new(shape.pools, shape.blocks, shape.pages);
         let n = table.len();
@@ -114,7 +114,7 @@ impl World {
         self.seals += 1;
     }
 
-    /// What is known of the past at `init`: nothing but the order of sealing.
+    /// What is known of the past at `init`: only the order of sealing.
     fn restart(&mut self) {
         self.sealed_at.fill(self.clock);
         self.invalidated_at.fill(self.clock);
@@ -224,7 +224,7 @@ impl World {
         self.table.erases[b.at()] += 1;
     }
 
-    /// The victim by definition; `None` in the outer option: this policy has no definition here.
+    /// The victim by definition; the outer option is `None` if the policy has no definition here.
     fn slow(&self, pool: PoolId, rng: &mut Stream) -> Option<Option<BlockId>> {
         let sealed = self.sealed_of(pool);
         let fewest = |among: &[BlockId]| {
@@ -284,7 +284,7 @@ impl World {
         None
     }
 
-    /// The block that goes before all others; ties by fewest valid pages, seal and id.
+    /// The block that precedes all others; ties by fewest valid pages, seal and id.
     fn first_by(
         &self,
         among: &[BlockId],
@@ -304,7 +304,7 @@ impl World {
         (valid.into(), invalid.into(), (self.clock - from).into())
     }
 
-    /// Greatest (1 - u) / 2u * age first; a block without valid pages is worth infinitely much.
+    /// Greatest (1 - u) / 2u * age first; the value of a block without valid pages is infinite.
     fn by_benefit(&self, a: BlockId, b: BlockId) -> Ordering {
         let ((va, ia, ta), (vb, ib, tb)) = (self.facts(a), self.facts(b));
         match (va, vb) {
@@ -315,7 +315,7 @@ impl World {
         }
     }
 
-    /// Least u / (1 - u) * erases / age first; dividing by 0 is infinitely much.
+    /// Least u / (1 - u) * erases / age first; dividing by 0 gives infinity.
     fn by_cost(&self, a: BlockId, b: BlockId) -> Ordering {
         let ((va, ia, ta), (vb, ib, tb)) = (self.facts(a), self.facts(b));
         let erases = |b: BlockId| u128::from(self.table.erases[b.at()]) + 1;
@@ -333,7 +333,7 @@ impl World {
         }
     }
 
-    /// The policy's choice, checked against the definition and for being legal.
+    /// The policy's choice, checked against the definition and for legality.
     fn choose(&self, policy: &mut Victim, pool: PoolId, rng: &mut Stream) -> Option<BlockId> {
         let (mut again, mut slow_rng) = (rng.clone(), rng.clone());
         let chosen = policy.select(pool, &self.table, self.clock, rng);
@@ -400,7 +400,7 @@ impl World {
     }
 }
 
-/// One world through a script; the victims in order.
+/// Run one world through a script. Returns the victims in order.
 fn run(
     spec: &PolicySpec,
     shape: Shape,
@@ -426,13 +426,13 @@ fn run(
     victims
 }
 
-/// Policies that draw have no order of their own: "all-candidates" gets the trait's.
+/// Policies that draw have no order; for "all-candidates" they get the trait's.
 fn draws(spec: &PolicySpec) -> bool {
     let random_ties = spec.params.get("ties") == Some(&Value::Word("random".to_string()));
     random_ties || ["d-choices", "random"].contains(&spec.policy.as_str())
 }
 
-/// `candidates` is the order of repeated choices, without the blocks that have nothing to reclaim.
+/// Check that `candidates` is the order of repeated choices, without the blocks that have nothing to reclaim.
 fn check_candidates(world: &mut World, policy: &mut Victim, rng: &mut Stream) {
     let table = world.table.clone();
     let (listed, chances) = (world.listed.clone(), world.chances.clone());
@@ -572,8 +572,8 @@ fn a_decimal_ratio_means_what_it_says() {
     }
 }
 
-/// A device of one frontier under uniform random writes: a block that fills the frontier is sealed,
-/// the victim's valid pages are programmed into the erased victim, which is the next frontier.
+/// A device of one frontier under uniform random writes: a block that fills the frontier is sealed, and the victim's
+/// valid pages are programmed into the erased victim, which is the next frontier.
 struct Drive {
     table: BlockTable,
     policy: Victim,
@@ -718,8 +718,8 @@ impl Drive {
     }
 }
 
-/// Mean-field values for b = 64, OP = 28 %: FIFO `1 / x` with `1 - x = exp(-x (1 + OP))`, random
-/// `1 / (1 - rho)`, the others from the recursions of their papers. 1000 blocks lie 0.14 % above.
+/// Mean-field values for b = 64, OP = 28 %: FIFO `1 / x` with `1 - x = exp(-x (1 + OP))`, random `1 / (1 - rho)`, the
+/// others from the recursions of their papers. With 1000 blocks the result is 0.14 % higher.
 #[test]
 fn write_amplification_is_that_of_the_theory() {
     let windowed = |share| spec("windowed-greedy").with("window", Value::Real(share));
@@ -740,7 +740,7 @@ fn write_amplification_is_that_of_the_theory() {
     }
 }
 
-/// Medians over 10,000 collections, the clock's own time included.
+/// Medians over 10,000 collections, including the time of the clock.
 ///
 /// `cargo test --release -p ssd-core --test suite victim_policies -- --ignored --nocapture`
 #[test]

@@ -1,5 +1,5 @@
-//! Separation policies that name the class of a victim: the device chooses among its blocks only, and each such policy
-//! is its literal version.
+//! Separation policies that name the class of a victim: the device chooses only among its blocks, and each such policy
+//! matches its literal version.
 
 use crate::rig::{device, free_blocks, named, victim};
 use ssd_core::config::Config;
@@ -16,7 +16,7 @@ use ssd_core::units::{BlockId, Lpn, PoolId};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// What the policy answers, and what it was last told.
+/// The answers of the policy, and what it was last told.
 type Shared = Arc<Mutex<(Among, Vec<ClassBlocks>)>>;
 
 /// Classes by address; victims among the blocks that the test names.
@@ -48,7 +48,7 @@ impl Outside for Told {
     }
 }
 
-/// A device of two pools, random writes, and what its policy is told.
+/// A device of two pools after random writes, and what its policy was told.
 fn written(name: &str, seed: u64) -> (Config, Functional, Shared) {
     let mut c = device([1, 2, 1], 64, 8, 2 * 64 * 8 * 7 / 10);
     (c.gc.victim, c.gc.trigger) = (victim(name), vec![free_blocks(2)]);
@@ -124,7 +124,7 @@ fn a_policy_sees_the_sealed_blocks_of_each_class() {
     }
 }
 
-/// Class 1 is written once, the others again and again, and victims are always named among these.
+/// Class 1 is written once, the others again and again; victims are always chosen from `among`.
 fn only_of_one_class(among: Among, victims: &str) -> Functional {
     let mut c = device([1, 1, 1], 64, 8, 64 * 8 * 8 / 10);
     (c.gc.victim, c.gc.trigger) = (victim(victims), vec![free_blocks(2)]);
@@ -140,7 +140,7 @@ fn only_of_one_class(among: Among, victims: &str) -> Functional {
     f
 }
 
-/// The oldest block is collected without an invalid page, too; and this ends.
+/// The oldest block is collected even without an invalid page, and this ends.
 #[test]
 fn naming_the_oldest_block_of_a_class_ends() {
     for victims in ["greedy", "fifo", "cost-benefit", "d-choices"] {
@@ -149,7 +149,7 @@ fn naming_the_oldest_block_of_a_class_ends() {
     }
 }
 
-/// No other block of such a class is collected without an invalid page: it would be so for ever.
+/// No other block of such a class is collected without an invalid page, because that would never end.
 #[test]
 fn naming_a_class_without_an_invalid_page_ends() {
     let moved = only_of_one_class(Among::Class(1), "greedy").tally.gc_pages;
@@ -224,7 +224,7 @@ fn steps(name: &str, mut then: impl FnMut(&Step)) {
     }
 }
 
-/// As long as it has no plan: hot victims have too many valid pages for one.
+/// While it has no plan: hot victims have too many valid pages for one.
 #[test]
 fn midas_is_its_literal_version() {
     let mut counters = BTreeMap::<u32, i32>::new();

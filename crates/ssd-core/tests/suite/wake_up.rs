@@ -1,4 +1,4 @@
-//! What waits starts in the instant in which it may: writes when there is room, whichever chip has made it, reads
+//! What waits starts at the instant at which it may: writes when there is room, whichever chip has made it, and reads
 //! when their page is open, somewhere else or gone.
 
 use crate::rig::storm::{Storm, Weather};
@@ -16,9 +16,9 @@ use ssd_core::sim::logs::operations::{FlashOp, OpRecord};
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Lpn, Nanos, PlaneId};
 
-/// Two chips share their blocks. The first write that waits for a whole collection does so in the queue of its own
-/// chip, where nothing happens; it starts on the other one at the instant in which that has erased a block,
-/// although the next collection begins then.
+/// Two chips share their blocks. The first write that waits for a whole collection waits in the queue of its own chip,
+/// where nothing happens. It starts on the other chip at the instant at which that has erased a block, although the
+/// next collection begins then.
 #[test]
 fn a_write_starts_when_the_other_chip_has_erased_a_block() {
     let mut c = device([1, 2, 1], 8, 8, 102);
@@ -44,8 +44,8 @@ fn a_write_starts_when_the_other_chip_has_erased_a_block() {
     assert_eq!(next.map(|r| r.place.chip), Some(write.lpn % 2), "its own chip collects next");
 }
 
-/// A device without spare room whose one write waits on chip 0, and a TRIM that lets chip 1 collect: its job keeps
-/// less room than is kept for any job, so the write starts with it.
+/// A device without spare room, whose only write waits on chip 0, and a TRIM that lets chip 1 collect: its job reserves
+/// less room than is reserved for any job, so the write starts with it.
 #[test]
 fn a_write_starts_when_a_job_keeps_less_room_than_any_may() {
     let mut c = device([1, 2, 1], 4, 4, 31);
@@ -74,7 +74,8 @@ fn slow_decoder(blocking: Blocking) -> Config {
     c
 }
 
-/// Writes until a block with several valid pages is being collected: these, when the first is in the decoder.
+/// Write until a block with several valid pages is being collected. Returns these pages when the first is in the
+/// decoder.
 fn pages_of_a_victim(ssd: &mut Ssd, rng: &mut Stream) -> Vec<u32> {
     let user = ssd.core.ftl.geo.user_pages;
     for n in 0..100 * user {
@@ -97,7 +98,7 @@ fn pages_of_a_victim(ssd: &mut Ssd, rng: &mut Stream) -> Vec<u32> {
     panic!("no victim has several valid pages");
 }
 
-/// A read of a closed block waits for nothing any more when its page is trimmed, or newer data are admitted.
+/// A read of a closed block no longer waits when its page is trimmed or newer data are admitted.
 #[test]
 fn a_read_stops_waiting_when_its_page_is_trimmed_or_overwritten() {
     let blocking = Blocking { scope: BlockingScope::Block, granularity: Granularity::Job };
@@ -114,8 +115,8 @@ fn a_read_stops_waiting_when_its_page_is_trimmed_or_overwritten() {
     }
 }
 
-/// A read of a block that is closed page by page starts when its page has been moved, also to another plane: here
-/// the last page but one, after which its plane has nothing to do until the last one has been moved.
+/// A read of a block that is closed page by page starts when its page has been moved, even to another plane: here the
+/// last page but one, after which its plane has nothing to do until the last one has been moved.
 #[test]
 fn a_read_starts_when_its_page_has_been_moved_elsewhere() {
     let blocking = Blocking { scope: BlockingScope::Block, granularity: Granularity::Page };
@@ -146,7 +147,7 @@ fn a_read_starts_when_its_page_has_been_moved_elsewhere() {
     assert_eq!(elsewhere.count(), 13, "pages whose plane has no room");
 }
 
-/// A storm over a device of `c`: after every instant it is seen that nothing has been forgotten.
+/// A storm over a device of `c`, which checks after every instant that nothing has been forgotten.
 fn storms(c: &Config, mix: [u64; 3]) {
     for seed in 0..40 {
         let weather = Weather { requests: 600, depth: 8, seed, audit: 1000, mix, pause: 0 };
@@ -154,8 +155,8 @@ fn storms(c: &Config, mix: [u64; 3]) {
     }
 }
 
-/// A read that waits on a busy plane while newer data of its page are programmed on another one, which is closed by
-/// then: it goes there, where it is woken.
+/// A read waits on a busy plane while newer data of its page are programmed on another one, which is closed by then:
+/// the read moves there, where it is woken.
 #[test]
 fn a_read_waits_where_its_page_is() {
     let blocking = Blocking { scope: BlockingScope::Plane, granularity: Granularity::Job };

@@ -15,7 +15,7 @@ use ssd_core::sim::functional::Functional;
 use ssd_core::sim::ssd::Ssd;
 use ssd_core::units::{Lpn, Nanos, PoolId};
 
-/// 4 planes of 64 blocks of 16 pages, 80 % of it for the host.
+/// 4 planes of 64 blocks of 16 pages, 80 % of them for the host.
 fn base() -> Config {
     let mut c = device([2, 2, 1], 64, 16, 4 * 64 * 16 * 8 / 10);
     c.gc.trigger = vec![free_blocks(3)];
@@ -112,8 +112,8 @@ fn uniform_writes_live_as_long_as_endurance_allows() {
             assert!((endurance - 6..=endurance).contains(&erases), "{b:?}: {erases}");
             assert_eq!(erases == endurance, f.ftl.blocks.is_bad(b));
         }
-        // Programs of a life = erases * pages, and what is still programmed. Other pools get as many
-        // writes but for chance (1 % for 10 000 writes a pool) and die a little later.
+        // Programs of a life = erases * pages, plus what is still programmed. Other pools get as many writes except for
+        // chance (1 % at 10 000 writes per pool) and die a little later.
         let pages = 16 * f.ftl.life_erases().len() as u64;
         let waf = f.tally.programs() as f64 / f.tally.host_pages as f64;
         let expected = f64::from(endurance) * pages as f64 / waf;
@@ -122,7 +122,7 @@ fn uniform_writes_live_as_long_as_endurance_allows() {
             let least = 1.0 - 7.0 / f64::from(endurance);
             assert!((least..=1.02).contains(&ratio), "{endurance}: {ratio}");
         } else {
-            // The pool with the most bad blocks amplifies most and ends the device before its time.
+            // The pool with the most bad blocks amplifies most and ends the life of the device early.
             assert!(ratio < 0.9, "{ratio}");
         }
     }
@@ -165,7 +165,7 @@ fn factory_bad_blocks_are_drawn_by_share_and_seed_and_never_used() {
         Functional::new(&base(), Ftl::new(&base())).ftl.blocks.state
     );
     assert_ne!(bad, (0..4).map(|pool| factory_bad(&other, pool)).collect::<Vec<_>>());
-    // A superblock is bad with any of its flash blocks.
+    // A superblock is bad if any of its flash blocks is.
     c.alloc.placement = named(ssd_core::ftl::place::ALL, "round-robin");
     (c.alloc.pool, c.alloc.erase_unit) = (PoolScope::Device, EraseUnit::Superblock);
     let supers = Ftl::new(&c).bad_blocks().factory;
@@ -186,8 +186,7 @@ fn a_steady_state_is_built_around_bad_blocks() {
     }
 }
 
-/// Both executors over the same writes, until their end if there is one: the same blocks, counts and
-/// places.
+/// Both executors over the same writes, until they end if they do: the same blocks, counts and places.
 fn compare(c: &Config, writes: u32) {
     let user = c.device.user_pages;
     let mut rng = Stream::new(c.run.seed, "compare");

@@ -21,7 +21,7 @@ fn page(rng: &mut Stream, user: u32) -> Lpn {
     Lpn(rng.below(u64::from(most)) as u32)
 }
 
-/// The erases that each unit survives: of its flash blocks, drawn one after the other, the fewest.
+/// The erases that each unit survives: the fewest of its flash blocks, drawn one after the other.
 fn lives(c: &Config, members: u32) -> Vec<u32> {
     let mut rng = Stream::new(c.run.seed, "endurance");
     let units = c.device.blocks_per_plane * 2 / members;
@@ -59,7 +59,7 @@ fn a_unit_lives_as_long_as_its_weakest_flash_block_and_a_device_as_its_first_poo
             let good = |&b: &BlockId| f.ftl.blocks.state[b.at()] != BlockState::Bad;
             assert!(erases.iter().zip(&lives).all(|(erases, life)| erases < life), "none is worn");
             for spare in [0, 1, 3] {
-                // Of each pool: blocks in the order in which they end, if all are erased at the mean rate.
+                // For each pool, blocks in the order in which they end, if all are erased at the mean rate.
                 let of_pool = |pool: PoolId| {
                     let blocks: Vec<BlockId> = f.ftl.blocks.of_pool(pool).filter(good).collect();
                     let all = f.ftl.geo.blocks_per_pool as usize;
@@ -68,7 +68,7 @@ fn a_unit_lives_as_long_as_its_weakest_flash_block_and_a_device_as_its_first_poo
                     let mut left: Vec<u32> =
                         of(&lives).iter().zip(of(erases)).map(|(life, n)| life - n).collect();
                     left.sort_unstable();
-                    // Those bad from the start are part of the spare that is lost.
+                    // Blocks bad from the start are part of the spare that is lost.
                     let lost = (spare as usize).saturating_sub(all - blocks.len());
                     [left[0], left[lost]].map(|n| f64::from(n) / rate)
                 };

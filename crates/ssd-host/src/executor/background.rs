@@ -4,11 +4,11 @@ use super::{BACKGROUND, HostError, Machine, WRITE_BACK};
 use crate::fs::Cause;
 use ssd_kv::{Db, NextWork};
 
-/// Pages that background work may need beside those of a table.
+/// Pages that background work may need besides those of a table.
 const ROOM_PAGES: u64 = 64;
 
 impl Machine {
-    /// The next step of background work; false: it waits.
+    /// Take the next step of background work; false if it waits.
     pub(super) fn background(&mut self) -> Result<bool, HostError> {
         self.seen = self.db().backlog();
         if let Some((work, since)) = self.working.take() {
@@ -62,7 +62,7 @@ impl Machine {
         Ok(!self.short_of_space)
     }
 
-    /// The file layer writes back what is old; false: it waits.
+    /// Let the file layer write back what is old; false if it waits.
     pub(super) fn write_back(&mut self) -> Result<bool, HostError> {
         if self.write_back_idle {
             return Ok(false);

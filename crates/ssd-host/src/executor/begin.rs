@@ -1,4 +1,4 @@
-//! A host begins: on an empty drive, or on one that holds a store.
+//! Starts a host on an empty drive, or on one that holds a store.
 
 use super::{HostError, Machine, mounted};
 use crate::fs::Fs;
@@ -14,7 +14,7 @@ use ssd_core::sim::ssd::Ssd;
 use ssd_kv::Db;
 use std::sync::Arc;
 
-/// The settings, checked, with what the drive decides.
+/// The settings, checked, with those that depend on the drive.
 fn fitted(config: &Config, mut settings: HostSettings) -> Result<HostSettings, HostError> {
     settings.check().map_err(HostError::Refused)?;
     let page = config.device.page_bytes;
@@ -47,10 +47,10 @@ fn fitted(config: &Config, mut settings: HostSettings) -> Result<HostSettings, H
 }
 
 impl Machine {
-    /// A new file system and store on the drive of `config`, preconditioned as that says.
+    /// A new file system and store on the drive of `config`, preconditioned accordingly.
     ///
     /// # Errors
-    /// The drive has other pages than the file system, is too small, or fails.
+    /// The page size of the drive differs from that of the file system, or the drive is too small or fails.
     pub fn new(
         config: &Config,
         settings: HostSettings,
@@ -101,7 +101,7 @@ impl Machine {
         self.play_alone()
     }
 
-    /// As [`Machine::open`], for so many steps of the drive: [`HostError::Stopped`] if that ends it.
+    /// As [`Machine::open`], for this many steps of the drive: [`HostError::Stopped`] if they are used up.
     ///
     /// # Errors
     /// As [`Machine::open`].

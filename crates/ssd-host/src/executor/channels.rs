@@ -6,7 +6,7 @@ use ssd_core::sim::ssd::Ssd;
 /// The most rows that are kept.
 const MOST: usize = 1 << 12;
 
-/// What the drive has done up to a moment.
+/// The activity of the drive up to a moment.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Reached {
     /// The moment, in nanoseconds.
@@ -17,7 +17,7 @@ pub struct Reached {
     pub busy_ns: Vec<u64>,
 }
 
-/// Moments, at most one in an interval.
+/// Moments, at most one per interval.
 #[derive(Clone, Debug)]
 pub struct Channels {
     interval_ns: u64,
@@ -37,10 +37,11 @@ impl Channels {
         now >= self.next_ns
     }
 
-    /// A row of how the drive is at `at_ns`.
+    /// Record the activity of the drive at `at_ns`.
     pub(super) fn look(&mut self, ssd: &Ssd, at_ns: u64) {
         if self.rows.len() >= MOST {
-            // Twice as far apart from here on: every second row goes. The first stays, as all is counted from there.
+            // Double the interval from here on: every second row is dropped. The first stays, because everything counts
+            // from there.
             let mut at = 0;
             self.rows.retain(|_| {
                 at += 1;

@@ -1,4 +1,4 @@
-//! Clients: each takes the next operation when its last one is done. Writers form groups as LevelDB's do.
+//! Clients: each starts its next operation when the last one is done. Writers form groups like LevelDB's.
 
 use super::{Event, FIRST_CLIENT, Happened, HostError, Machine};
 use ssd_kv::{ReadOptions, WriteBatch, WriteRoom};
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 /// LevelDB: a write that should slow down sleeps once for a millisecond.
 const SLOW_NS: u64 = 1_000_000;
-/// LevelDB: the largest group, and by how much one that begins small may grow.
+/// LevelDB: the largest group, and how much a group that begins small may grow.
 const GROUP: usize = 1 << 20;
 const SMALL: usize = 128 << 10;
 
@@ -21,7 +21,7 @@ enum Next {
     Finish,
     /// Queue up for a write.
     Write,
-    /// First of the writers: ask for room; whether it may still be slowed.
+    /// First of the writers: asks for room. The flag says whether it may still be slowed.
     Ask(bool),
     /// The group is in the log.
     Apply,
@@ -35,7 +35,7 @@ pub(super) struct Client {
     began: u64,
     /// The number of the write, from 1 on; 0 for a read.
     write: u64,
-    /// Its write is to be durable.
+    /// Whether its write is to be durable.
     sync: bool,
     batch: WriteBatch,
     /// When it began to wait for background work.
@@ -46,7 +46,7 @@ pub(super) struct Client {
 #[derive(Default)]
 pub(super) struct Writers {
     queue: VecDeque<usize>,
-    /// The batch in the log, and how many writers it is of.
+    /// The batch in the log, and its number of writers.
     group: WriteBatch,
     members: usize,
     /// Writes so far.
@@ -56,7 +56,7 @@ pub(super) struct Writers {
 }
 
 impl Machine {
-    /// The next step of a client; false: it waits.
+    /// Take the next step of a client; false if it waits.
     pub(super) fn client(&mut self, actor: usize) -> Result<bool, HostError> {
         let at = actor - FIRST_CLIENT;
         match self.clients[at].next {
@@ -141,7 +141,7 @@ impl Machine {
         }
     }
 
-    /// The leader asks for room, and writes the group to the log if there is.
+    /// Ask for room as the leader, and write the group to the log if there is room.
     fn ask(&mut self, actor: usize, may_slow: bool) -> Result<bool, HostError> {
         let at = actor - FIRST_CLIENT;
         debug_assert_eq!(self.writers.queue.front(), Some(&actor), "only the first one leads");
@@ -211,7 +211,7 @@ impl Machine {
         Ok(())
     }
 
-    /// The group is in the log: readers see it, its writers are done, the next one leads.
+    /// Apply the group, which is in the log: readers see it, its writers are done, and the next one leads.
     fn apply(&mut self) -> Result<bool, HostError> {
         let group = std::mem::take(&mut self.writers.group);
         self.db_mut().apply_logged(&group)?;

@@ -28,7 +28,7 @@ pub struct Interval {
     pub longest_ns: u64,
     /// Time for which writers waited for background work, counted where it ended.
     pub stalled_ns: u64,
-    /// Their median and 99th percentile; 0 where there are too few. Of rows that became one, the larger.
+    /// Their median and 99th percentile; 0 if there are too few. For rows that have been joined, the larger.
     pub p50_ns: u64,
     /// The 99th percentile.
     pub p99_ns: u64,
@@ -37,7 +37,7 @@ pub struct Interval {
 /// A piece of background work: flush, or compaction into a level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// The level into which a compaction goes; 0: a flush.
+    /// The level into which a compaction writes; 0 for a flush.
     pub level: usize,
     /// When it began, in nanoseconds.
     pub start_ns: u64,
@@ -90,7 +90,7 @@ pub struct Measured {
     pub spans: Vec<Span>,
     /// The channels of the drive below it.
     pub channels: Channels,
-    /// Writes so far: each value is found again by its number.
+    /// Writes so far, from which the version of each value follows.
     pub versions: u64,
 }
 

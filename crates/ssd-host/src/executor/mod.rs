@@ -1,7 +1,7 @@
 //! Clients, background work, write back, processor cores and the drive on one clock.
 //!
 //! An *actor* plays the nodes that the file layer has noted for its last call, one after the other, and then takes its
-//! next step. All that happens is ordered by (time, sequence); what happens on the drive at a time comes first.
+//! next step. All events are ordered by (time, sequence); events on the drive precede others of the same time.
 
 mod background;
 mod begin;
@@ -29,7 +29,7 @@ use ssd_kv::{Backlog, Db, NextWork};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-/// Why a simulation cannot go on.
+/// Why a simulation cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// A setting is not possible.
@@ -44,15 +44,15 @@ pub enum HostError {
     /// The drive failed.
     #[error("the drive: {0}")]
     Drive(#[from] DeviceError),
-    /// The drive has taken as many steps as were asked for.
+    /// The drive has taken as many steps as were allowed.
     #[error("stopped after its steps at {0} ns")]
     Stopped(u64),
-    /// Nothing will happen any more, and operations wait: an error in the simulator.
+    /// Nothing more will happen, but operations wait: an error in the simulator.
     #[error("all actors wait at {0} ns")]
     Deadlock(u64),
 }
 
-/// So many looks for old pages while nothing else is due: nothing will happen any more.
+/// After this many looks for old pages with nothing else due, nothing more will happen.
 const MOST_TICKS: u32 = 1000;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -61,7 +61,7 @@ enum Event {
     CpuDone(usize),
     /// An actor has slept.
     Awake(usize),
-    /// The file layer looks after old pages.
+    /// The file layer looks for old pages.
     Tick,
 }
 
@@ -103,18 +103,18 @@ pub struct Machine {
     /// Background work as its writers have seen it.
     seen: Backlog,
     background_idle: bool,
-    /// Background work waits for free pages.
+    /// Whether background work waits for free pages.
     short_of_space: bool,
-    /// The step of background work under way: what it is, since when.
+    /// The step of background work under way, and when it began.
     working: Option<(NextWork, u64)>,
     write_back_idle: bool,
     /// Clients with nothing left to do.
     at_rest: usize,
-    /// The clients take no further operations.
+    /// Whether the clients take no further operations.
     stopping: bool,
-    /// What has been noted is played, and no actor takes a further step.
+    /// Whether noted work is played, but no actor takes a further step.
     halting: bool,
-    /// A commit was to free pages for the next step.
+    /// Whether a commit has been made to free pages for the next step.
     committed: bool,
     /// How often the file layer has looked for old pages since something else happened.
     ticks: u32,
@@ -165,7 +165,7 @@ impl Machine {
         }
     }
 
-    /// Run all phases of the workload. `keep_going` is asked now and then with the operations done.
+    /// Run all phases of the workload. `keep_going` is called regularly with the operations done.
     ///
     /// # Errors
     /// A [`HostError`]. The state stays as it is.
@@ -206,13 +206,13 @@ impl Machine {
         }
     }
 
-    /// What has been measured of the phase, up to now.
+    /// The measurements of the phase up to now.
     fn end_phase(&mut self) {
         let programs = self.ssd.measured().flash.programs;
         self.measured.end(self.now, self.fs.counts(), programs);
     }
 
-    /// As [`Machine::run`], for so many steps of the drive: [`HostError::Stopped`] if that ends it.
+    /// As [`Machine::run`], for this many steps of the drive: [`HostError::Stopped`] if they are used up.
     ///
     /// # Errors
     /// As [`Machine::run`].
@@ -223,7 +223,7 @@ impl Machine {
         ended
     }
 
-    /// Let all background work and all requests end; `settle`: compactions that are due, too.
+    /// Let all background work and all requests end; with `settle`, also compactions that are due.
     ///
     /// # Errors
     /// As [`Machine::run`].
@@ -241,7 +241,7 @@ impl Machine {
         }
     }
 
-    /// The drive ends the requests that it has; nobody acts any more.
+    /// Let the drive finish the requests that it has; nobody acts any more.
     ///
     /// # Errors
     /// The drive fails.
@@ -271,7 +271,7 @@ impl Machine {
         self.digest = mixed.wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
     }
 
-    /// All actors that can act do so.
+    /// Let all actors act that can.
     fn act_all(&mut self) -> Result<(), HostError> {
         while let Some(actor) = self.ready.pop_front() {
             self.act(actor)?;
@@ -279,7 +279,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Time advances to what happens next, and that happens.
+    /// Advance time to the next event, and handle it.
     fn advance(&mut self) -> Result<(), HostError> {
         let (event, drive) = (self.events.peek().map(|e| e.0.0), self.ssd.next_event());
         let limit = match (event, drive) {
@@ -395,7 +395,7 @@ impl Machine {
         Ok(())
     }
 
-    /// What has been noted is what the actor plays next.
+    /// Let the actor play what has been noted next.
     fn take_nodes(&mut self, actor: usize) {
         debug_assert!(self.actors[actor].nodes.is_empty(), "a step before the last one has ended");
         self.actors[actor].nodes.extend(self.fs.take_nodes());
@@ -440,13 +440,13 @@ impl Machine {
         &self.settings
     }
 
-    /// A digest of all events in order, those of the drive too.
+    /// A digest of all events in order, including those of the drive.
     #[must_use]
     pub fn digest(&self) -> u64 {
         self.digest ^ self.ssd.event_digest().rotate_left(1)
     }
 
-    /// The drive, as a power cut finds it now: store and file layer are gone.
+    /// The drive as a power cut finds it now, without store and file layer.
     #[must_use]
     pub fn into_drive(self) -> Ssd {
         self.ssd

@@ -55,14 +55,14 @@ impl Machine {
         }
     }
 
-    /// The actor waits for requests of others.
+    /// Block the actor until requests of others have completed.
     fn block(&mut self, actor: usize, node: Node) {
         self.actors[actor].nodes.push_front(node);
         self.actors[actor].waits = true;
         self.blocked.push(actor);
     }
 
-    /// Actors that wait for requests of others look again.
+    /// Let actors that wait for requests of others check again.
     pub(super) fn unblock(&mut self) {
         for actor in std::mem::take(&mut self.blocked) {
             let passes = match self.actors[actor].nodes.front() {
@@ -91,7 +91,7 @@ impl Machine {
         Ok(())
     }
 
-    /// The drive has completed a request.
+    /// Handle a request that the drive has completed.
     pub(super) fn completed(&mut self, id: u64) {
         self.note(id << 8);
         self.ticks = 0;

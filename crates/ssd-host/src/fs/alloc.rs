@@ -17,10 +17,11 @@ impl Free {
         self.pages
     }
 
-    /// Take up to `most` pages in a row: at `goal` or after it if possible, else the first ones. `None`: none are free.
+    /// Take up to `most` consecutive pages, at `goal` or after it if possible, otherwise the first ones. `None` if none
+    /// are free.
     pub(crate) fn take(&mut self, goal: u32, most: u32) -> Option<Extent> {
         assert!(most > 0, "nothing is asked for");
-        // The range that `goal` lies in, else the next one.
+        // The range that contains `goal`, otherwise the next one.
         let inside = self.ranges.range(..=goal).next_back();
         let inside = inside.filter(|&(&start, &pages)| goal < start + pages).map(|(&s, &n)| (s, n));
         let next = || self.ranges.range(goal..).next().map(|(&s, &n)| (s, n));

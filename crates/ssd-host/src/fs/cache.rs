@@ -1,4 +1,4 @@
-//! Which clean pages of files are in memory: the least recently used ones leave.
+//! Which clean pages of files are in memory; the least recently used ones are evicted.
 
 /// No slot.
 const NONE: u32 = u32::MAX;
@@ -9,7 +9,7 @@ struct Slot {
     page: u32,
     newer: u32,
     older: u32,
-    /// The read that brings the page; 0: it has always been there.
+    /// The read that brings the page; 0 if it has always been there.
     arriving: u64,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Cache {
     oldest: u32,
     /// How many there are.
     held: usize,
-    /// Of each file, the slot of each page.
+    /// For each file, the slot of each page.
     places: Vec<Vec<u32>>,
 }
 
@@ -62,7 +62,7 @@ impl Cache {
         self.newest = at;
     }
 
-    /// The page is used: the number of the read that brings it, if it is held.
+    /// Note that the page is used. Returns the number of the read that brings it, if it is held.
     pub(crate) fn used(&mut self, file: u32, page: u32) -> Option<u64> {
         let at = self.place(file, page);
         if at == NONE {
@@ -84,7 +84,7 @@ impl Cache {
         self.place(file, page) != NONE
     }
 
-    /// The page is held from now on, brought by read `arriving` (0: by none).
+    /// Hold the page, brought by read `arriving` (0: by none).
     pub(crate) fn insert(&mut self, file: u32, page: u32, arriving: u64) {
         if self.used(file, page).is_some() {
             return;
@@ -108,7 +108,7 @@ impl Cache {
         self.held += 1;
     }
 
-    /// The page is not held from now on.
+    /// Drop the page.
     pub(crate) fn remove(&mut self, file: u32, page: u32) {
         let at = self.place(file, page);
         if at != NONE {
@@ -127,7 +127,7 @@ impl Cache {
         }
     }
 
-    /// No page of the file is held from now on.
+    /// Drop all pages of the file.
     pub(crate) fn forget(&mut self, file: u32) {
         let pages = self.places.get(file as usize).map_or(0, Vec::len);
         (0..pages as u32).for_each(|page| self.remove(file, page));

@@ -13,7 +13,7 @@ impl State {
         self.add(number, data)
     }
 
-    /// The file has these bytes from now on, and they have to be written back.
+    /// Append these bytes to the file; they have to be written back.
     pub(super) fn add(&mut self, number: u32, data: &[u8]) -> io::Result<()> {
         let file = self.file(number);
         let before = (file.dirty_pages(), file.promised());
@@ -64,7 +64,7 @@ impl State {
         }
     }
 
-    /// Requests that read pages `from..to` of a file from the drive, once they are there.
+    /// Requests that read pages `from..to` of a file from the drive, once the pages are there.
     fn reads(&mut self, number: u32, from: u32, to: u32) -> Vec<Noted> {
         self.after_writes_of(number);
         let file = self.file(number);
@@ -148,9 +148,9 @@ impl State {
         length
     }
 
-    /// Whether a read of these pages wants the next ones to be read ahead. As in Linux: a read that misses goes on from
-    /// the last one, or from more cached pages than it asks for; one that hits is in the second half of what was read
-    /// ahead. Reads further back, between those that go on, change nothing.
+    /// Whether a read of these pages should start a read-ahead. As in Linux: a read that misses continues the last one,
+    /// or follows more cached pages than it asks for; a read that hits is in the second half of what was read ahead.
+    /// Reads further back in between change nothing.
     fn goes_on(&self, number: u32, (first, end): (u32, u32), missed: bool, ahead: &Ahead) -> bool {
         debug_assert!(first < end, "a read of no pages");
         if !missed {
@@ -176,7 +176,7 @@ impl State {
         }
     }
 
-    /// Write back what has not been. True if there was something.
+    /// Write back what has not been written back. True if there was something.
     pub(crate) fn write_back(&mut self, number: u32) -> io::Result<bool> {
         let file = self.file(number);
         let (from, to) = (file.clean_pages(), file.size_pages());
@@ -205,7 +205,7 @@ impl State {
             return Ok(());
         }
         if !self.write_back(number)? {
-            // Written back by somebody else, perhaps.
+            // Perhaps written back by somebody else.
             self.after_writes_of(number);
         }
         if !self.commit_durably()? {

@@ -7,7 +7,7 @@ use super::note::{Cause, Extent, Pin};
 /// Pages of the longest request.
 pub(crate) const LONGEST: u32 = 128;
 
-/// Pages of a file that has not been written back, and whose they are.
+/// Pages of a file that has not been written back, and their owner.
 #[derive(Debug)]
 pub(crate) struct Taken {
     /// The first of them.
@@ -35,18 +35,18 @@ pub(crate) struct File {
     pub(crate) mapped: u32,
     /// Bytes of it that have been written back.
     pub(crate) written: u64,
-    /// Pages set aside for its growth.
+    /// Pages reserved for its growth.
     pub(crate) aside: Option<Extent>,
     pub(crate) leaf: Option<u32>,
-    /// It has no name any more.
+    /// Whether it has no name any more.
     pub(crate) removed: bool,
     pub(crate) cause: Cause,
     pub(crate) pin: Pin,
     /// Numbers of the requests of the last write back.
     pub(crate) writing: (u64, u64),
-    /// Pages that other files have on the drive, in order; all of them have not been written back.
+    /// Pages that other files have on the drive, in order; none of them has been written back.
     pub(crate) taken: Vec<Taken>,
-    /// When the oldest bytes that have not been written back came, in nanoseconds.
+    /// When the oldest bytes that have not been written back were appended, in nanoseconds.
     pub(crate) dirty_since: u64,
 }
 
@@ -77,7 +77,7 @@ impl File {
         File { data, extents, mapped, written, leaf, ..File::new(&name, cause) }
     }
 
-    /// What it has taken over since it was written back last.
+    /// What it has taken over since it was last written back.
     pub(crate) fn take_taken(&mut self) -> Vec<Taken> {
         std::mem::take(&mut self.taken)
     }
@@ -86,7 +86,7 @@ impl File {
         self.data.len().div_ceil(PAGE) as u32
     }
 
-    /// The first page that has not been written back; all after it have not been either.
+    /// The first page that has not been written back; none after it has been either.
     pub(crate) fn clean_pages(&self) -> u32 {
         if self.written == self.data.len() as u64 {
             return self.size_pages();
@@ -110,7 +110,7 @@ impl File {
         self.extents_within(from, to, LONGEST)
     }
 
-    /// The same in extents of at most `longest` pages.
+    /// As [`File::extents_of`], in extents of at most `longest` pages.
     pub(crate) fn extents_within(&self, from: u32, to: u32, longest: u32) -> Vec<Extent> {
         assert!(0 < longest && longest <= LONGEST, "a request of {longest} pages");
         let (mut found, mut first) = (Vec::new(), 0);
@@ -128,7 +128,7 @@ impl File {
     }
 }
 
-/// What a file of this name is written for.
+/// The purpose of a file of this name.
 pub(crate) fn cause_of(name: &str, table: Cause) -> Cause {
     match name {
         _ if name.ends_with(".log") => Cause::Log,

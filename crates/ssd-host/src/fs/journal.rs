@@ -17,7 +17,7 @@ impl State {
         })
     }
 
-    /// The leaf pages of files with many extents that have changed; they get a place first.
+    /// The leaf pages of files with many extents that have changed; they are placed first.
     fn leaves(&mut self) -> io::Result<Vec<(u32, Vec<u8>)>> {
         let pages: Vec<u32> = self.changed.iter().copied().collect();
         let mut leaves = Vec::new();
@@ -61,7 +61,7 @@ impl State {
             return image;
         }
         let Some((inodes, files)) = layout.files_on(page) else {
-            unreachable!("page {page} is none of metadata")
+            unreachable!("page {page} is not metadata")
         };
         for number in files {
             let Some(inode) = self.inode(number) else { continue };
@@ -74,7 +74,7 @@ impl State {
         image
     }
 
-    /// Commit what has changed; false if nothing has. It waits for all that was noted before.
+    /// Commit what has changed; false if nothing has. The commit waits for everything noted before.
     pub(crate) fn commit(&mut self) -> io::Result<bool> {
         let freed = self.reap();
         if self.changed.is_empty() {

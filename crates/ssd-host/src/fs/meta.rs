@@ -1,7 +1,7 @@
 //! The pages of metadata: superblock, allocation bitmap, groups, inodes, directory, journal.
 //!
-//! Page 0 is the superblock; then come journal, bitmap, groups, inodes, directory and data. An entry of the directory
-//! has the number of its inode, which saves an index.
+//! Page 0 is the superblock; then come journal, bitmap, groups, inodes, directory and data. A directory entry has the
+//! number of its inode, which saves an index.
 
 use super::PAGE;
 use super::note::Extent;
@@ -32,7 +32,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// For a drive of `pages`; `None`: it is too small.
+    /// For a drive of `pages`; `None` if it is too small.
     pub(crate) fn new(pages: u32) -> Option<Layout> {
         let files = (pages / 32).clamp(128, 1 << 16).next_multiple_of(64);
         let layout = Layout { pages, journal: (pages / 64).clamp(64, 1 << 14), files };
@@ -43,7 +43,7 @@ impl Layout {
         1 + self.journal
     }
 
-    /// The pages with what is free in each page of the bitmap.
+    /// The pages that record what is free in each page of the bitmap.
     pub(crate) fn groups(self) -> u32 {
         self.bitmap() + self.pages.div_ceil(BITS)
     }
@@ -57,7 +57,7 @@ impl Layout {
         (self.pages - group * BITS).min(BITS)
     }
 
-    /// The page with what is free in a page of the bitmap.
+    /// The page that records what is free in a page of the bitmap.
     pub(crate) fn group_page(self, bitmap_page: u32) -> u32 {
         self.groups() + (bitmap_page - self.bitmap()) / (PAGE / ENTRY) as u32
     }
@@ -87,7 +87,7 @@ impl Layout {
         self.directory() + file / (PAGE / ENTRY) as u32
     }
 
-    /// The page of the bitmap for a page.
+    /// The page of the bitmap that describes a page.
     pub(crate) fn bitmap_page(self, page: u32) -> u32 {
         self.bitmap() + page / BITS
     }
@@ -164,7 +164,7 @@ pub(crate) fn leaf_page(extents: &[Extent]) -> Option<Vec<u8>> {
     Some(page)
 }
 
-/// The inode of `file` on its page; `leaf` reads a page. `None`: there is none.
+/// The inode of `file` on its page; `leaf` reads a page. `None` if there is none.
 pub(crate) fn get_inode(
     page: &[u8],
     file: u32,
@@ -194,7 +194,7 @@ pub(crate) fn get_inode(
 /// Put the name of `file` onto its page.
 pub(crate) fn put_entry(page: &mut [u8], file: u32, name: &str) {
     let at = file as usize % (PAGE / ENTRY) * ENTRY;
-    assert!(!name.is_empty() && name.len() <= MAX_NAME, "{name:?} is no name of a file");
+    assert!(!name.is_empty() && name.len() <= MAX_NAME, "{name:?} is not the name of a file");
     page[at] = name.len() as u8;
     page[at + 1..at + 1 + name.len()].copy_from_slice(name.as_bytes());
 }
@@ -207,7 +207,7 @@ pub(crate) fn get_entry(page: &[u8], file: u32) -> Option<String> {
         .then(|| String::from_utf8_lossy(&page[at + 1..at + 1 + length]).into_owned())
 }
 
-/// Put what is free in a page of the bitmap onto the page of groups.
+/// Put the free count of a page of the bitmap onto the page of groups.
 pub(crate) fn put_group(page: &mut [u8], group: u32, free: u32) {
     put32(page, group as usize % (PAGE / ENTRY) * ENTRY, free);
 }
@@ -224,7 +224,7 @@ pub(crate) fn superblock(layout: Layout, tail: u32, sequence: u64) -> Vec<u8> {
     page
 }
 
-/// Layout, tail and sequence number of a superblock.
+/// Layout, tail and sequence number in a superblock.
 pub(crate) fn read_superblock(page: &[u8]) -> Result<(Layout, u32, u64), String> {
     if get64(page, 0) != MAGIC || get64(page, 24) != checksum(0, &page[..24]) {
         return Err("there is no file system on the drive".to_owned());
@@ -246,14 +246,14 @@ pub(crate) fn descriptor(sequence: u64, homes: &[u32]) -> Vec<u8> {
     page
 }
 
-/// The homes of the transaction `sequence` that begins with this page; `None`: it does not.
+/// The homes of the transaction `sequence` that begins with this page; `None` if it does not.
 pub(crate) fn read_descriptor(page: &[u8], sequence: u64) -> Option<Vec<u32>> {
     let count = get32(page, 16) as usize;
     let is_one = get64(page, 0) == MAGIC ^ 1 && get64(page, 8) == sequence && count <= MAX_LISTED;
     is_one.then(|| (0..count).map(|i| get32(page, 32 + i * 4)).collect())
 }
 
-/// The last page of a transaction, with the checksum of all before it.
+/// The last page of a transaction, with the checksum of all pages before it.
 pub(crate) fn commit_page(sequence: u64, sum: u64) -> Vec<u8> {
     let mut page = vec![0; PAGE];
     put64(&mut page, 0, MAGIC ^ 2);

@@ -1,8 +1,8 @@
 //! The file layer: a `Vfs` that answers at once and notes what each call costs on the drive.
 //!
-//! Files are extents of pages of 4 KiB. Data that were appended stay in the page cache until they are written back by a
-//! sync, by age or because there are too many; reads that miss the cache, and read-ahead, become requests. Changes
-//! of metadata are committed in a journal, after the data that they describe ([ADR 0018]).
+//! Files are extents of pages of 4 KiB. Appended data stay in the page cache until they are written back by a sync, by
+//! age or because there are too many; reads that miss the cache, and read-ahead, become requests. Changes of metadata
+//! are committed in a journal, after the data that they describe ([ADR 0018]).
 //!
 //! [ADR 0018]: https://github.com/ssdlab/ssdlab/blob/main/docs/adr/0018-the-host-above-the-drive-runs-on-its-clock.md
 
@@ -41,14 +41,14 @@ pub struct FsSettings {
     pub dirty_pages: u32,
     /// Age in nanoseconds at which dirty pages are written back.
     pub dirty_age_ns: u64,
-    /// Time between two commits that nobody asks for, in nanoseconds.
+    /// Time between two periodic commits, in nanoseconds.
     pub commit_interval_ns: u64,
-    /// The largest window of read-ahead in pages; 0: none.
+    /// The largest window of read-ahead in pages; 0 for none.
     pub readahead_pages: u32,
     /// Whether pages taken over enter the page cache, from the memory of the host, as written ones do. File systems
-    /// that share extents do not do so.
+    /// that share extents do not do that.
     pub cache_shared: bool,
-    /// Pages set aside for the growth of a file.
+    /// Pages reserved for the growth of a file.
     pub set_aside_pages: u32,
     /// Whether pages of removed files are discarded after the commit.
     pub discard: bool,
@@ -64,7 +64,7 @@ pub struct FsSettings {
     /// Whether requests carry data, for a drive that keeps contents.
     #[serde(skip)]
     pub keeps_data: bool,
-    /// Whether files take over pages of others by copies of the drive.
+    /// Whether files take over pages of others by copies on the drive.
     #[serde(skip)]
     pub copies: bool,
     /// The most pages of a copy that the drive accepts.
@@ -121,7 +121,7 @@ pub struct FsCounts {
     pub dirty: u64,
 }
 
-/// A file system on a drive. Clones are the same one.
+/// A file system on a drive. Clones refer to the same one.
 #[derive(Clone)]
 pub struct Fs {
     state: Arc<Mutex<State>>,
@@ -141,7 +141,7 @@ impl Fs {
         locked(&self.state)
     }
 
-    /// A new file system on a drive of `pages`; what that writes is noted.
+    /// A new file system on a drive of `pages`; its writes are noted.
     ///
     /// # Errors
     /// The drive is too small.
@@ -170,12 +170,12 @@ impl Fs {
         self.state().now = ns;
     }
 
-    /// Tables that are created from now on are written for this.
+    /// Set the cause for which tables that are created from now on are written.
     pub fn set_table_cause(&self, cause: Cause) {
         self.state().table_cause = cause;
     }
 
-    /// The request with this number has completed.
+    /// Note that the request with this number has completed.
     pub fn done(&self, number: u64) {
         self.state().done(number);
     }
@@ -192,12 +192,12 @@ impl Fs {
         self.state().are_done(first, last)
     }
 
-    /// A node [`Node::Free`] has been reached.
+    /// Note that a node [`Node::Free`] has been reached.
     pub fn freed(&self, extents: &[Extent]) {
         self.state().freed(extents);
     }
 
-    /// Pages that files can still take, and those that will be free soon.
+    /// Pages that files can still take, and those that will soon be free.
     #[must_use]
     pub fn spare_pages(&self) -> (u64, u64) {
         let state = self.state();

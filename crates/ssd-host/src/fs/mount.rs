@@ -1,4 +1,4 @@
-//! Mount: the files, from pages of the drive alone.
+//! Mount: reads the files from pages of the drive alone.
 
 use super::file::File;
 use super::meta::{self, Layout};
@@ -7,13 +7,14 @@ use super::state::State;
 use super::{Fs, FsSettings, PAGE};
 use std::collections::BTreeMap;
 
-/// Reads a page of the drive; zeros where nothing has been written.
+/// Reads a page of the drive; zeros if nothing has been written there.
 type ReadPage<'a> = dyn FnMut(u32) -> Result<Vec<u8>, String> + 'a;
 
 /// Pages by their home.
 type Images = BTreeMap<u32, Vec<u8>>;
 
-/// The pages of committed transactions, by home; the sequence number after the last one, and where it would begin.
+/// The pages of committed transactions, by home; the sequence number after the last one, and where the next would
+/// begin.
 fn replayed(
     layout: Layout,
     (mut at, mut sequence): (u32, u64),
@@ -42,8 +43,8 @@ fn replayed(
 }
 
 impl Fs {
-    /// The file system that is on a drive, from its pages alone; `read` returns zeros for a page without data. Files
-    /// that were removed, or never committed, are gone, and their pages are free.
+    /// The file system on a drive, from its pages alone; `read` returns zeros for a page without data. Files that were
+    /// removed, or never committed, are gone, and their pages are free.
     ///
     /// # Errors
     /// `read` fails, there is no file system, or its metadata contradict each other.
@@ -68,7 +69,9 @@ impl Fs {
             let (name, inode) = match (name, inode) {
                 (None, None) => continue,
                 (Some(name), Some(inode)) => (name, inode),
-                (name, _) => return Err(format!("file {number} ({name:?}): a half of it is gone")),
+                (name, _) => {
+                    return Err(format!("file {number} ({name:?}): half of it is missing"));
+                }
             };
             let mut data = Vec::new();
             let leaf = inode.leaf.map(|start| Extent { start, pages: 1 });

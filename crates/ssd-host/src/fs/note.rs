@@ -1,4 +1,4 @@
-//! What the calls of the file layer cost: nodes that an executor plays in order.
+//! The costs of the calls of the file layer: nodes that an executor plays in order.
 
 use serde::{Deserialize, Serialize};
 use ssd_core::host::request::Op;
@@ -53,7 +53,7 @@ impl Streams {
         }
     }
 
-    /// That of what is written for `cause`.
+    /// The stream of what is written for `cause`.
     pub(crate) fn of(self, cause: Cause) -> u8 {
         let stream = match (self, cause) {
             (Streams::Levels, Cause::Flush) => 1,
@@ -125,13 +125,13 @@ pub struct Noted {
     pub flags: u8,
     /// The stream of a write or copy.
     pub stream: u8,
-    /// What is written, if the drive keeps contents; the source ranges of a copy.
+    /// What is written, if the drive keeps contents; for a copy, the source ranges.
     pub data: Option<Vec<u8>>,
     /// The files that are read or copied from.
     pub(crate) _pins: Vec<Pin>,
 }
 
-/// A part of what a step costs.
+/// A part of the cost of a step.
 pub enum Node {
     /// Processor time in nanoseconds.
     Cpu(u64),

@@ -11,7 +11,8 @@ use std::io;
 /// Sectors of a page.
 const SECTORS: u64 = PAGE as u64 / 512;
 
-/// Pages `from..to` of a file in runs: those taken over, or those not. The end of a run, and whether it is taken over.
+/// The runs of pages `from..to` of a file that are taken over, or not: the end of each run, and whether it is taken
+/// over.
 fn runs(taken: &[Taken], from: u32, to: u32) -> Vec<(u32, bool)> {
     let mut runs: Vec<(u32, bool)> = Vec::new();
     let mut at = from;
@@ -46,8 +47,8 @@ impl State {
             && !source.removed
     }
 
-    /// Append to `to` the bytes that `from` has at `offset`; the drive copies them when `to` is written back. False:
-    /// nothing was done, since that cannot be.
+    /// Append to `to` the bytes that `from` has at `offset`; the drive copies them when `to` is written back. False if
+    /// that is impossible; then nothing was done.
     pub(crate) fn share(
         &mut self,
         to: u32,
@@ -81,7 +82,7 @@ impl State {
     }
 
     /// Requests that write or copy pages `from..to` of a file, which have their extents. They wait for the writes of
-    /// the files that pages are taken over from.
+    /// the files from which pages are taken over.
     pub(super) fn written_back(
         &mut self,
         number: u32,

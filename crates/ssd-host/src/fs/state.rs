@@ -12,7 +12,7 @@ use std::io;
 
 /// Pages kept free for metadata.
 const MARGIN: u64 = 8;
-/// How the pages of an open file are read.
+/// How far the pages of an open file have been read ahead.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Ahead {
     pub(crate) next: u32,
@@ -25,14 +25,14 @@ pub(crate) struct State {
     pub(crate) settings: FsSettings,
     pub(crate) files: Vec<Option<File>>,
     pub(crate) names: BTreeMap<String, u32>,
-    /// Removed files that something refers to, or whose removal has not been committed.
+    /// Removed files that are still referred to, or whose removal has not been committed.
     pub(crate) removed: Vec<u32>,
     pub(crate) free: Free,
     /// Pages whose discard is under way.
     pub(crate) freeing: u64,
     /// Pages set aside for files.
     pub(crate) aside: u64,
-    /// Pages that are free once the journal does not name them.
+    /// Pages that will be free once the journal does not name them.
     pub(crate) limbo: Vec<Extent>,
     /// Pages used in each page of the bitmap.
     pub(crate) used_in: Vec<u32>,
@@ -134,7 +134,7 @@ impl State {
         (self.homeless, self.head, self.sequence) = (homeless, head, sequence);
         self.used = (head + length - tail) % length;
         self.goal = self.layout.data();
-        // What a cut has left half done: the bitmap of files that are gone.
+        // What a cut has left unfinished: the bitmap still contains files that are gone.
         self.changed.extend(self.layout.bitmap()..self.layout.inodes());
     }
 
@@ -200,8 +200,8 @@ impl State {
         Noted { number, op: Op::Write, extent, flags, stream, data, _pins: Vec::new() }
     }
 
-    /// What has been written is durable before what follows is written: a flush that is waited for. (A write with
-    /// PREFLUSH may be on flash before what it flushes.)
+    /// Make what has been written durable before what follows is written, with a flush that is waited for. (A write
+    /// with PREFLUSH may be on flash before what it flushes.)
     pub(crate) fn flush(&mut self) {
         if self.settings.flushes {
             let number = self.next_number();
@@ -267,11 +267,11 @@ impl State {
     }
 
     pub(crate) fn freeing(&self) -> u64 {
-        // Those of leaves wait for the journal to be empty, which nobody may ask for.
+        // Those of leaves wait for the journal to be empty, which may never be requested.
         self.freeing - self.limbo.len() as u64
     }
 
-    /// Give back all that is set aside.
+    /// Give back all reserved pages.
     pub(super) fn give_up_aside(&mut self) {
         for file in self.files.iter_mut().flatten() {
             if let Some(extent) = file.aside.take() {
@@ -325,7 +325,7 @@ impl State {
         Ok(())
     }
 
-    /// The pages of removed files to which nothing refers; the commit that follows makes it so on the drive.
+    /// The pages of removed files that are no longer referred to; the commit that follows removes them on the drive.
     pub(crate) fn reap(&mut self) -> Vec<Extent> {
         let mut freed = Vec::new();
         let removed = std::mem::take(&mut self.removed);
@@ -356,7 +356,7 @@ impl State {
         freed
     }
 
-    /// The drive has done the discard of these pages.
+    /// Note that the drive has discarded these pages.
     pub(crate) fn freed(&mut self, extents: &[Extent]) {
         for &extent in extents {
             self.freeing -= u64::from(extent.pages);
@@ -422,7 +422,7 @@ impl State {
         Ok(())
     }
 
-    /// Nobody will append to the file any more.
+    /// Note that nobody will append to the file any more.
     pub(crate) fn close(&mut self, number: u32) {
         if let Some(extent) = self.file_mut(number).aside.take() {
             self.aside -= u64::from(extent.pages);

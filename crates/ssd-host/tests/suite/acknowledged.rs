@@ -1,5 +1,5 @@
-//! What the file layer has acknowledged is on the drive after a cut at any moment, whoever else writes, syncs, renames,
-//! removes, and whatever is written back meanwhile; and nothing is there that was not so at some moment since.
+//! What the file layer has acknowledged is on the drive after a cut at any moment, whoever else writes, syncs, renames
+//! or removes, and whatever is written back meanwhile; and every state found there existed at some moment since.
 
 use crate::device::{Drive, Pages, mount};
 use ssd_core::rng::Stream;
@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 
 /// Pages of the drive.
 const PAGES: u32 = 700;
-/// Who writes back what is old; the actors before it are clients.
+/// The actor that writes back what is old; the actors before it are clients.
 const WRITE_BACK: usize = 4;
 
 struct Contents {
@@ -20,13 +20,13 @@ struct Contents {
     durable: usize,
 }
 
-/// What a call promises when it returns: the state of names at its time, and so many bytes of a file.
+/// What a call promises when it returns: the state of names at its time, and this many bytes of a file.
 struct Promise {
     names: usize,
     file: Option<(u64, usize)>,
 }
 
-/// Names and the files that they are of.
+/// Names and their files.
 type Names = BTreeMap<String, u64>;
 
 /// What a run has done.
@@ -174,7 +174,7 @@ impl Run {
         self.done.synced_by_others += u64::from(self.fs.counts().commits == commits);
     }
 
-    /// A file takes over whole pages of another.
+    /// Let a file take over whole pages of another.
     fn share(&mut self, to: &str, file: u64) {
         let Some((from, source)) = self.any().filter(|(from, _)| from != to) else { return };
         let pages = self.files[&source].bytes.len() / PAGE;
@@ -196,7 +196,7 @@ impl Run {
         }
     }
 
-    /// Something happens: a call, the next node of somebody, or the end of a request.
+    /// Let something happen: a call, the next node of an actor, or the end of a request.
     fn step(&mut self) {
         let actor = self.random.below(WRITE_BACK as u64 + 1) as usize;
         if self.random.below(3) == 0 && self.drive.under_way() > 0 {
@@ -217,7 +217,7 @@ impl Run {
         self.acknowledge();
     }
 
-    /// Calls that have returned keep their promises from now on.
+    /// Expect calls that have returned to keep their promises from now on.
     fn acknowledge(&mut self) {
         let promises = std::mem::take(&mut self.promises);
         for (actor, promise) in promises {
@@ -233,7 +233,7 @@ impl Run {
         }
     }
 
-    /// Whether the files are what they may be with these names.
+    /// Whether these names and files are a possible state.
     fn may_be(&self, names: &Names, found: &BTreeMap<String, Vec<u8>>) -> Result<(), String> {
         if !names.keys().eq(found.keys()) {
             return Err(format!("{:?} instead of {:?}", found.keys(), names.keys()));
@@ -251,7 +251,7 @@ impl Run {
         Ok(())
     }
 
-    /// A cut now: what it leaves, and the files on that.
+    /// Cut the power now. Returns what the cut leaves, and the files in that.
     fn cut(&mut self) -> (Pages, Fs) {
         self.done.cuts += 1;
         let left = self.drive.cut(&mut self.random);
@@ -267,7 +267,7 @@ impl Run {
         panic!("{why}, {:?}", self.done);
     }
 
-    /// The run goes on after a cut.
+    /// Continue the run after a cut.
     fn restart(&mut self) {
         let (left, fs) = self.cut();
         (self.drive, self.fs) = (self.drive.restarted(left), fs);

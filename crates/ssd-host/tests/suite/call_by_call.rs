@@ -69,7 +69,7 @@ fn stepped(step: &Step) -> Played {
     }
 }
 
-/// Who waits for the same requests again does not wait longer.
+/// Waits for the same requests again are left out: they do not take longer.
 fn without_repeats(all: Vec<Played>) -> Vec<Played> {
     let mut kept: Vec<Played> = Vec::new();
     for one in all {
@@ -81,7 +81,7 @@ fn without_repeats(all: Vec<Played>) -> Vec<Played> {
     kept
 }
 
-/// The same file of both.
+/// A file in the real system and its twin.
 struct Both<T> {
     real: T,
     twin: T,
@@ -100,7 +100,7 @@ struct Pair {
     under_way: Vec<u64>,
     freed: Vec<(Vec<ssd_host::fs::Extent>, Vec<u32>)>,
     files: u32,
-    /// How many files there may be at once. With few, each is written back often.
+    /// The most files that there may be at once. If there are few, each is written back often.
     most: usize,
 }
 
@@ -138,7 +138,7 @@ impl Pair {
         self.written.keys().nth(at).cloned()
     }
 
-    /// What both have noted, and how they are now.
+    /// Compare what both have noted, and their states.
     fn compare(&mut self) {
         let (real, twin) = (self.real.take_nodes(), self.twin.files().take_steps());
         let notes = without_repeats(real.iter().map(played).collect());
@@ -160,7 +160,7 @@ impl Pair {
         assert_eq!(self.real.list().expect("names"), self.twin.list().expect("names"));
     }
 
-    /// Requests go to the drive, requests end, and pages become free, now and then.
+    /// Occasionally send requests to the drive, complete requests, and free pages.
     fn pass(&mut self) {
         if self.below(3) == 0 && !self.noted.is_empty() {
             let (real, _) = self.noted.remove(0);
@@ -212,7 +212,7 @@ impl Pair {
         file.twin.append(&bytes).expect("room");
     }
 
-    /// A file takes over pages of another, or appends them where that cannot be.
+    /// Let a file take over pages of another, or append them if that is impossible.
     fn share(&mut self, to: &str, from: &str) {
         if to == from {
             return;
@@ -255,7 +255,7 @@ impl Pair {
         self.readers.push(Both { real, twin: self.twin.open(name).expect("it is there") });
     }
 
-    /// The file goes; a handle may keep it for a while. One that has never been written back is not read any more.
+    /// Remove the file; a handle may keep it for a while. A file that has never been written back is not read any more.
     fn remove(&mut self, name: &str) {
         let keeps = self.below(2) == 0;
         let file = self.written.remove(name).expect("open");
@@ -343,7 +343,7 @@ fn any_settings() -> impl Strategy<Value = FsSettings> {
         })
 }
 
-/// How much of what is rare a run has done.
+/// How often a run has done what is rare.
 fn kinds(pair: &Pair) -> [(&'static str, u64); 6] {
     let files = pair.twin.files();
     let counts = files.counts();

@@ -1,5 +1,5 @@
 //! Power is cut at steps of the drive: the drive mounts, the file system mounts from its pages, the store opens, what
-//! was synced is there, and the whole is a beginning of the history. So it is when compaction remaps.
+//! was synced is there, and the state as a whole is a prefix of the history. The same holds when compaction remaps.
 
 use ssd_core::config::{BufferPower, Config, DataMode, PowerCut, RemapMode};
 use ssd_core::rng::Stream;
@@ -21,7 +21,7 @@ const OPERATIONS: u64 = 2000;
 #[derive(Clone, Copy, Debug)]
 struct Run {
     clients: u32,
-    /// One write in so many is synced; 0: none.
+    /// One in this many writes is synced; 0: none.
     sync_every: u64,
     /// Pages of a write buffer that a cut loses.
     buffer: u32,
@@ -39,7 +39,7 @@ const fn remapped(sync_every: u64, buffer: u32, nvram_bytes: u64) -> Run {
     Run { clients: 1, sync_every, buffer, reuse: Reuse::Retention, nvram_bytes }
 }
 
-/// Clients that write side by side, some of their writes synced.
+/// Clients that write concurrently, with some of their writes synced.
 const fn mixed(clients: u32, sync_every: u64, buffer: u32) -> Run {
     Run { clients, ..plain(sync_every, buffer) }
 }
@@ -66,7 +66,7 @@ fn settings(run: Run) -> HostSettings {
         HostSettings { records, operations: OPERATIONS, sync_every, ..HostSettings::default() };
     (s.clients, s.value_bytes) = (run.clients, 150);
     if run.reuse != Reuse::Off {
-        // Few pairs in a block, so that some blocks do not change.
+        // Few pairs per block, so that some blocks do not change.
         (s.value_bytes, s.store.reuse, s.store.pages_per_block) = (1200, run.reuse, 1);
     }
     s.store.write_buffer_size = 64 << 10;
@@ -144,7 +144,7 @@ fn pairs(files: BTreeMap<String, Vec<u8>>) -> BTreeMap<Vec<u8>, Vec<u8>> {
     found
 }
 
-/// A run with its power cut after so many steps.
+/// A run whose power is cut after this many steps.
 struct Cut {
     ssd: Ssd,
     /// The run had not ended.
@@ -197,8 +197,8 @@ impl<'a> Differing<'a> {
     }
 }
 
-/// The pairs on the drive are those of the first writes of the log, all that were synced among them; or of all that
-/// were acknowledged, and of some that were under way.
+/// Check that the pairs on the drive are those of the first writes of the log, including all synced ones; or those of
+/// all acknowledged writes, and of some that were under way.
 fn check(run: Run, mut ssd: Ssd, acknowledged: &[(u64, bool)], history: &[Write], what: &str) {
     let fs = mounted(&mut ssd, settings(run).fs).unwrap_or_else(|why| panic!("{what}: {why}"));
     let found = pairs(fs.files().into_iter().collect());
@@ -227,15 +227,15 @@ fn check(run: Run, mut ssd: Ssd, acknowledged: &[(u64, bool)], history: &[Write]
     );
 }
 
-/// Cut after so many steps; false if the run ends before. Pages that the drive copied until then.
+/// Cut after this many steps; false if the run ends before. Also returns the pages that the drive copied until then.
 fn cut(run: Run, steps: u64, history: &[Write]) -> (bool, u64) {
     let Cut { ssd, stopped, acknowledged, copied } = cut_after(run, steps);
     check(run, ssd, &acknowledged, history, &format!("after {steps} steps"));
     (stopped, copied)
 }
 
-/// Cut after so many steps, and again at every `stride`th step in which the store recovers; how many such cuts there
-/// were.
+/// Cut after this many steps, and again at every `stride`th step in which the store recovers. Returns how many such
+/// cuts there were.
 fn cut_recovery(run: Run, steps: u64, stride: usize) -> u64 {
     let (s, history) = (settings(run), history(&settings(run)));
     let mut cuts = 0;
@@ -258,7 +258,7 @@ fn cut_recovery(run: Run, steps: u64, stride: usize) -> u64 {
     unreachable!("every recovery ends")
 }
 
-/// Cut at every `stride`th step; how many cuts there were, and pages copied before the last one.
+/// Cut at every `stride`th step. Returns how many cuts there were, and the pages copied before the last one.
 fn cut_all(run: Run, stride: usize) -> (u64, u64) {
     let history = history(&settings(run));
     let mut cuts = 0;

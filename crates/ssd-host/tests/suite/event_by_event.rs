@@ -1,5 +1,5 @@
-//! The host against a twin that has been written down from its rules: every request to the drive with its time, every
-//! operation that ends with its time, what the page cache holds, and every count of the report.
+//! The host against a twin written from its rules: every request to the drive with its time, every operation that ends
+//! with its time, the contents of the page cache, and every count of the report.
 
 use crate::cases::cases;
 use crate::twin::host::{Host, Phase};
@@ -24,7 +24,7 @@ use std::fmt::Write as _;
 
 const MS: u64 = 1_000_000;
 
-/// What differs between runs, beside the settings.
+/// What differs between runs besides the settings.
 #[derive(Clone, Debug)]
 struct Case {
     settings: HostSettings,
@@ -32,9 +32,9 @@ struct Case {
     buffer: u32,
     is_protected: bool,
     pages: u32,
-    /// Compactions take over unchanged pages; NVRAM of the drive for the records of their owners.
+    /// Which unchanged pages compactions take over, and NVRAM of the drive for the records of their owners.
     reuse: Option<u64>,
-    /// `None`: operations of any kind, drawn from the seed.
+    /// `None`: random operations of any kind.
     workload: Option<&'static str>,
     seed: u64,
 }
@@ -164,7 +164,7 @@ fn workload(case: &Case) -> Workload {
     Workload::traced("operations", &text).expect("a trace")
 }
 
-/// The first place where two records differ, with what comes before it.
+/// Report the first place where two records differ, with what comes before it.
 fn assert_same(real: &[Happened], twin: &[Happened]) {
     let same = real.iter().zip(twin).take_while(|(a, b)| a == b).count();
     if same < real.len().max(twin.len()) {
@@ -233,7 +233,7 @@ fn fitted(case: &Case) -> HostSettings {
     settings
 }
 
-/// The twin after the same run, and how many looks at the channels of the drive were compared; `None`: the drive is
+/// The twin after the same run, and how many looks at the channels of the drive were compared; `None` if the drive is
 /// full.
 fn compare(case: &Case) -> Option<(Host, u64)> {
     let (config, settings) = (config(case), &case.settings);
@@ -291,7 +291,7 @@ fn compare(case: &Case) -> Option<(Host, u64)> {
     Some((twin, looked))
 }
 
-/// How often a run did each of what the twin has rules for.
+/// How often a run did each thing for which the twin has rules.
 fn kinds(twin: &Host) -> [(&'static str, u64); 11] {
     let counts = twin.counts();
     let of = |op: Op| {

@@ -1,4 +1,4 @@
-//! The file layer: space, read-ahead, and in which order requests are noted.
+//! The file layer: space, read-ahead, and the order in which requests are noted.
 
 use crate::device::Drive;
 use ssd_core::host::request::{Op, flags};
@@ -88,9 +88,9 @@ fn reads_in_order_are_read_ahead_and_a_small_drive_is_refused() {
     file.sync().expect("a sync");
     drop(file);
     drive.play(&fs, &mut |_| ());
-    // With 64 pages, those that were read ahead would leave before they are used.
+    // With 64 pages, those that were read ahead would be evicted before they are used.
     let large = FsSettings { cache_pages: 4000, ..settings() };
-    // A compaction that shares blocks reads each again, a little later.
+    // A compaction that shares blocks reads each block again a little later.
     for again in [0, 2, 9] {
         let fs = drive.mount(large).expect("a mount");
         let reader = fs.open("000001.ldb").expect("it is there");

@@ -86,7 +86,8 @@ fn a_run_has_the_same_digest_again_and_clients_change_it() {
                 HostSettings { clients, sync_every, operations: 4000, records: 4000, ..settings() };
             let digest = || finished(&config(20_000), &s, "ycsb-a").digest();
             assert_eq!(digest(), digest(), "{clients} clients, sync {sync_every}");
-            // A client alone leaves cores idle, as its memtable never becomes full; several want them at once.
+            // A single client leaves cores idle, because its memtable never becomes full; several clients want them at
+            // once.
             let other = HostSettings { cores: 2, ..s.clone() };
             let [four, two] = [s.clone(), other].map(|mut settings| {
                 settings.store.write_buffer_size = 16 << 20;
@@ -101,7 +102,7 @@ fn a_run_has_the_same_digest_again_and_clients_change_it() {
 fn the_contents_are_those_of_a_model() {
     let s = HostSettings { clients: 6, ..settings() };
     let machine = finished(&config(40_000), &s, "ycsb-load");
-    // Which operation wrote a key depends on the order of clients; that each key has a value of some write does not.
+    // Which operation wrote a key depends on the order of clients, but each key has a value of some write.
     let mut stream = Workload::named("ycsb-load", &wanted(&s)).expect("a workload");
     let mut keys = 0;
     while let Some((request, key)) = stream.next_operation() {
@@ -139,7 +140,7 @@ fn writers_wait_for_background_work_and_sync_for_the_drive() {
     let alone = finished(&c, &few, "fillrandom");
     let many = finished(&c, &HostSettings { clients: 16, ..few }, "fillrandom");
     let span = |m: &Machine| m.measured().phases[0].end_ns - m.measured().phases[0].start_ns;
-    // A log page, a journal descriptor with its pages, and a commit page: three programs at least.
+    // A log page, a journal descriptor with its pages, and a commit page: at least three programs.
     assert!(span(&alone) > 500 * 3 * c.timing.program_ns, "{} ns", span(&alone));
     let groups = many.measured().phases[0].groups;
     assert_eq!(groups.1, 500);
@@ -197,8 +198,8 @@ fn empty_lines_and_comments_of_a_trace_do_not_count() {
     assert!(why.is_some_and(|why| why.starts_with("commented:7: ")), "lines that do not count");
 }
 
-/// Many clients sync every write: those that wait while others are synced are a group, up to 128 KiB more than the
-/// first has, or up to 1 MiB if that has more than 128 KiB.
+/// Many clients sync every write: those that wait while others are synced form a group, with up to 128 KiB more than
+/// the first, or up to 1 MiB if the first has more than 128 KiB.
 #[test]
 fn a_group_of_small_writes_stays_small() {
     for (bytes, most) in [(30_000, 5), (60_000, 3), (120_000, 2), (200_000, 5)] {
@@ -215,8 +216,8 @@ fn a_group_of_small_writes_stays_small() {
     }
 }
 
-/// The processor is so slow that the drive's part of the background work does not count: its spans last as long as
-/// the pairs that were merged and the blocks that were built say, whatever else the tables hold.
+/// The processor is so slow that the drive's part of the background work does not count: its spans follow from the
+/// pairs that were merged and the blocks that were built, whatever else the tables hold.
 #[test]
 fn background_work_takes_the_time_of_pairs_merged_and_of_blocks_built() {
     let mut most = config(40_000);
@@ -282,8 +283,7 @@ fn operations_count_in_the_interval_of_their_time_however_long_the_silence() {
         }
         let of = rows.iter().map(|row| (row.operations, row.latency_ns, row.longest_ns));
         assert_eq!(of.collect::<Vec<_>>(), counts, "operations, their latencies, the longest");
-        // Before the silence an interval had a millisecond. Of those that have become one, the larger percentile
-        // counts.
+        // Before the silence an interval was a millisecond. The larger percentile of joined rows counts.
         let mut larger = BTreeMap::new();
         for (at, row) in at_first.range(..1000) {
             let p50: &mut u64 = larger.entry(at * 1_000_000 / interval).or_default();
@@ -305,7 +305,7 @@ fn looks_at_the_channels_become_rarer_and_the_first_one_stays() {
     let (all, some) = (rows(1_000_000), rows(2_000_000));
     assert!(some.len() > 2048, "{} looks in twice the interval", some.len());
     assert!(all.len() <= 4096 && all[0] == some[0], "{} looks from {:?} on", all.len(), all[0]);
-    // Those before every second look went, and those since, are as far apart.
+    // Every second row before that was dropped, so the rows since are equally far apart.
     let apart = |pair: &[Reached]| pair[0].at_ns / 2_000_000 < pair[1].at_ns / 2_000_000;
     assert!(all.windows(2).all(apart), "two looks within twice the interval");
 }

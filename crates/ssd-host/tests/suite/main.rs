@@ -1,4 +1,4 @@
-//! The integration tests of `ssd-host`: one binary, since each would compile and link the crate's generic code anew.
+//! The integration tests of `ssd-host`: one binary, because each would compile and link the crate's generic code again.
 
 mod acknowledged;
 mod call_by_call;

@@ -1,5 +1,4 @@
-//! Every number of the report, computed once more from the record of the same simulation and from the files of the
-//! store.
+//! Every number of the report, recomputed from the record of the same simulation and from the files of the store.
 
 use serde_json::{Value, json};
 use ssd_core::config::Config;
@@ -115,7 +114,7 @@ fn assert_phase(report: &Value, machine: &Machine, at: usize) {
     assert_eq!(phase["stopped"], json!({"waits": stopped.0, "ns": stopped.1}));
     assert_eq!(phase["groups"], json!({"groups": groups.0, "writes": groups.1}));
     assert_eq!(phase["found"], json!(measured.found));
-    // What the host writes for a byte of the user, and what the drive adds.
+    // What the host writes for each byte of the user, and what the drive adds.
     let bytes = phase["user_bytes"].as_u64().expect("bytes") as f64;
     let parts = &phase["write_amplification"];
     let part = |pages: u64| pages as f64 * 4096.0 / bytes;

@@ -13,7 +13,7 @@ fn bytes(pages: usize) -> Vec<u8> {
     (0..pages * PAGE).map(|at| 1 + (at / 7 % 251) as u8).collect()
 }
 
-/// A synced file with so many pages, an empty one, and the bytes of the first.
+/// A synced file with this many pages, an empty one, and the bytes of the first.
 fn two_files(fs: &Fs, pages: usize) -> (Box<dyn VFile>, Box<dyn VFile>, Vec<u8>) {
     let (mut old, data) = (fs.create("000001.ldb").expect("a file"), bytes(pages));
     let new = fs.create("000002.ldb").expect("a file");
@@ -22,7 +22,7 @@ fn two_files(fs: &Fs, pages: usize) -> (Box<dyn VFile>, Box<dyn VFile>, Vec<u8>)
     (old, new, data)
 }
 
-/// Pages written, pages copied, and the files at the end. Cuts everywhere on the way.
+/// Pages written, pages copied, and the files at the end, with cuts at every step on the way.
 fn run(copies: bool) -> (usize, u64, Vec<(String, Vec<u8>)>) {
     let fs = Fs::format(1200, settings(copies)).expect("a file system");
     let (mut drive, mut states, data) = (Drive::default(), Vec::<Pages>::new(), bytes(20));
@@ -31,7 +31,7 @@ fn run(copies: bool) -> (usize, u64, Vec<(String, Vec<u8>)>) {
         states.len()
     };
     let mut old = fs.create("000001.ldb").expect("a file");
-    // Two files that grow by turns: the source has several extents.
+    // Two files that grow in turn, so that the source has several extents.
     let mut other = fs.create("000002.ldb").expect("a file");
     for piece in data.chunks(5 * PAGE) {
         old.append(piece).expect("room");
@@ -86,7 +86,7 @@ fn what_is_not_whole_or_not_on_the_drive_is_appended() {
     assert_eq!(new.append_shared(&*old, 100, part).expect("room"), Appended::Copied, "unaligned");
     assert_eq!(new.append_shared(&*old, 0, &data[..99]).expect("room"), Appended::Copied, "odd");
     assert_eq!(fs.counts().copied.iter().sum::<u64>(), 0);
-    // Of a removed file that is still open, too.
+    // Also of a removed file that is still open.
     let fs = Fs::format(1200, settings(true)).expect("a file system");
     let (old, mut new, data) = two_files(&fs, 4);
     fs.remove("000001.ldb").expect("it is there");

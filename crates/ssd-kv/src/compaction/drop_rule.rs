@@ -77,7 +77,7 @@ impl DropRule {
     }
 }
 
-/// Ends an output before it overlaps too much of the level after it.
+/// Ends an output before it overlaps too much of the level below.
 pub(super) struct OutputLimit {
     grandparents: Vec<File>,
     at: usize,

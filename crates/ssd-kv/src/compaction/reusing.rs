@@ -1,8 +1,8 @@
-//! Compactions that reuse unchanged blocks: the engine of what `policy` decides.
+//! Compactions that reuse unchanged blocks: the mechanism for what `policy` decides.
 //!
-//! Pairs come out in the order of the merge, as without reuse, only later: those of a block that is held
-//! come when its fate is known. All that decides where tables end is asked at the same pairs and in the
-//! same order, so a policy that never closes an open block gets the tables of a compaction without reuse.
+//! Pairs come out in the order of the merge, as without reuse, only later: those of a held block come when its fate is
+//! known. Everything that decides where tables end is asked at the same pairs and in the same order, so a policy that
+//! never closes an open block gets the tables of a compaction without reuse.
 
 use super::unchanged::{Held, Loss, Step, Unchanged};
 use super::watch::Watch;
@@ -155,8 +155,8 @@ impl Compaction {
         }
     }
 
-    /// Write the pairs of a block that have been passed, as if it had not been held. With `expecting`, the
-    /// block is reused if it comes out as the same.
+    /// Write the pairs of a block that have been passed, as if it had not been held. With `expecting`, the block is
+    /// reused if it comes out the same.
     fn write_again(
         &mut self,
         held: &Held,

@@ -24,7 +24,7 @@ pub(crate) enum Loss {
     Declined,
 }
 
-/// A block of which all pairs so far were kept, with none of other blocks between them.
+/// A block whose pairs so far were all kept, without a pair of another block between them.
 pub(super) struct Held {
     pub(super) block: InputBlock,
     pub(super) origin: Origin,
@@ -32,7 +32,7 @@ pub(super) struct Held {
     pub(super) pairs: usize,
 }
 
-/// What is to be done about a pair.
+/// What to do about a pair.
 pub(super) enum Step {
     /// It is held with its block, or dropped.
     Nothing,
@@ -52,7 +52,7 @@ impl Unchanged {
         self.held.as_ref()
     }
 
-    /// The block that was held, if the pair that comes next changes it, and why.
+    /// The block that was held, if the next pair changes it, and why.
     pub(super) fn changed_by(&mut self, next: &Passing) -> Option<(Held, Loss)> {
         let loss = match (&self.held, next.interrupted) {
             (Some(held), Some(interrupted)) => {
@@ -71,7 +71,7 @@ impl Unchanged {
         Some((held, loss))
     }
 
-    /// Pass a pair; `origin` is its block. Returns what is to be done about it.
+    /// Pass a pair; `origin` is its block. Returns what to do about it.
     pub(super) fn pass(&mut self, next: &Passing, origin: impl FnOnce() -> Option<Origin>) -> Step {
         debug_assert!(next.interrupted.is_none() || self.held.is_none(), "changed by the pair");
         if next.starts {
@@ -90,13 +90,13 @@ impl Unchanged {
         Step::Nothing
     }
 
-    /// The block held, which is changed by what is outside of it.
+    /// The held block, which is changed from outside.
     pub(super) fn give_up(&mut self) -> Option<Held> {
         debug_assert!(self.held.as_ref().is_none_or(|h| h.pairs > 0), "held from its first pair");
         self.held.take()
     }
 
-    /// A block has ended; returns it if it is unchanged.
+    /// Note that a block has ended; returns it if it is unchanged.
     pub(super) fn ended(&mut self, block: InputBlock) -> Option<Held> {
         let held = self.held.as_ref();
         debug_assert!(held.is_none_or(|h| h.block == block), "the current block is held");

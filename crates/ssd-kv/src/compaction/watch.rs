@@ -55,7 +55,7 @@ impl Watch {
         Some(InputBlock { level: self.levels[source], file: table.file(), offset, size })
     }
 
-    /// The current pair of the merge is kept or dropped. None if it is of no table.
+    /// Note that the current pair of the merge is kept or dropped. `None` if it belongs to no table.
     pub(super) fn pair(&mut self, merge: &Merge, dropped: bool) -> Option<Passing> {
         debug_assert!(merge.valid(), "a pair of a merge that has ended");
         debug_assert_eq!(self.inside.len(), self.levels.len(), "a block for each source");
@@ -77,10 +77,11 @@ impl Watch {
         Some(Passing { interrupted, starts, block, dropped })
     }
 
-    /// The merge moved on; its last pair came from `source`. The block that has ended with it, if any.
+    /// Note that the merge has moved on; its last pair came from `source`. Returns the block that has ended with it, if
+    /// any.
     pub(super) fn after(&mut self, merge: &Merge, source: usize) -> Option<InputBlock> {
-        debug_assert_eq!(source, self.last, "the source whose pair was told");
-        debug_assert!(self.inside[source].is_some(), "a pair is told before its end");
+        debug_assert_eq!(source, self.last, "the source whose pair was reported");
+        debug_assert!(self.inside[source].is_some(), "a pair is reported before its end");
         let block = self.inside[source]?;
         debug_assert_eq!(block.level, self.levels[source], "a source changes its level");
         let at = merge.nth(source);

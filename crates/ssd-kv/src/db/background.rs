@@ -90,7 +90,7 @@ impl Db {
         }
         let Some(mut compaction) = self.compaction.take() else { return Ok(()) };
         let progress = compaction.step(&mut self.compaction_context());
-        // Back before the error is looked at: its outputs must not be taken for files of nobody.
+        // Put it back before checking the error: its outputs must not be taken for stray files.
         self.compaction = Some(compaction);
         if progress? == Progress::More {
             return Ok(());

@@ -70,7 +70,7 @@ impl Flush {
     /// Write the entries of one step; the finished table if they were the last.
     fn write(&mut self, policy: &mut dyn Policy, stats: &mut Stats) -> Result<Option<NewFile>> {
         let is_begun = self.writer.entries() > 0;
-        debug_assert_eq!(is_begun, !self.smallest.is_empty(), "the first key is that of the table");
+        debug_assert_eq!(is_begun, !self.smallest.is_empty(), "the first key belongs to the table");
         debug_assert!(is_begun || self.cursor.is_some(), "an empty flush is not at its end");
         if let Some(cursor) = self.cursor {
             let start = stats.merged_bytes;

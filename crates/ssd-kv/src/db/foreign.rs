@@ -1,4 +1,4 @@
-//! Tells which engine the store in a directory belongs to, before anything in the directory is touched.
+//! Detects which engine the store in a directory belongs to, before anything in the directory is touched.
 //!
 //! RocksDB began as a copy of LevelDB: its files have the same names, and its tables and manifests look like damaged
 //! ones of LevelDB. Other engines also number their files, so that some have the names of LevelDB's logs or tables.

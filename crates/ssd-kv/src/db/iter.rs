@@ -280,7 +280,7 @@ impl LockedIter<'_> {
 
     /// The tag of the entry at which the merge stands; counts the bytes read.
     fn entry(&mut self) -> Result<(Tag, ValueKind)> {
-        debug_assert!(!self.walk.valid, "on the way to a pair, at none");
+        debug_assert!(!self.walk.valid, "on the way to a pair, not at one");
         debug_assert!(self.merge.valid(), "an entry of a merge that has ended");
         debug_assert!(self.walk.until_sample <= SAMPLE, "samples come too rarely");
         let internal = self.merge.key();
@@ -410,7 +410,7 @@ impl LockedIter<'_> {
         self.walk.check();
         self.walk.valid = false;
         if self.walk.forward {
-            debug_assert!(self.merge.valid(), "forwards, the merge stands at the pair");
+            debug_assert!(self.merge.valid(), "forwards, the merge is at the pair");
             self.walk.key.clear();
             debug_assert!(
                 key::tag(self.merge.key()).sequence() <= self.walk.sequence,

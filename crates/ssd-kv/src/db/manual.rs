@@ -112,7 +112,7 @@ impl Db {
             let from = key::user(&last.largest);
             let before = manual.from.as_deref().unwrap_or_default();
             // On level 0 the last table need not end last, but all that overlap go together.
-            assert!(manual.level == 0 || from >= before, "a request goes on upwards");
+            assert!(manual.level == 0 || from >= before, "a request continues upwards");
             manual.from = Some(from.to_vec());
         }
     }

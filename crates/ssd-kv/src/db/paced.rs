@@ -1,6 +1,6 @@
-//! Writes whose caller waits itself, in simulated time: the engine answers whether a write may go on, and takes
-//! the write in two halves. What the caller does in between (waiting for the log to be durable, collecting
-//! other batches for the next write) is its own.
+//! Writes whose caller waits itself, in simulated time: the engine answers whether a write may proceed, and takes the
+//! write in two halves. What happens in between (waiting for the log to be durable, collecting other batches for the
+//! next write) is up to the caller.
 
 use super::Db;
 use super::room::{Backlog, Room};
@@ -55,9 +55,9 @@ impl Db {
         level.map_or(NextWork::Pick, NextWork::Compact)
     }
 
-    /// Whether a write may go on, for a caller that has `seen` so much of the background work: the engine is ahead
-    /// of a caller that still waits for the files of a step. A full memtable is put aside, if possible.
-    /// `may_slow`: the write has not been slowed yet. No step is done.
+    /// Whether a write may proceed, for a caller that has `seen` this much of the background work: the engine is ahead
+    /// of a caller that still waits for the files of a step. A full memtable is put aside, if possible. `may_slow`: the
+    /// write has not been slowed yet. No step is done.
     ///
     /// # Errors
     /// The store takes no writes, or a new log cannot be begun.
@@ -74,7 +74,7 @@ impl Db {
                 WriteRoom::Slow
             }
             Room::Wait => {
-                // Work that is done here, and whose end the caller has yet to see, is waited for, too.
+                // Work that is done here, but whose end the caller has yet to see, is waited for, too.
                 let behind = seen.full || seen.level0 > now.level0;
                 assert!(behind || self.has_work(), "a write would wait for ever");
                 WriteRoom::Wait

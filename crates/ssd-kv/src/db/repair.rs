@@ -120,7 +120,7 @@ struct Known {
 }
 
 impl Known {
-    /// None if the manifest is damaged.
+    /// `None` if the manifest is damaged.
     fn of(files: &Files) -> Option<Known> {
         let set = VersionSet::recover(files.clone()).ok()?;
         let Inventory { logs, missing } = Inventory::of(&set, files).ok()?;
@@ -202,7 +202,7 @@ impl Repair<'_> {
     fn remove_from(&self, first: u64) {
         debug_assert!(first > 0, "0 is no number of a table");
         for number in first..self.next {
-            // What stays is in nobody's way: the next repair reads it like any other table.
+            // What stays does no harm: the next repair reads it like any other table.
             let _ = self.files.remove(&names::table(number));
         }
     }
@@ -297,7 +297,7 @@ impl Repair<'_> {
             self.work.of(self.options.block_size)?;
             let intervals = match intervals(table, block) {
                 Ok(intervals) => intervals,
-                // What a damaged index says may be wrong: the bytes that it leads nobody to are lost.
+                // A damaged index may be wrong: bytes that it does not refer to are lost.
                 Err(Error::Corruption { .. }) if index.is_some() => continue,
                 Err(error) => {
                     self.lose(error)?;

@@ -38,7 +38,7 @@ pub(super) fn listed(table: &Table, trusted: bool) -> (Vec<Listed>, Option<Damag
     let index = table.index().block();
     let (mut entries, damage) = entries_until_damage(index);
     if damage.is_some() || !trusted {
-        // Restarts lead behind the damage, and may be damaged themselves.
+        // Restarts lead beyond the damage, and may be damaged themselves.
         entries
             .extend((0..index.restarts()).flat_map(|at| interval(index, at).unwrap_or_default()));
     }

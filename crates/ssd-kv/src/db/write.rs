@@ -204,8 +204,8 @@ impl Db {
                 return Err(error);
             }
         };
-        // What is written from now on must not survive a crash that what was written before does not:
-        // two files become durable in any order.
+        // What is written from now on must not survive a crash that what was written before does not: two files may
+        // become durable in any order.
         if self.options.sync_logs
             && let Err(error) = self.log.sync()
         {

@@ -145,7 +145,7 @@ impl BlockIter {
         self.block = block;
         self.at = self.block.limit;
         self.next = self.at;
-        // The key stays: its memory is used again, its bytes are not, since every move goes to a restart.
+        // The key stays: its memory is used again but its bytes are not, since every move goes to a restart.
     }
 
     #[inline]

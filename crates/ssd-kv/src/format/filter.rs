@@ -106,7 +106,7 @@ impl FilterReader {
         debug_assert!(place + 8 < self.data.len(), "each offset is followed by another one");
         let start = fixed32(&self.data, place) as usize;
         let end = fixed32(&self.data, place + 4) as usize;
-        // Outside of the array it is damaged: then every key may be there.
+        // Outside of the array the filter is damaged, and may contain every key.
         start > end
             || end > self.array
             || (start < end && bloom::may_contain(&self.data[start..end], key_hash))

@@ -11,7 +11,7 @@
 
 /// The greatest depth of nested arrays, as in Chrome's own reader.
 const MOST_NESTED: u32 = 2000;
-/// The lowest id of an index; lower ids stand for records and what is stored beside them.
+/// The lowest id of an index; lower ids denote records and what is stored next to them.
 const FIRST_INDEX: u64 = 30;
 
 /// The form of `key` whose bytes sort as `idb_cmp1` sorts; None if `key` is no key.
@@ -58,14 +58,14 @@ impl<'a> Rest<'a> {
         self.take(1).map(|taken| taken[0])
     }
 
-    /// An integer of so many bytes; none if it is negative.
+    /// An integer of this many bytes; `None` if it is negative.
     fn little_endian(&mut self, width: usize) -> Option<u64> {
         let mut bytes = [0; 8];
         bytes[..width].copy_from_slice(self.take(width)?);
         Some(u64::from_le_bytes(bytes)).filter(|&value| i64::try_from(value).is_ok())
     }
 
-    /// An integer of seven bits a byte.
+    /// An integer with seven bits per byte.
     fn varint(&mut self) -> Option<u64> {
         let (value, end) = super::coding::varint64(self.0, 0)?;
         self.take(end)?;

@@ -34,7 +34,7 @@ impl Tag {
         self.0 >> 8
     }
 
-    /// None for an unknown kind.
+    /// `None` for an unknown kind.
     pub(crate) fn kind(self) -> Option<ValueKind> {
         match self.0 & 0xff {
             0 => Some(ValueKind::Deletion),

@@ -15,7 +15,7 @@ pub(crate) struct LogWriter {
     /// Offset in the current block.
     place: usize,
     record: Vec<u8>,
-    /// The log before, if it is not synced and its records are in no table.
+    /// The previous log, if it is not synced and its records are in no table.
     before: Option<Writer>,
 }
 
@@ -71,7 +71,7 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Make all records durable, and those of a log before that is not synced.
+    /// Make all records durable, including those of a previous log that is not synced.
     pub(crate) fn sync(&mut self) -> Result<()> {
         let place = (self.file.written() % BLOCK as u64) as usize;
         debug_assert_eq!(self.place % BLOCK, place, "a record was appended in part");
@@ -81,14 +81,14 @@ impl LogWriter {
         self.file.sync()
     }
 
-    /// The log before was not synced: it is by the first `sync` of this one, unless it is forgotten.
+    /// Start after a log that was not synced: the first `sync` of this one syncs it, unless it is forgotten.
     pub(crate) fn begin_after(&mut self, before: LogWriter) {
         assert_eq!(self.file.written(), 0, "records that do not wait for the log before");
         debug_assert!(before.before.is_none(), "the log before that one is in a table");
         self.before = Some(before.file);
     }
 
-    /// The records of the log before are in a table.
+    /// Forget the previous log, whose records are in a table.
     pub(crate) fn forget_before(&mut self) {
         self.before = None;
     }
@@ -241,7 +241,7 @@ impl<'a> LogReader<'a> {
             let begun = begun.unwrap_or_default();
             Lost { data: self.data, start, end, begun, last }.resume()
         });
-        debug_assert!(self.at > start && self.at <= end, "what is lost lies in the block");
+        debug_assert!(self.at > start && self.at <= end, "lost bytes are within the block");
         Fragment::Bad { start, what }
     }
 

@@ -165,7 +165,7 @@ impl Order {
     }
 }
 
-/// The stored key, after its length, and then the value.
+/// The stored key, preceded by its length, and then the value.
 fn behind(user: &[u8], value: &[u8]) -> Vec<u8> {
     let mut both = Vec::with_capacity(user.len() + value.len() + 5);
     put_prefixed(&mut both, user);

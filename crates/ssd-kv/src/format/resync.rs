@@ -103,7 +103,7 @@ impl Lost<'_> {
         debug_assert!(end <= self.end, "a whole fragment lies in its block");
         let (sequence, next) = match kind {
             FULL => WriteBatch::numbers(payload)?,
-            // The head of the batch may go on in the next block.
+            // The head of the batch may continue in the next block.
             FIRST if end == self.end && end.is_multiple_of(BLOCK) => {
                 let rest = self.data.get(end + HEADER..).unwrap_or_default();
                 let head: Vec<u8> =

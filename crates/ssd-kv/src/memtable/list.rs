@@ -176,7 +176,7 @@ impl SkipList {
                 node = next;
                 continue;
             }
-            // What was too far on one level is too far on those below.
+            // What was too far on one level is too far on the lower ones.
             known = next;
             path[level] = node;
             if level == 0 {
@@ -250,7 +250,7 @@ impl SkipList {
         bytes[key.len()..key.len() + inside.len()].copy_from_slice(inside);
         if is_long {
             if self.long_values.is_empty() {
-                // All that the table may need: memory that is not touched costs nothing, to grow costs a copy.
+                // All that the table may need: untouched memory costs nothing, but growing costs a copy.
                 self.long_values = huge_capacity(4 * self.words.capacity());
             }
             let begin = self.long_values.len() as u64;

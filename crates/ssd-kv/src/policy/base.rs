@@ -1,10 +1,10 @@
-//! Reuse that changes no byte of any table: an unchanged block is reused where it comes out as the same block.
+//! Reuse that changes no byte of any table: an unchanged block is reused if it comes out the same.
 //!
 //! Paper: RemapCom-Base, RemapCom without retention of unchanged data blocks.
 
 use super::{InputBlock, OpenBlock, OpenOutput, Pages, Policy, Reuse};
 
-/// Page-aligned blocks, reused where the tables do not depend on it.
+/// Page-aligned blocks, reused if the tables do not depend on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Base(pub Pages);
 

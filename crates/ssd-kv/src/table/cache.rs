@@ -63,7 +63,7 @@ impl Tables {
     fn open_file(&self, number: u64) -> Result<Reader> {
         match self.files.open(&names::table(number)) {
             Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-                // Written before LevelDB 1.14? If not, the new name is what is missing.
+                // Written before LevelDB 1.14? If not, the file with the new name is missing.
                 let old = self.files.open(&names::old_table(number));
                 old.map_err(|_| Error::Io { file: self.name(number), doing: "open", source })
             }

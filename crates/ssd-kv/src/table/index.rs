@@ -69,7 +69,7 @@ impl Index {
             (keys.len(), keys.len())
         };
         debug_assert!(low <= high && high <= keys.len(), "a range of heads");
-        // Where all heads are passed, the last key may still be below.
+        // If all heads are passed, the last key may still be below.
         Some((low, if high == keys.len() { high + 1 } else { high }))
     }
 

@@ -317,14 +317,14 @@ impl TableWriter {
             handle.put(&mut value);
             metaindex.add(FILTER_NAME, &value);
         }
-        // In the place of a data block, to be compressed and written like one.
+        // Takes the place of a data block, to be compressed and written like one.
         assert_eq!(self.data.entries(), 0, "entries that no block has");
         self.data = metaindex;
         let metaindex = self.compress_and_write(Which::Data)?;
         if let Some(handle) = self.pending.take() {
             self.index_entry(&key::successor(&self.last_key), handle);
         }
-        assert!(self.entries == 0 || self.index.entries() > 0, "blocks that nothing leads to");
+        assert!(self.entries == 0 || self.index.entries() > 0, "blocks without an index entry");
         let index = self.compress_and_write(Which::Index)?;
         assert!(metaindex.offset + metaindex.size < index.offset, "in the order of the footer");
         self.file.append(&Footer { metaindex, index }.encoded())?;
@@ -380,7 +380,7 @@ enum Which {
 }
 
 fn write_block(file: &mut Writer, contents: &[u8], kind: u8) -> Result<Handle> {
-    assert!(kind <= 1, "readers know no such compression");
+    assert!(kind <= 1, "readers do not know this compression");
     let handle = Handle { offset: file.written(), size: contents.len() as u64 };
     file.append(contents)?;
     let crc = crc32c::crc32c_append(crc32c::crc32c(contents), &[kind]);

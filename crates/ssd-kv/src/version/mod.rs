@@ -195,7 +195,7 @@ impl Version {
             }
             Ok(count < 2)
         })?;
-        debug_assert!(count <= 2, "the search goes on after its end");
+        debug_assert!(count <= 2, "the search continues after its end");
         if let (Some((level, file)), 2) = (first, count) {
             self.charge(level, &file);
         }

@@ -50,7 +50,7 @@ impl Picked {
         assert!(upper.iter().enumerate().all(is_new), "a table is an input twice");
         assert!(self.pointer.len() >= 8, "internal keys end in a tag");
         let (first, last) = range(upper);
-        assert_eq!(last, self.pointer, "the next compaction goes on where this one ends");
+        assert_eq!(last, self.pointer, "the next compaction continues where this one ends");
         let span = (key::user(&first), key::user(&last));
         let left_out = |level: usize, inputs: &[File]| -> Vec<File> {
             let is_input = |f: &File| inputs.iter().any(|input| input.number == f.number);
@@ -111,7 +111,7 @@ pub(crate) fn pick(
             let pointer = pointers[level].as_ref();
             pointer.is_none_or(|p| key::compare(&f.largest, p) == Ordering::Greater)
         };
-        // At the end of the keys it begins anew.
+        // At the end of the keys it starts over.
         (level, files.iter().find(after).unwrap_or(&files[0]).clone())
     } else {
         version.to_compact()?

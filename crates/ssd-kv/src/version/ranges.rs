@@ -25,7 +25,7 @@ pub(crate) fn range<'a>(files: impl IntoIterator<Item = &'a File>) -> (Vec<u8>, 
             largest = Some(&file.largest);
         }
     }
-    let known = "a range is that of at least one file";
+    let known = "a range covers at least one file";
     let (smallest, largest) = (smallest.expect(known), largest.expect(known));
     debug_assert!(key::compare(smallest, largest).is_le(), "audited files");
     (smallest.to_vec(), largest.to_vec())

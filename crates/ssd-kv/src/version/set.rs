@@ -225,7 +225,7 @@ impl VersionSet {
         let manifest = || self.files.describe(&names::manifest(self.manifest_number));
         version.audit().map_err(|what| Error::corrupt(&manifest(), 0, what))?;
 
-        // The names of new tables and logs before the record that speaks of them.
+        // The names of new tables and logs must be durable before the record that refers to them.
         self.files.sync_dir()?;
         let record = edit.encoded();
         if let Some(manifest) = &mut self.manifest {
@@ -274,7 +274,7 @@ pub(crate) fn described(level: usize, file: &FileMeta) -> NewFile {
 
 /// Write a manifest of one edit and point CURRENT to it.
 pub(crate) fn write_manifest(files: &Files, number: u64, edit: &Edit) -> Result<()> {
-    // What `replay` asks of a manifest.
+    // What `replay` needs from a manifest.
     assert!(edit.log_number.is_some() && edit.last_sequence.is_some(), "nothing could open it");
     assert!(edit.next_file > Some(number), "the number of the manifest would be given again");
     assert!(edit.comparator.is_some(), "the order of keys is in the first record");
@@ -287,7 +287,7 @@ pub(crate) fn write_manifest(files: &Files, number: u64, edit: &Edit) -> Result<
 
 /// Replace CURRENT by renaming a new file, so that a complete one exists at any time.
 fn point_current_to(files: &Files, number: u64) -> Result<()> {
-    assert!(number > 0, "0 is no number of a manifest");
+    assert!(number > 0, "0 is not the number of a manifest");
     let temp = names::temp(number);
     let mut file = files.create(&temp)?;
     file.append(format!("{}\n", names::manifest(number)).as_bytes())?;

@@ -49,7 +49,7 @@ struct State {
     calls: u64,
     faults: Faults,
     lock: SharedLock,
-    /// Bytes shared by `append_shared`, if it shares at all.
+    /// Bytes shared by `append_shared`, if it shares.
     shared: Option<u64>,
 }
 
@@ -272,7 +272,7 @@ impl Handle {
         state.call(true).ok()?;
         let source = &state.contents[&from.id];
         let start = usize::try_from(offset).ok()?;
-        assert!(source.synced >= start + length, "what is shared is durable");
+        assert!(source.synced >= start + length, "shared bytes are durable");
         assert_ne!(from.id, self.id, "a file shares with itself");
         let there = source.data[start..start + length].to_vec();
         state.shared = Some(shared + there.len() as u64);

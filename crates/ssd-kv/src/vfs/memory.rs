@@ -28,7 +28,7 @@ pub struct Shares {
 struct Inner {
     files: BTreeMap<String, Content>,
     lock: SharedLock,
-    /// None: nothing is shared.
+    /// `None` if nothing is shared.
     shares: Option<Arc<Mutex<Shares>>>,
 }
 
@@ -185,7 +185,7 @@ impl Drop for Lock {
 
 struct Memory {
     content: Content,
-    /// Of the directory, if it shares.
+    /// The contents that the directory shares, if it shares any.
     shares: Option<Arc<Mutex<Shares>>>,
 }
 

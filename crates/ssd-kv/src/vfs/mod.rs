@@ -362,7 +362,7 @@ impl Writer {
             }
         }
         self.buffer.extend_from_slice(data);
-        debug_assert!(self.buffer.len() <= GATHER, "what is gathered stays small");
+        debug_assert!(self.buffer.len() <= GATHER, "the gathered bytes stay few");
         debug_assert!(self.written >= self.buffer.len() as u64, "all of it is counted");
         Ok(())
     }

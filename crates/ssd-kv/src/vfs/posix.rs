@@ -64,7 +64,7 @@ impl PosixVfs {
         PosixVfs { go_on: Some(Box::new(go_on)), ..self }
     }
 
-    /// Open a regular file for reading. Anything else of that name is refused: a pipe could block its reader for ever.
+    /// Open a regular file for reading. Anything else of that name is refused: a pipe could block its reader forever.
     fn opened(&self, name: &str) -> io::Result<File> {
         let mut options = OpenOptions::new();
         let file = options.read(true).custom_flags(libc::O_NONBLOCK).open(self.path(name))?;
@@ -76,7 +76,7 @@ impl PosixVfs {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        assert!(!name.is_empty() && !name.contains(['/', '\0']), "{name:?} is no flat name");
+        assert!(!name.is_empty() && !name.contains(['/', '\0']), "{name:?} is not a flat name");
         self.folder.join(name)
     }
 }
@@ -108,7 +108,7 @@ impl Vfs for PosixVfs {
     fn list(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
-            // A name that is no text is none of ours.
+            // A name that is not text is none of ours.
             names.extend(entry?.file_name().into_string());
         }
         names.sort_unstable();
@@ -161,7 +161,7 @@ impl Vfs for PosixVfs {
     }
 
     fn describe(&self, name: &str) -> String {
-        // Messages also name what no store would open.
+        // Messages also contain names that no store would open.
         let path = if name.is_empty() { self.folder.clone() } else { self.folder.join(name) };
         // A message has one line, even if the name of the folder has several.
         let text = path.display().to_string();
@@ -188,7 +188,7 @@ impl PosixVfs {
         assert!(!was_free || file.is_none(), "a lock of the system that nobody holds");
         take(lock)?;
         assert!(*lock != SharedLock::Free, "a lock that was taken is held");
-        // What fails from here on is released again.
+        // Whatever fails from here on is released again.
         let holder = Box::new(Lock { folder });
         if was_free {
             match open() {
@@ -253,7 +253,7 @@ impl VFile for Written {
                     self.file.seek(SeekFrom::Start(at + length))?;
                     return Ok(Appended::Shared);
                 }
-                // Nothing was shared: the bytes are written in their place.
+                // Nothing was shared: the bytes are written instead.
                 Err(error) => reflinks.failed(&error),
             }
         }
@@ -289,7 +289,7 @@ impl VFile for Opened {
         while got < buffer.len() {
             match self.file.read_at(&mut buffer[got..], offset + got as u64) {
                 Ok(0) => break,
-                // A system may give less than was asked for, also before the end.
+                // A system may return less than requested, even before the end.
                 Ok(n) => got += n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(e),

@@ -83,7 +83,7 @@ impl Drop for Region {
 /// # Errors
 /// `WouldBlock` if another process holds a conflicting lock.
 pub(crate) fn lock_file(fd: RawFd, to_write: bool) -> io::Result<()> {
-    debug_assert!(fd >= 0, "a lock of no file");
+    debug_assert!(fd >= 0, "a lock without a file");
     // SAFETY: all fields of `flock` may be zero.
     let mut wanted: libc::flock = unsafe { std::mem::zeroed() };
     let kind = if to_write { libc::F_WRLCK } else { libc::F_RDLCK };

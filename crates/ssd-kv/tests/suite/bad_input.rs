@@ -98,7 +98,8 @@ fn record(payload: &[u8]) -> Vec<u8> {
     record
 }
 
-/// A store with a table and a log; `payload` is one more record at the end of a file with this beginning or end.
+/// A store with a table and a log; `payload` is one more record at the end of the file whose name has this beginning or
+/// end.
 fn with_record(file: &str, payload: &[u8]) -> Arc<MemoryVfs> {
     let vfs = MemoryVfs::new();
     let mut db = Db::open(Arc::new(vfs.clone()), create()).expect("it opens");
@@ -112,7 +113,7 @@ fn with_record(file: &str, payload: &[u8]) -> Arc<MemoryVfs> {
     Arc::new(MemoryVfs::of(files))
 }
 
-/// Records whose numbers leave no room for further ones, or are used already: an error, never a panic.
+/// Records whose numbers leave no room for further ones, or are already used: an error, never a panic.
 #[test]
 fn numbers_in_records_at_the_end_of_their_range() {
     const MAX: &[u8] = b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
@@ -142,7 +143,7 @@ fn numbers_in_records_at_the_end_of_their_range() {
     assert!(report.lost[0].contains("a sequence number of more than 56 bits"), "{report:?}");
 }
 
-/// A manifest that counts files too low: no file of the store is written over.
+/// A manifest that counts files too low: no file of the store is overwritten.
 #[test]
 fn numbers_that_are_given_already() {
     let vfs = with_record("MANIFEST", &[3, 2]);
@@ -178,7 +179,7 @@ fn another_comparator() {
     }
 }
 
-/// Files whose numbers have no next one are none of a store.
+/// Files whose numbers have no successor do not belong to a store.
 #[test]
 fn numbers_too_large() {
     for name in ["18446744073709551615.log", "18446744073709551614.ldb"] {
@@ -246,7 +247,7 @@ fn a_batch_is_whole() {
     assert_eq!(db.read_view().sequence(), 4);
 }
 
-/// Others have files of such names: a log alone does not make a directory a store.
+/// Other programs have files with such names: a log alone does not make a directory a store.
 #[test]
 fn a_directory_without_a_store_is_left_alone() {
     let files = ["000005.log", "LOG", "notes.txt"].map(|name| (name.to_string(), b"mine".to_vec()));

@@ -19,7 +19,7 @@ fn workloads_count_what_they_find_and_write() {
     let found = ["readseq", "readrandom", "readmissing", "seekrandom"].map(&mut run);
     assert_eq!(found, [500, 500, 0, 500]);
     assert_eq!(["overwrite", "deleterandom"].map(&mut run), [500, 500]);
-    // Of 500 random keys of 500 some come more than once.
+    // Of 500 random keys out of 500, some come more than once.
     assert_eq!(run("readseq"), 188);
     // Equal seeds draw equal keys: all of these have been deleted.
     assert_eq!(["readrandom", "fillrandom", "readrandom"].map(&mut run), [0, 500, 398]);
@@ -32,7 +32,7 @@ fn workloads_count_what_they_find_and_write() {
     }
 }
 
-/// They ask at their begin and once a MiB of keys and values whether to go on.
+/// They ask at their start, and once per MiB of keys and values, whether to continue.
 #[test]
 fn workloads_ask_whether_to_go_on() {
     let vfs = FaultVfs::new();

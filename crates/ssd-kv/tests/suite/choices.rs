@@ -1,5 +1,5 @@
-//! Which tables flushes and compactions take and make, against LevelDB's rules written down once more: after every
-//! step of random stores of large values, tables and statistics are what the rules say.
+//! Which tables flushes and compactions read and write, against LevelDB's rules written again: after every step of
+//! random stores of large values, tables and statistics are what the rules say.
 
 use ssd_core::rng::Stream;
 use ssd_kv::vfs::MemoryVfs;
@@ -13,7 +13,7 @@ const KEYS: u64 = 100;
 const TABLE: u64 = MIB;
 const VALUE: u64 = 400_000;
 
-/// User key and sequence number: of one user key the newest comes first.
+/// User key and sequence number: the newest entry of a user key comes first.
 type Key = (String, Reverse<u64>);
 
 #[derive(Clone, PartialEq, Debug)]
@@ -52,7 +52,7 @@ fn span(tables: &[Table]) -> (String, String) {
     (first.clone(), last.clone())
 }
 
-/// Tables of a level that share a user key with a range; on level 0 also those that share one with these.
+/// Tables of a level that share a user key with a range; on level 0 also those that share one with such tables.
 fn overlapping(tables: &[Table], level: usize, from: Option<&str>, to: Option<&str>) -> Vec<Table> {
     let (mut from, mut to) = (from.map(str::to_owned), to.map(str::to_owned));
     loop {
@@ -77,8 +77,8 @@ fn meeting(levels: &Levels, level: usize, (from, to): &(String, String)) -> Vec<
     levels.get(level).map_or(Vec::new(), |tables| overlapping(tables, level, Some(from), Some(to)))
 }
 
-/// The level of a new table: down to level 2 while nothing meets it there, or may come to meet it, and not much does on
-/// the level after.
+/// The level of a new table: down to level 2 while nothing overlaps it there, or may come to overlap it, and little
+/// overlaps it on the level after.
 fn level_of(levels: &Levels, new: &Table, under_way: Option<&Choice>) -> usize {
     let range = span(std::slice::from_ref(new));
     let comes = |level: usize| {
@@ -106,7 +106,7 @@ struct Choice {
 }
 
 impl Choice {
-    /// With the tables below, and with neighbours that add none of those, up to 25 tables' size.
+    /// With the tables below, and with neighbours that add none of those, up to the size of 25 tables.
     fn of(levels: &Levels, level: usize, mut upper: Vec<Table>, seen: &mut Seen) -> Choice {
         let mut lower = meeting(levels, level + 1, &span(&upper));
         if !lower.is_empty() {
@@ -157,18 +157,18 @@ struct Seen {
 
 #[derive(Default)]
 struct Twin {
-    /// Of each level, where its next compaction goes on.
+    /// For each level, where its next compaction continues.
     pointers: [Option<Key>; 7],
     under_way: Option<Choice>,
     request: Option<Request>,
-    /// Of each level: compactions, bytes read and written.
+    /// For each level: compactions, bytes read and written.
     done: [(u64, u64, u64); 7],
     moved: u64,
     seen: Seen,
 }
 
 impl Twin {
-    /// What a level that is too full compacts: of level 0 by tables, of others by bytes.
+    /// What a level that is too full compacts: level 0 by tables, others by bytes.
     fn due(&mut self, levels: &Levels) -> Choice {
         let (mut level, mut most) = (0, levels[0].len() as f64 / 4.0);
         for (at, tables) in levels.iter().enumerate().take(6).skip(1) {
@@ -189,7 +189,7 @@ impl Twin {
         Choice::of(levels, level, upper, &mut self.seen)
     }
 
-    /// The next part of a request: from level 1 on so many tables that they fill one.
+    /// The next part of a request: from level 1 on, enough tables to fill one.
     fn asked(&mut self, levels: &Levels) -> Option<Choice> {
         loop {
             let request = self.request.as_mut()?;
@@ -214,7 +214,7 @@ impl Twin {
         }
     }
 
-    /// Memtables have become tables, one after the other.
+    /// Check that memtables have become tables, one after the other.
     fn flushed(&mut self, before: &Levels, after: &Levels) {
         let is_new = |table: &Table| !before.iter().flatten().any(|old| old == table);
         let mut new: Vec<(usize, Table)> = Vec::new();
@@ -279,7 +279,8 @@ impl Twin {
         }
     }
 
-    /// A table ends where it is full, or where those that it overlaps two levels down are larger than ten tables.
+    /// Check that a table ends when it is full, or when those that it overlaps two levels down are larger than ten
+    /// tables.
     fn check_cuts(&mut self, made: &[Table], grandparents: &[Table]) {
         let Some(mut since) = made.first().map(|table| table.first.clone()) else { return };
         for (at, table) in made.iter().enumerate() {
@@ -344,7 +345,7 @@ fn key(n: u64) -> String {
     format!("{n:03}")
 }
 
-/// Write a value; before that, do the steps that the write would do otherwise.
+/// Write a value, after the steps that the write would do otherwise.
 fn put(db: &mut Db, twin: &mut Twin, user: u64, bytes: u64) {
     while db.backlog().full || db.backlog().level0 >= 8 {
         twin.step(db);
@@ -352,8 +353,8 @@ fn put(db: &mut Db, twin: &mut Twin, user: u64, bytes: u64) {
     db.put(key(user).as_bytes(), &vec![7; bytes as usize], false).expect("written");
 }
 
-/// All keys with large values on one level, three to a table; then a table over most of them beside one of a single
-/// key, and others over many.
+/// Write all keys with large values to one level, three per table; then a table over most of them next to one of a
+/// single key, and others over many.
 fn fill(db: &mut Db, twin: &mut Twin) {
     for user in 0..KEYS {
         put(db, twin, user, VALUE);

@@ -9,7 +9,7 @@ use ssd_kv::{Db, Options, ReadOptions, Result, WriteBatch, dump, repair};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A small store with a log, a manifest and tables, and all states it ever had.
+/// A small store with a log, a manifest and tables, and all states that it ever had.
 fn sample(options: &Options) -> (BTreeMap<String, Vec<u8>>, Vec<Map>) {
     let vfs = MemoryVfs::new();
     let mut db = Db::open(Arc::new(vfs.clone()), options.clone()).expect("it opens");
@@ -37,7 +37,7 @@ fn sample(options: &Options) -> (BTreeMap<String, Vec<u8>>, Vec<Map>) {
     (vfs.snapshot(), states)
 }
 
-/// All pairs of the store in these files, after everything was checked.
+/// All pairs of the store in these files, after everything has been checked.
 fn read_all(files: BTreeMap<String, Vec<u8>>, options: &Options) -> Result<Map> {
     let mut db = Db::open(Arc::new(MemoryVfs::of(files)), options.clone())?;
     db.verify()?;
@@ -127,7 +127,7 @@ fn every_file_cut() {
     }
 }
 
-/// Repair finds all that is left, and what it makes is whole.
+/// Repair finds everything that is left, and the store that it writes is sound.
 #[test]
 fn repair_keeps_what_can_be_read() {
     let options = &option_sets()[1];
@@ -165,7 +165,7 @@ fn checksum(bytes: &[u8]) -> [u8; 4] {
     crc32c::crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
 }
 
-/// A block whose keys are out of order, though its checksum is right, is lost alone.
+/// A block whose keys are out of order, although its checksum is right, is the only one lost.
 #[test]
 fn repair_leaves_out_a_block_in_disorder() {
     let vfs = MemoryVfs::new();
@@ -195,7 +195,7 @@ fn repair_leaves_out_a_block_in_disorder() {
     Db::open(vfs, options).expect("it opens").verify().expect("whole");
 }
 
-/// A store with a damaged block can be opened and read, though a compaction that is due meets it.
+/// A store with a damaged block can be opened and read, although a due compaction fails on it.
 #[test]
 fn a_compaction_that_fails_leaves_the_store_open() {
     let vfs = MemoryVfs::new();

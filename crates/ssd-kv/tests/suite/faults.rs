@@ -18,8 +18,8 @@ impl History {
         History { states: vec![start], durable: 0 }
     }
 
-    /// Write random batches until there are `count` or the store refuses. What its errors say of a write is
-    /// true: it is made, it is not made, or it may be found after reopening.
+    /// Write random batches until there are `count` or the store refuses. Its errors must say correctly whether a write
+    /// was applied, was not applied, or may be found after reopening.
     fn write(&mut self, db: &mut Db, random: &mut Stream, count: usize) -> Result<(), Error> {
         for _ in 0..count {
             let mut next = self.states.last().expect("a state").clone();
@@ -49,7 +49,7 @@ impl History {
         Ok(())
     }
 
-    /// What is in the directory is one of the states, not older than what is durable.
+    /// Check that the directory contains one of the states, no older than what is durable.
     fn check(&self, left: &MemoryVfs, options: &Options, what: &str) -> Map {
         let db = Db::open(Arc::new(left.clone()), options.clone());
         let mut db = db.unwrap_or_else(|e| panic!("{what}: it does not open: {e}"));
@@ -66,7 +66,7 @@ impl History {
     }
 }
 
-/// A crash tears the end of a log; that is no damage.
+/// A crash tears the end of a log, which is not damage.
 fn crash_options() -> Vec<Options> {
     let tolerant = |o: Options| Options { paranoid_checks: false, ..o };
     option_sets().into_iter().map(tolerant).collect()
@@ -86,7 +86,7 @@ fn synced_writes_survive_crashes() {
                 let left = vfs.crash(reset);
                 history.check(&left, &options, &format!("options {i}, seed {seed}, {reset:?}"));
             }
-            // The process ends, the machine goes on: everything is there.
+            // The process ends but the machine continues: everything is there.
             drop(db);
             history.durable = history.states.len() - 1;
             history.check(&vfs.files(), &options, "the end of the process");
@@ -122,7 +122,7 @@ fn crashes_in_a_row() {
     }
 }
 
-/// An error at every call, one after the other, until the workload passes without meeting it.
+/// An error at every call, one after the other, until the workload finishes without meeting it.
 #[test]
 fn an_error_at_every_call() {
     for options in [&option_sets()[0], &option_sets()[1]] {
@@ -168,7 +168,7 @@ fn an_error_at_every_call() {
     }
 }
 
-/// A repair that is stopped or fails at any call leaves no table behind, and the next one finds all.
+/// A repair that is stopped or fails at any call leaves no table behind, and the next one finds everything.
 #[test]
 fn a_repair_can_be_begun_anew() {
     let options = &option_sets()[1];
@@ -190,7 +190,7 @@ fn a_repair_can_be_begun_anew() {
         vfs.inject(Faults::None);
         match result {
             Ok(_) if passed => break,
-            // What could not be read, at the second attempt either, is said.
+            // What could not be read is reported, at the second attempt as well.
             Ok(report) => {
                 let all = report.pairs == last.len() as u64;
                 assert!(all || !report.lost.is_empty(), "call {n}: lost silently");
@@ -254,7 +254,7 @@ fn a_request_ends_when_a_write_fails() {
     assert!(!db.is_compacting_on_request());
 }
 
-/// Reading everything, to check or to show it, ends when the file layer says so, and harms nothing.
+/// Reading everything, to check or show it, ends when the file layer says so, and does no harm.
 #[test]
 fn long_work_is_stopped() {
     let vfs = FaultVfs::new();
@@ -293,7 +293,7 @@ fn long_work_is_stopped() {
     assert!(matches!(error, Err(Error::Stopped(_))), "{error:?}");
 }
 
-/// A medium that has become read-only or full: errors, and all that was synced can still be read.
+/// A medium that has become read-only or full: errors, but everything synced can still be read.
 #[test]
 fn a_full_disk_loses_nothing() {
     let vfs = FaultVfs::new();
@@ -319,7 +319,7 @@ fn a_full_disk_loses_nothing() {
     history.check(&vfs.files(), &tolerant, "after the disk has room again");
 }
 
-/// The crash of the tests above does take something away.
+/// The crash in the tests above does lose something.
 #[test]
 fn what_is_not_synced_is_lost() {
     let vfs = FaultVfs::new();

@@ -1,4 +1,4 @@
-//! Stores and files that are not LevelDB's: refused in a sentence that says whose they are, and left as they are.
+//! Stores and files that are not LevelDB's: refused in a sentence that names their engine, and left as they are.
 
 use crate::rig::option_sets;
 use ssd_kv::vfs::MemoryVfs;
@@ -32,14 +32,14 @@ fn with(mut files: Directory, name: &str, data: &[u8]) -> Directory {
     files
 }
 
-/// The only file with such an end of its name.
+/// The only file whose name ends like this.
 fn the(files: &mut Directory, end: &str) -> (String, Vec<u8>) {
     let name = files.keys().find(|name| name.ends_with(end)).cloned().expect("one");
     let data = files.remove(&name).expect("one");
     (name, data)
 }
 
-/// A table of RocksDB: other bytes than LevelDB's, and its number at the end.
+/// A table of RocksDB: bytes other than LevelDB's, and RocksDB's number at the end.
 fn rocksdb_table(magic: u64) -> Vec<u8> {
     [vec![7; 200], magic.to_le_bytes().to_vec()].concat()
 }
@@ -53,7 +53,7 @@ fn rocksdb_manifest() -> Vec<u8> {
 const MAGICS: [u64; 4] =
     [0x88e2_41b7_85f4_cff7, 0x8242_2296_63bf_9564, 0x4f34_18eb_7a8f_13b8, 0x9267_89d0_c5f1_7873];
 
-/// What every call that opens, changes or removes a store says of it. Nothing is changed.
+/// The answers of every call that opens, changes or removes a store. Nothing is changed.
 fn refusals(files: &Directory, options: &Options) -> Vec<String> {
     let mut said = Vec::new();
     let mut call = |call: &dyn Fn(Arc<MemoryVfs>) -> Result<(), Error>| {
@@ -95,7 +95,7 @@ fn a_store_of_rocksdb_is_left_alone() {
     assert_refused(&files, &format!("a store of RocksDB ({name} has its records)"));
 }
 
-/// A file of notes is no sign of another engine.
+/// A file of notes does not indicate another engine.
 #[test]
 fn a_file_with_a_similar_name_is_none_of_rocksdb() {
     let files = with(leveldb(), "OPTIONS-of-ours", b"");
@@ -103,7 +103,7 @@ fn a_file_with_a_similar_name_is_none_of_rocksdb() {
     db.verify().expect("whole");
 }
 
-/// Without its manifest a store is known by its tables; whoever asks for one is told.
+/// Without its manifest a store is recognised by its tables, and a caller that wants to open it is told.
 #[test]
 fn tables_of_rocksdb_are_not_repaired() {
     for magic in MAGICS {
@@ -135,12 +135,12 @@ fn stores_of_others_are_left_alone() {
     for (engine, name) in engines {
         let alone = Directory::from([(name.to_owned(), vec![1; 100])]);
         let said = refusals(&alone, &option_sets()[0]);
-        // Nothing is there that would be removed.
+        // There is nothing to remove.
         assert_eq!(said.len(), 4, "{said:?}");
         assert!(said.iter().all(|said| said.contains(&format!("a store of {engine}"))), "{said:?}");
         let files = Directory::from([
             (name.to_owned(), vec![1; 100]),
-            // Numbers make these files of a store for who looks at names alone.
+            // By their numbers alone these files look like those of a store.
             ("000001.sst".to_owned(), vec![2; 100]),
             ("000002.log".to_owned(), vec![3; 100]),
             ("CURRENT".to_owned(), b"MANIFEST-000001\n".to_vec()),
@@ -153,7 +153,7 @@ fn stores_of_others_are_left_alone() {
     assert_refused(&files, "a store of Pebble (marker.format-version.000013.018 is there)");
 }
 
-/// Logs of other programs have numbers for names: a repair renames none.
+/// Logs of other programs have numbers as names: a repair renames none of them.
 #[test]
 fn a_folder_of_logs_is_no_store() {
     let logs = [
@@ -161,7 +161,7 @@ fn a_folder_of_logs_is_no_store() {
         ("2.log", vec![0; 64 << 10]),
         ("00000000000000000003.log", Vec::new()),
         ("4.sst", b"a picture".to_vec()),
-        // A record, but none of changes.
+        // A record, but not one of changes.
         ("5.log", log_of(b"2026-11-26 started")),
     ];
     let files: Directory = logs.map(|(name, data)| (name.to_owned(), data)).into();
@@ -169,7 +169,7 @@ fn a_folder_of_logs_is_no_store() {
     let error = repair(Arc::new(vfs.clone()), &option_sets()[0]).expect_err("no store");
     assert!(error.to_string().contains("nothing of a store is here to repair"), "{error}");
     assert!(vfs.snapshot() == files, "files have changed");
-    // One that is a store's is enough.
+    // One that belongs to a store is enough.
     let (log, data) = the(&mut leveldb(), ".log");
     let vfs = MemoryVfs::of(with(Directory::new(), &log, &data));
     assert_eq!(repair(Arc::new(vfs), &option_sets()[0]).expect("repaired").pairs, 1);
@@ -192,7 +192,7 @@ fn other_orders_are_named() {
             "{said}"
         );
     }
-    // IndexedDB's may be read and removed.
+    // IndexedDB's stores may be read and removed.
     let idb = with(files, &name, &named("idb_cmp1"));
     let vfs = MemoryVfs::of(idb.clone());
     for error in [

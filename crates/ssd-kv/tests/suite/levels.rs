@@ -1,4 +1,4 @@
-//! Which tables compactions take and make, where a wrong choice shows only in large stores.
+//! Which tables compactions read and write, in cases where a wrong choice shows only in large stores.
 
 use crate::rig::{CHECKED, option_sets};
 use ssd_kv::vfs::MemoryVfs;
@@ -9,8 +9,8 @@ fn opened(vfs: &MemoryVfs) -> Db {
     Db::open(Arc::new(vfs.clone()), option_sets()[0].clone()).expect("it opens")
 }
 
-/// Read views keep so many versions of one key that they fill several tables of a level, too many to go
-/// down together: what goes down takes the older ones along.
+/// Read views keep so many versions of one key that they fill several tables of a level, too many to go down together:
+/// those that go down take the older ones along.
 #[test]
 fn versions_of_a_key_stay_in_order() {
     let mut db = opened(&MemoryVfs::new());
@@ -31,8 +31,8 @@ fn versions_of_a_key_stay_in_order() {
     db.verify().expect("whole");
 }
 
-/// A few keys far apart, above a large level: tables are made small, so that none overlaps much of it,
-/// and what is flushed stays above.
+/// A few keys far apart, above a large level: tables are made small, so that none overlaps much of it, and what is
+/// flushed stays above.
 #[test]
 fn tables_overlap_little_of_the_level_after_the_next() {
     let mut db = opened(&MemoryVfs::new());
@@ -57,7 +57,7 @@ fn tables_overlap_little_of_the_level_after_the_next() {
     assert!((2..=4).contains(&tables[1]), "26 MB lie below, at most 10 under a table: {tables:?}");
 }
 
-/// Where a level goes on is known after opening.
+/// The position at which a level continues is known after opening.
 #[test]
 fn compactions_go_on_where_they_were() {
     let vfs = MemoryVfs::new();
@@ -79,7 +79,7 @@ fn compactions_go_on_where_they_were() {
     assert!(lines.iter().any(|l| l.starts_with("level 0 goes on after ")), "{lines:?}");
 }
 
-/// Compactions of a level go through its keys, and begin anew at the smallest ones after the largest.
+/// Compactions of a level go through its keys in order and start over after the largest.
 #[test]
 fn compactions_of_a_level_take_turns() {
     let vfs = MemoryVfs::new();
@@ -108,7 +108,7 @@ fn compactions_of_a_level_take_turns() {
     );
 }
 
-/// A table that a hundred reads have looked into in vain is compacted.
+/// A table that a hundred reads have searched in vain is compacted.
 #[test]
 fn reads_in_vain_make_a_table_go_down() {
     let vfs = MemoryVfs::new();
@@ -144,7 +144,7 @@ fn two_tables(length: usize) -> (MemoryVfs, Options) {
     (vfs, options)
 }
 
-/// A read that finds nothing has looked into the first table in vain, too.
+/// A read that finds nothing has searched the first table in vain, too.
 #[test]
 fn reads_that_find_nothing_count() {
     let (vfs, options) = two_tables(10);
@@ -157,14 +157,15 @@ fn reads_that_find_nothing_count() {
     assert_eq!(gets, Some(100));
 }
 
-/// Iterators count as a read for each MiB or so that they pass, in both directions: a hundred make a table go down.
+/// Iterators count as a read for each MiB or so that they pass, in both directions: a hundred of them make a table go
+/// down.
 #[test]
 fn scans_in_either_direction_make_a_table_go_down() {
     for forward in [true, false] {
         let (vfs, options) = two_tables(300_000);
         let db = Db::open(Arc::new(vfs), options).expect("it opens");
         let mut iter = db.iter(CHECKED, None).expect("an iterator");
-        // 1.8 MB a scan; going back, an entry is looked at again where a key ends.
+        // 1.8 MB per scan; backwards, an entry is read again where a key ends.
         let scans = (1..300).find(|_| {
             if forward { iter.seek_to_first() } else { iter.seek_to_last() }.expect("read");
             while iter.valid() {
@@ -177,7 +178,7 @@ fn scans_in_either_direction_make_a_table_go_down() {
     }
 }
 
-/// As in LevelDB, a level is listed that has tables, or has had some.
+/// As in LevelDB, a level is listed if it has tables, or has had some.
 #[test]
 fn statistics_list_a_level_that_was_emptied() {
     let mut db = opened(&MemoryVfs::new());
@@ -197,8 +198,8 @@ fn statistics_list_a_level_that_was_emptied() {
     assert_eq!(lines, expected);
 }
 
-/// A compaction takes along the neighbours that overlap no further table below, unless all its tables, those below
-/// included, come to 25 tables' size.
+/// A compaction takes along the neighbours that overlap no further table below, unless all its tables, including those
+/// below, reach the size of 25 tables.
 #[test]
 fn a_compaction_with_much_below_takes_no_neighbours_along() {
     for (below, neighbours) in [(24 << 20, 0), (25 << 20, 1)] {
@@ -211,7 +212,7 @@ fn a_compaction_with_much_below_takes_no_neighbours_along() {
         db.compact_range(None, None).expect("compacted");
         assert_eq!(db.tables_per_level()[..3], [0, 0, 1]);
         drop(db);
-        // Each opening makes a table of level 0; of four, one goes down.
+        // Each opening writes a table of level 0; of four, one goes down.
         for keys in [["b", "c"], ["d", "e"], ["f", "g"], ["h", "i"], ["j", "k"]] {
             let mut db = opened(&vfs);
             for key in keys {
@@ -226,7 +227,7 @@ fn a_compaction_with_much_below_takes_no_neighbours_along() {
     }
 }
 
-/// What overlaps nothing of the next level goes down as it is, whatever little lies below that.
+/// What overlaps nothing of the next level goes down unchanged, however little is below that.
 #[test]
 fn a_table_with_little_below_goes_down_as_it_is() {
     let vfs = MemoryVfs::new();

@@ -1,4 +1,4 @@
-//! Damaged logs: what is missing is said, and never taken for a value.
+//! Damaged logs: what is missing is reported, and never taken for a value.
 
 use crate::rig::{CHECKED, Map, option_sets, pairs};
 use ssd_kv::vfs::{FaultVfs, MemoryVfs, Reset};
@@ -29,14 +29,14 @@ fn small_pairs() -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
     (0..300).map(|i| (format!("{i:06}").into_bytes(), vec![b'v'; 60]))
 }
 
-/// What the store holds, and what of its logs was damaged.
+/// The contents of the store, and what was damaged in its logs.
 fn opened(files: Directory, paranoid_checks: bool) -> Result<(Map, u64), Error> {
     let options = Options { paranoid_checks, ..option_sets()[0].clone() };
     let db = Db::open(Arc::new(MemoryVfs::of(files)), options)?;
     Ok((pairs(db.iter(CHECKED, None)?)?, db.stats().damaged_log_records))
 }
 
-/// Refused where damage is, and only there; else counted.
+/// Check that damage, and only damage, is refused, or else counted.
 fn assert_damaged(files: &Directory, said: &str, count: u64) -> Map {
     let error = opened(files.clone(), true).expect_err("it is damaged").to_string();
     assert!(error.contains(said), "{error}");
@@ -68,10 +68,10 @@ fn zeros_in_place_of_a_block() {
     assert!(found.len() > 500 && found.iter().all(|(k, v)| model.get(k) == Some(v)));
 }
 
-/// A block of zeros between whole records looks like room that was reserved.
+/// A block of zeros between whole records looks like reserved space.
 #[test]
 fn records_missing_between_whole_ones() {
-    // A record of a block exactly: header, sequence number and count, kind, lengths, key, value.
+    // A record of exactly one block: header, sequence number and count, kind, lengths, key, value.
     let value = vec![b'v'; BLOCK - 7 - 12 - 1 - 1 - 6 - 3];
     let values = (0..3).map(|i| (format!("{i:06}").into_bytes(), value.clone()));
     let (mut files, _, log) = one_log(values);
@@ -81,8 +81,8 @@ fn records_missing_between_whole_ones() {
     assert_eq!(found.len(), 2);
 }
 
-/// Opening, verifying and repairing a store judge the end of its files alike, in the same words: what is no record
-/// there keeps nobody from opening it, and is reported by each of them.
+/// Opening, verifying and repairing a store judge the end of its files alike, in the same words: bytes there that are
+/// not a record do not prevent opening, and each of the three reports them.
 fn assert_tail(files: &Directory, said: &str, model: &Map) {
     for paranoid_checks in [true, false] {
         assert!(opened(files.clone(), paranoid_checks).expect("it opens") == (model.clone(), 0));
@@ -128,7 +128,7 @@ fn zeros_at_the_end_are_reported() {
     let first = model.into_iter().take(150).collect();
     let what = format!("damaged at offset 13200: {} zeros end the file", end - 13_200);
     assert_tail(&half, &format!("{log}: {what}: lost records, or preallocated space"), &first);
-    // The first part of a record is there, of the rest only the room.
+    // The first part of a record exists; for the rest there is only space.
     let (mut files, _, log) = one_log(std::iter::once((b"k".to_vec(), vec![1; 3 * BLOCK])));
     let end = files[&log].len();
     files.get_mut(&log).expect("the log")[BLOCK..].fill(0);
@@ -151,7 +151,7 @@ fn the_end_of_a_block_is_no_tail() {
     db.verify().expect("whole");
 }
 
-/// Every length to which a log is cut is judged: whole, or a tail of so many bytes.
+/// Every length to which a log is cut is judged: whole, or a tail of this many bytes.
 #[test]
 fn a_cut_log_has_a_tail_of_the_bytes_behind_its_last_record() {
     let (files, model, log) = one_log(small_pairs().take(4));
@@ -208,7 +208,7 @@ fn a_log_that_is_not_the_last_is_whole() {
         cut.get_mut(&first).expect("the log").truncate(length);
         let found = assert_damaged(&cut, said, 1);
         assert!(found.len() > 10 && found.len() < 700);
-        // A repair says so once: a torn record explains the gap behind it.
+        // A repair reports it once: a torn record explains the gap behind it.
         let report =
             repair(Arc::new(MemoryVfs::of(cut.clone())), &option_sets()[0]).expect("repaired");
         assert_eq!(report.lost.len(), 1, "{:?}", report.lost);
@@ -232,8 +232,8 @@ fn a_repair_tells_of_torn_records() {
     assert_eq!(report.lost, [format!("{last}: {what}")]);
 }
 
-/// Zeros behind the last record of a log that a later log continues are preallocated space: no sequence number
-/// is missing. If one is, records were lost.
+/// Zeros behind the last record of a log that a later log continues are preallocated space if no sequence number is
+/// missing. If one is, records were lost.
 #[test]
 fn zeros_before_another_log_are_judged_by_the_numbers() {
     let (files, [first, last]) = two_logs();
@@ -324,8 +324,8 @@ fn memory_in_use_includes_the_full_memtable() {
     assert_eq!(usage(&db), behind);
 }
 
-/// Without a sync between logs, a synced write still makes durable all that was written before it, also what
-/// is in the log before; and as long as nothing is synced, a log is not either.
+/// Without a sync between logs, a synced write still makes everything written before it durable, including what is in
+/// the previous log; and as long as nothing is synced, no log is.
 #[test]
 fn a_synced_write_covers_the_log_before() {
     let background = Background::Steps;

@@ -1,4 +1,4 @@
-//! The integration tests of `ssd-kv`: one binary, since each would compile and link the crate's generic code anew.
+//! The integration tests of `ssd-kv`: one binary, because each would compile and link the crate's generic code again.
 
 mod bad_input;
 mod bench;

@@ -140,7 +140,7 @@ fn random_operations_under_all_option_sets() {
 #[test]
 fn files_of_the_operating_system_are_as_good() {
     let folder = std::env::temp_dir().join(format!("ssd-kv-model-{}", std::process::id()));
-    // An aborted run, whose process had the same id, may have left it.
+    // An aborted run whose process had the same id may have left it.
     let _ = std::fs::remove_dir_all(&folder);
     for (seed, options) in (0..).zip(option_sets()) {
         let vfs = Arc::new(PosixVfs::new(&folder));
@@ -224,7 +224,7 @@ fn equal_operations_give_equal_bytes() {
     assert!(run() == run(), "two runs differ in their files");
 }
 
-/// A compaction on request goes in steps, can be given up, and changes nothing that is read.
+/// A compaction on request proceeds in steps, can be cancelled, and changes nothing that is read.
 #[test]
 fn a_request_in_steps() {
     for given_up_after in [0, 1, 3, 10, usize::MAX] {
@@ -254,7 +254,7 @@ fn a_request_in_steps() {
     }
 }
 
-/// A request is done before the next one begins, and nobody gives up that of another.
+/// A request is finished before the next one begins, and nobody cancels that of another.
 #[test]
 fn requests_do_not_discard_each_other() {
     let options = Options { background: ssd_kv::Background::Steps, ..option_sets()[0].clone() };

@@ -78,7 +78,7 @@ fn between_the_halves_readers_see_nothing_and_steps_go_on() {
     assert!(db.apply_logged(&batch).is_err(), "the second half twice");
 }
 
-/// Write keys after `last` while a caller that has `seen` so much may; the last one written.
+/// Write keys after `last` while a caller that has `seen` this much may. Returns the last one written.
 fn write_while_ready(db: &mut Db, seen: Backlog, mut last: u32) -> u32 {
     while db.ask_room(false, seen).expect("an answer") == WriteRoom::Ready {
         last += 1;

@@ -46,7 +46,7 @@ fn filled(options: &Options, policy: Box<dyn Policy>) -> (MemoryVfs, Db, rig::Ma
     (vfs, db, model)
 }
 
-/// Every block starts once, then its pairs, then it ends; all input is seen; switches lie between.
+/// Every block starts once, then come its pairs, then it ends; all input is seen; switches are in between.
 #[test]
 fn events_tell_the_whole_story() {
     let watcher = Watcher::default();

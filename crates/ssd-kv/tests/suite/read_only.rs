@@ -1,4 +1,4 @@
-//! A store that is open for reading only: it shows all, and its directory stays as it is.
+//! A store that is open for reading only: it shows everything, and its directory stays unchanged.
 
 use crate::rig::{Map, assert_equal, change, option_sets};
 use ssd_core::rng::Stream;
@@ -50,7 +50,7 @@ fn shows_all_and_changes_nothing() {
     }
 }
 
-/// A log that comes back hides what tables have of later.
+/// A log that reappears hides later data in tables.
 #[test]
 fn verify_holds_logs_against_tables() {
     let options = option_sets().remove(0);
@@ -83,7 +83,7 @@ fn verify_holds_logs_against_tables() {
     assert!(said.contains("it hides a newer entry of 'key' in table"), "{said}");
 }
 
-/// What the manifest names and nobody finds.
+/// A file that the manifest names but that does not exist.
 #[test]
 fn missing_files_are_told() {
     let options = option_sets().remove(0);
@@ -102,7 +102,7 @@ fn missing_files_are_told() {
     }
 }
 
-/// Beside others that read, not beside one that writes.
+/// Concurrently with readers, but not with a writer.
 #[test]
 fn shares_its_lock() {
     let options = option_sets().remove(0);

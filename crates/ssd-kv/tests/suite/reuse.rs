@@ -1,4 +1,4 @@
-//! Reuse of unchanged blocks: what is shared, what is counted, and what no reader can see.
+//! Reuse of unchanged blocks: what is shared, what is counted, and that no reader can see it.
 
 use crate::rig::{self, CHECKED, Map, assert_equal};
 use ssd_core::rng::Stream;
@@ -115,8 +115,8 @@ fn base_writes_the_files_of_a_store_without_reuse() {
     }
 }
 
-/// Tables that end among the pairs of a block, because they overlap enough of the level after theirs, end
-/// where they end without reuse.
+/// Tables that end among the pairs of a block, because they overlap enough of the level after theirs, end at the same
+/// place as without reuse.
 #[test]
 fn tables_end_where_they_end_without_reuse() {
     let layout = Pages::new(4096, 4);
@@ -144,7 +144,7 @@ fn tables_end_where_they_end_without_reuse() {
     assert!(base.snapshot() == plain.snapshot(), "a file differs");
 }
 
-/// Blocks of the same pairs and the same size are other blocks if their restarts lie elsewhere.
+/// Blocks of the same pairs and the same size are different blocks if their restarts are elsewhere.
 #[test]
 fn blocks_with_other_restarts_are_written_again() {
     let layout = Pages::new(4096, 1);
@@ -168,7 +168,7 @@ fn blocks_with_other_restarts_are_written_again() {
     assert!(base.snapshot() == plain.snapshot(), "a file differs");
 }
 
-/// Blocks that are shared and blocks that are copied make the same files: sharing is all that differs.
+/// Shared and copied blocks produce the same files: only the sharing differs.
 #[test]
 fn retention_writes_the_same_files_shared_or_copied() {
     let layout = Pages::new(4096, 1);
@@ -214,8 +214,8 @@ fn limits_of_retention_lie_between() {
     assert!(base.1 < whole.1 && fill.1 < whole.1 && budget.1 < whole.1, "{found:?}");
 }
 
-/// Where every pair has a block of its own, of one page or of two, no block is ever changed: all that is
-/// merged is reused.
+/// If every pair has its own block, of one page or of two, no block is ever changed: everything that is merged is
+/// reused.
 #[test]
 fn a_pair_that_fills_a_block_is_written_once() {
     for value in [4000, 4096] {
@@ -236,7 +236,7 @@ fn a_pair_that_fills_a_block_is_written_once() {
     }
 }
 
-/// Notes the events of blocks, and reuses as another policy.
+/// Records the events of blocks, and reuses like another policy.
 struct Watcher<P>(P, Arc<std::sync::Mutex<Vec<(InputBlock, BlockEvent)>>>);
 
 impl<P: Policy> Policy for Watcher<P> {
@@ -269,7 +269,7 @@ impl<P: Policy> Policy for Watcher<P> {
     }
 }
 
-/// Notes how much the budget of a policy may count on.
+/// Records the budget that a policy may count on.
 struct Budgeted(Retention, Arc<std::sync::Mutex<Vec<u64>>>);
 
 impl Policy for Budgeted {
@@ -295,7 +295,7 @@ impl Policy for Budgeted {
     }
 }
 
-/// What a budget is a share of grows with every block, those of the table that is being written included.
+/// The total of which a budget is a share grows with every block, including those of the table that is being written.
 #[test]
 fn the_bytes_of_the_open_table_count_for_the_budget() {
     let noted = Arc::default();
@@ -325,13 +325,13 @@ fn what_is_written_is_built_taken_over_or_padding() {
         let padding = rest.unwrap_or_else(|| panic!("more than was written: {stats:?}"));
         assert_eq!((padding > 0, taken > 0), (at > 0, at > 1), "{stats:?}");
         assert!(padding <= stats.bytes_written() / 2, "{padding}: {stats:?}");
-        // All that was written at all was in a memtable before, and is merged again by compactions.
+        // Everything ever written was in a memtable before, and compactions merge it again.
         let read: u64 = stats.levels.iter().map(|level| level.bytes_read).sum();
         assert!(read > 0 && stats.merged_bytes > stats.built_bytes, "{stats:?}");
     }
 }
 
-/// Who watches sees the same events with reuse; the state machine counts what they say.
+/// Watchers see the same events with reuse, and the state machine counts accordingly.
 #[test]
 fn the_state_machine_follows_the_events() {
     let layout = Pages::new(4096, 1);
@@ -362,7 +362,7 @@ fn the_state_machine_follows_the_events() {
     let db = seen(|layout| Box::new(Base(layout)), &base);
     let events = base.lock().expect("no panic").clone();
     assert!(events == *plain.lock().expect("no panic"), "the events differ");
-    // An independent machine: a block is changed by a dropped pair or a switch.
+    // An independent state machine: a block is changed by a dropped pair or a switch.
     let mut changed = std::collections::BTreeMap::new();
     let [mut blocks, mut unchanged] = [0_u64; 2];
     for (block, event) in events {
@@ -415,8 +415,8 @@ fn a_policy_that_declines_changes_nothing() {
     assert!(plain.snapshot() == declined.snapshot());
 }
 
-/// A store changes hands: LevelDB's layout, then reuse, then LevelDB's layout again. Blocks that do not fill
-/// whole pages, are compressed, or are followed by something else than zeros are not reused.
+/// A store under changing layouts: LevelDB's layout, then reuse, then LevelDB's layout again. Blocks that do not fill
+/// whole pages, are compressed, or are followed by something other than zeros are not reused.
 #[test]
 fn only_whole_pages_are_reused() {
     for compression in [Compression::None, Compression::Snappy] {
@@ -440,7 +440,7 @@ fn only_whole_pages_are_reused() {
         db.compact_range(None, None).expect("compacted");
         assert_equal(&db, &model, None);
     }
-    // Something else than zeros after the blocks.
+    // Something other than zeros after the blocks.
     let vfs = MemoryVfs::sharing();
     let policy = || Box::new(Retention::new(Pages::new(4096, 1)));
     drop(filled(&vfs, policy(), &options(None), 992));
@@ -512,7 +512,7 @@ fn steps_reuse_as_well() {
     }
 }
 
-/// What a run on a file layer with faults left.
+/// What a run on a faulty file layer left.
 struct Run {
     /// The state after each write.
     states: Vec<Map>,
@@ -530,7 +530,7 @@ fn run(vfs: &FaultVfs, options: &Options) -> Run {
     let work = || {
         let mut db = Db::open_with(Arc::new(vfs.clone()), options.clone(), policy)?;
         for i in 0..150_u64 {
-            // The second half of the keys once; then some of the first half over them.
+            // The second half of the keys once, then some of the first half on top.
             let key = if i < 100 { 99 - i } else { i / 10 };
             let (key, value) = (format!("{key:03}").into_bytes(), vec![i as u8; 1000]);
             let sync = random.below(5) == 0;
@@ -552,7 +552,7 @@ fn run(vfs: &FaultVfs, options: &Options) -> Run {
     run
 }
 
-/// What is in a directory is one of the states, not older than what is durable; and the store goes on.
+/// Check that the directory contains one of the states, no older than what is durable, and that the store continues.
 fn check_left(left: &MemoryVfs, (states, durable): (&[Map], usize), options: &Options, what: &str) {
     let policy = Box::new(Retention::new(Pages::new(4096, 1)));
     let db = Db::open_with(Arc::new(left.clone()), options.clone(), policy);
@@ -567,7 +567,7 @@ fn check_left(left: &MemoryVfs, (states, durable): (&[Map], usize), options: &Op
     assert_equal(&db, &found, None);
 }
 
-/// Power goes at every call of the file layer, shares included.
+/// Power is cut at every call of the file layer, including shares.
 #[test]
 fn a_power_cut_at_every_call() {
     let options = Options { paranoid_checks: false, ..options(Some(10)) };
@@ -586,7 +586,7 @@ fn a_power_cut_at_every_call() {
     }
 }
 
-/// A share that fails is a copy in place: no error, and the files of a run without faults.
+/// A share that fails becomes a copy: no error, and the same files as in a run without faults.
 #[test]
 fn a_share_that_fails_is_a_copy() {
     let options = options(Some(10));

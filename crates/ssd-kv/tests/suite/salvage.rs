@@ -1,4 +1,4 @@
-//! What a repair keeps of damaged logs and tables: all that the damage did not hit, and nothing else.
+//! What a repair keeps of damaged logs and tables: everything that the damage did not hit, and nothing else.
 
 use crate::rig::{CHECKED, Map, option_sets, pairs};
 use ssd_kv::vfs::{MemoryVfs, PosixVfs};
@@ -34,7 +34,7 @@ fn repaired(files: Directory, options: &Options) -> (Repaired, Map) {
     (report, pairs(db.iter(CHECKED, None).expect("an iterator")).expect("a scan"))
 }
 
-/// Batches of one to four pairs, some as long as several blocks; no key comes twice.
+/// Batches of one to four pairs, some as long as several blocks; no key occurs twice.
 fn batches() -> Vec<Vec<(Vec<u8>, Vec<u8>)>> {
     let pair = |i: usize, n: usize| {
         let length = if i % 60 == 7 { 40_000 } else { i * 37 % 190 };
@@ -43,7 +43,7 @@ fn batches() -> Vec<Vec<(Vec<u8>, Vec<u8>)>> {
     (0..400).map(|i| (0..=i % 4).map(|n| pair(i, n)).collect()).collect()
 }
 
-/// Where the records of a log begin and end, by writing one batch after the other.
+/// Where the records of a log begin and end, found by writing one batch after the other.
 fn extents(batches: &[Vec<(Vec<u8>, Vec<u8>)>]) -> Vec<(usize, usize)> {
     let vfs = MemoryVfs::new();
     let options = Options { write_buffer_size: 1 << 24, ..option_sets()[0].clone() };
@@ -62,7 +62,7 @@ fn extents(batches: &[Vec<(Vec<u8>, Vec<u8>)>]) -> Vec<(usize, usize)> {
     found
 }
 
-/// One damaged byte of a log takes away the record that it lies in, and no other.
+/// One damaged byte of a log costs the record that contains it, and no other.
 #[test]
 fn a_damaged_byte_costs_one_record() {
     let batches = batches();
@@ -113,7 +113,7 @@ fn forged(sequence: u64, count: u32) -> Vec<u8> {
     [&masked.to_le_bytes()[..], &length, &[1], &payload].concat()
 }
 
-/// Damage of a record at `start` of `length` bytes, in a value of which a forged record lies at `inner`.
+/// Damage of a record at `start` of `length` bytes, in a value that contains a forged record at `inner`.
 fn attacks(log: &[u8], start: usize, length: usize, inner: usize) -> Vec<(&'static str, Vec<u8>)> {
     let with = |what, change: &dyn Fn(&mut Vec<u8>)| {
         let mut log = log.to_vec();
@@ -145,7 +145,7 @@ fn attacks(log: &[u8], start: usize, length: usize, inner: usize) -> Vec<(&'stat
     ]
 }
 
-/// A record that lies in a value is never taken for one, whatever its sequence number.
+/// A record inside a value is never taken for one, whatever its sequence number.
 #[test]
 fn a_record_in_a_value_stays_a_value() {
     let before: Vec<_> =
@@ -204,7 +204,7 @@ fn tabled(options: &Options) -> (Directory, Map, String) {
     (files, model, name)
 }
 
-/// Index, filter and what leads to them: a damaged byte there costs no pair.
+/// Index, filter and what refers to them: a damaged byte there costs no pair.
 #[test]
 fn a_damaged_index_leads_to_its_blocks() {
     let options = Options { compression: ssd_kv::Compression::None, ..table_options() };
@@ -224,13 +224,13 @@ fn a_damaged_index_leads_to_its_blocks() {
         assert!(found == model || !report.lost.is_empty(), "byte {at}: lost without a word");
         whole += usize::from(found == model);
         reported += usize::from(!report.lost.is_empty());
-        // Without its kind or the number of its restarts, an index is of no use.
+        // Without its kind or the number of its restarts, an index is useless.
         tables += usize::from(model.len() - found.len() > 24);
     }
     assert!(whole > 3 * reported && tables <= 6, "{whole} {reported} {tables}");
 }
 
-/// A block whose checksum is right though one of its keys is not: other intervals are kept.
+/// A block whose checksum is right although one of its keys is not: other intervals are kept.
 #[test]
 fn a_bad_pair_costs_its_interval() {
     let options = Options { compression: ssd_kv::Compression::None, ..table_options() };
@@ -264,7 +264,7 @@ fn a_bad_pair_costs_its_interval() {
     }
 }
 
-/// A key that a right checksum confirms, but that belongs before the block: its interval is lost.
+/// A key with a right checksum that belongs before the block: its interval is lost.
 #[test]
 fn a_key_below_its_block_costs_its_interval() {
     let options = Options { compression: ssd_kv::Compression::None, ..table_options() };
@@ -334,7 +334,7 @@ fn missing_files_are_reported() {
         names.iter().filter(|n| n.ends_with(".log")).count() == 2 && names.len() > 3,
         "{names:?}"
     );
-    // Nobody names the last log while there is an older one.
+    // Nothing names the last log while there is an older one.
     let newest = names.iter().rposition(|n| n.ends_with(".log")).expect("a log");
     names.remove(newest);
     assert!(repaired(files.clone(), &options).0.lost.is_empty());
@@ -349,14 +349,14 @@ fn missing_files_are_reported() {
         );
         let (report, found) = repaired(without.clone(), &options);
         assert!(found.len() < 2100 && report.lost[0].contains("missing"), "{:?}", report.lost);
-        // A manifest that is damaged behind what it says of the tables still names them.
+        // A manifest that is damaged after the part that names the tables still names them.
         let manifest = without.iter_mut().find(|(n, _)| n.starts_with("MANIFEST")).expect("one").1;
         manifest.extend_from_slice(&[1, 2, 3, 4, 1, 0, 1, 9]);
         let (report, _) = repaired(without, &options);
         let is_reported = report.lost.iter().any(|lost| lost.contains("missing"));
         assert!(is_reported || name.ends_with(".log"), "{name}: {:?}", report.lost);
     }
-    // A beginning of the log is missing: nothing is damaged, but the numbers have a gap.
+    // The beginning of the log is missing: nothing is damaged, but the numbers have a gap.
     let (batches, log_options) = (batches(), &option_sets()[0]);
     let (mut files, log) = logged(&batches);
     files.get_mut(&log).expect("the log").drain(..BLOCK);
@@ -367,8 +367,8 @@ fn missing_files_are_reported() {
     );
 }
 
-/// If a table that the manifest names is missing, tables that it does not name are no longer known to be left over:
-/// they may hold what the missing one held.
+/// If a table that the manifest names is missing, tables that it does not name may not be left over: they may hold what
+/// the missing one held.
 #[test]
 fn left_over_tables_stand_in_for_missing_ones() {
     let vfs = MemoryVfs::new();
@@ -400,11 +400,11 @@ fn left_over_tables_stand_in_for_missing_ones() {
     assert!((0..4000).all(|i| found.contains_key(format!("{i:06}").as_bytes())), "a pair is gone");
 }
 
-/// A repair asks about once per MiB whether to go on.
+/// A repair asks about once per MiB whether to continue.
 #[test]
 fn a_repair_asks_whether_to_go_on() {
     let folder = std::env::temp_dir().join(format!("ssd-kv-asked-{}", std::process::id()));
-    // An aborted run, whose process had the same id, may have left it.
+    // An aborted run whose process had the same id may have left it.
     let _ = std::fs::remove_dir_all(&folder);
     let options = Options { write_buffer_size: 8 << 20, ..option_sets()[0].clone() };
     let mut db = Db::open(Arc::new(PosixVfs::new(&folder)), options.clone()).expect("it opens");

@@ -6,8 +6,7 @@ use ssd_kv::vfs::{FaultVfs, Faults, MemoryVfs};
 use ssd_kv::{Compression, Db, Options, dump};
 use std::sync::Arc;
 
-/// Shared and unshared bytes of keys, and bytes of values, in every combination of one and two bytes
-/// that their lengths take.
+/// Shared and unshared bytes of keys, and bytes of values, in every combination of lengths that take one or two bytes.
 #[test]
 fn lengths_of_one_and_of_two_bytes_are_read() {
     let lengths = [0, 1, 100, 119, 120, 127, 128, 129, 200, 300];
@@ -31,7 +30,7 @@ fn lengths_of_one_and_of_two_bytes_are_read() {
     }
 }
 
-/// As in LevelDB: a block stays as it is unless an eighth of it is saved.
+/// As in LevelDB, a block is left uncompressed unless that saves an eighth of it.
 #[test]
 fn blocks_are_compressed_where_that_saves_an_eighth() {
     let mut random = Stream::new(3, "an eighth");

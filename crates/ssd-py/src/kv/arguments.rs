@@ -1,4 +1,4 @@
-//! What Python passes, checked: errors name the argument, what was given and what is expected.
+//! Checks what Python passes: errors name the argument, the value and what is expected.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ fn wrong(name: &str, expected: &str, given: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!("{name}: expected {expected}, not {of}"))
 }
 
-/// Bytes, or what shows its bytes: a bytearray, a memoryview. Those are copied, as they may change.
+/// Bytes, or the bytes of a bytearray or a memoryview. Those are copied, because they may change.
 pub(crate) fn bytes(name: &str, given: &Bound<'_, PyAny>) -> PyResult<PyBackedBytes> {
     if let Ok(bytes) = given.cast::<PyBytes>() {
         return Ok(PyBackedBytes::from(bytes.clone()));
@@ -27,7 +27,7 @@ pub(crate) fn bytes(name: &str, given: &Bound<'_, PyAny>) -> PyResult<PyBackedBy
     }
 }
 
-/// The same, or none for None.
+/// As [`bytes`], or none for None.
 pub(crate) fn bytes_or_none(
     name: &str,
     given: &Bound<'_, PyAny>,

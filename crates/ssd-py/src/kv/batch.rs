@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use ssd_kv::WriteBatch;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Changes that are made together in a store. Only short work is done while a thread holds them.
+/// Changes that are applied to a store together. Threads hold them only for short work.
 #[pyclass(frozen)]
 pub(crate) struct KvBatch {
     changes: Mutex<WriteBatch>,
@@ -53,15 +53,15 @@ impl KvBatch {
         Ok(())
     }
 
-    /// Add the changes of another batch, or its own once more.
+    /// Add the changes of another batch, or its own again.
     fn append(&self, other: &KvBatch) -> PyResult<()> {
         let changes = other.held()?.clone();
         self.held()?.extend(&changes);
         Ok(())
     }
 
-    /// Make the changes, and begin anew. What another thread adds meanwhile is left for the next time;
-    /// if they cannot be made, they come before it.
+    /// Apply the changes, and start an empty batch. Changes that another thread adds meanwhile are left for the next
+    /// time; if the changes cannot be applied, they precede those.
     fn write(&self, py: Python<'_>, sync: &Bound<'_, PyAny>) -> PyResult<()> {
         let sync = flag("sync", sync)?;
         let mut changes = std::mem::take(&mut *self.held()?);
@@ -74,7 +74,7 @@ impl KvBatch {
         written
     }
 
-    /// Bytes that it takes in the log.
+    /// Its size in the log in bytes.
     fn size(&self) -> PyResult<usize> {
         Ok(self.held()?.size())
     }

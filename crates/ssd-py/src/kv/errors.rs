@@ -61,7 +61,7 @@ fn of_kind(text: String, kind: impl FnOnce(&Kinds) -> &Py<PyType>) -> PyErr {
     })
 }
 
-/// `what`, such as "the store", is used after it was closed.
+/// The error that `what`, such as "the store", is used after it was closed.
 #[cold]
 pub(crate) fn closed(what: &str) -> PyErr {
     of_kind(format!("{what} is closed"), |kinds| &kinds.closed)

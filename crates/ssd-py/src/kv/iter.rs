@@ -12,17 +12,17 @@ use ssd_kv::{Db, DbIter, Error};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Pairs of a batch at most, and bytes after which one ends: the store is taken once for a batch, and
-/// what is read ahead stays in the nearest cache.
+/// Most pairs of a batch, and bytes after which one ends: the store is locked once per batch, and what is read ahead
+/// stays in the nearest cache.
 const MOST_PAIRS: usize = 64;
 const MOST_BYTES: usize = 16 << 10;
-/// At most one pair of so many is read ahead in vain after a seek of which nothing is known.
+/// At most one pair in this many is read ahead in vain after a seek of which nothing is known.
 const IN_VAIN: usize = 4;
-/// Bytes that may then be read ahead for each pair that was read: large values are copied in vain at a
-/// cost that reading ahead does not save.
+/// Bytes that may then be read ahead for each pair that was read: copying large values in vain costs more than reading
+/// ahead saves.
 const BYTES_IN_VAIN: usize = 128;
 
-/// A place between the pairs of a range of a store, and what it shows of them.
+/// A position between the pairs of a range of a store, and which parts of them it returns.
 #[pyclass(frozen, module = "ssdlab._core")]
 pub(crate) struct KvIter {
     ahead: Mutex<Option<Ahead>>,
@@ -32,7 +32,7 @@ pub(crate) struct KvIter {
     under: Vec<u8>,
 }
 
-/// Which parts of a pair are shown.
+/// Which parts of a pair are returned.
 #[derive(Clone, Copy)]
 struct Shown {
     key: bool,
@@ -48,19 +48,19 @@ struct Parts {
 /// A walk that is some pairs ahead of its user.
 struct Ahead {
     walk: Walk,
-    /// Pairs that the walk went over and the user did not, next one first.
+    /// Pairs that the walk has passed and the user has not, the next one first.
     ready: VecDeque<Parts>,
     /// The sortable key of the first of them, if there may be more than one.
     first: Vec<u8>,
-    /// The direction in which it did.
+    /// The direction in which it passed them.
     forward: bool,
-    /// Pairs read since it was sought a place or changed its direction.
+    /// Pairs read since its last seek or change of direction.
     read: usize,
     /// Pairs that the user took after the last seek but one.
     taken: usize,
     /// Pairs that the user took after both of the last two seeks, and so probably takes after this one.
     expected: usize,
-    /// Why it stands nowhere: moves fail until it is sought a place.
+    /// Why it is nowhere: moves fail until the next seek.
     failed: Option<Error>,
 }
 
@@ -74,7 +74,7 @@ impl Ahead {
         self.failed = None;
     }
 
-    /// Let the walk go where the user is.
+    /// Move the walk back to the position of the user.
     fn give_back(&mut self) -> Result<(), Error> {
         self.read = 0;
         self.expected = 0;
@@ -84,8 +84,7 @@ impl Ahead {
         Ok(())
     }
 
-    /// Pairs and bytes of the next batch at most: the expected pairs, then the more the longer the
-    /// direction stays.
+    /// Most pairs and bytes of the next batch: the expected pairs, then more and more while the direction stays.
     fn batch(&self) -> (usize, usize) {
         match self.expected.saturating_sub(self.read) {
             0 => {
@@ -96,7 +95,7 @@ impl Ahead {
         }
     }
 
-    /// Go over a batch of pairs.
+    /// Read a batch of pairs.
     fn fetch(
         &mut self,
         py: Python<'_>,
@@ -116,7 +115,7 @@ impl Ahead {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) if self.ready.is_empty() => return Err(error),
-                // What was read before it is right and comes first; the next batch meets it again.
+                // What was read before is right and comes first; the next batch meets the error again.
                 Err(_) => {
                     drop(walk);
                     return self.return_to_first();
@@ -143,7 +142,7 @@ impl Ahead {
         Ok(())
     }
 
-    /// Let the walk stand where it was before it failed: over the pairs that are ready.
+    /// Move the walk back to where it was before it failed, before the pairs that are ready.
     fn return_to_first(&mut self) -> Result<(), Error> {
         self.walk.seek_sortable(&self.first)?;
         if !self.forward {
@@ -157,7 +156,7 @@ impl Ahead {
 }
 
 impl KvIter {
-    /// Held by this thread, open, of an open store.
+    /// Lock it for this thread, open, with its open store.
     fn held(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Option<Ahead>>> {
         check_open(&self.store)?;
         let ahead = loop {
@@ -174,7 +173,7 @@ impl KvIter {
         if ahead.is_some() { Ok(ahead) } else { Err(closed("the iterator")) }
     }
 
-    /// Go over the next pair, in key order if `forward`; none at the end of the range.
+    /// Return the next pair, in key order if `forward`; none at the end of the range.
     #[inline]
     fn advance<'py>(&self, py: Python<'py>, forward: bool) -> PyResult<Option<Bound<'py, PyAny>>> {
         let parts = {
@@ -185,7 +184,7 @@ impl KvIter {
             }
             ahead.ready.pop_front()
         };
-        // Out of the lock: a tuple may let the garbage collector run what somebody else wrote.
+        // Outside of the lock: a tuple may let the garbage collector run code of others.
         Ok(match parts {
             None => None,
             Some(Parts { key: Some(key), value: Some(value) }) => {
@@ -199,7 +198,7 @@ impl KvIter {
     }
 
     fn fill(&self, py: Python<'_>, ahead: &mut Ahead, forward: bool) -> PyResult<()> {
-        // A closed store lets another one change the files.
+        // Once a store is closed, another one may change its files.
         let _store = self.open_store(py)?;
         if ahead.failed.is_none()
             && let Err(error) = ahead.fetch(py, (self.shown, self.under.len()), forward)
@@ -231,8 +230,8 @@ impl KvIter {
 
 type Any<'py> = Bound<'py, PyAny>;
 
-/// The first key of what the caller asks for, and the first one behind it: `start`, `stop`, whether
-/// each is part of it, or a prefix.
+/// The first key of what the caller asks for, and the first one behind it, from `start`, `stop`, whether each is
+/// included, or a prefix.
 fn bounds_of(
     [start, stop, include_start, include_stop, prefix]: &[Any<'_>; 5],
     under: &[u8],
@@ -258,8 +257,8 @@ fn bounds_of(
 
 #[pymethods]
 impl KvIter {
-    /// `reading`: whether to verify checksums and to fill the cache. `span`: start, stop, whether each
-    /// is part of the range, prefix. `show`: whether backwards, whether keys, whether values.
+    /// `reading`: whether to verify checksums and to fill the cache. `span`: start, stop, whether each is included,
+    /// prefix. `show`: whether backwards, whether keys, whether values.
     #[new]
     fn new(
         py: Python<'_>,
@@ -288,7 +287,7 @@ impl KvIter {
         Ok(KvIter { ahead, store: shared, shown, reverse, under })
     }
 
-    /// For annotations: what it gives makes no difference here.
+    /// For annotations; the parameters make no difference here.
     #[classmethod]
     fn __class_getitem__<'py>(cls: &Bound<'py, PyType>, _gives: &Any<'py>) -> Bound<'py, PyType> {
         cls.clone()
@@ -311,7 +310,7 @@ impl KvIter {
         self.advance(py, !self.reverse)
     }
 
-    /// Go back: what the last `next` gave. Raises `StopIteration` at the begin.
+    /// Go back and return what the last `next` returned. Raises `StopIteration` at the start.
     fn prev<'py>(&self, py: Python<'py>) -> PyResult<Any<'py>> {
         self.advance(py, self.reverse)?.ok_or_else(|| PyStopIteration::new_err(()))
     }
@@ -332,7 +331,7 @@ impl KvIter {
         })
     }
 
-    /// Go before the first pair whose key is not below `target`, but not out of the range.
+    /// Go before the first pair whose key is not below `target`, but stay within the range.
     fn seek(&self, py: Python<'_>, target: &Any<'_>) -> PyResult<()> {
         let target = bytes("target", target)?;
         if self.under.is_empty() {
@@ -347,7 +346,7 @@ impl KvIter {
         self.held(py).map(drop)
     }
 
-    /// Let go of the state that it shows. Closing it twice does nothing.
+    /// Release the state that it shows. Closing it twice does nothing.
     fn close(&self, py: Python<'_>) {
         if let Ok(mut held) = self.held(py) {
             let ahead = held.take();

@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 /// A store until it is closed, and the process that opened it.
 pub(crate) struct OpenStore {
     db: Mutex<Option<Db>>,
-    /// Whether it is closed, for those who do not wait for the store.
+    /// Whether it is closed, for callers that do not wait for the store.
     closed: AtomicBool,
     process: u32,
-    /// Whether a write that is made succeeds though background work after it failed, as LevelDB's do:
-    /// the next one fails.
+    /// Whether a write that was applied succeeds although background work after it failed, as in LevelDB: then the next
+    /// one fails.
     defers: bool,
 }
 
@@ -57,14 +57,14 @@ pub(super) fn check_process(shared: &Shared) -> PyResult<()> {
     )))
 }
 
-/// Fails if the store is closed, or of no use in this process.
+/// Fails if the store is closed, or unusable in this process.
 #[inline]
 pub(super) fn check_open(shared: &Shared) -> PyResult<()> {
     check_process(shared)?;
     if shared.closed.load(Ordering::Acquire) { Err(closed("the store")) } else { Ok(()) }
 }
 
-/// Close the store, once nobody holds it.
+/// Close the store once no thread holds it.
 pub(super) fn close(py: Python<'_>, shared: &Shared) -> PyResult<()> {
     py.detach(|| {
         locked(shared).map(|mut store| {
@@ -105,7 +105,7 @@ fn is_held_here(shared: &Shared) -> bool {
     HERE.with_borrow(|held| held.contains(&Arc::as_ptr(shared)))
 }
 
-/// Long work lets signal handlers run: they cannot wait for the store that it holds.
+/// Long work runs signal handlers, which cannot wait for the store that it holds.
 pub(super) fn check_not_held_here(shared: &Shared) -> Result<(), Error> {
     if is_held_here(shared) {
         let what = "the store is in use by what this signal interrupted: use it after the handler";
@@ -119,8 +119,8 @@ fn locked(shared: &Shared) -> Result<Guard<'_>, Error> {
     Ok(Guard::new(shared, shared.db.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-/// The store, for something short that runs no code of Python: no signal handler can meet it. Who has
-/// it may need the interpreter, so that is released while this waits.
+/// Lock the store for something short that runs no Python code, so that no signal handler can meet it. Its holder may
+/// need the interpreter, so the interpreter is released while this waits.
 pub(super) fn awaited<'a>(
     py: Python<'_>,
     shared: &'a Shared,
@@ -129,13 +129,13 @@ pub(super) fn awaited<'a>(
         match shared.db.try_lock() {
             Ok(store) => return Ok(store),
             Err(TryLockError::Poisoned(store)) => return Ok(store.into_inner()),
-            // Fails if it is this thread that has it.
+            // Fails if this thread holds it.
             Err(TryLockError::WouldBlock) => py.detach(|| locked(shared).map(drop))?,
         }
     }
 }
 
-/// Use the open store for something short that runs no code of Python, see `awaited`.
+/// Use the open store for something short that runs no Python code, see `awaited`.
 pub(super) fn briefly<T>(
     py: Python<'_>,
     shared: &Shared,
@@ -148,7 +148,7 @@ pub(super) fn briefly<T>(
     f(db).map_err(told)
 }
 
-/// Use the open store without holding up other threads of Python.
+/// Use the open store without blocking other Python threads.
 pub(super) fn with<T: Send>(
     py: Python<'_>,
     shared: &Shared,

@@ -19,10 +19,9 @@ fn keep(folder: &Path, files: &[(String, Vec<u8>)]) -> io::Result<()> {
 
 /// Run the store on the drive of `config` (JSON) and return the report (JSON).
 ///
-/// `settings` is JSON, what it leaves out has its default. `workload` is a stream of keys by name or, with `trace`, the
-/// name of that text of operations. `progress(done)` is called now and then. The files of the store are written into
-/// the new folder `keep`, also if the simulation fails, which is in the report. Raises `ConfigError` if it cannot
-/// begin.
+/// `settings` is JSON; what it leaves out has its default. `workload` is a stream of keys by name or, with `trace`, the
+/// name of that text of operations. `progress(done)` is called regularly. The files of the store are written into the
+/// new folder `keep`, even if the simulation fails; the report then says so. Raises `ConfigError` if it cannot begin.
 #[pyfunction]
 #[pyo3(signature = (config, settings, workload, *, trace=None, progress=None, keep=None))]
 #[allow(clippy::too_many_arguments, reason = "in Python they have names")]

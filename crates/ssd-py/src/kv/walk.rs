@@ -1,11 +1,11 @@
-//! A place between the pairs of a range.
+//! A position between the pairs of a range.
 
 use ssd_kv::{DbIter, Error, LockedIter};
 
 /// The position of a walk, by the pair at which the engine's iterator stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WalkPosition {
-    /// Before the first pair of the range, wherever the iterator stands.
+    /// Before the first pair of the range, wherever the iterator is.
     Start,
     /// Behind the last pair of the range, likewise.
     End,
@@ -15,11 +15,11 @@ enum WalkPosition {
     Behind,
 }
 
-/// The sortable forms of the first key of a range and of the first key behind it; none where there is no bound.
+/// The sortable forms of the first key of a range and of the first key behind it; `None` for no bound.
 pub(super) type Bounds = (Option<Vec<u8>>, Option<Vec<u8>>);
 
-/// The iterator of the engine, kept in a range. It moves no further than was asked for, so that a
-/// place that is sought and left again costs nothing else.
+/// The iterator of the engine, kept within a range. It moves no further than requested, so seeking a position and
+/// leaving it costs nothing else.
 pub(super) struct Walk {
     iter: DbIter,
     bounds: Bounds,
@@ -46,13 +46,13 @@ impl Walk {
         self.position = WalkPosition::End;
     }
 
-    /// Several moves under one lock of what the store holds in memory.
+    /// Make several moves under one lock of what the store holds in memory.
     #[inline]
     pub(super) fn lock(&mut self) -> LockedWalk<'_> {
         LockedWalk { iter: self.iter.lock(), bounds: &self.bounds, position: &mut self.position }
     }
 
-    /// Go before the first pair whose key is not below `target`, but not out of the range.
+    /// Go before the first pair whose key is not below `target`, but stay within the range.
     pub(super) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
         let target = self.iter.sortable(target)?;
         self.lock().seek(&target)
@@ -69,7 +69,7 @@ impl Walk {
     }
 }
 
-/// A walk that keeps what is in memory locked.
+/// A walk that keeps the memtables locked.
 pub(super) struct LockedWalk<'a> {
     iter: LockedIter<'a>,
     bounds: &'a Bounds,
@@ -91,8 +91,7 @@ impl<'a> LockedWalk<'a> {
         Ok(())
     }
 
-    /// Go over the next pair, in key order if `forward`; `pair` then shows it. False at the end of the
-    /// range.
+    /// Pass the next pair, in key order if `forward`; `pair` then returns it. False at the end of the range.
     #[inline]
     pub(super) fn step(&mut self, forward: bool) -> Result<bool, Error> {
         if forward { self.forward() } else { self.backward() }
@@ -136,14 +135,14 @@ impl<'a> LockedWalk<'a> {
         Ok(inside)
     }
 
-    /// Where the pair is that the last step went over.
+    /// The location of the pair that the last step passed.
     #[inline]
     pub(super) fn pair(&self) -> &LockedIter<'a> {
         &self.iter
     }
 }
 
-/// What a caller says of a range.
+/// What a caller says about a range.
 pub(super) struct Range<'a> {
     pub(super) start: Option<&'a [u8]>,
     pub(super) stop: Option<&'a [u8]>,
@@ -152,7 +151,7 @@ pub(super) struct Range<'a> {
 }
 
 impl Range<'_> {
-    /// In a store of keys that begin with `under`, which the caller leaves out.
+    /// The bounds in a store whose keys begin with `under`, which the caller leaves out.
     pub(super) fn bounds(&self, under: &[u8]) -> Bounds {
         let (whole, behind) = prefix_bounds(under);
         let next = |key: &[u8], after: bool| {

@@ -1,9 +1,9 @@
-//! Hooks of the core that an object in Python may answer.
+//! Hooks of the core that a Python object may answer.
 //!
-//! [`asked`] implements a policy trait for a wrapper from the declaration of its hooks in the core. A hook that
-//! the wrapper has as a method of its own is answered there. Any other goes to the method of the object with
-//! its name, if there is one and its answer can be checked by its type, and has its default otherwise. So a new
-//! hook reaches Python without an edit here; one that names blocks or pools needs a method that checks them.
+//! [`asked`] implements a policy trait for a wrapper from the declaration of its hooks in the core. A hook that the
+//! wrapper has as its own method is answered there. Any other is passed to the method of the object with its name, if
+//! there is one and its answer can be checked by its type; otherwise it has its default. So a new hook reaches Python
+//! without an edit here; one that names blocks or pools needs a method that checks them.
 
 use super::{Given, Refusal, integer, shown};
 use pyo3::prelude::*;
@@ -15,9 +15,9 @@ use ssd_core::ftl::separation::{Among, ClassBlocks, Collected};
 use ssd_core::rng::Stream;
 use ssd_core::units::{BlockId, Lpn, Nanos, PoolId};
 
-/// Something that a hook is given.
+/// An argument of a hook.
 pub(super) trait Argument {
-    /// It in Python; `None`: the object does not get it.
+    /// Its value in Python; `None`: the object does not get it.
     fn python(&self, py: Python<'_>, rng: &Py<PyAny>) -> PyResult<Option<Py<PyAny>>>;
 }
 
@@ -41,7 +41,7 @@ numbers! {
     Nanos, it => it.0;
 }
 
-/// What the object has no use for, or sees through a view.
+/// Arguments that the object has no use for, or sees through a view.
 macro_rules! left_out {
     ($($type:ty),+) => {$(
         impl Argument for $type {
@@ -77,7 +77,7 @@ impl Argument for &DeviceView {
 
 /// What a hook may answer.
 pub(super) trait Answer: Sized {
-    /// Whether the type says which answers are allowed.
+    /// Whether the type determines which answers are allowed.
     const CHECKED: bool = true;
 
     /// The answer of `hook`.
@@ -91,7 +91,7 @@ impl Answer for () {
 }
 
 impl Answer for bool {
-    /// Of Python or of numpy: what else is true is likely to be a mistake.
+    /// From Python or numpy: any other truthy value is likely to be a mistake.
     fn of(hook: &str, answer: &Bound<'_, PyAny>) -> Result<bool, Refusal> {
         let kind = answer.get_type().name().map(|name| name.to_string()).unwrap_or_default();
         if answer.is_instance_of::<PyBool>() || kind == "bool" || kind == "bool_" {
@@ -129,7 +129,8 @@ impl Answer for Counted {
     }
 }
 
-/// Blocks, pools and classes, and what a policy knows: whether one may be named depends on the state of the device.
+/// Blocks, pools and classes, and the state of a policy: whether such an answer is allowed depends on the state of the
+/// device.
 macro_rules! unchecked {
     ($($type:ty),+) => {$(
         impl Answer for $type {
@@ -183,7 +184,7 @@ macro_rules! asked {
         const _: () = {
             #[allow(unused_imports, reason = "what the hooks of any trait may be given and answer")]
             use $crate::policies::hooks::types::*;
-            /// Hooks that the wrapper has no method for: methods of the type itself come first.
+            /// Hooks for which the wrapper has no method: methods of the type itself come first.
             #[allow(dead_code, reason = "the wrapper answers some of them")]
             trait Default { $($default)* }
             impl Default for $Wrapper {}
@@ -251,7 +252,7 @@ macro_rules! asked {
 }
 pub(super) use asked;
 
-/// The types in the declarations of the hooks, by the names that the core has for them.
+/// The types in the declarations of the hooks, by their names in the core.
 pub(super) mod types {
     pub(in crate::policies) use ssd_core::ftl::blocks::BlockTable;
     pub(in crate::policies) use ssd_core::ftl::gc::concurrency::{Counted, DeviceView};
@@ -263,7 +264,7 @@ pub(super) mod types {
     pub(in crate::policies) use ssd_core::units::*;
 }
 
-/// A wrapper around an object of Python.
+/// A wrapper around a Python object.
 pub(super) trait Object {
     /// The object, and its own random numbers.
     fn object(&self) -> (&Given, &Py<PyAny>);

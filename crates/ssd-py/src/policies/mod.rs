@@ -1,7 +1,7 @@
-//! Policies written in Python: asked through the doors of the core, their answers checked here.
+//! Policies written in Python, called through the traits of the core; their answers are checked here.
 //!
-//! A policy that raises or answers what it must not leaves a fault, which ends the run; until the core
-//! looks, nobody asks any policy again.
+//! A policy that raises or gives an answer that is not allowed leaves a fault, which ends the run. Until the core
+//! checks for it, no policy is called again.
 
 mod concurrency;
 mod hooks;
@@ -52,7 +52,7 @@ pub(crate) struct DeviceInfo {
     page_bytes: u32,
     /// Pages that the host sees.
     user_pages: u32,
-    /// Logical pages: these and, after them, the parity of each group.
+    /// Logical pages: those of the host and, after them, the parity of each group.
     logical_pages: u32,
     /// Every plane once, in striping order: channels vary fastest, then chips, then planes.
     striping: Vec<u32>,
@@ -106,11 +106,11 @@ impl Trouble {
 enum Refusal {
     /// Python raised, in the method of this name.
     Raised(&'static str, PyErr),
-    /// The answer is not one of those that are allowed.
+    /// The answer is not one of the allowed ones.
     Wrong(String),
 }
 
-/// One policy and what its questions need.
+/// One policy and what its hooks need.
 #[derive(Clone)]
 struct Given {
     object: Arc<Py<PyAny>>,
@@ -119,12 +119,12 @@ struct Given {
     /// What it is, for messages.
     role: &'static str,
     trouble: Arc<Trouble>,
-    /// Hooks that were looked for, and whether the object has them.
+    /// Hooks that were looked up, and whether the object has them.
     known: Arc<Mutex<BTreeMap<&'static str, bool>>>,
 }
 
 impl Given {
-    /// Ask, unless a policy has failed before; a refusal becomes the fault of this policy.
+    /// Call the policy, unless a policy has failed before; a refusal becomes the fault of this policy.
     fn ask<T>(
         &self,
         pool: Option<PoolId>,
@@ -172,7 +172,7 @@ impl Given {
         Python::attach(|py| self.object.bind(py).hasattr(method)).unwrap_or(false)
     }
 
-    /// The same for a hook that is asked often: looked for once.
+    /// As [`Given::has`], for a hook that is called often: looked up once.
     fn answers(&self, hook: &'static str) -> bool {
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let before = known().get(hook).copied();
@@ -196,7 +196,7 @@ impl Given {
     }
 }
 
-/// `value` for a message: what it is, and of which type.
+/// `value` for a message: its text and its type.
 fn shown(value: &Bound<'_, PyAny>) -> String {
     let kind = value.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
     let text = value.repr().map_or_else(|_| "...".into(), |text| text.to_string());
@@ -205,7 +205,7 @@ fn shown(value: &Bound<'_, PyAny>) -> String {
     format!("{short}{dots} ({kind})")
 }
 
-/// `answer` as an integer: anything with `__index__`, but no bool.
+/// `answer` as an integer: anything with `__index__`, except a bool.
 fn integer(method: &str, answer: &Bound<'_, PyAny>, expected: &str) -> Result<i64, Refusal> {
     let number = if answer.is_instance_of::<PyBool>() { None } else { answer.extract().ok() };
     number.ok_or_else(|| {
@@ -213,7 +213,7 @@ fn integer(method: &str, answer: &Bound<'_, PyAny>, expected: &str) -> Result<i6
     })
 }
 
-/// A policy from Python: the key of the configuration that it stands in for, the object, its name.
+/// A policy from Python: the key of the configuration that it replaces, the object, its name.
 pub(crate) type Said = (String, Py<PyAny>, String);
 
 /// The policies that a run takes from Python.
@@ -226,7 +226,7 @@ pub(crate) struct Policies {
     begun: AtomicBool,
 }
 
-/// Keys that an external policy may replace, and what it then is.
+/// Keys whose policy an external one may replace, and what it then is.
 const ROLES: [(&str, &str); 5] = [
     ("gc.victim", "victim policy"),
     ("gc.trigger", "trigger"),
@@ -236,7 +236,7 @@ const ROLES: [(&str, &str); 5] = [
 ];
 
 impl Policies {
-    /// The policies `given`, if there are any, and the doors of the core through which they are asked.
+    /// The policies `given`, if there are any, as plugs of the core.
     pub(crate) fn plugs(
         py: Python<'_>,
         config: &Config,
@@ -275,7 +275,7 @@ impl Policies {
         self.trouble.0.lock().unwrap_or_else(PoisonError::into_inner).1.take()
     }
 
-    /// The policy that stands in for `key`, with its random numbers.
+    /// The policy that replaces the one of `key`, with its random numbers.
     fn of(&self, key: &'static str) -> Option<(Given, Py<PyAny>)> {
         let given = self.given.get(key)?;
         let stream = ROLES.iter().position(|(k, _)| *k == key)? as u64;
@@ -288,11 +288,11 @@ impl Outside for Policies {
     fn begin(&self) {
         let mut started: Vec<&Given> = Vec::new();
         if self.begun.swap(true, Ordering::Relaxed) {
-            // What a separation policy knows of pages goes on with the device.
+            // What a separation policy knows of pages stays with the device.
             started.extend(self.given.get("alloc.separation"));
         }
         for given in self.given.values() {
-            // One object may answer several questions; it starts once.
+            // One object may have several roles; it starts once.
             if started.iter().any(|other| other.object.is(&*given.object)) || !given.has("start") {
                 continue;
             }

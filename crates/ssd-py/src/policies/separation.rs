@@ -15,8 +15,7 @@ pub(super) struct Separation {
 }
 
 impl Separation {
-    /// A policy that has said how many classes there are; if what it says is not allowed, with two that it is never
-    /// asked about.
+    /// A policy that has stated its number of classes; if that is not allowed, with two, which are never used.
     pub(super) fn new(given: Given, rng: Py<PyAny>, ground: &Ground) -> Separation {
         let asked = given.ask(None, |py| {
             let number = |name: &'static str, least: u32, most: u32| {
@@ -38,7 +37,7 @@ impl Separation {
         self.classes
     }
 
-    /// The answer to a question about a page.
+    /// The answer for the class of a page.
     fn class(
         &self,
         method: &'static str,
@@ -73,7 +72,7 @@ impl Separation {
         }
     }
 
-    /// The classes of the policy below `least` are no answer.
+    /// Classes of the policy below `least` are not allowed.
     fn inside(&self, method: &str, class: i64, least: u32) -> Result<u32, Refusal> {
         let most = self.classes.all - 1;
         let inside = u32::try_from(class).ok().filter(|class| (least..=most).contains(class));
@@ -114,7 +113,7 @@ impl Separation {
         asked.unwrap_or(Among::All)
     }
 
-    /// What `save()` of the object returns, with its length; without that method nothing.
+    /// What `save()` of the object returns, with its length; nothing without that method.
     fn save(&self, bytes: &mut Vec<u8>) {
         let known: Option<Vec<u8>> = self
             .given

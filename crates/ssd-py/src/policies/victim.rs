@@ -14,8 +14,8 @@ use std::cmp::Ordering;
 /// Fully valid victims in a row, for each block of the pool, after which a policy frees nothing.
 const PATIENCE: u64 = 64;
 
-/// The candidates of one pool: what they were when the policy was asked. Arrays are made of it when the
-/// policy looks at them, as most look at one or two.
+/// The candidates of one pool, as they were when the policy was called. Arrays are built when the policy accesses them,
+/// because most policies access one or two.
 #[pyclass(frozen, module = "ssdlab._core")]
 pub(crate) struct VictimView {
     /// First block of the pool; the candidates count from it.
@@ -55,7 +55,7 @@ type Column = PyArray1<i64>;
 const NEVER: u64 = u64::MAX;
 
 impl VictimView {
-    /// Array `which`, made at the first look: `value` of each candidate, counted within the pool.
+    /// Array `which`, built at the first access: `value` of each candidate, counted within the pool.
     fn column(&self, py: Python<'_>, which: usize, value: impl Fn(usize) -> u64) -> Py<Column> {
         let made = || {
             let values = self.candidates.iter().map(|&b| value(b as usize).cast_signed()).collect();
@@ -97,19 +97,19 @@ impl VictimView {
         self.column(py, 4, |b| self.clock - self.sealed_at[b])
     }
 
-    /// Host pages bound since the last invalidation in it; since its seal if there was none.
+    /// Host pages bound since the last invalidation in each; since its seal if there was none.
     #[getter]
     fn since_invalidation(&self, py: Python<'_>) -> Py<Column> {
         self.column(py, 5, |b| self.clock - self.invalidated_at[b])
     }
 
-    /// Place of each in the order in which blocks were sealed.
+    /// Position of each in the order of sealing.
     #[getter]
     fn seal_order(&self, py: Python<'_>) -> Py<Column> {
         self.column(py, 6, |b| self.sealed[b])
     }
 
-    /// When the first page of each became invalid since its last erase, ns; -1: none has.
+    /// When the first page of each became invalid since its last erase, ns; -1 if none has.
     #[getter]
     fn first_invalid_ns(&self, py: Python<'_>) -> Py<Column> {
         self.column(py, 7, |b| self.first_invalid[b])
@@ -126,11 +126,11 @@ impl VictimView {
 pub(super) struct Victim {
     given: Given,
     rng: Py<PyAny>,
-    /// It scores the candidates, and does not name one.
+    /// Whether it scores the candidates instead of naming one.
     scores: bool,
     sealed_at: Vec<u64>,
     invalidated_at: Vec<u64>,
-    /// Times of the first and newest invalid page since the last erase; `NEVER`: none.
+    /// Times of the first and newest invalid page since the last erase; `NEVER` if there is none.
     first_invalid: Vec<u64>,
     newest_invalid: Vec<u64>,
     /// Fully valid victims in a row, and the clock of the first.
@@ -188,7 +188,7 @@ impl Victim {
         scores(py, &answer, n)
     }
 
-    /// A policy that names fully valid blocks without end would be asked without end.
+    /// A policy that keeps naming fully valid blocks would be called without end.
     fn frees_nothing(&mut self, table: &BlockTable, block: BlockId, clock: u64) -> bool {
         if table.invalid(block) > 0 || self.fruitless.0 != clock {
             self.fruitless = (clock, 0);
@@ -204,7 +204,7 @@ fn scores(py: Python<'_>, answer: &Bound<'_, PyAny>, n: usize) -> Result<Vec<f64
         Refusal::Wrong(format!("score() returned {what}: expected one number for each candidate"))
     };
     let unlike = || wrong(&shown(answer));
-    // Valid pages, and sums of them: what most return.
+    // Valid pages, and sums of them, which most return.
     if let Ok(array) = answer.cast::<PyArray1<i64>>()
         && let Ok(read) = array.try_readonly()
         && array.len() == n
@@ -320,7 +320,7 @@ impl Victim {
                 };
             }
             let scores = self.scores_of(py, view, candidates.len())?;
-            // The first of equal scores is that of the lowest id.
+            // Of equal scores the first has the lowest id.
             let least = (0..scores.len()).reduce(|a, b| if scores[b] < scores[a] { b } else { a });
             Ok(least.map(|i| candidates[i]))
         })??;
@@ -349,7 +349,7 @@ impl Victim {
         });
         let Some(scores) = scores else { return Vec::new() };
         let mut order: Vec<usize> = (0..all.len()).collect();
-        // None is NaN, and 0.0 equals -0.0.
+        // NaN is not a score, and 0.0 equals -0.0.
         order.sort_by(|&a, &b| scores[a].partial_cmp(&scores[b]).unwrap_or(Ordering::Equal));
         order.into_iter().map(|i| all[i]).collect()
     }

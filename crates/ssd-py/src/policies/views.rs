@@ -24,12 +24,12 @@ pub(crate) struct TriggerView {
     used_pages: u64,
     /// Pages of the device.
     pages: u64,
-    /// How long no host operation has waited or run in the pool, ns; None while one does, and for
-    /// triggers without `idle_after_ns`.
+    /// How long no host operation has waited or run in the pool, ns; None while one does, and for triggers without
+    /// `idle_after_ns`.
     idle_ns: Option<u64>,
     /// A read of the host waits for the pool; for triggers without `watches_requests` always True.
     read_waits: bool,
-    /// The same of a write.
+    /// Whether a write waits.
     write_waits: bool,
     /// The policy's own random numbers.
     rng: Py<PyAny>,
@@ -83,7 +83,7 @@ pub(crate) struct ClassView {
     sealed: u32,
     /// Their invalid pages.
     invalid: u64,
-    /// The fewest valid pages of one of them; 0 without any.
+    /// The fewest valid pages of any of them; 0 if there are none.
     least_valid: u32,
 }
 

@@ -62,10 +62,10 @@ impl PushDriver {
         Ok(self.completions())
     }
 
-    /// Run to the first instant with completions, or through `limit` if none comes by then. Returns the requests that
-    /// have completed since the last call. That instant is not over: a request that is submitted now arrives in it, as
-    /// in the closed loop. If an earlier call has left completions, they are returned at once. Without a limit, nothing
-    /// happens if no request is outstanding.
+    /// Run to the first instant with completions, or through `limit` if there is none by then. Returns the requests
+    /// that have completed since the last call. That instant is not over: a request that is submitted now arrives in
+    /// it, as in the closed loop. If an earlier call has left completions, they are returned at once. Without a limit,
+    /// nothing happens if no request is outstanding.
     ///
     /// # Errors
     /// As [`PushDriver::run_until`].
@@ -136,7 +136,7 @@ impl PushDriver {
         let (mut done, mut logged) = (Vec::new(), Vec::new());
         loop {
             let ssd = self.ssd();
-            // Power is also cut at rest, but a call without an end does not go on for a cut alone.
+            // Power is also cut at rest, but a call without an end does not continue just for a cut.
             let cut = ssd.next_cut().filter(|_| end != Nanos::NEVER);
             match ssd.next_event().into_iter().chain(cut).min() {
                 Some(at) if at <= end => ssd.run_until(at, &mut done)?,

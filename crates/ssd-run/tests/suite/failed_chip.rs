@@ -1,4 +1,4 @@
-//! A chip fails: a run may go on until its rebuild has ended, and a device says when its state can be stored.
+//! A chip fails: a run may continue until its rebuild has ended, and a device reports when its state can be stored.
 
 use ssd_core::config::{Input, load};
 use ssd_core::ftl::plugs::Plugs;
@@ -9,7 +9,7 @@ use ssd_run::{
 use ssd_trace::config::RunConfig;
 use std::ops::ControlFlow;
 
-/// Four chips of which one fails, and few requests.
+/// Four chips, one of which fails, and few requests.
 fn config(sets: &[(&str, &str)]) -> RunConfig {
     let small = [
         ("device.channels", "4"),
@@ -66,7 +66,7 @@ fn without_a_failure_or_a_spare_nothing_is_waited_for() {
     let done = ran(&late, &mut Unattended);
     let until = ran(&[late[0], late[1], ("raid.until_rebuilt", "true")], &mut Unattended);
     assert_eq!(done.report.time.simulated, until.report.time.simulated);
-    // A failure that never comes is no answer to anything: the run says so.
+    // A failure that never comes answers nothing, and the run says so.
     let warned = |done: &Finished| {
         done.report
             .warnings

@@ -1,4 +1,4 @@
-//! The logs line by line: what is put into them, and the lines that come out.
+//! The logs line by line: what goes in, and the lines that come out.
 
 use ssd_core::host::request::{Op, Request, flags};
 use ssd_core::metrics::counters::{Cause, Parts};
@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("ssd-run-{name}-{}", std::process::id()));
-    // What an aborted run of another process with this number has left.
+    // Left over from an aborted run of another process with this number.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("a folder of its own");
     folder
 }
 
-/// The lines of a log behind its header.
+/// The lines of a log after its header.
 fn lines(folder: &Path, name: &str) -> Vec<String> {
     let bytes = fs::read(folder.join(name)).expect("a log");
     let text = String::from_utf8(zstd::decode_all(&bytes[..]).expect("a whole one"));
@@ -70,7 +70,7 @@ fn operations_stand_in_the_order_of_their_starts() {
         array: Some((Nanos(start), Nanos(end))),
         cut_off: false,
     };
-    // The program of a copy-back comes with its read, and starts when that ends; others start meanwhile.
+    // The program of a copy-back comes with its read, and starts when the read ends; others start meanwhile.
     let all = [
         record(FlashOp::Read, 0, (1, 10, 60)),
         record(FlashOp::Program, 0, (1, 60, 560)),

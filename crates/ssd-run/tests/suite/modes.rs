@@ -1,4 +1,4 @@
-//! A run without time reports what the same run with time reports, as far as neither depends on time.
+//! A run without time reports what the same run with time reports, except for what depends on time.
 
 use crate::rig::{alone, device, free_blocks, named, whole, with_pages};
 use ssd_core::config::{
@@ -14,8 +14,8 @@ use ssd_core::units::Nanos;
 use ssd_run::{Circumstances, Ending, Finished, PullDriver, Unattended};
 use ssd_trace::config::RunConfig;
 
-/// Reads, writes and TRIMs of one to three pages, mostly of the first tenth, so long apart that each finds
-/// an idle device. Reads at the end.
+/// Reads, writes and TRIMs of one to three pages, mostly of the first tenth, spaced so that each finds an idle device.
+/// Reads at the end.
 struct Apart {
     rng: Stream,
     user: u64,
@@ -46,7 +46,7 @@ impl Source for Apart {
     }
 }
 
-/// Superblocks of two planes, levelled; collection is in foreground from `hard` erased ones on.
+/// Superblocks of two planes, levelled; collection is in the foreground at `hard` or fewer erased ones.
 fn config(hard: u64) -> RunConfig {
     let mut c = device([1, 1, 2], 64, 8, 2 * 64 * 8 * 3 / 4);
     (c.alloc.pool, c.timing.busy_unit) = (PoolScope::Chip, BusyUnit::Chip);
@@ -156,7 +156,7 @@ fn pages_written_before_the_measurement_are_counted_apart() {
 #[test]
 fn the_memory_of_a_device_is_that_of_its_tables() {
     let c = device([1, 1, 1], 16, 8, 96);
-    // A word a user page and a bit a flash page; LPNs of pages, programs of blocks, and their state.
+    // A word per user page and a bit per flash page; LPNs of pages, programs of blocks, and their state.
     let tables = 4 * 96 + 128 / 8 + 4 * 128 + 2 * 16 + 32 * 16;
     assert_eq!(ssd_core::ftl::Ftl::new(&c).bytes_held(), tables);
 }

@@ -1,4 +1,4 @@
-//! External policies: built for every machine, equal to their twins, and heard when they fail.
+//! External policies: built for every machine, equal to their twins, and reported when they fail.
 
 use crate::rig::{device, free_blocks, whole};
 use ssd_core::config::{HostMode, Mode};
@@ -26,7 +26,7 @@ impl Source for Writes {
     }
 }
 
-/// Greedy without an index, up to a number of questions.
+/// Greedy without an index, up to a number of choices.
 struct Slow {
     left: u32,
     fault: Arc<Mutex<Option<Fault>>>,
@@ -118,7 +118,7 @@ fn every_machine_has_its_own_policies() {
         assert!(ours.report.gc.calls > 100);
         assert_eq!(ours.report.provenance.external_policies, outside.names());
         assert!(theirs.report.provenance.external_policies.is_empty());
-        // One preconditions, the other has the run.
+        // One preconditions, the other executes the run.
         assert_eq!(outside.begun.load(Ordering::Relaxed), 2);
         assert_eq!(outside.made.load(Ordering::Relaxed), 2);
     }

@@ -101,7 +101,7 @@ fn an_interrupted_call_is_continued_by_the_next() {
 #[test]
 fn a_saved_state_starts_a_device_and_a_run() {
     let path = std::env::temp_dir().join(format!("ssd-run-push-{}.snap", std::process::id()));
-    // What an aborted run of another process with this number has left.
+    // Left over from an aborted run of another process with this number.
     let _ = std::fs::remove_file(&path);
     let mut used = device();
     used.submit(&[write(1, None), write(2, None)]).expect("they are valid");
@@ -317,7 +317,7 @@ fn cuts_of_the_configuration_come_while_a_client_waits() {
     }
     assert!(come.len() > 5 && next > end.0, "{} cuts", come.len());
     assert_eq!(device.ssd().now(), end.max(Nanos(next - 1_000_000)));
-    // One by hand, and a mount that lasts beyond the next of the configuration.
+    // One by hand, and a mount that lasts beyond the next cut of the configuration.
     device.power_cut(None, &mut Unattended).expect("power is on");
     device.mount().expect("power is off");
     device.submit(&[write(1, None)]).expect("it is valid");

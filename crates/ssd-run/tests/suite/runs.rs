@@ -37,7 +37,7 @@ fn config(sets: &[(&str, &str)]) -> RunConfig {
 
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("ssd-run-{name}-{}", std::process::id()));
-    // What an aborted run of another process with this number has left.
+    // Left over from an aborted run of another process with this number.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("a folder of its own");
     folder
@@ -143,7 +143,7 @@ fn progress_clock_and_logs_reach_the_caller() {
     assert_eq!(text("requests.csv.zst").lines().count(), 1 + 6000);
     let state = text("state.csv.zst").lines().count() as u64;
     assert!(state > 1 && text("ops.csv.zst").lines().count() > 6000);
-    // The files are there now: another run does not start.
+    // The files exist now: another run does not start.
     let again = run(config(&[]), Setup::default(), &mut caller).err().expect("no second run");
     let RunError::Log(why) = &again else { panic!("{again:?}") };
     assert!(why.contains("ops.csv.zst: cannot be written"), "{why}");
@@ -181,7 +181,7 @@ fn an_interrupt_keeps_the_results_so_far() {
     }
 }
 
-/// A trace that never arrives: nobody writes into the pipe, and whoever waits for it waits for ever.
+/// A trace that never arrives: nobody writes into the pipe, and whoever waits for it waits forever.
 #[cfg(unix)]
 #[test]
 fn an_interrupt_while_reading_leaves_the_reader_behind() {
@@ -253,10 +253,10 @@ fn jobs_run_by_the_clock_of_the_device() {
     let report = &done.finished.report;
     let told = "workload.job: options of fio without effect on a device: direct";
     assert!(report.warnings.iter().any(|warning| warning == told), "{:?}", report.warnings);
-    // Three times 20 ms, less the last pause and with the ends of the last requests.
+    // Three times 20 ms, minus the last pause and plus the ends of the last requests.
     let simulated = report.time.simulated;
     assert!((55_000_000..75_000_000).contains(&simulated), "{simulated} ns");
-    // 20 of the second job and 4 of the third, beside what the device gives the first one.
+    // 20 of the second job and 4 of the third, besides what the device serves of the first one.
     assert!(report.requests.write > 24 + 4, "{}", report.requests.write);
     // Without time there is no end.
     let functional = [sets[0], sets[1], ("run.mode", "\"functional\"")];
@@ -278,7 +278,7 @@ fn contents_in_a_file_are_those_in_memory() {
         done.finished.event_digest
     };
     let digests = ["bytes", "file", "digest"].map(done);
-    // Digests of bytes are not those of a page's stamp.
+    // Digests of bytes differ from those of a page's stamp.
     assert_eq!(digests[0], digests[1]);
     assert_ne!(digests[0], digests[2]);
 }

@@ -1,4 +1,4 @@
-//! A run that starts from a snapshot is the run after the preconditioning that made it.
+//! A run that starts from a snapshot equals the run after the preconditioning that made it.
 
 use crate::rig;
 use ssd_core::config::{Config, DataMode, Mode};
@@ -38,7 +38,7 @@ fn a_run_from_a_snapshot_is_the_run_after_preconditioning() {
     }
 }
 
-/// What a victim policy knows goes on in both; only random numbers begin anew.
+/// The state of a victim policy continues in both; only random numbers start over.
 #[test]
 fn a_victim_policy_knows_as_much_after_a_snapshot_as_after_preconditioning() {
     let draws = ["random", "d-choices"];

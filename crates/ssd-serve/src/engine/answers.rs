@@ -1,4 +1,4 @@
-//! What clients may hear, and when: the machine has completed a request, and what its reply promises is on the disk.
+//! What clients may be told, and when: the machine has completed a request, and what its reply promises is on the disk.
 
 use super::Engine;
 use ssd_core::config::BufferPower;
@@ -9,13 +9,13 @@ use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Completions whose replies promise that data outlive a kill, which wait for the disk.
+/// Completions that wait for the disk, because their replies promise that data outlive a kill.
 pub(super) struct Promises {
-    /// The reply to a write promises nothing.
+    /// Whether the reply to a write promises nothing.
     is_volatile: bool,
     /// Numbers of writes with FUA that are under way.
     fua: BTreeSet<u64>,
-    /// With the place to which the disk has to come.
+    /// Each with the position that the disk has to reach.
     waiting: VecDeque<(u64, Completion)>,
 }
 
@@ -26,14 +26,14 @@ impl Promises {
         Promises { is_volatile, fua: BTreeSet::new(), waiting: VecDeque::new() }
     }
 
-    /// The machine has got a request.
+    /// Note that the machine has received a request.
     pub(super) fn submitted(&mut self, id: u64, request: &Request) {
         if self.is_volatile && request.op == Op::Write && request.flags & flags::FUA != 0 {
             self.fua.insert(id);
         }
     }
 
-    /// Whether the reply promises anything; a number with FUA is forgotten.
+    /// Whether the reply promises anything; the number of a write with FUA is then forgotten.
     fn take_promise(&mut self, completion: &Completion) -> bool {
         match completion.op {
             Op::Flush | Op::Trim => true,
@@ -44,11 +44,11 @@ impl Promises {
 }
 
 impl Engine {
-    /// The requests of the machine that have completed since the last call and of which a client may hear: those that
-    /// promise that data outlive a kill only when the disk has everything.
+    /// The requests that the machine has completed since the last call and whose clients may be told. Requests whose
+    /// replies promise that data outlive a kill are returned only when the disk has everything.
     ///
     /// # Errors
-    /// The disk has failed: nobody may hear of anything.
+    /// The disk has failed: no client may be told of anything.
     pub fn completions(&mut self) -> io::Result<Vec<Completion>> {
         self.disk.check()?;
         if self.log.is_none() {
@@ -59,7 +59,7 @@ impl Engine {
             self.mark()?;
         }
         if self.failure.is_some() {
-            // What had completed before is no failure.
+            // What had completed before is not affected.
             self.settle()?;
         }
         let place = self.disk.place();
@@ -79,15 +79,15 @@ impl Engine {
         Ok(heard)
     }
 
-    /// Whether [`Engine::completions`] has something to say.
+    /// Whether [`Engine::completions`] would return something.
     #[must_use]
     pub fn has_completions(&self) -> bool {
         let first = self.promises.waiting.front();
         !self.done.is_empty() || first.is_some_and(|(place, _)| *place <= self.disk.done())
     }
 
-    /// What becomes readable when [`Engine::completions`] has something to say because of the disk; `None`: nothing
-    /// waits for it. Ask [`Engine::has_completions`] before waiting.
+    /// A file descriptor that becomes readable when the disk lets [`Engine::completions`] return something; `None` if
+    /// nothing waits for it. Check [`Engine::has_completions`] before waiting.
     #[must_use]
     pub fn bell(&self) -> Option<BorrowedFd<'_>> {
         self.promises.waiting.front().map(|(place, _)| self.disk.bell(*place))

@@ -1,4 +1,4 @@
-//! The end of a drive, by rest or by a kill, and its beginning after that.
+//! How a drive stops, at rest or by a kill, and how it starts again.
 
 use super::answers::Promises;
 use super::{Engine, Flash};
@@ -21,7 +21,7 @@ use std::io;
 pub struct Mounted {
     /// The mount, as the model has it.
     pub recovery: Recovery,
-    /// Pages of which the newest data are gone.
+    /// Pages whose newest data are gone.
     pub pages_lost: u64,
     /// Requests that were run again.
     pub requests: u64,
@@ -38,7 +38,7 @@ impl Engine {
     /// Run a record of the log again.
     ///
     /// # Errors
-    /// It is not of this drive.
+    /// It is not from this drive.
     pub fn repeat(&mut self, record: &Record) -> Result<(), String> {
         if self.failure.is_some() {
             return Ok(());
@@ -59,7 +59,7 @@ impl Engine {
                     // If the drive refuses it now, it did so then.
                     let _ = self.hand_over(*at, request, slots);
                     if self.versions.is_sweep_due() {
-                        // Their slots are of no interest before the mount.
+                        // Their slots do not matter before the mount.
                         self.versions.sweep(&Flash(&self.ssd));
                     }
                 }
@@ -69,7 +69,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Power is cut now, and the drive mounts.
+    /// Cut power now, and let the drive mount.
     ///
     /// # Errors
     /// The drive is not prepared for it, or an error of the simulator.
@@ -88,7 +88,7 @@ impl Engine {
         self.last = self.last.max(self.ssd.now().0) + 1;
         self.ssd.submit(Nanos(self.last), &Request::new(Op::Flush, 0, 0), None)?;
         self.idle();
-        // This flush was no request of a client.
+        // This flush was not requested by a client.
         self.life.busy_ns = busy_ns;
         self.failure.as_ref().map_or(Ok(()), |why| Err(DeviceError::Power(why.to_string())))?;
         let pages_lost = self.versions.recover(&Flash(&self.ssd));
@@ -103,7 +103,7 @@ impl Engine {
         self.done.clear();
     }
 
-    /// Flush the drive and complete every request, as a run that ends with the last of them.
+    /// Flush the drive and complete every request, like a run that ends with the last of them.
     ///
     /// # Errors
     /// The drive has failed.
@@ -111,7 +111,7 @@ impl Engine {
         self.flush(0).map_err(|refusal| refusal.to_string())?;
         let before = self.done.len();
         while self.ssd.outstanding() > 0 {
-            // What is left to do in the instant of the last completion belongs to the rest.
+            // What is left to do at the instant of the last completion belongs to the rest.
             let run = self.ssd.run_until(Nanos::NEVER, &mut self.done);
             run.map_err(|error| error.to_string())?;
         }
@@ -120,7 +120,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Bring the drive, which has finished, to rest; its state, and the writer of the recording, which is complete.
+    /// Bring the drive, which has finished, to rest. Returns its state, and the writer of the complete recording.
     ///
     /// # Errors
     /// The drive or the disk has failed.
@@ -134,7 +134,7 @@ impl Engine {
         Ok((snapshot, self.record.take()))
     }
 
-    /// The drive has come to rest in the state of `snapshot`, which is safe: go on from there, at time 0, as after a
+    /// Continue after the drive has come to rest in the state of `snapshot`, which is stored: at time 0, as after a
     /// start.
     ///
     /// # Errors
@@ -147,12 +147,12 @@ impl Engine {
         self.versions = Versions::new(table, !self.config.power.is_off());
         (self.sequence, self.last) = (snapshot.counters().sequence, 0);
         self.wants_room = false;
-        // The numbers of requests begin again, too.
+        // The numbers of requests start over, too.
         self.promises = Promises::new(&self.config);
         self.use_slots().map_err(|error| error.to_string())
     }
 
-    /// Nothing but the newest data is of interest: older data can come back no more.
+    /// Only the newest data matter: older data cannot come back any more.
     ///
     /// # Errors
     /// The disk fails.

@@ -1,4 +1,4 @@
-//! The room on the disk for the data of pages and for the log.
+//! Space on the disk for the data of pages and for the log.
 
 use super::{Engine, Flash, Refusal};
 use crate::log::Log;
@@ -6,11 +6,11 @@ use crate::slots::NONE;
 use ssd_core::host::request::Request;
 use std::io;
 
-/// So many slots are given back to a full disk at a time, for the log.
+/// Number of slots that are given back to a full disk at a time, for the log.
 const ROOM_FOR_LOG: usize = 64;
 
 impl Engine {
-    /// Store data as [`Engine::store`] does, on a full disk in the room of older data that no cut brings back.
+    /// Store data as [`Engine::store`] does; on a full disk, in the space of older data that no cut brings back.
     pub(super) fn store_or_sweep(
         &mut self,
         range: (u64, u64),
@@ -27,8 +27,8 @@ impl Engine {
         }
     }
 
-    /// The bytes from `from` to `to`, which are `data` or zeros, with what else is in their pages, in slots of their
-    /// own: all of them or none.
+    /// Store the bytes from `from` to `to`, which are `data` or zeros, together with the rest of their pages, in new
+    /// slots: all of them or none.
     fn store(&mut self, (from, to): (u64, u64), data: Option<&[u8]>) -> Result<Vec<u32>, Refusal> {
         let page = self.page_bytes();
         let mut slots = Vec::with_capacity(((to - from) / page + 2) as usize);
@@ -61,13 +61,13 @@ impl Engine {
         Ok(slots)
     }
 
-    /// What was stored in `slots` is not wanted: on a full disk its room is needed for the log.
+    /// Drop what was stored in `slots`: on a full disk its space is needed for the log.
     pub(super) fn give_back(&mut self, slots: &[u32]) {
         let stored = slots.iter().copied().filter(|&slot| slot != NONE).collect();
         self.slots.give_back(stored, &mut self.disk);
     }
 
-    /// Log a request. A full disk gets the room of some free slots back, if the log needs it.
+    /// Log a request. If the log needs space, a full disk gets that of some free slots back.
     pub(super) fn log(&mut self, at: u64, request: &Request, slots: &[u32]) -> io::Result<()> {
         let log = self.log.as_mut().expect("a drive with a state");
         if log.append(at, request, slots).is_ok() {
@@ -91,12 +91,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Let the log hold the room that it needs ahead, of which it has none.
+    /// Let the log reserve the space that it needs ahead, of which it has none.
     pub fn hold_room(&mut self) {
         self.log.iter_mut().for_each(Log::hold_again);
     }
 
-    /// Whether the log is to be folded, since the disk is full.
+    /// Whether the log is to be folded because the disk is full.
     #[must_use]
     pub fn is_log_short(&self) -> bool {
         let log = self.log.as_ref();

@@ -42,7 +42,7 @@ const INFO_BLOCK_SIZE: u16 = 3;
 /// What an export can do, bit by bit: flush, FUA, TRIM, write zeroes, no fragments, several connections, cache.
 const TRANSMISSION_FLAGS: u16 = 1 | 4 | 8 | 32 | 64 | 128 | 256 | 1024;
 
-/// The one context of block status that there is.
+/// The only context of block status.
 pub const ALLOCATION: &str = "base:allocation";
 /// Its number.
 pub const ALLOCATION_ID: u32 = 1;
@@ -56,7 +56,7 @@ pub struct Export {
     pub description: String,
     /// Its size in bytes.
     pub bytes: u64,
-    /// The unit in which requests are quickest: a page.
+    /// The unit in which requests are fastest: a page.
     pub page_bytes: u32,
 }
 
@@ -65,11 +65,11 @@ pub struct Export {
 pub struct Chosen {
     /// How replies are written.
     pub replies: Replies,
-    /// It may ask where there are data.
+    /// Whether it may ask where there are data.
     pub block_status: bool,
 }
 
-/// How the handshake stands after some input.
+/// The state of the handshake after some input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
     /// It goes on.
@@ -86,7 +86,7 @@ pub struct Handshake<'a> {
     state: &'a mut State,
 }
 
-/// What a handshake has come to.
+/// The result of a handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct State {
     greeted: bool,
@@ -118,8 +118,8 @@ impl<'a> Handshake<'a> {
         Handshake { export, state }
     }
 
-    /// Take what can be understood off the front of `input` and append the answers to `out`. Returns how many bytes
-    /// were taken, and how the handshake stands.
+    /// Take what can be parsed off the front of `input` and append the answers to `out`. Returns how many bytes were
+    /// taken, and the state of the handshake.
     ///
     /// # Errors
     /// The client cannot be understood; what is in `out` may still be sent.
@@ -241,7 +241,7 @@ impl<'a> Handshake<'a> {
         let mut say = |kind: u32, data: &[u8]| reply(out, option, kind, data);
         let sets = option == SET_META_CONTEXT;
         if sets {
-            // Whatever comes of it, it replaces what was chosen before.
+            // Whatever the result, it replaces what was chosen before.
             self.state.block_status = false;
         }
         if !self.state.structured {
@@ -272,7 +272,7 @@ impl<'a> Handshake<'a> {
 /// A query for all contexts of the protocol itself.
 const ALLOCATION_NAMESPACE: &[u8] = b"base:";
 
-/// The option at the front of `fields` and its data; `None`: it is not complete yet.
+/// The option at the front of `fields` and its data; `None` if it is incomplete.
 fn next_option<'a>(fields: &mut Fields<'a>) -> Result<Option<(u32, &'a [u8])>, ProtocolError> {
     let Some(magic) = fields.u64() else { return Ok(None) };
     if magic != OPTION_MAGIC {
@@ -302,7 +302,7 @@ fn name_and_numbers(data: &[u8]) -> Option<(&[u8], Vec<u16>)> {
 fn name_and_queries(data: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
     let mut fields = Fields { left: data };
     let (export, count) = (name(&mut fields)?, fields.u32()?);
-    // A query has 4 bytes at least, so a count beyond the data ends here.
+    // A query has at least 4 bytes, so a count beyond the data ends here.
     let queries: Option<Vec<&[u8]>> = (0..count).map(|_| name(&mut fields)).collect();
     queries.filter(|_| fields.left.is_empty()).map(|queries| (export, queries))
 }

@@ -1,7 +1,7 @@
 //! The NBD protocol as bytes in and bytes out: fixed newstyle handshake, requests, simple and structured replies.
 //!
-//! Nothing here reads a socket, keeps a clock or knows a drive. Lengths that a client sends are bounded before
-//! anything is allocated for them.
+//! Nothing here reads a socket, keeps a clock or knows a drive. Lengths that a client sends are bounded before anything
+//! is allocated for them.
 
 pub mod handshake;
 pub mod reply;
@@ -10,16 +10,16 @@ pub mod request;
 /// Most bytes of data in one request or reply: what the protocol lets a client assume.
 pub const MAX_DATA: u32 = 32 << 20;
 
-/// Most bytes of an option; a client that sends more is cut off.
+/// Most bytes of an option; a client that sends more is disconnected.
 pub const MAX_OPTION: u32 = 64 << 10;
 
-/// What a server does with a client that cannot be understood: it closes the connection, for this reason.
+/// Why a server closes the connection to a client that cannot be understood.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ProtocolError {
     /// The client did not begin as the protocol says.
     #[error("the client's flags are {0:#x}; expected 0x1 (fixed newstyle), or 0x3 without zeros")]
     ClientFlags(u32),
-    /// What should be an option is none.
+    /// Bytes in the place of an option are not one.
     #[error("an option begins with {0:#018x}; expected \"IHAVEOPT\"")]
     OptionMagic(u64),
     /// An option is longer than any that a client needs.
@@ -30,10 +30,10 @@ pub enum ProtocolError {
         /// Its length.
         length: u32,
     },
-    /// The client asked in the old way for an export that is not there; there is no reply for that.
+    /// The client requested, in the old way, an export that does not exist; there is no reply for that.
     #[error("there is no export {0:?}")]
     NoExport(String),
-    /// What should be a request is none.
+    /// Bytes in the place of a request are not one.
     #[error("a request begins with {0:#010x}; expected 0x25609513")]
     RequestMagic(u32),
 }

@@ -15,7 +15,7 @@ pub enum Errno {
     Invalid = 22,
     /// There is no room for the data.
     NoSpace = 28,
-    /// What was asked for is not offered.
+    /// The request is not supported.
     NotSupported = 95,
 }
 
@@ -36,7 +36,7 @@ pub mod status {
 /// How the replies to one client are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Replies {
-    /// The client has asked for structured replies.
+    /// Whether the client has asked for structured replies.
     pub structured: bool,
 }
 
@@ -55,7 +55,7 @@ fn simple(out: &mut Vec<u8>, cookie: u64, error: u32) {
 }
 
 impl Replies {
-    /// A command that returns no data has been done.
+    /// Report that a command that returns no data has been done.
     pub fn done(self, out: &mut Vec<u8>, cookie: u64) {
         if self.structured {
             chunk(out, (DONE, NONE), cookie, 0);
@@ -64,7 +64,7 @@ impl Replies {
         }
     }
 
-    /// A command has failed; `why` is for people.
+    /// Report that a command has failed; `why` is for people.
     pub fn failed(self, out: &mut Vec<u8>, cookie: u64, error: Errno, why: &str) {
         if !self.structured {
             return simple(out, cookie, error as u32);
@@ -101,7 +101,7 @@ impl Replies {
         filled
     }
 
-    /// Where there are data: extents of `context`, each of so many bytes and with these bits of [`status`].
+    /// Where there are data: extents of `context`, each of this many bytes and with these bits of [`status`].
     pub fn extents(self, out: &mut Vec<u8>, cookie: u64, context: u32, extents: &[(u32, u32)]) {
         assert!(self.structured, "a simple reply has no extents");
         chunk(out, (DONE, BLOCK_STATUS), cookie, 4 + 8 * extents.len() as u32);

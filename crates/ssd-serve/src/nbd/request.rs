@@ -49,7 +49,7 @@ pub struct Request {
     pub flags: u16,
     /// The command.
     pub command: Command,
-    /// What the client knows it by; it comes back with the reply.
+    /// The client's identifier; it is returned with the reply.
     pub cookie: u64,
     /// First byte.
     pub offset: u64,
@@ -65,10 +65,10 @@ impl Request {
     }
 }
 
-/// The request at the front of `input`; `None`: it is not complete yet.
+/// The request at the front of `input`; `None` if it is incomplete.
 ///
 /// # Errors
-/// It is no request: what follows cannot be understood either.
+/// It is not a request, so what follows cannot be understood either.
 pub fn parse(input: &[u8]) -> Result<Option<Request>, ProtocolError> {
     let mut fields = Fields { left: input };
     let Some(magic) = fields.u32() else { return Ok(None) };

@@ -30,7 +30,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Of a generation that begins now.
+    /// For a generation that begins now.
     pub(crate) fn of(config: &RunConfig, generation: u64, life: Life) -> Header {
         Header {
             form: FORM,

@@ -1,4 +1,4 @@
-//! The thread that writes: what it does in which order, and who hears of it.
+//! The thread that writes: the order of its actions, and who is told of them.
 
 use crate::rig::{Temporary, open, with_state};
 use ssd_serve::disk::{Disk, Range};
@@ -94,7 +94,7 @@ fn data_are_there_before_they_are_on_the_disk_and_after() {
         assert_eq!(page, [byte; 4096]);
     }
     let room = std::fs::metadata(&path).expect("the file").blocks() * 512;
-    // And what the file system needs for many extents.
+    // And the space that the file system needs for many extents.
     assert!(room < 4096 * (known.len() as u64 + 16), "others take room: {room} bytes");
 }
 

@@ -25,7 +25,7 @@ use std::path::Path;
 /// What a client does.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Offset, length, the byte that is written, FUA.
+    /// Offset, length, the byte to write, FUA.
     Write(u64, u64, u8, bool),
     /// Offset, length, FUA, TRIM of whole pages.
     Zeroes(u64, u64, bool, bool),
@@ -38,7 +38,7 @@ enum Step {
     Wait(u64),
 }
 
-/// Steps within `bytes`, of which most touch few pages again and again; offsets are multiples of `unit`.
+/// Steps within `bytes`, most of which touch few pages again and again; offsets are multiples of `unit`.
 fn steps(unit: u64, most: usize) -> impl Strategy<Value = Vec<Step>> {
     let few = 24 * 4096 / unit;
     let range = (0..few, 1..=20_000 / unit).prop_map(move |(at, n)| (at * unit, n * unit));
@@ -57,7 +57,7 @@ fn steps(unit: u64, most: usize) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..most)
 }
 
-/// Do `step` at `now`, which it may move; the numbers of what is under way.
+/// Do `step` at `now`, which it may advance. Returns the numbers of what is under way.
 fn act(engine: &mut Engine, now: &mut u64, step: Step) -> Option<Numbers> {
     let begun = match step {
         Step::Write(at, n, byte, fua) => engine.write(*now, at, &data(n, byte), fua),
@@ -112,7 +112,7 @@ fn bytes_after_cut(
 ) -> Vec<u8> {
     let mut config = config.clone();
     config.run.data = DataMode::Bytes;
-    // A new drive holds no bytes, so that its snapshot lacks none.
+    // A new drive holds no bytes, so its snapshot lacks none.
     assert_eq!(snapshot.used_pages(), 0, "a drive with data");
     let mut ssd = Ssd::with_plugs(
         &config,
@@ -210,7 +210,7 @@ proptest! {
                 }
                 let numbers = act(&mut engine, &mut now, step);
                 memory.note(step);
-                // A client that waits for each answer: what it hears of is promised.
+                // A client that waits for each answer: what it is told is promised.
                 let is_long = matches!(step, Step::Flush) || memory.writes % 3 == 0;
                 let Some(numbers) = numbers.filter(|_| is_long) else { continue };
                 finish(&mut engine, numbers);
@@ -222,7 +222,7 @@ proptest! {
     }
 }
 
-/// All that a byte may hold: what it was promised to hold, and what was written to it since.
+/// The possible values of each byte: what it was promised to hold, and what was written to it since.
 #[derive(Default)]
 struct Memory {
     /// By byte: values with the number of their write; the first is promised.
@@ -231,7 +231,7 @@ struct Memory {
 }
 
 impl Memory {
-    /// The bytes that `step` sets, and to what; a TRIM only may take effect.
+    /// The bytes that `step` sets, and their values; a TRIM may or may not take effect.
     fn values(step: Step) -> Vec<(u64, u8)> {
         let zeros = |from: u64, to: u64| (from..to).map(|at| (at, 0)).collect();
         match step {
@@ -253,16 +253,16 @@ impl Memory {
         }
     }
 
-    /// `step` is acknowledged; it came after the first `before` writes.
+    /// Acknowledge `step`, which came after the first `before` writes.
     fn promise(&mut self, step: Step, before: u64, at_once: bool) {
         let durable = match step {
             Step::Write(_, _, _, fua) => fua || at_once,
-            // Its TRIM is durable, what it writes need not be.
+            // Its TRIM is durable, but what it writes need not be.
             Step::Zeroes(_, _, fua, _) => fua || at_once,
             Step::Trim(..) => true,
             _ => false,
         };
-        // What came before the last of the first so many writes is gone.
+        // What precedes the last of the first `before` writes is gone.
         let forget = |values: &mut Vec<(u64, u8)>, number: u64| {
             let promised = values.iter().rposition(|value| value.0 <= number).unwrap_or(0);
             values.drain(..promised);
@@ -273,12 +273,12 @@ impl Memory {
             }
         }
         if matches!(step, Step::Flush | Step::Fold) {
-            // The client may not have heard of all writes before it, but the drive admitted them before.
+            // The client may not have been told of all writes before it, but the drive admitted them before.
             self.bytes.values_mut().for_each(|values| forget(values, before));
         }
     }
 
-    /// The drive holds `found`, which is what its bytes hold from now on.
+    /// Check that the drive may hold `found`, which its bytes hold from now on.
     fn check(&mut self, found: &[u8]) {
         let end = self.bytes.last_key_value().map_or(0, |(&at, _)| at as usize + 1);
         assert!(found[end..].iter().all(|&byte| byte == 0), "there are data beyond byte {end}");
@@ -344,7 +344,7 @@ fn the_log_run_as_a_trace_takes_the_same_times() {
         drive(&mut watch, &host, &mut source, &mut |_, _| std::ops::ControlFlow::Continue(()))
             .expect("a sound run");
         assert!(done.len() > 2500, "{} requests completed", done.len());
-        // A reply that promises nothing does not wait for those before it that do.
+        // A reply that promises nothing does not wait for preceding ones that do.
         done.sort_by_key(|completion| completion.id.0);
         again.sort_by_key(|completion| completion.id.0);
         let same = |other: &Completion| {
@@ -354,7 +354,7 @@ fn the_log_run_as_a_trace_takes_the_same_times() {
     }
 }
 
-/// A drive of which all completions are noted.
+/// A drive whose completions are all recorded.
 struct Watched<'a> {
     ssd: &'a mut Ssd,
     done: &'a mut Vec<ssd_core::host::request::Completion>,
@@ -435,7 +435,7 @@ fn a_log_holds_room_for_what_takes_its_place() {
     assert_eq!(records, 2);
     log.hold_again();
     assert!(blocks(&path) >= generation, "{} bytes", blocks(&path));
-    // There is no disk with so much room.
+    // No disk has this much space.
     let mut log = Log::create(&path, 1 << 60).expect("a log");
     assert!(log.is_short());
     let write = Request::new(Op::Write, 0, 8);
@@ -452,7 +452,7 @@ fn what_is_refused_takes_no_room_in_the_log() {
     let (_state, mut engine, _, _) = open(&folder.0, &config).expect("a new drive");
     let written = engine.write(1, 0, &[1; 4096], false).expect("there is room");
     finish(&mut engine, written);
-    // No disk has room for a generation like this.
+    // No disk has space for a generation like this.
     let log = Log::create(&folder.0.join("1.log"), 1 << 60).expect("a log");
     engine.log_to(log);
     let mut bytes = Vec::new();
@@ -506,7 +506,7 @@ fn a_hot_page_does_not_fill_the_disk() {
     let (folder, config) = (Temporary::new(), with_state(DRIVES[1]));
     let (_state, mut engine, _, _) = open(&folder.0, &config).expect("a new drive");
     for i in 0..20_000u64 {
-        // The buffer never lets the hottest pages go.
+        // The buffer never evicts the hottest pages.
         let written = engine.write(i * 10_000, i % 3 * 4096, &data(4096, i as u8), false);
         written.expect("there is room");
         engine.completions().expect("the log can be written");

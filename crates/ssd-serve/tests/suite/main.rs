@@ -1,4 +1,5 @@
-//! The integration tests of `ssd-serve`: one binary, since each would compile and link the crate's generic code anew.
+//! The integration tests of `ssd-serve`: one binary, because each would compile and link the crate's generic code
+//! again.
 
 #[path = "../../../cases.rs"]
 mod cases;

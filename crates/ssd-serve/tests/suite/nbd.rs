@@ -1,4 +1,4 @@
-//! The protocol, byte by byte as its specification writes it, and under any bytes.
+//! The protocol, byte by byte as in its specification, and with random bytes.
 
 use crate::cases::cases;
 use proptest::prelude::*;
@@ -43,7 +43,7 @@ fn reply(number: u32, kind: u32, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What a server answers to `said`, and how the handshake then stands; all of it must have been taken.
+/// What a server answers to `said`, and the state of the handshake then; all of it must have been taken.
 fn answers(said: &[&[u8]]) -> (Vec<u8>, Standing) {
     let (export, mut state, mut out) = (export(), State::default(), Vec::new());
     let said = [&[0, 0, 0, 3], said.concat().as_slice()].concat();
@@ -248,7 +248,7 @@ fn replies_are_written_as_specified() {
     assert!(written(&failed).is_empty(), "half a reply was left");
 }
 
-/// Options, sound and not, and rubbish.
+/// Options, valid and invalid, and rubbish.
 fn client_bytes() -> impl Strategy<Value = Vec<u8>> {
     let data = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..40),
@@ -264,7 +264,7 @@ fn client_bytes() -> impl Strategy<Value = Vec<u8>> {
         .prop_map(|(flags, pieces)| [flags.to_be_bytes().to_vec(), pieces.concat()].concat())
 }
 
-/// Everything that comes of `said`, given in pieces of `step` bytes.
+/// Everything that results from `said`, given in pieces of `step` bytes.
 fn served(said: &[u8], step: usize) -> (Vec<u8>, Result<Standing, ProtocolError>) {
     let (export, mut state, mut out) = (export(), State::default(), Vec::new());
     let (mut held, mut standing) = (Vec::new(), Standing::Open);
@@ -291,7 +291,7 @@ proptest! {
     fn any_client_is_answered_alike_however_its_bytes_come(said in client_bytes(), step in 1usize..40) {
         let whole = served(&said, usize::MAX);
         prop_assert_eq!(served(&said, step), whole.clone());
-        // An answer is not longer than what is known of the export allows.
+        // An answer is no longer than the properties of the export allow.
         let options = said.len() / 16 + 1;
         prop_assert!(whole.0.len() <= options * 400 + 134);
     }

@@ -17,7 +17,7 @@ fn a_clock_that_is_behind_goes_on_from_the_next_event() {
     let now = pace.now();
     assert!((1_000_000..10_000_000).contains(&now), "{now} ns is not the time of the event");
     assert_eq!((pace.stops().count, pace.stops().ns), (1, stopped));
-    // What was due before is as late as the clock has gone beyond it.
+    // What was due before is late by as much as the clock has advanced beyond it.
     assert!(pace.late(500_000) >= 1_000_000);
     assert!(pace.elapsed() >= Duration::from_millis(20));
 }
@@ -50,7 +50,7 @@ fn the_rate_is_that_of_the_last_second() {
     rate.look(Duration::ZERO, 0);
     assert_eq!(rate.per_second(), None);
     for looks in 1..=40 {
-        // 2 replies a look in the first second, then 10.
+        // 2 replies per look in the first second, then 10.
         let replies = if looks <= 20 { 2 * looks } else { 40 + 10 * (looks - 20) };
         rate.look(Duration::from_millis(50 * looks), replies);
         if looks == 20 {

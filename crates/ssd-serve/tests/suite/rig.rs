@@ -1,4 +1,4 @@
-//! Small drives, folders for their state, and what happens to them.
+//! Small drives, folders for their state, and their operation.
 
 use ssd_core::config::{Input, load};
 use ssd_core::ftl::snapshot::DeviceSnapshot;
@@ -32,7 +32,7 @@ pub(crate) fn with_state(sets: &[(&str, &str)]) -> RunConfig {
     served(&config(sets), true).expect("it can be served")
 }
 
-/// A folder that goes with the test.
+/// A folder that is removed with the test.
 pub(crate) struct Temporary(pub(crate) PathBuf);
 
 impl Temporary {
@@ -69,7 +69,7 @@ pub(crate) fn fold(state: &mut Folder, config: &RunConfig, engine: &mut Engine) 
     state.fold(config, &snapshot, engine).expect("there is room");
 }
 
-/// What has completed, when the disk has everything.
+/// The completions, when the disk has everything.
 pub(crate) fn completions(engine: &mut Engine) -> Vec<Completion> {
     let mut done = engine.completions().expect("the disk works");
     engine.settle().expect("the disk works");

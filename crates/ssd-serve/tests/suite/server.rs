@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Stops the server when it goes, so that a test that fails ends.
+/// Stops the server when it is dropped, so that a failing test ends.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -57,7 +57,7 @@ fn with_server(act: impl FnOnce(&Path) + Send) -> (Engine, Served) {
     with_idle_server(|path, _| act(path))
 }
 
-/// The same; where `act` sets the flag, the server idles for a while and clears it.
+/// As [`with_server`]; when `act` sets the flag, the server idles for a while and clears it.
 fn with_idle_server(act: impl FnOnce(&Path, &AtomicBool) + Send) -> (Engine, Served) {
     let (folder, config) = (Temporary::new(), config(&[]));
     let path = folder.0.join("socket");
@@ -102,7 +102,7 @@ fn request(command: u16, cookie: u64, offset: u64, length: u32) -> Vec<u8> {
     bytes
 }
 
-/// The cookie of the next reply, which is no error, and its data.
+/// The cookie of the next reply, which must not be an error, and its data.
 fn reply(socket: &mut UnixStream, length: usize) -> (u64, Vec<u8>) {
     let mut head = [0; 16];
     socket.read_exact(&mut head).expect("a reply");
@@ -234,7 +234,7 @@ fn a_log_for_which_the_disk_has_no_room_is_folded() {
     let (folder, config) = (Temporary::new(), with_state(&[]));
     let path = folder.0.join("socket");
     let (state, mut engine, _, _) = open(&folder.0.join("state"), &config).expect("a new drive");
-    // No disk has room for a generation like this.
+    // No disk has space for a generation like this.
     let log = Log::create(&folder.0.join("state/1.log"), 1 << 60).expect("a log");
     engine.log_to(log);
     assert!(matches!(engine.write(1, 0, &[7; 4096], false), Err(Refusal::NoRoom(_))));

@@ -1,4 +1,4 @@
-//! The folder of a drive: who may use it, and what it survives.
+//! The folder of a drive: who may use it, and what survives in it.
 
 use crate::rig::{Temporary, everything, finish, fold, open, with_state};
 use ssd_serve::state::{Folder, StateError, served};
@@ -16,7 +16,7 @@ fn a_new_drive_that_is_never_served_leaves_nothing() {
     assert!(path.join("current").exists());
     drop((opened, state));
     assert_eq!(fs::read_dir(&folder.0).expect("the folder").count(), 0);
-    // A folder that was there stays, and so does what somebody else has put into it.
+    // A folder that existed before stays, and so does what somebody else has put into it.
     fs::create_dir_all(&path).expect("a folder");
     drop(Folder::open(&path).expect("an empty folder"));
     assert_eq!(fs::read_dir(&path).expect("the folder").count(), 0);
@@ -25,7 +25,7 @@ fn a_new_drive_that_is_never_served_leaves_nothing() {
     drop(state);
     assert_eq!(fs::read_dir(&path).expect("the folder").count(), 1);
     fs::remove_file(path.join("letter.txt")).expect("the file");
-    // A drive that has been served stays, whatever becomes of the next server.
+    // A drive that has been served stays, whatever happens to the next server.
     drop(open(&path, &config).expect("a new drive"));
     drop(Folder::open(&path).expect("a drive"));
     assert!(path.join("current").exists());
@@ -58,7 +58,7 @@ fn a_drive_that_came_to_rest_goes_on_without_a_mount() {
     names.sort();
     let all = ["2.json", "2.log", "2.slots", "2.snap", "2.toml", "current", "lock", "pages"];
     assert_eq!(names, all);
-    // Another policy may go on from there.
+    // Another policy may continue from there.
     let other = with_state(&[("host.write_buffer_pages", "8"), ("gc.victim", "fifo")]);
     let (_state, engine, _, mounted) = open(&folder.0, &other).expect("the same drive");
     assert!(mounted.is_none());
@@ -87,7 +87,7 @@ fn a_killed_drive_is_recovered_by_the_same_drive_alone() {
     fs::write(&header, text.replace("\"form\": 1", "\"form\": 2")).expect("another header");
     assert!(refused(&folder, &[]).contains("version 2, this program has 1"));
     fs::write(&header, text).expect("the header again");
-    // What a kill leaves of the next generation is of no interest.
+    // What a kill leaves of the next generation does not matter.
     fs::write(folder.0.join("2.slots"), b"half").expect("a file");
     let (_state, engine, _, mounted) = open(&folder.0, &config).expect("it mounts");
     let mounted = mounted.expect("it was killed");
@@ -160,7 +160,7 @@ fn a_folder_of_something_else_is_left_alone() {
     assert!(why.contains("other files"), "{why}");
     let names: Vec<_> = fs::read_dir(&folder.0).expect("the folder").collect();
     assert_eq!(names.len(), 1, "something was written");
-    // What is left of a server that was killed at its very beginning is no hindrance.
+    // What is left of a server that was killed at its very beginning does no harm.
     fs::remove_file(folder.0.join("letter.txt")).expect("the file");
     fs::write(folder.0.join("1.snap"), b"half").expect("a file");
     drop(open(&folder.0, &with_state(&[])).expect("a new drive"));

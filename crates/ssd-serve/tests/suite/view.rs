@@ -1,4 +1,4 @@
-//! What is seen of a drive: the slowest requests and the blocks.
+//! What is shown of a drive: the slowest requests and the blocks.
 
 use crate::rig::{Temporary, config, finish};
 use ssd_core::host::device::Device as _;

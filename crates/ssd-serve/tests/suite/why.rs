@@ -9,7 +9,7 @@ use ssd_serve::why::{Past, Why, why};
 use ssd_trace::config::RunConfig;
 use std::path::Path;
 
-/// What the drive in `folder` has noted itself, after writes that make it collect, several at a time.
+/// What the drive in `folder` has recorded itself, after writes that make it collect, several at a time.
 fn serve(folder: &Path, config: &RunConfig) -> (Vec<Slow>, u64) {
     let (_state, mut engine, _, _) = open(folder, config).expect("a new drive");
     let pages = engine.bytes() / 4096;
@@ -21,7 +21,7 @@ fn serve(folder: &Path, config: &RunConfig) -> (Vec<Slow>, u64) {
         }
     }
     let write = engine.write(1, 0, &[7; 4096], false).expect("room").first;
-    // It completes at once, which the log notes.
+    // It completes at once, which the log records.
     let trimmed = engine.trim(1, 4096, 4096).expect("room");
     finish(&mut engine, trimmed);
     engine.completions().expect("the disk works");

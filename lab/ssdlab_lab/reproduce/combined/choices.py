@@ -39,7 +39,7 @@ QUESTIONS: dict[str, dict[str, Keys]] = {
         "channel": {"gc.blocking": {"scope": "channel", "granularity": "job"}},
     },
 }
-"""The answers to each question; the first is the conventional one."""
+"""The answers to each question; the first is that of the conventional line."""
 ORDERS: dict[str, Keys] = {
     "collection first": {"sched.order": "gc-first"},
     "round robin": {"sched.order": "round-robin"},
@@ -57,7 +57,7 @@ PROPOSALS: dict[str, tuple[str, ...]] = {
     "invalidation-rate": ("slowest first", "as needed", "one channel", "block"),
     "adaptive-channel": ("G(t)", "channel"),
 }
-"""What papers propose in more than one answer; noc-copyback is the change `selective`."""
+"""Combinations of several answers that papers propose; noc-copyback is the change `selective`."""
 FIXED = (BASE, *CHANGES, *PROPOSALS)
 """Lines that are known from the start; `TOGETHER` is chosen by them."""
 
@@ -65,11 +65,11 @@ DEVICE: Keys = {"gc.window": 8, "controller.buffers": 8, "metrics.interval": "0 
 """Keys of all lines over the device of noc-copyback, whose interconnect gives the path a meaning:
 the moves at once are those of its reproduction, and nobody looks at thousands of time series."""
 DIVISOR, QUICK_DIVISOR = 4, 16
-"""Of the device of noc-copyback, for synthetic requests."""
+"""Divisors of the device of noc-copyback, for synthetic requests."""
 RECORDED_DIVISOR = 2
-"""For recorded ones: the largest trace touches 1 GiB, half of the flash that is left."""
+"""For recorded requests: the largest trace touches 1 GiB, half of the flash that is left."""
 UNCOLLECTED = 6
-"""Times the blocks with which no run reaches the end of its flash."""
+"""Multiple of the blocks with which no run reaches the end of its flash."""
 
 CHOOSE, OTHERS = ("MySQL", "SQLite", "MongoDB"), ("Cassandra", "Dbench", "RocksDB")
 """Workloads by which `TOGETHER` is chosen, and those that only evaluate it."""
@@ -79,17 +79,17 @@ QUICK_WORKLOADS = ("MySQL", "RocksDB")
 LIVE, QUICK_LIVE = (0.25, 0.45, 0.60, 0.75), (0.25, 0.60)
 """Shares of the raw flash that the volume takes."""
 SEEDS, QUICK_SEEDS = (1, 2, 3, 4, 5), (1, 2)
-"""Each draws requests and page errors anew, the same in all lines."""
+"""Each draws different requests and page errors, the same in all lines."""
 WRITTEN, WARMUP = 2.5, 0.4
-"""Times the raw flash is written by the host, and the share of the requests that is left out of
-all statistics: by then collection has begun at every live share."""
+"""How often the host writes the raw flash, and the share of the requests that is left out of all
+statistics: by then collection has begun at every live share."""
 DEPTH = 64
 """Requests that a closed loop keeps outstanding."""
 LOAD = 0.5
 """Of the main comparison: requests arrive at this share of the rate that the conventional line
 sustains in a closed loop, oldest first, at the same live share."""
 LOADS = (0.2, 0.35, 0.65, 0.8, 0.95)
-"""Of the sweep, beside `LOAD`; a closed loop is its end."""
+"""Loads of the sweep besides `LOAD`; a closed loop is its end."""
 SWEPT, SWEPT_LIVE = ("MySQL", "MongoDB"), 0.45
 SWEPT_ORDERS = ("collection first", "oldest first")
 """One workload of writes and one of reads and writes, under the two orders that papers have."""

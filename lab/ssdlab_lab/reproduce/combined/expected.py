@@ -20,7 +20,7 @@ PATIENT = ("oldest first", "host first")
 
 @dataclass(frozen=True)
 class Expected:
-    """An expectation and its test; the test says what was found, or None without the runs."""
+    """An expectation and its test; the test returns what was found, or None without the runs."""
 
     text: str
     judge: Callable[[Combined], tuple[bool, str] | None]
@@ -29,7 +29,7 @@ class Expected:
 def _of(
     done: Combined, line: str, measure: str, orders: tuple[str, ...], lives: tuple[float, ...]
 ) -> Iterator[tuple[str, float]]:
-    """Ratios to the conventional line by setting, as far as they are there."""
+    """Ratios to the conventional line by setting, if they exist."""
     for order in orders:
         for live in lives:
             ratio = done.ratio(Setting(order, live), line, measure)

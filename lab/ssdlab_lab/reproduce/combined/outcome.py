@@ -1,4 +1,4 @@
-"""What came out of the study: numbers of every run, and ratios to the conventional line."""
+"""The results of the study: numbers of every run, and ratios to the conventional line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WRITES, READS = "write p99.9, ms", "read p99.9, ms"
 THROUGHPUT, WAF, WEAR = "requests/s", "WAF", "most erases of a block"
 FOREGROUND, RESERVE = "foreground share", "reserve share"
 USUAL = "oldest first"
-"""The order that others are compared with, and under which a closed loop gives the rates."""
+"""The order with which others are compared, and under which a closed loop gives the rates."""
 CLOSED = 1.0
 """The load of a closed loop."""
 RECORDED = 0.0
@@ -63,8 +63,8 @@ MEASURES: dict[str, Callable[[Report], float | None]] = {
     FOREGROUND: lambda report: _share(report.gc.foreground, report.gc.calls),
     RESERVE: lambda report: 1.0 - (1.0 if (of := report.verdict.policy_share) is None else of),
 }
-"""What is kept of a run. Foreground: victims collected ahead of the host, over all; reserve: those
-that the policy did not decide."""
+"""The stored numbers of a run. Foreground: victims collected ahead of the host, over all; reserve:
+those that the policy did not choose."""
 Numbers = Mapping[str, float | None]
 
 
@@ -94,13 +94,13 @@ def numbers_of(report: Report) -> Numbers:
 
 @dataclass(frozen=True)
 class Combined:
-    """What came out."""
+    """The outcome."""
 
     values: Mapping[Point, Numbers]
     rates: Mapping[tuple[str, float], float]
     """Requests per second that the conventional line sustains, by workload and live share."""
     together: Mapping[str, tuple[str, ...]]
-    """By order: the answers chosen; an order without runs is missing."""
+    """By order, the chosen answers; an order without runs is missing."""
     quick: bool
     notes: Sequence[str]
     traces: Mapping[str, str]
@@ -127,7 +127,7 @@ class Combined:
     def number(
         self, setting: Setting, workload: str, line: str, seed: int, measure: str
     ) -> float | None:
-        """One measure of one run; None if it is not there."""
+        """One measure of one run; None if it is missing."""
         return self.values.get(Point(setting, workload, line, seed), {}).get(measure)
 
     def ratio(
@@ -140,9 +140,9 @@ class Combined:
     ) -> Ratio | None:
         """A measure over that of the conventional line on the same requests.
 
-        `base`: its setting, if it is another one. For each seed the geometric mean over the
-        workloads that have the measure; over the seeds their geometric mean and its interval. None
-        while runs are missing.
+        `base`: its setting, if that differs. For each seed the geometric mean over the workloads
+        that have the measure; over the seeds their geometric mean and its interval. None while runs
+        are missing.
         """
         names = workloads or self.workloads
         several = [
@@ -160,7 +160,7 @@ class Combined:
         seed: int,
         base: Setting,
     ) -> float | None:
-        """The same for one seed; None while runs are missing, or without the measure."""
+        """The ratio for one seed; None while runs are missing, or without the measure."""
         logs = []
         for name in workloads:
             both = Point(setting, name, line, seed), Point(base, name, BASE, seed)
@@ -197,7 +197,7 @@ class Combined:
         return floor is not None and floor.ratio < NEAR
 
     def settings(self) -> list[Setting]:
-        """Those of the main comparison."""
+        """The settings of the main comparison."""
         return [Setting(order, live) for order in ORDERS for live in self.lives]
 
     def remarks(self) -> list[str]:
@@ -221,7 +221,7 @@ def chosen(done: Combined) -> dict[str, tuple[str, ...]]:
     """For each order the answers that lower the p99.9 of writes, the best one to each question.
 
     Judged by the workloads of `CHOOSE`, over all live shares; an answer counts if the interval of
-    its ratio lies below 1. Orders without all runs are left out.
+    its ratio is below 1. Orders without all runs are left out.
     """
     names = [name for name in done.workloads if name in CHOOSE]
     found = {}

@@ -74,7 +74,7 @@ def _percent(live: float) -> str:
 
 
 def _ratio(of: Ratio | None, ends: bool = False) -> str:
-    """A ratio; in brackets if its interval holds 1, or with the interval."""
+    """A ratio; in brackets if its interval contains 1, or with the interval."""
     if of is None:
         return "–"
     if ends and of.low is not None and of.high is not None:
@@ -130,7 +130,7 @@ def verdict(done: Combined) -> list[str]:
 
 
 def _together(done: Combined) -> Iterator[str]:
-    """What was chosen for each order, and what it is worth where it was not chosen."""
+    """What was chosen for each order, and its effect on workloads for which it was not chosen."""
     mine = [name for name in done.workloads if name in CHOOSE]
     others = [name for name in done.workloads if name not in CHOOSE]
     for order, answers in done.together.items():
@@ -149,7 +149,7 @@ def _together(done: Combined) -> Iterator[str]:
 
 
 def orders(done: Combined) -> Grid:
-    """What the order alone does to the conventional line."""
+    """The effect of the order alone on the conventional line."""
     rows = []
     for order in ORDERS:
         cells = []

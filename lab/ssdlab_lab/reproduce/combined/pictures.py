@@ -83,7 +83,7 @@ def heat_map(done: Combined, measure: str, name: str) -> Picture:
 
 
 def loads_of(done: Combined) -> list[float]:
-    """Those of the open loop that were run."""
+    """The loads of the open loop that were run."""
     every = sorted({*LOADS, LOAD})
     settings = {point.setting for point in done.values}
     return [one for one in every if Setting(SWEPT_ORDERS[0], SWEPT_LIVE, one) in settings]

@@ -124,7 +124,7 @@ class Study:
     failures: dict[str, str] = field(default_factory=dict)
 
     def run(self, title: str, points: Mapping[Point, Cell]) -> None:
-        """Make the runs, unless one before was interrupted."""
+        """Execute the runs, unless an earlier part was interrupted."""
         if self.done.interrupted:
             return
         if self.progress:
@@ -139,7 +139,7 @@ class Study:
         self.done = replace(self.done, interrupted=interrupted)
 
     def sustained(self) -> None:
-        """Find the rates that loads are shares of."""
+        """Determine the rates to which loads refer."""
         seeds = QUICK_SEEDS
         points: dict[Point, Cell] = {}
         for name in self.done.workloads:

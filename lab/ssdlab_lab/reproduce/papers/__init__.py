@@ -1,7 +1,7 @@
 """The papers that can be reproduced, a folder each.
 
 A folder has a `PAPER` (`paper`: schemes, tables, figures, claims) and its `READINGS` (`readings`:
-what the paper leaves open, read in another way). Whatever folder is here is a paper.
+alternative readings of what the paper leaves open). Every folder here is a paper.
 """
 
 from __future__ import annotations

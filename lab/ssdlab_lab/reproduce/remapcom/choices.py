@@ -69,7 +69,9 @@ CACHE_PAGES = 262_144
 
 VARIED_SIZES = (1024, 4096)
 PAGE_SIZE = 4000
-"""Bytes of a value with which a pair fills one page: the third size read otherwise; load only."""
+"""Bytes of a value with which a pair fills one page: an alternative reading of the third size; load
+only.
+"""
 VARIED_LINES = ("stock", "full")
 VARIATIONS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "page cache of an eighth": ({"fs.cache_pages": CACHE_PAGES // 8}, {}),
@@ -81,14 +83,15 @@ VARIATIONS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "4 pages a block": ({"store.pages_per_block": 4}, {}),
     "one page of collection at once": ({}, {"gc.window": 1}),
 }
-"""Of the load: host settings and keys of the drive. Pages a block do not concern stock."""
+"""Variations of the load: host settings and keys of the drive. Pages per block do not affect stock.
+"""
 READ_WORKLOADS, READ_LINES = ("a", "c"), ("stock", "base", "full")
 READINGS = ("page cache of an eighth", "taken-over pages cached")
-"""Variations under which workloads that read are run too, with one seed; not for a quick run."""
+"""Variations under which workloads that read are also run, with one seed; not in a quick run."""
 
 
 def drive(quick: bool) -> dict[str, object]:
-    """Keys over those of the preset."""
+    """Keys that override those of the preset."""
     pages = BLOCK_PAGES // (QUICK if quick else 1)
     return {
         "device.pages_per_block": pages,

@@ -1,4 +1,4 @@
-"""What the runs of remapcom's reproduction say, beside the published numbers."""
+"""The results of remapcom's reproduction, compared with the published numbers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ Of: TypeAlias = "Callable[[Numbers], float | None]"
 LEVELS = (1, 2, 3, 4)
 STOCK, ALIGNED, BASE, FULL = choices.LINES
 POINTS = 8.0
-"""Aim: shares of unchanged blocks on levels 1 to 3 within so many points of the published ones."""
+"""Target: shares of unchanged blocks on levels 1 to 3 within this many points of the published
+ones.
+"""
 AMPLIFICATION = (45.0, 60.0)
-"""Aim: percent less write amplification of the load with values of 4,096 bytes."""
+"""Target: percent less write amplification of the load with values of 4,096 bytes."""
 FASTER = 15.0
-"""Aim: percent more operations per second of the same load."""
+"""Target: percent more operations per second of the same load."""
 
 
 @cache
@@ -40,19 +42,19 @@ def rate(numbers: Numbers) -> float | None:
 
 
 def amplification(numbers: Numbers) -> float | None:
-    """Bytes programmed for a byte of keys and values; None where nothing is written."""
+    """Bytes programmed per byte of keys and values; None if nothing is written."""
     total = numbers["write_amplification"]["total"]
     return None if total is None else float(total)
 
 
 def without_log(numbers: Numbers) -> float | None:
-    """The same without the store's log."""
+    """Write amplification without the store's log."""
     parts = numbers["write_amplification"]
     return None if parts["total"] is None else float(parts["total"] - (parts.get("log") or 0.0))
 
 
 def used(numbers: Numbers) -> float | None:
-    """Bytes of the file system's pages in use, for a byte of live pairs."""
+    """Bytes of the file system's pages in use, per byte of live pairs."""
     known = numbers["space"]["amplification"]
     return None if known is None else float(known)
 
@@ -69,7 +71,7 @@ def unchanged(level: int) -> Of:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out."""
+    """The outcome."""
 
     numbers: Mapping[Run, Numbers]
     workloads: tuple[str, ...]
@@ -79,7 +81,7 @@ class Outcome:
     folder: Path
 
     def values(self, run: tuple[str, int, str], of: Of, variation: str = "") -> Mapping[int, float]:
-        """A number of workload, size and line by seed, as far as it is known."""
+        """A number of workload, size and line by seed, for the existing runs."""
         found = {}
         for seed in choices.QUICK_SEEDS if self.quick else choices.SEEDS:
             numbers = self.numbers.get(Run(*run, seed, variation))
@@ -96,10 +98,10 @@ class Outcome:
     def ratio(
         self, run: tuple[str, int, str], of: Of, base: str = STOCK, variation: str = ""
     ) -> Ratio | None:
-        """A number over that of another line, seed by seed; without an interval for one seed."""
+        """The ratio of a number to that of another line by seed; no interval for one seed."""
         workload, size, _ = run
         mine = self.values(run, of, variation)
-        # Pages a block do not concern stock, which is not run again for them.
+        # Pages per block do not affect stock, which is not run again for them.
         theirs = self.values((workload, size, base), of, variation)
         both = [seed for seed in mine if seed in theirs]
         if not both or not all(theirs[seed] for seed in both):
@@ -140,7 +142,7 @@ class Outcome:
                 yield line, level, percent, self.mean(run, unchanged(level))
 
     def aims(self) -> list[tuple[str, str]]:
-        """What was aimed at, and what came of it."""
+        """The targets, and whether they were reached."""
         far = [
             abs(ours - said)
             for _, level, said, ours in self.shares()

@@ -1,4 +1,4 @@
-"""The runs of remapcom's reproduction: each is made once, and kept as a file."""
+"""The runs of remapcom's reproduction: each is executed once, and stored as a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ssdlab_lab.reproduce.remapcom import choices
 RUNS = "runs"
 """Folder of the files of runs."""
 Numbers: TypeAlias = "Mapping[str, Any]"
-"""What is kept of a run."""
+"""The stored results of a run."""
 
 
 @dataclass(frozen=True, order=True)
@@ -48,12 +48,12 @@ class Run:
         return {**own, **host}, {**choices.drive(quick), **drive}
 
     def file(self, folder: Path, quick: bool) -> Path:
-        """Where its numbers are kept; another version or other settings have another file."""
+        """The file of its numbers; another version or other settings have another file."""
         said = json.dumps([described(), self.title, *self.settings(quick)])
         return folder / RUNS / f"{sha256(said.encode()).hexdigest()[:20]}.json"
 
     def stored(self, folder: Path, quick: bool) -> Numbers | None:
-        """Its numbers, if it has been made."""
+        """Its numbers, if it has been executed."""
         try:
             numbers = json.loads(self.file(folder, quick).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -62,7 +62,7 @@ class Run:
 
 
 def planned(quick: bool, workloads: Sequence[str]) -> list[Run]:
-    """All runs, in the order in which they are made."""
+    """All runs, in the order of execution."""
     seeds = choices.QUICK_SEEDS if quick else choices.SEEDS
     main = [
         Run(workload, size, line, seed)
@@ -96,7 +96,7 @@ def _varied(quick: bool) -> Iterator[Run]:
 
 
 def _numbers(report: Mapping[str, Any]) -> Numbers:
-    """What is kept of a report; speed and reads of its last phase, which the run is named for."""
+    """The stored part of a report; speed and reads are those of its last phase, its namesake."""
     phase = report["phases"][-1]
     return {
         "operations_per_s": phase["operations_per_s"],
@@ -122,7 +122,7 @@ class Made:
 def make(
     wanted: Sequence[Run], folder: Path, quick: bool, jobs: int | None, progress: bool
 ) -> Made:
-    """Make the runs that `folder` does not hold. Ctrl-C keeps those that have ended."""
+    """Execute the runs that `folder` does not have. Ctrl-C keeps those that have ended."""
     numbers = {run: kept for run in wanted if (kept := run.stored(folder, quick)) is not None}
     missing = [run for run in wanted if run not in numbers]
     failures: dict[str, str] = {}
@@ -142,7 +142,7 @@ def make(
 
 @dataclass(frozen=True)
 class _Simulations(Threads):
-    """Runs that simulate the store, too, and keep its numbers in `folder`."""
+    """Runs that also simulate the store, and save its numbers in `folder`."""
 
     folder: Path = Path()
     quick: bool = False

@@ -1,1 +1,1 @@
-"""`ssdlab drives scale`: what `ssdlab try` predicts of drives, beside runs at their full size."""
+"""`ssdlab drives scale`: predictions of `ssdlab try` for drives compared with full-size runs."""

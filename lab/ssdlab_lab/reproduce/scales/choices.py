@@ -47,10 +47,10 @@ FOOTPRINTS = {"64 MiB": 1 << 14, "512 MiB": 1 << 17, "8 GiB": 1 << 21}
 QUICK_FOOTPRINTS = ("64 MiB",)
 FULL = "full size"
 QUICK_SHARE = 48
-"""What the pages of a block are divided by in the pool that stands for full size in quick runs."""
+"""The divisor of the pages of a block in the pool that represents full size in quick runs."""
 SEEDS = (1, 2, 3)
 BEFORE, MEASURED = 2, 1
-"""How often as many pages are written as there are: before, and in, the measurement."""
+"""How often as many pages are written as there are, before and in the measurement."""
 CLOSE = 0.02
 """Error of a prediction that holds whatever its interval."""
 
@@ -135,7 +135,7 @@ def sizes(quick: bool) -> tuple[str, ...]:
 
 
 def places(quick: bool) -> tuple[Place, ...]:
-    """All runs, in the order in which they are made."""
+    """All runs, in the order of execution."""
     in_order = dict.fromkeys((*KINDS, *drives()))
     first = [load for load in LOADS if load.title in FIRST_LOADS]
     cases = dict.fromkeys(

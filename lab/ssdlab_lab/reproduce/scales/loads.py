@@ -1,4 +1,4 @@
-"""The writes of traces and of Zipf's law on other numbers of pages, as files."""
+"""The writes of traces and of Zipf's law on different numbers of pages, as files."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ssdlab.traces.trace import Requests, Trace
 Numbers = npt.NDArray[np.int64]
 
 SECTORS = 8
-"""Of a page."""
+"""Sectors of a page."""
 FORMAT = "block-event"
 VERSION = 1
-"""Of the writes below: numbers of runs that had other writes are not used again."""
+"""Version of the writes below: numbers of runs that had other writes are not reused."""
 
 
 def stretched(requests: Requests, pages: int) -> tuple[Numbers, Numbers, npt.NDArray[np.bool_]]:
@@ -46,7 +46,7 @@ def stretched(requests: Requests, pages: int) -> tuple[Numbers, Numbers, npt.NDA
 
 
 def write_trace(trace: Path, share: float, pages: int, file: Path) -> None:
-    """Write the first `share` of the requests of a trace, `stretched` to so many pages."""
+    """Write the first `share` of the requests of a trace, `stretched` to this many pages."""
     requests = Trace(trace).requests()
     count = round(len(requests) * share)
     part = Requests(*(getattr(requests, name)[:count] for name in Requests.__dataclass_fields__))
@@ -62,7 +62,7 @@ def write_trace(trace: Path, share: float, pages: int, file: Path) -> None:
 
 
 def zipf(theta: float, ranks: int, pages: int, count: int, seed: int) -> Numbers:
-    """`count` writes to `pages` pages, each of which stands for ranks / pages successive ranks.
+    """`count` writes to `pages` pages, each of which represents ranks / pages successive ranks.
 
     Rank k (from 1) has a probability proportional to k^-theta. Pages are shuffled.
     """

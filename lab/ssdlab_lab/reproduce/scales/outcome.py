@@ -1,4 +1,4 @@
-"""Predictions beside full size: errors, and who wins."""
+"""Predictions compared with full size: errors, and the best policies."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Compared(NamedTuple):
 
     @property
     def error(self) -> float:
-        """Of the prediction, as a share of full size."""
+        """Error of the prediction, as a share of full size."""
         return self.predicted.mean / self.full - 1
 
     @property
@@ -59,7 +59,7 @@ class Compared(NamedTuple):
 
 @dataclass(frozen=True)
 class Scales(Study[Place]):
-    """What came out, by place."""
+    """The outcome by place."""
 
     earlier: Earlier | None = None
     """Numbers of earlier studies, whose runs were not repeated."""
@@ -69,7 +69,7 @@ class Scales(Study[Place]):
 
     @cached_property
     def measured(self) -> dict[Place, float]:
-        """Write amplification of all runs, to the decimals that their file has."""
+        """Write amplification of all runs, with the decimals in their file."""
         now = {
             place: round(waf, DECIMALS)
             for place, report in self.reports.items()
@@ -80,16 +80,16 @@ class Scales(Study[Place]):
     def remarks(self) -> list[str]:
         """What a reader should know before using the numbers.
 
-        The page says which runs there are, so an interrupt is none of it.
+        The page says which runs exist, so an interrupt does not appear on it.
         """
         return [text for text in super().remarks() if text != INTERRUPTED]
 
     def full(self, drive: str, load: Load, policy: str) -> float | None:
-        """That of the pool at full size."""
+        """The result of the pool at full size."""
         return self.measured.get(Place(drive, load, FULL, policy, 1, SEEDS[0]))
 
     def predicted(self, drive: str, load: Load, size: str, policy: str) -> Predicted | None:
-        """What the trials of a footprint predict; None where one of them was not made."""
+        """The prediction of the trials of a footprint; None if one of them is missing."""
         place = Place(drive, load, size, policy, 1, SEEDS[0])
         values = [self.measured.get(place._replace(seed=seed)) for seed in SEEDS]
         halved = self.measured.get(place._replace(pools=2))
@@ -121,7 +121,7 @@ class Scales(Study[Place]):
         return {policy: waf for policy, waf in full.items() if waf is not None}
 
     def ranking(self, drive: str, load: Load, size: str) -> Ranking | None:
-        """The prediction for these; None where there are fewer than two."""
+        """The prediction for these; None if there are fewer than two."""
         predicted = {
             policy: prediction
             for policy in self.at_full_size(drive, load)
@@ -138,7 +138,7 @@ class Scales(Study[Place]):
         return pool.unit_of_trial(FOOTPRINTS[size]) >= FEWEST_PAGES
 
     def winner(self, drive: str, load: Load, size: str) -> Winner | None:
-        """Whether the policy that a footprint names is that of full size; None: not measured."""
+        """Whether the policy that a footprint names is that of full size; None if not measured."""
         ranking, full = self.ranking(drive, load, size), self.at_full_size(drive, load)
         compared = {case.policy for case in self.compared(drive, load, size)}
         if ranking is None:

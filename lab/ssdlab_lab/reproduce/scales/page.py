@@ -128,7 +128,7 @@ def _counts(winners: list[Any]) -> list[str]:
 
 
 def verdict(done: Scales) -> list[str]:
-    """What came out, in words."""
+    """The outcome in words."""
     compared = [*done.every()]
     if not compared:
         return ["No prediction has a run at full size."]
@@ -177,7 +177,7 @@ def _interval(case: Compared) -> str:
 
 
 def heads(done: Scales) -> tuple[str, ...]:
-    """Of the table of a drive."""
+    """The heads of the table of a drive."""
     return (
         "load",
         "policy",
@@ -187,7 +187,7 @@ def heads(done: Scales) -> tuple[str, ...]:
 
 
 def rows_of(done: Scales, drive: str) -> Rows:
-    """The write amplifications of a drive where it was run at full size."""
+    """The write amplifications of a drive for which full size was run."""
     rows: Rows = []
     for load in LOADS:
         for policy in POLICIES:

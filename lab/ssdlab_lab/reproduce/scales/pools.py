@@ -24,13 +24,13 @@ class Pool:
 
     @cached_property
     def pages_per_block(self) -> int:
-        """Of the pool at full size, or of that which stands for it in quick runs."""
+        """Pages of the pool at full size, or of the one that represents it in quick runs."""
         pages: int = self.drive["device.pages_per_block"]
         return pages // (choices.QUICK_SHARE if self.quick else 1)
 
     @cached_property
     def user_pages(self) -> int:
-        """Of the pool at full size."""
+        """User pages of the pool at full size."""
         pool = scale.Pool.of(self.drive)
         share = self.pages_per_block / self.drive["device.pages_per_block"]
         return int(self.drive["device.user_pages"] / pool.pools * share)
@@ -46,7 +46,7 @@ class Pool:
         }
 
     def trial(self, pages: int, pools: int) -> Keys:
-        """The trial of `try` for a trace that touches so many pages."""
+        """The trial of `try` for a trace that touches this many pages."""
         small = scale.functional_device(self.drive, pages, pools)
         planes = int(str(small.keys["device.planes_per_chip"]))
         fitting = ("device.fit", "workload.fit", "device.over_provisioning")

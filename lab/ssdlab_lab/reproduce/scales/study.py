@@ -30,11 +30,11 @@ SECTOR_BYTES = 512
 
 @dataclass(frozen=True)
 class Played:
-    """The file of a load on so many pages."""
+    """The file of a load on this many pages."""
 
     file: Path
     requests: int
-    """Of a loop."""
+    """Requests in a loop."""
     writes: int
     """Pages that a loop writes."""
 
@@ -55,7 +55,7 @@ class Played:
 
 @cache
 def played(file: Path) -> Played:
-    """How much a file asks for."""
+    """The pages that a file touches and writes."""
     requests = Trace(file).requests()
     writes = requests.sectors[requests.op == requests.OPS.index("write")].sum()
     return Played(file, len(requests), int(writes) * SECTOR_BYTES // PAGE_BYTES)
@@ -63,12 +63,12 @@ def played(file: Path) -> Played:
 
 @dataclass(frozen=True)
 class Files:
-    """The files of loads, written when they are asked for first."""
+    """The files of loads, written when they are first requested."""
 
     folder: Path
 
     def trace(self, name: str, pages: int) -> Path:
-        """A recorded trace on so many pages."""
+        """A recorded trace on this many pages."""
         file = self.folder / f"{name}-{pages}.trace"
         if not file.exists():
             recorded = choices.recording(name)
@@ -79,7 +79,7 @@ class Files:
         return file
 
     def zipf(self, ranks: int, pages: int) -> Path:
-        """Zipf's law over so many ranks, on so many pages."""
+        """Zipf's law over this many ranks, on this many pages."""
         file = self.folder / f"zipf-{ranks}-{pages}.trace"
         if not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -132,7 +132,7 @@ def _empty(place: Place) -> Cell:
 
 
 def _matching(asked: Sequence[str], known: Sequence[str], noun: str) -> tuple[str, ...]:
-    """The names that are asked for; all where none is. Raises `ConfigError`."""
+    """The requested names; all if there are none. Raises `ConfigError`."""
     for name in asked:
         if name not in known:
             near = get_close_matches(name, known, 1)

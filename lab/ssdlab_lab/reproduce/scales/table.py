@@ -22,7 +22,7 @@ from ssdlab_lab.reproduce.scales.pools import pool_of
 
 FILE = "scale.csv"
 KEY_COLUMNS = ("drive", "load", "policy", "results", "configuration")
-"""Columns that say what a line is about; the others are runs."""
+"""Columns that identify a line; the others are runs."""
 DECIMALS = 6
 
 
@@ -44,7 +44,7 @@ def _cases(quick: bool) -> dict[tuple[str, str, str], dict[str, Place]]:
 
 @cache
 def _configuration(drive: str, load: Load, policy: str, quick: bool) -> str:
-    """A digest of all that decides the numbers of a line, but the version of the results."""
+    """A digest of all that determines the numbers of a line, except the version of the results."""
     pool = pool_of(drive, policy, quick)
     trials = [
         pool.trial(choices.FOOTPRINTS[size], pools)
@@ -68,7 +68,7 @@ def _digest_of(trace: Path) -> str | None:
 
 
 def _writes_of(load: Load) -> list[object]:
-    """What decides the writes of a load."""
+    """What determines the writes of a load."""
     if not load.phases:
         return [loads.VERSION, SYNTHETIC[load.name]]
     digest = _digest_of(choices.recording(load.name))
@@ -82,7 +82,7 @@ class Earlier(NamedTuple):
     measured: dict[Place, float]
     """Write amplification in the runs that would be repeated."""
     others: int
-    """Lines that are of other results, configurations, drives, loads or policies."""
+    """Lines of other results, configurations, drives, loads or policies."""
 
     @property
     def remark(self) -> str:
@@ -133,7 +133,7 @@ def read(file: Path, quick: bool) -> Earlier:
 def _line(
     row: Mapping[str, str], cases: Mapping[tuple[str, str, str], dict[str, Place]]
 ) -> tuple[tuple[str, str, str], dict[Place, float]]:
-    """What a line is about, and its numbers. Raises `ValueError`."""
+    """The key of a line, and its numbers. Raises `ValueError`."""
     if None in row or None in row.values():
         raise ValueError("it has more or fewer cells than the header")
     case = row["drive"], row["load"], row["policy"]
@@ -145,7 +145,7 @@ def _line(
 
 
 def _made_by(place: Place, quick: bool) -> tuple[str, str]:
-    """The version of the results and the configuration that runs have now."""
+    """The version of the results and the present configuration of runs."""
     return str(RESULTS), _configuration(place.drive, place.load, place.policy, quick)
 
 
@@ -171,7 +171,7 @@ def text(measured: Mapping[Place, float], quick: bool) -> str:
 def _in_order(
     cases: Mapping[tuple[str, str, str], dict[str, Place]],
 ) -> Iterator[tuple[tuple[str, str, str], dict[str, Place]]]:
-    """The lines as the page has them."""
+    """The lines as on the page."""
     for drive in choices.drives():
         for load in LOADS:
             for policy in POLICIES:

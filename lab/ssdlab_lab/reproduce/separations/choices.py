@@ -39,7 +39,7 @@ PRESET = "greedy-8ch"
 BLOCKS, QUICK_BLOCKS, PAGES = 1024, 128, 256
 SEEDS, QUICK_SEEDS = (1, 2, 3), (1, 2)
 BEFORE, MEASURED = 4, 2
-"""Times the user pages that are written before the measurement, and in it."""
+"""How often the user pages are written before the measurement, and in it."""
 QUICK = (
     f"Quick: {QUICK_BLOCKS} blocks instead of {BLOCKS:,}, {len(QUICK_SEEDS)} seeds, the future with"
     " six classes only, no traces."
@@ -106,26 +106,26 @@ APPLICATIONS = {
     "rocksdb": 128,
     "wiredtiger": 128,
 }
-"""Recorded ones, and the pages of a block."""
+"""Recorded traces, and the pages per block."""
 RANGES = {"hm_0": 14.0, "stg_0": 10.8, "src2_0": 15.6, "rsrch_0": 16.9, "wdev_0": 16.9}
 """Volumes of the MSR traces, with the GB that their addresses span."""
 VOLUMES = {"hm_0": 128, "stg_0": 128, "src2_0": 32, "rsrch_0": 32, "wdev_0": 64}
-"""The pages of a block for each."""
+"""The pages per block for each."""
 SHRUNK = 8
-"""What requests and addresses of a stand-in are divided by."""
+"""The divisor of the requests and addresses of a stand-in."""
 PLAYED = (*APPLICATIONS, *VOLUMES)
 """All workloads that come from files."""
 
 
 class Place(NamedTuple):
-    """Where a number comes from, without the seed."""
+    """The source of a number, without the seed."""
 
     workload: str
     victims: str
     spare: float
     line: str
     device: str = ""
-    """Another one than usual: of a cell of a public simulator."""
+    """A device other than the usual one, for a cell of a public simulator."""
 
 
 class Played(NamedTuple):
@@ -135,7 +135,7 @@ class Played(NamedTuple):
     pages: int
     """That it touches."""
     requests: int
-    """Of a loop."""
+    """The trace in a file. Raises `ConfigError` and `WorkloadError`."""
     before: int
     """Loops before the measurement."""
     measured: int
@@ -164,7 +164,7 @@ a public simulator, with these blocks too."""
 LONGER = "blocks of 512 pages, 3 of them left out"
 """That of MiDAS's simulator, which keeps four erased; open ones are part of the space."""
 FIO = "2,048 blocks of 1,024 pages, 3 of them left out"
-"""That of the example of MiDAS's simulator."""
+"""The device of the example of MiDAS's simulator."""
 FIO_PAGES = 1_953_125
 """8 GB, which the simulator writes once before the file."""
 FIO_REACH = 4 * 2**30 // 4096
@@ -208,18 +208,18 @@ CLASSES = {ONE: 1, APART: 2, REGIONS: 2, ANY: 2}
 
 
 def seeds(quick: bool) -> tuple[int, ...]:
-    """Of the repetitions."""
+    """The seeds of the repetitions."""
     return QUICK_SEEDS if quick else SEEDS
 
 
 def lines(quick: bool) -> tuple[str, ...]:
-    """Those that are run: a small device cannot hold 10 or 24 blocks open."""
+    """The lines that are run: a small device cannot hold 10 or 24 blocks open."""
     left_out = (ANY, BOUND, CHAIN) if quick else (ANY,)
     return tuple(line for line in LINES if line not in left_out)
 
 
 def mark(quick: bool) -> str:
-    """The line by which the others are measured."""
+    """The line against which the others are measured."""
     return FUTURE if quick else BOUND
 
 

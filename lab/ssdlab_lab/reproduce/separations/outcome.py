@@ -1,4 +1,4 @@
-"""What came out, and who wins."""
+"""The results, and the best lines."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ NAME = "separations"
 
 
 class Separations(Study[tuple[Place, int]]):
-    """What came out, by place and seed."""
+    """The results, by place and seed."""
 
     name = NAME
     smaller = QUICK
 
     @cached_property
     def _wafs(self) -> dict[Place, Estimate | None]:
-        """What is known: each table asks for all places again."""
+        """Known values, because each table requests all places again."""
         return {place: self._waf(place) for place in {place for place, _ in self.reports}}
 
     def waf(self, place: Place) -> Estimate | None:
@@ -48,7 +48,7 @@ class Separations(Study[tuple[Place, int]]):
         return None if of is None else (of.mean - width, of.mean + width)
 
     def best(self, workload: str, victims: str, spare: float) -> str | None:
-        """The line that wins, if one does."""
+        """The line that wins, if any."""
         ends = {}
         for line in REAL:
             found = self.ends(Place(workload, victims, spare, line))
@@ -60,7 +60,7 @@ class Separations(Study[tuple[Place, int]]):
         return first if apart else None
 
     def distance(self, place: Place) -> float | None:
-        """Its write amplification over that of the mark."""
+        """Its write amplification divided by that of the mark."""
         of, least = self.waf(place), self.waf(place._replace(line=mark(self.quick)))
         return None if of is None or least is None else of.mean / least.mean
 

@@ -50,7 +50,7 @@ CLOSED = "closed form, all rates apart"
 
 
 def verdict(done: Separations) -> list[str]:
-    """Who wins where, and whether the mark holds, in words."""
+    """Which lines win where, and whether the mark holds, in words."""
     said = []
     for victims in VICTIMS:
         wins: dict[str, list[str]] = {}
@@ -131,19 +131,20 @@ def _cells(done: Separations) -> Rows:
 
 
 ABOUT = (
-    "Which pages share a block (`alloc.separation`): write amplification of separation policies"
-    " beside one frontier for all pages, and one each for host and copies. One pool of"
+    "Which pages share a block (`alloc.separation`): write amplification of separation policies,"
+    " compared with one frontier for all pages and with one each for host and copies. One pool of"
     f" {BLOCKS:,} blocks of {PAGES} pages, one of them kept erased; the host sees 1 / (1 + OP) of"
     f" the pages, writes them once in order, then single pages of the workload, {BEFORE} times the"
     f" user pages before the measurement and {MEASURED} times in it. Means over"
-    f" {len(SEEDS)} seeds with 95 % intervals; bold where the interval lies below"
-    f" those of all other lines but `{FUTURE}`.",
+    f" {len(SEEDS)} seeds with 95 % intervals; bold if the interval is below those of all other"
+    f" lines except `{FUTURE}`.",
     f"`{FUTURE}` knows when each page will be overwritten, with as many classes as the others;"
-    f" `{BOUND}` is the mark for all. Near the end of a run it knows of no more writes. The last"
-    " row of each table is no simulation: a pool of its own for each rate of the workload, blocks"
-    " without end, each pool first in, first out, and the spare split best.",
+    f" `{BOUND}` is the mark for all. Close to the end of a run it knows no later write of a page."
+    " The last row of each table is a closed form, not a simulation: a separate pool for each rate"
+    " of the workload, infinitely many blocks, first in, first out in each pool, and the best split"
+    " of the spare.",
     "Traces: recorded applications (`traces/`), and stand-ins of MSR volumes (docs/workloads.md)"
-    f" with 1/{SHRUNK} of the requests and addresses. The device is of the size of the pages that"
+    f" with 1/{SHRUNK} of the requests and addresses. The device has the size of the pages that"
     " they touch, which are written once in an order drawn by the seed; then the trace runs in"
     f" whole loops, which write at least {BEFORE} times these pages before the measurement and"
     f" {MEASURED} times in it. Discards count. A trace that hardly writes a page twice in a loop is"
@@ -152,43 +153,48 @@ ABOUT = (
     " host and copies apart.",
 )
 CELLS_SAID = (
-    "Results of public simulators, greedy where nothing else is said. They count open segments as"
-    " no part of the space, so the device here gets half a block for each class, and the block that"
-    f" is kept erased; last column: without them. {100 * USUAL:g} %, unless the row says another."
-    " SSD-iq's 90/10 at 87.5 % full: 2,048 blocks of 2,048 pages, as published. `sfs` makes its"
-    " centres of pools of drawn pages, the simulator of all segments. SepBIT's cost-benefit cannot"
-    " be compared: its age there is the square root. MiDAS follows a plan in both.",
-    f"`{REGIONS}` is not SSD-iq's collector to the letter: that compacts survivors within the"
-    " victims, and lets the host fill up what they leave. A literal model of this meets all five of"
-    " its results, and with survivors copied apart those of the device"
+    "Results of public simulators, with greedy unless stated otherwise. They do not count open"
+    " segments as part of the space, so the device here gets half a block for each class, and the"
+    " block that is kept erased; the last column is without them. Over-provisioning is"
+    f" {100 * USUAL:g} % unless the row states another."
+    " SSD-iq's 90/10 at 87.5 % full: 2,048 blocks of 2,048 pages, as published. `sfs` computes its"
+    " centres from sets of drawn pages, the simulator from all segments. SepBIT's cost-benefit"
+    " cannot be compared, because it takes the square root of the age there. MiDAS follows a plan"
+    " in both.",
+    f"`{REGIONS}` differs from SSD-iq's collector, which compacts survivors within the victims and"
+    " lets the host fill the rest. A literal model of that collector reproduces all five of its"
+    " results, and, with survivors copied to separate blocks, those of the device"
     " (crates/ssd-core/tests/suite/two_regions.rs).",
-    "Before it adapts MiDAS's simulator has 3.741 (greedy) and 2.650 (cost-benefit) on Zipf 0.99;"
-    " the device, without plans, 3.57 and 2.55. A literal model of the simulator has 3.735 and"
-    " 2.650, and with three rules of the device instead of its own the numbers of the device"
-    " (crates/ssd-core/tests/suite/midas.rs). Two are of the hot filter: how copies and overwrites"
-    " lower counters (3.68 if this rule alone is changed), and ages since the seal, with a mean"
-    " that is halved with the one before, for ages since the first page and a mean that fades"
-    " (3.645). The third is cost-benefit with the square root of the age (2.575 without).",
+    "Before it adapts, the simulator of MiDAS has 3.741 (greedy) and 2.650 (cost-benefit) on"
+    " Zipf 0.99; the device, without plans, has 3.57 and 2.55. A literal model of the simulator"
+    " has 3.735 and 2.650. With three rules of the device instead of its own it has the numbers"
+    " of the device (crates/ssd-core/tests/suite/midas.rs). Two rules concern the hot filter."
+    " The first says how copies and overwrites lower counters (3.68 if only this rule is"
+    " changed). The second is about ages: the simulator measures them from the seal and averages"
+    " their mean with the previous one, while the device measures them from the first page with"
+    " a mean that fades (3.645). Third, cost-benefit takes the square root of the age in the"
+    " simulator, and the age itself in the device (2.575).",
 )
 
 
 def _cells_said() -> tuple[str, ...]:
-    """What there is to know of the cells of public simulators."""
+    """Remarks about the cells of public simulators."""
     form = closed_form("Zipf 1", FIO_SPARE, FIO_PAGES)
     return (
         *CELLS_SAID,
-        "MiDAS's 2.300 is of a file that is not at hand, called Zipf 1.0 by fio; with the writes"
-        " that fill the drive. Of the writes of the file alone it is that of the row. The drive has"
+        "MiDAS's 2.300 was measured with a file that is not available, called Zipf 1.0 by fio, and"
+        " includes the writes that fill the drive. The row has the value for the writes of the file"
+        " alone. The drive has"
         f" {FIO_PAGES:,} pages, and the file is said to write 4 GiB, {FIO_REACH:,} of them. That is"
         " most of the difference: over all pages the same Zipf has 3.66 here, and"
         f" {form:.3f} by the closed form. fio takes no exponent of 1: with 1.01 it is 2.38 here,"
-        " with 0.99 2.52. The simulator follows a plan, the device none.",
+        " with 0.99 2.52. The simulator follows a plan; the device has none.",
     )
 
 
 WINS_SAID = (
-    "Where a line wins, of all workloads and over-provisionings, and the geometric mean of its"
-    " write amplification over that of the mark."
+    "How often each line wins, out of all workloads and over-provisionings, and the geometric mean"
+    " of the ratio of its write amplification to that of the mark."
 )
 
 

@@ -1,1 +1,1 @@
-"""Runs on a Dask cluster: imported only when one is asked for (extra `cluster`)."""
+"""Runs on a Dask cluster; imported only when one is used (extra `cluster`)."""

@@ -1,6 +1,6 @@
-"""The worker's side of files that are sent to it: from the client, or from another worker.
+"""The worker's side of files that are sent to it, by the client or by another worker.
 
-A run that lacks a file says so to the client in an event (`needs`), and waits. The client then
+A run that lacks a file reports that to the client in an event (`needs`), and waits. The client then
 calls `take` with one part after the other, or `fetch` with the address of a worker that has it.
 """
 
@@ -28,11 +28,11 @@ ASK_AGAIN_S = 20.0
 GIVE_UP_S = 90.0
 """Without any part arriving."""
 READ = "ssdlab_read"
-"""What a worker is asked by another one that wants a file."""
+"""The request of another worker that wants a file."""
 
 
 class Elsewhere(Exception):
-    """The run cannot be made on this worker, but perhaps on another one."""
+    """The run cannot be executed on this worker, but perhaps on another one."""
 
 
 class _Arrival:
@@ -49,7 +49,7 @@ class _Arrival:
         self.why_not = ""
 
     def take(self, offset: int, part: bytes) -> None:
-        """Write the next part; one that is here already is left out. Raises `OSError`."""
+        """Write the next part; one that is already here is ignored. Raises `OSError`."""
         self.last = time.monotonic()
         if offset != self.bytes:
             return
@@ -90,7 +90,7 @@ _arriving: dict[str, _Arrival] = {}
 def brought(
     one: InputFile, cache: Cache, topic: str, unwanted: Callable[[], bool]
 ) -> Iterator[Path]:
-    """The path of a file, which is brought here if it is not.
+    """The path of a file, which is fetched if it is not here.
 
     Raises `Elsewhere` if that fails, and `KeyboardInterrupt` when the run is `unwanted`.
     """
@@ -142,11 +142,11 @@ def _bring(one: InputFile, cache: Cache, topic: str, unwanted: Callable[[], bool
         arrival.end()
 
 
-# What the client and other workers call, in the event loop of the worker.
+# Functions called by the client and other workers, in the event loop of the worker.
 
 
 async def take(digest: str, offset: int, part: bytes) -> bool:
-    """The next part of a file; whether more of it is wanted."""
+    """Take the next part of a file. Returns whether more of it is wanted."""
     arrival = _arriving.get(digest)
     if arrival is None:
         return False
@@ -164,7 +164,7 @@ async def fail(digest: str, why: str) -> None:
 
 
 async def fetch(digest: str, peer: str, dask_worker: Worker) -> bool:
-    """Get a file from another worker; whether it is here now."""
+    """Get a file from another worker. Returns whether it is here now."""
     arrival = _arriving.get(digest)
     if arrival is None:
         return True
@@ -178,7 +178,7 @@ async def fetch(digest: str, peer: str, dask_worker: Worker) -> bool:
 
 
 async def read(digest: str, name: str, offset: int) -> bytes:
-    """A part of a file that is here, for another worker; empty if it is not."""
+    """A part of a file for another worker; empty if the file is not here."""
     place = Cache.of_environment().folder / digest
 
     def part() -> bytes:

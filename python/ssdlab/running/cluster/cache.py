@@ -1,7 +1,8 @@
-"""Files that runs on this machine read, kept by their contents for later ones, up to a bound.
+"""Files read by runs on this machine, kept by their contents for later runs, up to a bound.
 
-A file is whole or absent: it is written aside, compared with its digest and renamed. All workers of
-a machine share the folder, and locks on its entries keep what a run reads from being removed.
+A file is whole or absent: it is written under another name, compared with its digest and renamed.
+All workers of a machine share the folder, and locks on its entries keep files in use from being
+removed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ssdlab.errors import OutputError
 from ssdlab.running.job import InputFile
 
 FOLDER, BOUND = "SSDLAB_CACHE", "SSDLAB_CACHE_SIZE"
-"""Environment variables of a worker: where the files are kept, and how much of them."""
+"""Environment variables of a worker: the folder of the files, and their total size."""
 BOUND_BYTES = 20 << 30
 
 
@@ -33,18 +34,18 @@ class Cache:
 
     @staticmethod
     def of_environment() -> Cache:
-        """What the environment variables say. Raises `OutputError` for a size that is none."""
+        """The cache that the environment defines. Raises `OutputError` for an invalid size."""
         base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         folder = os.environ.get(FOLDER) or Path(base) / "ssdlab" / "inputs"
         return Cache(Path(folder).absolute(), bound_bytes())
 
     def path(self, one: InputFile) -> Path:
-        """Where a file is if it is here."""
+        """The path of a file, if it is here."""
         return self.folder / one.digest / Path(one.file).name
 
     @contextmanager
     def using(self, one: InputFile) -> Iterator[Path | None]:
-        """The path of a file, which is not removed meanwhile; None: it is not here."""
+        """The path of a file, which is not removed meanwhile; None if it is not here."""
         place = self.path(one)
         try:
             entry = os.open(place.parent, os.O_RDONLY)
@@ -58,7 +59,7 @@ class Cache:
             os.close(entry)
 
     def _named(self, place: Path) -> bool:
-        """Whether the file is there, under this name or, until now, under another one."""
+        """Whether the file exists, under this name or, until now, under another one."""
         with suppress(OSError):
             os.utime(place.parent)  # The order in which entries are removed.
             if place.exists():
@@ -72,7 +73,7 @@ class Cache:
 
     @contextmanager
     def bringing(self, one: InputFile) -> Iterator[bool]:
-        """Whether it is for this thread to bring a file here, and not for another one, now."""
+        """Whether this thread, and not another one, is to fetch a file now."""
         self.folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(self.folder / f".{one.digest}.lock", os.O_RDWR | os.O_CREAT, 0o666)
         try:
@@ -81,7 +82,7 @@ class Cache:
             os.close(lock)
 
     def draft(self, one: InputFile) -> Path:
-        """Where a file is written, with room made for it. Raises `OSError`."""
+        """The path for writing a file, with room made for it. Raises `OSError`."""
         if one.bytes > self.bound_bytes:
             message = (
                 f"{self.folder}: {size(one.bytes)} of {one.path} are more than the"
@@ -95,18 +96,18 @@ class Cache:
         return entry / Path(one.file).name
 
     def settle(self, one: InputFile) -> None:
-        """The draft is whole: put it in its place."""
+        """Move the draft, which is whole, to its place."""
         self._unfinished(one).replace(self.path(one).parent)
 
     def drop(self, one: InputFile) -> None:
-        """The draft will not be whole."""
+        """Give up the draft."""
         shutil.rmtree(self._unfinished(one), ignore_errors=True)
 
     def _unfinished(self, one: InputFile) -> Path:
         return self.folder / f".{one.digest}.unfinished"
 
     def _make_room(self, more_bytes: int) -> None:
-        """Remove the entries that were not used for longest, except those in use."""
+        """Remove the entries that have been unused for longest, except those in use."""
         found = []
         for entry in self.folder.iterdir():
             with suppress(OSError):
@@ -121,7 +122,7 @@ class Cache:
 
 
 def bound_bytes() -> int:
-    """How much is kept, as the environment says."""
+    """The size of the cache according to the environment."""
     given = os.environ.get(BOUND)
     if not given:
         return BOUND_BYTES
@@ -150,7 +151,7 @@ def _removed(entry: Path) -> bool:
 
 
 def _lock(file: int, *, alone: bool, wait: bool = True) -> bool:
-    """Lock an open file until it is closed, for this user alone or with others."""
+    """Lock an open file until it is closed, exclusively or shared."""
     try:
         import fcntl
     except ImportError:  # Windows: nothing keeps two processes apart there.

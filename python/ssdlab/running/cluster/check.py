@@ -1,7 +1,7 @@
-"""What a worker has, asked before it gets any run.
+"""What a worker has, checked before it gets any run.
 
-This module is sent to workers as code, since they may have no ssdlab, or another one: it imports
-what every worker has.
+This module is sent to workers as code, because they may have no ssdlab, or another version: it
+imports only what every worker has.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ def memory_of(worker: Any) -> int:  # noqa: ANN401
 async def found(wanted: str, resource: str, dask_worker: Any) -> dict[str, Any]:  # noqa: ANN401
     """The version of ssdlab and the memory of a worker.
 
-    One of the version `wanted` publishes its memory as the `resource` that runs take, so that no
-    more run at a time than fit. What the traces may take that runs share is no part of it.
+    A worker with the version `wanted` publishes its memory as the `resource` that runs take, so
+    that no more runs are executed at a time than fit. The memory for traces shared by runs is not
+    part of it.
     """
     traces, memory = 0, memory_of(dask_worker)
     try:

@@ -1,4 +1,4 @@
-"""A connection to a scheduler, which is made again when it is lost."""
+"""A connection to a scheduler, which is restored when it is lost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ssdlab.errors import ClusterError, ConfigError
 from ssdlab.running.cluster.sender import Sender
 from ssdlab.running.cluster.workers import Workers
 
-# What becomes of the connection is told here.
+# Changes of the connection are reported here.
 logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
 
 CONNECT_S = 10
@@ -24,9 +24,9 @@ RECONNECT_S = 60
 
 
 class Connection:
-    """What runs are sent with. Raises `ConfigError` if nobody answers at the address.
+    """The connection over which runs are sent. Raises `ConfigError` if nobody answers.
 
-    `direct`: this process reaches the workers themselves, not only the scheduler.
+    `direct`: whether this process reaches the workers themselves, not only the scheduler.
     """
 
     def __init__(self, address: str, direct: bool = False) -> None:
@@ -72,7 +72,7 @@ class Connection:
 
     @cached_property
     def dashboard(self) -> str | None:
-        """Its address, where there is one."""
+        """The address of its dashboard, if it has one."""
         with suppress(Exception):
             import bokeh  # noqa: F401 - without it there is no dashboard
 
@@ -80,7 +80,7 @@ class Connection:
         return None
 
     def again(self, stop: threading.Event) -> None:
-        """Connect again, unless `stop` is set. Raises `ClusterError` after `RECONNECT_S`."""
+        """Reconnect, unless `stop` is set. Raises `ClusterError` after `RECONNECT_S`."""
         offered = self.sender.files
         self.close()
         until = time.monotonic() + RECONNECT_S

@@ -1,4 +1,4 @@
-"""The folder of a run that was made on a worker."""
+"""The folder of a run that was executed on a worker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ssdlab.results.report import Report
 
 
 def kept(report: Report, files: Mapping[str, bytes], folder: Path) -> Report:
-    """Put the files of a run into `folder`, all at once; its report, which knows the folder.
+    """Move the files of a run into `folder`, all at once. Returns its report with the folder.
 
     Raises `OutputError`.
     """
@@ -23,7 +23,8 @@ def kept(report: Report, files: Mapping[str, bytes], folder: Path) -> Report:
         for name, data in files.items():
             (made.path / name).parent.mkdir(parents=True, exist_ok=True)
             (made.path / name).write_bytes(data)
-        # The worker may not see the files that it names, so it cannot resolve their paths.
+        # The worker may not have access to the files that it names, so it cannot resolve their
+        # paths.
         made.write(CONFIG, report.config.file_text())
         made.settle(report.completed)
         made.keep()

@@ -1,8 +1,8 @@
-"""A cluster of our own, on this machine or by SLURM, in a process of its own beside this one.
+"""Our own cluster, on this machine or by SLURM, in a separate process.
 
-So Ctrl-C reaches this process alone, workers inherit nothing of it but where modules are, and a
-script needs no `if __name__ == "__main__"`. The process ends with this one, however that ends: at
-the end of its standard input it closes the cluster.
+So Ctrl-C reaches only this process, workers inherit nothing of it except where modules are, and a
+script needs no `if __name__ == "__main__"`. The cluster's process ends with this one, however that
+ends: at the end of its standard input it closes the cluster.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ main()
 
 @dataclass(frozen=True)
 class Settings:
-    """Of a cluster of our own."""
+    """Settings of our own cluster."""
 
     what: str
-    """How it is called in messages, and asked for: `local:2`."""
+    """Its name in messages and in `on`: `local:2`."""
     of: str
     """Its class, in `dask.distributed` or `dask_jobqueue`."""
     options: dict[str, Any]
     """The arguments of the class."""
     least: int | None = None
     most: int = 1
-    """How many workers, or jobs; with `least` so many as there is work for."""
+    """How many workers, or jobs; with `least` the number follows the amount of work."""
 
 
 def local(workers: int) -> Settings:
-    """Worker processes on this machine, which nobody else reaches."""
+    """Worker processes on this machine, which nobody else can reach."""
     from distributed.system import MEMORY_LIMIT
 
     options = {
@@ -60,7 +60,7 @@ def local(workers: int) -> Settings:
 
 
 class Hosted:
-    """A cluster of our own, until it is closed. Raises `ConfigError` if it does not start."""
+    """Our own cluster, until it is closed. Raises `ConfigError` if it does not start."""
 
     def __init__(self, settings: Settings) -> None:
         self.process = subprocess.Popen(
@@ -104,7 +104,7 @@ class Hosted:
 
 
 def main() -> None:
-    """Host the cluster that standard input describes, to the end of that."""
+    """Host the cluster that standard input describes, until that ends."""
     messages = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     settings = pickle.load(sys.stdin.buffer)
@@ -124,12 +124,12 @@ def main() -> None:
 def _started(settings: Settings) -> Any:  # noqa: ANN401 - of a library
     from importlib import import_module
 
-    # What becomes of runs is told by the process that asked for them.
+    # The process that requested runs reports their fate.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     where = "dask.distributed" if settings.of == "LocalCluster" else "dask_jobqueue"
     import dask
 
-    # Samples of what workers do would cost more than the rest of a short run on them.
+    # Sampling the activity of workers would cost more than the rest of a short run on them.
     dask.config.set({"distributed.worker.profile.enabled": False})
     kind = getattr(import_module(where), settings.of)
     cluster = kind(**settings.options, silence_logs=logging.CRITICAL)

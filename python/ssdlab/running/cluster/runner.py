@@ -29,12 +29,14 @@ from ssdlab.running.runner import Ended, Planned, Work, waiting_for
 AHEAD = 4
 """Tasks under way for each thread of a worker: it never waits for the next one."""
 TASK_S = 0.25
-"""A task is as many short runs as take about so long: Dask needs milliseconds for each task."""
+"""A task combines short runs that together take about this long, because Dask needs milliseconds
+per task.
+"""
 MOST_RUNS = 32
-"""Of a task."""
+"""The most runs in a task."""
 LOOK_S = 0.2
 MOST_TRIES = 5
-"""A run that was cancelled so often, and not by us, fails."""
+"""A run that was cancelled this often, and not by us, fails."""
 
 
 @dataclass
@@ -44,9 +46,9 @@ class _Run:
     one: Planned
     order: Order
     apart_from: dict[str, str] = field(default_factory=dict)
-    """Workers on which it cannot be made, and why."""
+    """Workers on which it cannot be executed, and why."""
     tries: int = 0
-    """So often it was sent in vain."""
+    """How often it was sent in vain."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +63,13 @@ class _Task:
 
 @dataclass(frozen=True)
 class Cluster:
-    """A runner: the workers of the scheduler that `connection` leads to."""
+    """A runner: the workers of the scheduler at the other end of `connection`."""
 
     connection: Connection
 
     @property
     def here(self) -> int:
-        """None: the memory of workers is looked at when a run is sent."""
+        """None: the memory of workers is checked when a run is sent."""
         return 0
 
     def run(self, work: Work) -> None:
@@ -88,16 +90,16 @@ class _Flight:
         self.sent: dict[str, _Task] = {}
         """By key."""
         self.held: deque[_Run] = deque()
-        """Those that wait for a worker."""
+        """Runs that wait for a worker."""
         self.more = True
         """There may be further runs."""
         self.run_s = TASK_S
-        """What a run takes, by the last ones."""
+        """The time that a run takes, from recent runs."""
         self.ended: queue.SimpleQueue[Future[bytes]] = queue.SimpleQueue()
         self.name, self.numbers = f"ssdlab-{uuid.uuid4().hex[:12]}", count()
 
     def fly(self) -> None:
-        """Make all runs, until there are no more or `stop` is set."""
+        """Execute all runs, until there are no more or `stop` is set."""
         try:
             while not self.work.stop.is_set():
                 self._send()
@@ -109,9 +111,9 @@ class _Flight:
             self._end()
 
     def _send(self) -> None:
-        """As many as the workers need not to wait."""
+        """Send as many runs as the workers need in order not to wait."""
         most = max(1, AHEAD * self.connection.workers.threads)
-        # Those that failed to be made once go alone: another run may have been the reason.
+        # Runs that once failed to be executed go alone: another run may have been the reason.
         for _ in range(len(self.held)):
             if len(self.sent) >= most:
                 return
@@ -122,7 +124,7 @@ class _Flight:
                 self._sent(runs)
 
     def _next(self, number: int) -> Iterator[_Run]:
-        """The next runs, those of one task."""
+        """The next runs, which form one task."""
         for _ in range(number):
             one = None if self.work.stop.is_set() else self.work.next()
             if one is None:
@@ -142,7 +144,7 @@ class _Flight:
         return _Run(one, order)
 
     def _sent(self, runs: list[_Run]) -> None:
-        """Send runs to the workers that may make them; hold them while there are none."""
+        """Send runs to the workers that may execute them; hold them while there are none."""
         able, shared_bytes = self.connection.workers.able, self.connection.workers.shared_bytes
         memory_bytes = max(run.order.job.memory_bytes(shared_bytes) for run in runs)
         left = [a for a in able.values() if not any(a.address in run.apart_from for run in runs)]
@@ -170,7 +172,7 @@ class _Flight:
         future.add_done_callback(self.ended.put)
 
     def _take(self) -> None:
-        """What has ended, all of it at once."""
+        """Take everything that has ended, all at once."""
         ended = []
         try:
             ended.append(self.ended.get(timeout=LOOK_S))
@@ -187,7 +189,7 @@ class _Flight:
             self._again(run) if answer is None else self._answered(run, answer)
 
     def _answers(self, tasks: list[_Task]) -> Iterator[tuple[_Run, Answer | None]]:
-        """What the workers say; None: it was lost on the way."""
+        """The answers of the workers; None if they were lost on the way."""
         try:
             futures = [task.future for task in tasks]
             found = self.connection.client.gather(futures) if futures else []
@@ -245,7 +247,7 @@ class _Flight:
             self.held.append(run)
 
     def _look(self) -> None:
-        """At the scheduler, and at the workers."""
+        """Check the scheduler and the workers."""
         connection = self.connection
         if connection.lost:
             self.work.note("the scheduler has gone: connecting again")
@@ -259,7 +261,7 @@ class _Flight:
             self._recall([key for key, task in self.sent.items() if not task.where & able])
 
     def _recall(self, keys: list[str]) -> None:
-        """Hold runs again whose workers have all gone: others shall make them."""
+        """Hold runs again whose workers have all gone, so that others execute them."""
         tasks = [self.sent.pop(key) for key in keys]
         if tasks and not self.connection.lost:
             self.connection.client.cancel([task.future for task in tasks])
@@ -278,7 +280,7 @@ class _Flight:
 
 
 def _described(workers: Workers, tasks: Iterable[_Task], dashboard: str | None) -> str:
-    """What the workers do, as a line beside the progress."""
+    """The activity of the workers, as a line next to the progress."""
     if not workers.able:
         return "waiting for workers" + (
             " (all that there are were refused)" * bool(workers.refused)

@@ -15,22 +15,22 @@ from ssdlab.running.cluster import arrivals
 from ssdlab.running.job import InputFile
 
 AT_ONCE = 4
-"""Workers that files are sent to at a time."""
+"""The number of workers to which files are sent at a time."""
 
 
 class Sender:
-    """Sends files to the workers that ask for them, as long as the context lasts."""
+    """Sends files to the workers that request them, while the context lasts."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
         self.topic = f"ssdlab-{client.id}"
-        """Of the events in which workers ask."""
+        """The topic of the events in which workers request files."""
         self.files: dict[str, InputFile] = {}
         """By digest."""
         self.holders: defaultdict[str, list[str]] = defaultdict(list)
         """Workers to which a file has been sent, by digest."""
         self.first: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-        """Held while a file is sent that no worker has: others wait, to get it from there."""
+        """Held while a file that no worker has is sent; others wait, to get it from that worker."""
         self.going: set[tuple[str, str]] = set()
         self.sent_bytes = 0
         """From this process."""
@@ -43,7 +43,7 @@ class Sender:
         self.threads.shutdown(wait=False, cancel_futures=True)
 
     def offer(self, inputs: tuple[InputFile, ...]) -> None:
-        """A run that reads these files is about to be sent."""
+        """Note that a run that reads these files is about to be sent."""
         for one in inputs:
             self.files[one.digest] = one
 

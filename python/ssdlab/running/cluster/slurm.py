@@ -30,7 +30,7 @@ class Key(NamedTuple):
     kind: type
     means: str
     option: str | None = None
-    """What `SLURMCluster` calls it, if it is one of its options."""
+    """Its name in `SLURMCluster`, if it is one of its options."""
     needed: bool = False
 
 
@@ -59,11 +59,11 @@ KEYS = {
 }
 """What the file may say."""
 TO_SBATCH = ("partition", "account", "walltime", "name")
-"""Keys whose values stand in lines of #SBATCH."""
+"""Keys whose values are written into #SBATCH lines."""
 TO_SHELL = ("python", "scratch", "worker_options")
 """Keys whose values are words of the command that starts a worker."""
 TO_BOTH = ("interface", "host")
-"""Keys whose values the scheduler uses, too, so that they cannot be quoted."""
+"""Keys whose values the scheduler also uses, so that they cannot be quoted."""
 ADDRESS = re.compile(r"[\w.:%\[\]-]+")
 PLAIN = re.compile(r"[\w@%+=:,./-]+")
 
@@ -90,7 +90,7 @@ def settings(file: str) -> Settings:
     if lines:
         options["job_script_prologue"] = [*lines, *options.get("job_script_prologue", ())]
     if "logs" in values:
-        # SLURMCluster makes this folder, so its name is not quoted there; its lines are replaced.
+        # SLURMCluster creates this folder, so its name is not quoted there; its lines are replaced.
         skipped = options.get("job_directives_skip", ())
         options["job_directives_skip"] = [*skipped, "#SBATCH -e ", "#SBATCH -o "]
         log = f"{values['logs']}/{values.get('name', 'dask-worker')}-%J"
@@ -153,7 +153,7 @@ def _checked(file: str, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _expected(name: str, value: Any) -> str:  # noqa: ANN401 - of a key
-    """The requirement that a value of the right kind does not meet; empty if there is none."""
+    """The requirement that a value of the right kind violates; empty if there is none."""
     if isinstance(value, int):
         return "" if value >= 1 else "at least 1"
     if isinstance(value, list) and not all(isinstance(one, str) for one in value):

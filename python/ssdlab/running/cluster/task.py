@@ -50,7 +50,7 @@ class Order:
     html: bool
     """Its page, too."""
     topic: str
-    """Of the events in which files are asked for."""
+    """The topic of the events in which files are requested."""
 
 
 @dataclass(frozen=True)
@@ -66,14 +66,14 @@ class Answer:
     error: Exception | None = None
     """What was raised."""
     files: dict[str, bytes] | None = None
-    """Those of the folder of the run, by their place in it."""
+    """The files of the folder of the run, by their path in it."""
 
     seconds: float = 0.0
     """How long it took there."""
 
 
 def packed(answers: list[Answer]) -> bytes:
-    """Answers as bytes, which Dask carries as they are."""
+    """Answers as bytes, which Dask carries unchanged."""
     return zlib.compress(pickle.dumps(answers), 1)
 
 
@@ -84,7 +84,7 @@ def unpacked(data: bytes) -> list[Answer]:
 
 
 class Call:
-    """Unpickled, it is the result of a function: the call takes place where that happens.
+    """Unpickling it calls a function, wherever that happens, and yields the result.
 
     So a task is `pickle.loads` of bytes, and the scheduler needs nothing of ssdlab.
     """
@@ -97,7 +97,7 @@ class Call:
 
 
 class _Unwanted(threading.Event):
-    """Set when the run of this thread is not wanted any more: the client has gone, or said so."""
+    """Set when the run of this thread is no longer wanted: the client has gone or cancelled it."""
 
     def __init__(self, worker: Worker) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ def made(orders: list[Order]) -> bytes:
 
 
 def answer_to(order: Order) -> Answer:
-    """Make a run on this worker."""
+    """Execute a run on this worker."""
     worker, began = get_worker(), time.monotonic()
     unwanted = _Unwanted(worker)
     with tempfile.TemporaryDirectory(
@@ -220,7 +220,7 @@ def _read(folder: Path | None) -> dict[str, bytes] | None:
 
 @contextmanager
 def _placed(order: Order, temporary: Path, unwanted: _Unwanted) -> Iterator[Moved]:
-    """Where the files of a run are here; they are brought if they are not here."""
+    """The local paths of the files of a run, which are fetched if they are not here."""
     here = {}
     with ExitStack() as stack:
         for one in order.job.inputs:
@@ -233,7 +233,7 @@ def _placed(order: Order, temporary: Path, unwanted: _Unwanted) -> Iterator[Move
             elif Path(one.path).absolute() in (Path(one.file), Path(one.file).parent):
                 continue
             else:
-                # Relative to another folder: as particular a path as one in the cache.
+                # Relative to another folder: as distinctive as a path in the cache.
                 file = temporary / one.digest / Path(one.file).name
                 file.parent.symlink_to(Path(one.file).parent)
             here[one.key] = str(file.parent if one.of_folder else file)
@@ -252,7 +252,7 @@ _hashing = threading.Lock()
 
 
 def _in_place(one: InputFile) -> bool:
-    """Whether this worker sees the same file with the same contents."""
+    """Whether this worker has access to the same file with the same contents."""
     file = Path(one.file)
     try:
         with _hashing:

@@ -1,4 +1,4 @@
-"""The workers of a cluster: which of them may make our runs, and what they have."""
+"""The workers of a cluster: which of them may execute our runs, and what they have."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ class Able:
     memory_bytes: int
     """For runs."""
     traces_bytes: int
-    """For the traces that they share."""
+    """Memory for the traces that they share."""
 
 
 class Workers:
-    """Looks at the workers that join and leave, in a thread, until it is closed."""
+    """Watches the workers that join and leave, in a thread, until it is closed."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
         self.wanted = versions.described()
         self.able: dict[str, Able] = {}
-        """Those that get runs, by address."""
+        """Workers that get runs, by address."""
         self.refused: dict[str, str] = {}
         """Why others get none, by address."""
         self.told: set[str] = set()
-        """Of these, those that the user knows of."""
+        """Those of them that have been reported to the user."""
         self.changed = threading.Event()
         self.over = threading.Event()
         self.look()
@@ -83,7 +83,7 @@ class Workers:
             self.changed.set()
 
     def tell(self) -> None:
-        """Say which workers get no runs, each once."""
+        """Report which workers get no runs, each once."""
         new = [address for address in self.refused if address not in self.told]
         self.told.update(new)
         say_before(
@@ -114,5 +114,5 @@ class Workers:
 
     @property
     def threads(self) -> int:
-        """How many runs the workers make at a time, if their memory is enough."""
+        """How many runs the workers execute at a time, if their memory suffices."""
         return sum(one.threads for one in self.able.values())

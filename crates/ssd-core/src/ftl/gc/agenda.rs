@@ -1,9 +1,9 @@
-//! What is collected next. The timed and the functional machine both ask [`Agenda::next`] and act on the
-//! answer; neither decides anything itself.
+//! What is collected next. The timed and the functional machine both ask [`Agenda::next`] and act on the answer;
+//! neither makes decisions itself.
 //!
-//! The answer depends on the tables of the device and on what is kept here: the demands of the triggers, pools
-//! whose demand found nothing to collect, what is left of `amount = "one"` and of `"all-candidates"`, and whether
-//! a trigger over the device holds. A pool is considered only after something in it has changed.
+//! The answer depends on the tables of the device and on the state kept here: the demands of the triggers, pools whose
+//! demand found nothing to collect, what is left of `amount = "one"` and `"all-candidates"`, and whether a device-wide
+//! trigger holds. A pool is considered only after something in it has changed.
 
 use super::trigger::SpaceView;
 use super::unmet::Unmet;
@@ -21,23 +21,23 @@ use std::collections::VecDeque;
 pub enum Next {
     /// Nothing: it wants no collection, or collection would gain nothing.
     Nothing,
-    /// It wants collection, and the concurrency rule keeps it waiting.
+    /// It wants collection, but the concurrency rule makes it wait.
     Wait,
     /// This block is its victim now.
     Collect(Choice, Demand),
 }
 
-/// What the concurrency rule says of a pool, asked only when it matters.
+/// The concurrency rule's answer for a pool, asked only when it matters.
 pub trait Turn {
     /// Whether wear levelling of `pool` may begin.
     fn may_level(&self, ftl: &Ftl, pool: PoolId) -> bool;
-    /// Whether background collection of `pool` may begin, those before it considered.
+    /// Whether background collection of `pool` may begin, after the pools before it have been considered.
     fn may_collect(&self, ftl: &Ftl, pool: PoolId) -> bool;
-    /// Whether collection at the reserve has to ask, too.
+    /// Whether collection at the reserve has to ask as well.
     fn binds_reserve(&self) -> bool;
 }
 
-/// Without time one pool is collected after the other, so that it is always a pool's turn.
+/// Without time, pools are collected one after the other, so it is always a pool's turn.
 #[derive(Clone, Copy, Debug)]
 pub struct AlwaysItsTurn;
 
@@ -53,23 +53,23 @@ impl Turn for AlwaysItsTurn {
     }
 }
 
-/// The decisions of collection, and what they depend on beside the tables of the device.
+/// The decisions of collection, and the state that they need beyond the tables of the device.
 pub struct Agenda {
     demands: Demands,
     /// Pools in which something has changed since they were last considered.
     pending: IdSet,
-    /// Pools whose demand found nothing to collect, and how many they are.
+    /// Pools whose demand found nothing to collect, and their number.
     starved: Vec<bool>,
     starving: u32,
-    /// Pools whose `amount = "one"` has been used up since their last host page.
+    /// Pools that have used up `amount = "one"` since their last host page.
     spent: Vec<bool>,
-    /// Reasons to look at every page written: pools that are starved or spent, blocks that are collected at once,
-    /// triggers that watch pages.
+    /// Reasons to examine every page written: starved or spent pools, blocks that are collected at once, triggers that
+    /// watch pages.
     watched: u32,
     /// What is left of `amount = "all-candidates"`.
     lists: Vec<VecDeque<BlockId>>,
     unmet: Unmet,
-    /// The victim policy has blocks that are collected whatever the triggers say.
+    /// The victim policy has blocks that are collected regardless of the triggers.
     at_once: bool,
     /// The demand of a pool may change with every page written, not only with every block opened.
     watches_pages: bool,
@@ -77,7 +77,7 @@ pub struct Agenda {
     watches_device: bool,
     /// The demand of a pool may change with every request that waits for it.
     watches_requests: bool,
-    /// The triggers that look at the whole device held when they were last asked.
+    /// Whether the device-wide triggers held when they were last asked.
     device_held: bool,
 }
 
@@ -115,27 +115,27 @@ impl Agenda {
         self.demands.of(view)
     }
 
-    /// Whether a request that comes to wait may change the demand of its pool.
+    /// Whether a request that starts to wait may change the demand of its pool.
     #[inline(always)]
     #[must_use]
     pub fn watches_requests(&self) -> bool {
         self.watches_requests
     }
 
-    /// Blocks that the pool of `view` may open before its triggers hold, if they say so.
+    /// Blocks that the pool of `view` may open before its triggers hold, if the triggers know it.
     #[must_use]
     pub fn blocks_left(&self, view: &SpaceView) -> Option<u32> {
         debug_assert!(view.pool.at() < self.starved.len(), "there is no {:?}", view.pool);
         self.demands.blocks_left(view)
     }
 
-    /// The longest idle time for which a trigger waits, if one does.
+    /// The longest idle time that a trigger waits for, if any does.
     #[must_use]
     pub fn idle_after(&self) -> Option<Nanos> {
         self.demands.idle_after()
     }
 
-    /// Whether the next victim of `pool` is for a demand that collection cannot meet ([`Unmet`]).
+    /// Whether the next victim of `pool` serves a demand that collection cannot meet ([`Unmet`]).
     #[inline]
     pub fn is_unmet(&mut self, ftl: &Ftl, pool: PoolId) -> bool {
         self.unmet.at(ftl, &self.demands, pool)
@@ -153,8 +153,8 @@ impl Agenda {
         (0..self.starved.len()).for_each(|pool| self.pending.insert(pool as u32));
     }
 
-    /// A host page has been programmed in `pool`; `opened`: for it a block was opened. `amount = "one"` may
-    /// collect again.
+    /// Note that a host page has been programmed in `pool`, and whether a block was `opened` for it. `amount = "one"`
+    /// may collect again.
     #[inline(always)]
     pub fn page_written(&mut self, pool: PoolId, opened: bool) {
         debug_assert!(pool.at() < self.spent.len(), "there is no {pool:?}");
@@ -164,7 +164,7 @@ impl Agenda {
         }
     }
 
-    /// Whether a page that becomes invalid, or a block that is sealed, may be what a pool waits for.
+    /// Whether a pool may be waiting for a page to become invalid or for a block to be sealed.
     #[inline(always)]
     #[must_use]
     pub fn watches_releases(&self) -> bool {
@@ -172,7 +172,7 @@ impl Agenda {
         self.starving > 0 || self.at_once
     }
 
-    /// A page of `pool` has become invalid, or a block of it has been sealed; called only if
+    /// Note that a page of `pool` has become invalid, or that a block of it has been sealed; called only if
     /// [`Agenda::watches_releases`].
     pub fn page_released(&mut self, pool: PoolId) {
         debug_assert!(self.watches_releases(), "nothing waits for a page of {pool:?}");
@@ -181,8 +181,8 @@ impl Agenda {
         }
     }
 
-    /// Whether neither a page written nor one released can be what a pool waits for, unless a block is opened,
-    /// and no pool is pending.
+    /// Whether no pool is pending, and no pool waits for a page to be written or released (other than a page for which
+    /// a block is opened).
     #[inline(always)]
     #[must_use]
     pub fn is_quiet(&self) -> bool {
@@ -205,7 +205,7 @@ impl Agenda {
         next
     }
 
-    /// When a trigger over the device begins to hold, every pool is considered.
+    /// Consider every pool when a device-wide trigger begins to hold.
     pub fn watch_device(&mut self, ftl: &Ftl) {
         if !self.watches_device {
             return;
@@ -218,7 +218,8 @@ impl Agenda {
         self.device_held = held;
     }
 
-    /// A pool at its reserve that has nothing to collect; else one that wants collection and has nothing.
+    /// A pool at its reserve that has nothing to collect; otherwise one that wants collection but has nothing to
+    /// collect.
     #[must_use]
     pub fn starved_pool(&self, ftl: &Ftl) -> Option<PoolId> {
         let mut pools = (0..ftl.geo.pools).map(PoolId).filter(|p| self.starved[p.at()]);
@@ -236,9 +237,9 @@ impl Agenda {
         self.starved[pool.at()]
     }
 
-    /// What the pool behind `view`, in which nothing is being collected, does next. In this order: blocks that
-    /// are collected at once, wear levelling, the concurrency rule, what is left of a list of all candidates,
-    /// the victim policy. At the reserve only the last two count.
+    /// What the pool behind `view`, in which nothing is being collected, does next. The order is: blocks that are
+    /// collected at once, wear levelling, the concurrency rule, what is left of a list of all candidates, the victim
+    /// policy. At the reserve only the last two apply.
     pub fn next(&mut self, ftl: &mut Ftl, view: &SpaceView, turn: &impl Turn) -> Next {
         let pool = view.pool;
         debug_assert_eq!(
@@ -341,7 +342,7 @@ impl Agenda {
         }
     }
 
-    /// What is counted of starved and spent pools, recounted.
+    /// Whether the counts of starved and spent pools match a recount.
     fn counts_fit(&self) -> bool {
         let count = |pools: &[bool]| pools.iter().filter(|&&is| is).count() as u32;
         let (starved, spent) = (count(&self.starved), count(&self.spent));
@@ -350,8 +351,8 @@ impl Agenda {
     }
 }
 
-/// What is collected next in `pool` may be: policies and lists name sealed blocks of the pool, and one that is
-/// collected gives back a page or, for wear levelling, moves cold data.
+/// Assert that `choice` may be collected next in `pool`: policies and lists name sealed blocks of the pool, and
+/// collecting one gives back a page or, for wear levelling, moves cold data.
 fn check_choice(ftl: &Ftl, pool: PoolId, choice: Choice) {
     let block = choice.block;
     debug_assert!(ftl.blocks.is_candidate(block), "{choice:?} is not sealed");
@@ -370,8 +371,8 @@ mod tests {
     use crate::plug::{PolicySpec, Value};
     use crate::units::{Lpn, PlaneId};
 
-    /// 24 blocks of 8 pages, 18 of them full and the first 4 with an invalid page each; all candidates are
-    /// collected from 8 erased blocks down.
+    /// 24 blocks of 8 pages, of which 18 are full and the first 4 have an invalid page each; all candidates are
+    /// collected at 8 or fewer erased blocks.
     fn device() -> (Config, Ftl) {
         let mut c = Config::default();
         (c.device.channels, c.device.chips_per_channel, c.device.planes_per_chip) = (1, 1, 1);
@@ -390,7 +391,7 @@ mod tests {
         agenda.next(ftl, &view, &AlwaysItsTurn)
     }
 
-    /// Trim what `block` holds and erase it.
+    /// Trim the pages in `block` and erase it.
     fn clear(ftl: &mut Ftl, block: BlockId) {
         let first = ftl.geo.first_page(block).0;
         for page in (first..first + 8).map(crate::units::Ppn) {
@@ -428,7 +429,7 @@ mod tests {
         for lpn in (0..140).chain([0, 8, 16, 24]) {
             ftl.write_now(PlaneId(0), 0, Lpn(lpn));
         }
-        // Nothing of block 5 is valid.
+        // Block 5 has no valid page.
         for lpn in 40..48 {
             ftl.trim(Lpn(lpn));
         }
@@ -449,7 +450,7 @@ mod tests {
         let mut agenda = Agenda::new(&c.gc, &ftl, &Plugs::default());
         assert!(matches!(next(&mut agenda, &mut ftl), Next::Collect(..)));
         (0..4).map(BlockId).for_each(|block| clear(&mut ftl, block));
-        // Another block has an invalid page now: a new list would name it.
+        // Another block has an invalid page now, so a new list would contain it.
         ftl.trim(Lpn(40));
         assert!(ftl.fewest_valid(PoolId(0)).is_some(), "there is something to collect");
         assert_eq!(next(&mut agenda, &mut ftl), Next::Nothing);

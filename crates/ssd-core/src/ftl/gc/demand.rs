@@ -1,4 +1,4 @@
-//! How much a pool wants collection.
+//! How urgently a pool wants collection.
 
 /// Whether a pool wants collection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -9,6 +9,6 @@ pub enum Demand {
     Background,
     /// A trigger's hard watermark: before host operations.
     Urgent,
-    /// At the hard reserve: before host operations, whatever the concurrency rule says.
+    /// At the hard reserve: before host operations, regardless of the concurrency rule.
     Reserve,
 }

@@ -1,13 +1,12 @@
-//! Endless collection, detected before a run begins: the data that preconditioning leaves are enough to make
-//! the triggers hold, so that collection stops only when no invalid page is left.
+//! Detects endless collection before a run begins: the data left by preconditioning are enough to make the triggers
+//! hold, so collection stops only when no invalid page is left.
 //!
-//! The amount of live data after the fill is known exactly: `fill` of the logical pages, whatever is overwritten
-//! later. In the state that no collection can improve, these pages occupy as few blocks as possible, and
-//! nothing else is used; if the triggers hold there (`Demands::outlast`), they always hold. A policy that
-//! takes the block with the most invalid pages then moves nearly a whole block for each page the host writes.
-//! A policy that takes blocks without invalid pages before others, such as FIFO, moves half of the pool or
-//! more: that is refused above [`MOST_COPIES`]. Where the reserve chooses, it takes the block that greedy
-//! would take, and the cost is one block.
+//! The amount of live data after the fill is known exactly: `fill` of the logical pages, whatever is overwritten later.
+//! In the best possible state these pages occupy as few blocks as possible, and nothing else is used. If the triggers
+//! hold there (`Demands::outlast`), they always hold. A policy that takes the block with the most invalid pages then
+//! moves nearly a whole block for each page the host writes. A policy that takes blocks without invalid pages before
+//! others, such as FIFO, moves half of the pool or more: that is refused above [`MOST_COPIES`]. Where the reserve
+//! chooses, it takes the block that greedy would take, and the cost is one block.
 
 use super::Demands;
 use super::trigger::SpaceView;
@@ -21,7 +20,7 @@ use crate::units::{BlockId, PoolId};
 /// A device whose preconditioning alone makes its triggers hold.
 pub(crate) struct Endless {
     live_share: f64,
-    /// Erased blocks of a pool at best, and all that are not bad.
+    /// Erased blocks of a pool in the best state, and all blocks that are not bad.
     free: u64,
     blocks: u64,
     /// Page copies for each page that the host writes, where the policy names every victim.
@@ -29,8 +28,7 @@ pub(crate) struct Endless {
     pages: u64,
 }
 
-/// The endless collection that `config` leads to; `None` if collection can meet its triggers, or if that is
-/// not known.
+/// The endless collection that `config` leads to; `None` if collection can satisfy its triggers, or if that is unknown.
 pub(crate) fn of(config: &Config) -> Option<Endless> {
     let live = (config.logical_pages() as f64 * config.precondition.fill).floor() as u64;
     if config.precondition.snapshot.is_some() || live == 0 {
@@ -64,7 +62,7 @@ pub(crate) fn of(config: &Config) -> Option<Endless> {
     if !Demands::new(&config.gc, &Plugs::default()).outlast(&best) {
         return None;
     }
-    // At rest every frontier has an open block; at the reserve a choice that frees nothing does not count.
+    // At rest every frontier has an open block. A choice at the reserve that frees nothing does not count.
     let open = u64::from(config.alloc.classes().all) * config.open_units_per_frontier();
     let at_reserve = free.saturating_sub(open) <= u64::from(config.gc.reserve);
     let takes = expected_victims(config, blocks)?;
@@ -78,16 +76,16 @@ pub(crate) fn of(config: &Config) -> Option<Endless> {
     })
 }
 
-/// Page copies for each page that the host writes, beyond which a configuration is refused: it cannot be
-/// intended, and preconditioning even a small device takes minutes to hours.
+/// Page copies per host page beyond which a configuration is refused: it cannot be intended, and preconditioning even a
+/// small device takes minutes to hours.
 const MOST_COPIES: u64 = 1000;
-/// Largest number of blocks in the pool on which a policy is tried out.
+/// Largest number of blocks in the pool on which a policy is tried.
 const TRIED: u64 = 512;
 /// Number of trials: some policies draw at random.
 const TRIALS: u64 = 8;
 
-/// How many of `blocks` sealed blocks the policy takes until it reaches the only one with an invalid page,
-/// which is in the middle; `None` if it takes none: then the policy decides when to stop.
+/// How many of `blocks` sealed blocks the policy takes until it reaches the only one with an invalid page, which is in
+/// the middle. `None` if it takes none: such a policy decides itself when to stop.
 fn expected_victims(config: &Config, blocks: u64) -> Option<u64> {
     let mut rng = Stream::new(config.run.seed, "trial");
     let tried = blocks.min(TRIED) as u32;
@@ -114,7 +112,7 @@ fn one_trial(config: &Config, tried: u32, rng: &mut Stream) -> Option<u64> {
         if block == target {
             return Some(taken);
         }
-        // Its pages are now those of the block that was sealed last.
+        // Its pages are now in the block that was sealed last.
         table.state[block.at()] = BlockState::Collecting;
         policy.on_leave(block, &table);
         (table.state[block.at()], table.seal_order[block.at()]) = (BlockState::Sealed, order);
@@ -149,7 +147,11 @@ impl Endless {
 
     /// Why it is refused.
     pub(crate) fn refusal(&self, victim: &str) -> String {
-        debug_assert!(self.is_refused(), "{} copies a page are no reason to refuse", self.copies);
+        debug_assert!(
+            self.is_refused(),
+            "{} copies per page are not a reason to refuse",
+            self.copies
+        );
         format!(
             "collection would never end: {}, and gc.victim = {victim:?} takes blocks without invalid pages, \
              about {} page copies for each page the host writes; use a trigger that can be met, another \

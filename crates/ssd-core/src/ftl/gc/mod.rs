@@ -1,5 +1,5 @@
-//! Garbage collection as seven questions. Policies answer them, the agenda puts the answers together, and the
-//! machines (`sim`) act.
+//! Garbage collection as seven questions. Policies answer them, the agenda combines the answers, and the machines
+//! (`sim`) act.
 
 pub mod agenda;
 pub mod concurrency;
@@ -24,7 +24,7 @@ pub struct Demands {
 }
 
 impl Demands {
-    /// From `[gc]`, with the external trigger if there is one.
+    /// From `[gc]`, or with the external trigger if there is one.
     #[must_use]
     pub fn new(gc: &Gc, plugs: &Plugs) -> Demands {
         assert!(!gc.trigger.is_empty() && gc.reserve > 0, "the config layer has checked both");
@@ -51,9 +51,8 @@ impl Demands {
         }
     }
 
-    /// Whether the pool would want collection forever if it were left in the state `best`, in which nothing
-    /// is left to collect. A trigger that ends for a reason other than space (an idle time, an external
-    /// policy) is assumed to end.
+    /// Whether the pool would still want collection in the state `best`, in which nothing is left to collect. A trigger
+    /// that ends for a reason other than space (an idle time, an external policy) is assumed to end.
     #[must_use]
     pub fn outlast(&self, best: &SpaceView) -> bool {
         debug_assert!(best.free_blocks <= best.blocks, "bad blocks are erased: {best:?}");
@@ -72,21 +71,21 @@ impl Demands {
         self.triggers.iter().any(TriggerPolicy::watches_device)
     }
 
-    /// Whether the answer may change with every request that comes to wait.
+    /// Whether the answer may change with every request that starts to wait.
     #[must_use]
     pub fn watches_requests(&self) -> bool {
         debug_assert!(!self.triggers.is_empty(), "nothing triggers");
         self.triggers.iter().any(TriggerPolicy::watches_requests)
     }
 
-    /// Blocks that the pool of `view` may open before all triggers hold, if one of them says so.
+    /// Blocks that the pool of `view` may open before all triggers hold, if one of them knows it.
     #[must_use]
     pub fn blocks_left(&self, view: &SpaceView) -> Option<u32> {
         debug_assert!(view.free_blocks <= view.blocks, "{view:?}");
         self.triggers.iter().filter_map(|t| t.blocks_left(view)).max()
     }
 
-    /// Whether all triggers on the whole device hold, and there is one.
+    /// Whether there are device-wide triggers and all of them hold.
     #[must_use]
     pub fn device_holds(&self, view: &SpaceView) -> bool {
         debug_assert!(view.used_pages <= view.pages, "the device overflows: {view:?}");
@@ -94,7 +93,7 @@ impl Demands {
         watching.peek().is_some() && watching.all(|t| t.holds(view))
     }
 
-    /// The longest idle time for which a trigger waits, if one does.
+    /// The longest idle time that a trigger waits for, if any does.
     #[must_use]
     pub fn idle_after(&self) -> Option<crate::units::Nanos> {
         self.triggers.iter().filter_map(TriggerPolicy::idle_after).max()

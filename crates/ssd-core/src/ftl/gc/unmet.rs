@@ -1,22 +1,22 @@
 //! Demands that collection cannot meet: the triggers of a pool would still hold if every invalid page of its
 //! sealed blocks had been reclaimed.
 //!
-//! Such a pool is collected without a pause. While the host writes faster than that, invalid pages pile up and
-//! the victim policy has a choice. Where collection keeps up, it runs out of invalid pages: no block has more
-//! than one or two, every choice gains as little, and runs under different policies are equal but for chance.
-//! Only these victims count. The usual cause is a watermark above what the device has to spare, or a threshold
-//! on used space below the share of live data.
+//! Such a pool is collected without a pause. While the host writes faster than that, invalid pages pile up and the
+//! victim policy has a choice. If collection keeps up, the pool runs out of invalid pages: no block has more than one
+//! or two, every choice gains equally little, and runs under different policies differ only by chance. Only these
+//! victims count. The usual cause is a watermark above the spare space of the device, or a threshold on used space
+//! below the share of live data.
 
 use super::Demands;
 use super::trigger::SpaceView;
 use crate::ftl::Ftl;
 use crate::units::PoolId;
 
-/// Examinations of a pool in as many victims as it has blocks: one may scan all of them, and its result
+/// Examinations of a pool per as many victims as it has blocks: an examination may scan all of them, and its result
 /// changes slowly.
 const LOOKS_PER_TURN: u32 = 16;
 
-/// If the best block has no more invalid pages than this, there is nothing to choose from.
+/// If no block has more invalid pages than this, there is nothing to choose from.
 const NO_CHOICE: u16 = 2;
 
 /// The latest finding for each pool.
@@ -36,9 +36,9 @@ impl Unmet {
         Unmet { every, left: vec![0; pools as usize], found: vec![false; pools as usize] }
     }
 
-    /// Whether the next victim of `pool` is taken for a demand that cannot be met while no block has more than
-    /// two invalid pages, and not chosen by a policy that leaves blocks with invalid pages alone: such a policy
-    /// decides itself when to stop.
+    /// Whether the next victim of `pool` is taken for a demand that cannot be met while no block has more than two
+    /// invalid pages. False for policies that leave blocks with invalid pages alone: they decide themselves when to
+    /// stop.
     #[inline]
     pub fn at(&mut self, ftl: &Ftl, demands: &Demands, pool: PoolId) -> bool {
         debug_assert_eq!(self.left.len(), ftl.geo.pools as usize, "pools of another device");
@@ -46,7 +46,7 @@ impl Unmet {
         debug_assert!(*left <= self.every, "{pool:?} is examined too rarely");
         if *left == 0 {
             *left = self.every;
-            // On most devices one of the first blocks settles it, and the others are not examined.
+            // On most devices one of the first blocks settles it.
             let mut candidates = ftl.blocks.of_pool(pool).filter(|&b| ftl.blocks.is_candidate(b));
             let choice = candidates.any(|b| ftl.blocks.invalid(b) > NO_CHOICE);
             self.found[pool.at()] = !choice && demands.outlast(&best_view(ftl, pool));
@@ -56,8 +56,8 @@ impl Unmet {
     }
 }
 
-/// What triggers would see of `pool` without the invalid pages of sealed blocks, their valid pages packed
-/// behind those of the open blocks.
+/// What triggers would see of `pool` without the invalid pages of sealed blocks, with their valid pages packed behind
+/// those of the open blocks.
 fn best_view(ftl: &Ftl, pool: PoolId) -> SpaceView {
     assert_eq!(ftl.space.promised(pool), 0, "room of {pool:?} is promised to wear levelling");
     let view = ftl.space_view(pool);

@@ -5,8 +5,8 @@ use crate::ftl::map::Entry;
 use crate::units::{Lpn, OpSlot, Ppn};
 
 impl Ftl {
-    /// `lpn`, data in `slot` or the parity of a group, has been programmed to `ppn`. Updates of a group commit in the
-    /// order of admission: under newer data, too, the page is the committed one. Returns the one before it.
+    /// Commit `ppn`, programmed with `lpn`: data in `slot`, or the parity of a group. Updates of a group commit in the
+    /// order of admission, so the page is committed even under newer data. Returns the committed page before it.
     #[inline]
     pub fn claim_in_group(&mut self, lpn: Lpn, slot: OpSlot, ppn: Ppn) -> Option<Ppn> {
         debug_assert_eq!(self.flash.lpn(ppn), lpn, "{ppn:?} carries another address");
@@ -15,7 +15,7 @@ impl Ftl {
             Entry::Slot(newest) if newest != slot => return self.takes_under(lpn, ppn),
             Entry::Slot(newest) => self.owners.under(newest),
             at => {
-                // Parity is in no slot of the map: only its update knows of it.
+                // Parity is in no slot of the map: only its update refers to it.
                 assert!(lpn.0 >= self.geo.user_pages, "nothing of {lpn:?} is in the controller");
                 if let Entry::Page(page) = at { Some(page) } else { None }
             }
@@ -25,8 +25,7 @@ impl Ftl {
         before
     }
 
-    /// The TRIM in `slot` of a page in a parity group is committed: `lpn` has no page any more. Returns the one
-    /// before it.
+    /// Commit the TRIM in `slot` of a page in a parity group: `lpn` no longer has a page. Returns the one before it.
     pub fn trim_in_group(&mut self, lpn: Lpn, slot: OpSlot) -> Option<Ppn> {
         debug_assert!(lpn.0 < self.geo.user_pages, "{lpn:?} is not the host's");
         let newest = self.newest_slot(lpn);
@@ -61,7 +60,7 @@ impl Ftl {
         committed
     }
 
-    /// The slot with the newest data of `lpn`, of which some are in the controller.
+    /// The slot with the newest data of `lpn`, if they are in the controller.
     fn newest_slot(&self, lpn: Lpn) -> OpSlot {
         debug_assert!(self.groups.is_some(), "{lpn:?} is in no group");
         match self.owners.newest(lpn) {
@@ -70,8 +69,8 @@ impl Ftl {
         }
     }
 
-    /// `ppn`, programmed with the parity of a group or without time, is the committed page of `lpn` from now on.
-    /// Returns the one before it.
+    /// Make `ppn`, programmed with the parity of a group or without time, the committed page of `lpn`. Returns the one
+    /// before it.
     #[inline]
     pub fn replace_in_group(&mut self, lpn: Lpn, ppn: Ppn) -> Option<Ppn> {
         assert!(!self.flash.is_torn(ppn), "{ppn:?} is being programmed");

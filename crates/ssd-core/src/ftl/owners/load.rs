@@ -1,16 +1,16 @@
-//! Ownership taken over from a snapshot, and its audit.
+//! Loads ownership from a snapshot, and audits it.
 
 use super::Owners;
 use crate::ftl::map::Entry;
 use crate::units::{Lpn, Ppn};
 
 impl Owners {
-    /// Of a device without owners: let `valid` pages be owned by the LPNs that they carry, but those in `shared`
-    /// (`page << 32 | LPN`, ascending) by the LPNs that are listed there.
+    /// On a device without owners, give `valid` pages to the LPNs that they carry, but those in `shared` (`page << 32 |
+    /// LPN`, ascending) to the LPNs listed there.
     ///
     /// # Errors
-    /// A valid page beyond the device, of an LPN beyond the device, or of one that has another; a list of owners that
-    /// is out of order, of an invalid page, or of no more than the LPN that the page carries.
+    /// A valid page beyond the device, of an LPN beyond the device, or of an LPN that has another page; a list of
+    /// owners that is out of order, of an invalid page, or contains only the LPN that the page carries.
     pub(in crate::ftl) fn load(
         &mut self,
         valid: &[u64],
@@ -58,7 +58,7 @@ impl Owners {
         Ok(())
     }
 
-    /// The LPNs in `list` own `page`, which carries `carried`.
+    /// Make the LPNs in `list` owners of `page`, which carries `carried`.
     fn load_list(&mut self, page: Ppn, carried: Lpn, list: &[u64]) -> Result<(), String> {
         debug_assert!(!list.is_empty(), "{page:?} has no list of owners");
         debug_assert!(list.iter().all(|pair| pair >> 32 == u64::from(page.0)), "of other pages");
@@ -76,8 +76,8 @@ impl Owners {
         Ok(())
     }
 
-    /// Every logical page owns a valid page, and every valid page has the owners that its out-of-band area and the
-    /// side table say; `carried` is the LPN in the out-of-band area of a page.
+    /// Check that every logical page owns a valid page, and that every valid page has the owners that its out-of-band
+    /// area and the side table name; `carried` returns the LPN in the out-of-band area of a page.
     pub(in crate::ftl) fn audit(
         &self,
         carried: impl Fn(Ppn) -> Lpn,

@@ -1,4 +1,4 @@
-//! The owners of all pages of a block, for copying them at once.
+//! The owners of all pages of a block, for copying the pages at once.
 
 use crate::ftl::Ftl;
 use crate::ftl::blocks::BlockState;
@@ -29,7 +29,7 @@ impl<'a> Owned<'a> {
     }
 }
 
-/// The same, in memory that is used again for the next block.
+/// The valid pages of a block and their owners, in memory that is reused for the next block.
 #[derive(Default)]
 pub struct OwnedPages {
     pages: Vec<Ppn>,
@@ -37,7 +37,7 @@ pub struct OwnedPages {
 }
 
 impl OwnedPages {
-    /// Take the valid pages of `block`; the map entries of their owners are fetched ahead of their copying.
+    /// Take the valid pages of `block`; prefetches the map entries of their owners before they are copied.
     pub fn take(&mut self, ftl: &Ftl, block: BlockId) {
         debug_assert!(
             ftl.blocks.state[block.at()] == BlockState::Collecting,

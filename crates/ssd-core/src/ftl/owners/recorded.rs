@@ -1,5 +1,5 @@
-//! Owners that no out-of-band area tells, where power may be cut: their admission numbers, and the records of them
-//! (ADR 0016).
+//! Owners that no out-of-band area names, where power may be cut: their admission numbers, and the records of them (ADR
+//! 0016).
 
 use super::Claim;
 use crate::ftl::Ftl;
@@ -8,17 +8,17 @@ use crate::nand::nvram::Record;
 use crate::units::{Lpn, OpSlot, Ppn};
 use std::collections::BTreeMap;
 
-/// What a device keeps that shares pages and whose power may be cut.
+/// What a device keeps if it shares pages and its power may be cut.
 #[derive(Clone, Default)]
 pub struct Recorded {
-    /// By LPN whose committed page carries another LPN or other data of it: the admission number of its copy.
+    /// By LPN whose committed page carries another LPN or older data of it: the admission number of its copy.
     pub(in crate::ftl) sequences: BTreeMap<Lpn, u64>,
     /// Records that have not been written.
     records: Vec<Record>,
 }
 
 impl Ftl {
-    /// Records since they were taken last, in order.
+    /// Records since they were last taken, in order.
     pub(crate) fn take_records(&mut self) -> Vec<Record> {
         self.recorded.as_mut().map_or_else(Vec::new, |r| std::mem::take(&mut r.records))
     }
@@ -31,7 +31,7 @@ impl Ftl {
         }
     }
 
-    /// The data of `lpn` are those in its out-of-band area, or it has none: no record tells of it.
+    /// Note that the data of `lpn` are those that its page carries, or that it has none, so it needs no record.
     #[inline]
     pub(super) fn needs_no_record(&mut self, lpn: Lpn) {
         debug_assert_ne!(lpn, Lpn::NONE, "no page tells of no data");
@@ -40,7 +40,7 @@ impl Ftl {
         }
     }
 
-    /// Admission number of the data that `lpn` has on `page`; if it does not own it, of those programmed there.
+    /// Admission number of the data that `lpn` has on `page`; if it does not own the page, of those programmed there.
     #[must_use]
     pub fn owner_sequence(&self, lpn: Lpn, page: Ppn) -> u64 {
         let copied = self.recorded.as_ref().and_then(|r| r.sequences.get(&lpn)).copied();
@@ -48,7 +48,7 @@ impl Ftl {
         copied.unwrap_or_else(|| self.flash.sequence(page))
     }
 
-    /// The device starts with this state, after `sequence` admitted pages: owners whose data no out-of-band area tells
+    /// Start the device with this state after `sequence` admitted pages: owners whose data no out-of-band area names
     /// get that number, which is higher than those of their older data on flash.
     pub(crate) fn number_owners(&mut self, sequence: u64) {
         if self.recorded.is_none() {
@@ -80,16 +80,16 @@ impl Ftl {
         recorded.records.push(Record::Share { lpn, page, sequence, carried });
     }
 
-    /// `lpn` has become an owner of the copy of `source`, a page of a victim that is still there: a mount may have to
-    /// give up the block with the copies, so this page is recorded, too.
+    /// Note that `lpn` owns the copy of `source`, a page of a victim that still exists. A mount may have to give up the
+    /// block with the copies, so this page is recorded, too.
     pub(crate) fn record_owner_too(&mut self, lpn: Lpn, source: Ppn, sequence: u64) {
         let carried = (self.flash.lpn(source), self.flash.sequence(source));
         debug_assert_ne!(self.owners.committed(lpn), Some(source), "{lpn:?} owns its victim");
         self.add_record(Record::Share { lpn, page: source, sequence, carried });
     }
 
-    /// All owners of `source` are about to move to its copy `target`: those that its out-of-band area does not tell are
-    /// recorded.
+    /// Record the owners of `source` that its out-of-band area does not name, before they all move to its copy
+    /// `target`.
     pub(super) fn record_owners_moved(&mut self, source: Ppn, target: Ppn) {
         if self.recorded.is_none() {
             return;
@@ -109,8 +109,8 @@ impl Ftl {
         }
     }
 
-    /// As [`Ftl::claim_with`] where power may be cut: a heir with newer data in the controller gets the page under
-    /// them, as [`Ftl::claim_under_cuts`] does. `heirs` come with the admission numbers of their copies.
+    /// As [`Ftl::claim_with`] where power may be cut: an heir with newer data in the controller gets the page under
+    /// them, as in [`Ftl::claim_under_cuts`]. `heirs` come with the admission numbers of their copies.
     pub(crate) fn claim_with_under_cuts(
         &mut self,
         (lpn, slot, page): (Lpn, OpSlot, Ppn),
@@ -139,7 +139,7 @@ impl Ftl {
                 self.owners.under[newest.at()] = page;
             }
             if before != Some(page) {
-                // The number of the copy before, if there was one, is that of the page that is left.
+                // The number of the previous copy, if there was one, belongs to the page that it leaves.
                 self.needs_no_record(heir);
                 self.gains_instead(heir, page, before);
                 left.extend(before);
@@ -149,8 +149,8 @@ impl Ftl {
         (claim, left)
     }
 
-    /// Whether the data of `lpn` in `slot`, with admission number `sequence`, are the newest that can be on flash:
-    /// newer ones are in the controller at most.
+    /// Whether the data of `lpn` in `slot`, with admission number `sequence`, are the newest that can be on flash: any
+    /// newer ones are still in the controller.
     fn is_wanted(&self, lpn: Lpn, slot: OpSlot, sequence: u64) -> bool {
         debug_assert_ne!(slot, OpSlot::NONE, "{lpn:?} is in no slot");
         match self.owners.newest(lpn) {

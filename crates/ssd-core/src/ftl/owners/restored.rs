@@ -5,7 +5,8 @@ use crate::ftl::map::Entry;
 use crate::units::{Lpn, Ppn};
 
 impl Ftl {
-    /// `ppn` is the committed page under the newest data of `lpn`, which are in the controller. Returns the one before.
+    /// Make `ppn` the committed page under the newest data of `lpn`, which are in the controller. Returns the one
+    /// before.
     pub(in crate::ftl) fn takes_under(&mut self, lpn: Lpn, ppn: Ppn) -> Option<Ppn> {
         let Entry::Slot(newest) = self.owners.newest(lpn) else {
             panic!("nothing of {lpn:?} is in the controller")
@@ -18,7 +19,7 @@ impl Ftl {
         before
     }
 
-    /// The committed page of `lpn`, which is lost, is disowned; newer data in the controller stay.
+    /// Disown the committed page of `lpn`, which is lost; newer data in the controller stay.
     pub(in crate::ftl) fn disown_committed(&mut self, lpn: Lpn) {
         let committed = self.owners.committed(lpn).expect("it is on flash");
         debug_assert!(self.owners.is_valid(committed), "{committed:?} has no owner");

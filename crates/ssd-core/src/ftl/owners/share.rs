@@ -1,7 +1,7 @@
 //! The steps of pages with several owners: *share*, and the others where a page may have more than one.
 //!
-//! The owners of a page are the LPN in its out-of-band area, if the page is its committed one, and those in the
-//! side table. That LPN is never in the side table: one that has left and returned counts once.
+//! The owners of a page are the LPN in its out-of-band area, if the page is its committed one, and those in the side
+//! table. The LPN in the out-of-band area is never in the side table, so an LPN that leaves and returns counts once.
 
 use super::of_block::Owned;
 use super::side_table::SideTable;
@@ -10,7 +10,7 @@ use crate::ftl::Ftl;
 use crate::ftl::map::Entry;
 use crate::units::{BlockId, Lpn, OpSlot, Ppn};
 
-/// What became of the page before that of an LPN that now shares another.
+/// What became of the previous page of an LPN that now shares another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shared {
     /// Where the newest data of the LPN were.
@@ -47,8 +47,7 @@ impl Owners {
         self.side.is_some()
     }
 
-    /// All owners of `page`, of which `carried` is in its out-of-band area, ascending but for that one, which is the
-    /// first.
+    /// All owners of `page`, of which `carried` is in its out-of-band area: that one first, the others ascending.
     pub(super) fn of(&self, page: Ppn, carried: Lpn) -> impl Iterator<Item = Lpn> + '_ {
         debug_assert_ne!(page, Ppn::NONE, "owners of no page");
         let first = self.owns(carried, page).then_some(carried);
@@ -60,7 +59,7 @@ impl Owners {
         lpn.0 < self.map.len() && self.committed(lpn) == Some(page)
     }
 
-    /// `lpn`, which is on `source`, perhaps under a slot, is on `target`.
+    /// Move `lpn`, which is on `source`, perhaps under a slot, to `target`.
     fn moves(&mut self, lpn: Lpn, source: Ppn, target: Ppn) {
         if !self.map.moves(lpn, source, target) {
             self.moves_under(lpn, source, target);
@@ -69,8 +68,8 @@ impl Owners {
     }
 }
 
-/// Further owners, and how many there are: a page of which the LPN in the out-of-band area has left has one less
-/// than it has pairs.
+/// Further owners, and their number. A page that the LPN in its out-of-band area has left has one owner fewer than
+/// pairs.
 #[derive(Clone, Default)]
 pub(super) struct Side {
     pub(super) table: SideTable,
@@ -85,7 +84,7 @@ impl Ftl {
         self.owners.of(page, self.flash.lpn(page))
     }
 
-    /// The LPN that a copy of the valid page `page` carries: the one that the page carries, as long as that owns it.
+    /// The LPN that a copy of the valid page `page` carries: the LPN that `page` carries, if that still owns it.
     #[inline]
     #[must_use]
     pub fn heir(&self, page: Ppn) -> Lpn {
@@ -93,11 +92,11 @@ impl Ftl {
         if !self.owners.shares() {
             return carried;
         }
-        // A page may lose its last owner while it is moved.
+        // A page may lose its last owner while it is being moved.
         self.owners.of(page, carried).next().unwrap_or(carried)
     }
 
-    /// `lpn` gets the page of another LPN: its newest data, committed or not, are replaced as by a TRIM.
+    /// Give `lpn` the page of another LPN: its newest data, committed or not, are replaced as by a TRIM.
     pub fn share(&mut self, lpn: Lpn, page: Ppn) -> Shared {
         assert!(
             self.owners.is_valid(page),
@@ -112,9 +111,9 @@ impl Ftl {
         Shared { newest, before }
     }
 
-    /// As [`Ftl::claim`], where `heirs`, LPNs with their slots, wait for the page, too: those whose newest data are
-    /// still in their slot get it, whatever became of `lpn` itself. With `under` it is the committed page under
-    /// their slots. Returns the claim of `lpn` and the pages that the heirs have left.
+    /// As [`Ftl::claim`], with `heirs`, LPNs with their slots that wait for the page, too. An heir whose newest data
+    /// are still in its slot gets the page, whatever became of `lpn` itself. With `under` it becomes the committed page
+    /// under their slots. Returns the claim of `lpn` and the pages that the heirs have left.
     pub fn claim_with(
         &mut self,
         (lpn, slot, page): (Lpn, OpSlot, Ppn),
@@ -145,7 +144,7 @@ impl Ftl {
         (claim, left)
     }
 
-    /// `lpn`, which the map has put on `page`, is one of its owners, and no longer one of the page before.
+    /// Make `lpn`, which the map has put on `page`, one of its owners, and no longer an owner of the page before.
     pub(super) fn gains_instead(&mut self, lpn: Lpn, page: Ppn, before: Option<Ppn>) {
         debug_assert_ne!(before, Some(page), "{lpn:?} has {page:?} already");
         self.gains(lpn, page);
@@ -154,7 +153,7 @@ impl Ftl {
         }
     }
 
-    /// `lpn`, which the map has put on `page`, is one of its owners.
+    /// Make `lpn`, which the map has put on `page`, one of its owners.
     fn gains(&mut self, lpn: Lpn, page: Ppn) {
         debug_assert!(!self.flash.is_torn(page), "{page:?} is being programmed");
         debug_assert_eq!(self.owners.committed(lpn), Some(page), "{lpn:?} is elsewhere");
@@ -170,7 +169,7 @@ impl Ftl {
         }
     }
 
-    /// `lpn` leaves `page`, of a device that has shared pages. Returns whether others own it.
+    /// Remove `lpn` from the owners of `page`, on a device that has shared pages. Returns whether others own it.
     #[cold]
     #[inline(never)]
     pub(super) fn leaves(&mut self, lpn: Lpn, page: Ppn) -> bool {
@@ -192,7 +191,7 @@ impl Ftl {
         stays
     }
 
-    /// All present owners of `source`, those added since it was read too, move to its copy `target`.
+    /// Move all present owners of `source`, including those added since it was read, to its copy `target`.
     #[cold]
     #[inline(never)]
     pub(super) fn owners_move(&mut self, source: Ppn, target: Ppn) {
@@ -212,7 +211,7 @@ impl Ftl {
         }
     }
 
-    /// The further owners of the pages of a block that are copied to as many pages from `first` on; nothing is in
+    /// Move the further owners of the pages of a block that are copied to the pages from `first` on. Nothing is in
     /// flight, and the addresses of `sources`, which the copies carry, have moved.
     #[cold]
     #[inline(never)]
@@ -233,8 +232,8 @@ impl Ftl {
         }
     }
 
-    /// The pages of `block` whose copies carry another LPN than they do themselves, as far as they may: those with
-    /// further owners, each with the LPN of its copy.
+    /// The pages of `block` whose copies may carry another LPN than they do themselves: those with further owners, each
+    /// with the LPN of its copy.
     pub(in crate::ftl) fn heirs_in(&self, block: BlockId) -> Vec<(Ppn, Lpn)> {
         let first = self.geo.first_page(block);
         let end = Ppn(first.0 + self.geo.pages_per_block);
@@ -246,7 +245,7 @@ impl Ftl {
         heirs
     }
 
-    /// The owners of every page that has others than the LPN that it carries: `page << 32 | LPN`, ascending.
+    /// The owners of every page that has others than the LPN that it carries, as `page << 32 | LPN`, ascending.
     pub(in crate::ftl) fn shared_pages(&self) -> Vec<u64> {
         let Some(side) = &self.owners.side else { return Vec::new() };
         let mut pages: Vec<Ppn> = side.table.all().map(|(page, _)| page).collect();

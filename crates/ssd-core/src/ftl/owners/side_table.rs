@@ -1,8 +1,8 @@
 //! The further owners of pages: pairs of a page and an LPN, in order.
 //!
-//! They lie in short pieces: a search finds the piece by its first pair, then the pair in it, and a change moves
-//! no more than one piece. The pairs of a block are a range. An owner takes at most 16 bytes where there are more
-//! than a few (tested).
+//! The pairs are stored in short pieces: a search finds the piece by its first pair, then the pair in it, and a change
+//! moves no more than one piece. The pairs of a block are a range. An owner takes at most 16 bytes unless there are
+//! only a few (tested).
 
 use crate::units::{Lpn, Ppn};
 
@@ -10,13 +10,13 @@ use crate::units::{Lpn, Ppn};
 const MOST: usize = 128;
 /// A piece of fewer pairs joins its neighbour if both fit into three quarters of a piece.
 const FEW: usize = MOST / 4;
-/// Pairs for which a piece that is full makes room.
+/// Pairs for which a full piece makes room.
 const STEP: usize = 8;
 
 /// Pairs of page and LPN.
 #[derive(Clone, Default)]
 pub(super) struct SideTable {
-    /// None is empty.
+    /// No piece is empty.
     pieces: Vec<Vec<u64>>,
     len: usize,
 }
@@ -37,7 +37,7 @@ impl SideTable {
         self.len as u64
     }
 
-    /// The piece in which `key` is or belongs, and where in it; no piece if there are none.
+    /// The piece that contains `key` or would contain it, and its index there; no piece if there are none.
     #[inline]
     fn find(&self, key: u64) -> Option<(usize, Result<usize, usize>)> {
         let piece = self.pieces.partition_point(|piece| piece[0] <= key).saturating_sub(1);
@@ -68,7 +68,7 @@ impl SideTable {
         }
     }
 
-    /// `lpn` no longer owns `page`. Returns whether it did.
+    /// Remove `lpn` from the owners of `page`. Returns whether it was one.
     pub(super) fn remove(&mut self, page: Ppn, lpn: Lpn) -> bool {
         let Some((at, Ok(place))) = self.find(key(page, lpn)) else { return false };
         let piece = &mut self.pieces[at];
@@ -87,7 +87,7 @@ impl SideTable {
         true
     }
 
-    /// The piece `at`, of few pairs, goes into a neighbour with room for it.
+    /// Merge the piece `at`, of few pairs, into a neighbour with room for it.
     fn join(&mut self, at: usize) {
         debug_assert!(self.pieces[at].len() < FEW, "a piece with room for itself");
         if self.pieces[at].is_empty() {
@@ -137,7 +137,7 @@ impl SideTable {
         self.range(page, Ppn(page.0 + 1)).map(|(_, lpn)| lpn)
     }
 
-    /// The further owners of `page`, which has none from now on.
+    /// Take the further owners of `page`, leaving none.
     pub(super) fn take_all(&mut self, page: Ppn) -> Vec<Lpn> {
         let owners: Vec<Lpn> = self.of(page).collect();
         for &lpn in &owners {

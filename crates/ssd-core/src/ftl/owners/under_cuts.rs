@@ -1,5 +1,5 @@
-//! Claims where power may be cut: an acknowledged write is the committed page, also under newer data that are still in
-//! the controller (ADR 0016).
+//! Claims where power may be cut: an acknowledged write becomes the committed page, even under newer data that are
+//! still in the controller (ADR 0016).
 
 use super::Claim;
 use crate::ftl::Ftl;
@@ -7,8 +7,8 @@ use crate::ftl::map::Entry;
 use crate::units::{Lpn, OpSlot, Ppn};
 
 impl Ftl {
-    /// `lpn`, whose newest data were at `old`, has been admitted to `slot` with admission number `sequence`: from here
-    /// on older writes are trimmed if the LPN was unmapped.
+    /// Note that `lpn`, whose newest data were at `old`, has been admitted to `slot` with admission number `sequence`.
+    /// If the LPN was unmapped, older writes count as trimmed from here on.
     pub fn note_floor(&mut self, slot: OpSlot, old: Entry, sequence: u64) {
         let Some(floors) = &mut self.floors else { return };
         debug_assert!(sequence > 0, "{slot:?} has not been admitted");
@@ -23,7 +23,7 @@ impl Ftl {
         floors[slot.at()] = floor;
     }
 
-    /// Whether data of `lpn` in the controller, with admission number `sequence`, would be missed: neither newer ones
+    /// Whether data of `lpn` in the controller, with admission number `sequence`, are still needed: neither newer data
     /// on flash nor a TRIM have replaced them.
     pub(crate) fn is_missed(&self, lpn: Lpn, sequence: u64) -> bool {
         let floors = self.floors.as_ref().expect("a device whose power may be cut");
@@ -37,8 +37,9 @@ impl Ftl {
         }
     }
 
-    /// The data of `lpn` in `slot`, with admission number `sequence`, have been programmed to `ppn`: if newer data are
-    /// in the controller, `ppn` is the committed page under them, unless a newer one is, or a TRIM came between.
+    /// Claim `ppn`, programmed with the data of `lpn` in `slot` with admission number `sequence`. If newer data are in
+    /// the controller, `ppn` becomes the committed page under them, unless a newer page has been committed or a TRIM
+    /// came between.
     pub fn claim_under_cuts(&mut self, lpn: Lpn, slot: OpSlot, ppn: Ppn, sequence: u64) -> Claim {
         debug_assert_eq!(self.flash.lpn(ppn), lpn, "{ppn:?} carries another address");
         debug_assert_eq!(self.flash.sequence(ppn), sequence, "{ppn:?} carries other data");

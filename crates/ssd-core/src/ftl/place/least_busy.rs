@@ -1,7 +1,7 @@
 //! Least busy: each admitted page goes to the plane whose busy unit has the fewest operations.
 //!
 //! Source: dynamic allocation by queue length, as in most multi-channel controllers.
-//! Decided: ties are taken in turn, in striping order from the plane after the last choice.
+//! Decided: ties are broken in turn, in striping order from the plane after the last choice.
 
 use super::{Layout, PlacementPolicy, Planes};
 use crate::plug::{PolicyInfo, PolicySpec};

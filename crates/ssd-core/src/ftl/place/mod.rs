@@ -1,4 +1,4 @@
-//! Where do writes go? One file per placement: the plane an admitted host write is queued for.
+//! Where do writes go? One file per placement, which chooses the plane for which an admitted host write is queued.
 
 use super::gc::Demand;
 use crate::plug::PolicySpec;
@@ -57,7 +57,7 @@ impl Layout {
     }
 }
 
-/// The planes at the moment, for whoever chooses one.
+/// The present state of the planes, for choosing one.
 pub trait Planes {
     /// Operations waiting or running on the busy unit of `plane`.
     fn load(&self, plane: PlaneId) -> u32;

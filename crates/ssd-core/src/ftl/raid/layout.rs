@@ -3,10 +3,10 @@
 //! Paper: Liang et al., "Boosting Performance of SSD with Chip-level RAID by Deferring Garbage Collection", IEICE
 //! Electronics Express 2018, figure 1: a stripe has one page on each chip; chips form groups in order; in stripe `s`
 //! the parity of a group is on its chip `g - 1 - (s mod g)`, data fill the other chips from left to right.
-//! Where it is silent, decided: chips are numbered in striping order, so that a group spans channels; planes of a
-//! chip are used in turn, a plane for `g` stripes, so that each plane has its share of parity. Groups are numbered
-//! over the device: group `k` of stripe `s` is `s * groups + k`, so that its data are `g - 1` consecutive logical
-//! pages. Its parity is a logical page, too, behind those of the host.
+//! Where it is silent, decided: chips are numbered in striping order, so a group spans channels; planes of a chip are
+//! used in turn, each for `g` stripes, so each plane has its share of parity. Groups are numbered over the device:
+//! group `k` of stripe `s` is `s * groups + k`, so its data are `g - 1` consecutive logical pages. Its parity is a
+//! logical page, too, behind those of the host.
 
 use crate::config::{Config, ParityUpdate};
 use crate::ftl::place::Layout;
@@ -17,7 +17,7 @@ use std::ops::Range;
 /// Most chips of a group: positions in it are bits of a word.
 pub const MOST_CHIPS: usize = 64;
 
-/// A parity group, counted over the device.
+/// A parity group, numbered over the device.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct GroupId(pub u32);
 
@@ -26,7 +26,7 @@ pub struct GroupId(pub u32);
 pub struct Groups {
     /// Chips of a group.
     chips: u32,
-    /// Pages of the host: parity has the logical pages behind them.
+    /// Pages of the host; the logical pages behind them hold parity.
     user_pages: u32,
     /// Groups.
     count: u32,
@@ -85,7 +85,7 @@ impl Groups {
         self.chips
     }
 
-    /// What is read for an update of a part of a group.
+    /// What an update of a part of a group reads.
     #[must_use]
     pub fn update(&self) -> ParityUpdate {
         self.update
@@ -124,7 +124,7 @@ impl Groups {
         GroupId(self.by_data.div(lpn.0))
     }
 
-    /// Take the pages of the first group out of `pages`, which are the host's: the group, and those pages.
+    /// Remove the pages of the first group from `pages`, which are the host's. Returns the group and those pages.
     #[inline]
     pub fn take_part(&self, pages: &mut Range<u32>) -> Option<(GroupId, Range<u32>)> {
         assert!(pages.end <= self.user_pages, "pages {pages:?}");
@@ -174,7 +174,7 @@ impl Groups {
         data.chain(std::iter::once(self.parity(group)))
     }
 
-    /// Where the pages of `group` are at home.
+    /// The home planes of the pages of `group`.
     #[inline]
     #[must_use]
     pub fn homes(&self, group: GroupId) -> Homes {
@@ -187,8 +187,8 @@ impl Groups {
         Homes { first, parity: self.chips - 1 - at }
     }
 
-    /// The plane at home, among `homes`, of the page at `position`, data or parity: data fill the chips beside the
-    /// parity.
+    /// The home plane, among `homes`, of the page at `position`, data or parity: data fill the chips other than that of
+    /// the parity.
     #[inline]
     #[must_use]
     pub fn home_at(&self, homes: Homes, position: u32) -> PlaneId {
@@ -200,14 +200,14 @@ impl Groups {
         self.planes[(homes.first + member) as usize]
     }
 
-    /// The chip of `plane`, in striping order; chips have one plane.
+    /// The chip of `plane`, in striping order, if chips have one plane.
     #[must_use]
     pub fn chip_of(&self, plane: PlaneId) -> u32 {
         debug_assert!(plane.at() < self.chip_of.len(), "there is no {plane:?}");
         self.chip_of[plane.at()]
     }
 
-    /// The plane at home on which `lpn` is.
+    /// The home plane of `lpn`.
     #[inline]
     #[must_use]
     pub fn home(&self, lpn: Lpn) -> PlaneId {
@@ -217,12 +217,12 @@ impl Groups {
     }
 }
 
-/// Where the planes at home of a group are, for [`Groups::home_at`].
+/// The home planes of a group, for [`Groups::home_at`].
 #[derive(Clone, Copy, Debug)]
 pub struct Homes {
-    /// Of its chips, the first in striping order.
+    /// Its first chip in striping order.
     first: u32,
-    /// The chip with the parity, counted from it.
+    /// The chip with the parity, counted from the first.
     parity: u32,
 }
 

@@ -1,9 +1,9 @@
-//! The pages that a failed chip has taken: which they are, and on which planes nothing can be written.
+//! The pages that a failed chip has taken, and the planes that cannot be written.
 //!
 //! A lost page holds data (or parity) that no flash page holds: the other pages of its group determine it. It has no
-//! committed page, and the map has no entry for it, so that nothing collects, moves or reads it by mistake. A page
-//! becomes lost when its chip fails, or when an update writes it while its chip is gone; it ceases to be lost when
-//! an update programs it, when it is rebuilt, or when it is trimmed. Of a group at most one page may be lost.
+//! committed page, and the map has no entry for it, so nothing collects, moves or reads it by mistake. A page becomes
+//! lost when its chip fails, or when an update writes it while its chip is missing; it ceases to be lost when an update
+//! programs it, when it is rebuilt, or when it is trimmed. At most one page of a group may be lost.
 
 use super::{Before, Changes, GroupId, Method, Plan};
 use crate::config::{Config, ParityUpdate};
@@ -19,14 +19,14 @@ use std::collections::BTreeMap;
 /// Lost pages, and planes without a chip.
 #[derive(Clone, Debug)]
 pub struct Lost {
-    /// Each lost page with the admission number of its data: the group holds the out-of-band areas, too.
+    /// Each lost page with the admission number of its data, as the group holds the out-of-band areas, too.
     pages: BTreeMap<Lpn, u64>,
-    /// Planes of which the chip has failed and has not been replaced.
+    /// Planes whose chip has failed and has not been replaced.
     dead: Vec<bool>,
 }
 
 impl Lost {
-    /// Of a device of which chips may fail; else `None`.
+    /// For a device whose chips may fail; otherwise `None`.
     pub(crate) fn new(config: &Config, geo: &Geometry) -> Option<Lost> {
         let fails = !config.raid.fail.is_empty();
         assert!(!fails || config.raid.group > 0, "the config layer has checked it");
@@ -51,19 +51,19 @@ impl Lost {
         self.pages.get(&lpn).copied().unwrap_or(0)
     }
 
-    /// Whether some plane has no chip.
+    /// Whether any plane has no chip.
     #[must_use]
     pub fn misses_a_chip(&self) -> bool {
         self.dead.contains(&true)
     }
 
-    /// Whether the chip of `plane` is gone.
+    /// Whether the chip of `plane` is missing.
     pub(crate) fn misses(lost: Option<&Lost>, plane: PlaneId) -> bool {
         debug_assert_ne!(plane, PlaneId::NONE, "no plane has a chip");
         lost.is_some_and(|lost| lost.dead[plane.at()])
     }
 
-    /// The chip of `plane` is gone, or has been replaced.
+    /// Note that the chip of `plane` is missing, or has been replaced.
     pub(in crate::ftl) fn set_dead(&mut self, plane: PlaneId, dead: bool) {
         assert_ne!(self.dead[plane.at()], dead, "the chip of {plane:?} is so already");
         self.dead[plane.at()] = dead;
@@ -79,14 +79,14 @@ impl Ftl {
         self.lost.as_ref().is_some_and(|lost| lost.pages.contains_key(&lpn))
     }
 
-    /// Whether the chip of `plane` is gone.
+    /// Whether the chip of `plane` is missing.
     #[inline]
     #[must_use]
     pub fn is_dead(&self, plane: PlaneId) -> bool {
         Lost::misses(self.lost.as_deref(), plane)
     }
 
-    /// Whether a chip of `pool` is gone.
+    /// Whether a chip of `pool` is missing.
     #[inline]
     pub(crate) fn pool_is_dead(&self, pool: PoolId) -> bool {
         debug_assert!(pool.0 < self.geo.pools, "there is no {pool:?}");
@@ -118,7 +118,7 @@ impl Ftl {
         if self.lost.is_some() { lost.next() } else { None }
     }
 
-    /// `lpn` is lost, with data of admission number `sequence`. False: another page of its group is.
+    /// Mark `lpn` lost, with data of admission number `sequence`. False if another page of its group is lost.
     pub(crate) fn lose(&mut self, lpn: Lpn, sequence: u64) -> bool {
         debug_assert_eq!(self.owners.committed(lpn), None, "{lpn:?} is on flash");
         let alone = self.lost_of(self.parity_groups().group_of(lpn)).is_none_or(|l| l == lpn);
@@ -127,13 +127,13 @@ impl Ftl {
         alone
     }
 
-    /// `lpn` is not lost any more.
+    /// Note that `lpn` is not lost any more.
     pub(crate) fn found(&mut self, lpn: Lpn) -> bool {
         debug_assert!(lpn.0 < self.geo.logical_pages, "{lpn:?} is beyond the device");
         self.lost.as_deref_mut().is_some_and(|lost| lost.pages.remove(&lpn).is_some())
     }
 
-    /// The contents of `lpn`, computed from the committed pages of the others of its group as they are now.
+    /// The contents of `lpn`, computed from the present committed pages of the others of its group.
     #[must_use]
     pub fn reconstructed(&self, lpn: Lpn) -> Payload {
         debug_assert!(self.groups.is_some(), "{lpn:?} is in no group");
@@ -147,8 +147,9 @@ impl Ftl {
         sum
     }
 
-    /// An update has written `lpn`, a page of data in `slot` with admission number `sequence`, and its chip is gone:
-    /// only the parity knows it. Returns the committed page before it; `false` if the group has lost too much.
+    /// Note that an update has written `lpn`, a page of data in `slot` with admission number `sequence`, while its chip
+    /// is missing: only the parity holds it. Returns the committed page before it; `false` if the group has lost too
+    /// much.
     pub(crate) fn lose_in_group(
         &mut self,
         lpn: Lpn,
@@ -159,11 +160,11 @@ impl Ftl {
         (before, self.lose(lpn, sequence))
     }
 
-    /// The lost page `lpn` has been programmed to `ppn`.
+    /// Note that the lost page `lpn` has been programmed to `ppn`.
     pub(crate) fn restore_in_group(&mut self, lpn: Lpn, ppn: Ppn) {
         assert!(self.is_lost(lpn), "{lpn:?} is restored and was not lost");
         let before = match self.owners.newest(lpn) {
-            // Newer data are in the controller: the update that writes them waits for the group.
+            // Newer data are in the controller; the update that writes them waits for the group.
             Entry::Slot(_) => self.takes_under(lpn, ppn),
             Entry::Unmapped => self.replace_in_group(lpn, ppn),
             Entry::Page(other) => panic!("{lpn:?} is lost, and on {other:?}"),
@@ -172,19 +173,19 @@ impl Ftl {
         self.found(lpn);
     }
 
-    /// Give up the erase of `block`, which has not begun: its chip has failed. The block stays as it is until a spare
-    /// chip comes.
+    /// Give up the erase of `block`, which has not begun, because its chip has failed. The block stays as it is until a
+    /// spare chip comes.
     pub(crate) fn give_up_erase(&mut self, block: BlockId) {
         let (at, pool) = (block.at(), self.blocks.pool_of(block));
         assert_eq!(self.blocks.state[at], BlockState::Erasing, "{block:?} is not to be erased");
         assert!(self.is_dead(self.geo.first_plane(block)), "the chip of {block:?} is there");
         self.space.job_is_off(pool);
-        // To the victim policy it is a block that has just been sealed.
+        // The victim policy sees a block that has just been sealed.
         self.blocks.state[at] = BlockState::Open;
         self.seal(block);
     }
 
-    /// A page programmed on a chip that has failed meanwhile is given up; `landed`: its program had ended before.
+    /// Give up a page that was programmed on a chip that has failed meanwhile; `landed`: its program had ended before.
     pub(crate) fn abandon(&mut self, ppn: Ppn, landed: bool) {
         debug_assert!(!self.owners.is_valid(ppn), "{ppn:?} has an owner");
         self.lost_page(self.geo.block_of(ppn));
@@ -193,7 +194,7 @@ impl Ftl {
 }
 
 impl Ftl {
-    /// [`Ftl::plan_group`] where a chip may have failed; `before`: of the pages on flash.
+    /// [`Ftl::plan_group`] where a chip may have failed; `before` refers to the pages on flash.
     pub(super) fn plan_degraded(
         &self,
         group: GroupId,
@@ -219,8 +220,8 @@ impl Ftl {
 }
 
 impl Plan {
-    /// The update where the page at position `lost` of the group cannot be read; the parity is not written if
-    /// `no_parity`. Exactly one of both methods does without a lost page: RMW if the page stays, else RCW.
+    /// The update if the page at position `lost` of the group cannot be read; the parity is not written if `no_parity`.
+    /// Exactly one of the two methods does not need a lost page: RMW if the page stays, otherwise RCW.
     #[must_use]
     pub fn around(
         update: ParityUpdate,
@@ -243,14 +244,14 @@ impl Plan {
         let on_flash = before.mapped & !before.kept & !lost.map_or(0, |at| 1 << at);
         if no_parity {
             (plan.reads, plan.sources) = (changes.in_part() & on_flash, 0);
-            // A spare may come before the update programs.
+            // A spare may arrive before the update programs.
             plan.without_parity = true;
         }
         if lost.is_some_and(|at| changes.in_part() >> at & 1 == 1) {
-            // Its rest follows from all other pages.
+            // The rest of it follows from all other pages.
             plan.reads = on_flash;
         }
-        debug_assert!(lost.is_none_or(|at| !plan.reads(at)), "{plan:?} reads what is lost");
+        debug_assert!(lost.is_none_or(|at| !plan.reads(at)), "{plan:?} reads a lost page");
         plan
     }
 }

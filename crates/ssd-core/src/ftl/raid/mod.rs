@@ -1,5 +1,5 @@
-//! Parity over chips: where the pages of a group are, what an update of its parity takes (`layout`, `plan`, both
-//! without a device), its steps, and the audit.
+//! Parity over chips: where the pages of a group are, what an update of its parity reads and programs (`layout`,
+//! `plan`, both without a device), its steps, and the audit.
 
 pub mod layout;
 pub mod lost;

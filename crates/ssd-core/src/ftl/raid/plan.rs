@@ -2,10 +2,10 @@
 //!
 //! Paper: Liang et al., IEICE Electronics Express 2018, section 3.1: the parity follows from the old data and the old
 //! parity (read-modify-write, RMW) or from the pages that stay (reconstruct-write, RCW), whichever takes fewer
-//! operations; section 3.3: RMW if both take as many, and a whole group is written without a read.
+//! operations; section 3.3: RMW in a tie, and a whole group is written without a read.
 //! Where it is silent, decided: pages never written or trimmed count as zeros and are not read; a page that the
-//! controller keeps costs no read; a page of which the host writes a part is read for its rest, and that read counts
-//! for both; a TRIM is an update, as parity covers the page; a group without data has no parity.
+//! controller keeps costs no read; a page that the host writes in part is read for its rest, and that read counts for
+//! both; a TRIM is an update, because parity covers the page; a group without data has no parity.
 
 use super::MOST_CHIPS;
 use crate::config::ParityUpdate;
@@ -21,7 +21,7 @@ pub enum Change {
     Trim,
 }
 
-/// The changes of an update. Here and below sets of positions in the group are bits.
+/// The changes of an update. Here and below, a set of positions in the group is a bit mask.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Changes {
     whole: u64,
@@ -30,7 +30,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// The page of data at `position` undergoes `change`.
+    /// Apply `change` to the page of data at `position`.
     #[inline]
     pub fn add(&mut self, position: u32, change: Change) {
         assert!((position as usize) < MOST_CHIPS - 1, "there is no position {position}");
@@ -50,7 +50,7 @@ impl Changes {
         self.whole | self.part | self.trimmed
     }
 
-    /// Pages of which a part is written.
+    /// Pages that are written in part.
     #[inline]
     #[must_use]
     pub fn in_part(&self) -> u64 {
@@ -64,20 +64,20 @@ impl Changes {
 pub struct Before {
     /// Pages that hold data (or parity).
     pub mapped: u64,
-    /// Those of them that the controller keeps.
+    /// The number of these that the controller keeps.
     pub kept: u64,
 }
 
 /// How the parity is updated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Method {
-    /// No page stays: parity follows from what is written.
+    /// No page stays: the new data alone determine the parity.
     Full,
     /// Read-modify-write.
     ReadModify,
     /// Reconstruct-write.
     Reconstruct,
-    /// No data are left: nor is parity.
+    /// No data are left, so there is no parity.
     Drop,
 }
 
@@ -88,9 +88,9 @@ pub struct Plan {
     pub method: Method,
     /// Pages read from flash.
     pub reads: u64,
-    /// Pages, read or kept, whose contents the new parity is made of, beside what is written.
+    /// Pages, read or kept, that the new parity is computed from, besides the new data.
     pub sources: u64,
-    /// No parity is programmed: its chip is gone, and nothing is known that it could be made of.
+    /// No parity is programmed: its chip is missing, and nothing is known to compute it from.
     pub without_parity: bool,
 }
 
@@ -143,7 +143,7 @@ impl Plan {
         self.reads >> position & 1 == 1
     }
 
-    /// Whether the parity is made of the page at `position`, among others.
+    /// Whether the page at `position` is one of those that the parity is computed from.
     #[must_use]
     pub fn has_source(&self, position: u32) -> bool {
         debug_assert!(position < 64, "there is no position {position}");

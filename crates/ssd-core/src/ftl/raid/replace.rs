@@ -6,8 +6,8 @@ use crate::ftl::gc::victim::VictimPolicy;
 use crate::units::{Lpn, PlaneId};
 
 impl Ftl {
-    /// The chip of `planes` is gone: what was committed there is lost. Returns how many pages that are, and whether
-    /// every group can compute its lost page.
+    /// Lose what is committed on the chip of `planes`, which fails. Returns the number of lost pages, and whether every
+    /// group can compute its lost page.
     pub(crate) fn chip_fails(&mut self, planes: &[PlaneId]) -> (u64, bool) {
         let lost = self.lost.as_deref_mut().expect("a chip may fail");
         planes.iter().for_each(|&plane| lost.set_dead(plane, true));
@@ -25,8 +25,8 @@ impl Ftl {
         (count, whole)
     }
 
-    /// A spare stands at the address of the failed chip of `planes`, on which nothing is under way: all of its blocks
-    /// are erased. Erase counts belong to the address and stay.
+    /// Replace the failed chip of `planes`, on which nothing is under way, by a spare at the same address: all of its
+    /// blocks are erased. Erase counts belong to the address and stay.
     pub(crate) fn replace_chip(&mut self, planes: &[PlaneId]) {
         let lost = self.lost.as_deref_mut().expect("a chip has failed");
         planes.iter().for_each(|&plane| lost.set_dead(plane, false));

@@ -7,7 +7,8 @@ use crate::nand::flash::Payload;
 use crate::units::{Lpn, Nanos, PlaneId, Ppn};
 
 impl Ftl {
-    /// What an update of `group` by `changes` takes; `kept`: whether the controller keeps a page, if it keeps any.
+    /// What an update of `group` by `changes` reads and programs; `kept`: whether the controller keeps a page, if it
+    /// keeps any.
     #[inline]
     #[must_use]
     pub fn plan_group(

@@ -1,4 +1,4 @@
-//! What holds for every group at any time: its committed pages lie on as many chips, it has parity if and only if it
+//! What holds for every group at any time: its committed pages are on different chips, it has parity if and only if it
 //! has data, and the parity is the exclusive or of the data.
 //!
 //! It holds at any time, not only at rest, because the pages of an update are committed together.
@@ -8,7 +8,7 @@ use crate::ftl::Ftl;
 use crate::nand::flash::Payload;
 use crate::units::Lpn;
 
-/// The exclusive or of contents: of bytes where both have some, and of digests.
+/// The exclusive or of contents: of bytes if both have some, and of digests.
 pub fn mix(sum: &mut Payload, other: &Payload) {
     sum.digest ^= other.digest;
     match (&mut sum.bytes, &other.bytes) {

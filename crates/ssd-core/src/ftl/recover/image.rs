@@ -11,12 +11,13 @@ use std::collections::BTreeMap;
 pub struct Image {
     /// Committed page of each LPN.
     pub(super) map: Vec<u32>,
-    /// Of LPNs that own a page that carries others, or older data of them: the admission numbers of their copies.
+    /// For LPNs that own a page that carries another LPN, or older data of theirs: the admission numbers of their
+    /// copies.
     pub(super) sequences: BTreeMap<Lpn, u64>,
-    /// Of LPNs whose page was a copy in the block that their pool had kept for recovery, while the victim was still
-    /// there: their page in the victim, and the admission number of their data.
+    /// For LPNs whose page was a copy in the block that their pool had kept for recovery, while the victim still
+    /// existed: their page in the victim, and the admission number of their data.
     pub(super) sources: BTreeMap<Lpn, (Ppn, u64)>,
-    /// Of LPNs with data on their way to flash that had been trimmed: up to which admission number.
+    /// For LPNs with data on their way to flash that had been trimmed: up to which admission number.
     pub(super) trims: BTreeMap<Lpn, u64>,
     /// Pages of each flash block whose programs had ended, by erase unit, then by plane of its pool.
     pub(super) settled: Vec<u16>,
@@ -25,8 +26,8 @@ pub struct Image {
 }
 
 impl Image {
-    /// Of the present state; `moved`: pages of victims that are still there, with their copies, in pools that have
-    /// given up their block for recovery.
+    /// A checkpoint of the present state. `moved` are pages of victims that still exist, with their copies, in pools
+    /// that have given up their block for recovery.
     #[must_use]
     pub fn of(ftl: &Ftl, moved: &[(Ppn, Ppn)]) -> Image {
         let page = |lpn| ftl.owners.committed(Lpn(lpn)).map_or(NONE, |page| page.0);
@@ -78,15 +79,15 @@ impl Image {
         }
     }
 
-    /// Bytes of a checkpoint of a device: 4 for each LPN, 2 for each flash block and 4 for each erase unit.
+    /// Bytes of a checkpoint: 4 for each LPN, 2 for each flash block and 4 for each erase unit.
     #[must_use]
     pub fn bytes(logical_pages: u64, flash_blocks: u64, units: u64) -> u64 {
         debug_assert!(units <= flash_blocks, "a unit without a block");
         4 * logical_pages + 2 * flash_blocks + 4 * units
     }
 
-    /// Bytes of this checkpoint: besides those 12 for each owner and each trimmed page that it names, an LPN and a
-    /// number, and 16 for each page in a victim.
+    /// Bytes of this checkpoint: in addition to those, 12 (an LPN and a number) for each owner and each trimmed page
+    /// that it names, and 16 for each page in a victim.
     #[must_use]
     pub fn own_bytes(&self) -> u64 {
         let (units, flash_blocks) = (self.erases.len() as u64, self.settled.len() as u64);
@@ -99,7 +100,7 @@ impl Image {
     /// Most bytes of the lists for each LPN.
     pub const MOST_LISTED: u64 = 12 + 12 + 16;
 
-    /// Pages of the flash block of `block` on its `member`-th plane that the checkpoint covers: none if it has been
+    /// Pages of the flash block of `block` on its `member`-th plane that the checkpoint covers; none if it has been
     /// erased since.
     pub(super) fn covered(&self, ftl: &Ftl, block: BlockId, member: usize) -> u32 {
         debug_assert!(member < ftl.geo.members as usize, "{block:?} has no plane {member}");
@@ -107,22 +108,22 @@ impl Image {
         if self.erases[block.at()] == ftl.blocks.erases[block.at()] {
             let plane = PlaneId(ftl.geo.first_plane(block).0 + member as u32);
             let settled = self.settled[block.at() * ftl.geo.members as usize + member];
-            // Of a superblock a member may have been erased alone before power was cut.
+            // A member of a superblock may have been erased alone before power was cut.
             u32::from(settled).min(ftl.flash.programmed(block, plane))
         } else {
             0
         }
     }
 
-    /// Whether the checkpoint tells that the data of `lpn` are, or were, on `page`.
+    /// Whether the checkpoint says that the data of `lpn` are, or were, on `page`.
     pub(super) fn names(&self, lpn: Lpn, page: Ppn) -> bool {
         debug_assert!(lpn.at() < self.map.len(), "{lpn:?} is beyond the device");
         let source = self.sources.get(&lpn).is_some_and(|&(source, _)| source == page);
         source || self.map[lpn.at()] == page.0
     }
 
-    /// Where the checkpoint has the data of `lpn`, and their number where out-of-band data do not tell it; of two pages
-    /// the one of higher `rank`.
+    /// Where the checkpoint has the data of `lpn`, and their number if out-of-band data do not contain it; of two
+    /// pages, the one with the higher `rank`.
     pub(super) fn place<R: Ord>(
         &self,
         ftl: &Ftl,
@@ -130,7 +131,7 @@ impl Image {
         rank: impl Fn(Ppn) -> R,
     ) -> Option<(Ppn, Option<u64>)> {
         let there = |page: Ppn| {
-            // Of a superblock a member may have been erased alone, and closed by a mount since.
+            // A member of a superblock may have been erased alone, and closed by a mount since.
             self.covers(ftl, page) && !ftl.flash.is_torn(page) && !ftl.flash.is_lost(page)
         };
         let target = Ppn(self.map[lpn.at()]);

@@ -10,13 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The page with the newest data of each LPN.
 pub(super) struct Newest {
     page: Vec<u32>,
-    /// Of those that only a record or the checkpoint tells: the admission numbers of their copies.
+    /// The admission numbers of copies that only a record or the checkpoint names.
     pub(super) copied: BTreeMap<Lpn, u64>,
-    /// By block: how far its programs have come.
+    /// By block, how far its programs got.
     filled: Vec<Filled>,
 }
 
-/// How far the programs of a block have come.
+/// How far the programs of a block got.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Filled {
     /// Some of its pages are erased or torn.
@@ -43,7 +43,7 @@ impl Filled {
     }
 }
 
-/// Up to which admission number data are trimmed, by LPN; empty without records.
+/// The admission number up to which data are trimmed, by LPN; empty without records.
 struct Trims(Vec<u64>);
 
 impl Trims {
@@ -70,7 +70,7 @@ impl Trims {
 }
 
 impl Newest {
-    /// Of the device `ftl`, whose interrupted erases have been finished.
+    /// Scan the device `ftl`, whose interrupted erases have been finished.
     pub(super) fn of(
         ftl: &Ftl,
         records: &[Record],
@@ -128,7 +128,7 @@ impl Newest {
         newest
     }
 
-    /// The out-of-band data of `page` have been read.
+    /// Take the out-of-band data of `page` into account.
     fn see(
         &mut self,
         ftl: &Ftl,
@@ -167,7 +167,7 @@ impl Newest {
         self.copied.get(&lpn).copied().unwrap_or_else(|| ftl.flash.sequence(page))
     }
 
-    /// A record says where the data of an LPN are: it is stale if that page has been programmed again.
+    /// Take a record of where the data of an LPN are into account. It is stale if that page has been programmed again.
     fn believe(
         &mut self,
         ftl: &Ftl,
@@ -197,7 +197,7 @@ impl Newest {
         self.copied.insert(lpn, sequence);
     }
 
-    /// The owners of every page that has others than the LPN that it carries: `page << 32 | LPN`, ascending.
+    /// The owners of every page that has others than the LPN that it carries, as `page << 32 | LPN`, ascending.
     pub(super) fn shared(&self, ftl: &Ftl) -> Vec<u64> {
         let pages = |&lpn: &Lpn| self.page[lpn.at()];
         let foreign = |lpn: &&Lpn| ftl.flash.lpn(Ppn(pages(lpn))) != **lpn;
@@ -223,8 +223,8 @@ impl Newest {
     }
 }
 
-/// Of two copies of the same data the one in the block that was full, then the one in the lower block: so all copies
-/// that a collection has left in one block lose, or all originals in its victim.
+/// Of two copies of the same data, prefers the one in the block that was full, then the one in the lower block: so
+/// either all copies that a collection has left in a block lose, or all originals in its victim.
 fn rank(ftl: &Ftl, filled: &[Filled], page: Ppn) -> (Filled, std::cmp::Reverse<BlockId>) {
     let block = ftl.geo.block_of(page);
     debug_assert!(!ftl.flash.is_torn(page), "{page:?} holds no data");
@@ -232,8 +232,8 @@ fn rank(ftl: &Ftl, filled: &[Filled], page: Ppn) -> (Filled, std::cmp::Reverse<B
 }
 
 impl Ftl {
-    /// Count the pages whose out-of-band data are read: of each flash block those that are programmed and the first one
-    /// that is not; those that the checkpoint covers only for the erase count in the first of them.
+    /// Count the pages whose out-of-band data are read. Of each flash block these are the programmed pages and the
+    /// first erased one; of pages that the checkpoint covers, only the first, for the erase count.
     pub(super) fn count_scan(&self, image: Option<&Image>, found: &mut Found) {
         debug_assert!(found.scanned.iter().all(|&pages| pages == 0), "it is counted twice");
         let pages = self.geo.pages_per_flash_block;

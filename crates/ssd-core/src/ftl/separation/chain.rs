@@ -1,30 +1,30 @@
-//! How long pages live, and what a chain of groups makes of it: the analytical model of MiDAS.
+//! How long pages live, and what follows for a chain of groups: the analytical model of MiDAS.
 //!
-//! A page enters the first group when it is written and goes to the next one whenever its block is collected. A group
-//! but the last is a queue: its size and the flow into it say how long pages stay. So the age of a page says in which
-//! group it is, and the share of pages that live to that age says how many of them are copied. The last group is
+//! A page enters the first group when it is written and goes to the next one whenever its block is collected. Every
+//! group but the last is a queue: its size and the flow into it determine how long pages stay. So the age of a page
+//! determines its group, and the share of pages that live to that age gives the share that is copied. The last group is
 //! collected greedily, as if its pages were overwritten uniformly.
 
 use super::kept::keeps;
 use crate::units::Lpn;
 
-/// Pages that are sampled at least, if the device has as many.
+/// Least number of sampled pages, if the device has as many.
 const SAMPLE: u32 = 4096;
-/// One of at most so many pages is sampled.
+/// At least one of this many pages is sampled.
 const STRIDE: u32 = 100;
 /// Sizes of a group that are tried; larger pools are searched in coarser steps.
 const STEPS: u32 = 256;
 /// Rounds in which the sizes are searched again, one after the other.
 const ROUNDS: u32 = 8;
-/// A plan is better if it saves this share of the copies.
+/// A plan is better if it saves at least this share of the copies.
 const BETTER: f64 = 0.999;
 
 /// The lives of sampled pages within a window: from a write to the next one, or to the end of the window.
 pub(super) struct Lives {
     stride: u32,
-    /// Writes of the host in a unit of time.
+    /// Host writes in a unit of time.
     unit: u64,
-    /// Of each sampled page: one more than the unit of its last write in this window, and whether that was hot.
+    /// For each sampled page: the unit of its last write in this window plus one, and whether that was hot.
     since: Box<[(u32, bool)]>,
     /// Lives that have ended, by their length in units; of hot writes and of others.
     ended: [Vec<u32>; 2],
@@ -50,7 +50,7 @@ impl Lives {
         Lives { stride, unit, since, ended: [Vec::new(), Vec::new()] }
     }
 
-    /// `lpn` is written `at` writes after the window began; the life of what it held ends.
+    /// Note that `lpn` is written `at` writes after the window began; the life of its previous data ends.
     pub(super) fn write(&mut self, lpn: Lpn, at: u64, hot: bool) {
         if !lpn.0.is_multiple_of(self.stride) {
             return;
@@ -66,7 +66,7 @@ impl Lives {
         }
     }
 
-    /// What the window of `length` writes has shown of hot writes or of others.
+    /// The survival of hot writes, or of others, in the window of `length` writes.
     pub(super) fn survival(&self, length: u64, hot: bool) -> Survival {
         assert!(self.unit > 0, "time does not pass");
         let end = (length / self.unit) as u32 + 1;
@@ -91,8 +91,8 @@ impl Lives {
 }
 
 impl Survival {
-    /// From the lives of each length that have `ended`, and those that were `seen` so long and have not: they count
-    /// for as long as they were seen (Kaplan and Meier, J. Am. Stat. Assoc. 53, 1958).
+    /// From the lives of each length that have `ended`, and those that were `seen` for that long and have not ended:
+    /// they count for as long as they were seen (Kaplan and Meier, J. Am. Stat. Assoc. 53, 1958).
     fn of(ended: &[u32], seen: &[u32], unit: u64) -> Survival {
         assert_eq!(ended.len(), seen.len(), "lives of other lengths");
         let mut watched: u64 = ended.iter().chain(seen).map(|&n| u64::from(n)).sum();
@@ -115,7 +115,7 @@ impl Survival {
         (self.share.len() - 1) as f64 * self.unit
     }
 
-    /// The place of `time` in a table: index, and part of the way to the next.
+    /// The place of `time` in a table: its index, and the fraction of the way to the next.
     fn place(&self, time: f64) -> (usize, f64) {
         debug_assert!(time >= 0.0, "a life of {time}");
         let units = (time / self.unit).min((self.share.len() - 1) as f64);
@@ -123,7 +123,7 @@ impl Survival {
         (index, units - index as f64)
     }
 
-    /// The share that lives longer than `time`; beyond the window nothing is known to end.
+    /// The share that lives longer than `time`; nothing is known to end beyond the window.
     pub(super) fn share(&self, time: f64) -> f64 {
         let (at, part) = self.place(time);
         let (here, next) = (self.share[at], self.share[at + 1]);
@@ -131,7 +131,7 @@ impl Survival {
         here + (next - here) * part
     }
 
-    /// How long pages live on average, up to `time`.
+    /// The mean life of pages, counted up to `time`.
     pub(super) fn lived(&self, time: f64) -> f64 {
         let (at, part) = self.place(time);
         let beyond = (time - self.known()).max(0.0) * self.share[self.share.len() - 1];
@@ -153,10 +153,10 @@ pub(super) struct Room {
     pub(super) pools: f64,
 }
 
-/// Sizes of groups, and what is expected of them.
+/// Sizes of groups, and what the model expects of them.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(super) struct Plan {
-    /// Blocks that each group of a pool has, from the hot one on; without the last group.
+    /// Blocks of each group of a pool, from the hot one on; without the last group.
     pub(super) sizes: Vec<u32>,
     /// The share of valid pages in victims of each group, the last one included.
     pub(super) valid: Vec<f64>,
@@ -199,8 +199,8 @@ pub(super) struct Chain<'a> {
 }
 
 impl Chain<'_> {
-    /// What to expect of groups of these sizes, the hot one first; `None` if the last group is left without room, or
-    /// if it is not known how long pages live there.
+    /// What to expect of groups of these sizes, the hot one first; `None` if the last group is left without room, or if
+    /// it is not known how long pages live there.
     pub(super) fn expect(&self, sizes: &[u32]) -> Option<Plan> {
         let Chain { room, hot, survival: [of_hot, others] } = self;
         let one = room.pages_per_block * room.pools;
@@ -239,7 +239,7 @@ impl Chain<'_> {
         Some(Plan { sizes: sizes.to_vec(), valid, enters: entering, copies })
     }
 
-    /// The best plan with at most `most` groups beside the hot one and the last.
+    /// The best plan with at most `most` groups besides the hot one and the last.
     ///
     /// A group is added as long as it saves copies; then all sizes are searched again, one after the other.
     pub(super) fn search(&self, most: u32) -> Option<Plan> {
@@ -265,7 +265,7 @@ impl Chain<'_> {
         let mut best = self.expect(&sizes);
         for _ in 0..ROUNDS {
             let before = best.as_ref().map(|plan| plan.copies);
-            // The last one first: it is the one that has been added.
+            // The last one first, because it has just been added.
             for group in (0..sizes.len()).rev() {
                 for size in tried(step) {
                     sizes[group] = size;

@@ -1,5 +1,4 @@
-//! FADaC: pages are separated by a counter that writes of the host raise and copies lower; classes are its powers of
-//! ten.
+//! FADaC: pages are separated by a counter that host writes raise and copies lower; classes are its powers of ten.
 //!
 //! Paper: Kremer and Brinkmann, "FADaC: a self-adapting data classifier for flash memory", SYSTOR 2019. Class k holds
 //! the counters above 10^(k-1) times a fading average of what a write adds.

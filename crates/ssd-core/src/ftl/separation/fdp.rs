@@ -1,16 +1,16 @@
 //! FDP: the host names a reclaim unit handle for each write, and data of different handles do not share a block.
 //!
-//! Source: NVMe 2.0, TP4146 "Flexible Data Placement". The stream of a request is its placement identifier, and
-//! handle `h` takes the writes of stream `h`; preconditioning and writes without a stream are of handle 0, as writes
-//! without a placement directive are. A *reclaim unit* is an erase unit (with superblocks: a superblock), and a handle
-//! has one open on each plane of a pool (with superblocks: one in each pool). *Initially isolated* handles: copies of
-//! all handles share reclaim units of their own. *Persistently isolated* ones: copies stay with their handle.
-//! Where it is silent, decided: copies of a persistently isolated handle have reclaim units apart from its writes, so
-//! that the host's stay as it fills them; every pool keeps an erased block for such copies, so that they never go to
-//! units of another handle for lack of room; and a page that static wear levelling has moved, which fills units of all
-//! handles, returns to the handle that it was last written with. A write whose stream has no handle is an error, where
-//! NVMe would write it with a default handle and log an event. History: none; if persistently isolated, one byte a
-//! logical page.
+//! Source: NVMe 2.0, TP4146 "Flexible Data Placement". The stream of a request is its placement identifier, and handle
+//! `h` takes the writes of stream `h`; preconditioning and writes without a stream are of handle 0, as writes without a
+//! placement directive are. A *reclaim unit* is an erase unit (with superblocks: a superblock), and a handle has one
+//! open on each plane of a pool (with superblocks: one in each pool). *Initially isolated* handles: copies of all
+//! handles share reclaim units of their own. *Persistently isolated* ones: copies stay with their handle.
+//! Where it is silent, decided: copies of a persistently isolated handle have reclaim units of their own, so that
+//! copies do not enter the units that the host fills; every pool keeps an erased block for such copies, so that they
+//! never go to units of another handle for lack of room; and a page that static wear levelling has moved, which fills
+//! units of all handles, returns to the handle that it was last written with. A write whose stream has no handle is an
+//! error, where NVMe would write it with a default handle and log an event. History: none; if persistently isolated,
+//! one byte a logical page.
 
 use super::kept::Kept;
 use super::{Classes, Copied, Ground, SeparationPolicy, Written};
@@ -44,7 +44,7 @@ pub const INFO: PolicyInfo = PolicyInfo {
 /// The handles, and what is known of pages.
 pub struct Policy {
     handles: u32,
-    /// With persistent isolation: the handle of the newest write of each page.
+    /// With persistent isolation, the handle of the newest write of each page.
     last: Option<Box<[u8]>>,
 }
 
@@ -107,7 +107,7 @@ impl SeparationPolicy for Policy {
 
     fn of_copy(&mut self, page: &Copied) -> u32 {
         let Some(last) = &self.last else { return self.handles };
-        // Data stay with the handle of their unit, also if a write of another handle is about to replace them.
+        // Data stay with the handle of their unit, even if a write of another handle is about to replace them.
         let handle =
             page.class.map_or(u32::from(last[page.lpn.at()]), |class| class % self.handles);
         debug_assert!(handle < self.handles, "{page:?} has no handle");

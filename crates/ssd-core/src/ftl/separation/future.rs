@@ -1,18 +1,18 @@
-//! Future: pages are separated by when they will be overwritten. No controller can do that; it is the mark by which the
-//! others are measured.
+//! Future: pages are separated by when they will be overwritten. No controller can do that; it is the benchmark for the
+//! other policies.
 //!
-//! Source: the placement by death times that the policies of this folder approximate ("FK" of SepBIT's authors, Wang
-//! et al., FAST 2022, section 2.4, with classes as wide as a block; "grouping by death time" of He et al., "The
-//! unwritten contract of solid state drives", EuroSys 2017).
-//! Decided: the classes are ranges of the writes until the next one of a page, each wider than the one below it by
-//! the factor 1 + 6 / `classes`; the last one begins at eight times the logical pages, divided by that factor. (Of
-//! the widths tried on uniform and Zipf writes this one had the fewest copies. Ranges of one block each tell pages
-//! apart that die within five blocks only.) With more classes there are fewer copies, and more open blocks. Host and
-//! copies of a class share its open blocks. It looks at the writes that the run will make, in a first pass over the
-//! workload; a TRIM is not foreseen, and a write that was not foreseen counts as never overwritten. The parity of a
-//! group is overwritten when the first of its pages is. What is known of the future survives power cuts, after
-//! which requests that were under way come again: their pages seem to be written once more than they are. No
-//! snapshot is made of a device that knows it. History: 8 B a logical page, and 4 B a write.
+//! Source: the placement by death times that the policies of this folder approximate ("FK" of SepBIT's authors, Wang et
+//! al., FAST 2022, section 2.4, with classes as wide as a block; "grouping by death time" of He et al., "The unwritten
+//! contract of solid state drives", EuroSys 2017).
+//! Decided: the classes are ranges of the writes until the next one of a page, each wider than the one below it by the
+//! factor 1 + 6 / `classes`; the last one begins at eight times the logical pages, divided by that factor. (Of the
+//! widths tried on uniform and Zipf writes this one had the fewest copies. Ranges of one block each tell pages apart
+//! that die within five blocks only.) With more classes there are fewer copies, and more open blocks. Host and copies
+//! of a class share its open blocks. It sees the writes of the run in a first pass over the workload; a TRIM is not
+//! foreseen, and a write that was not foreseen counts as never overwritten. The parity of a group is overwritten when
+//! the first of its pages is. Knowledge of the future survives power cuts, after which interrupted requests come again:
+//! their pages seem to be written once more than they are. A device with this knowledge cannot be stored in a snapshot.
+//! History: 8 B a logical page, and 4 B a write.
 
 use super::{Classes, Copied, Ground, SeparationPolicy, Written};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
@@ -39,9 +39,9 @@ const NEVER: u32 = u32::MAX;
 /// Which pages the host will write, in order.
 #[derive(Debug, Default)]
 pub struct Foreseen {
-    /// Of each logical page, the number of its first write.
+    /// The number of the first write of each logical page.
     first: Vec<u32>,
-    /// Of each write, the number of the next one of its page.
+    /// For each write, the number of the next one of its page.
     next: Vec<u32>,
 }
 
@@ -49,7 +49,7 @@ impl Foreseen {
     /// Most writes that can be foreseen.
     pub const MOST: usize = NEVER as usize;
 
-    /// Of a device of `pages` logical pages, whose host writes `order`.
+    /// For a device of `pages` logical pages, whose host writes `order`.
     ///
     /// # Panics
     /// There are more than [`Foreseen::MOST`] writes, or one is beyond the device.
@@ -71,7 +71,7 @@ pub struct Policy {
     begins: Vec<f64>,
     /// The next write of each page of the host.
     next: Vec<u32>,
-    /// Pages that the host has written since it began to foresee.
+    /// Pages that the host has written since the forecast began.
     written: u64,
     /// Pages of data in a parity group.
     data_pages: u32,

@@ -1,13 +1,13 @@
-//! When each logical page was last written by the host, and what a policy notes beside it: 4 B a page.
+//! When the host last wrote each logical page, and a note of the policy about it: 4 B per page.
 
 use super::kept::keeps;
 use crate::units::Lpn;
 
 /// The clock of the last write of each page, and a note of some bits.
 ///
-/// Without a note, clocks are kept to the write, in 32 bits. A note takes bits from them: a clock then counts in units
-/// of 2^`shift` writes, the smallest with which [`RANGE`] writes of every page have different ones. A page that has not
-/// been written for as long as the clock has values seems to have been written later.
+/// Without a note, clocks have 32 bits and count single writes. A note takes bits from them: a clock then counts in
+/// units of 2^`shift` writes, the smallest unit with which [`RANGE`] writes of every page have different clocks. Clocks
+/// wrap: a page that has not been written for a whole range seems to have been written later.
 pub(super) struct LastWrites {
     pages: Box<[u32]>,
     note_bits: u32,
@@ -18,7 +18,7 @@ keeps!(LastWrites: pages; given note_bits, shift);
 
 const NEVER: u32 = 0;
 
-/// Times that every page can be written before a clock with a note has its first value again.
+/// Times that every page can be written before a clock with a note wraps.
 const RANGE: u64 = 256;
 
 impl LastWrites {
@@ -35,7 +35,7 @@ impl LastWrites {
         LastWrites { note_bits, shift, ..LastWrites::new(pages) }
     }
 
-    /// Writes of the host since that of `lpn`; `None` if it has not been written.
+    /// Host writes since that of `lpn`; `None` if it has not been written.
     #[inline]
     pub(super) fn age(&self, lpn: Lpn, clock: u64) -> Option<u64> {
         let last = self.pages[lpn.at()] >> self.note_bits;
@@ -51,15 +51,15 @@ impl LastWrites {
         note
     }
 
-    /// `note` is that of `lpn` from now on.
+    /// Set the note of `lpn`.
     pub(super) fn set_note(&mut self, lpn: Lpn, note: u32) {
         let mask = self.mask();
-        assert!(note <= mask, "{lpn:?}: {note} is no note of {} bits", self.note_bits);
+        assert!(note <= mask, "{lpn:?}: {note} is not a note of {} bits", self.note_bits);
         let page = &mut self.pages[lpn.at()];
         *page = *page & !mask | note;
     }
 
-    /// `lpn` is written now. Returns the writes since that before.
+    /// Note that `lpn` is written now. Returns the number of writes since its previous one.
     #[inline]
     pub(super) fn write(&mut self, lpn: Lpn, clock: u64) -> Option<u64> {
         let age = self.age(lpn, clock);
@@ -70,7 +70,7 @@ impl LastWrites {
         age
     }
 
-    /// `clock` in the bits that are kept of it, without 0.
+    /// `clock` in the bits that are kept of it; never 0.
     fn stamp(&self, clock: u64) -> u32 {
         let kept = u32::MAX >> self.note_bits;
         let stamp = ((clock >> self.shift) as u32).wrapping_add(1) & kept;

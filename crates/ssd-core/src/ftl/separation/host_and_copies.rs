@@ -1,10 +1,10 @@
-//! Host and copies: two regions by where pages come from, of which one gives the victims.
+//! Host and copies: two regions by the origin of pages; one of them supplies the victims.
 //!
 //! Source: the "2R" collectors of SSD-iq (Haas, Lee, Bonnet and Leis, "SSD-iq: uncovering the hidden side of SSD
 //! performance", PVLDB 18(11), 2025; github.com/gabriel-haas/ssdiq, commits 9aae7a3 and 9934924, in words only). The
-//! region whose best block has fewer valid pages is cleaned, until as many invalid pages as a block has were gained;
-//! but not one with fewer invalid pages than that. Survivors fill blocks of the region of copies. `victims = "any"`
-//! leaves victims to the victim policy alone, as the "2R-FIFO" collector does (victim policy `second-chance`).
+//! region whose best block has fewer valid pages is cleaned until a block's worth of invalid pages has been gained,
+//! unless the region has fewer invalid pages than that. Survivors fill blocks of the region of copies. `victims =
+//! "any"` leaves victims to the victim policy alone, as the "2R-FIFO" collector does (victim policy `second-chance`).
 //! Departs from it: there survivors are compacted within the victims, nothing is kept erased, and a victim that
 //! survivors do not fill goes to the host, which fills it up: so some of its blocks mix both regions. Flash cannot be
 //! written again before it is erased: here survivors are copied, and a block that they do not fill waits for the next
@@ -39,7 +39,7 @@ pub struct Policy {
     by_region: bool,
     pages_per_block: u64,
     region: u32,
-    /// Invalid pages that are left to gain; none if a block has been gained.
+    /// Invalid pages that are left to gain; 0 once a block has been gained.
     wanted: u64,
 }
 

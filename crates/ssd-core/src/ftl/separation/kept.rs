@@ -1,8 +1,8 @@
 //! What a separation policy knows, as the bytes of a snapshot.
 //!
-//! A policy lists its fields once, with [`keeps!`] or [`knows!`]: they are written and read in that order, as
-//! little-endian numbers. Tables of pages (boxed slices) have the length that the device gives them, other lists say
-//! how long they are.
+//! A policy lists its fields once, with [`keeps!`] or [`knows!`]; they are written and read in that order, as
+//! little-endian numbers. Tables of pages (boxed slices) have the length that the device determines; other lists are
+//! stored with their lengths.
 
 use crate::rng::Stream;
 
@@ -11,10 +11,10 @@ pub(super) trait Kept {
     /// Append it to `bytes`.
     fn save(&self, bytes: &mut Vec<u8>);
 
-    /// Take it from the front of `bytes`.
+    /// Read it from the front of `bytes`.
     ///
     /// # Errors
-    /// The bytes end, or are no such thing.
+    /// The bytes end early or are not valid.
     fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String>;
 }
 
@@ -105,7 +105,7 @@ impl<T: Kept + Default> Kept for Vec<T> {
         let mut length = 0u64;
         length.load(bytes)?;
         self.clear();
-        // It grows with what there is, whatever the length claims.
+        // It grows with the bytes that exist, whatever the length claims.
         for _ in 0..length {
             let mut one = T::default();
             one.load(bytes)?;
@@ -145,7 +145,7 @@ impl Kept for Stream {
 }
 
 /// `keeps!(Type: field, ...; given field, ...)` implements [`Kept`] by the first fields; the others follow from the
-/// configuration. Every field is one or the other, or it does not compile.
+/// configuration. A field in neither list does not compile.
 macro_rules! keeps {
     ($Type:ident: $($field:ident),+ $(; given $($given:ident),+)?) => {
         impl $crate::ftl::separation::kept::Kept for $Type {
@@ -155,7 +155,7 @@ macro_rules! keeps {
 }
 pub(super) use keeps;
 
-/// The same as methods, for the implementation of a policy; `if sound`: whether what was loaded can be true.
+/// As [`keeps!`], but as methods, for the implementation of a policy; `if sound`: whether the loaded state is possible.
 macro_rules! knows {
     ($Type:ident: $($field:ident),+ $(; given $($given:ident),+)? $(; if $sound:expr)?) => {
         fn save(&self, bytes: &mut Vec<u8>) {

@@ -52,15 +52,15 @@ const NAIVE: u32 = 5;
 const HOTTEST: u8 = 3;
 /// Hot victims with more valid pages allow no plan.
 const MOST_HOT_VALID: f64 = 0.3;
-/// Victims with so many more valid pages than expected end a plan.
+/// Victims with more valid pages than expected by this margin end a plan.
 const MARGIN: f64 = 0.1;
-/// Victims over which this is judged.
+/// Victims over which a plan is judged.
 const JUDGED: u32 = 64;
 /// Victims over which means of the hot group fade.
 const FADING: f64 = 16.0;
-/// Before a plan is judged the groups settle: times the pages of the host that it writes.
+/// The groups settle before a plan is judged: how often the host's pages are written in that time.
 const SETTLING: u64 = 3;
-/// The longest window, in times the pages of the host.
+/// The longest window, in multiples of the host's pages.
 const LONGEST: u64 = 32;
 
 /// A counter of two bits for each page.
@@ -87,7 +87,7 @@ impl Counters {
 #[derive(Default)]
 struct Window {
     begins: u64,
-    /// Times the pages of the host that it lasts.
+    /// Its length in multiples of the host's pages.
     times: u64,
     hot_writes: u64,
     copies: u64,
@@ -99,18 +99,18 @@ struct Followed {
     plan: Plan,
     /// When it begins to be judged.
     begins: u64,
-    /// By group: victims and their valid pages, and when that count began.
+    /// By group: victims, their valid pages, and when this count began.
     victims: Vec<(u32, u64, u64)>,
 }
 
-/// Counters, lives, and the plan that is followed.
+/// Counters, lives, and the current plan.
 pub struct Policy {
     last: u32,
     ground: Ground,
     counters: Counters,
     lives: Lives,
     window: Window,
-    /// Of victims of the hot group: their age, and the share of their valid pages.
+    /// For victims of the hot group, their age and their share of valid pages.
     hot_age: Option<f64>,
     hot_valid: f64,
     followed: Option<Followed>,
@@ -161,7 +161,7 @@ impl Policy {
         self.counters.change(page.lpn, if rises { 1 } else { -1 });
     }
 
-    /// A window has ended: follow the best plan if it is better than what was measured.
+    /// At the end of a window, adopt the best plan if it is better than what was measured.
     fn plan(&mut self, clock: u64) {
         assert!(clock > self.window.begins, "a window without writes");
         let length = clock - self.window.begins;
@@ -170,7 +170,7 @@ impl Policy {
         let measured = self.window.copies as f64 / length as f64;
         let hot = self.window.hot_writes as f64 / length as f64;
         let trusted = self.window.hot_writes > 0 && self.hot_valid <= MOST_HOT_VALID;
-        // One block is erased, and half of that of each open one.
+        // One block is erased, and half of each open one.
         let used = f64::from(self.ground.blocks_per_pool) - 1.0 - f64::from(self.end() + 2) / 2.0;
         let room = Room {
             pages: f64::from(self.ground.pages),
@@ -190,8 +190,9 @@ impl Policy {
         assert!(self.window.times <= LONGEST, "a window of {} times", self.window.times);
     }
 
-    /// Whether victims show that the plan was wrong: more of their pages are valid than expected by the margin, and as
-    /// many leave the group as if so many were valid of all that were to enter it.
+    /// Whether victims show that the plan was wrong: the valid share of their pages exceeds the expectation by the
+    /// margin, and at least as many pages leave the group as if that share of all that were expected to enter it were
+    /// valid.
     fn is_wrong(&mut self, block: &Collected) -> bool {
         let (last, pages) = (self.last, f64::from(self.ground.pages_per_block));
         let Some(followed) = &mut self.followed else { return false };
@@ -199,7 +200,7 @@ impl Policy {
         let Followed { plan, begins, victims } = followed;
         let groups = plan.valid.len();
         let group = if block.class == last { groups - 1 } else { block.class as usize };
-        // A class that the plan has no more is not judged.
+        // A class that is no longer in the plan is not judged.
         let known = block.class == last || group + 1 < groups;
         if block.clock < *begins || !known {
             return false;

@@ -1,15 +1,15 @@
 //! Which pages share a block? One file per separation policy: the class of every page that is written or copied.
 //!
-//! Each class has an open block on each plane, its frontier. A class that the host alone fills is like a frontier of
-//! the host; pages left in the open blocks of any other class are room that copies may take
-//! ([`super::space`]). A copy for whose class the pool has no page goes to another one that takes copies: so the
-//! room rule needs no more blocks than without classes. How often that happens is counted.
+//! Each class has an open block on each plane, its frontier. A class that only the host fills is like a frontier of the
+//! host; pages left in the open blocks of any other class are room that copies may take ([`super::space`]). If the pool
+//! has no page for the class of a copy, the copy goes to another class that takes copies, so the room rule needs no
+//! more blocks than without classes. These copies are counted.
 //!
-//! A policy sees what a controller knows: the address, stream and size of the request, class and age of the block
-//! of the page replaced, and a clock, which counts the pages written: those of the host and, on a device with
-//! parity groups, those of their parity, which are logical pages behind the host's. It remembers what it needs: at
-//! most 4 B a logical page. A snapshot holds what it knows; a power cut loses it, and the policy begins anew with
-//! the classes of the blocks that are on flash (ADR 0023).
+//! A policy sees what a controller knows: the address, stream and size of the request, class and age of the block of
+//! the page replaced, and a clock that counts the pages written: those of the host and, on a device with parity groups,
+//! those of their parity, which are logical pages behind the host's. It remembers what it needs, at most 4 B per
+//! logical page. A snapshot holds its state; a power cut loses it, and the policy starts afresh with the classes of the
+//! blocks on flash (ADR 0023).
 
 mod chain;
 mod history;
@@ -45,12 +45,12 @@ pub struct Ground {
     pub pools: u32,
     /// Erase units of a pool.
     pub blocks_per_pool: u32,
-    /// Of the random stream of a policy that draws.
+    /// Seed of the random stream of a policy that draws.
     pub seed: u64,
 }
 
 impl Ground {
-    /// That of a device of `config`.
+    /// The view of a device of `config`.
     #[must_use]
     pub fn of(config: &Config, geo: &Geometry) -> Ground {
         assert!(geo.user_pages <= geo.logical_pages, "pages of the host that nobody owns");
@@ -67,7 +67,7 @@ impl Ground {
     }
 }
 
-/// The classes of a policy. Those of the host come first, those of copies alone last.
+/// The classes of a policy. Those to which only the host writes come first, those that only take copies last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Classes {
     /// Classes to which only the host writes.
@@ -85,7 +85,8 @@ pub struct Written {
     pub stream: u8,
     /// Pages of its request; 1 if a copy of the host writes it.
     pub pages: u32,
-    /// What is known of the page on flash that it replaces; nothing if it is new, or if that page is in the controller.
+    /// What is known of the page on flash that it replaces; `None` if the page is new, or if its data are in the
+    /// controller.
     pub replaces: Option<Replaced>,
     /// Pages that have been written before.
     pub clock: u64,
@@ -94,24 +95,24 @@ pub struct Written {
 /// The block of a page that becomes invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Replaced {
-    /// Its class; none if wear levelling has filled it.
+    /// Its class; `None` if wear levelling has filled it.
     pub class: Option<u32>,
     /// Pages that have been written since it was opened.
     pub age: u64,
 }
 
-/// A valid page of a victim, which is copied.
+/// A valid page of a victim that is being copied.
 #[derive(Clone, Copy, Debug)]
 pub struct Copied {
     /// Its address.
     pub lpn: Lpn,
-    /// The class of the victim; none if wear levelling has filled it.
+    /// The class of the victim; `None` if wear levelling has filled it.
     pub class: Option<u32>,
     /// Pages that have been written.
     pub clock: u64,
 }
 
-/// A block of which collection begins.
+/// A block whose collection begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Collected {
     /// Its class.
@@ -124,32 +125,32 @@ pub struct Collected {
     pub clock: u64,
 }
 
-/// The sealed blocks of a class in a pool. Blocks that wear levelling has filled count as of the last class.
+/// The sealed blocks of a class in a pool. Blocks that wear levelling has filled count towards the last class.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ClassBlocks {
     /// How many they are.
     pub sealed: u32,
     /// Their invalid pages.
     pub invalid: u64,
-    /// The fewest valid pages of one of them; 0 without any.
+    /// The fewest valid pages of any of them; 0 if there are none.
     pub least_valid: u32,
 }
 
-/// Among which blocks of a pool the next victim is chosen.
+/// The blocks of a pool among which the next victim is chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Among {
-    /// All of them, by the victim policy.
+    /// All blocks, by the victim policy.
     All,
-    /// Those of a class, by the victim policy, which sees no others.
+    /// The blocks of a class, by the victim policy, which sees no others.
     Class(u32),
-    /// Those of a class: the one that was sealed first.
+    /// The block of a class that was sealed first.
     Oldest(u32),
 }
 
 crate::plugs! {
-    /// Names the class of each page and, if it wants to, the class of each victim.
+    /// Names the class of each page and, optionally, the class of each victim.
     pub trait SeparationPolicy, separation_hooks! {
-        /// How many classes there are: always the same answer.
+        /// The number of classes; always the same answer.
         fn classes(&self) -> Classes;
 
         /// The class of a page of the host.
@@ -158,37 +159,37 @@ crate::plugs! {
         /// The class of a copy; at least [`Classes::host`]. Copies of wear levelling have none.
         fn of_copy(&mut self, page: &Copied) -> u32;
 
-        /// The class of a page that is computed anew after its chip has failed, at least [`Classes::host`]; none: the
+        /// The class of a page that is recomputed after its chip has failed, at least [`Classes::host`]; `None` for the
         /// last one.
         fn of_rebuilt(&self, lpn: Lpn) -> Option<u32> {
             let _ = lpn;
             None
         }
 
-        /// Collection of a block begins; its copies follow.
+        /// Note that collection of a block begins; its copies follow.
         fn on_collect(&mut self, block: &Collected) {
             let _ = block;
         }
 
-        /// Whether the policy names the classes of victims, for which the device keeps an index of each class: always
-        /// the same answer.
+        /// Whether the policy names the classes of victims, for which the device keeps an index per class; always the
+        /// same answer.
         fn names_victims(&self) -> bool {
             false
         }
 
-        /// Among which blocks of `pool` its next victim is chosen; `classes` are those of its sealed blocks. Asked
+        /// The blocks of `pool` among which its next victim is chosen; `classes` describes its sealed blocks. Called
         /// only if the policy names the classes of victims.
         fn victim_among(&mut self, pool: PoolId, classes: &[ClassBlocks]) -> Among {
             let _ = (pool, classes);
             Among::All
         }
 
-        /// Append what the policy knows to `bytes`, for a snapshot; nothing if it would begin anew.
+        /// Append the state of the policy to `bytes`, for a snapshot; nothing if it would start afresh.
         fn save(&self, bytes: &mut Vec<u8>) {
             let _ = bytes;
         }
 
-        /// Know what [`SeparationPolicy::save`] has written of the same policy, and take it from `bytes`.
+        /// Restore what [`SeparationPolicy::save`] has written for the same policy, and remove it from `bytes`.
         ///
         /// # Errors
         /// The policy cannot know that.
@@ -228,12 +229,12 @@ pub fn foresees(spec: &PolicySpec) -> bool {
     spec.policy == future::INFO.name
 }
 
-/// Why a machine refuses such a policy that gets its requests one after the other.
+/// Why a machine that gets its requests one at a time refuses such a policy.
 pub const UNFORESEEN: &str = "alloc.separation = \"future\" looks at all writes before the first one is made: expected \
                               a run of a whole workload, as by `ssdlab run` or ssdlab.run()";
 
 impl Classes {
-    /// Those of the policy that `spec` names, if it separates and is not an external one.
+    /// The classes of the policy that `spec` names, if it separates and is not an external one.
     #[must_use]
     pub fn of_policy(spec: &PolicySpec) -> Option<Classes> {
         let ground = Ground {

@@ -1,14 +1,14 @@
 //! MultiLog: a chain of logs; a copied page goes to the next, colder one, and one that is overwritten earlier than its
 //! log expects goes back.
 //!
-//! Paper: Stoica and Ailamaki, "Improving flash write performance by using update frequency", PVLDB 6(9), 2013,
-//! section 5.
-//! Where it is silent, decided: new pages begin in log 0. An overwrite after d writes of a page in a log that
-//! expects E moves it to the hotter neighbour with probability (E - d) / E; E is half of the pages of that log that
-//! are still valid when it is collected: its pages times the share of valid pages in its collected blocks, a mean
-//! that fades over 16 of them. A new log is begun if the last one holds a block of pages; there are never more than
-//! `classes`. Host and copies of a log share its open blocks. History: last write and log, 4 B a logical page. Pages
-//! that are trimmed count until they are written again.
+//! Paper: Stoica and Ailamaki, "Improving flash write performance by using update frequency", PVLDB 6(9), 2013, section
+//! 5.
+//! Where it is silent, decided: new pages begin in log 0. An overwrite after d writes of a page in a log that expects E
+//! moves it to the hotter neighbour with probability (E - d) / E; E is half of the pages of that log that are still
+//! valid when it is collected: its pages times the share of valid pages in its collected blocks, a mean that fades over
+//! 16 of them. A new log begins when the last one holds a block of pages; there are never more than `classes`. Host and
+//! copies of a log share its open blocks. History: last write and log, 4 B a logical page. Pages that are trimmed count
+//! until they are written again.
 
 use super::history::LastWrites;
 use super::kept::{keeps, knows};
@@ -41,7 +41,7 @@ struct Log {
 
 keeps!(Log: pages, valid);
 
-/// The logs, and in which each page is.
+/// The logs, and the log of each page.
 pub struct Policy {
     classes: usize,
     pages_per_block: u64,
@@ -63,7 +63,7 @@ impl Policy {
         }
     }
 
-    /// `lpn` goes from log `from`, if it is in one, to log `to`.
+    /// Move `lpn` from log `from`, if it is in one, to log `to`.
     fn moves(&mut self, lpn: Lpn, from: Option<usize>, to: usize) -> u32 {
         if let Some(from) = from {
             assert!(self.logs[from].pages > 0, "{lpn:?} is not in log {from}");
@@ -103,7 +103,7 @@ impl SeparationPolicy for Policy {
             self.logs.push(Log { pages: 0, valid: 1.0 });
         }
         let next = (log + 1).min(self.logs.len() - 1);
-        // A page that was there before the policy is in no log.
+        // A page older than the policy is in no log.
         if known { self.moves(page.lpn, Some(log), next) } else { next as u32 }
     }
 

@@ -1,7 +1,7 @@
-//! None: `alloc.frontiers` says which open blocks there are.
+//! None: `alloc.frontiers` determines the open blocks.
 //!
-//! Source: the baseline of every paper on separation. Decided: the policy is never asked, so that a device without
-//! separation has neither its memory nor its time.
+//! Source: the baseline of every paper on separation. Decided: the policy is never asked, so a device without
+//! separation pays neither memory nor time for it.
 
 use super::{Classes, Copied, Ground, SeparationPolicy, Written};
 use crate::plug::{PolicyInfo, PolicySpec};

@@ -6,10 +6,10 @@
 //! replace data younger than l; class 1: other writes; class 2: copies from class 0; classes 3, 4, 5: copies of data
 //! younger than 4 l, than 16 l, and older. l is the mean lifespan, from the opening of a block to its collection, of
 //! the last 16 collected blocks of class 0, and infinite before.
-//! Where it is silent, decided: l is renewed once for every 16 such blocks, not at each; ages are counted in pages
-//! written by the host. As in the paper's memory-saving form, what was written before the last `queue` writes counts
-//! as old, and the length of that queue follows min(l, pages of the device), a write at a time: here only the length
-//! is kept, and ages come from the last writes, 4 B a logical page. Data that the policy has not seen written are old.
+//! Where it is silent, decided: l is renewed once for every 16 such blocks, not after each; ages are counted in pages
+//! written by the host. As in the paper's memory-saving form, what was written before the last `queue` writes counts as
+//! old, and the length of that queue follows min(l, pages of the device), a write at a time: here only the length is
+//! kept, and ages come from the last writes, 4 B a logical page. Data that the policy has not seen written are old.
 
 use super::history::LastWrites;
 use super::kept::knows;
@@ -25,7 +25,7 @@ pub const INFO: PolicyInfo = PolicyInfo {
     params: &[],
 };
 
-/// Collected blocks of class 0 whose lifespans make a mean.
+/// Collected blocks of class 0 over whose lifespans the mean is taken.
 const BATCH: u64 = 16;
 
 /// What SepBIT knows.

@@ -1,16 +1,16 @@
 //! SFS: pages of similar hotness share a block.
 //!
-//! Paper: Min, Kim, Cho, Lee and Eom, "SFS: random write considered harmful in solid state drives", FAST 2012,
-//! section 4. The hotness of a page is its writes over the host's writes since the last of them. The hotness of
-//! groups is that of the centres of a one-dimensional k-means, three rounds of it; a page goes to the group whose
-//! centre is nearest.
-//! Departs from it: the centres are made of 1,024 logical pages drawn at random, not of all blocks, whose hotness a
-//! controller would have to keep: 16 pages of neighbouring hotness stand for a block, with the sum of their writes
-//! over the sum of their ages, as in the paper. (Of single pages, those just written would be centres of their own.)
-//! Where it is silent, decided: centres are made anew when a 64th of the pages of the device has been copied; they
-//! begin where they were, at first at the quantiles of the sample. A page that is written first, or without centres,
-//! is in the coldest class. Host and copies of a class share its open blocks. History: 4 B a logical page, of which
-//! one holds the number of writes, counted with a probability that falls as it grows (Morris, CACM 21(10), 1978,
+//! Paper: Min, Kim, Cho, Lee and Eom, "SFS: random write considered harmful in solid state drives", FAST 2012, section
+//! 4. The hotness of a page is its number of writes over the host's writes since the last of them. The hotness of
+//! groups is that of the centres of a one-dimensional k-means of three rounds; a page goes to the group with the
+//! nearest centre. Departs from it: the centres are computed from 1,024 logical pages drawn at random, not from all
+//! blocks, whose hotness a controller would have to keep: 16 pages of neighbouring hotness represent a block, with the
+//! sum of their writes over the sum of their ages, as in the paper. (With single pages, those just written would form
+//! centres of their own.)
+//! Where it is silent, decided: centres are recomputed when a 64th of the pages of the device has been copied; they
+//! begin where they were, at first at the quantiles of the sample. The first write of a page, and a write without
+//! centres, is in the coldest class. Host and copies of a class share its open blocks. History: 4 B a logical page, of
+//! which one holds the number of writes, counted with a probability that falls as it grows (Morris, CACM 21(10), 1978,
 //! base 1.05).
 
 use super::history::LastWrites;
@@ -31,13 +31,13 @@ pub const INFO: PolicyInfo = PolicyInfo {
 
 const COUNT_BITS: u32 = 8;
 const MOST: u32 = (1 << COUNT_BITS) - 1;
-/// Each step of the counter stands for this many times the writes of the step before.
+/// Each step of the counter represents this many times the writes of the step before.
 const BASE: f64 = 1.05;
 const SAMPLE: u32 = 1024;
-/// Pages of the sample that stand for a block.
+/// Pages of the sample that represent a block.
 const TOGETHER: usize = 16;
 const ROUNDS: u32 = 3;
-/// Part of the device that is copied between two makings of the centres.
+/// Part of the device that is copied between two computations of the centres.
 const PART: u64 = 64;
 
 /// What is known of the pages, and the centres, the coldest first.
@@ -81,7 +81,7 @@ impl Policy {
         hotness
     }
 
-    /// The class whose centre is nearest; the colder one of two.
+    /// The class with the nearest centre; of two, the colder one.
     fn class(&self, hotness: f64) -> u32 {
         let far = |centre: &f64| (centre - hotness).abs();
         let mut best = 0;
@@ -94,7 +94,7 @@ impl Policy {
         best as u32
     }
 
-    /// The hotness of pages drawn at random, [`TOGETHER`] of them at a time, ascending.
+    /// The hotness of pages drawn at random, in sets of [`TOGETHER`], ascending.
     fn sample(&mut self, clock: u64) -> Vec<f64> {
         let mut pages = Vec::with_capacity(SAMPLE as usize);
         for _ in 0..SAMPLE {
@@ -111,7 +111,7 @@ impl Policy {
         sample
     }
 
-    /// Make the centres anew.
+    /// Recompute the centres.
     fn quantize(&mut self, clock: u64) {
         let sample = self.sample(clock);
         if sample.is_empty() {
@@ -173,7 +173,7 @@ impl SeparationPolicy for Policy {
 mod tests {
     use super::*;
 
-    /// A page comes to the last count as seldom as the others do, and then counts no more.
+    /// A page reaches the last count as seldom as any other, and then stops counting.
     #[test]
     fn the_last_count_is_reached_and_never_left() {
         let ground = Ground {

@@ -21,7 +21,7 @@ fn ages_are_counted_from_the_last_write() {
     assert_eq!(last.age(Lpn(1), far + 3), Some(3));
 }
 
-/// What a policy saves is all that it knows: at most 4 B a logical page, beside what it notes of blocks and samples.
+/// What a policy saves is all that it knows: at most 4 B per logical page, besides its notes of blocks and samples.
 #[test]
 fn histories_take_four_bytes_a_page_at_most() {
     let (pages, beside) = (1usize << 20, 1usize << 17);

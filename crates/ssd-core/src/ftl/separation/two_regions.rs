@@ -1,8 +1,8 @@
 //! Two regions: pages overwritten more often than the average apart from the others.
 //!
 //! Source: the hot and cold split that analyses of separation assume (Desnoyers, "Analytic models of SSD write
-//! performance", ACM TOS 10(2), 2014, section 5), with what a controller can know instead of the true frequencies:
-//! the frequency of a page is one over the writes since its last write.
+//! performance", ACM TOS 10(2), 2014, section 5), with what a controller can know instead of the true frequencies: the
+//! frequency of a page is the inverse of the number of writes since its last one.
 //! Decided: a write is hot if it replaces data younger than the mean age of replaced data, which fades over as many
 //! overwrites as there are logical pages; a copy is hot if its data are younger than that. A page never written before
 //! is cold. Host and copies of a region share its open blocks. History: the last write, 4 B a logical page.
@@ -35,7 +35,7 @@ impl Policy {
     pub(super) fn build(_spec: &PolicySpec, ground: &Ground) -> Policy {
         let pages = f64::from(ground.pages);
         assert!(pages > 0.0, "a device without pages");
-        // Until it is known: that of pages written equally often.
+        // Until it is known: that of pages that are written equally often.
         Policy { last: LastWrites::new(ground.pages), pages, mean_age: pages }
     }
 

@@ -1,20 +1,19 @@
 //! WARCIP: pages whose rewrite intervals are similar share a block.
 //!
-//! Paper: Yang, Pei and Yang, "WARCIP: write amplification reduction by clustering I/O pages", SYSTOR 2019. A
-//! write goes to the cluster whose mean interval is nearest to the time since the last write of its page; copies
-//! have a class of their own. A cluster that receives most of the writes is split, and a cluster that receives few
-//! is merged with a neighbour. A page that was copied since its last write waited too long in its block: its age
-//! at the copy is added to its interval.
-//! Where it is silent, decided: the policy starts with one cluster and has at most `classes` - 1. Intervals are
-//! counted in pages written by the host. A review of the clusters is due each time the host has written as many
-//! pages as 256 blocks hold. The mean of a cluster covers its writes since the last review; until the first of
-//! them it keeps the mean from before. A review splits the cluster that received more than half of the writes into
-//! two, with half and with one and a half times its mean. If it splits none, it removes the cluster with the
-//! fewest writes, provided that they would not fill a block; later writes of its pages go to the nearest remaining
-//! cluster. The copy of a page is dated to the opening of the block that holds it. The first write of a page goes
-//! to the cluster that had the longest mean interval at the last review. Of clusters that are equally near, or
-//! have equally few writes, the policy takes the one with the shortest mean interval. History: the last write, 4 B
-//! per logical page.
+//! Paper: Yang, Pei and Yang, "WARCIP: write amplification reduction by clustering I/O pages", SYSTOR 2019. A write
+//! goes to the cluster whose mean interval is nearest to the time since the last write of its page; copies have a class
+//! of their own. A cluster that receives most of the writes is split, and a cluster that receives few is merged with a
+//! neighbour. A page that has been copied since its last write stayed too long in its block: its age at the copy is
+//! added to its interval.
+//! Where it is silent, decided: the policy starts with one cluster and has at most `classes` - 1. Intervals are counted
+//! in pages written by the host. A review of the clusters is due each time the host has written as many pages as 256
+//! blocks hold. The mean of a cluster covers its writes since the last review; until the first of them it keeps the
+//! mean from before. A review splits the cluster that received more than half of the writes into two, with half and
+//! with one and a half times its mean. If it splits none, it removes the cluster with the fewest writes, provided that
+//! they would not fill a block; later writes of its pages go to the nearest remaining cluster. The copy of a page is
+//! dated to the opening of the block that holds it. The first write of a page goes to the cluster that had the longest
+//! mean interval at the last review. Of clusters that are equally near, or have equally few writes, the policy takes
+//! the one with the shortest mean interval. History: the last write, 4 B per logical page.
 
 use super::history::LastWrites;
 use super::kept::{keeps, knows};
@@ -57,7 +56,7 @@ impl Policy {
     pub(super) fn build(spec: &PolicySpec, ground: &Ground) -> Policy {
         let pages_per_block = u64::from(ground.pages_per_block);
         assert!(pages_per_block > 0, "blocks without pages");
-        // Until writes tell, assume the interval of pages that are all written equally often.
+        // Until writes show otherwise, assume the interval of pages that are all written equally often.
         let all = Cluster { mean: f64::from(ground.pages), writes: 0 };
         Policy {
             last: LastWrites::new(ground.pages),
@@ -75,7 +74,7 @@ impl Policy {
         nearest.expect("there is always a cluster")
     }
 
-    /// Split the cluster with more than half of the writes, or remove the one with next to none.
+    /// Split the cluster with more than half of the writes, or remove the one with almost none.
     fn review(&mut self) {
         let all: u64 = self.clusters.iter().map(|cluster| cluster.writes).sum();
         let writes = |at: &usize| self.clusters[*at].writes;

@@ -17,7 +17,7 @@
 //! | `victim` | the policy in the header, `state`, the clock | `load_victim` |
 //! | `sequence`, `digest`, `contents` | `valid`, `lpn`, what is kept | [`data`], `load_contents` |
 //!
-//! `level_due` is of use only to a device that levels wear; one that does not leaves it out.
+//! `level_due` is only of use to a device that levels wear; others leave it out.
 
 use super::DeviceSnapshot;
 use crate::config::Config;
@@ -25,7 +25,7 @@ use crate::ftl::blocks::BlockState;
 use crate::ftl::wear::Wear;
 use crate::nand::geometry::Geometry;
 
-/// Largest counter that a run can have.
+/// Largest counter that a run can reach.
 const MOST: u64 = 1 << 60;
 /// Largest number of released blocks.
 const MOST_RELEASES: u32 = 1 << 31;
@@ -34,7 +34,7 @@ const FREE: u8 = BlockState::Free as u8;
 const SEALED: u8 = BlockState::Sealed as u8;
 const BAD: u8 = BlockState::Bad as u8;
 
-/// Whether a device of `config` with sizes `geo` can be in this state; the columns have the right lengths.
+/// Check that a device of `config` with geometry `geo` can be in this state; the columns have the right lengths.
 ///
 /// # Errors
 /// The first contradiction.
@@ -44,7 +44,7 @@ pub(super) fn check(
     geo: &Geometry,
 ) -> Result<(), String> {
     let (c, blocks) = (&snapshot.columns, snapshot.columns.state.len());
-    // `zip` would leave out the rest of the longer one.
+    // `zip` would drop the rest of the longer one.
     assert_eq!(blocks, (geo.pools * geo.blocks_per_pool) as usize, "states of other blocks");
     assert_eq!([c.erases.len(), c.free_order.len()], [blocks; 2], "the sizes have been checked");
     assert_eq!(c.seal_order.len(), blocks, "the sizes have been checked");
@@ -90,7 +90,7 @@ fn counters(snapshot: &DeviceSnapshot) -> Result<(), String> {
     Ok(())
 }
 
-/// Bad blocks are those of the factory or worn out, good ones are not worn out.
+/// Check that bad blocks are bad from the factory or worn out, and good ones are not worn out.
 fn lives(snapshot: &DeviceSnapshot, config: &Config, geo: &Geometry) -> Result<(), String> {
     let (lives, c) = (Wear::lives(config), &snapshot.columns);
     let mut factory = 0;
@@ -111,7 +111,7 @@ fn lives(snapshot: &DeviceSnapshot, config: &Config, geo: &Geometry) -> Result<(
         };
         return Err(format!("after {erases} erases block {block} is {says}"));
     }
-    // The seed decides how the bad flash blocks are spread over superblocks.
+    // The seed determines how the bad flash blocks are spread over superblocks.
     let flash_blocks = config.factory_bad_flash_blocks();
     let units = flash_blocks.div_ceil(u64::from(geo.members))..=flash_blocks;
     if !units.contains(&factory) {
@@ -125,7 +125,7 @@ fn lives(snapshot: &DeviceSnapshot, config: &Config, geo: &Geometry) -> Result<(
     Ok(())
 }
 
-/// The orders among sealed and among erased blocks.
+/// Check the orders among sealed and among erased blocks.
 fn orders(snapshot: &DeviceSnapshot, config: &Config) -> Result<(), String> {
     let (c, n) = (&snapshot.columns, &snapshot.counters);
     let mut sealed = Vec::new();

@@ -29,7 +29,7 @@ words!(u8 u16 u32 u64);
 
 /// A sink of encoded bytes, written piece by piece.
 pub(super) type Sink<'a, E> = dyn FnMut(&[u8]) -> Result<(), E> + 'a;
-/// Fills the whole of a piece, or fails.
+/// Fill the whole of a piece, or fail.
 pub(super) type Fill<'a, E> = dyn FnMut(&mut [u8]) -> Result<(), E> + 'a;
 
 /// Values encoded or decoded at once.
@@ -46,7 +46,7 @@ fn encode<T: Word, E>(values: &[T], sink: &mut Sink<'_, E>) -> Result<(), E> {
     Ok(())
 }
 
-/// The next `bytes` bytes as values. Memory grows with what there is, whatever `bytes` claims.
+/// The next `bytes` bytes as values. Memory grows with the bytes that exist, whatever `bytes` claims.
 fn decode<T: Word, E>(bytes: u64, fill: &mut Fill<'_, E>) -> Result<Vec<T>, E> {
     assert!(bytes.is_multiple_of(size_of::<T>() as u64), "a column of {bytes} bytes");
     let (mut values, mut left) = (Vec::new(), bytes);
@@ -70,7 +70,7 @@ macro_rules! columns {
         }
 
         impl Columns {
-            /// Name and size in bytes of each, in the order of the file; some only where they hold something.
+            /// Name and size in bytes of each, in the order of the file; optional columns only if they hold something.
             pub(super) fn sizes(&self) -> Vec<(String, u64)> {
                 let mut all =
                     vec![$((stringify!($name).to_string(), size_of_val(&self.$name[..]) as u64)),+];
@@ -84,7 +84,7 @@ macro_rules! columns {
                 Ok(())
             }
 
-            /// Read the column `name` of `bytes` bytes; `None` if there is none of that name and word size.
+            /// Decode the column `name` of `bytes` bytes; `None` if there is none of that name and word size.
             pub(super) fn decode<E>(
                 &mut self,
                 name: &str,
@@ -122,11 +122,11 @@ columns! {
     erases: u32,
     /// Position of each erase unit in the order of sealing.
     seal_order: u64,
-    /// Position of each erased unit among those that are opened next; 0 where it is not erased.
+    /// Position of each erased unit in the order of opening; 0 if it is not erased.
     free_order: u32,
     /// Open block of each frontier and the pages left in it on its plane, in pairs.
     frontiers: u32,
-    /// Of each pool and stream the number of its open superblocks, then these, oldest first.
+    /// For each pool and stream, the number of its open superblocks, then these, oldest first.
     open_superblocks: u32,
     /// With superblocks, for each frontier that the host may fill: the plane, in striping order, that takes its next
     /// page. Left out if it is the first one everywhere.
@@ -136,20 +136,20 @@ columns! {
     /// Whether a block of each pool has been erased since wear levelling last considered it; meaningless on a
     /// device that does not level.
     level_due: u8,
-    /// Admission number of the data in each page, where it is kept.
+    /// Admission number of the data in each page, if kept.
     sequence: u64,
-    /// Digest of the data in each page, where it is kept.
+    /// Digest of the data in each page, if kept.
     digest: u64,
-    /// The pages that hold bytes, ascending: page number, then its bytes, where they are kept.
+    /// The pages that hold bytes, ascending: page number, then its bytes, if kept.
     contents: u8,
     /// The owners of every page that has others than the LPN in its out-of-band area, ascending: page in the upper
     /// half, LPN in the lower.
     owners: u64,
-    /// The frontier for which each erase unit was opened last, where pages are separated.
+    /// The frontier for which each erase unit was last opened, if pages are separated.
     class: u8,
-    /// The clock of separation when each erase unit was opened last, there.
+    /// Likewise, the clock of separation when each erase unit was last opened.
     opened_at: u64,
-    /// There: that clock, and what the policy knows.
+    /// Likewise, that clock and the state of the policy.
     separation: u8,
     /// State of the victim policy that the other columns do not contain.
     victim: u8,

@@ -1,11 +1,11 @@
 //! The file format of a snapshot.
 //!
-//! `ssdsnap\n`, version (4 bytes), length of the header (4 bytes), the header as JSON, the columns one after
-//! the other, and the digest of all that (8 bytes): XXH3, 64 bits, which also identifies the state. Numbers
-//! are little endian. The header lists the configuration keys that the state depends on, its counters, and
-//! every column with its size, so that a reader recognises what it does not support: a new column or key that
-//! is written only where it matters does not change the version. Pages with several owners do: a snapshot with the
-//! column `owners` has version 2, all others have version 1.
+//! `ssdsnap\n`, version (4 bytes), length of the header (4 bytes), the header as JSON, the columns one after the other,
+//! and the digest of all that (8 bytes): XXH3, 64 bits, which also identifies the state. Numbers are little endian. The
+//! header lists the configuration keys that the state depends on, its counters, and every column with its size, so that
+//! a reader recognises what it does not support: a new column or key that is written only if it matters does not change
+//! the version. Pages with several owners do: a snapshot with the column `owners` has version 2, all others have
+//! version 1.
 
 use super::columns::OWNERS;
 use super::{Columns, Counters, DeviceSnapshot, Keeps, Shape, fits, may_share};
@@ -27,7 +27,7 @@ const MOST_HEAD: u32 = 1 << 16;
 /// Why a snapshot cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum FormError {
-    /// The bytes do not start like a snapshot.
+    /// The bytes do not begin like a snapshot.
     #[error("it is not a snapshot of ssdlab")]
     Foreign,
     /// Another version of the format.
@@ -67,7 +67,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Bytes read into `buffer`; fewer than it takes only at the end.
+    /// Read bytes into `buffer`; fewer than its length only at the end.
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize, FormError> {
         let mut done = 0;
         while done < buffer.len() {
@@ -94,7 +94,7 @@ impl Reader<'_> {
         Ok(u32::from_le_bytes(bytes))
     }
 
-    /// The header. Only version 2 may list owners, and does.
+    /// The header. Version 2, and only it, lists owners.
     fn head(&mut self) -> Result<Head, FormError> {
         let mut magic = [0; MAGIC.len()];
         let found = self.read(&mut magic)?;
@@ -176,8 +176,8 @@ impl DeviceSnapshot {
         self.columns.sizes().iter().map(|(_, bytes)| bytes).sum()
     }
 
-    /// The snapshot that `source` provides, and its digest; checked against `config`, if given. `source`
-    /// fills as much of its buffer as it likes and returns how much; 0 is the end.
+    /// The snapshot that `source` provides, and its digest; checked against `config`, if given. `source` fills any part
+    /// of its buffer and returns how much; 0 is the end.
     ///
     /// # Errors
     /// A [`FormError`]; a mismatch with `config` is found before the columns are read.

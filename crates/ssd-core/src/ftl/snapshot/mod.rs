@@ -82,7 +82,7 @@ impl DeviceSnapshot {
         self.columns.valid.iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
-    /// Owners of pages beyond the first of each: a device takes them only if it remaps.
+    /// Owners of pages beyond the first of each: a device accepts them only if it remaps.
     #[must_use]
     pub fn extra_owners(&self) -> u64 {
         let page = |pair: &u64| pair >> 32;
@@ -103,7 +103,7 @@ impl DeviceSnapshot {
         &self.columns.erases
     }
 
-    /// The column sizes are those of the device `geo`.
+    /// Check that the column sizes are those of the device `geo`.
     fn check_sizes(
         &self,
         geo: &Geometry,
@@ -175,7 +175,7 @@ impl DeviceSnapshot {
         may_share(self.columns.owners.len() as u64, config)
     }
 
-    /// Owners of pages that others own, too.
+    /// Owners of pages that have other owners, too.
     #[must_use]
     pub fn sharing_owners(&self) -> u64 {
         self.columns.owners.len() as u64
@@ -289,7 +289,7 @@ impl Ftl {
         Ftl::restore_with_plugs(config, snapshot, &Plugs::default())
     }
 
-    /// The same with external policies.
+    /// As [`Ftl::restore`], with external policies.
     ///
     /// # Errors
     /// As [`Ftl::restore`].

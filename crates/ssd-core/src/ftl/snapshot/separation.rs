@@ -1,4 +1,5 @@
-//! What a device that separates pages has beside others: how its blocks were opened, and what its policy knows.
+//! What a snapshot of a device that separates pages contains in addition: how its blocks were opened, and the state of
+//! its policy.
 
 use super::columns::Columns;
 use crate::ftl::Ftl;
@@ -26,7 +27,7 @@ impl Ftl {
         separated.save(bytes);
     }
 
-    /// Whether pages are separated here as in the device of `columns`: an external policy is not in the configuration.
+    /// Whether pages are separated here as on the device of `columns`: an external policy is not in the configuration.
     pub(super) fn has_policy_of(&self, columns: &Columns) -> Result<(), String> {
         let there = (!columns.separation.is_empty()).then(|| policy_and_rest(&columns.separation));
         let there = there.transpose()?.map(|(name, _)| name);
@@ -44,7 +45,7 @@ impl Ftl {
         ))
     }
 
-    /// After the blocks, before the space.
+    /// Call after the blocks have been loaded and before the space.
     pub(super) fn load_separation(&mut self, columns: &Columns) -> Result<(), String> {
         let Some(separated) = self.separated.as_deref_mut() else { return Ok(()) };
         let (_, mut rest) = policy_and_rest(&columns.separation)?;
@@ -71,7 +72,7 @@ impl Ftl {
         Ok(())
     }
 
-    /// After the space: every block that is open was opened for its frontier.
+    /// Check, after the space has been loaded, that every open block was opened for its frontier.
     pub(super) fn check_origins(&self) -> Result<(), String> {
         debug_assert!(self.separates() || self.blocks.origins.is_empty(), "classes of no policy");
         let wrong = self.space.open_list().find(|&(_, stream, block, _)| {
@@ -88,7 +89,7 @@ impl Ftl {
     }
 }
 
-/// The name of the policy at the head of `bytes`, and what follows.
+/// The name of the policy at the head of `bytes`, and the rest.
 fn policy_and_rest(bytes: &[u8]) -> Result<(&str, &[u8]), String> {
     let short = || "the name of its separation policy ends early".to_string();
     let (length, rest) = bytes.split_first_chunk().ok_or_else(short)?;

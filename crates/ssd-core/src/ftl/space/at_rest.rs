@@ -71,7 +71,7 @@ impl Space {
         self.load_superblocks(ground, &columns.open_superblocks)?;
         self.load_turns(&columns.host_turns)?;
         self.check_frontiers(ground)?;
-        // After a power cut no block is open, and those opened before are counted.
+        // After a power cut no block is open, and those that were open are counted.
         if self.separates() && ground.blocks.state.contains(&BlockState::Open) {
             self.count_opened();
         }
@@ -169,7 +169,7 @@ impl Space {
         }
     }
 
-    /// Without a column it is the first plane's turn everywhere.
+    /// Without the column, the first plane is next everywhere.
     fn load_turns(&mut self, column: &[u32]) -> Result<(), String> {
         if column.is_empty() {
             return Ok(());
@@ -185,7 +185,8 @@ impl Space {
         Ok(())
     }
 
-    /// Every frontier continues after the programmed pages of its block, and every open block has a frontier.
+    /// Check that every frontier continues after the programmed pages of its block, and that every open block has a
+    /// frontier.
     fn check_frontiers(&self, ground: &Ground<'_>) -> Result<(), String> {
         let mut taken = vec![false; ground.blocks.len()];
         for (at, open) in self.open.iter().enumerate() {
@@ -218,7 +219,7 @@ impl Space {
         Err(format!("{open} blocks are open, of which {taken} belong to a frontier"))
     }
 
-    /// A plane has filled the open superblocks before its current one and not begun those after it.
+    /// Check that a plane has filled the open superblocks before its current one and not begun those after it.
     fn check_plane_of_superblocks(
         &self,
         ground: &Ground<'_>,
@@ -241,7 +242,7 @@ impl Space {
 
     /// Unbound pages in the open blocks of a frontier.
     fn count_open(&self, ground: &Ground<'_>, pool: PoolId, stream: u32) -> u32 {
-        debug_assert!(stream >= self.gc_stream(), "pages of host frontier {stream} are no room");
+        debug_assert!(stream >= self.gc_stream(), "pages of host frontier {stream} are not room");
         if self.superblock {
             let unbound = |block: &BlockId| {
                 self.pages_per_block - u32::from(ground.blocks.fill[block.at()].bound)

@@ -20,20 +20,20 @@ impl Space {
         self.clock
     }
 
-    /// A page is written, on a device that separates.
+    /// Note that a page is written, on a device that separates pages.
     pub(in crate::ftl) fn page_is_written(&mut self) {
         debug_assert!(self.separates(), "nobody counts the pages written here");
         self.clock += 1;
     }
 
-    /// `clock` is that of a device that has been restored.
+    /// Take over `clock` from a device that is being restored.
     pub(in crate::ftl) fn take_clock(&mut self, clock: u64) {
         assert!(self.separates(), "nobody counts the pages written here");
         assert_eq!(self.clock, 0, "pages have been written");
         self.clock = clock;
     }
 
-    /// `block` is opened for frontier `stream`, on a device that separates.
+    /// Note that `block` is opened for frontier `stream`, on a device that separates pages.
     pub(super) fn note_opened(&mut self, block: BlockId, stream: u32, blocks: &mut BlockTable) {
         debug_assert!(self.separates(), "nobody notes how {block:?} was opened");
         debug_assert!(stream < self.frontiers, "{block:?} is opened for frontier {stream}");
@@ -42,7 +42,7 @@ impl Space {
         self.log_unit(UnitStep::Opened, block, 0, blocks);
     }
 
-    /// Collection of `block` begins, on a device that separates.
+    /// Log that collection of `block` begins, on a device that separates pages.
     pub(in crate::ftl) fn log_collected(&mut self, block: BlockId, blocks: &BlockTable) {
         let valid = u32::from(blocks.valid[block.at()]);
         debug_assert!(valid <= self.pages_per_block, "{block:?} has {valid} valid pages");
@@ -64,14 +64,14 @@ impl Space {
         self.units = Some(Vec::new());
     }
 
-    /// The blocks opened and collected since this was last asked, in order.
+    /// The blocks opened and collected since the last call, in order.
     pub(in crate::ftl) fn take_units(&mut self) -> Vec<UnitEvent> {
         debug_assert!(self.separates() || self.units.is_none(), "a log of blocks without classes");
         self.units.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// From now on the host leaves an erased block in each pool: a copy has a page in its class, as one block takes
-    /// the pages of any victim.
+    /// Leave an erased block in each pool to copies from now on, so that a copy always has a page in its class: one
+    /// block takes the pages of any victim.
     pub(in crate::ftl) fn isolate(&mut self) {
         assert!(self.separates(), "there are no classes");
         assert_eq!(self.used, 0, "classes are isolated from the start");
@@ -97,7 +97,7 @@ impl Space {
         (0..self.opened.len() as u32).map(left).collect()
     }
 
-    /// A device that separates has been restored: the blocks that are open were opened for their frontiers.
+    /// Count the blocks that are open, of a restored device that separates pages, as opened for their frontiers.
     pub(super) fn count_opened(&mut self) {
         debug_assert!(self.opened.iter().all(|&opened| opened == 0), "blocks were opened before");
         if self.superblock {
@@ -123,8 +123,8 @@ impl Space {
     }
 
     /// The frontier of a copy that belongs to class `class` of the pool of `home`: that class if the pool has a page
-    /// for it, otherwise the first other one that takes copies and has a page left in an open block. Room is counted
-    /// over all of them, so there is one.
+    /// for it, otherwise the first other one that takes copies and has a page left in an open block. There is one,
+    /// because room is counted over all of them.
     #[must_use]
     pub fn class_with_page(&self, home: PlaneId, class: u32) -> u32 {
         debug_assert!(
@@ -140,7 +140,7 @@ impl Space {
         other.expect("the pool keeps room for its job")
     }
 
-    /// Pages of open blocks that are not bound, without superblocks that a plane has not begun.
+    /// Unbound pages of open blocks, without superblocks that a plane has not begun.
     #[must_use]
     pub fn open_pages(&self) -> u64 {
         let left: u64 = self.open.iter().map(|open| u64::from(open.left)).sum();
@@ -148,7 +148,7 @@ impl Space {
         left
     }
 
-    /// The unbound pages in open blocks of frontiers that take copies are those counted as room.
+    /// Check that the unbound pages in open blocks of frontiers that take copies are those counted as room.
     pub(in crate::ftl) fn audit_open(&self, blocks: &BlockTable) -> Result<(), String> {
         for pool in (0..self.pools.len() as u32).map(PoolId) {
             let of_copies = self.of_host..self.streams;

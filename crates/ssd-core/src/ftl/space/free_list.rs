@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-/// Erased blocks by key and number, ascending. The next key is nearly always the largest, so that a queue needs fewer
-/// steps than a tree.
+/// Erased blocks by key and number, ascending. The next key is nearly always the largest, so a queue needs fewer steps
+/// than a tree.
 #[derive(Clone, Default)]
 pub(super) struct FreeList(VecDeque<(u32, u32)>);
 
@@ -25,7 +25,7 @@ impl FreeList {
         self.0.iter()
     }
 
-    /// Put a block in; false if it is in it already.
+    /// Insert a block; false if it is already in the list.
     pub(super) fn insert(&mut self, new: (u32, u32)) -> bool {
         if self.0.back().is_none_or(|&last| last < new) {
             self.0.push_back(new);
@@ -39,7 +39,7 @@ impl FreeList {
         place.is_err()
     }
 
-    /// Take a block out; false if it is not in it.
+    /// Remove a block; false if it is not in the list.
     pub(super) fn remove(&mut self, old: &(u32, u32)) -> bool {
         let place = self.0.binary_search(old);
         debug_assert!(place.is_ok() || !self.0.contains(old), "{old:?} is out of order");

@@ -1,4 +1,4 @@
-//! Frontiers: which block takes the next page of a stream on a plane, and when the next one is opened.
+//! Frontiers: which block takes the next page of a stream on a plane, and when the next block is opened.
 
 use super::{NONE, Open, PoolSpace, Space};
 use crate::ftl::blocks::{BlockState, BlockTable};
@@ -6,7 +6,7 @@ use crate::units::{BlockId, PlaneId, PoolId};
 use std::cmp::Reverse;
 
 impl Space {
-    /// An already open block of `stream` has an unbound page on `plane`.
+    /// Whether an open block of `stream` has an unbound page on `plane`.
     #[inline(always)]
     #[must_use]
     pub fn has_open(&self, plane: PlaneId, stream: u32) -> bool {
@@ -19,7 +19,7 @@ impl Space {
     pub(super) fn next_super(&self, plane: PlaneId, stream: u32, current: u32) -> Option<BlockId> {
         let list = &self.open_supers[self.supers_at(self.pool(plane), stream)];
         let at = list.iter().position(|b| b.0 == current);
-        // A superblock that left the list is full on every plane, so the oldest one is next.
+        // A superblock that has left the list is full on every plane, so the oldest one is next.
         list.get(at.map_or(0, |i| i + 1)).copied()
     }
 
@@ -32,7 +32,7 @@ impl Space {
         (has_open && stream < self.of_host) || self.host_may_open(plane, stream, has_open)
     }
 
-    /// Whether there is room beside what collection and wear levelling need.
+    /// Whether there is room besides what collection and wear levelling need.
     #[inline(never)]
     pub(super) fn host_may_open(&self, plane: PlaneId, stream: u32, has_open: bool) -> bool {
         let pool = self.pool(plane);
@@ -58,7 +58,7 @@ impl Space {
             || (!self.free[self.home(plane)].is_empty() && self.may_be_opened(plane, stream))
     }
 
-    /// Whether not every erased block of the pool of `plane` is kept, and `stream` needs one.
+    /// Whether `stream` needs an erased block of the pool of `plane`, and one is not kept.
     #[inline]
     fn may_be_opened(&self, plane: PlaneId, stream: u32) -> bool {
         if stream == self.wear_stream() || !(self.keeps || self.superblock) {
@@ -69,10 +69,11 @@ impl Space {
 
     /// Whether frontier `stream`, which has no page left on `plane`, needs another block.
     ///
-    /// The pages of one class or stream do not come to all planes of a superblock alike. If the plane that has filled
-    /// its part opened the next superblock, the others would leave behind one half-full superblock after the other,
-    /// until they fill the spare. So a frontier has one open at a time, or two if the spare holds two of each: then a
-    /// plane need not wait for the last page of another. Pages for a plane that has none go where there is one.
+    /// The pages of one class or stream are not spread evenly over the planes of a superblock. If a plane that has
+    /// filled its part opened the next superblock, the others would leave one half-full superblock after another
+    /// behind, until these fill the spare. So a frontier has one open at a time, or two if the spare holds two of each:
+    /// then a plane need not wait for the last page of another. Pages for a plane without a free page go to another
+    /// plane.
     #[inline]
     fn needs_block(&self, plane: PlaneId, stream: u32) -> bool {
         debug_assert!(!self.has_open(plane, stream), "{plane:?} has a page left");
@@ -99,8 +100,8 @@ impl Space {
     }
 
     /// Bind a page of the open block of host frontier `stream` on `plane`, if there is one and it may be bound
-    /// whatever collection needs. Returns the block, and whether this was its last page or a block of the pool
-    /// has been opened since [`Space::take_opened`] last asked.
+    /// regardless of what collection needs. Returns the block, and whether this was its last page or a block of the
+    /// pool has been opened since the last [`Space::take_opened`].
     #[inline(always)]
     pub fn take_open(&mut self, plane: PlaneId, stream: u32) -> Option<(BlockId, bool)> {
         debug_assert!(!self.superblock, "superblocks are not considered");
@@ -122,7 +123,7 @@ impl Space {
         self.of_host > 0 && !self.superblock && !self.separates()
     }
 
-    /// This many pages of `pool` are used from now on.
+    /// Count this many more pages of `pool` as used.
     #[inline(always)]
     pub(super) fn bound(&mut self, pool: PoolId, stream: u32, pages: u32) {
         let (gc_stream, wear_stream) = (self.gc_stream(), self.wear_stream());
@@ -133,7 +134,7 @@ impl Space {
             u64::from(pool.used) <= u64::from(pool.good) * u64::from(self.pages_per_block),
             "more pages are used than there are: {pool:?}"
         );
-        // The only frontier of copies first: that costs a device without classes nothing.
+        // The only frontier of copies first, which costs a device without classes nothing.
         if stream == gc_stream || (stream > gc_stream && stream != wear_stream) {
             debug_assert!(pool.gc_open >= pages, "GC has no such page: {pool:?}");
             pool.gc_open -= pages;
@@ -143,7 +144,7 @@ impl Space {
         }
     }
 
-    /// The same for up to `wanted` pages on one plane: the block, and how many it takes.
+    /// As [`Space::frontier`], for up to `wanted` pages on one plane: the block, and how many it takes.
     pub fn frontier_run(
         &mut self,
         plane: PlaneId,
@@ -229,7 +230,7 @@ impl Space {
         block
     }
 
-    /// Take the erased block that `stream` opens next on `plane` out of its list.
+    /// Remove the erased block that `stream` opens next on `plane` from its list.
     pub(super) fn take_free(
         &mut self,
         plane: PlaneId,
@@ -271,8 +272,8 @@ impl Space {
         Some(worn)
     }
 
-    /// The plane of the pool of `home` where the next copy to frontier `stream` is bound, `home` first
-    /// where it has a page.
+    /// The plane of the pool of `home` where the next copy to frontier `stream` is bound; `home` itself if it has a
+    /// page.
     #[inline(always)]
     #[must_use]
     pub fn copy_plane(&self, home: PlaneId, stream: u32, blocks: &BlockTable) -> Option<PlaneId> {
@@ -287,8 +288,8 @@ impl Space {
     /// With superblocks the plane, in striping order, for which the next page of the host's frontier `stream` is
     /// planned.
     ///
-    /// Each frontier has a turn of its own, so that its pages come to all planes alike. The turn goes on where the
-    /// pages before stopped, in whatever run or mode they were written. If it started over with a run, the planes
+    /// Each frontier has its own turn, so that its pages are spread evenly over the planes. The turn continues where
+    /// the pages before stopped, in whatever run or mode they were written. If it started over with a run, the planes
     /// would stay a page apart, and every superblock would be sealed only after the next one has been opened.
     #[inline(always)]
     pub(crate) fn take_turn(&mut self, stream: u32) -> Option<u32> {
@@ -371,7 +372,7 @@ impl Space {
         })
     }
 
-    /// Planes that filled superblock `block` before its last erase, and no superblock since, have not begun
+    /// Forget planes that filled superblock `block` before its last erase and no superblock since: they have not begun
     /// it.
     pub(super) fn forget_former(&mut self, pool: PoolId, stream: u32, block: BlockId) {
         for plane in self.planes_of(pool) {
@@ -384,7 +385,7 @@ impl Space {
         }
     }
 
-    /// Every page of an open block has been bound.
+    /// Note that every page of an open block has been bound.
     #[inline]
     pub fn fully_bound(&mut self, block: BlockId, plane: PlaneId) {
         if self.superblock {

@@ -1,13 +1,13 @@
 //! Room held for the pages of a parity group before the first of them is programmed.
 //!
-//! A group update programs pages in several pools and commits them together: if it took pages one by one, two
-//! updates could wait for each other's pool. So it holds a page in each of its pools at once, or none. A held page
-//! lies in the open block of its frontier or, if those are not enough, in an erased block that is *kept* for the
-//! frontier: kept blocks are not part of the room ([`Space::gc_room`]), so that opening one of them changes no
-//! side of the room rule. A page of a class that takes copies, too, is held in the room itself, wherever it is: it is
-//! bound like a copy, in an open block of its class, in one that is opened for it, or in one of another class
-//! ([`Space::frontier_of_held`]). The single frontier of a device without classes is refused by the config layer, and
-//! so are superblocks, which have no open block of one plane.
+//! A group update programs pages in several pools and commits them together: if it took pages one by one, two updates
+//! could wait for each other's pool. So it holds a page in each of its pools at once, or none. A held page is in the
+//! open block of its frontier or, if that is not enough, in an erased block that is *kept* for the frontier. Kept
+//! blocks are not part of the room ([`Space::gc_room`]), so opening one changes no side of the room rule. A page of a
+//! class that also takes copies is held in the room itself, wherever it is: it is bound like a copy, in an open block
+//! of its class, in one that is opened for it, or in one of another class ([`Space::frontier_of_held`]). The config
+//! layer refuses the single frontier of a device without classes, and superblocks, which have no open block of one
+//! plane.
 
 use super::Space;
 use crate::units::{PlaneId, PoolId};
@@ -24,7 +24,7 @@ impl Space {
         self.held.get(self.frontier_at(plane, stream)).copied().unwrap_or(0)
     }
 
-    /// Erased blocks that `held` pages need beside the open block of a frontier.
+    /// Erased blocks that `held` pages need besides the open block of a frontier.
     fn blocks_for(&self, at: usize, held: u32) -> u32 {
         debug_assert!(self.open[at].left <= self.pages_on_plane, "a block of too many pages");
         held.saturating_sub(self.open[at].left).div_ceil(self.pages_per_block)
@@ -50,11 +50,11 @@ impl Space {
                 && self.pools[pool.at()].held < u16::MAX;
         }
         let (at, held) = (self.frontier_at(plane, stream), self.held(plane, stream));
-        // Most often in the open block, which needs no other.
+        // Most often the open block has one, and no other is needed.
         held < self.open[at].left || self.can_hold_in_another(plane, (at, held))
     }
 
-    /// The same if the open block of the frontier `at` has no page beside those `held`.
+    /// Whether another page can be held if the open block of the frontier `at` has no page besides those `held`.
     #[inline(never)]
     fn can_hold_in_another(&self, plane: PlaneId, (at, held): (usize, u32)) -> bool {
         debug_assert!(held >= self.open[at].left, "its open block has a page");
@@ -67,7 +67,7 @@ impl Space {
             && self.gc_room(pool) >= self.gc_need(pool) + u64::from(self.pages_per_block)
     }
 
-    /// Hold one more page for frontier `stream` of `plane`, which can be held.
+    /// Hold one more page for frontier `stream` of `plane`; [`Space::can_hold`] must allow it.
     #[inline]
     pub fn hold(&mut self, plane: PlaneId, stream: u32) {
         debug_assert!(self.is_for_host(stream), "frontier {stream} is not the host's");
@@ -94,7 +94,7 @@ impl Space {
         self.change_held(plane, at, 1);
     }
 
-    /// A page held for frontier `stream` of `plane` will not be bound there.
+    /// Release a page held for frontier `stream` of `plane` that will not be bound there.
     pub fn let_go(&mut self, plane: PlaneId, stream: u32) {
         let at = self.frontier_at(plane, stream);
         assert!(self.held[at] > 0, "{plane:?} holds no page for frontier {stream}");
@@ -105,7 +105,7 @@ impl Space {
         self.change_held(plane, at, -1);
     }
 
-    /// A held page of frontier `stream` of `plane` is about to be bound.
+    /// Note that a held page of frontier `stream` of `plane` is about to be bound.
     #[inline]
     pub(in crate::ftl) fn take_held(&mut self, plane: PlaneId, stream: u32) {
         let at = self.frontier_at(plane, stream);
@@ -125,13 +125,13 @@ impl Space {
         }
     }
 
-    /// Frontiers of the host have pages of their own, or are classes.
+    /// Whether pages may be held: frontiers of the host have their own pages, or are classes.
     fn may_hold(&self) -> bool {
         debug_assert!(self.for_host > 0, "the host has no frontier");
         !self.superblock && (self.of_host > 0 || self.separates())
     }
 
-    /// So many more pages of `pool` are held for classes that take copies.
+    /// Count this many more pages of `pool` as held for classes that take copies.
     fn change_room(&mut self, pool: PoolId, change: i16) {
         debug_assert!(self.may_hold() && self.separates(), "the config layer has checked it");
         let held = &mut self.pools[pool.at()].held;
@@ -159,7 +159,7 @@ impl Space {
         self.check(pool);
     }
 
-    /// The erased blocks that are kept are those that the held pages of their frontiers need.
+    /// Check that the erased blocks that are kept are those that the held pages of their frontiers need.
     pub(in crate::ftl) fn audit_held(&self) -> Result<(), String> {
         if self.recovers {
             let more = self.pools.iter().position(|pool| pool.kept > 1);

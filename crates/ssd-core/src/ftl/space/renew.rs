@@ -1,11 +1,11 @@
-//! A plane of which all blocks are erased at once: its chip has been replaced.
+//! A plane whose blocks are all erased at once, because its chip has been replaced.
 
 use super::{NONE, Open, PoolSpace, Space};
 use crate::ftl::blocks::BlockTable;
 use crate::units::PlaneId;
 
 impl Space {
-    /// All good blocks of `plane`, which is a pool of its own with nothing held, are erased.
+    /// Erase all good blocks of `plane`, which is a pool of its own with nothing held.
     pub(in crate::ftl) fn renew(&mut self, plane: PlaneId, blocks: &BlockTable) {
         let (pool, home) = (self.pool(plane), self.home(plane));
         assert!(!self.superblock && self.planes_per_pool.get() == 1, "a pool of several planes");
@@ -19,7 +19,8 @@ impl Space {
         let listed: Vec<u32> = self.free[home].iter().map(|&(_, block)| block).collect();
         let used = blocks.of_pool(pool).filter(|&b| !blocks.is_bad(b) && !listed.contains(&b.0));
         for block in used {
-            // No erase has released it: without one so far it is as new, otherwise it comes after those released.
+            // No erase has released it: if it has never been erased it counts as new, otherwise it comes after those
+            // released.
             let erases = blocks.erases[block.at()];
             debug_assert!(
                 erases == 0 || self.releases > 0,

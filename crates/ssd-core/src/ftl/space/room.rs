@@ -1,13 +1,13 @@
 //! Room: how many pages of a pool collection may still bind, and how many it must be able to bind.
 //!
-//! The rule of room: for every pool `gc_need <= gc_room`. Host writes and wear levelling take a page or a block only
-//! where the rule holds afterwards, too.
+//! The room rule: for every pool `gc_need <= gc_room`. Host writes and wear levelling take a page or a block only if
+//! the rule still holds afterwards.
 
 use super::{PoolSpace, Space};
 use crate::units::PoolId;
 
 impl Space {
-    /// Erased blocks that wear levelling will still open for the job it has begun in a pool.
+    /// Erased blocks that wear levelling will still open for its running job in a pool.
     #[must_use]
     pub fn promised(&self, pool: PoolId) -> u32 {
         u32::from(self.pools[pool.at()].promised)
@@ -38,8 +38,8 @@ impl Space {
         u64::from(self.pools[pool.at()].gc_need)
     }
 
-    /// A job is about to move `pages` pages of `pool`; `gives_back`: its block can be used again, so that
-    /// no other room need be kept for what comes after it.
+    /// Begin a job that moves `pages` pages of `pool`. `gives_back`: its block can be used again, so no other room need
+    /// be kept for what comes after it.
     pub fn job_begins(&mut self, pool: PoolId, pages: u32, gives_back: bool) {
         debug_assert!(pages <= self.pages_per_block, "{pages} pages of one block of {pool:?}");
         debug_assert_eq!(self.pools[pool.at()].promised, 0, "{pool:?} collects while it levels");
@@ -47,15 +47,15 @@ impl Space {
         self.keep(pool, pages + if gives_back { 0 } else { self.pages_per_block });
     }
 
-    /// Whether there is an erased block for wear levelling beside the one reserved for collection.
+    /// Whether there is an erased block for wear levelling besides the one reserved for collection.
     #[must_use]
     pub fn may_level(&self, pool: PoolId) -> bool {
-        // The block that is promised is no room any more.
+        // The promised block no longer counts as room.
         self.unpromised(pool) >= 2 && self.gc_room(pool) >= 2 * u64::from(self.pages_per_block)
     }
 
-    /// Wear levelling is about to move `pages` pages of `pool`, which is above its reserve: an erased block
-    /// is promised to it unless its open blocks suffice, and a block is reserved for collection.
+    /// Begin to move `pages` pages of `pool`, which is above its reserve, for wear levelling: an erased block is
+    /// promised to it unless its open blocks suffice, and a block is reserved for collection.
     pub fn levelling_begins(&mut self, pool: PoolId, pages: u32) {
         assert!(pages <= self.pages_per_block, "{pages} pages of one block of {pool:?}");
         assert_eq!(self.pools[pool.at()].promised, 0, "{pool:?} levels two blocks at a time");
@@ -75,7 +75,7 @@ impl Space {
         self.pools[pool.at()].gc_need = self.gc_room(pool).min(u64::from(pages)) as u32;
     }
 
-    /// This many pages of the job, bound on frontier `stream` or dropped, no longer need room. Those of wear
+    /// Note that this many pages of the job, bound on frontier `stream` or dropped, no longer need room. Those of wear
     /// levelling have room in its open blocks.
     pub fn job_pages_done(&mut self, pool: PoolId, stream: u32, pages: u32) {
         debug_assert!(stream >= self.gc_stream(), "a job of {pool:?} fills frontier {stream}");
@@ -89,20 +89,20 @@ impl Space {
         self.pools[pool.at()].gc_need -= pages;
     }
 
-    /// The job has no page left to move.
+    /// Note that the job has no page left to move.
     pub fn job_moved_all(&mut self, pool: PoolId, gives_back: bool) {
         self.pools[pool.at()].promised = 0;
         self.keep(pool, if gives_back { 0 } else { self.pages_per_block });
     }
 
-    /// The job ends without having erased its block.
+    /// End the job without its block being erased.
     pub fn job_is_off(&mut self, pool: PoolId) {
         debug_assert_eq!(self.pools[pool.at()].promised, 0, "the job of {pool:?} has pages left");
         self.keep(pool, self.pages_per_block);
     }
 
-    /// The counts of `pool` fit each other, and the room rule holds. (Only with debug assertions: blocks are
-    /// opened and erased often enough for it to show in the instruction count.)
+    /// Check that the counts of `pool` fit each other and that the room rule holds. (Only with debug assertions: blocks
+    /// are opened and erased often enough for it to show in the instruction count.)
     pub(in crate::ftl) fn check(&self, pool: PoolId) {
         let counts = &self.pools[pool.at()];
         let pages = u64::from(counts.good) * u64::from(self.pages_per_block);

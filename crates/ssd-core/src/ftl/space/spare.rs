@@ -1,11 +1,10 @@
 //! The erased block of each pool that is kept for the recovery from a power cut.
 //!
-//! A cut in the middle of collection leaves torn pages in the block that collection was filling, so the room that was
-//! enough is not any more. Therefore one erased block of each pool is not part of the room ([`Space::gc_room`]).
-//! Only if
-//! a cut leaves no room beside it is it given up, until collection has freed another; in the meantime the host opens no
-//! block. So it takes nothing but copies of one victim after the other: either a block is erased, or the block
-//! opened last holds only copies of pages that the victim still has.
+//! A cut in the middle of collection leaves torn pages in the block that collection was filling, so the room no longer
+//! suffices. Therefore one erased block of each pool is not part of the room ([`Space::gc_room`]). It is given up only
+//! if a cut leaves no other room, until collection has freed another block; in the meantime the host opens no block. So
+//! it takes nothing but copies of one victim after the other: either a block is erased, or the block opened last holds
+//! only copies of pages that the victim still has.
 
 use super::Space;
 use crate::units::PoolId;
@@ -25,7 +24,7 @@ impl Space {
         self.recovers && self.pools[pool.at()].kept == 0
     }
 
-    /// Keep an erased block of `pool` if what collection needs is left without it.
+    /// Keep an erased block of `pool` if the rest suffices for collection.
     pub(super) fn keep_spare(&mut self, pool: PoolId) {
         if !self.lacks_spare(pool) || self.unpromised(pool) == 0 {
             return;

@@ -1,10 +1,10 @@
-//! When blocks are worn out, if wear goes on as it was measured.
+//! When blocks will be worn out if wear continues as measured.
 
 use crate::ftl::Ftl;
 use crate::ftl::blocks::BlockState;
 use crate::units::{BlockId, PoolId};
 
-/// How often what was measured can be repeated, from now on.
+/// How often the measured workload can be repeated from now on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct EndsOfLife {
     /// Until the first block is worn out.
@@ -14,11 +14,11 @@ pub struct EndsOfLife {
 }
 
 impl Ftl {
-    /// When blocks end, given the erases of every erase unit in a measurement. A pool ends when it has lost `spare`
-    /// good blocks and one more is worn out. `None`: blocks do not wear out, or nothing was erased.
+    /// When blocks wear out, given the erases of every erase unit in a measurement. A pool ends when it has lost
+    /// `spare` good blocks and one more is worn out. `None` if blocks do not wear out, or nothing was erased.
     ///
-    /// Every block of a pool is erased at the mean rate of the pool from now on: the numbers of erases in a short
-    /// measurement differ by chance, which wear levelling evens out.
+    /// From now on every block of a pool is assumed to be erased at the mean rate of the pool: the numbers of erases in
+    /// a short measurement differ by chance, which wear levelling evens out.
     #[must_use]
     pub fn ends_of_life(&self, measured: &[u32], spare: u64) -> Option<EndsOfLife> {
         assert_eq!(measured.len(), self.blocks.len(), "a number for each erase unit");

@@ -1,12 +1,12 @@
-//! The picks of an order as a table, so that a dispatch need not ask it.
+//! The picks of an order as a table, so that a dispatch need not call the order.
 
 use super::{Heads, Order, OrderPolicy, R_HOST, W_HOST};
 
-/// What an order that compares no ages and takes no turns picks, for every combination of heads.
+/// The picks, for every combination of heads, of an order that compares no ages and takes no turns.
 pub struct Choices([u8; 32]);
 
 impl Choices {
-    /// Those of `order`; none if it compares ages or takes turns.
+    /// The choices of `order`; `None` if it compares ages or takes turns.
     #[must_use]
     pub fn of(order: &Order) -> Option<Choices> {
         if order.compares_ages() || order.takes_turns() {
@@ -29,8 +29,8 @@ impl Choices {
         (present & 15 | u32::from(urgent) << 4) as usize
     }
 
-    /// Of queues with heads, as bits of `present`, which goes first. `urgent`: a head of GC belongs to
-    /// foreground collection.
+    /// Which of the queues with heads, as bits of `present`, goes first. `urgent`: a head of GC belongs to foreground
+    /// collection.
     #[inline(always)]
     #[must_use]
     pub fn pick(&self, present: u32, urgent: bool) -> usize {
@@ -38,8 +38,8 @@ impl Choices {
         self.0[Choices::at(present, urgent)].into()
     }
 
-    /// A queue that is picked is so without a host queue that was not. So whether a host queue has an operation that
-    /// may start need not be known before it is picked.
+    /// Check that a queue that is picked is also picked without a host queue that was not. So whether a host queue has
+    /// an operation that may start need not be known before it is picked.
     fn check_that_others_do_not_matter(&self) {
         for present in 1..16u32 {
             for (urgent, host) in [(false, R_HOST), (false, W_HOST), (true, R_HOST), (true, W_HOST)]

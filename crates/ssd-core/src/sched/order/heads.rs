@@ -12,7 +12,7 @@ pub const W_GC: usize = 3;
 /// Queues of collection, as bits.
 const GC: u8 = 1 << R_GC | 1 << W_GC;
 
-/// What a unit has started last: the queue, and how many operations of it in a row.
+/// What a unit started last: the queue, and how many of its operations in a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Turn {
     queue: u8,
@@ -20,13 +20,13 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// The queue. Before the first operation: that of host reads.
+    /// The queue; before the first operation, that of host reads.
     #[must_use]
     pub const fn queue(self) -> usize {
         self.queue as usize
     }
 
-    /// How many operations of it have started in a row, at most 255.
+    /// How many of its operations have started in a row, at most 255.
     #[must_use]
     pub const fn taken(self) -> u8 {
         self.taken
@@ -60,20 +60,20 @@ impl Heads {
         self.age[queue] = age;
     }
 
-    /// What the unit has started last.
+    /// What the unit started last.
     #[inline(always)]
     pub fn set_turn(&mut self, turn: Turn) {
         self.turn = turn;
     }
 
-    /// What the unit has started last, if the order takes turns.
+    /// What the unit started last, if the order takes turns.
     #[must_use]
     pub const fn turn(&self) -> Turn {
         self.turn
     }
 
-    /// Heads of which the ages do not matter: `present` has a bit for each queue that has one. `urgent`: those of GC
-    /// belong to foreground collection.
+    /// Heads whose ages do not matter: `present` has a bit for each queue with a head. `urgent`: those of GC belong to
+    /// foreground collection.
     pub(super) const fn without_ages(present: u8, urgent: bool) -> Heads {
         let urgent = if urgent { present & GC } else { 0 };
         Heads { age: [0; 4], present, urgent, turn: Turn { queue: 0, taken: 0 } }
@@ -113,7 +113,7 @@ impl Heads {
         order.iter().copied().find(|&q| self.has(q))
     }
 
-    /// The queue with the oldest head among `queues`; at equal age the one named first.
+    /// The queue with the oldest head among `queues`; at equal age, the first of them.
     #[inline(always)]
     #[must_use]
     pub fn oldest_of(&self, queues: &[usize]) -> Option<usize> {

@@ -20,7 +20,7 @@ crate::plugs! {
             true
         }
 
-        /// Whether it looks at what the unit has started last. If not, that is not recorded.
+        /// Whether it looks at what the unit started last. If not, that is not recorded.
         #[inline]
         fn takes_turns(&self) -> bool {
             false

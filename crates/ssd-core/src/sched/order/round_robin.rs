@@ -1,13 +1,13 @@
-//! Round robin: the four queues of a unit in turn; an empty queue is passed over.
+//! Round robin: the four queues of a unit in turn; an empty queue is skipped.
 //!
-//! Paper: "High-Performance Garbage Collection Scheme with Low Data Transfer Overhead for NoC-Based SSDC",
-//! Electronics 13(23):4838, 2024, section 3.2: four task queues a channel, "processed sequentially by dedicated
-//! hardware". Read here as one task of each queue in turn, in the order in which the section names the queues:
-//! host reads, GC reads, host writes, GC writes. While all have work, a host write waits for one GC read and one GC
-//! program whatever is queued behind them.
-//! Where it is silent, decided: a queue without a task that may start loses its turn; after a power cut the turn is
-//! with the host reads. With weights above 1 a queue keeps its turn for so many operations in a row; operations
-//! that ran while no other queue had any count, too.
+//! Paper: "High-Performance Garbage Collection Scheme with Low Data Transfer Overhead for NoC-Based SSDC", Electronics
+//! 13(23):4838, 2024, section 3.2: four task queues a channel, "processed sequentially by dedicated hardware". Read
+//! here as one task of each queue in turn, in the order in which the section names the queues: host reads, GC reads,
+//! host writes, GC writes. While all have work, a host write waits for one GC read and one GC program, however many are
+//! queued behind them.
+//! Where it is silent, decided: a queue without a task that may start loses its turn; after a power cut it is the turn
+//! of host reads. With weights above 1 a queue keeps its turn for that many operations in a row, including those that
+//! ran while no other queue had any.
 
 use super::{Heads, OrderPolicy, R_GC, R_HOST, W_GC, W_HOST};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
@@ -107,7 +107,7 @@ mod tests {
         let round = [R_GC, W_HOST, W_GC, R_HOST];
         assert_eq!(all, [R_HOST, R_GC, W_HOST, W_GC, R_HOST, R_GC, W_HOST, W_GC, R_HOST]);
         assert_eq!(all[1..5], round);
-        // Without reads of the host, as in the backlog of a trace of writes.
+        // Without host reads, as in the backlog of a trace of writes.
         let writes = started(EQUAL, &[W_HOST, R_GC, W_GC], 6);
         assert_eq!(writes, [R_GC, W_HOST, W_GC, R_GC, W_HOST, W_GC]);
         assert_eq!(started(EQUAL, &[W_HOST], 3), [W_HOST; 3]);

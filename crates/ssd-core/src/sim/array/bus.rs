@@ -9,7 +9,7 @@ use super::event::Lane;
 use super::unit::{Bus, Stage, Unit};
 use crate::units::{Nanos, OpSlot};
 
-/// `u` sends its command (and data) if its bus is free: its array works until then; the lane of that event.
+/// Let `u` send its command (and data) if its bus is free: its array works until then. Returns the lane of that event.
 #[inline(always)]
 pub(super) fn sends_now(u: &mut Unit, buses: &mut [Bus], now: Nanos) -> Option<(Nanos, Lane)> {
     debug_assert_eq!(u.stage, Stage::Idle, "a command is sent twice");
@@ -26,7 +26,7 @@ pub(super) fn sends_now(u: &mut Unit, buses: &mut [Bus], now: Nanos) -> Option<(
 }
 
 impl Array {
-    /// `unit` sends its command (and data) as soon as the bus is free.
+    /// Let `unit` send its command (and data) as soon as the bus is free.
     #[inline(always)]
     pub(super) fn send_command(&mut self, unit: usize) {
         let u = &mut self.units[unit];
@@ -45,7 +45,7 @@ impl Array {
         }
     }
 
-    /// `unit` waits for the bus to send its command.
+    /// Let `unit` wait for the bus to send its command.
     #[inline(never)]
     pub(super) fn waits_for_command(&mut self, unit: usize) {
         let u = &mut self.units[unit];
@@ -56,8 +56,8 @@ impl Array {
         self.wait_for_bus(channel);
     }
 
-    /// The array read of `unit` ends, and nothing else is left to happen at this instant: its data go out now,
-    /// if its bus is free. False: it is not, and nothing has changed.
+    /// End the array read of `unit`, if nothing else is left to happen at this instant and its bus is free: its data go
+    /// out now. Otherwise returns false and changes nothing.
     #[inline(always)]
     pub(crate) fn sends_data_at_once(&mut self, unit: usize) -> bool {
         let u = &mut self.units[unit];
@@ -77,7 +77,7 @@ impl Array {
         true
     }
 
-    /// The data that `unit` has read go out as soon as the bus is free.
+    /// Send the data that `unit` has read as soon as the bus is free.
     #[inline(always)]
     pub(crate) fn send_data<const FULL: bool>(&mut self, unit: usize) {
         let u = &mut self.units[unit];
@@ -103,7 +103,7 @@ impl Array {
         }
     }
 
-    /// The bus has an event when it becomes free.
+    /// Schedule an event of the bus when it becomes free.
     #[inline(always)]
     fn await_bus(&mut self, channel: usize) {
         let bus = &mut self.buses[channel];
@@ -115,7 +115,7 @@ impl Array {
         }
     }
 
-    /// The bus is free and a unit waits for it: it is granted at the end of the instant.
+    /// Note that the bus is free and a unit waits for it: it is granted at the end of the instant.
     #[inline(always)]
     pub(crate) fn bus_event(&mut self, channel: usize) {
         debug_assert!(self.buses[channel].scheduled, "bus {channel} has no event");
@@ -124,7 +124,7 @@ impl Array {
         self.buses_to_grant.insert(channel as u32);
     }
 
-    /// Grant the free buses that are waited for.
+    /// Grant the free buses that units wait for.
     #[inline(always)]
     pub(crate) fn grant_buses<const FULL: bool>(&mut self) {
         while let Some(channel) = self.buses_to_grant.pop() {
@@ -158,7 +158,7 @@ impl Array {
         }
     }
 
-    /// `unit` has the bus for its command (and data), `ns` from now on; then its array works.
+    /// Give `unit` the bus for its command (and data), for `ns` from now on; then its array works.
     #[inline(always)]
     fn goes_in<const FULL: bool>(&mut self, unit: usize, ns: u64) {
         debug_assert_eq!(self.units[unit].stage, Stage::WaitIn, "unit {unit} waits for no bus");
@@ -171,7 +171,7 @@ impl Array {
         }
     }
 
-    /// `unit` has the bus for its data, `ns` from now on; then its operation ends.
+    /// Give `unit` the bus for its data, for `ns` from now on; then its operation ends.
     #[inline(always)]
     fn goes_out<const FULL: bool>(&mut self, unit: usize, ns: u64) {
         let end = Nanos(self.now.0 + ns);

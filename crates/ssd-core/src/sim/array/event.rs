@@ -1,10 +1,10 @@
 //! Events: at most one outstanding per resource, in lanes of ascending times.
 //!
-//! The key of resource `r` at time `t` is `(t << bits | r) << 2 | lane`, so that equal times come out in resource
-//! order, the whole order is total, and a key tells its lane. Operations of one kind take about equally long, so
-//! their events are scheduled in about the order in which they happen: a lane for each kind is a queue to which
-//! events are appended, nearly always behind the last one, and the next event is the first of some lane. Timers
-//! (delayed completions, idle timers) wait in a small heap behind one resource.
+//! The key of resource `r` at time `t` is `(t << bits | r) << 2 | lane`, so equal times come out in resource order, the
+//! whole order is total, and a key identifies its lane. Operations of one kind take about equally long, so their events
+//! are scheduled in about the order in which they happen: a lane for each kind is a queue to which events are appended,
+//! nearly always at the end, and the next event is the first of some lane. Timers (delayed completions, idle timers)
+//! wait in a small heap behind one resource.
 
 use crate::units::{Nanos, OpSlot};
 use std::cmp::Reverse;
@@ -12,8 +12,8 @@ use std::collections::BinaryHeap;
 
 const NEVER: u64 = u64::MAX;
 
-/// Kinds of events that are scheduled in about the order in which they happen. Any lane is right for any event;
-/// the wrong one takes longer.
+/// Kinds of events that are scheduled in about the order in which they happen. Any event may be in any lane; the wrong
+/// lane takes longer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lane {
     /// Transfers end, and buses become free.
@@ -22,7 +22,7 @@ pub(crate) enum Lane {
     Read = 1,
     /// Array programs and copy-backs end.
     Program = 2,
-    /// Erases end, and what is rare: the event of timers and that of the interconnect.
+    /// Erases end; also rare events: those of timers and of the interconnect.
     Long = 3,
 }
 
@@ -30,7 +30,7 @@ pub(crate) enum Lane {
 const LANE_BITS: u32 = 2;
 const LANES: usize = 1 << LANE_BITS;
 
-/// Keys in ascending order, in a ring. The place behind the last one holds `NEVER`.
+/// Keys in ascending order, in a ring. The slot after the last one holds `NEVER`.
 struct Ring {
     keys: Box<[u64]>,
     head: usize,
@@ -43,7 +43,7 @@ impl Ring {
         Ring { keys: keys.into_boxed_slice(), head: 0, tail: 0 }
     }
 
-    /// Insert a key. Returns whether it is the first one now.
+    /// Insert a key. Returns whether it is now the first one.
     #[inline(always)]
     fn insert(&mut self, key: u64) -> bool {
         debug_assert_ne!(key, NEVER, "an event that never happens");
@@ -61,7 +61,7 @@ impl Ring {
         at == self.head
     }
 
-    /// Remove the first key. Returns the one that is first then.
+    /// Remove the first key. Returns the new first one.
     #[inline(always)]
     fn pop(&mut self) -> u64 {
         debug_assert_ne!(self.head, self.tail, "nothing to take");
@@ -69,11 +69,11 @@ impl Ring {
         debug_assert_ne!(popped, NEVER, "an event that never happens");
         self.head += 1;
         let first = self.keys[self.head & (self.keys.len() - 1)];
-        debug_assert!(first > popped, "a key stands behind a greater one");
+        debug_assert!(first > popped, "a key follows a greater one");
         first
     }
 
-    /// Remove the key of `resource`, if there is one. Returns the one that is first then.
+    /// Remove the key of `resource`, if there is one. Returns the new first one.
     fn remove(&mut self, resource: usize, resources: u64) -> u64 {
         let mask = self.keys.len() - 1;
         let of = |at: usize| self.keys[at & mask] >> LANE_BITS & resources;
@@ -96,7 +96,7 @@ pub(crate) struct Events {
     firsts: [u64; LANES],
     /// The least of them.
     first: u64,
-    /// Of resource and lane in a key.
+    /// Bits of resource and lane in a key.
     bits: u32,
     /// Keys of one time.
     span: u64,
@@ -131,7 +131,7 @@ impl Events {
         Nanos(NEVER >> self.bits)
     }
 
-    /// The next event of `resource` is at `at`; it has none now.
+    /// Schedule the next event of `resource`, which has none now, at `at`.
     #[inline(always)]
     pub(crate) fn schedule(&mut self, resource: usize, at: Nanos, lane: Lane) {
         debug_assert!(at < self.limit());
@@ -145,7 +145,7 @@ impl Events {
         }
     }
 
-    /// The next rare event of `resource` is at `at`, whatever it was before; `NEVER` for none.
+    /// Schedule the next rare event of `resource` at `at`, replacing any earlier one; `NEVER` for none.
     #[inline(never)]
     pub(crate) fn reschedule(&mut self, resource: usize, at: Nanos) {
         self.cancel(resource, Lane::Long);
@@ -154,7 +154,7 @@ impl Events {
         }
     }
 
-    /// The event of `resource` in `lane`, if it has one there, does not happen.
+    /// Cancel the event of `resource` in `lane`, if it has one there.
     pub(super) fn cancel(&mut self, resource: usize, lane: Lane) {
         self.firsts[lane as usize] =
             self.lanes[lane as usize].remove(resource, (self.span >> LANE_BITS) - 1);
@@ -174,13 +174,13 @@ impl Events {
         (self.first != NEVER).then_some(self.first_time())
     }
 
-    /// The same; without an event [`Events::limit`].
+    /// The time of the first event; without an event [`Events::limit`].
     #[inline(always)]
     pub(crate) fn first_time(&self) -> Nanos {
         Nanos(self.first >> self.bits)
     }
 
-    /// The least key of events at `now`, for [`Events::take`].
+    /// The lowest key of events at `now`, for [`Events::take`].
     #[inline(always)]
     pub(crate) fn key_at(&self, now: Nanos) -> u64 {
         debug_assert!(now < self.limit(), "no event can be so late");
@@ -188,17 +188,17 @@ impl Events {
         now.0 * self.span
     }
 
-    /// Whether the next event is at the time of `key_at`, before which there is none.
+    /// Whether the next event is at the time of `key_at`; there is none before.
     #[inline(always)]
     pub(crate) fn is_due(&self, key_at: u64) -> bool {
         debug_assert!(self.first >= key_at, "an event has been missed");
         self.first.wrapping_sub(key_at) < self.span
     }
 
-    /// Take the next event if it is at the time of `key_at`, before which there is none; returns its resource.
+    /// Take the next event if it is at the time of `key_at`, before which there is none. Returns its resource.
     #[inline(always)]
     pub(crate) fn take(&mut self, key_at: u64) -> Option<usize> {
-        // One comparison asks both: a key before `key_at` would wrap to more than any span.
+        // One comparison checks both: a key before `key_at` would wrap to more than any span.
         let low = self.first.wrapping_sub(key_at);
         if low >= self.span {
             debug_assert!(self.first > key_at, "an event has been missed");
@@ -229,7 +229,7 @@ pub(crate) enum Timer {
     ChipFails(u32),
     /// The next page may be rebuilt.
     Rebuild,
-    /// The firmware is done with the request of the operation in this slot.
+    /// The firmware has finished the request of the operation in this slot.
     Answered(OpSlot),
     /// The records for which the erase in this slot has waited survive a power cut.
     Recorded(OpSlot),
@@ -249,7 +249,7 @@ impl Timers {
         self.heap.push(Reverse((at, self.set, timer)));
     }
 
-    /// Forget what would only happen if the device went on.
+    /// Forget what would only happen if the device continued.
     pub(crate) fn forget_failures(&mut self) {
         let goes_on = |timer: Timer| matches!(timer, Timer::ChipFails(_) | Timer::Rebuild);
         self.heap.retain(|Reverse((.., timer))| !goes_on(*timer));
@@ -285,7 +285,7 @@ mod tests {
             let mut lane_of = vec![Lane::Long; n];
             for _ in 0..8000 {
                 let r = rng.below(n as u64) as usize;
-                // The last two resources have rare events, which may change; the others are in any lane.
+                // The last two resources have rare events, which may change; the others may be in any lane.
                 let rare = r + 2 >= n;
                 if rare && rng.chance(0.5) {
                     naive[r] = rng.chance(0.7).then(|| rng.below(50));

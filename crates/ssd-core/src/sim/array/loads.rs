@@ -5,18 +5,18 @@ use crate::id_set::IdSet;
 use crate::nand::geometry::Geometry;
 use crate::units::{Nanos, PlaneId};
 
-/// Estimates and counts by plane: where writes are redirected, a chip has one.
+/// Estimates and counts by plane: if writes are redirected, a chip has one plane.
 pub(crate) struct ChipLoads {
-    /// When the operations queued so far are estimated to have ended.
+    /// Estimated end of the operations queued so far.
     completion: Vec<Nanos>,
-    /// Programs of pages of groups in the queue.
+    /// Programs of group pages in the queue.
     waiting: Vec<u32>,
     /// Chips to which such a program has been added.
     pub(crate) changed: IdSet,
 }
 
 impl ChipLoads {
-    /// Of a device with the geometry `geo`; `None`: nothing is redirected.
+    /// For a device with the geometry `geo`; `None` if nothing is redirected.
     pub(crate) fn new(config: &Config, geo: &Geometry) -> Option<Box<ChipLoads>> {
         if config.raid.redirect.policy == "none" {
             return None;
@@ -30,7 +30,7 @@ impl ChipLoads {
         }))
     }
 
-    /// An operation of `ns` is queued on `plane` at `now`; `program`: for a page of a group.
+    /// Note that an operation of `ns` is queued on `plane` at `now`; `program`: for a page of a group.
     pub(crate) fn queued(&mut self, plane: PlaneId, (now, ns): (Nanos, u64), program: bool) {
         debug_assert!(plane.at() < self.completion.len(), "there is no {plane:?}");
         self.completion[plane.at()] = Nanos(self.completion(plane).max(now).0 + ns);
@@ -40,24 +40,24 @@ impl ChipLoads {
         }
     }
 
-    /// A program that has waited on `plane` starts.
+    /// Note that a program that has waited on `plane` starts.
     pub(crate) fn starts(&mut self, plane: PlaneId) {
         assert!(self.waiting[plane.at()] > 0, "no program waits on {plane:?}");
         self.waiting[plane.at()] -= 1;
     }
 
-    /// A program of `ns` that has waited on `plane` goes to another chip at `now`.
+    /// Note that a program of `ns` that has waited on `plane` goes to another chip at `now`.
     pub(crate) fn leaves(&mut self, plane: PlaneId, (now, ns): (Nanos, u64)) {
         self.starts(plane);
         self.completion[plane.at()] = Nanos(self.completion(plane).0.saturating_sub(ns)).max(now);
     }
 
-    /// When the operations queued on `plane` so far are estimated to have ended, which may be in the past.
+    /// Estimated end of the operations queued on `plane` so far, which may be in the past.
     pub(crate) fn completion(&self, plane: PlaneId) -> Nanos {
         self.completion[plane.at()]
     }
 
-    /// Programs of pages of groups that wait on `plane`.
+    /// Programs of group pages that wait on `plane`.
     pub(crate) fn waiting(&self, plane: PlaneId) -> u32 {
         self.waiting[plane.at()]
     }

@@ -1,7 +1,7 @@
-//! The array: busy units, buses and the way of pages between them, the operations in it, and time.
+//! The array: busy units, buses and the path of pages between them, the operations in it, and time.
 //!
-//! It knows what each unit does and until when; which operation starts next, and with which page, its callers
-//! decide. It reads no map, counts nothing for the report and knows no request.
+//! It knows what each unit does and until when; its callers decide which operation starts next, and with which page. It
+//! reads no map, counts nothing for the report and knows no requests.
 
 mod bus;
 pub(crate) mod event;
@@ -28,9 +28,9 @@ use way::Way;
 /// declared stalled).
 const LOOK_AHEAD: u32 = 64;
 
-/// When chips and channels have operations, where units and buses do not tell.
+/// When chips and channels have operations, if units and buses do not show it.
 pub(crate) struct Activities {
-    /// They are notified when operations begin and end: not if the chip is the busy unit and the bus keeps
+    /// Whether they are notified when operations begin and end: not if the chip is the busy unit and the bus keeps
     /// track of its channel.
     watched: bool,
     chips: Vec<Activity>,
@@ -38,12 +38,12 @@ pub(crate) struct Activities {
     channels: Vec<Activity>,
 }
 
-/// What decides which operation an idle unit takes.
+/// What determines which operation an idle unit takes.
 pub(crate) struct Pick {
     pub(crate) order: Order,
-    /// What it picks, unless it compares ages or takes turns.
+    /// Its picks, unless it compares ages or takes turns.
     pub(crate) choices: Option<Choices>,
-    /// It looks at what a unit has started last.
+    /// Whether it looks at what a unit started last.
     pub(crate) takes_turns: bool,
     /// How many operations of a queue are examined when the first ones may not start.
     pub(crate) look_ahead: u32,
@@ -70,11 +70,11 @@ pub(crate) struct Array {
     /// Operations queued so far.
     age: u64,
     pub(crate) way: Way,
-    /// Running operations finish, and nothing new starts.
+    /// Running operations finish, and no new ones start.
     pub(crate) quiescing: bool,
 }
 
-/// An operation has ended, and those that ran with it, from `also` on.
+/// An operation that has ended, and those that ran with it, from `also` on.
 #[derive(Clone, Copy)]
 pub(crate) struct Ended {
     pub(crate) slot: OpSlot,
@@ -98,7 +98,7 @@ fn latest(geo: &Geometry, way: &Way) -> Nanos {
     Nanos(limit(resources(geo, way)).0 / 2)
 }
 
-/// The largest time that a device of `config` can reach. It is the shorter, the more units the device has.
+/// The largest time that a device of `config` can reach. The more units it has, the shorter it is.
 #[must_use]
 pub fn last_time(config: &Config) -> Nanos {
     latest(&Geometry::new(config), &Way::new(config))
@@ -142,7 +142,7 @@ impl Array {
         }
     }
 
-    /// Power was cut: take over time, what has been measured and the random errors of `former`, of which nothing runs.
+    /// Take over time, measurements and random errors from `former`, whose power was cut and in which nothing runs.
     pub(crate) fn take_over(&mut self, former: &mut Array) {
         let now = former.now;
         assert_eq!(self.ops.len(), 0, "operations have been queued already");
@@ -198,8 +198,8 @@ impl Array {
         }
     }
 
-    /// Queue the operation in `slot` on the unit `at`, which is that of its plane, without waking that; `host`:
-    /// of the host. Before that the operation is given to `change`.
+    /// Queue the operation in `slot` on the unit `at`, which is that of its plane, without waking the unit; `host`: of
+    /// the host. `change` gets the operation first.
     #[inline(always)]
     pub(crate) fn enqueue_on(
         &mut self,
@@ -247,7 +247,7 @@ impl Array {
         self.ready.is_empty() && self.buses_to_grant.is_empty()
     }
 
-    /// Take the first operation out of `queue` of `unit`, which has one.
+    /// Take the first operation out of `queue` of `unit`, which must have one.
     #[inline(always)]
     pub(crate) fn take_first(&mut self, unit: usize, queue: usize) -> (OpSlot, Work) {
         let u = &mut self.units[unit];
@@ -269,13 +269,13 @@ impl Array {
         (0..self.units.len() as u32).for_each(|unit| self.ready.insert(unit));
     }
 
-    /// The host operation in `slot` has waited on `unit` since it was queued.
+    /// Add to the host operation in `slot` the time that it has waited on `unit` since it was queued.
     fn count_waiting(&mut self, unit: usize, slot: OpSlot) {
         debug_assert!(self.ops[slot].kind().is_host(), "nobody waits for {slot:?}");
         self.ops[slot].has_waited(self.now, self.units[unit].host_busy_ns(self.now));
     }
 
-    /// So have those that will run with the one that `unit` is about to take.
+    /// The operations that will run with the one that `unit` is about to take have waited, too.
     #[inline(never)]
     fn others_have_waited(&mut self, unit: usize) {
         let mut also = self.units[unit].also.head();
@@ -285,7 +285,7 @@ impl Array {
         }
     }
 
-    /// The operation in `slot` leaves its queue on `unit` without running. Returns whether the host had queued
+    /// Remove the operation in `slot` from its queue on `unit` without running it. Returns whether the host had queued
     /// it.
     pub(crate) fn leave_queue(&mut self, unit: usize, slot: OpSlot) -> bool {
         debug_assert_ne!(self.units[unit].running, slot, "{slot:?} runs");
@@ -297,8 +297,8 @@ impl Array {
         host
     }
 
-    /// `unit` takes the operation in `slot`, a `kind`, which has been bound: `array_ns` in its array and `bus_ns`
-    /// for its data on the bus; the first phase begins.
+    /// Start the bound operation in `slot`, a `kind`, on `unit`: it takes `array_ns` in its array and `bus_ns` for its
+    /// data on the bus. The first phase begins.
     #[inline(always)]
     pub(crate) fn begin<const FULL: bool>(
         &mut self,
@@ -342,8 +342,8 @@ impl Array {
         }
     }
 
-    /// Whether operations pass through no more than their unit and the bus of its channel, alone, and no unit
-    /// remembers whose turn it was.
+    /// Whether operations pass through no more than their unit and the bus of its channel, one at a time, and no unit
+    /// takes turns.
     pub(crate) fn is_plain(&self) -> bool {
         let extras = self.times.serial || self.multi_plane || self.activity.watched;
         let way = &self.way;
@@ -352,7 +352,7 @@ impl Array {
         !(extras || stations || errors || self.pick.takes_turns || self.ops.keeps_phases())
     }
 
-    /// Serial: the operation in `slot`, which has taken `unit`, holds it for its whole duration.
+    /// Serial model: the operation in `slot` holds its unit for its whole duration.
     #[inline(never)]
     fn begin_serial(&mut self, geo: &Geometry, unit: usize, slot: OpSlot) {
         debug_assert!(self.times.serial, "unit {unit} has phases");
@@ -373,7 +373,7 @@ impl Array {
         self.events.schedule(resource, end, lane);
     }
 
-    /// The running operation of `unit` ends, and the unit is idle.
+    /// End the running operation of `unit`, which becomes idle.
     #[inline(always)]
     pub(crate) fn end<const FULL: bool>(&mut self, geo: &Geometry, unit: usize) -> Ended {
         let u = &mut self.units[unit];
@@ -389,7 +389,7 @@ impl Array {
         Ended { slot, also, host, since, array_ns, bus_ns, held_ns }
     }
 
-    /// The operation that runs on `unit`, if one does, as if it ended now.
+    /// The operation that runs on `unit`, if any, as if it ended now.
     pub(crate) fn under_way(&self, unit: usize) -> Option<Ended> {
         let u = &self.units[unit];
         let Service { since, array_ns, bus_ns, .. } = u.service;
@@ -423,7 +423,7 @@ impl Array {
         chips.iter_mut().chain(channels).for_each(|a| a.restart(now));
         self.units.iter_mut().for_each(|u| u.restart(now));
         for bus in &mut self.buses {
-            // What the bus still transfers belongs to the measurement.
+            // What the bus still has to transfer belongs to the measurement.
             bus.busy_ns = bus.free_at.0.saturating_sub(now.0);
         }
     }
@@ -433,7 +433,7 @@ impl Array {
         if self.times.serial {
             return self.activity.channels.iter().map(|a| a.busy_ns(self.now)).collect();
         }
-        // The future part of a transfer was counted at its grant.
+        // The future part of a transfer was counted when it was granted.
         let busy = |b: &Bus| {
             let ahead = b.free_at.0.saturating_sub(self.now.0);
             debug_assert!(b.busy_ns >= ahead, "a transfer was not counted: {b:?}");
@@ -454,7 +454,7 @@ impl Array {
 
     pub(crate) fn set_timer(&mut self, at: Nanos, timer: Timer) {
         assert!(at >= self.now, "{timer:?} is set for the past");
-        // A time that is too late ends the run when it comes; no event can be later.
+        // A time that is too late ends the run when it is reached; no event can be later.
         self.timers.push(at.min(Nanos(self.latest.0 + 1)), timer);
         self.arm_timers();
     }
@@ -466,8 +466,8 @@ impl Array {
         self.events.reschedule(resource, next);
     }
 
-    /// Units have the operations that they count, and a bus is waited for by units that wait.
-    /// `suspended`: the operations of a unit that are.
+    /// Check that units have the operations that they count, and that those that wait for a bus are in its queues.
+    /// `suspended`: the suspended operations of a unit.
     pub(crate) fn audit(&self, suspended: impl Fn(usize) -> Vec<OpSlot>) -> Result<(), String> {
         for (at, unit) in self.units.iter().enumerate() {
             unit.audit(&self.ops, &suspended(at)).map_err(|e| format!("unit {at}: {e}"))?;

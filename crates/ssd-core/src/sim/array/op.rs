@@ -1,7 +1,7 @@
 //! Operations and their queues.
 //!
-//! An operation lives in a slab; its slot is also the in-flight slot of the map. Queues are singly
-//! linked through the slab: four for each busy unit.
+//! An operation is in a slab; its slot is also the in-flight slot of the map. Queues are singly linked through the
+//! slab: four for each busy unit.
 
 use super::event::Lane;
 use crate::metrics::counters::{Cause, Parts};
@@ -15,7 +15,7 @@ use crate::units::{
 pub(crate) enum OpKind {
     /// Read a page for the host.
     HostRead,
-    /// Read the page of which the host writes a part; becomes a `HostWrite`.
+    /// Read the page that the host writes in part; becomes a `HostWrite`.
     RmwRead,
     /// Program a page of the host.
     HostWrite,
@@ -31,9 +31,9 @@ pub(crate) enum OpKind {
     GroupRead,
     /// Program a page of a parity group: of the host, or the parity.
     GroupWrite,
-    /// A page of a parity group is trimmed: it holds the place of the newest data until the parity is on flash.
+    /// A page of a parity group is trimmed: this holds the place of the newest data until the parity is on flash.
     GroupTrim,
-    /// Read a page of a parity group to compute another one of it.
+    /// Read a page of a parity group to compute another page of it.
     RecoveryRead,
     /// Program a page that a failed chip held.
     RebuildWrite,
@@ -115,26 +115,27 @@ pub(crate) struct Moved {
     pub(crate) pool: PoolId,
     /// The page copied.
     pub(crate) source: Ppn,
-    /// It belongs to a job of static wear levelling.
+    /// Whether it belongs to a job of static wear levelling.
     pub(crate) levels: bool,
-    /// The flash controller that has read the page holds it (else the host side does).
+    /// Whether the flash controller that has read the page holds it (otherwise the host side does).
     pub(crate) in_buffer: bool,
-    /// Its class, on a device that separates.
+    /// Its class, on a device that separates pages.
     pub(crate) class: u8,
 }
 
-/// What an operation is for, in the order of [`OpKind`], which explains the kinds: to get the kind costs nothing.
+/// What an operation is for, in the order of [`OpKind`], which explains the kinds, so that getting the kind costs
+/// nothing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Work {
     HostRead {
         part: Part,
-        /// The page read for the rest of what the write buffer holds; else none.
+        /// The page read for the rest of what the write buffer holds, if any.
         rest: Ppn,
     },
     RmwRead {
         part: Part,
         stream: u8,
-        /// For a copy: the page is that of its source. The same below.
+        /// For a copy: the page is that of its source. The same applies below.
         copies: bool,
     },
     HostWrite {
@@ -165,7 +166,7 @@ pub(crate) enum Work {
     },
     RecoveryRead {
         recovery: RecoverySlot,
-        /// The page is computed for the spare, not for a read of the host.
+        /// Whether the page is computed for the spare rather than for a read of the host.
         rebuilds: bool,
     },
     RebuildWrite {
@@ -208,7 +209,7 @@ pub(crate) struct Op {
     pub(crate) parts: Parts,
 }
 
-// Every operation in flight is one; a larger one costs cache lines.
+// Every operation in flight has this size; a larger one costs cache lines.
 const _: () = assert!(size_of::<Op>() == 104);
 
 impl Op {
@@ -250,8 +251,8 @@ impl Op {
         }
     }
 
-    /// A host operation has waited until `now`: while its unit worked for the host, which it has done for
-    /// `host_busy_ns` in all, or for collection.
+    /// Note that a host operation has waited until `now`: for its unit's work for the host, which is `host_busy_ns` in
+    /// total, or for collection.
     #[inline(always)]
     pub(super) fn has_waited(&mut self, now: Nanos, host_busy_ns: u64) {
         debug_assert!(self.kind().is_host(), "nobody waits for {:?}", self.kind());
@@ -297,7 +298,7 @@ impl Op {
         )
     }
 
-    /// Whether its data are a page of the write buffer, if there is one: those of a copy go from page to page.
+    /// Whether its data are a page of the write buffer, if there is one; those of a copy go from page to page.
     #[inline(always)]
     pub(crate) fn passes_buffer(&self) -> bool {
         matches!(self.kind(), OpKind::HostWrite | OpKind::RmwRead) && !self.copies()
@@ -360,28 +361,28 @@ impl Op {
         }
     }
 
-    /// The read of a read-modify-write has ended, or is not needed: its page is programmed.
+    /// Turn a read-modify-write, whose read has ended or is not needed, into the program of its page.
     pub(crate) fn becomes_host_write(&mut self) {
         debug_assert_eq!(self.kind(), OpKind::RmwRead, "it has read nothing");
         let (part, stream, copies) = (self.part(), self.stream(), self.copies());
         self.work = Work::HostWrite { part, stream, copies };
     }
 
-    /// A host write that needs the rest of its page first.
+    /// Turn a host write into one that first needs the rest of its page.
     pub(crate) fn becomes_rmw_read(&mut self) {
         debug_assert_eq!(self.kind(), OpKind::HostWrite, "it writes nothing");
         let (part, stream) = (self.part(), self.stream());
         self.work = Work::RmwRead { part, stream, copies: false };
     }
 
-    /// The page that it moves goes over the controller.
+    /// Let the page that it moves go over the controller.
     pub(crate) fn becomes_gc_read(&mut self) {
         debug_assert_eq!(self.kind(), OpKind::GcCopyback, "it was no copy-back");
         debug_assert_eq!(self.ppn, self.moved().source, "another page is to be read");
         self.work = Work::GcRead(*self.moved());
     }
 
-    /// Its slot moves the next page of the job: `lpn`, on `plane`. Only host operations use the other fields.
+    /// Let its slot move the next page of the job: `lpn`, on `plane`. Only host operations use the other fields.
     #[inline(always)]
     pub(crate) fn becomes_next_move(&mut self, work: Work, lpn: Lpn, plane: PlaneId) {
         debug_assert!(
@@ -392,7 +393,7 @@ impl Op {
         (self.work, self.lpn, self.plane, self.ppn) = (work, lpn, plane, Ppn::NONE);
     }
 
-    /// The page that it moves has been read.
+    /// Note that the page that it moves has been read.
     #[inline(always)]
     pub(crate) fn becomes_gc_write(&mut self, in_buffer: bool) {
         debug_assert_eq!(self.kind(), OpKind::GcRead, "no page has been read");
@@ -433,7 +434,7 @@ impl Op {
     }
 }
 
-/// Why a job runs; `levels`: it is one of static wear levelling.
+/// Why a job runs; `levels`: whether it is one of static wear levelling.
 #[inline(always)]
 pub(crate) const fn job_cause(levels: bool) -> Cause {
     if levels { Cause::Wear } else { Cause::Gc }

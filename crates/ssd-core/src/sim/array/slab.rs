@@ -1,4 +1,4 @@
-//! Where operations lie, and the queues that link them.
+//! The memory of operations, and the queues that link them.
 
 use super::op::{Op, Phases, Work};
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn};
@@ -7,7 +7,7 @@ use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn};
 pub(crate) struct Slab {
     ops: Vec<Op>,
     free: Vec<OpSlot>,
-    /// Phases on unit and bus, which only the log and suspensions need: kept apart to keep [`Op`] small.
+    /// Phases on unit and bus, which only the log and suspensions need; they are kept apart to keep [`Op`] small.
     phases: Vec<Phases>,
     keeps_phases: bool,
 }
@@ -18,7 +18,7 @@ impl Slab {
         Slab { ops: Vec::new(), free: Vec::new(), phases: Vec::new(), keeps_phases }
     }
 
-    /// Whether the phases of operations are wanted.
+    /// Whether the phases of operations are recorded.
     #[inline(always)]
     pub(crate) fn keeps_phases(&self) -> bool {
         self.keeps_phases
@@ -27,7 +27,7 @@ impl Slab {
     /// Insert an operation; returns its slot.
     #[inline(always)]
     pub(crate) fn insert(&mut self, op: Op) -> OpSlot {
-        debug_assert_eq!(op.next, OpSlot::NONE, "a new operation stands in a queue");
+        debug_assert_eq!(op.next, OpSlot::NONE, "a new operation is in a queue");
         let slot = self.free.pop().unwrap_or_else(|| self.grow());
         self.ops[slot.at()] = op;
         slot
@@ -60,7 +60,7 @@ impl Slab {
         &mut self.phases[slot.at()]
     }
 
-    /// When the array phase of the operation in `slot`, whose phases are noted, ends.
+    /// The end of the array phase of the operation in `slot`, whose phases are recorded.
     pub(super) fn array_end(&self, slot: OpSlot) -> Nanos {
         self.phases[slot.at()].array_end
     }
@@ -121,7 +121,7 @@ impl Queue {
         self.append(slab, slot);
     }
 
-    /// The same; `slot` is followed by none.
+    /// As `push`, for a `slot` that is already the end of a list.
     #[inline(always)]
     pub(crate) fn append(&mut self, slab: &mut Slab, slot: OpSlot) {
         debug_assert_eq!(slab[slot].next, OpSlot::NONE);

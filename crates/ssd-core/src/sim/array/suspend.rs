@@ -1,4 +1,4 @@
-//! Array phases that may be suspended: they have an event at their start, too, and leave their unit before their end.
+//! Array phases that may be suspended: they also have an event at their start, and leave their unit before their end.
 
 use super::Array;
 use super::event::Lane;
@@ -18,7 +18,7 @@ impl Array {
         }
     }
 
-    /// The command of `unit` has the bus, and its array phase ends at `end`.
+    /// Await the array phase of `unit`, whose command has the bus: it ends at `end`.
     pub(super) fn await_array(&mut self, unit: usize, end: Nanos, lane: Lane) {
         if self.is_suspendable(self.ops[self.units[unit].running].kind()) {
             let u = &mut self.units[unit];
@@ -30,7 +30,7 @@ impl Array {
         self.events.schedule(self.buses.len() + unit, end, lane);
     }
 
-    /// The array phase of `unit`, which may be suspended, begins or goes on.
+    /// Begin or resume the array phase of `unit`, which may be suspended.
     pub(crate) fn array_works(&mut self, unit: usize) {
         let u = &mut self.units[unit];
         debug_assert_eq!(u.stage, Stage::Loading, "the array of unit {unit} works already");
@@ -43,7 +43,7 @@ impl Array {
         self.ready.insert(unit as u32);
     }
 
-    /// How long the array phase of `unit` still takes; `None` if it has none that may be suspended now.
+    /// The rest of the array phase of `unit`; `None` if it has none that may be suspended now.
     pub(crate) fn left_to_suspend(&self, unit: usize) -> Option<u64> {
         let u = &self.units[unit];
         if u.stage != Stage::Last || !self.is_suspendable(self.ops[u.running].kind()) {
@@ -54,7 +54,7 @@ impl Array {
         Some(end.0 - self.now.0)
     }
 
-    /// Suspend the array phase of `unit`, of which `left_ns` are left: the unit is free after `suspend_ns`.
+    /// Suspend the array phase of `unit`, with `left_ns` left: the unit is free after `suspend_ns`.
     pub(crate) fn suspend(&mut self, unit: usize, left_ns: u64, suspend_ns: u64) {
         debug_assert_eq!(
             self.left_to_suspend(unit),
@@ -67,7 +67,7 @@ impl Array {
         self.events.schedule(resource, Nanos(self.now.0 + suspend_ns), Lane::Bus);
     }
 
-    /// The operation on `unit`, and those that run with it, leave it suspended. Returns what they are.
+    /// Let the suspended operation on `unit`, and those that run with it, leave it. Returns them.
     pub(crate) fn leave_suspended(&mut self, unit: usize) -> (OpSlot, Queue) {
         let u = &mut self.units[unit];
         debug_assert_eq!(u.stage, Stage::Suspending, "unit {unit} is not suspended");
@@ -78,7 +78,7 @@ impl Array {
         ops
     }
 
-    /// The suspended operation in `slot`, and those with it in `also`, go on on `unit`: `left_ns` in its array, after
+    /// Resume the suspended operation in `slot`, and those with it in `also`, on `unit`: `left_ns` in its array, after
     /// `resume_ns`.
     pub(crate) fn resume(
         &mut self,

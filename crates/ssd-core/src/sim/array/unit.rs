@@ -17,7 +17,7 @@ pub(crate) enum Stage {
     Reading,
     /// It waits for the bus to take its command (and data).
     WaitIn,
-    /// Its command is on the way, or its array is to go on; then the array works, and may be suspended.
+    /// Its command is on the way, or its array is about to resume; then the array works, and may be suspended.
     Loading,
     /// Its array stops, and its operation leaves it suspended.
     Suspending,
@@ -34,7 +34,7 @@ pub(crate) enum Stage {
 pub(super) struct Service {
     /// When it took the unit.
     pub(super) since: Nanos,
-    /// Of its service, the array and the bus.
+    /// The array and bus time of its service.
     pub(super) array_ns: u64,
     pub(super) bus_ns: u64,
     /// Bus time of the next bus phase, or service time after the slices of the interconnect.
@@ -44,7 +44,7 @@ pub(super) struct Service {
 /// How long a unit has worked.
 #[derive(Clone, Copy, Debug)]
 struct Worked {
-    /// Time held by operations of the host that have ended.
+    /// Time held by host operations that have ended.
     host_ns: u64,
     /// Time held by operations that have ended, excluding the time before the measurement.
     all_ns: u64,
@@ -54,26 +54,26 @@ struct Worked {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     pub(crate) all: u32,
-    /// Those of the host.
+    /// Operations of the host among them.
     pub(crate) of_host: u32,
 }
 
-/// Which queues of a unit are asked.
+/// Which queues of a unit are considered.
 #[derive(Clone, Copy, Debug)]
 struct Lines {
     /// The queues with an operation, as bits.
     filled: u8,
-    /// The queues that are open, as bits: GC reads are shut out while there is no buffer for their page.
+    /// The queues that are open, as bits: GC reads are excluded while there is no buffer for their page.
     open: u8,
 }
 
-/// One busy unit, in two lines of the cache.
+/// One busy unit, in two cache lines.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Unit {
     queues: [Queue; 4],
     lines: Lines,
-    /// The running operation is the host's.
+    /// Whether the running operation is the host's.
     host_now: bool,
     pub(crate) load: Load,
     /// Slot of the running operation, and those that run with it (multi-plane).
@@ -83,17 +83,17 @@ pub(crate) struct Unit {
     /// Planes of the unit that are closed to the host, counted with multiplicity.
     pub(crate) closed: u32,
     pub(super) service: Service,
-    /// Of the event at which the array phase of the running operation ends.
+    /// The lane of the event at which the array phase of the running operation ends.
     pub(super) lane: Lane,
     pub(super) stage: Stage,
     /// The unit that waits for the bus behind it.
     next_for_bus: u32,
     worked: Worked,
-    /// Since when no host operation has waited or run.
+    /// Since when no host operation has been waiting or running.
     pub(crate) idle_since: Nanos,
     /// An idle timer is set.
     pub(crate) idle_timer: bool,
-    /// What it has started last, if the order takes turns.
+    /// What it started last, if the order takes turns.
     pub(crate) turn: Turn,
 }
 
@@ -158,7 +158,7 @@ impl Unit {
         self.queues[queue].head()
     }
 
-    /// Append the operation in `slot`, which is followed by none, to `queue`.
+    /// Append the operation in `slot`, which has no successor, to `queue`.
     #[inline(always)]
     pub(crate) fn push(&mut self, queue: usize, slab: &mut Slab, slot: OpSlot) {
         debug_assert_eq!(slab[slot].kind().is_host(), queue < 2, "{slot:?} joins queue {queue}");
@@ -166,7 +166,7 @@ impl Unit {
         self.lines.filled |= 1 << queue;
     }
 
-    /// Take the first operation out of `queue`, which has one, followed by `next`.
+    /// Take the first operation, followed by `next`, out of `queue`, which must have one.
     #[inline(always)]
     pub(crate) fn pop(&mut self, queue: usize, next: OpSlot) {
         debug_assert!(self.lines.filled >> queue & 1 == 1, "queue {queue} is empty");
@@ -174,7 +174,7 @@ impl Unit {
         self.lines.filled &= !(u8::from(next == OpSlot::NONE) << queue);
     }
 
-    /// Take `slot` out of `queue`, where it stands behind `before` (`NONE` for the head).
+    /// Remove `slot` from `queue`, where it follows `before` (`NONE` for the head).
     #[inline(always)]
     pub(crate) fn take(&mut self, queue: usize, slab: &mut Slab, before: OpSlot, slot: OpSlot) {
         debug_assert!(self.lines.filled >> queue & 1 == 1, "queue {queue} is empty");
@@ -194,13 +194,13 @@ impl Unit {
 
     /// Time held within the measurement, up to `now`.
     pub(crate) fn busy_ns(&self, now: Nanos) -> u64 {
-        // It wraps: `restart` begins below zero by what has been held before.
+        // It wraps: `restart` begins below zero by the time held before.
         let busy = self.worked.all_ns.wrapping_add(self.held_ns(now));
         debug_assert!(busy <= now.0, "it has worked for {busy} of {} ns", now.0);
         busy
     }
 
-    /// The measurement starts at `now`: what the running operation has held before does not count.
+    /// Start the measurement at `now`: the time that the running operation has held before does not count.
     pub(crate) fn restart(&mut self, now: Nanos) {
         self.worked.all_ns = 0u64.wrapping_sub(self.held_ns(now));
     }
@@ -222,7 +222,7 @@ impl Unit {
         matches!(self.stage, Stage::WaitIn | Stage::WaitOut)
     }
 
-    /// Its counts agree with its queues and its running operations.
+    /// Check that its counts agree with its queues and its running operations.
     pub(super) fn audit(&self, ops: &Slab, suspended: &[OpSlot]) -> Result<(), String> {
         for (queue, slots) in self.queues.iter().enumerate() {
             if (slots.head() != OpSlot::NONE) != (self.lines.filled >> queue & 1 == 1) {
@@ -250,8 +250,8 @@ impl Unit {
         running.into_iter().chain(ops.linked(self.also.head()))
     }
 
-    /// Its command (and data) take the bus for `ns` from `now` on; then its array works. Returns until when,
-    /// and the lane of that event.
+    /// Let its command (and data) take the bus for `ns` from `now` on; then its array works. Returns the end of that,
+    /// and the lane of its event.
     #[inline(always)]
     pub(super) fn goes_in(&mut self, now: Nanos, ns: u64) -> (Nanos, Lane) {
         debug_assert_ne!(self.running, OpSlot::NONE, "a command of no operation");
@@ -278,7 +278,7 @@ impl Unit {
         self.host_now = host;
     }
 
-    /// The operation leaves it. Returns how long it has held the unit, and whether it was the host's.
+    /// End its operation. Returns how long it has held the unit, and whether it was the host's.
     #[inline(always)]
     pub(super) fn vacate(&mut self, now: Nanos) -> (u64, bool) {
         assert!(self.running != OpSlot::NONE, "unit is idle");
@@ -296,7 +296,7 @@ impl Unit {
         (held, host)
     }
 
-    /// An operation, `host`: of the host, waits or runs here no longer.
+    /// Note that an operation, of the host if `host`, no longer waits or runs here.
     #[inline(always)]
     pub(crate) fn leaves(&mut self, host: bool) {
         assert!(self.load.all > 0, "the unit has no operation");
@@ -424,7 +424,7 @@ impl Bus {
         scheduled: false,
     };
 
-    /// It carries something for `ns` from `now` on; 0: data whose transfer takes no time.
+    /// Occupy it for `ns` from `now` on; 0: data whose transfer takes no time.
     #[inline(always)]
     pub(super) fn carry(&mut self, now: Nanos, ns: u64) {
         debug_assert!(self.free_at <= now, "the bus is busy");

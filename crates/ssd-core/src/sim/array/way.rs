@@ -1,5 +1,5 @@
-//! The way of pages between flash controllers and host side: page buffers of the controllers, and the slices
-//! of the interconnect.
+//! The path of pages between flash controllers and host side: page buffers of the controllers, and the slices of the
+//! interconnect.
 //!
 //! With the formula a page crosses in a known time, which is part of its operation's service. With slices a
 //! page enters them when the preceding service has ended, and the rest of the service begins when it has
@@ -18,7 +18,7 @@ use crate::nand::slices::{Arrived, Port, Slices};
 use crate::sched::order::{R_GC, R_HOST, W_GC, W_HOST};
 use crate::units::{Nanos, OpSlot};
 
-/// What pages meet on their way, where it is configured.
+/// What pages pass on the path, if configured.
 pub(crate) struct Way {
     pub(crate) read_errors: Option<ReadErrors>,
     pub(crate) page_errors: Option<PageErrors>,
@@ -59,7 +59,7 @@ impl Array {
         geo.channel_of(op.plane) == geo.channel_of(geo.plane_of(op.moved().source))
     }
 
-    /// A GC read on `unit` takes a page buffer of its channel, if there are buffers.
+    /// Take a page buffer of the channel of `unit` for a GC read, if there are buffers.
     pub(crate) fn take_buffer(&mut self, unit: usize) {
         let channel = self.units[unit].channel;
         debug_assert!((channel as usize) < self.buses.len(), "there is no channel {channel}");
@@ -72,7 +72,7 @@ impl Array {
         }
     }
 
-    /// The GC page in `slot` no longer needs its buffer, if there are buffers.
+    /// Release the buffer of the GC page in `slot`, if there are buffers.
     #[inline(never)]
     pub(crate) fn give_buffer(&mut self, geo: &Geometry, slot: OpSlot) {
         let source = geo.plane_of(self.ops[slot].moved().source);
@@ -86,7 +86,7 @@ impl Array {
         }
     }
 
-    /// Allow or forbid GC reads on the units of `channel` to start.
+    /// Let GC reads on the units of `channel` start, or not.
     fn set_gates(&mut self, channel: u32, open: bool) {
         let units = self.units.len() / self.buses.len();
         debug_assert!(
@@ -133,7 +133,8 @@ impl Array {
         }
     }
 
-    /// Slices: the operation in `slot`, which has taken `unit`, begins. False if its page does not cross.
+    /// Begin the operation in `slot`, which has taken `unit`, in the model with slices. False if its page does not
+    /// cross.
     #[inline(never)]
     pub(super) fn begin_on_slices(&mut self, geo: &Geometry, unit: usize, slot: OpSlot) -> bool {
         let Some((from, to)) = self.route(geo, slot) else { return false };
@@ -158,7 +159,7 @@ impl Array {
         true
     }
 
-    /// The page of the operation on `unit` enters the slices.
+    /// Let the page of the operation on `unit` enter the slices.
     #[inline(never)]
     pub(crate) fn page_enters(&mut self, geo: &Geometry, unit: usize) {
         let stage = self.units[unit].stage;
@@ -171,8 +172,8 @@ impl Array {
         self.await_slices();
     }
 
-    /// Pages advance in the slices; the operations of those that have arrived continue. Returns how long these
-    /// have waited.
+    /// Advance the pages in the slices; the operations of those that have arrived continue. Returns how long these have
+    /// waited.
     pub(crate) fn slices_event(&mut self) -> u64 {
         let mut all_waited_ns = 0;
         while let Some(Arrived { owner, waited_ns }) =
@@ -196,7 +197,7 @@ impl Array {
         all_waited_ns
     }
 
-    /// The slices have one event, at the next time at which a page moves in them.
+    /// Schedule the one event of the slices at the next time at which a page moves in them.
     fn await_slices(&mut self) {
         let next = self.way.slices.as_ref().and_then(|slices| slices.next_time());
         let resource = self.slices_resource();
@@ -204,8 +205,8 @@ impl Array {
         self.events.reschedule(resource, next.unwrap_or(Nanos::NEVER));
     }
 
-    /// Audit: buffers belong to pages that have been read and not yet programmed (`pages_read`: those of which
-    /// the program has not begun), packets to units. `suspended`: the operations of a unit that are.
+    /// Check that buffers belong to pages that have been read and not yet programmed (`pages_read`: those whose program
+    /// has not begun), and packets to units. `suspended`: the suspended operations of a unit.
     pub(crate) fn audit_way(
         &self,
         pages_read: u64,

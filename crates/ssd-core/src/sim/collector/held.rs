@@ -7,9 +7,9 @@ use crate::units::{PoolId, Ppn};
 /// The new addresses of the pages of closed blocks.
 #[derive(Default)]
 pub(crate) struct RelocatedPages {
-    /// One bit for each flash page; nothing where no page is ever held.
+    /// One bit for each flash page; empty if no page is ever held.
     bits: Vec<u64>,
-    /// The same, for each pool's job.
+    /// The held pages of each pool's job.
     moved: Vec<Vec<Ppn>>,
 }
 
@@ -22,7 +22,7 @@ impl RelocatedPages {
         }
     }
 
-    /// The job of `pool` has moved a page to `target`.
+    /// Note that the job of `pool` has moved a page to `target`.
     #[inline(always)]
     pub(crate) fn hold(&mut self, pool: PoolId, target: Ppn) {
         debug_assert!(
@@ -36,7 +36,7 @@ impl RelocatedPages {
         }
     }
 
-    /// The job of `pool` has ended.
+    /// Release the pages of `pool`, whose job has ended.
     pub(crate) fn let_go(&mut self, pool: PoolId) {
         debug_assert!(
             self.moved.is_empty() || pool.at() < self.moved.len(),

@@ -1,5 +1,5 @@
-//! The collector: the jobs that run, whose turn it is, which scopes they close to the host, and when units have
-//! been idle for long enough.
+//! The collector: the running jobs, whose turn it is, which scopes they close to the host, and when units have been
+//! idle for long enough.
 //!
 //! It keeps this state for the collection engine (`sim/collect.rs`), which moves pages and erases blocks.
 
@@ -42,7 +42,7 @@ pub(crate) struct Collector {
     pub(crate) turns: Turns,
     blocking: Blocking,
     pub(crate) path: GcPath,
-    /// The path of GC pages takes more than bus time: an interconnect, buffers, errors, the selective path.
+    /// Whether the path of GC pages takes more than bus time: an interconnect, buffers, errors, the selective path.
     pub(crate) watches_way: bool,
     pub(super) window: u32,
     pub(crate) ecc_ns: u64,
@@ -96,14 +96,14 @@ impl Collector {
         }
     }
 
-    /// Whether pages go over the controller, which takes no time beside that of unit and bus, and nothing is
-    /// closed to the host.
+    /// Whether pages go over the controller, which takes no time besides that of unit and bus, and nothing is closed to
+    /// the host.
     pub(crate) fn is_plain(&self) -> bool {
         let over_controller = self.path == GcPath::Controller && !self.watches_way;
         over_controller && self.ecc_ns == 0 && self.blocking.scope == BlockingScope::None
     }
 
-    /// A pool has changed, or waits for the concurrency rule.
+    /// Note that a pool has changed, or waits for the concurrency rule.
     #[inline(always)]
     pub(crate) fn something_to_consider(&self) -> bool {
         !self.agenda.is_empty() || self.turns.somebody_waits()
@@ -139,13 +139,12 @@ impl Collector {
         self.block_closings[geo.pool_of(geo.plane_of(ppn)).at()] > 0
     }
 
-    /// The job of `pool`, which has one.
+    /// The job of `pool`, which must have one.
     pub(super) fn job(&mut self, pool: PoolId) -> &mut Job {
         self.jobs[pool.at()].as_mut().expect("the pool has a job")
     }
 
-    /// A step (page copy, or erase of a member) of the job of `pool` begins: with step granularity it closes its
-    /// scope.
+    /// Begin a step (page copy, or erase of a member) of the job of `pool`: with step granularity it closes its scope.
     #[inline(always)]
     pub(super) fn step_begins(&mut self, pool: PoolId, geo: &Geometry, array: &mut Array) {
         debug_assert!(self.collects(pool), "{pool:?} takes a step without a job");
@@ -154,7 +153,7 @@ impl Collector {
         }
     }
 
-    /// The step ends, and its scope reopens.
+    /// End the step; its scope reopens.
     #[inline(always)]
     pub(super) fn step_ends(&mut self, pool: PoolId, geo: &Geometry, array: &mut Array) {
         debug_assert!(self.collects(pool), "a step of {pool:?} ends without a job");
@@ -163,7 +162,7 @@ impl Collector {
         }
     }
 
-    /// A job of `pool` has begun: it closes its scope, unless its steps do.
+    /// Begin a job of `pool`: it closes its scope, unless its steps do.
     pub(super) fn job_begins(&mut self, pool: PoolId, geo: &Geometry, array: &mut Array) {
         assert!(self.collects(pool), "{pool:?} has no job that could begin");
         debug_assert_eq!(self.job(pool).in_flight, 0, "{pool:?} has moved pages already");
@@ -172,8 +171,8 @@ impl Collector {
         }
     }
 
-    /// The block of the job of `pool` has been erased: the job is over, and its scope reopens.
-    /// Always in line: ending a job without its erase, the other caller, is rare.
+    /// End the job of `pool`, whose block has been erased; its scope reopens. Always inline: the other caller, which
+    /// ends a job without its erase, is rare.
     #[inline(always)]
     pub(super) fn job_ends(&mut self, pool: PoolId, geo: &Geometry, array: &mut Array) -> Job {
         self.held.let_go(pool);
@@ -291,7 +290,7 @@ impl Collector {
         }
     }
 
-    /// Wear levelling has a page for everything it has not bound yet.
+    /// Check that wear levelling has a page for everything that it has not bound yet.
     fn audit_levelling(ftl: &Ftl, pool: PoolId, job: &Job) -> Result<(), String> {
         let (space, geo) = (&ftl.space, &ftl.geo);
         let has = space.wear_open(pool) + space.promised(pool) * geo.pages_per_block;
@@ -303,7 +302,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Jobs and blocks under collection agree.
+    /// Check that jobs and blocks under collection agree.
     pub(super) fn audit(&self, ftl: &Ftl) -> Result<(), String> {
         assert_eq!(self.jobs.len(), ftl.geo.pools as usize, "jobs of another device");
         assert_eq!(self.closed_planes.len(), ftl.geo.planes as usize, "planes of another device");

@@ -1,5 +1,5 @@
-//! Whose turn is it to collect? Background jobs as the concurrency rule counts them, and the pools that wait
-//! until the rule allows them a job.
+//! Whose turn is it to collect? The background jobs as the concurrency rule counts them, and the pools that wait until
+//! the rule allows them a job.
 
 use crate::config::Config;
 use crate::ftl::Ftl;
@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Wait {
     No,
-    /// Since this instant, perhaps not for long.
+    /// Since this instant, and perhaps not for long.
     New,
     /// The wait has been counted.
     Deferred,
@@ -27,7 +27,7 @@ pub(crate) struct Turns {
     unit: Vec<u32>,
     /// The scope of each unit: the rule limits the active units of a scope.
     scope: Vec<u32>,
-    /// Jobs that count in each unit, and in each scope how many units have one.
+    /// Counted jobs of each unit, and for each scope the number of units that have one.
     jobs: Vec<u32>,
     active: Vec<u32>,
     waiting: VecDeque<PoolId>,
@@ -76,7 +76,7 @@ impl Turns {
         !foreground || self.rule.binds_reserve()
     }
 
-    /// A job of `pool` that counts begins.
+    /// Begin a counted job of `pool`.
     pub(crate) fn job_begins(&mut self, pool: PoolId) {
         let unit = self.unit[pool.at()] as usize;
         let (jobs, active) = (&mut self.jobs[unit], &mut self.active[self.scope[unit] as usize]);
@@ -86,7 +86,7 @@ impl Turns {
         assert!(*active as usize <= self.scope.len(), "more units are active than there are");
     }
 
-    /// The job ends, or does not count any more.
+    /// End the job, or stop counting it.
     pub(crate) fn job_ends(&mut self, pool: PoolId) {
         let unit = self.unit[pool.at()] as usize;
         let (jobs, active) = (&mut self.jobs[unit], &mut self.active[self.scope[unit] as usize]);
@@ -116,7 +116,7 @@ impl Turns {
         }
     }
 
-    /// How many of those that have begun to wait at this instant still do.
+    /// How many of those that began to wait at this instant still do.
     pub(crate) fn count_deferred(&mut self) -> u64 {
         if self.new == 0 {
             return 0;
@@ -133,7 +133,7 @@ impl Turns {
         count
     }
 
-    /// Whether a job of `pool` may begin while the rule allows `limit`: other units of its scope count.
+    /// Whether a job of `pool` may begin while the rule allows `limit`, given the other active units of its scope.
     fn allows(&self, pool: PoolId, limit: u32) -> bool {
         let unit = self.unit[pool.at()] as usize;
         let (mine, active) = (self.jobs[unit], self.active[self.scope[unit] as usize]);
@@ -141,7 +141,7 @@ impl Turns {
         active - u32::from(mine > 0) < limit
     }
 
-    /// Jobs of each unit, recomputed from the `pools` whose job counts, are what has been counted.
+    /// Check the jobs of each unit against a recount from the `pools` whose job counts.
     pub(crate) fn audit(&self, pools: impl Iterator<Item = PoolId>) -> Result<(), String> {
         let mut jobs = vec![0; self.jobs.len()];
         pools.for_each(|pool| jobs[self.unit[pool.at()] as usize] += 1);
@@ -156,7 +156,7 @@ impl Turns {
         Ok(())
     }
 
-    /// Units of a scope that may have jobs at once, as the rule says now.
+    /// Units of a scope that may have jobs at once, according to the rule now.
     fn limit(&self, ftl: &Ftl) -> u32 {
         self.rule.limit(&DeviceView {
             pools: ftl.geo.pools,
@@ -185,11 +185,11 @@ impl Turns {
         self.waiting.len()
     }
 
-    /// The next pool that waits and may begin: by the victim policy's order of pools, if it has one, else
-    /// the one that has waited longest. It waits no longer.
+    /// The next waiting pool that may begin: by the victim policy's order of pools, if it has one, otherwise the one
+    /// that has waited longest. It no longer waits.
     pub(crate) fn next_in_turn(&mut self, ftl: &mut Ftl) -> Option<PoolId> {
         let limit = self.limit(ftl);
-        // Pools of active units may join those; where every pool is a unit, none of them waits.
+        // Pools of active units may join; if every pool is a unit, none of them waits.
         let shared = self.jobs.len() < self.waits.len();
         if self.active.iter().all(|&n| n > limit || (n == limit && !shared)) {
             return None;
@@ -202,7 +202,7 @@ impl Turns {
         };
         let pool = first.or_else(|| allowed.next())?;
         let at = self.waiting.iter().position(|&p| p == pool).expect("it waits");
-        assert!(self.allows(pool, limit), "{pool:?} begins against the rule");
+        assert!(self.allows(pool, limit), "{pool:?} begins although the rule forbids it");
         assert!(self.waits(pool), "{pool:?} begins without having waited");
         self.waiting.remove(at);
         if std::mem::replace(&mut self.waits[pool.at()], Wait::No) == Wait::New {
@@ -212,7 +212,8 @@ impl Turns {
     }
 }
 
-/// The answer of the concurrency rule for a pool that is looked at; `in_turn`: the pool has waited for its turn.
+/// The answer of the concurrency rule for a pool that is being considered; `in_turn`: whether the pool has waited for
+/// its turn.
 pub(crate) struct InTurn<'a> {
     pub(crate) turns: &'a Turns,
     pub(crate) in_turn: bool,

@@ -5,26 +5,26 @@ use crate::sim::core::Core;
 use crate::units::{Lpn, OpSlot, Ppn};
 
 impl Contents {
-    /// `lpn` has the newest data of `source` from now on.
+    /// Give `lpn` the newest data of `source`.
     pub(crate) fn copy(&mut self, lpn: Lpn, source: Lpn) {
         debug_assert_ne!(lpn, source, "a page is copied to itself");
         debug_assert_ne!(self.newest(source), 0, "{source:?} has no data to copy");
         self.newest[lpn.at()] = self.newest(source);
     }
 
-    /// The copy in `slot` programs what it reads from `page`.
+    /// Let the copy in `slot` program what it reads from `page`.
     pub(crate) fn carry_page(&mut self, core: &Core, slot: OpSlot, page: Ppn) {
         debug_assert!(core.array.ops[slot].copies(), "{slot:?} is no copy");
         self.carry(slot, core.ftl.flash.payload(page));
     }
 
-    /// `heir` copies the page in `source`, and carries the same data.
+    /// Let `heir` copy the page in `source`, with the same data.
     pub(crate) fn carry_same(&mut self, heir: OpSlot, source: OpSlot) {
         debug_assert_ne!(heir, source, "{heir:?} waits for itself");
         self.carry(heir, self.payload(source).clone());
     }
 
-    /// The copy in `slot` reads the data that it programs.
+    /// Let the copy in `slot` read the data that it programs.
     pub(crate) fn expect_own(&mut self, slot: OpSlot) {
         let page = self.page(slot);
         debug_assert_ne!(page.payload.digest, 0, "{slot:?} copies nothing");

@@ -1,10 +1,10 @@
 //! A feature: with `run.data` the device knows the contents of its pages, and checks every read.
 //!
-//! `newest` is kept apart from map and flash: it knows only the order of admission. A read is compared
-//! with it at the instant of its translation, which is when it must see the newest admitted data.
+//! `newest` is kept apart from map and flash: it follows only the order of admission. A read is compared with it at the
+//! instant of its translation, when it must see the newest admitted data.
 //!
-//! The route calls the hooks where pages are admitted, trimmed, programmed and read. Copies and power cuts have theirs
-//! in files of their names. Parity says what its pages hold with [`Contents::carry`].
+//! The route calls the hooks where pages are admitted, trimmed, programmed and read. The hooks for copies and power
+//! cuts are in files of their names. Parity states what its pages hold with [`Contents::carry`].
 
 mod copies;
 mod power;
@@ -75,7 +75,7 @@ impl Contents {
         }))
     }
 
-    /// The write in `slot` of a page of `request`, which may bring `data`, is about to be admitted.
+    /// Prepare the write in `slot` of a page of `request`, which may bring `data`, for its admission.
     #[inline(never)]
     pub(super) fn admit_write(
         &mut self,
@@ -99,13 +99,13 @@ impl Contents {
         self.carry_newest(slot, lpn, payload);
     }
 
-    /// The read in `slot` is translated: it must return what is newest now.
+    /// Record what the read in `slot`, which is being translated, must return: the newest data.
     pub(super) fn expect_newest(&mut self, core: &Core, slot: OpSlot) {
         debug_assert_eq!(core.array.ops[slot].kind(), OpKind::HostRead, "{slot:?} serves no read");
         self.page(slot).expected = self.newest(core.array.ops[slot].lpn);
     }
 
-    /// The read in `slot` returns from flash: its data must be the expected ones. They go to its request.
+    /// Check that the read in `slot`, which returns from flash, has the expected data, and deliver them to its request.
     #[inline(never)]
     pub(super) fn check_read(&mut self, core: &mut Core, slot: OpSlot) {
         let expected = self.page(slot).expected;
@@ -129,7 +129,7 @@ impl Contents {
         }
     }
 
-    /// The controller serves the read in `slot`: its data must be the newest admitted.
+    /// Check that the read in `slot`, which the controller serves, returns the newest admitted data.
     pub(super) fn check_served(&mut self, core: &mut Core, slot: OpSlot) {
         debug_assert!(core.array.ops[slot].kind().is_read(), "{slot:?} reads nothing");
         let lpn = core.array.ops[slot].lpn;
@@ -145,7 +145,7 @@ impl Contents {
         self.deliver(core, slot, &payload);
     }
 
-    /// The request of the read in `slot` gets the bytes and the digest of `page`.
+    /// Deliver the bytes and the digest of `page` to the request of the read in `slot`.
     pub(super) fn deliver(&mut self, core: &mut Core, slot: OpSlot, page: &Payload) {
         debug_assert!(core.array.ops[slot].kind().is_read(), "{slot:?} reads nothing");
         let (lpn, part) = (core.array.ops[slot].lpn, core.array.ops[slot].part());
@@ -207,13 +207,13 @@ impl Contents {
         &self.pages[slot.at()].payload
     }
 
-    /// The write in `slot` reads the rest of its page where the one in `older` was to read it.
+    /// Let the write in `slot` read the rest of its page from where the one in `older` was to read it.
     pub(super) fn expect_same(&mut self, slot: OpSlot, older: OpSlot) {
         debug_assert_ne!(slot, older, "{slot:?} is older than itself");
         self.page(slot).expected = self.page(older).expected;
     }
 
-    /// Operation `slot` carries the newest data of `lpn` from now on.
+    /// Let operation `slot` carry the newest data of `lpn`.
     fn carry_newest(&mut self, slot: OpSlot, lpn: Lpn, payload: Payload) {
         assert_ne!(payload.digest, 0, "{lpn:?} is written and counts as unmapped");
         assert_eq!(self.mode.keeps_bytes(), payload.bytes.is_some(), "{lpn:?} in another mode");
@@ -221,13 +221,13 @@ impl Contents {
         self.carry(slot, payload);
     }
 
-    /// Operation `slot` carries `payload`, which is no newest data of the host: a parity, or nothing.
+    /// Let operation `slot` carry `payload`, which is not the newest data of a page: a parity, or nothing.
     pub(super) fn carry(&mut self, slot: OpSlot, payload: Payload) {
         debug_assert_ne!(slot, OpSlot::NONE, "nothing carries a payload");
         self.page(slot).payload = payload;
     }
 
-    /// `lpn` is unmapped from now on.
+    /// Forget the data of `lpn`, which is being unmapped.
     pub(super) fn trim(&mut self, lpn: Lpn) {
         debug_assert_ne!(self.newest[lpn.at()], 0, "{lpn:?} has no data to trim");
         self.newest[lpn.at()] = 0;
@@ -238,7 +238,7 @@ impl Contents {
         self.newest[lpn.at()]
     }
 
-    /// Bytes `range` of the page read go to bytes `at..` of the data of request `id`, of `size` bytes.
+    /// Copy bytes `range` of the page read to bytes `at..` of the data of request `id`, of `size` bytes.
     fn copy_bytes(
         &mut self,
         (id, size): (u64, usize),
@@ -264,7 +264,7 @@ impl Contents {
     }
 }
 
-/// The page of the operation in `slot` has been programmed: store its contents. Without a data mode only the admission
+/// Store the contents of the page that the operation in `slot` has programmed. Without a data mode only the admission
 /// number of its data is stored.
 #[inline(never)]
 pub(super) fn store(contents: Option<&Contents>, core: &mut Core, slot: OpSlot) {
@@ -285,7 +285,7 @@ pub(super) fn store(contents: Option<&Contents>, core: &mut Core, slot: OpSlot) 
     check_store(core);
 }
 
-/// The run ends if the store of page contents has failed.
+/// End the run if the store of page contents has failed.
 fn check_store(core: &mut Core) {
     if let Some(why) = core.ftl.flash.failure() {
         let error = DeviceError::Contents(why.to_string());

@@ -83,7 +83,7 @@ pub(crate) fn sources(
 /// Whether the records of a copy of `pages` fit into an NVRAM of so many bytes; `None`: no record is needed.
 ///
 /// # Errors
-/// They do not, and what to do about it; `counts` has counted it.
+/// They do not fit, and what to do about it; `counts` has counted it.
 pub(crate) fn fit(pages: u64, nvram: Option<u64>, counts: &mut RemapCounts) -> Result<(), String> {
     debug_assert!(pages > 0, "a copy of nothing");
     let needed = pages * SHARE_BYTES;

@@ -1,10 +1,11 @@
 //! A feature: copies of the host (NVMe Copy). A page of the destination shares the flash page of its source or, with
 //! `remap.mode = "copy"`, is read and programmed by the device.
 //!
-//! A copy is of the data that are newest when it is admitted. A source on flash is shared at once, in the mode
-//! `copy` too: there the destination keeps the page until its own has been programmed, and a copy of it takes that
-//! page. Another source in the controller is waited for: the destination gets a slot, as if it were written, and
-//! *inherits* the page of the source when that has been programmed, whatever has become of the source by then.
+//! A copy takes the data that are newest when it is admitted. A source on flash is shared at once, in the mode `copy`
+//! too: there the destination keeps the page until its own has been programmed, and a copy of it takes that page. If
+//! the newest data of a source are still in the controller, the copy waits: the destination gets a slot, as if it were
+//! written, and *inherits* the page of the source once that has been programmed, whatever has become of the source by
+//! then.
 //!
 //! The route admits copies and calls the hooks (`sim/copy.rs`). What copies need of the contents is in
 //! `contents/copies.rs`, and what they need of power cuts in `power/copies.rs`.
@@ -20,13 +21,13 @@ use crate::sim::core::Core;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, RequestSlot};
 use std::collections::BTreeMap;
 
-/// What a device that answers copies keeps.
+/// The state of a device that answers copies.
 pub(crate) struct Copies {
     mode: RemapMode,
     /// By the slot of a write: the slots of the pages that inherit its flash page.
     heirs: BTreeMap<OpSlot, Vec<OpSlot>>,
-    /// Where power may be cut, by the slot of a copy that is in the device, or was the last one there: what it has
-    /// been counted as, and since when that is measured.
+    /// If power may be cut, by the slot of a copy that is in the device, or was the last one there: what it has been
+    /// counted as, and since when that is measured.
     counted: BTreeMap<RequestSlot, (Nanos, RemapCounts)>,
 }
 
@@ -35,7 +36,7 @@ pub(crate) struct Copies {
 pub(super) struct Heir {
     lpn: Lpn,
     pub(super) slot: OpSlot,
-    /// No newer data have replaced it.
+    /// Whether no newer data have replaced it.
     is_newest: bool,
 }
 
@@ -65,13 +66,13 @@ impl Copies {
         heirs.is_some()
     }
 
-    /// The copy in `request` is admitted.
+    /// Begin to count the copy in `request`, which is being admitted.
     pub(super) fn begin_counting(&mut self, request: RequestSlot) {
         debug_assert_ne!(request, RequestSlot::NONE, "no request copies");
         self.counted.remove(&request);
     }
 
-    /// A page of the copy in `request` is counted.
+    /// Count a page of the copy in `request`.
     pub(super) fn count(
         &mut self,
         core: &mut Core,
@@ -90,7 +91,7 @@ impl Copies {
         }
     }
 
-    /// The copy in `slot` has been read, and is programmed next.
+    /// Note that the copy in `slot` has been read and is programmed next.
     #[inline(never)]
     pub(super) fn count_read(&mut self, core: &mut Core, slot: OpSlot) {
         debug_assert!(core.array.ops[slot].copies(), "{slot:?} is no copy");
@@ -98,8 +99,8 @@ impl Copies {
         self.count(core, request, |counts| &mut counts.copied);
     }
 
-    /// Power is cut, and the copies in the device leave it: what they have been counted as is taken back, as they count
-    /// when they are submitted again.
+    /// Take back what the copies in the device have been counted as, because power is cut: they count when they are
+    /// submitted again.
     pub(super) fn take_back_counts(&mut self, core: &mut Core) {
         debug_assert!(core.ftl.may_lose_power(), "copies leave a device with power");
         let measured = &mut core.ledger.measured;
@@ -114,8 +115,8 @@ impl Copies {
         }
     }
 
-    /// `lpn` is to inherit the page of a source whose newest data are in `source`. Returns its slot and that of the
-    /// write whose program it waits for.
+    /// Let `lpn` inherit the page of a source whose newest data are in `source`. Returns its slot and that of the write
+    /// whose program it waits for.
     pub(super) fn add_heir(
         &mut self,
         core: &mut Core,
@@ -134,7 +135,7 @@ impl Copies {
         let mut op = core.host_op(Work::HostCopy { part, root, stream }, lpn, PlaneId(0));
         let (programs, recorded) = (self.has_own_pages(), core.ftl.may_lose_power());
         core.front.sequence += u64::from(programs || recorded);
-        // That of its record, if it gets one.
+        // The number of its record, if it gets one.
         let shares = core.front.sequence;
         core.front.sequence += u64::from(programs && recorded);
         if programs || recorded {
@@ -155,7 +156,7 @@ impl Copies {
         (heir, root)
     }
 
-    /// The write in `slot`, for whose page others wait, has been programmed to `page`. Returns them.
+    /// Claim `page`, programmed by the write in `slot`, for itself and the pages that wait for it. Returns those.
     pub(super) fn claim_with_heirs(
         &mut self,
         core: &mut Core,
@@ -172,7 +173,7 @@ impl Copies {
         debug_assert!(!heirs.is_empty(), "a list of no heirs");
         debug_assert!(!core.ftl.flash.is_torn(page), "{page:?} is being programmed");
         let (claim, left) = if core.ftl.may_lose_power() {
-            // The page of its own, if it gets one, has the next number.
+            // Its own page, if it gets one, has the next number.
             let number = |slot: OpSlot| core.array.ops[slot].sequence - u64::from(under);
             let heirs: Vec<_> = heirs.iter().map(|h| (h.lpn, h.slot, number(h.slot))).collect();
             core.ftl.claim_with_under_cuts((lpn, slot, page), &heirs, under)
@@ -195,7 +196,7 @@ impl Copies {
         heirs
     }
 
-    /// `heir` has `page` now, unless newer data have replaced it. Returns whether it reads `page`, to get a page of its
+    /// Give `page` to `heir`, unless newer data have replaced it. Returns whether it reads `page` to get a page of its
     /// own.
     pub(super) fn inherit(&mut self, core: &mut Core, heir: Heir, page: Ppn) -> bool {
         let slot = heir.slot;
@@ -217,7 +218,7 @@ impl Copies {
         true
     }
 
-    /// Every page that waits does so for a write under way.
+    /// Check that every page that waits does so for a write under way.
     pub(super) fn audit(&self, core: &Core) -> Result<(), String> {
         assert_ne!(self.mode, RemapMode::Off, "copies are refused");
         for (&root, heirs) in &self.heirs {
@@ -242,7 +243,7 @@ impl Copies {
     }
 }
 
-/// `lpn`, which shares `page` with its source, is to get one of its own. Returns its slot.
+/// Add a page of its own for `lpn`, which shares `page` with its source. Returns its slot.
 pub(super) fn add_copied_page(
     core: &mut Core,
     (part, stream): (Part, u8),

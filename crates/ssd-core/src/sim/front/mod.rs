@@ -1,7 +1,7 @@
 //! The front: requests from their arrival to their completion, the link to the host and the write buffer.
 //!
-//! It knows no flash: which operations a request needs, and where its pages go, is decided where map and array
-//! are known.
+//! It knows no flash: the code that knows map and array decides which operations a request needs and where its pages
+//! go.
 
 pub(crate) mod request;
 
@@ -44,14 +44,14 @@ pub(crate) struct Front {
     pub(crate) buffer: Option<WriteBuffer>,
     /// Firmware, which takes its time after the last other part of a request.
     pub(crate) firmware: Option<Box<Firmware>>,
-    /// There is neither link nor buffer between the admission of a write and its queue.
+    /// Whether there is neither link nor buffer between the admission of a write and its queue.
     pub(crate) writes_go_straight: bool,
     pub(crate) submitted: u64,
     last_arrival: Nanos,
 }
 
 impl Front {
-    /// Without requests; `sequence` pages have been admitted before.
+    /// A front without requests; `sequence` pages have been admitted before.
     pub(crate) fn new(config: &Config, plugs: &Plugs, sequence: u64) -> Front {
         let host = &config.host;
         let (link, buffer) = (host.link_bytes_per_s, host.write_buffer_pages);
@@ -73,7 +73,7 @@ impl Front {
         }
     }
 
-    /// Parts of every request beside its pages: the firmware's, if it takes time.
+    /// Parts of every request besides its pages: the firmware's, if it takes time.
     pub(crate) fn own_parts(&self) -> u32 {
         u32::from(self.firmware.is_some())
     }
@@ -85,7 +85,7 @@ impl Front {
         under_way
     }
 
-    /// `request`, which is to arrive at `at`, gets its number.
+    /// Give `request`, which is to arrive at `at`, its number.
     ///
     /// # Errors
     /// The device does not accept it, or it comes before the last one.
@@ -107,7 +107,7 @@ impl Front {
         Ok(id)
     }
 
-    /// Request `id` waits for its time `at`, with a copy of `data`.
+    /// Let request `id` wait for its time `at`, with a copy of `data`.
     #[inline(never)]
     pub(crate) fn arrives_later(
         &mut self,
@@ -137,13 +137,13 @@ impl Front {
         }
     }
 
-    /// What was to arrive after the cut at `at` will not: requests may arrive from then on.
+    /// Drop what was to arrive after the cut at `at`; requests may arrive from then on.
     pub(crate) fn arrivals_are_lost(&mut self, at: Nanos) {
         debug_assert!(self.arrivals.is_empty(), "requests are still to arrive");
         self.last_arrival = self.last_arrival.min(at);
     }
 
-    /// The host submits request `id` again, with the same `data`, which arrived at `at` before a power cut.
+    /// Submit request `id` again with the same `data`, as the host does after a power cut; it first arrived at `at`.
     pub(crate) fn arrives_again(
         &mut self,
         at: Nanos,
@@ -159,8 +159,8 @@ impl Front {
         self.arrivals.push_back(Arrival { at, id, request: *request, data });
     }
 
-    /// A part of the request in `slot` ends at `now`. If it was the last one, the request completes and is
-    /// returned: its slot keeps it until the next request is admitted.
+    /// End a part of the request in `slot` at `now`. If it was the last one, the request completes and is returned: its
+    /// slot keeps it until the next request is admitted.
     #[inline(always)]
     pub(crate) fn part_ends(&mut self, slot: RequestSlot, now: Nanos) -> Option<&InFlight> {
         let r = self.requests.part_ends(slot)?;
@@ -181,12 +181,12 @@ impl Front {
         Some(r)
     }
 
-    /// Pages of writes in the buffer, those on their way to flash included.
+    /// Pages of writes in the buffer, including those on their way to flash.
     pub(crate) fn buffered_pages(&self) -> u64 {
         self.buffer.as_ref().map_or(0, |buffer| buffer.len() as u64)
     }
 
-    /// Every request in the device has a part left.
+    /// Check that every request in the device has a part left.
     pub(crate) fn audit(&self) -> Result<(), String> {
         if let Some(r) = self.requests.live().find(|r| r.parts.is_done()) {
             return Err(format!("request {} has no part left and has not completed", r.id));
@@ -243,7 +243,7 @@ pub(crate) fn byte_range(geo: &Geometry, r: &Request, lpn: Lpn) -> ((usize, usiz
     ((bytes(from - page_start), bytes(to - page_start)), bytes(from - r.sector))
 }
 
-/// Whether the device accepts request `r` with number `id`.
+/// Check that the device accepts request `r` with number `id`.
 #[inline]
 pub(crate) fn check(geo: &Geometry, id: u64, r: &Request) -> Result<(), DeviceError> {
     let capacity = geo.user_sectors();
@@ -270,7 +270,7 @@ fn refuse(capacity: u64, id: u64, r: &Request) -> Result<(), DeviceError> {
     bad(format!("sectors {} + {} lie beyond the device of {capacity} sectors", r.sector, r.sectors))
 }
 
-/// A copy, which a flush waits for like a write, completes.
+/// Complete a copy, for which a flush waits as for a write.
 #[cold]
 fn copy_completes(epochs: &mut Epochs, epoch: u64) {
     epochs.write_completes(epoch);

@@ -11,7 +11,7 @@ pub(crate) struct InFlight {
     pub(crate) id: u64,
     pub(crate) arrival: Nanos,
     pub(crate) request: Request,
-    /// Its page operations, and a flush before them.
+    /// Its page operations, plus a preceding flush, that have not ended.
     pub(crate) parts: Join,
     /// Sum over its pages of the digests read, each mixed with its position.
     pub(crate) digest: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    /// A request of so many `parts` arrives; `epoch`: of a write.
+    /// Add a request of that many `parts`; `epoch`: of a write.
     #[inline(always)]
     pub(crate) fn insert(
         &mut self,
@@ -37,7 +37,7 @@ impl Requests {
     ) -> RequestSlot {
         let slot = self.free.pop().unwrap_or_else(|| self.grow());
         debug_assert!(!self.slots[slot.at()].live, "{slot:?} holds a request");
-        // Written where it lies: nothing may branch between its values and the slot.
+        // Written in place: nothing may branch between its values and the slot.
         let request = *request;
         self.slots[slot.at()] =
             InFlight { id, arrival, request, parts, digest: 0, epoch, live: true };
@@ -62,8 +62,8 @@ impl Requests {
         RequestSlot((self.slots.len() - 1) as u32)
     }
 
-    /// A part of the request in `slot` has ended. If it was the last one, the request is removed and returned;
-    /// its slot keeps it until the next [`Requests::insert`].
+    /// End a part of the request in `slot`. If it was the last one, the request is removed and returned; its slot keeps
+    /// it until the next [`Requests::insert`].
     #[inline(always)]
     pub(crate) fn part_ends(&mut self, slot: RequestSlot) -> Option<&InFlight> {
         let request = &mut self.slots[slot.at()];
@@ -116,7 +116,7 @@ impl Requests {
 /// earlier ones have no write left.
 #[derive(Default)]
 pub(crate) struct Epochs {
-    /// The first epoch that a flush which waits has ended, and the writes of all such epochs.
+    /// The first epoch that a waiting flush has ended, and the writes of all such epochs.
     first: u64,
     ended: VecDeque<u32>,
     /// The last epoch, which no flush has ended, and its writes.
@@ -148,7 +148,7 @@ impl Epochs {
         *writes -= 1;
     }
 
-    /// A flush arrives in request slot `slot`: it ends the current epoch.
+    /// Add a flush in request slot `slot`: it ends the current epoch.
     pub(crate) fn flush_arrives(&mut self, slot: RequestSlot) {
         self.flushes.push_back((self.last, slot));
         self.ended.push_back(std::mem::take(&mut self.writes));

@@ -51,14 +51,14 @@ impl Functional {
         copied.into_iter().try_for_each(|lpn| self.rewrite(lpn, request.stream))
     }
 
-    /// `lpn` has no data from now on.
+    /// Unmap `lpn`.
     fn leave(&mut self, lpn: Lpn) {
         let (_, before) = self.ftl.trim(lpn);
         self.left(before);
         debug_assert!(self.ftl.owners.committed(lpn).is_none(), "{lpn:?} keeps data");
     }
 
-    /// An owner has left `page`, if there is one.
+    /// Note that an owner has left `page`, if there is one.
     fn left(&mut self, page: Option<Ppn>) {
         debug_assert!(page.is_none_or(|page| !self.ftl.flash.is_torn(page)), "{page:?} is torn");
         if self.agenda.watches_releases() {
@@ -66,7 +66,7 @@ impl Functional {
         }
     }
 
-    /// `lpn` gets a page of its own.
+    /// Give `lpn` a page of its own.
     fn rewrite(&mut self, lpn: Lpn, stream: u8) -> Result<(), DeviceError> {
         self.sequence += 1;
         self.tally.remap_pages += 1;

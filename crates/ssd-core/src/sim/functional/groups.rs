@@ -72,7 +72,7 @@ impl Functional {
         Ok(())
     }
 
-    /// Take the pages of the first group out of `left`: the group, and their positions in it.
+    /// Take the pages of the first group out of `left`. Returns the group, and their positions in it.
     pub(super) fn next_group(&self, left: &mut Range<u32>) -> Option<(GroupId, Range<u32>)> {
         let groups = self.ftl.parity_groups();
         let (group, pages) = groups.take_part(left)?;
@@ -81,7 +81,7 @@ impl Functional {
         Some((group, from..from + pages.len() as u32))
     }
 
-    /// Write the first `pages` pages in order, a group at a time. False: `keep_going` ended it.
+    /// Write the first `pages` pages in order, a group at a time. False if `keep_going` ended it.
     pub(super) fn fill_groups(
         &mut self,
         pages: u64,
@@ -224,7 +224,8 @@ impl Functional {
         Ok(())
     }
 
-    /// The pages of an update, all programmed, are committed; then demands are met: of which pools, all pages say.
+    /// Commit the pages of an update, which are all programmed; then meet the demands of the pools that any of them
+    /// changes.
     fn commit_pages(&mut self, pages: &[(Lpn, PlaneId, u32, Ppn)]) {
         assert!(pages.len() <= MOST_CHIPS, "{} pages of a group", pages.len());
         let mut replaced = [None; MOST_CHIPS];

@@ -13,8 +13,8 @@ use std::convert::Infallible;
 impl Functional {
     /// Write the first `share` of the user pages once and overwrite them `overwrite` times at random.
     ///
-    /// [`DeviceError::NoSpace`] when a pool cannot free a block. `keep_going` is called every 65,536 pages
-    /// programmed, copies included, with the pages written and those to write in all; false ends early.
+    /// [`DeviceError::NoSpace`] when a pool cannot free a block. `keep_going` is called every 65,536 pages programmed,
+    /// including copies, with the pages written and the total to write; false ends early.
     pub fn precondition(
         &mut self,
         config: &Config,
@@ -38,7 +38,7 @@ impl Functional {
         Ok(whole && self.overwrite(pages, overwrites, rng, keep_going)?)
     }
 
-    /// Write the first `pages` pages, in order or in the order of `order`. False: `keep_going` ended it.
+    /// Write the first `pages` pages, in sequence or in the order of `order`. False if `keep_going` ended it.
     fn fill(
         &mut self,
         pages: u64,
@@ -55,8 +55,8 @@ impl Functional {
         Ok(true)
     }
 
-    /// The steady state of greedy collection under uniform writes, with as few erased blocks as possible
-    /// without any trigger holding.
+    /// Build the steady state of greedy collection under uniform writes, with as few erased blocks as possible without
+    /// any trigger holding.
     fn build_steady_state(
         &mut self,
         pages: u32,

@@ -5,7 +5,7 @@ use crate::host::device::DeviceError;
 use crate::units::Lpn;
 
 impl Functional {
-    /// Unmap one page; whether it was mapped.
+    /// Unmap one page. Returns whether it was mapped.
     pub fn trim(&mut self, lpn: Lpn) -> bool {
         assert!(self.ftl.groups.is_none(), "a TRIM of {lpn:?} changes its parity: use trim_run");
         let was_mapped = self.unmap(lpn);

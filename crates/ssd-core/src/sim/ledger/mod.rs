@@ -21,7 +21,7 @@ pub(crate) struct Ledger {
     pub(crate) event_digest: u64,
     /// Requests before this one do not count in the statistics.
     warmup: u64,
-    /// The request with which the measurement starts, if it has not; else no number.
+    /// The request with which the measurement starts, if it has not started; otherwise no number.
     starts_with: u64,
     next_sample: Nanos,
     pub(crate) pages_before: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Of the device `ftl`, to which `sequence` pages have been admitted.
+    /// For the device `ftl`, to which `sequence` pages have been admitted.
     pub(crate) fn new(config: &Config, ftl: &Ftl, sequence: u64) -> Ledger {
         let interval = Nanos(config.metrics.interval_ns);
         assert!(ftl.clock <= sequence, "{} pages were bound, {sequence} admitted", ftl.clock);
@@ -44,7 +44,7 @@ impl Ledger {
         }
     }
 
-    /// An event at `now` that `a` and `b` describe.
+    /// Record an event at `now`, described by `a` and `b`.
     #[inline]
     pub(crate) fn note(&mut self, now: Nanos, a: u64, b: u64) {
         // Rotated, so that equal numbers in two of the places do not cancel out.
@@ -68,7 +68,7 @@ impl Ledger {
     /// Append the row of the series that is due.
     ///
     /// # Errors
-    /// The series has as many rows as it may have.
+    /// The series has reached its maximum number of rows.
     pub(crate) fn sample(&mut self, gauges: Gauges) -> Result<(), DeviceError> {
         let interval_ns = self.measured.series.interval_ns;
         let at = self.next_sample;
@@ -81,7 +81,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Leave `warmup` requests out of the statistics; `split` keeps the latencies of volumes and streams apart.
+    /// Exclude `warmup` requests from the statistics; `split` keeps separate latencies for volumes and streams.
     pub(crate) fn measure(&mut self, warmup: u64, split: bool) {
         self.warmup = warmup;
         self.starts_with = if warmup > 0 { warmup } else { u64::MAX };
@@ -100,12 +100,12 @@ impl Ledger {
         id >= self.warmup || self.starts_with != u64::MAX
     }
 
-    /// Whether a run of `submitted` requests has not left its warm-up.
+    /// Whether a run of `submitted` requests has not finished its warm-up.
     pub(crate) fn warms_up(&self, submitted: u64) -> bool {
         self.warmup > 0 && submitted <= self.warmup
     }
 
-    /// Forget what has been measured: the measurement of the device `ftl` starts at `now`.
+    /// Forget all measurements: the measurement of the device `ftl` starts at `now`.
     pub(crate) fn restart(&mut self, now: Nanos, ftl: &Ftl, sequence: u64) {
         assert_eq!(ftl.blocks.len(), self.erases_before.len(), "erases of another device");
         self.measured.restart(now);
@@ -123,7 +123,7 @@ impl Ledger {
         pairs.map(|(now, before)| now - before).collect()
     }
 
-    /// What it has counted is possible on the device `ftl`.
+    /// Check that its counts are possible on the device `ftl`.
     pub(crate) fn audit(&self, ftl: &Ftl) -> Result<(), String> {
         let pairs = ftl.blocks.erases.iter().zip(&self.erases_before);
         if let Some(block) = pairs.into_iter().position(|(now, before)| now < before) {
@@ -132,13 +132,13 @@ impl Ledger {
         Ok(())
     }
 
-    /// A request completes at `now`; `parts`: where its time went.
+    /// Record that a request completes at `now`; `parts`: where its time went.
     #[inline(always)]
     pub(crate) fn completed(&mut self, now: Nanos, r: &InFlight, parts: &Parts) {
         debug_assert!(r.arrival <= now, "request {} completes before it arrives", r.id);
         debug_assert!(r.parts.is_done(), "request {} completes with parts left", r.id);
         let latency = now - r.arrival;
-        // (The message gets copies of the numbers, which otherwise stay in registers.)
+        // (The message gets copies of the numbers, so that these stay in registers.)
         let total = parts.total();
         assert!(
             total == latency.0,

@@ -29,7 +29,7 @@ impl Logs {
         }
     }
 
-    /// No request is logged that is not one of the `submitted` ones.
+    /// Check that no request is logged that is not one of the `submitted` ones.
     pub(super) fn audit(&self, submitted: u64) -> Result<(), String> {
         self.requests.as_ref().map_or(Ok(()), |log| log.audit(submitted))
     }

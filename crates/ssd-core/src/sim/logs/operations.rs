@@ -1,4 +1,4 @@
-//! The operation log: one record a flash operation, in order of start, and the state in which it starts.
+//! The operation log: one record per flash operation, in order of start, and the state at its start.
 
 use crate::ftl::Ftl;
 use crate::metrics::counters::Cause;
@@ -42,7 +42,7 @@ pub struct StateRow {
     pub sequence: u64,
     /// Whether the data are current.
     pub valid: bool,
-    /// The logical pages that share it; none where it is only that of `lpn`.
+    /// The logical pages that share it; empty if only `lpn` does.
     pub owners: Vec<u32>,
 }
 
@@ -72,7 +72,7 @@ pub struct OpRecord {
     pub op: FlashOp,
     /// Its cause.
     pub cause: Cause,
-    /// Its address; the page of an erase has no meaning.
+    /// Its address; for an erase the page has no meaning.
     pub place: PageAddress,
     /// Logical page (`u32::MAX` for an erase).
     pub lpn: u32,
@@ -90,7 +90,7 @@ pub struct OpRecord {
     pub bus: Option<(Nanos, Nanos)>,
     /// Array phase.
     pub array: Option<(Nanos, Nanos)>,
-    /// A power cut has ended it.
+    /// Whether a power cut has ended it.
     pub cut_off: bool,
 }
 
@@ -105,7 +105,7 @@ pub(crate) struct OperationLog {
 }
 
 impl OperationLog {
-    /// Operations start on `unit`: each has a row, a copy-back two.
+    /// Add a row for each operation that starts on `unit`, and two for a copy-back.
     #[inline(never)]
     pub(crate) fn open_rows(&mut self, core: &Core, unit: usize) {
         for slot in core.array.units[unit].executed(&core.array.ops) {
@@ -120,7 +120,7 @@ impl OperationLog {
         }
     }
 
-    /// The operation in `slot` has ended, or power is cut.
+    /// Log the operation in `slot`, which has ended or is cut off by a power cut.
     pub(crate) fn log_operation(&mut self, core: &Core, slot: OpSlot, end: &OperationEnd) {
         let &OperationEnd { start, ref phases, place, request, cut_off } = end;
         let (now, op) = (core.array.now, &core.array.ops[slot]);
@@ -212,7 +212,7 @@ fn end_of_copyback_read(core: &Core, end: &OperationEnd) -> Nanos {
         debug_assert!(now.0 >= program_ns, "its program began before time");
         return Nanos(now.0 - program_ns);
     }
-    // Until its array works it has no phase.
+    // It has no phase until its array works.
     let array_end = end.phases.array_end;
     let read = if array_end > Nanos::ZERO { Nanos(array_end.0 - program_ns) } else { now };
     debug_assert!(end.start <= read, "it was read before it began");
@@ -224,7 +224,7 @@ fn sequence_of(core: &Core, slot: OpSlot) -> u64 {
     let op = &core.array.ops[slot];
     match op.work {
         Work::HostWrite { .. } | Work::GroupWrite { .. } | Work::RebuildWrite { .. } => op.sequence,
-        // The number of the owner that the copy carries, which may not be the one of its source.
+        // The number of the owner that the copy carries, which may differ from that of its source.
         Work::GcWrite(_) | Work::GcCopyback(_) if core.ftl.may_lose_power() => op.sequence,
         Work::GcWrite(moved) | Work::GcCopyback(moved) => core.ftl.flash.sequence(moved.source),
         Work::Erase { .. } | Work::MetadataProgram { .. } | Work::MetadataErase { .. } => 0,
@@ -232,7 +232,7 @@ fn sequence_of(core: &Core, slot: OpSlot) -> u64 {
     }
 }
 
-/// The bus and array phases of an operation for its record, `None` where it has none.
+/// The bus and array phases of an operation for its record, `None` for a phase that it does not have.
 fn phase_times(p: &Phases) -> [Option<(Nanos, Nanos)>; 2] {
     debug_assert!(p.bus_start <= p.bus_end, "a bus phase ends before it begins: {p:?}");
     debug_assert!(p.array_start <= p.array_end, "an array phase ends before it begins: {p:?}");

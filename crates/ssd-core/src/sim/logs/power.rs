@@ -6,7 +6,7 @@ use crate::nand::geometry::PageAddress;
 use crate::sim::core::Core;
 use crate::units::{Nanos, PlaneId};
 
-/// What a line of the log of power is about.
+/// What a line of the log of power describes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PowerEvent {
     /// Power is cut.
@@ -15,11 +15,11 @@ pub enum PowerEvent {
     Checkpoint,
     /// A mount reads out-of-band data of pages on a plane.
     Scan,
-    /// A mount reads such data of pages of the checkpoint once more.
+    /// A mount reads out-of-band data of checkpoint pages once more, to compare them.
     Compare,
     /// A mount erases a flash block.
     Erase,
-    /// A mount, after what it has read and erased.
+    /// A mount as a whole, after its reads and erases.
     Mount,
 }
 
@@ -47,11 +47,11 @@ pub struct PowerRecord {
     pub start: Nanos,
     /// When the mount ended.
     pub end: Nanos,
-    /// The plane; of an erase the flash block.
+    /// The plane; for an erase, the flash block.
     pub place: Option<PageAddress>,
     /// Pages read.
     pub pages: Option<u64>,
-    /// Power was cut again before the mount ended.
+    /// Whether power was cut again before the mount ended.
     pub interrupted: bool,
 }
 
@@ -74,7 +74,7 @@ impl PowerLog {
         });
     }
 
-    /// What a mount has `found`, and how it ended.
+    /// Log what a mount has `found`, and how it ended.
     pub(crate) fn log_mount(&mut self, core: &Core, found: &Found, recovery: &Recovery) {
         debug_assert!(recovery.cut_at <= core.array.now.0, "a mount before its cut");
         let geo = &core.ftl.geo;

@@ -1,4 +1,4 @@
-//! The request log: one record a request, in order of completion.
+//! The request log: one record per request, in order of completion.
 
 use crate::host::copy::SourceRange;
 use crate::host::request::Request;
@@ -36,18 +36,18 @@ pub struct RequestRecord {
 #[derive(Default)]
 pub(crate) struct RequestLog {
     records: Vec<RequestRecord>,
-    /// By number of a copy under way: its source ranges.
+    /// The source ranges of copies under way, by number.
     copied_from: BTreeMap<u64, Vec<SourceRange>>,
 }
 
 impl RequestLog {
-    /// Copy `id` of these source ranges arrives.
+    /// Note that copy `id` of these source ranges arrives.
     pub(crate) fn note_copy(&mut self, id: u64, ranges: Vec<SourceRange>) {
         debug_assert!(!ranges.is_empty(), "copy {id} has no source");
         self.copied_from.insert(id, ranges);
     }
 
-    /// Request `r` completes at `now`; `parts`: where its time went.
+    /// Log that request `r` completes at `now`; `parts`: where its time went.
     #[inline(never)]
     pub(crate) fn log_request(&mut self, now: Nanos, r: &InFlight, parts: &Parts, geo: &Geometry) {
         let pages = pages_of(geo, &r.request);

@@ -1,8 +1,8 @@
 //! Checkpoints of the map: an image of one instant, written page by page to two areas in turn.
 //!
-//! The areas are flash blocks of their own, as many on each plane, numbered after those of the pools. On each plane
-//! one operation after the other: first the blocks of the area are erased, if it has been used, then its pages are
-//! programmed. Until the last page is on flash the checkpoint before counts.
+//! The areas are separate flash blocks, as many on each plane, numbered after those of the pools. Operations on a plane
+//! run one after the other: first the blocks of the area are erased, if it has been used, then its pages are
+//! programmed. The previous checkpoint counts until the last page is on flash.
 
 use super::Power;
 use crate::config::Config;
@@ -16,7 +16,7 @@ use crate::units::{Lpn, OpSlot, PlaneId};
 
 /// The two areas.
 pub(super) struct Area {
-    /// The last checkpoint that was written to its end.
+    /// The last checkpoint that was written completely.
     pub(super) current: Option<Box<Image>>,
     /// The area that holds it.
     half: usize,
@@ -27,7 +27,7 @@ pub(super) struct Area {
     pages_per_block: u32,
     /// Bytes of a page on each of the planes.
     stripe: u64,
-    /// Admission numbers that pages have got beside their first one.
+    /// Admission numbers that pages have received in addition to their first.
     pub(super) again: u64,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Area {
 pub(super) struct Writing {
     image: Image,
     half: usize,
-    /// Pages admitted at the beginning of the one before.
+    /// Pages admitted at the beginning of the previous one.
     before: u64,
     /// Records that it makes unnecessary.
     records: usize,
@@ -43,14 +43,14 @@ pub(super) struct Writing {
     backlog: usize,
     /// Erases and pages on each plane.
     steps: (u32, u32),
-    /// By plane: those that have not begun.
+    /// Those that have not begun, by plane.
     left: Vec<(u32, u32)>,
     /// Operations that have not ended.
     running: u32,
 }
 
 impl Area {
-    /// Erased areas, or with a `first` checkpoint.
+    /// With erased areas, or with a `first` checkpoint.
     pub(super) fn new(config: &Config, geo: &Geometry, first: Option<Image>) -> Area {
         let units = u64::from(geo.pools * geo.blocks_per_pool);
         let blocks = units * u64::from(geo.members);
@@ -75,7 +75,7 @@ impl Area {
         area
     }
 
-    /// Pages of the last checkpoint on each plane; 0: there is none.
+    /// Pages of the last checkpoint on each plane; 0 if there is none.
     pub(super) fn pages(&self) -> u32 {
         self.current.as_ref().map_or(0, |image| self.pages_of(image))
     }
@@ -88,24 +88,24 @@ impl Area {
         pages
     }
 
-    /// A checkpoint of `pages` on each plane is written to area `half`. Returns the blocks to erase before.
+    /// Begin a checkpoint of `pages` on each plane in area `half`. Returns the blocks to erase before.
     fn begin(&mut self, half: usize, pages: u32) -> u32 {
         let erases = self.used[half];
         debug_assert!(pages > 0 && erases <= self.blocks, "area {half} has {erases} blocks");
-        // If a cut comes first, blocks of the one before may be left.
+        // If a cut comes first, blocks of the previous one may be left.
         self.used[half] = erases.max(pages.div_ceil(self.pages_per_block));
         erases
     }
 
-    /// `image` has been written to area `half`.
+    /// Make `image`, written to area `half`, the last checkpoint.
     fn end(&mut self, half: usize, image: Image) {
         debug_assert!(self.used[half] > 0, "area {half} has not been written");
         self.used[half] = self.pages_of(&image).div_ceil(self.pages_per_block);
         (self.current, self.half) = (Some(Box::new(image)), half);
     }
 
-    /// Where operation `number` of a checkpoint in area `half` is on a plane of `blocks` blocks for data: its block
-    /// and page.
+    /// Where operation `number` of a checkpoint in area `half` is on a plane of `blocks` blocks for data: its block and
+    /// page.
     fn place(&self, half: usize, number: u32, erases: bool, blocks: u32) -> (u32, u32) {
         debug_assert!(half < 2, "there is no area {half}");
         let pages = self.blocks * self.pages_per_block;
@@ -120,7 +120,7 @@ impl Area {
 }
 
 impl Power {
-    /// A cut ends the checkpoint that is being written: the next one is due as if it had not begun.
+    /// Drop the checkpoint that is being written, which a cut ends: the next one is due as if it had not begun.
     pub(super) fn drop_checkpoint(&mut self) {
         if let Some(writing) = self.writing.take() {
             debug_assert!(writing.before <= self.checkpointed, "checkpoints begin backwards");
@@ -203,7 +203,7 @@ impl Power {
         core.enqueue(slot, W_GC);
     }
 
-    /// An operation of the checkpoint ends; the checkpoint counts from its last one on.
+    /// End an operation of the checkpoint. The checkpoint counts from its last one on.
     #[inline(never)]
     pub(crate) fn end_metadata(&mut self, core: &mut Core, slot: OpSlot) {
         let plane = core.array.ops[slot].plane;
@@ -227,7 +227,8 @@ impl Power {
         self.release_recorded(core);
     }
 
-    /// Whether a checkpoint goes before the host on a unit: records wait for it, or the next one is due already.
+    /// Whether checkpoint operations go before the host on a unit: records wait for the checkpoint, or the next one is
+    /// due already.
     pub(crate) fn checkpoint_is_urgent(&self, core: &Core) -> bool {
         debug_assert!(self.off_since.is_none(), "an operation waits without power");
         !self.backlog.is_empty() || self.interval_is_over(core.front.sequence)
@@ -241,7 +242,7 @@ impl Power {
         (step, erase): (u32, bool),
     ) -> PageAddress {
         let op = &core.array.ops[slot];
-        debug_assert!(op.cause() == Cause::Metadata, "{slot:?} is no step of one");
+        debug_assert!(op.cause() == Cause::Metadata, "{slot:?} is not a step of a checkpoint");
         let half = self.writing.as_ref().map_or(self.area.half, |writing| writing.half);
         let blocks = self.config.device.blocks_per_plane;
         let within = self.area.place(half, step, erase, blocks);
@@ -258,7 +259,7 @@ fn pages_under_way(core: &Core) -> Vec<(Lpn, u64)> {
         .flat_map(|op| match op.work {
             Work::HostWrite { .. } | Work::RmwRead { .. } => [Some((op.lpn, op.sequence)), None],
             Work::GcRead(moved) | Work::GcWrite(moved) | Work::GcCopyback(moved) => {
-                // Of a page with several owners the copy carries any, or the LPN of the page if all have left.
+                // The copy of a page with several owners carries any of them, or the LPN of the page if all have left.
                 let flash = &core.ftl.flash;
                 let carried = (flash.lpn(moved.source), flash.sequence(moved.source));
                 [Some(carried), Some((op.lpn, op.sequence))]
@@ -269,7 +270,7 @@ fn pages_under_way(core: &Core) -> Vec<(Lpn, u64)> {
         .collect()
 }
 
-/// An operation of the checkpoint begins.
+/// Begin an operation of the checkpoint.
 #[inline(never)]
 pub(crate) fn start_metadata(core: &mut Core, unit: usize, slot: OpSlot, erase: bool) -> bool {
     debug_assert_eq!(core.ftl.geo.unit_of(core.array.ops[slot].plane).at(), unit, "another unit");

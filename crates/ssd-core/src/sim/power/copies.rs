@@ -6,10 +6,10 @@ use crate::sim::core::Core;
 use crate::units::{Lpn, Ppn};
 
 impl Power {
-    /// `lpn` shares `page` from now on.
+    /// Record that `lpn` shares `page` from now on.
     pub(in crate::sim) fn record_shared(&self, core: &mut Core, lpn: Lpn, page: Ppn) {
         debug_assert!(core.ftl.owners.is_valid(page), "{lpn:?} shares old data");
-        // In the mode `copy` the page of its own gets a higher one, so that a mount prefers it.
+        // In the mode `copy` its own page gets a higher number, so that a mount prefers it.
         core.front.sequence += 1;
         let sequence = core.front.sequence;
         core.ftl.record_owner(lpn, page, sequence);
@@ -19,14 +19,14 @@ impl Power {
         }
     }
 
-    /// `lpn` has been unmapped, as it is the copy of a page without data.
+    /// Record that `lpn` has been unmapped as the copy of a page without data.
     pub(in crate::sim) fn record_unmapped(&self, core: &mut Core, lpn: Lpn) {
         debug_assert!(core.ftl.owners.committed(lpn).is_none(), "{lpn:?} has data");
         let sequence = core.front.sequence;
         core.ftl.add_record(Record::Trim { first: lpn, pages: 1, sequence });
     }
 
-    /// A page of a copy gets a second admission number.
+    /// Count the second admission number of a page of a copy.
     pub(in crate::sim) fn count_second_number(&mut self) {
         debug_assert!(self.off_since.is_none(), "a page is admitted without power");
         self.area.again += 1;

@@ -1,4 +1,4 @@
-//! A power cut: what is lost is overwritten at once.
+//! A power cut overwrites at once what is lost.
 
 use super::{Power, Withdrawn};
 use crate::config::BufferPower;
@@ -23,7 +23,7 @@ pub(super) struct SavedPage {
     pub(super) stream: u8,
     pub(super) request: u64,
     pub(super) payload: Payload,
-    /// Its program has begun: after the mount it is bound again.
+    /// Whether its program has begun: after the mount it is bound again.
     bound: bool,
 }
 
@@ -86,7 +86,7 @@ impl Ssd {
 
     /// Overwrite what a cut loses.
     pub(super) fn forget_all(&mut self) {
-        // By name, so that the compiler asks of every field whether it survives.
+        // By name, so that the compiler asks for every field whether it survives.
         let Ssd {
             core,
             contents,
@@ -126,7 +126,7 @@ impl Ssd {
         all.iter().for_each(|_| core.ledger.measured.withdraw(now));
         let repeated = std::mem::take(&mut power.repeated);
         let outside = |id| {
-            // It was to arrive again, and has not yet.
+            // It was to arrive again, but has not yet.
             let at = repeated.binary_search_by_key(&id, |&(id, _)| id).ok();
             at.map(|at| repeated[at].1)
         };
@@ -147,7 +147,7 @@ impl Ssd {
         all
     }
 
-    /// Of each LPN the newest data in the buffer that no newer ones on flash and no TRIM have replaced.
+    /// For each LPN, the newest data in the buffer that neither newer data on flash nor a TRIM have replaced.
     fn pages_to_save(&self) -> Vec<SavedPage> {
         let Some(buffer) = &self.core.front.buffer else { return Vec::new() };
         let mut saved: Vec<SavedPage> = (self.core.array.ops.live_slots())
@@ -184,7 +184,7 @@ impl Ssd {
 }
 
 impl Power {
-    /// The host submits again what had not completed, with the same data.
+    /// Submit again, with the same data, what had not completed, as the host does.
     pub(super) fn repeat_requests(&mut self, core: &mut Core) {
         let again = std::mem::take(&mut self.withdrawn);
         debug_assert!(self.off_since.is_none(), "requests are submitted without power");
@@ -197,7 +197,7 @@ impl Power {
         }
     }
 
-    /// The host does not submit again what had not completed at the `cut`.
+    /// Forget what had not completed at the `cut`, because the host does not submit it again.
     pub(super) fn forget_requests(&mut self, core: &mut Core, cut: Nanos) {
         debug_assert!(self.off_since.is_none(), "requests may arrive without power");
         core.front.arrivals_are_lost(cut);

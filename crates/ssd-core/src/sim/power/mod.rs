@@ -1,8 +1,8 @@
-//! A feature: power cuts. Here is what survives a cut beside the flash.
+//! A feature: power cuts. This file has what survives a cut besides the flash.
 //!
 //! `records` has the records of TRIMs and owners, and the erases that wait for them; `checkpoint` the images of the
-//! map; `run` when power is cut; `cut` what is lost then; `mount` how the state comes back. What a mount finds on flash
-//! is decided in `ftl/recover`, where another kind of record would take effect in `scan`.
+//! map; `run` when power is cut; `cut` what is lost then; `mount` how the state is restored. `ftl/recover` decides what
+//! a mount finds on flash; another kind of record would take effect in its `scan`.
 
 mod checkpoint;
 mod copies;
@@ -34,7 +34,7 @@ pub struct Withdrawn {
     pub arrival: Nanos,
     /// The request.
     pub request: Request,
-    /// What it brought: the bytes of a write, the source ranges of a copy.
+    /// What it brought: the bytes of a write, or the source ranges of a copy.
     pub(crate) data: Option<Box<[u8]>>,
     /// Since when it has been in no device, if it had arrived.
     pub(crate) outside: Option<Nanos>,
@@ -44,13 +44,13 @@ pub struct Withdrawn {
 struct Unrecorded {
     request: RequestSlot,
     since: Nanos,
-    /// Records that have found room, or need none any more, by then.
+    /// Records that must have found room, or be unnecessary, by then.
     passed: u64,
 }
 
-/// What a device needs that survives power cuts; boxed, as most devices do not.
+/// The state that lets a device survive power cuts; boxed, because most devices have none.
 pub(crate) struct Power {
-    /// That of the device: it is built anew after a cut.
+    /// The configuration of the device, which is rebuilt after a cut.
     config: Config,
     /// Survives a cut.
     pub(crate) nvram: Nvram,
@@ -59,20 +59,20 @@ pub(crate) struct Power {
     /// Pages admitted at the beginning of the last checkpoint.
     checkpointed: u64,
     writing: Option<Box<Writing>>,
-    /// Pages moved in pools that have given up their block for recovery, from where to where, until their victim is
-    /// erased.
+    /// Pages moved in pools that have given up their block for recovery, with their source and target, until their
+    /// victim is erased.
     moved: Vec<(Ppn, Ppn)>,
-    /// Records for which there was no room, oldest first: with a protected buffer they survive a cut.
+    /// Records for which there was no room, oldest first; with a protected buffer they survive a cut.
     pub(crate) backlog: VecDeque<Record>,
     /// Records that have left the backlog.
     passed: u64,
     /// Parts of requests, oldest first, and erases that wait for these records.
     unrecorded: VecDeque<Unrecorded>,
     erases: Vec<OpSlot>,
-    /// Since when there is no power.
+    /// Since when power has been off.
     off_since: Option<Nanos>,
     withdrawn: Vec<Withdrawn>,
-    /// What requests in the device have brought, by number: the host keeps it until they complete.
+    /// What requests in the device have brought, by number; the host keeps it until they complete.
     brought: BTreeMap<u64, Box<[u8]>>,
     /// Requests submitted again: their numbers, ascending, and since when they were in no device.
     repeated: Vec<(u64, Nanos)>,
@@ -101,8 +101,8 @@ impl Ssd {
 }
 
 impl Power {
-    /// Of the device `ftl`, to which `sequence` pages have been admitted; `None` if its power is never cut. A device
-    /// whose pages alone do not tell its state, as after TRIMs, starts with a checkpoint.
+    /// For the device `ftl`, to which `sequence` pages have been admitted; `None` if its power is never cut. A device
+    /// whose pages alone do not determine its state, as after TRIMs, starts with a checkpoint.
     pub(crate) fn new(config: &Config, ftl: &Ftl, sequence: u64) -> Option<Box<Power>> {
         if config.power.cut == PowerCut::Never {
             return None;
@@ -131,7 +131,7 @@ impl Power {
         }))
     }
 
-    /// What it keeps for a cut is in order.
+    /// Check the state that it keeps for a cut.
     pub(crate) fn audit(&self) -> Result<(), String> {
         if self.nvram.used() > self.nvram.peak() {
             let (used, peak) = (self.nvram.used(), self.nvram.peak());
@@ -150,7 +150,7 @@ impl Power {
         Ok(())
     }
 
-    /// `target` has the owners of `source`, a page of a victim in `pool`.
+    /// Note that `target` has the owners of `source`, a page of a victim in `pool`.
     pub(super) fn note_moved(&mut self, core: &mut Core, pool: PoolId, source: Ppn, target: Ppn) {
         debug_assert!(self.off_since.is_none(), "a page moves without power");
         if core.ftl.space.spares(pool) == 0 {
@@ -160,19 +160,19 @@ impl Power {
         self.write_records(core);
     }
 
-    /// `victim` has been erased: nobody needs its pages.
+    /// Note that `victim` has been erased, so nobody needs its pages.
     pub(super) fn forget_victim(&mut self, core: &Core, victim: BlockId) {
         self.moved.retain(|&(source, _)| core.ftl.geo.block_of(source) != victim);
     }
 
-    /// Request `id`, which arrives, brings `data`: it comes again with them if power is cut before it completes.
+    /// Keep the `data` that request `id` brings: it comes again with them if power is cut before it completes.
     #[cold]
     #[inline(never)]
     pub(super) fn keep_data(&mut self, id: u64, data: &[u8]) {
         self.brought.insert(id, data.into());
     }
 
-    /// If request `id` arrives again after a power cut: since when it has been in no device.
+    /// Since when request `id`, if it arrives again after a power cut, has been in no device.
     pub(super) fn outside_since(&self, id: u64) -> Option<Nanos> {
         debug_assert!(self.off_since.is_none(), "request {id} arrives without power");
         let at = self.repeated.binary_search_by_key(&id, |&(id, _)| id).ok()?;

@@ -1,8 +1,8 @@
-//! Mount: the state is rebuilt, and time passes for what was read and erased.
+//! Mount: rebuilds the state, and lets the time of its reads and erases pass.
 //!
-//! Mount does nothing else, so its time is computed: records, checkpoint, scan, comparisons and erases, one after the
-//! other. In each of them every busy unit works on one page at a time, and in the pipelined model the pages of a
-//! channel share its bus.
+//! Mount runs alone, so its time is computed: records, checkpoint, scan, comparisons and erases, one after the other.
+//! In each of them every busy unit works on one page at a time, and in the pipelined model the pages of a channel share
+//! its bus.
 
 use crate::ftl::map::Entry;
 use crate::ftl::recover::{Found, Steps, Stopped};
@@ -18,7 +18,7 @@ use crate::sim::contents::Contents;
 use crate::sim::ssd::Ssd;
 use crate::units::{Nanos, PlaneId, RequestSlot, UnitId};
 
-/// Time to read the out-of-band data of so many pages on each plane.
+/// Time to read the out-of-band data of that many pages on each plane.
 #[must_use]
 pub(super) fn read_time_ns(times: &Times, geo: &Geometry, pages: &[u64]) -> u64 {
     assert_eq!(pages.len(), geo.planes as usize, "planes of another device");
@@ -37,7 +37,7 @@ pub(super) fn read_time_ns(times: &Times, geo: &Geometry, pages: &[u64]) -> u64 
     of_units.max(of_buses)
 }
 
-/// Time to erase so many flash blocks on each plane.
+/// Time to erase that many flash blocks on each plane.
 fn erase_time_ns(times: &Times, geo: &Geometry, blocks: &[u64]) -> u64 {
     assert_eq!(blocks.len(), geo.planes as usize, "planes of another device");
     let of_unit = |unit: u32| {
@@ -48,8 +48,8 @@ fn erase_time_ns(times: &Times, geo: &Geometry, blocks: &[u64]) -> u64 {
 }
 
 impl Ssd {
-    /// Power is back: rebuild the state from what has survived, and continue when that is done; `repeat`: the host
-    /// submits again what had not completed.
+    /// Restore power: rebuild the state from what has survived, and continue when that is done; `repeat`: whether the
+    /// host submits again what had not completed.
     ///
     /// # Errors
     /// Power is on, or the device cannot be recovered, which is an error in the simulator.
@@ -63,7 +63,7 @@ impl Ssd {
     }
 
     /// Take the first `steps` steps of a mount that change the flash, and cut the power again. Returns whether there
-    /// were as many; otherwise the flash is as after a mount. Time stands still.
+    /// were that many; otherwise the flash is as after a mount. No time passes.
     ///
     /// # Errors
     /// As [`Ssd::mount`].
@@ -144,7 +144,7 @@ impl Ssd {
         Ok(recovery)
     }
 
-    /// The device goes on with the state that has been rebuilt.
+    /// Continue with the rebuilt state.
     pub(super) fn accept_requests(&mut self, repeat: bool) -> Result<(), DeviceError> {
         let plugs = self.plugs.clone();
         let (power, core) = self.power_cuts();
@@ -168,7 +168,7 @@ impl Ssd {
         Ok(())
     }
 
-    /// Pages that capacitors have saved are in the buffer again.
+    /// Put pages that capacitors have saved back into the buffer.
     fn take_saved_pages(&mut self) {
         let saved = std::mem::take(&mut self.power_cuts().0.saved);
         debug_assert!(saved.is_empty() || self.core.front.buffer.is_some(), "saved from no buffer");

@@ -1,5 +1,5 @@
-//! Records: a TRIM or a copy is acknowledged when its records survive a cut, and an erase waits for all records before
-//! it, those of the owners of pages that were moved out of its block among them.
+//! Records: a TRIM or a copy is acknowledged when its records survive a cut. An erase waits for all records before it,
+//! including those of the owners of pages that were moved out of its block.
 
 use super::{Power, Unrecorded};
 use crate::ftl::map::Entry;
@@ -38,7 +38,8 @@ impl Core {
         }
     }
 
-    /// A page of the host has been programmed where power may be cut: it may become the committed one under newer data.
+    /// Claim a page of the host that has been programmed where power may be cut: it may become the committed one under
+    /// newer data.
     #[inline(never)]
     pub(crate) fn claim_under_cuts(&mut self, slot: OpSlot, lpn: Lpn, ppn: Ppn) -> Claim {
         let sequence = self.array.ops[slot].sequence;
@@ -51,7 +52,7 @@ impl Core {
         claim
     }
 
-    /// The records for which the erase in `slot` has waited survive a cut.
+    /// Start the erase in `slot`, because the records for which it has waited survive a cut.
     pub(crate) fn erase_may_start(&mut self, slot: OpSlot) {
         debug_assert_eq!(self.array.ops[slot].kind(), OpKind::Erase, "{slot:?} waits for nothing");
         debug_assert!(self.gc.collects(self.array.ops[slot].pool()), "{slot:?} has no job");
@@ -60,7 +61,7 @@ impl Core {
 }
 
 impl Ssd {
-    /// The records that survive a power cut, or will; `None` if power is never cut.
+    /// The records that survive a power cut, now or once written; `None` if power is never cut.
     #[must_use]
     pub fn records_kept(&self) -> Option<RecordsKept> {
         let power = self.power.as_ref()?;
@@ -78,11 +79,11 @@ impl Ssd {
         Some(kept)
     }
 
-    /// The TRIM of `pages` in request slot `slot`, where power may be cut: it takes effect now, and completes when its
-    /// record survives a cut.
+    /// Admit the TRIM of `pages` in request slot `slot` where power may be cut: it takes effect now, and completes when
+    /// its record survives a cut.
     #[inline(never)]
     ///
-    /// `repeated`: it has been submitted before, and its pages count once.
+    /// `repeated`: it has been submitted before, and its pages count only once.
     pub(crate) fn trim_with_record(&mut self, slot: RequestSlot, pages: Pages, repeated: bool) {
         debug_assert!(
             pages.first + pages.count <= self.core.ftl.geo.user_pages,
@@ -98,7 +99,7 @@ impl Ssd {
             }
             let (power, core) = self.power_cuts();
             power.backlog.push_back(Record::Trim { first, pages: pages.count, sequence });
-            // A checkpoint that begins now has its effect.
+            // A checkpoint that begins now includes its effect.
             power.write_records(core);
             let waits = !power.backlog.is_empty();
             core.ledger.measured.power.trims_waited += u64::from(waits);
@@ -109,7 +110,7 @@ impl Ssd {
 }
 
 impl Power {
-    /// Records are written; those that find no room wait for the end of a checkpoint.
+    /// Write records; those that find no room wait for the end of a checkpoint.
     pub(crate) fn write_records(&mut self, core: &mut Core) {
         let records = core.ftl.take_records();
         debug_assert!(self.off_since.is_none(), "records are written without power");
@@ -131,7 +132,7 @@ impl Power {
         self.checkpoint_if_due(core);
     }
 
-    /// A checkpoint has made room: what has waited for records goes on.
+    /// Continue what has waited for records, because a checkpoint has made room.
     pub(super) fn release_recorded(&mut self, core: &mut Core) {
         self.write_records(core);
         let passed = self.passed;
@@ -145,8 +146,8 @@ impl Power {
         }
     }
 
-    /// A part of `request` completes when the records so far survive a cut: pages that it found unmapped
-    /// may be so by one of them. It has waited for room since `since`.
+    /// Complete a part of `request` when the records so far survive a cut: one of them may be why it found pages
+    /// unmapped. It has waited for room since `since`.
     pub(crate) fn end_when_recorded(
         &mut self,
         core: &mut Core,
@@ -161,7 +162,7 @@ impl Power {
         self.unrecorded.push_back(Unrecorded { request, since, passed });
     }
 
-    /// A part of `request`, whose records have found room, completes when they survive a cut.
+    /// Complete a part of `request`, whose records have found room, when they survive a cut.
     fn end_when_written(&mut self, core: &mut Core, request: RequestSlot, since: Nanos) {
         let now = core.array.now;
         let controller = core.array.times.controller_ns;
@@ -177,7 +178,7 @@ impl Power {
         core.part_ends_at(end, request, parts);
     }
 
-    /// Whether the erase in `slot`, taken from a queue of `unit`, has to wait for records: then it is queued again when
+    /// Whether the erase in `slot`, taken from a queue of `unit`, has to wait for records. It is then queued again when
     /// they survive a cut.
     pub(crate) fn defer_erase(&mut self, core: &mut Core, unit: usize, slot: OpSlot) -> bool {
         let safe = self.nvram.safe_at();

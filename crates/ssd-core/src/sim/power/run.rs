@@ -8,7 +8,7 @@ use crate::rng::Stream;
 use crate::sim::ssd::Ssd;
 use crate::units::Nanos;
 
-/// A run in which so many cuts follow each other without a completion does not come to an end.
+/// A run with this many successive cuts without a completion will not finish.
 const MOST_BARREN: u32 = 1000;
 
 /// When power is cut.
@@ -16,7 +16,7 @@ pub(super) struct Schedule {
     kind: PowerCut,
     next: Nanos,
     rng: Stream,
-    /// Cuts since a request has completed.
+    /// Cuts since the last completion of a request.
     barren: u32,
 }
 
@@ -29,7 +29,7 @@ impl Schedule {
         schedule
     }
 
-    /// The cut after one that the device has recovered from at `now`; those meanwhile are over.
+    /// The cut after one from which the device has recovered at `now`; those in the meantime are skipped.
     fn draw(&mut self, now: Nanos) {
         self.next = match &self.kind {
             PowerCut::Never | PowerCut::OnRequest => Nanos::NEVER,
@@ -58,7 +58,7 @@ impl Ssd {
         let before = done.len();
         loop {
             let cut = self.power_cuts().0.schedule.next;
-            // Without an event nothing happens until the cut; then the run has stalled, or is over.
+            // Without an event nothing happens until the cut: the run has stalled, or is over.
             let over = !self.mid_instant && self.core.next_time().is_none();
             let none = cut == Nanos::NEVER || (limit == Nanos::NEVER && over);
             if none || cut > limit {
@@ -87,7 +87,7 @@ impl Ssd {
         next.filter(|&at| at != Nanos::NEVER)
     }
 
-    /// Power is cut now, and the device mounts; cuts at given times may come before it has.
+    /// Cut power now, and let the device mount; cuts at given times may come before it has.
     fn cut_and_mount(&mut self, limit: Nanos) -> Result<(), DeviceError> {
         // Checked before the cut, so that the report of a run that ends here shows a device with power.
         if self.power_cuts().0.schedule.barren == MOST_BARREN {

@@ -1,6 +1,6 @@
-//! A write or TRIM arrives, and becomes updates of the groups that it touches.
+//! A write or TRIM arrives and becomes updates of the groups that it touches.
 //!
-//! Its pages are admitted at once, as without parity: from here on reads see the new data, in the controller. The
+//! Its pages are admitted at once, as without parity: from then on reads see the new data, in the controller. The
 //! committed page of each stays valid under its slot until the update commits, because the parity covers it.
 
 use super::lost::restore_page;
@@ -18,7 +18,7 @@ use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, OpSlot, RequestSlot, UpdateSlot};
 
 impl Ssd {
-    /// The write `request` of `pages`, in request slot `slot`, is admitted.
+    /// Admit the write `request` of `pages`, in request slot `slot`.
     #[inline(never)]
     pub(in crate::sim) fn admit_to_groups(
         &mut self,
@@ -49,8 +49,8 @@ impl Ssd {
         }
     }
 
-    /// The TRIM of `pages`, in request slot `slot`, is admitted. Groups without data left are dropped at once, unless
-    /// an update is under way; the others are parts of the request, as their parity has to be programmed.
+    /// Admit the TRIM of `pages`, in request slot `slot`. Groups without data left are dropped at once, unless an
+    /// update is under way; the others are parts of the request, because their parity has to be programmed.
     #[inline(never)]
     pub(in crate::sim) fn trim_groups(&mut self, slot: RequestSlot, pages: Pages) {
         assert!(!self.core.front.requests.at(slot).parts.is_done(), "the request has ended");
@@ -89,7 +89,7 @@ impl Ssd {
         }
     }
 
-    /// All data of `group`, and its parity with them, are unmapped.
+    /// Unmap all data of `group`, and with them its parity.
     fn drop_group(&mut self, group: GroupId, trimmed: &[Lpn]) {
         let parity = self.core.ftl.parity_groups().parity(group);
         assert!(!trimmed.is_empty(), "{group:?} has no data to lose");
@@ -108,7 +108,7 @@ impl Ssd {
 }
 
 impl Core {
-    /// Whether the newest of an LPN, which is in `slot`, is that it has been trimmed.
+    /// Whether a TRIM is the newest operation of an LPN, which is in `slot`.
     pub(in crate::sim) fn is_trim(&self, slot: OpSlot) -> bool {
         debug_assert_ne!(slot, OpSlot::NONE, "nothing is no TRIM");
         self.array.ops[slot].kind() == OpKind::GroupTrim
@@ -123,7 +123,7 @@ pub(in crate::sim) fn parts_of_write(core: &Core, pages: Pages) -> u32 {
     groups.group_of(last).0 - groups.group_of(Lpn(pages.first)).0 + 1
 }
 
-/// The page in `slot` crosses the link; `first`: of its request.
+/// Send the page in `slot` over the link; `first`: the first of its request.
 fn send_over_link(core: &mut Core, slot: OpSlot, first: bool, request: &Request) {
     debug_assert!(core.array.ops[slot].update().is_some(), "{slot:?} is in no group");
     let (range, _) = byte_range(&core.ftl.geo, request, core.array.ops[slot].lpn);
@@ -166,7 +166,7 @@ impl Raid {
         self.insert((group, parity_home), (cause, core.front.sequence), (now, parts))
     }
 
-    /// The parity of `group` gets its stream or class, after the pages that `update` changes.
+    /// Give the parity of `group` its stream or class, after the pages that `update` changes.
     pub(super) fn name_parity(
         &mut self,
         core: &mut Core,
@@ -180,7 +180,7 @@ impl Raid {
         self.get(update).parity.stream = class;
     }
 
-    /// Whether `group`, of which no update is under way, has no data beside `trimmed`.
+    /// Whether `group`, of which no update is under way, has no data besides `trimmed`.
     fn is_left_empty(&self, core: &Core, group: GroupId, trimmed: &[Lpn]) -> bool {
         let groups = core.ftl.parity_groups();
         let stays = |lpn: Lpn| {

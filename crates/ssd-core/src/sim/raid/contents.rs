@@ -29,8 +29,8 @@ impl Ssd {
 }
 
 impl Raid {
-    /// The page `lpn` of `request`, at this position and home of its group, which `update` will write as of this stream
-    /// or class, is admitted. Returns its slot.
+    /// Admit the page `lpn` of `request`, at this position and home of its group, which `update` will write with this
+    /// stream or class. Returns its slot.
     #[inline]
     pub(super) fn admit_page(
         &mut self,
@@ -62,7 +62,7 @@ impl Raid {
         slot
     }
 
-    /// The TRIM of the page `lpn` by `update` is admitted.
+    /// Admit the TRIM of the page `lpn` by `update`.
     pub(super) fn admit_trim(
         &mut self,
         core: &mut Core,
@@ -85,8 +85,8 @@ impl Raid {
         of.pages.push(Changed { lpn, slot, change: Change::Trim, home, stream: 0 });
     }
 
-    /// `update` has room: its pages and the parity are programmed. Returns whether it has nothing to program, as its
-    /// chips are gone: the caller commits it.
+    /// Program the pages and the parity of `update`, which has room. Returns whether it has nothing to program because
+    /// its chips are missing: then the caller commits it.
     #[must_use]
     pub(super) fn program_update(
         &mut self,
@@ -135,7 +135,7 @@ impl Raid {
         false
     }
 
-    /// The page of the rebuild in `slot` is known: it is programmed. False: its chip is gone.
+    /// Program the page of the rebuild in `slot`, which is known. False if its chip is missing.
     pub(super) fn program_rebuilt(
         &mut self,
         core: &mut Core,
@@ -173,7 +173,7 @@ fn updates_by(method: Method, counts: &mut RaidCounts) -> &mut u64 {
     }
 }
 
-/// Every lost page can be computed, and is what the host has written; no group has lost two.
+/// Check that every lost page can be computed and is what the host has written, and that no group has lost two.
 pub(in crate::sim) fn audit_lost(core: &Core, contents: Option<&Contents>) -> Result<(), String> {
     debug_assert!(!has_lost_data(core), "the run has ended");
     let Some(lost) = core.ftl.lost.as_deref() else { return Ok(()) };
@@ -184,7 +184,7 @@ pub(in crate::sim) fn audit_lost(core: &Core, contents: Option<&Contents>) -> Re
     all.sort_unstable();
     for (group, lpn) in all {
         if last == Some(group) {
-            return Err(format!("{group:?} has lost two pages, and the run goes on"));
+            return Err(format!("{group:?} has lost two pages, but the run continues"));
         }
         last = Some(group);
         let Some(contents) = contents else { continue };

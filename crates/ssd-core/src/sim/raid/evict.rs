@@ -1,14 +1,15 @@
-//! The write buffer before parity groups: pages leave it by groups.
+//! The write buffer of a device with parity: pages leave it group by group.
 //!
-//! A page that leaves takes along all pages of its group that the buffer keeps, each of its own frontier: they are one
-//! update, and a group of which the buffer keeps all pages is written without a read. What leaves is decided at the
-//! end of an instant, so that the pages of a request that enter at the same time are together. A page has left when
-//! its update commits, so what waits for it (a write with FUA, a flush) waits for its parity.
+//! A page that leaves takes along all pages of its group that the buffer keeps, each with its own frontier: they form
+//! one update, and a group whose pages are all in the buffer is written without a read. What leaves is decided at the
+//! end of an instant, so that the pages of a request that enter at the same time are together. A page has left when its
+//! update commits, so whatever waits for it (a write with FUA, a flush) waits for its parity.
 //!
 //! Decided, where a real drive may differ:
 //! - the least recently written page leaves first, with its group; whole groups have no precedence;
 //! - pages of one write with FUA in one group leave when the last of them has entered;
-//! - a page that is trimmed before it has left is not programmed, whoever waits for it: nothing of it is left to keep.
+//! - a page that is trimmed before it has left is not programmed, even if something waits for it: nothing of it is left
+//!   to keep.
 
 use super::{Changed, Raid};
 use crate::ftl::map::Entry;
@@ -20,7 +21,7 @@ use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, OpSlot, UpdateSlot};
 
 impl Ssd {
-    /// The end of an instant: what was put out leaves, and what is beyond the threshold.
+    /// At the end of the instant, write out the evicted pages and those beyond the threshold.
     pub(in crate::sim) fn evict_groups(&mut self) {
         if self.core.front.buffer.is_none() {
             return;
@@ -50,13 +51,13 @@ impl Ssd {
         }
     }
 
-    /// The page in `slot`, which has been put out, leaves now.
+    /// Write out the evicted page in `slot` now.
     pub(in crate::sim) fn evict_with_group(&mut self, slot: OpSlot) {
         self.write_group(self.core.group_of_buffered(slot), vec![slot]);
     }
 
-    /// `pages`, which have been put out, and all that the buffer keeps of their group are one update; two versions of
-    /// a page are two, the older one first.
+    /// Write `pages`, which have been evicted, and all that the buffer keeps of their group in one update; two versions
+    /// of a page take two updates, the older one first.
     fn write_group(&mut self, group: GroupId, mut pages: Vec<OpSlot>) {
         assert!(!pages.is_empty(), "nothing of {group:?} leaves");
         for slot in self.core.buffered_pages_of(group) {
@@ -85,25 +86,26 @@ impl Ssd {
         self.leave_together(update, group);
     }
 
-    /// All pages that `update` writes of the buffer are known; the parity is of the stream of the first.
+    /// Note that all pages that `update` writes from the buffer are known; the parity has the stream of the first.
     fn leave_together(&mut self, update: UpdateSlot, group: GroupId) {
         let (raid, core) = self.parity();
         let pages = &raid.at(update).pages;
         let (first, count) = (pages.first().expect("nothing leaves").stream, pages.len() as u32);
-        // With separation the class of a page is known, and not the stream in which it came; with handles they are one.
+        // With separation the class of a page is known, but not the stream in which it came; with handles they are the
+        // same.
         let unknown = core.ftl.separates() && core.ftl.handles().is_none();
         let stream = if unknown { 0 } else { first };
         raid.name_parity(core, update, group, (stream, count));
         self.begin_if_first(update);
     }
 
-    /// Those of `trimmed`, pages of `group`, of which there is something on flash or under way to it. The others are in
-    /// the buffer alone, and are gone.
+    /// Those of `trimmed`, pages of `group`, of which there is something on flash or on its way there. The others are
+    /// only in the buffer, and are dropped.
     pub(super) fn trim_buffered(&mut self, group: GroupId, trimmed: Vec<Lpn>) -> Vec<Lpn> {
         if self.core.front.buffer.is_none() {
             return trimmed;
         }
-        // What was put out goes first, or it would come back.
+        // Evicted pages are written first, or they would come back.
         self.evict_leaving();
         if self.parity().0.is_locked(group) {
             return trimmed;
@@ -122,8 +124,8 @@ impl Ssd {
         on_flash
     }
 
-    /// Pages of a group have been trimmed, whose newest data were at `newest`. That makes room in the buffer, so all of
-    /// them have to be trimmed before: what enters next may be one of them.
+    /// Let pages enter the buffer after the pages of a group, whose newest data were at `newest`, have been trimmed.
+    /// All of them must be trimmed before, because what enters next may be one of them.
     pub(super) fn trim_all_buffered(&mut self, newest: &[Entry]) {
         debug_assert!(self.raid.is_some(), "pages of no group");
         for &entry in newest {
@@ -135,7 +137,7 @@ impl Ssd {
 }
 
 impl Raid {
-    /// The page in `slot` is written by `update`.
+    /// Let `update` write the page in `slot`.
     fn evict_page(&mut self, core: &mut Core, update: UpdateSlot, slot: OpSlot) {
         core.ledger.measured.buffer.evicted += 1;
         core.note_time_in_buffer(slot);

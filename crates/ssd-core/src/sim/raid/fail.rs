@@ -1,13 +1,13 @@
-//! A chip fails (`raid.fail`), the device goes on without it, and a spare takes its place.
+//! A chip fails (`raid.fail`), the device continues without it, and a spare takes its place.
 //!
-//! At the failure every committed page of the chip is lost: it has no place any more, and the others of its group
-//! determine it ([`crate::ftl::raid::lost`]). What runs on the chip at that moment ends: a read still delivers, what
-//! is programmed is given up. What waits for it goes elsewhere: reads are answered by a reconstruction, updates that
-//! wanted to read there read anew, and pages that were to be programmed there are lost, too. A job that collects there
-//! finds nothing to copy and ends with its erase. Nothing new is begun on the chip. When it is quiet, a spare, if
-//! there is one, takes its place, and the rebuild begins (`rebuild`).
+//! At the failure every committed page of the chip is lost: it is nowhere on flash, and the others of its group
+//! determine it ([`crate::ftl::raid::lost`]). What runs on the chip at that moment ends: a read still delivers, a
+//! program is given up. What waits for it goes elsewhere: reads are answered by a reconstruction, updates that wanted
+//! to read there read again, and pages that were to be programmed there are lost, too. A job that collects there finds
+//! nothing to copy and ends with its erase. Nothing new begins on the chip. When it is quiet, a spare, if there is one,
+//! takes its place, and the rebuild begins (`rebuild`).
 //!
-//! Two lost pages of one group cannot be restored: the run ends, and names the pages of the host.
+//! Two lost pages of one group cannot be restored: the run ends, and the error names the pages of the host.
 
 use super::lost::{degradation, end_with_loss, has_lost_data, note_lost_pages};
 use super::rebuild::Rebuild;
@@ -23,13 +23,13 @@ use crate::sim::join::Join;
 use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, OpSlot, PlaneId, Ppn, UpdateSlot};
 
-/// What is known of failed chips.
+/// The state of failed chips.
 pub(super) struct Failures {
     /// The chips that fail, as in the configuration.
     chips: Vec<u32>,
     /// Spares left.
     spares: u32,
-    /// Failed chips, with their place in the measurement, for which a spare is ready.
+    /// Failed chips for which a spare is ready, with their index in the measurement.
     awaited: Vec<(u32, usize)>,
     pub(super) rebuild: Rebuild,
 }
@@ -47,7 +47,7 @@ impl Failures {
 }
 
 impl Ssd {
-    /// The chip of entry `number` of `raid.fail` fails.
+    /// Fail the chip of entry `number` of `raid.fail`.
     #[inline(never)]
     pub(in crate::sim) fn chip_fails(&mut self, number: u32) {
         let (now, chip) = (self.core.array.now, self.parity().0.failures().chips[number as usize]);
@@ -101,7 +101,7 @@ impl Ssd {
         }
     }
 
-    /// Programs that wait for the failed chip of `planes` are given up. Returns their updates.
+    /// Give up programs that wait for the failed chip of `planes`. Returns their updates.
     fn give_up_programs(&mut self, planes: &[PlaneId]) -> Vec<UpdateSlot> {
         debug_assert!(
             planes.iter().all(|&plane| self.core.ftl.is_dead(plane)),
@@ -135,7 +135,7 @@ impl Ssd {
         updates
     }
 
-    /// An operation has ended: a failed chip may be quiet now.
+    /// Note that an operation has ended, so a failed chip may be quiet now.
     #[inline(always)]
     pub(in crate::sim) fn note_end<const FULL: bool>(&mut self) {
         debug_assert!(FULL || self.core.ftl.lost.is_none(), "a plain loop in which chips fail");
@@ -144,7 +144,7 @@ impl Ssd {
         }
     }
 
-    /// Something has happened that may let a spare in, or a page be rebuilt.
+    /// Note that something has happened that may let a spare in, or a page be rebuilt.
     pub(in crate::sim) fn advance_failures(&mut self) {
         debug_assert!(self.raid.is_some(), "a device without parity");
         if self.core.ftl.lost.is_none() || has_lost_data(&self.core) {
@@ -191,7 +191,7 @@ fn units_of(core: &Core, planes: &[PlaneId]) -> Vec<usize> {
     units
 }
 
-/// Take `found` out of `queue`, whatever runs on `unit`.
+/// Remove `found` from `queue`, whatever runs on `unit`.
 pub(super) fn remove_queued(core: &mut Core, unit: usize, queue: usize, found: Found) {
     debug_assert_ne!(core.array.units[unit].running, found.slot, "{:?} runs", found.slot);
     core.take(unit, queue, found);
@@ -224,7 +224,7 @@ impl Raid {
         self.failures.as_ref().is_some_and(|failures| !failures.awaited.is_empty())
     }
 
-    /// Rebuilds whose room was held on the failed chip of `planes` will not be programmed.
+    /// Give up rebuilds whose room was held on the failed chip of `planes`.
     fn give_up_rebuilds(&mut self, core: &mut Core, planes: &[PlaneId]) {
         debug_assert!(
             planes.iter().all(|&plane| core.ftl.is_dead(plane)),
@@ -242,7 +242,7 @@ impl Raid {
         }
     }
 
-    /// Pages of updates under way that have been programmed on the failed chip of `planes` are given up. Returns the
+    /// Give up pages of updates under way that have been programmed on the failed chip of `planes`. Returns the
     /// updates.
     fn give_up_landed(&mut self, core: &mut Core, planes: &[PlaneId]) -> Vec<UpdateSlot> {
         debug_assert!(
@@ -271,7 +271,7 @@ impl Raid {
         updates
     }
 
-    /// The page of an update in `slot` is not on flash and will not be: its chip is gone.
+    /// Give up the page of an update in `slot`, which is not on flash and will not be because its chip is missing.
     pub(super) fn give_up_page(&mut self, core: &mut Core, slot: OpSlot) {
         let home = core.ftl.parity_groups().home(core.array.ops[slot].lpn);
         let op = &mut core.array.ops[slot];
@@ -282,8 +282,8 @@ impl Raid {
         self.uncount_foreign(from, home);
     }
 
-    /// `update` programs those of `pages`, and its `parity`, whose chips are there; no parity if its plan was made
-    /// without one. Returns whether that is none: the caller commits it.
+    /// Let `update` program those of `pages`, and its `parity`, whose chips exist; no parity if its plan has none.
+    /// Returns whether that is none: then the caller commits it.
     pub(super) fn program_remaining(
         &mut self,
         core: &mut Core,
@@ -314,7 +314,7 @@ impl Raid {
         nothing
     }
 
-    /// The update commits `lpn`, data or parity, in `slot`, which is not on flash. Returns the page before it.
+    /// Commit `lpn`, data or parity of an update, in `slot`, which is not on flash. Returns the page before it.
     #[cold]
     pub(super) fn commit_as_lost(
         &mut self,
@@ -344,7 +344,7 @@ impl Raid {
         }
     }
 
-    /// A spare takes the place of the failed chip of `planes`.
+    /// Replace the failed chip of `planes` by a spare.
     fn install_spare(&mut self, core: &mut Core, planes: &[PlaneId], place: usize) {
         assert!(is_chip_idle(core, planes), "something is under way on {planes:?}");
         let now = core.array.now;

@@ -1,7 +1,7 @@
-//! Who wants a group: its updates stand in a line, first come first served, and the first one has locked it, or will
-//! when its data are there.
+//! Which updates want a group: they stand in a line, first come first served, and the first one has locked the group,
+//! or will when its data have arrived.
 //!
-//! The first update of a line is found by its group in a table of chains: a search tree took a tenth of an update.
+//! The first update of a line is found by its group in a hash table of chains: a search tree took a tenth of an update.
 //! Nothing depends on the order of the chains.
 
 use crate::ftl::raid::GroupId;
@@ -14,16 +14,16 @@ struct Place {
     is_first: bool,
     /// The update behind it.
     behind: UpdateSlot,
-    /// Of a first one: the last in its line.
+    /// For a first update, the last in its line.
     last: UpdateSlot,
-    /// Of a first one: the next in its chain.
+    /// For a first update, the next in its chain.
     beside: UpdateSlot,
 }
 
 /// The lines of all groups that are wanted.
 #[derive(Debug)]
 pub(super) struct Lines {
-    /// First updates, by what their groups' numbers are mixed to.
+    /// First updates, by the hash of their groups' numbers.
     chains: Vec<UpdateSlot>,
     places: Vec<Place>,
     count: usize,
@@ -41,7 +41,7 @@ impl Lines {
         (mixed >> (32 - self.chains.len().trailing_zeros())) as usize
     }
 
-    /// The first in the line of `group`, if anyone wants it.
+    /// The first in the line of `group`, if any.
     #[inline]
     pub(super) fn first(&self, group: GroupId) -> Option<UpdateSlot> {
         debug_assert!(self.count <= self.places.len(), "{} lines", self.count);
@@ -63,7 +63,7 @@ impl Lines {
         self.places[update.at()].is_first
     }
 
-    /// `update` stands last in the line of `group`.
+    /// Append `update` to the line of `group`.
     pub(super) fn enter(&mut self, update: UpdateSlot, group: GroupId) {
         let none = UpdateSlot::NONE;
         let first = self.first(group);
@@ -90,7 +90,7 @@ impl Lines {
         }
     }
 
-    /// `update`, the first in its line, leaves it. Returns the one that is first now.
+    /// Remove `update`, the first in its line. Returns the new first one.
     pub(super) fn leave(&mut self, update: UpdateSlot) -> Option<UpdateSlot> {
         let Place { group, is_first, behind, last, beside } = self.places[update.at()];
         assert!(is_first, "{update:?} leaves from the middle of its line");
@@ -152,7 +152,7 @@ impl Lines {
         std::iter::successors(some(from), move |at| some(next(&self.places[at.at()])))
     }
 
-    /// Every line is of one group, and ends with the update that its first one names.
+    /// Check that every line is of one group, and ends with the update that its first one names.
     pub(super) fn audit(&self) -> Result<(), String> {
         let (mut lines, mut others) = (0, 0);
         for first in self.firsts() {

@@ -1,4 +1,4 @@
-//! Lost pages: what the report says of them, and the end of the run when a group has lost two.
+//! Lost pages: their report, and the end of the run when a group has lost two.
 
 use crate::host::device::DeviceError;
 use crate::metrics::degraded::Degraded;
@@ -8,13 +8,13 @@ use crate::units::Lpn;
 /// Most LPNs in the text of an error.
 const MOST_NAMED: usize = 8;
 
-/// What is measured of failed chips.
+/// The measurements of failed chips.
 pub(in crate::sim) fn degradation(core: &mut Core) -> &mut Degraded {
     debug_assert!(core.ftl.lost.is_some(), "no chip may fail");
     core.ledger.measured.degraded.get_or_insert_default()
 }
 
-/// How many pages are lost, or which chips are missing, has changed.
+/// Note that the number of lost pages, or the set of missing chips, has changed.
 pub(super) fn note_lost_pages(core: &mut Core) {
     let lost = core.ftl.lost.as_deref().expect("chips may fail");
     let (left, misses, now) = (lost.count(), lost.misses_a_chip(), core.array.now);
@@ -24,7 +24,7 @@ pub(super) fn note_lost_pages(core: &mut Core) {
     degraded.set(now, left > 0 || misses);
 }
 
-/// `lpn` is on flash or trimmed from now on. Returns whether it was lost.
+/// Note that `lpn` is on flash or trimmed from now on. Returns whether it was lost.
 #[inline]
 pub(super) fn restore_page(core: &mut Core, lpn: Lpn) -> bool {
     debug_assert!(lpn.0 < core.ftl.geo.logical_pages, "{lpn:?} is beyond the device");
@@ -35,13 +35,13 @@ pub(super) fn restore_page(core: &mut Core, lpn: Lpn) -> bool {
     was_lost
 }
 
-/// Whether a group has lost two pages: the run ends, and no update and no reconstruction begins any more. What
-/// has begun may end, after the error, too (for complete logs).
+/// Whether a group has lost two pages: the run ends, and no new update or reconstruction begins. Those that have begun
+/// may end, even after the error (for complete logs).
 pub(in crate::sim) fn has_lost_data(core: &Core) -> bool {
     core.ledger.measured.degraded.as_deref().is_some_and(|degraded| !degraded.gone.is_empty())
 }
 
-/// Two pages of a group are lost: the run ends.
+/// End the run, because two pages of a group are lost.
 #[cold]
 pub(super) fn end_with_loss(core: &mut Core) {
     if has_lost_data(core) {

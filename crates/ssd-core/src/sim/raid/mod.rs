@@ -1,10 +1,10 @@
-//! A feature: parity over chips. Here are the updates of parity groups under way: which group each of them changes,
-//! where it stands, and who waits behind it.
+//! A feature: parity over chips. This file has the updates of parity groups under way: which group each of them
+//! changes, its state, and which updates wait behind it.
 //!
 //! A group is locked by one update at a time, first come first served. `admit` and `evict` begin updates, for requests
 //! and for pages of the write buffer; `update` has their steps. `redirect` moves writes to other chips. `reconstruct`
-//! computes a page from the others of its group, and `outcome` continues from there. `fail` takes a chip away, and
-//! `rebuild` programs its pages anew. The layout of groups, and which pages are lost, is in `ftl/raid`.
+//! computes a page from the others of its group, and `outcome` continues from there. `fail` removes a chip, and
+//! `rebuild` restores its pages. The layout of groups, and which pages are lost, is in `ftl/raid`.
 
 mod admit;
 mod contents;
@@ -45,10 +45,10 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Clone, Copy, Debug)]
 struct Changed {
     lpn: Lpn,
-    /// Its operation, which the map names while its data are the newest.
+    /// Its operation, to which the map points while its data are the newest.
     slot: OpSlot,
     change: Change,
-    /// Where it is programmed, if it is not redirected, and its stream or class.
+    /// Where it is programmed, unless redirected, and its stream or class.
     home: PlaneId,
     stream: u8,
 }
@@ -60,20 +60,20 @@ enum Stage {
     InLine,
     /// It has locked the group and reads.
     Reading,
-    /// It has read everything, and a pool has no room.
+    /// It has read everything, but a pool has no room.
     WaitsForRoom,
     /// Its pages are programmed.
     Programming,
-    /// They are, and a reconstruction of the group reads what they replace.
+    /// A reconstruction of the group still reads what its pages, all programmed, replace.
     WaitsForReads,
 }
 
 /// The parity page that an update programs.
 #[derive(Clone, Copy, Debug)]
 struct Parity {
-    /// The operation that programs it; none until there is room.
+    /// The operation that programs it; `None` until there is room.
     slot: OpSlot,
-    /// Where it is programmed, if it is not redirected, and its stream or class.
+    /// Where it is programmed, unless redirected, and its stream or class.
     home: PlaneId,
     stream: u8,
 }
@@ -81,9 +81,9 @@ struct Parity {
 /// For whom an update is.
 #[derive(Clone, Copy, Debug)]
 struct Cause {
-    /// The request of which it is a part; none if its pages come from the write buffer.
+    /// The request of which it is a part; `None` if its pages come from the write buffer.
     request: Option<RequestSlot>,
-    /// When that request arrived, or they left the buffer.
+    /// When that request arrived, or when the pages left the buffer.
     from: Nanos,
 }
 
@@ -93,8 +93,8 @@ struct Update {
     /// Updates before it.
     age: u64,
     group: GroupId,
-    /// Admission number of its last page (of a TRIM, and of pages of the write buffer: of the page admitted last before
-    /// it began), which its parity carries: of two updates of a group the later one never has a lower number.
+    /// Admission number of its last page (for a TRIM and for pages of the write buffer, of the page admitted last
+    /// before it began), which its parity carries: of two updates of a group, the later one never has a lower number.
     sequence: u64,
     cause: Cause,
     stage: Stage,
@@ -109,10 +109,10 @@ struct Update {
     pages: Vec<Changed>,
     changes: Changes,
     plan: Plan,
-    /// What the parity is made of, as far as it is known.
+    /// The sum that becomes the parity, as far as it is known.
     sum: Payload,
     parity: Parity,
-    /// A page that it was to read is gone: it reads anew.
+    /// Whether a page that it was to read is lost, so that it reads again.
     reads_again: bool,
 }
 
@@ -123,14 +123,15 @@ pub(crate) struct Raid {
     lines: Lines,
     /// Updates that wait for room, first come first served in each pool.
     waiting: VecDeque<UpdateSlot>,
-    /// Pools that an update before the one examined waits for.
+    /// Pools for which an update before the examined one waits.
     wanted: Vec<bool>,
     read_buffer: ReadBuffer,
-    /// Pages of writes with FUA that updates write: where the time of their requests went until they left the buffer.
+    /// For pages of writes with FUA that updates write, where the time of their requests went until they left the
+    /// buffer.
     before_update: BTreeMap<OpSlot, Parts>,
     /// Updates so far.
     count: u64,
-    /// What the redirection knows, if there is one.
+    /// The state of the redirection, if there is one.
     chips: Option<Chips>,
     pub(super) recoveries: Recoveries,
     /// If chips may fail.
@@ -147,7 +148,7 @@ impl Ssd {
 }
 
 impl Raid {
-    /// Of a device with parity groups.
+    /// For a device with parity groups.
     pub(crate) fn new(config: &Config, ftl: &Ftl) -> Option<Box<Raid>> {
         debug_assert_eq!(
             config.raid.group > 0,
@@ -183,7 +184,8 @@ impl Raid {
             self.updates.push(Update::new(group, cause));
             UpdateSlot((self.updates.len() - 1) as u32)
         });
-        // In place: the list of its pages keeps its memory, and what it sets when it begins is left as it is.
+        // In place, so that the list of its pages keeps its memory; fields that are set when it begins stay as they
+        // are.
         let of = &mut self.updates[slot.at()];
         (of.age, of.group, of.sequence, of.cause) = (self.count, group, sequence, cause);
         (of.stage, of.pages_in, of.since, of.parts) = (Stage::InLine, Join::default(), now, parts);
@@ -214,7 +216,7 @@ impl Raid {
         self.lines.first(group).is_some()
     }
 
-    /// The update in `slot`, which has locked its group, is over. Returns the one that is first now.
+    /// Remove the update in `slot`, which has locked its group. Returns the new first one.
     fn remove(&mut self, slot: UpdateSlot) -> Option<UpdateSlot> {
         assert_ne!(self.at(slot).stage, Stage::InLine, "{slot:?} has not locked its group");
         debug_assert!(!self.waiting.contains(&slot), "{slot:?} ends and waits for room");
@@ -235,7 +237,7 @@ impl Raid {
         all.map(|update| self.at(update).data().count()).sum()
     }
 
-    /// The update in `slot` does not wait any more.
+    /// Note that the update in `slot` no longer waits.
     fn programs(&mut self, slot: UpdateSlot) {
         let age = self.at(slot).age;
         debug_assert_eq!(self.at(slot).stage, Stage::Programming, "{slot:?} waits");
@@ -244,7 +246,7 @@ impl Raid {
         }
     }
 
-    /// `before`, which held `lpn`, is invalid.
+    /// Note that `before`, which held `lpn`, is invalid.
     fn note_replaced(&mut self, ftl: &Ftl, lpn: Lpn, before: Ppn) {
         debug_assert!(!ftl.owners.is_valid(before), "{before:?} of {lpn:?} is valid");
         if let Some(chips) = &mut self.chips {
@@ -264,7 +266,8 @@ impl Raid {
             || waiting.any(|update| update.places().any(lacks))
     }
 
-    /// Every line has one update that has locked the group, and pages programmed or being programmed hold room.
+    /// Check that every line has one update that has locked the group, and that pages programmed or being programmed
+    /// hold room.
     pub(crate) fn audit(&self, core: &Core) -> Result<(), String> {
         let Core { ftl, array, .. } = core;
         self.audit_chips(core)?;
@@ -305,7 +308,7 @@ impl Raid {
 }
 
 impl Update {
-    /// An update of `group`, of which nothing is known yet.
+    /// An update of `group`, still without pages.
     #[cold]
     fn new(group: GroupId, cause: Cause) -> Update {
         Update {
@@ -342,7 +345,7 @@ impl Update {
     /// Where it programs if nothing is redirected: the planes, with the streams or classes of the pages.
     fn places(&self) -> impl Iterator<Item = (PlaneId, u8)> + '_ {
         debug_assert!(self.stage != Stage::InLine, "it is not known what is programmed");
-        // One loop over data and parity, whose body is in the code once: `chain` would have two.
+        // One loop over data and parity, so that its body is compiled once; `chain` would compile it twice.
         (0..=self.pages.len()).filter_map(|at| match self.pages.get(at) {
             Some(page) => page.is_written().then_some((page.home, page.stream)),
             None => self.programs_parity().then_some((self.parity.home, self.parity.stream)),

@@ -1,6 +1,6 @@
-//! The outcome of a reconstruction: its page is known, or a page that it was to read is gone. It goes to the host, is
-//! programmed, and lets the next update of its group begin. `reconstruct` calls nothing of updates, since these begin
-//! reconstructions.
+//! The outcome of a reconstruction: its page is known, or a page that it was to read is lost. The result goes to the
+//! host or is programmed, and the next update of its group begins. `reconstruct` calls nothing of updates, because
+//! updates begin reconstructions.
 
 use super::Stage;
 use super::recoveries::{Recovery, Step};
@@ -13,7 +13,7 @@ use crate::sim::ssd::Ssd;
 use crate::units::{OpSlot, Ppn, RecoverySlot};
 
 impl Ssd {
-    /// The read in `slot`, which waits nowhere, finds no page on flash.
+    /// Handle the read in `slot`, which waits nowhere and finds no page on flash.
     #[inline(always)]
     pub(in crate::sim) fn read_finds_nothing(&mut self, slot: OpSlot) {
         debug_assert!(self.core.array.ops[slot].kind().is_read(), "{slot:?} reads nothing");
@@ -29,7 +29,7 @@ impl Ssd {
         }
     }
 
-    /// A page has been read for the reconstruction `of`.
+    /// Note that a page has been read for the reconstruction `of`.
     #[inline(never)]
     pub(in crate::sim) fn recovery_read_ends(
         &mut self,
@@ -52,7 +52,7 @@ impl Ssd {
         }
     }
 
-    /// The page that `slot` has read for the reconstruction `of` is in the controller.
+    /// Take in the page that `slot` has read for the reconstruction `of`.
     pub(in crate::sim) fn receive_recovery_page(
         &mut self,
         slot: OpSlot,
@@ -70,7 +70,7 @@ impl Ssd {
         }
     }
 
-    /// The page that `slot` was to read for the reconstruction `of` is gone.
+    /// Handle the loss of the page that `slot` was to read for the reconstruction `of`.
     pub(in crate::sim) fn recovery_read_fails(&mut self, slot: OpSlot, of: RecoverySlot) {
         let (raid, core) = self.parity();
         debug_assert_eq!(core.array.ops[slot].ppn, Ppn::NONE, "{slot:?} has read its page");
@@ -83,7 +83,7 @@ impl Ssd {
         }
     }
 
-    /// All other pages have been read for the reconstruction in `slot`.
+    /// Finish the reads of the reconstruction in `slot`: all other pages have been read.
     fn finish_recovery_reads(&mut self, slot: RecoverySlot) {
         let (raid, core, contents) = self.parity_and_contents();
         let now = core.array.now;
@@ -132,7 +132,7 @@ impl Ssd {
         }
     }
 
-    /// The reconstruction that has locked `group` is over: the next update goes, or the next reconstruction.
+    /// End the reconstruction that has locked `group`: the next update, or the next reconstruction, begins.
     pub(super) fn end_recovery(&mut self, group: GroupId) {
         let (raid, core) = self.parity();
         let strict = core.ftl.lost.is_some();

@@ -1,8 +1,8 @@
-//! The buffer of the read module: the pages that were read last for updates of parity.
+//! The buffer of the read module: the pages read last for updates of parity.
 //!
 //! Paper: Liang et al., IEICE Electronics Express 2018, section 4.2: this buffer limits the reads induced by
-//! duplicates. Where the paper is silent, decided: the buffer has room for a fixed number of pages, holds those that
-//! were read last until they are overwritten, and takes no pages that are written.
+//! duplicates. Where the paper is silent, decided: the buffer has room for a fixed number of pages, keeps those that
+//! were read last until they are overwritten, and does not take pages that are written.
 //!
 //! Pages are looked up by number in a hash table with chains. Three quarters of the lookups find nothing, and search
 //! trees took a tenth of a run. No result depends on the order of the chains.
@@ -13,14 +13,14 @@ use crate::units::Lpn;
 /// The number of no place.
 const NONE: u32 = u32::MAX;
 
-/// A page in the buffer, or the place of one that has left it.
+/// A page in the buffer, or the slot of one that has left it.
 #[derive(Debug)]
 struct Page {
     lpn: Lpn,
     payload: Payload,
     /// The next in its chain.
     beside: u32,
-    /// Those read before and after it.
+    /// The pages read before and after it.
     older: u32,
     newer: u32,
 }
@@ -28,7 +28,7 @@ struct Page {
 /// The pages with their contents.
 pub(super) struct ReadBuffer {
     most: usize,
-    /// Places of pages, by what their numbers are mixed to.
+    /// Slots of pages, by the hash of their numbers.
     chains: Vec<u32>,
     places: Vec<Page>,
     free: Vec<u32>,
@@ -68,7 +68,7 @@ impl ReadBuffer {
         (at != NONE).then_some(at)
     }
 
-    /// `lpn` has been read and holds `payload`.
+    /// Note that `lpn` has been read and holds `payload`.
     #[inline]
     pub(super) fn insert(&mut self, lpn: Lpn, payload: &Payload) {
         debug_assert_ne!(lpn, Lpn::NONE, "no page is inserted");
@@ -106,7 +106,7 @@ impl ReadBuffer {
         debug_assert!(self.count() <= self.most, "it holds more pages than fit");
     }
 
-    /// `lpn` has been overwritten or trimmed.
+    /// Note that `lpn` has been overwritten or trimmed.
     #[inline]
     pub(super) fn remove(&mut self, lpn: Lpn) {
         debug_assert!(self.count() <= self.most, "it holds more pages than fit");

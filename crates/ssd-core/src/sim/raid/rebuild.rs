@@ -1,11 +1,11 @@
 //! The rebuild: lost pages are computed from the others of their groups and programmed, in the order of their numbers,
-//! while the host goes on.
+//! while the host continues.
 //!
-//! A page is programmed at home: where it was before, unless it had been redirected. It takes room like a page of the
-//! host when it has locked its group, or lets the group go: it neither waits for a group with room held, which the
-//! update that has locked the group may wait for, nor for room with a group locked. At most `raid.rebuild_window`
-//! pages are under way, and they begin no faster than `raid.rebuild_rate` allows. Pages of which newer data are in the
-//! controller are left to the update that writes them.
+//! A page is programmed at home, even if it had been redirected. Once it has locked its group, it takes room like a
+//! page of the host, or lets the group go. So it neither holds room while it waits for a group, because the update that
+//! has locked the group may wait for that room, nor holds a group while it waits for room. At most
+//! `raid.rebuild_window` pages are under way, and they begin no faster than `raid.rebuild_rate` allows. Pages with
+//! newer data in the controller are left to the update that writes them.
 
 use super::Raid;
 use super::lost::{degradation, has_lost_data, note_lost_pages};
@@ -22,13 +22,13 @@ use crate::units::{Lpn, Nanos, OpSlot, PlaneId, PoolId, Ppn, RecoverySlot};
 pub(super) struct Rebuild {
     /// There are spares.
     enabled: bool,
-    /// Least time between the beginnings of two pages.
+    /// Least time between the starts of two pages.
     interval: Nanos,
     window: u32,
     under_way: u32,
     /// When the next page may begin.
     next_at: Nanos,
-    /// No page before it is to be rebuilt.
+    /// No page before this one has to be rebuilt.
     from: Lpn,
     timer: bool,
     /// The pool that has no room for the next page.
@@ -53,7 +53,7 @@ impl Rebuild {
         }
     }
 
-    /// `lpn` may have to be rebuilt.
+    /// Note that `lpn` may have to be rebuilt.
     pub(super) fn look_at(&mut self, lpn: Lpn) {
         debug_assert_ne!(lpn, Lpn::NONE, "no page is lost");
         self.from = self.from.min(lpn);
@@ -61,14 +61,14 @@ impl Rebuild {
 }
 
 impl Ssd {
-    /// Whether pages are being rebuilt, or will be: no page that is left waits for a chip that nothing replaces.
+    /// Whether pages are being rebuilt, or will be: not if every page left waits for a chip that nothing replaces.
     #[must_use]
     pub fn rebuilds(&self) -> bool {
         let raid = self.raid.as_deref().filter(|_| !has_lost_data(&self.core));
         raid.is_some_and(|raid| raid.rebuilds(&self.core))
     }
 
-    /// Pages are rebuilt as far as room, window and rate allow.
+    /// Rebuild pages as far as room, window and rate allow.
     pub(super) fn continue_rebuild(&mut self) {
         // The page that found no room may have been overwritten or trimmed meanwhile.
         self.parity().0.failures().rebuild.lacks = None;
@@ -79,7 +79,7 @@ impl Ssd {
         }
     }
 
-    /// The page in `op`, rebuilt by the reconstruction `slot`, is on flash.
+    /// Note that the page in `op`, rebuilt by the reconstruction `slot`, is on flash.
     #[inline(never)]
     pub(in crate::sim) fn rebuild_write_ends(&mut self, op: OpSlot, slot: RecoverySlot) {
         let Op { lpn, ppn, plane, .. } = self.core.array.ops[op];
@@ -115,7 +115,7 @@ impl Raid {
         rebuild.enabled && (is_under_way || self.next_to_rebuild(core, Lpn(0)).is_some())
     }
 
-    /// The next page to be rebuilt, with its plane, if room, window and rate allow one.
+    /// Begin the next page to be rebuilt, if room, window and rate allow one. Returns it with its plane.
     fn begin_rebuild(&mut self, core: &mut Core) -> Option<(Lpn, PlaneId)> {
         let now = core.array.now;
         let rebuild = &self.failures().rebuild;
@@ -144,7 +144,7 @@ impl Raid {
         Some((lpn, plane))
     }
 
-    /// The timer of the rebuild has fired.
+    /// Handle the timer of the rebuild.
     pub(in crate::sim) fn rebuild_timer_fires(&mut self, core: &mut Core) {
         debug_assert!(self.failures().rebuild.timer, "a timer that was not set has fired");
         self.failures().rebuild.timer = false;
@@ -164,8 +164,8 @@ impl Raid {
         fits
     }
 
-    /// The reconstruction in `slot` has locked its group: if it is a rebuild, it takes the room for its page. If there
-    /// is none, or the chip is gone, it answers its readers only, and the page is tried again later.
+    /// Take room for the page of the reconstruction in `slot`, which has locked its group, if it is a rebuild. If there
+    /// is none, or the chip is missing, it only answers its readers, and the page is tried again later.
     pub(super) fn hold_room_to_rebuild(&mut self, core: &mut Core, slot: RecoverySlot) {
         let recovery = self.recoveries.get(slot);
         assert!(!recovery.holds, "{slot:?} has taken room before it locked its group");
@@ -181,7 +181,7 @@ impl Raid {
         }
     }
 
-    /// The first lost page from `from` on that can be programmed and is not being so.
+    /// The first lost page from `from` on that can be programmed and is not being programmed.
     fn next_to_rebuild(&self, core: &Core, from: Lpn) -> Option<Lpn> {
         debug_assert!(from.0 <= core.ftl.geo.logical_pages, "{from:?} is beyond the device");
         let groups = core.ftl.parity_groups();
@@ -194,8 +194,8 @@ impl Raid {
         })
     }
 
-    /// The reconstruction in `slot` ends without its page: if it was a rebuild, its room is let go, and it is tried
-    /// again if the page is still lost.
+    /// End the reconstruction in `slot` without its page: if it was a rebuild, its room is released, and the page is
+    /// tried again if it is still lost.
     pub(super) fn give_up_rebuild(&mut self, core: &mut Core, slot: RecoverySlot) {
         let recovery = self.recoveries.get(slot);
         let (lpn, class) = (recovery.lpn, recovery.class);
@@ -228,7 +228,7 @@ mod tests {
         c.raid.fail = vec![ChipFailure { chip: 1, at_ns: 1_000 }];
         c.raid.spares = 1;
         let mut ssd = Ssd::new(&c, Ftl::new(&c), 0);
-        // The last lost page found no room, and was trimmed then.
+        // The last lost page found no room, and was then trimmed.
         ssd.parity().0.failures().rebuild.lacks = Some(PoolId(1));
         let waits = |ssd: &Ssd| ssd.raid.as_ref().unwrap().waits_for(&ssd.core.ftl, PoolId(1));
         assert!(waits(&ssd) && ssd.audit().is_err());

@@ -2,12 +2,12 @@
 //! (`raid.reads`), has failed, or to rebuild it.
 //!
 //! The others are read at the same time, each where its committed page is when its read starts; collection may move it
-//! meanwhile, since the copy holds the same data. What must not happen is that an update of the group commits between
-//! two of the reads: the sum of a new page and an old parity is neither. So a reconstruction holds the lock of its
-//! group: it begins while no update has begun, and no update begins before it has ended. Of those that wait, a
-//! reconstruction goes after the update that has the lock, and then the next update goes: they take turns, so nobody
-//! waits for ever. Data that are newer than the committed ones are in the controller, and reads of them come from
-//! there. Reads of a page that is being reconstructed join the reconstruction.
+//! meanwhile, because the copy holds the same data. But no update of the group may commit between two of the reads,
+//! because the sum of a new page and an old parity is neither. So a reconstruction holds the lock of its group: it
+//! begins while no update has begun, and no update begins before it has ended. A waiting reconstruction goes after the
+//! update that has the lock, and then the next update goes: they take turns, so none waits forever. Data newer than the
+//! committed ones are in the controller, and reads of them come from there. Reads of a page that is being reconstructed
+//! join the reconstruction.
 
 use super::fail::remove_queued;
 use super::lost::has_lost_data;
@@ -34,12 +34,12 @@ impl Raid {
         self.can_avoid_collection() || self.failures.is_some()
     }
 
-    /// Whether they may be because their chip collects.
+    /// Whether reads may be answered by reconstructions because their chip collects.
     pub(in crate::sim) fn can_avoid_collection(&self) -> bool {
         self.recoveries.around_collection
     }
 
-    /// Whether the read in `slot`, just admitted, of a page on flash page `on_flash` does not go there.
+    /// Whether the read in `slot`, just admitted, of a page on flash page `on_flash` goes elsewhere.
     #[inline(never)]
     pub(in crate::sim) fn is_recovered_at_once(
         &self,
@@ -51,7 +51,7 @@ impl Raid {
         let lpn = core.array.ops[slot].lpn;
         match on_flash {
             None => core.ftl.owners.newest(lpn) == Entry::Unmapped && core.ftl.is_lost(lpn),
-            // What the write buffer lacks of a page is read where it is.
+            // What the write buffer lacks of a page is read from where it is.
             Some(page) if self.can_avoid_collection() => {
                 core.ftl.owners.newest(lpn) == Entry::Page(page)
                     && self.is_better_computed(core, lpn, page)
@@ -70,8 +70,8 @@ impl Raid {
         first.is_some_and(|update| update.stage != Stage::InLine)
     }
 
-    /// Whether no reconstruction of `group` may begin: an update of it waits to commit. Where chips may fail: an update
-    /// has begun, as it may change which pages are lost.
+    /// Whether no reconstruction of `group` may begin: an update of it waits to commit or, where chips may fail, has
+    /// begun, because it may change which pages are lost.
     pub(super) fn is_shut(&self, ftl: &Ftl, group: GroupId) -> bool {
         debug_assert!(ftl.groups.is_some(), "{group:?} of a device without parity");
         if ftl.lost.is_some() {
@@ -83,8 +83,7 @@ impl Raid {
 }
 
 impl Ssd {
-    /// A job of collection has begun on the chip of `pool`: the reads of the host that wait there are computed, as far
-    /// as that is better.
+    /// Reconstruct host reads that wait on the chip of `pool`, where collection has begun, if their groups allow it.
     #[inline(never)]
     pub(in crate::sim) fn reads_avoid_collection(&mut self, pool: PoolId) {
         debug_assert!(self.core.gc.collects(pool), "{pool:?} does not collect");
@@ -106,7 +105,7 @@ impl Ssd {
         }
     }
 
-    /// The read of the host in `slot`, which waits nowhere, finds no page on flash.
+    /// Handle the read of the host in `slot`, which waits nowhere and finds no page on flash.
     pub(in crate::sim) fn serve_or_recover(&mut self, slot: OpSlot) {
         debug_assert_eq!(self.core.array.ops[slot].ppn, Ppn::NONE, "{slot:?} has read its page");
         let lpn = self.core.array.ops[slot].lpn;
@@ -117,7 +116,7 @@ impl Ssd {
         }
     }
 
-    /// The read of the host in `slot` is answered by a reconstruction: by that of its page, if there is one.
+    /// Answer the read of the host in `slot` by a reconstruction: that of its page, if there is one.
     #[inline(never)]
     pub(in crate::sim) fn recover(&mut self, slot: OpSlot) {
         let (raid, core, contents) = self.parity_and_contents();
@@ -143,7 +142,7 @@ impl Ssd {
         self.new_recovery(lpn, Some(slot), None);
     }
 
-    /// `lpn` is to be computed, for the read in `reader` or to be programmed on `target`.
+    /// A new reconstruction of `lpn`, for the read in `reader` or to be programmed on `target`.
     pub(super) fn new_recovery(
         &mut self,
         lpn: Lpn,
@@ -172,7 +171,7 @@ impl Ssd {
         self.begin_recovery_of(group);
     }
 
-    /// The first reconstruction of `group` that waits begins, if nothing has locked the group.
+    /// Begin the first waiting reconstruction of `group`, if nothing has locked the group.
     pub(super) fn begin_recovery_of(&mut self, group: GroupId) {
         if has_lost_data(&self.core) {
             return;
@@ -198,7 +197,7 @@ impl Ssd {
         }
     }
 
-    /// The reconstruction in `slot` has locked `group`: it reads. False: nobody needs it any more.
+    /// Begin the reads of the reconstruction in `slot`, which has locked `group`. False if nobody needs it any more.
     fn begin_recovery(&mut self, slot: RecoverySlot, group: GroupId) -> bool {
         let (raid, core) = self.parity();
         let now = core.array.now;
@@ -242,7 +241,7 @@ impl Ssd {
         (recovery.expected, recovery.readers) = (expected, readers);
         core.ledger.measured.raid.reconstructions += 1;
         let rebuilds = target.is_some();
-        assert!(!reads.is_empty(), "{lpn:?} is made of nothing");
+        assert!(!reads.is_empty(), "{lpn:?} is computed from nothing");
         for (other, plane) in reads {
             let work = Work::RecoveryRead { recovery: slot, rebuilds };
             let read = core.array.ops.insert(Op::new(work, other, plane, now));
@@ -251,7 +250,7 @@ impl Ssd {
         true
     }
 
-    /// The read of the host in `slot`, which has waited since `since`, is translated again.
+    /// Translate the read of the host in `slot`, which has waited since `since`, again.
     pub(super) fn read_again(&mut self, slot: OpSlot, since: Nanos) {
         assert!(since <= self.core.array.now, "{slot:?} waits since later");
         let lpn = self.core.array.ops[slot].lpn;
@@ -267,7 +266,7 @@ impl Ssd {
 }
 
 impl Raid {
-    /// Whether the operation in `slot`, which waits on `unit`, is a read of a page there that is better computed.
+    /// Whether the operation in `slot`, which waits on `unit`, is a read of a page there that is better reconstructed.
     fn avoids_collection(&self, core: &Core, unit: usize, slot: OpSlot) -> bool {
         let op = &core.array.ops[slot];
         let Work::HostRead { .. } = op.work else { return false };
@@ -280,7 +279,7 @@ impl Raid {
         }
     }
 
-    /// Whether the chip of `page`, which holds `lpn`, collects, and the page can be computed now: the group is not
+    /// Whether the chip of `page`, which holds `lpn`, collects, and the page can be reconstructed now: the group is not
     /// locked, and none of its other chips collects.
     fn is_better_computed(&self, core: &Core, lpn: Lpn, page: Ppn) -> bool {
         let collects = |page: Ppn| {

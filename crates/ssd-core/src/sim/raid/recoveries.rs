@@ -1,5 +1,5 @@
-//! The reconstructions under way: which group each of them reads, where it stands, and who waits behind it. What
-//! happens to one is in `reconstruct`.
+//! The reconstructions under way: the group that each of them reads, its state, and what waits behind it. `reconstruct`
+//! has their steps.
 
 use super::Raid;
 use crate::config::GroupReads;
@@ -26,13 +26,13 @@ pub(super) enum Step {
 #[derive(Clone, Debug)]
 pub(super) struct Recovery {
     pub(super) lpn: Lpn,
-    /// The page will be programmed, on this plane.
+    /// The plane on which the page will be programmed, if it is.
     pub(super) target: Option<PlaneId>,
-    /// Room is held for it: since the group has been locked, until it is bound.
+    /// Whether room is held for it: from when the group is locked until the page is bound.
     pub(super) holds: bool,
-    /// The class of the page, while it is.
+    /// The class of the page, while room is held.
     pub(super) class: u8,
-    /// Reads of the host that it answers, with the time since when they wait.
+    /// Reads of the host that it answers, each with the time since which it waits.
     pub(super) readers: Vec<(OpSlot, Nanos)>,
     pub(super) step: Step,
     /// Reads that have not ended.
@@ -43,7 +43,7 @@ pub(super) struct Recovery {
     pub(super) sum: Payload,
     /// The digest that the page must have, if contents are kept.
     pub(super) expected: Option<u64>,
-    /// A page that it needs is gone.
+    /// Whether a page that it needs is lost.
     pub(super) failed: bool,
 }
 
@@ -103,14 +103,14 @@ impl Recoveries {
         all.any(|recovery| recovery.lpn == lpn && recovery.target.is_some())
     }
 
-    /// The read of the host for which it was begun; a page is rebuilt for none.
+    /// The read of the host for which it was begun; `None` for a rebuild.
     pub(crate) fn first_reader(&self, slot: RecoverySlot) -> Option<OpSlot> {
         let recovery = &self.all[slot.at()];
         debug_assert!(recovery.target.is_some() || !recovery.readers.is_empty(), "for nobody");
         if recovery.target.is_some() { None } else { recovery.readers.first().map(|r| r.0) }
     }
 
-    /// The page of a rebuild is about to be programmed: its room is not held any more.
+    /// Note that the page of a rebuild is about to be programmed: its room is no longer held.
     pub(crate) fn note_bound(&mut self, slot: RecoverySlot) {
         let recovery = self.get(slot);
         assert!(std::mem::take(&mut recovery.holds), "{slot:?} is programmed without room");
@@ -132,7 +132,7 @@ impl Recoveries {
         slot
     }
 
-    /// The reconstruction that has locked `group` is over.
+    /// Remove the reconstruction that has locked `group`.
     pub(super) fn release(&mut self, group: GroupId) {
         let of = self.groups.get_mut(&group).expect("it is locked");
         let slot = of.active.take().expect("by a reconstruction");

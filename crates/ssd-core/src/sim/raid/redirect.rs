@@ -1,8 +1,9 @@
-//! Writes of parity groups that are redirected to other chips, and what the redirection has to know of every chip.
+//! Writes of parity groups that are redirected to other chips, and the state of every chip that the redirection needs.
 //!
-//! The policy (`ftl/raid/redirect`) decides; here the pages that wait on a chip that warns are offered to it, oldest
-//! first, and moved. Paper: Liang et al., IEICE Electronics Express 2018, section 4.3. Where it is silent, decided:
-//! - completion times are kept as the paper says: a request that is queued adds the time of its operation;
+//! The policy (`ftl/raid/redirect`) decides; this module offers it the pages that wait on a chip that warns, oldest
+//! first, and moves them. Paper: Liang et al., IEICE Electronics Express 2018, section 4.3. Where it is silent,
+//! decided:
+//! - completion times follow the paper: a request that is queued adds the time of its operation;
 //! - the next arrival at a chip is that of the first update, among the oldest `raid.queue` that have not begun to
 //!   program, with a page at home there. It is estimated as now if the update waits for room, as the latest completion
 //!   of the chips it reads if it reads, and as one read and one program later if it waits for its group.
@@ -20,19 +21,19 @@ use crate::sim::dispatch::Found;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, UpdateSlot};
 use std::collections::BTreeMap;
 
-/// What is known of the chips, by plane: chips have one.
+/// The state of the chips, by plane: chips have one plane.
 pub(super) struct Chips {
     policy: Redirect,
     /// Updates that count as waiting in the controller.
     queue: usize,
-    /// Pages with data at home elsewhere, those about to be programmed included.
+    /// Pages whose data have their home elsewhere, including those about to be programmed.
     foreign: Vec<u64>,
-    /// Updates that do not program yet, by their age.
+    /// Updates that do not program yet, by age.
     by_age: BTreeMap<u64, UpdateSlot>,
 }
 
 impl Chips {
-    /// Of the device of `ftl`; `None`: nothing is redirected.
+    /// For the device of `ftl`; `None` if nothing is redirected.
     pub(super) fn new(config: &Config, ftl: &Ftl) -> Option<Chips> {
         if config.raid.redirect.policy == "none" {
             return None;
@@ -45,19 +46,19 @@ impl Chips {
         })
     }
 
-    /// Update number `age`, in `slot`, has come.
+    /// Add update number `age`, in `slot`.
     pub(super) fn add_update(&mut self, age: u64, slot: UpdateSlot) {
         let before = self.by_age.insert(age, slot);
         assert!(before.is_none(), "two updates have number {age}");
     }
 
-    /// It programs from now on, or is over.
+    /// Remove the update, which programs from now on, or is over.
     pub(super) fn remove_update(&mut self, age: u64) {
         let was = self.by_age.remove(&age);
         assert!(was.is_some(), "update {age} programs twice");
     }
 
-    /// `before`, which held data of `lpn`, is invalid.
+    /// Note that `before`, which held data of `lpn`, is invalid.
     pub(super) fn released(&mut self, ftl: &Ftl, lpn: Lpn, before: Ppn) {
         debug_assert!(!ftl.owners.is_valid(before), "{before:?} of {lpn:?} is valid");
         let plane = ftl.geo.plane_of(before);
@@ -86,7 +87,7 @@ fn foreign_pages(ftl: &Ftl) -> Vec<u64> {
 }
 
 impl Raid {
-    /// Counts of chips are those of their queues and of the map.
+    /// Check the counts of chips against their queues and the map.
     pub(super) fn audit_chips(&self, Core { ftl, array, loads, .. }: &Core) -> Result<(), String> {
         assert_eq!(self.chips.is_some(), loads.is_some(), "loads that nobody compares, or none");
         let (Some(chips), Some(loads)) = (&self.chips, loads) else { return Ok(()) };
@@ -107,7 +108,7 @@ impl Raid {
         Ok(())
     }
 
-    /// Pages away from home, by plane, those under way included.
+    /// Pages away from home, by plane, including those under way.
     fn count_foreign(&self, ftl: &Ftl, array: &Array) -> Vec<u64> {
         assert_eq!(array.units.len(), ftl.geo.planes as usize, "chips of another device");
         let mut foreign = foreign_pages(ftl);
@@ -125,7 +126,7 @@ impl Raid {
         foreign
     }
 
-    /// A chip has failed: what was away from home there is lost.
+    /// Recount after a chip has failed: what was away from home there is lost.
     pub(super) fn recount_foreign(&mut self, ftl: &Ftl, array: &Array) {
         if self.chips.is_some() {
             let foreign = self.count_foreign(ftl, array);
@@ -133,7 +134,7 @@ impl Raid {
         }
     }
 
-    /// A page at home on `home` that was under way to `from` does not go there.
+    /// Stop counting a page with its home on `home` that was under way to `from`, but does not go there.
     pub(super) fn uncount_foreign(&mut self, from: PlaneId, home: PlaneId) {
         if let Some(chips) = self.chips.as_mut().filter(|_| from != home) {
             assert!(chips.foreign[from.at()] > 0, "a page on {from:?} was not counted");
@@ -158,7 +159,7 @@ impl Raid {
         }
     }
 
-    /// Pages that wait on chips that warn are offered to the redirection, oldest first.
+    /// Offer pages that wait on chips that warn to the redirection, oldest first.
     #[inline(never)]
     pub(in crate::sim) fn redirect_writes(&mut self, core: &mut Core) {
         debug_assert!(is_redirection_due(core), "no program has been queued");
@@ -199,7 +200,7 @@ impl Raid {
         self.chips.as_mut().expect("there is a redirection")
     }
 
-    /// The chip of `plane`, which expects its next request at `next_arrival_ns`.
+    /// The state of the chip of `plane`, which expects its next request at `next_arrival_ns`.
     fn chip(&self, core: &Core, plane: PlaneId, next_arrival_ns: u64) -> Chip {
         let (geo, chips) = (&core.ftl.geo, self.redirection());
         let groups = core.ftl.parity_groups();
@@ -269,7 +270,7 @@ impl Raid {
         (0..core.ftl.geo.planes).map(|p| self.chip(core, PlaneId(p), next[p as usize])).collect()
     }
 
-    /// The chip that takes the page in `slot`, if one does.
+    /// The chip to which the page in `slot` goes instead, if any.
     fn other_chip(&self, core: &Core, slot: OpSlot, all: &[Chip]) -> Option<PlaneId> {
         let (op, groups) = (&core.array.ops[slot], core.ftl.parity_groups());
         if op.plane != groups.home(op.lpn) {
@@ -292,7 +293,7 @@ impl Raid {
         core.ftl.space.can_hold(target, stream).then_some(target)
     }
 
-    /// The page in `slot`, taken out of its queue, is written on `target`.
+    /// Write the page in `slot`, taken out of its queue, on `target`.
     fn redirect(&mut self, core: &mut Core, slot: OpSlot, target: PlaneId) {
         debug_assert_eq!(
             core.array.ops[slot].kind(),
@@ -318,7 +319,7 @@ impl Raid {
     }
 }
 
-/// Whether programs have been added to chips since the redirection last looked.
+/// Whether programs have been added to chips since the redirection last considered them.
 #[inline(always)]
 pub(in crate::sim) fn is_redirection_due(core: &Core) -> bool {
     core.loads.as_ref().is_some_and(|loads| !loads.changed.is_empty())

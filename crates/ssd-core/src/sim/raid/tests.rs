@@ -8,7 +8,7 @@ use crate::sim::ssd::Ssd;
 pub(super) const READ: u64 = 25_000;
 pub(super) const PROGRAM: u64 = 200_000;
 
-/// Two groups of four chips with the times of the paper, 470 stripes of them written; `change` changes the rest.
+/// Two groups of four chips with the times of the paper and 470 written stripes; `change` changes the configuration.
 pub(super) fn device(change: impl Fn(&mut Config)) -> Ssd {
     let mut c = Config::default();
     (c.device.channels, c.device.chips_per_channel, c.device.planes_per_chip) = (8, 1, 1);
@@ -51,7 +51,7 @@ pub(super) fn homes(ssd: &Ssd, lpn: Lpn) -> [PlaneId; 2] {
     [lpn, groups.parity(groups.group_of(lpn))].map(|page| groups.home(page))
 }
 
-/// Hold all room of `plane`; returns how many pages that is.
+/// Hold all room of `plane`. Returns the number of pages.
 pub(super) fn fill_up(ssd: &mut Ssd, plane: PlaneId) -> usize {
     let (mut held, stream) = (0, ssd.core.ftl.space.host_stream(0));
     while ssd.core.ftl.space.can_hold(plane, stream) {
@@ -66,7 +66,7 @@ fn a_pool_that_an_update_waits_for_is_not_taken_from_by_a_later_one() {
     let mut ssd = device(|_| ());
     let first = Lpn(0);
     let [full, shared] = homes(&ssd, first);
-    // The later one has a chip with it in common, and not the one that is full.
+    // The later update shares a chip with it, but not the full one.
     let later = |lpn: &Lpn| {
         let [data, parity] = homes(&ssd, *lpn);
         data != full && parity != full && (data == shared || parity == shared)

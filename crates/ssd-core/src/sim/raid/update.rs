@@ -1,12 +1,12 @@
-//! The steps of an update: it locks its group, reads what the new parity is made of, waits until all of its pools have
-//! room, programs, and commits all its pages at once.
+//! The steps of an update: it locks its group, reads what the new parity is computed from, waits until all of its pools
+//! have room, programs, and commits all its pages at once.
 //!
 //! Paper: Liang et al., IEICE Electronics Express 2018, section 3.1 and 4.2. Where it is silent, decided:
 //! - an update begins when the one before it in the same group has ended, in order of arrival;
 //! - its programs wait for all of its reads;
 //! - it holds a page in each of its pools before its first program, or in none, so that updates cannot wait for each
-//!   other; a pool that an earlier update waits for is not taken from by a later one;
-//! - the pages it replaces, old parity included, stay valid until all new ones are programmed.
+//!   other; a later update takes nothing from a pool that an earlier one waits for;
+//! - the pages that it replaces, including the old parity, stay valid until all new ones are programmed.
 
 use super::lost::{has_lost_data, restore_page};
 use super::{Changed, Raid, Stage};
@@ -23,7 +23,7 @@ use crate::sim::ssd::Ssd;
 use crate::units::{Lpn, Nanos, OpSlot, PlaneId, Ppn, UpdateSlot};
 
 impl Ssd {
-    /// The page in `slot` of `update` has crossed the link.
+    /// Note that the page in `slot` of `update` has crossed the link.
     pub(in crate::sim) fn receive_page_of_group(&mut self, slot: OpSlot, update: UpdateSlot) {
         let (now, parts) = (self.core.array.now, self.core.array.ops[slot].parts);
         let of = self.parity().0.get(update);
@@ -34,7 +34,7 @@ impl Ssd {
         }
     }
 
-    /// `update` begins if it is first in line and its data are there.
+    /// Begin `update` if it is first in line and its data are there.
     #[inline]
     pub(super) fn begin_if_first(&mut self, update: UpdateSlot) {
         let (raid, _) = self.parity();
@@ -46,7 +46,7 @@ impl Ssd {
         }
     }
 
-    /// `update` has locked its group: it reads.
+    /// Begin the reads of `update`, which has locked its group.
     pub(super) fn begin_update(&mut self, update: UpdateSlot) {
         let (raid, core) = self.parity();
         if core.ftl.lost.is_some() && has_lost_data(core) {
@@ -75,7 +75,7 @@ impl Ssd {
         let parts = of.parts;
         for position in positions(plan.reads) {
             let lpn = core.ftl.parity_groups().page(group, position);
-            let page = core.ftl.owners.committed(lpn).expect("what is read holds data");
+            let page = core.ftl.owners.committed(lpn).expect("a page that is read holds data");
             let plane = core.ftl.geo.plane_of(page);
             let op = Op { parts, ..Op::new(Work::GroupRead { update }, lpn, plane, now) };
             core.insert_and_enqueue(op, R_HOST);
@@ -85,7 +85,7 @@ impl Ssd {
         }
     }
 
-    /// A page has been read for `update`; its time went to `parts` so far.
+    /// Note that a page has been read for `update`; its time went to `parts` so far.
     #[inline(never)]
     pub(in crate::sim) fn group_read_ends(
         &mut self,
@@ -114,7 +114,7 @@ impl Ssd {
         }
     }
 
-    /// The page that `slot` has read is in the controller.
+    /// Take in the page that `slot` has read.
     #[inline]
     pub(in crate::sim) fn receive_source(
         &mut self,
@@ -132,7 +132,7 @@ impl Ssd {
         }
     }
 
-    /// A read in `slot` for `update` finds that its page is gone.
+    /// Handle a read in `slot` for `update` whose page is lost.
     #[inline(never)]
     pub(in crate::sim) fn group_read_fails(&mut self, slot: OpSlot, update: UpdateSlot) {
         let (raid, core) = self.parity();
@@ -145,7 +145,7 @@ impl Ssd {
         }
     }
 
-    /// A page that `update` was to read is gone: it begins anew, and keeps the lock of its group.
+    /// Restart `update`, which was to read a page that is lost; it keeps the lock of its group.
     pub(super) fn restart_update(&mut self, update: UpdateSlot) {
         let (raid, core) = self.parity();
         let of = raid.get(update);
@@ -156,7 +156,7 @@ impl Ssd {
         self.begin_update(update);
     }
 
-    /// `update` knows its parity: it programs as soon as there is room for all of its pages.
+    /// Finish the reads of `update`, whose parity is known: it programs as soon as there is room for all of its pages.
     pub(super) fn finish_reads(&mut self, update: UpdateSlot) {
         let (raid, core) = self.parity();
         let now = core.array.now;
@@ -183,7 +183,7 @@ impl Ssd {
         }
     }
 
-    /// Room may have come: updates that wait for some take it, first come first served in each pool.
+    /// Give room that may have become available to the updates that wait for it, first come first served in each pool.
     #[inline(never)]
     pub(in crate::sim) fn let_updates_in(&mut self) {
         let (raid, core, mut contents) = self.parity_and_contents();
@@ -192,13 +192,13 @@ impl Ssd {
         raid.wanted.fill(false);
         let mut waiting = std::mem::take(&mut raid.waiting);
         let mut still = std::collections::VecDeque::new();
-        // Those with nothing to program are over. The next ones of their groups begin when all of these have had
-        // their turn.
+        // Those with nothing to program are over. The next ones of their groups begin after all of these have had their
+        // turn.
         let mut over = Vec::new();
         while let Some(update) = waiting.pop_front() {
             let is_wanted = |plane| raid.wanted[core.ftl.geo.pool_of(plane).at()];
             let lost = core.ftl.lost.as_deref();
-            // A missing chip has no room that anybody waits for.
+            // Nobody waits for room on a missing chip.
             let behind = raid.at(update).homes().any(|p| !Lost::misses(lost, p) && is_wanted(p));
             if !behind && raid.hold_room(core, update) {
                 if raid.program_update(core, contents.as_deref_mut(), update) {
@@ -218,7 +218,7 @@ impl Ssd {
         over.into_iter().for_each(|update| self.commit_update(update));
     }
 
-    /// A page of `update` has been programmed; its time went to `parts` so far.
+    /// Note that a page of `update` has been programmed; its time went to `parts` so far.
     #[inline(never)]
     pub(in crate::sim) fn group_write_ends(
         &mut self,
@@ -243,7 +243,7 @@ impl Ssd {
         }
     }
 
-    /// Every page of `update` is on flash: it commits, unless a reconstruction reads the old pages of its group.
+    /// Commit `update`, whose pages are all on flash, unless a reconstruction reads the old pages of its group.
     #[inline]
     fn commit_or_wait(&mut self, update: UpdateSlot) {
         let (raid, core) = self.parity();
@@ -256,7 +256,7 @@ impl Ssd {
         self.commit_update(update);
     }
 
-    /// The reconstruction for which `update` has waited is over: it commits.
+    /// Commit `update`, because the reconstruction for which it has waited is over.
     pub(super) fn commit_after_reads(&mut self, update: UpdateSlot) {
         let (raid, core) = self.parity();
         let of = raid.get(update);
@@ -266,7 +266,7 @@ impl Ssd {
         self.commit_update(update);
     }
 
-    /// Every page of `update` is on flash: all of them replace the old ones, and the next update of the group begins.
+    /// Replace the old pages of `update` by its new ones, which are all on flash; the next update of the group begins.
     pub(super) fn commit_update(&mut self, update: UpdateSlot) {
         let (raid, core) = self.parity();
         let of = raid.get(update);
@@ -300,7 +300,7 @@ impl Ssd {
         self.release_group(group, next);
     }
 
-    /// The update that had locked `group` is over: a reconstruction that waits goes, or `next`, the next update.
+    /// Let a waiting reconstruction or `next`, the next update, begin: the update that had locked `group` is over.
     #[inline]
     fn release_group(&mut self, group: GroupId, next: Option<UpdateSlot>) {
         let (raid, _) = self.parity();
@@ -316,7 +316,7 @@ impl Ssd {
         }
     }
 
-    /// The update of `pages`, whose time went to `parts`, has committed: they have left the buffer.
+    /// Note that the update of `pages`, whose time went to `parts`, has committed: they have left the buffer.
     #[inline(never)]
     fn release_buffered(&mut self, pages: &[Changed], parts: &Parts) {
         for page in pages.iter().filter(|page| page.is_written()) {
@@ -344,7 +344,7 @@ fn positions(mut set: u64) -> impl Iterator<Item = u32> {
     })
 }
 
-/// `ppn` is committed: its block may be full now, and the demand of its pool may have changed.
+/// Note that `ppn` is committed: its block may be full now, and the demand of its pool may have changed.
 #[inline]
 pub(super) fn note_committed(core: &mut Core, ppn: Ppn) {
     assert!(core.ftl.owners.is_valid(ppn), "{ppn:?} has no owner");
@@ -358,7 +358,7 @@ pub(super) fn note_committed(core: &mut Core, ppn: Ppn) {
 }
 
 impl Raid {
-    /// The page of a group in `slot`, for which room is held, is bound on `plane` and about to be programmed.
+    /// Bind the page of a group in `slot`, for which room is held, on `plane`; it is about to be programmed.
     #[inline(never)]
     pub(in crate::sim) fn bind_page(
         &mut self,
@@ -410,8 +410,8 @@ impl Raid {
         fits
     }
 
-    /// The page of `lpn`, data or parity, in `slot` commits with its update. Not inlined: the caller's loop and the
-    /// parity would each have all of it, and the code of an update would not fit into a cache of instructions.
+    /// Commit the page of `lpn`, data or parity, in `slot` with its update. Not inlined: otherwise the caller's loop
+    /// and the parity would each contain all of it, and the code of an update would not fit into the instruction cache.
     #[inline(never)]
     fn commit_page(&mut self, core: &mut Core, lpn: Lpn, slot: OpSlot) {
         let ppn = core.array.ops[slot].ppn;
@@ -428,7 +428,7 @@ impl Raid {
         core.array.ops.remove(slot);
     }
 
-    /// The TRIM of `lpn` in `slot` commits with its update.
+    /// Commit the TRIM of `lpn` in `slot` with its update.
     #[inline(never)]
     fn commit_trim(&mut self, core: &mut Core, lpn: Lpn, slot: OpSlot) {
         debug_assert!(core.is_trim(slot), "{lpn:?} is written");
@@ -438,7 +438,7 @@ impl Raid {
         core.array.ops.remove(slot);
     }
 
-    /// No data are left in the group of the parity `lpn`.
+    /// Unmap the parity `lpn` of a group in which no data are left.
     #[inline(never)]
     fn drop_parity(&mut self, core: &mut Core, lpn: Lpn) {
         debug_assert!(core.ftl.parity_groups().is_parity(lpn), "{lpn:?} holds data");
@@ -447,7 +447,7 @@ impl Raid {
         self.release_page(core, lpn, before);
     }
 
-    /// `lpn` has been overwritten or trimmed, and `before` was its page.
+    /// Note that `lpn` has been overwritten or trimmed; `before` was its page.
     #[inline]
     pub(super) fn release_page(&mut self, core: &mut Core, lpn: Lpn, before: Option<Ppn>) {
         if let Some(before) = before {

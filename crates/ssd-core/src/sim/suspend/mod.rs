@@ -1,13 +1,13 @@
 //! A feature: programs and erases that reads of the host suspend (`timing.suspend`).
 //!
-//! A read that may start on a busy unit suspends the array phase of the operation there. After `suspend_time` the
-//! unit takes the reads that may start, one after the other, and nothing else; then the operation resumes, and its
-//! array works on after `resume_time`. A command that waits for the bus, or is on it, is not interrupted: the read
-//! waits until the array works. A suspended operation keeps its slot, its page stays torn and its flash block half
-//! erased, and it still counts as one that its unit has to do.
+//! A read that may start on a busy unit suspends the array phase of the operation there. After `suspend_time` the unit
+//! takes the reads that may start, one after the other, and nothing else; then the operation resumes, and its array
+//! works on after `resume_time`. A command that waits for the bus, or is on it, is not interrupted: the read waits
+//! until the array works. A suspended operation keeps its slot, its page stays torn or its flash block half erased, and
+//! it still counts towards the work of its unit.
 //!
-//! The route asks the hooks where a unit is dispatched, at the events of a unit, where an operation ends, and where
-//! power is cut. The array has the phases (`sim/array/suspend.rs`).
+//! The route calls the hooks where a unit is dispatched, at the events of a unit, where an operation ends, and where
+//! power is cut. The array implements the phases (`sim/array/suspend.rs`).
 
 use super::array::Ended;
 use super::array::slab::Queue;
@@ -17,7 +17,7 @@ use crate::config::{Config, Suspend};
 use crate::sched::order::R_HOST;
 use crate::units::{Nanos, OpSlot};
 
-/// What a device that suspends operations keeps.
+/// The state of a device that suspends operations.
 pub(crate) struct Suspension {
     suspend_ns: u64,
     resume_ns: u64,
@@ -33,11 +33,11 @@ struct Interrupted {
     times: u32,
     /// The operation while it is suspended, or `NONE` while it runs.
     slot: OpSlot,
-    /// Those that run with it (multi-plane).
+    /// Operations that run with it (multi-plane).
     also: Queue,
-    /// What is left of its array phase.
+    /// The rest of its array phase.
     left_ns: u64,
-    /// When it took its unit, and what it takes on array and bus.
+    /// When it took its unit, and its array and bus time.
     since: Nanos,
     array_ns: u64,
     bus_ns: u64,
@@ -75,13 +75,13 @@ impl Suspension {
         })
     }
 
-    /// What is left of the array phase of `unit`, if a read may suspend it now.
+    /// The rest of the array phase of `unit`, if a read may suspend it now.
     fn left_to_suspend(&self, core: &Core, unit: usize) -> Option<u64> {
         let left = core.array.left_to_suspend(unit)?;
         (left > self.suspend_ns && self.units[unit].times < self.limit).then_some(left)
     }
 
-    /// A read waits for `unit`, whose array phase has `left_ns` left.
+    /// Suspend the operation on `unit`, for which a read waits and whose array phase has `left_ns` left.
     fn suspend(&mut self, core: &mut Core, unit: usize, left_ns: u64) {
         let of = &mut self.units[unit];
         debug_assert_eq!(of.slot, OpSlot::NONE, "two operations of unit {unit} are suspended");
@@ -98,7 +98,7 @@ impl Suspension {
         core.array.suspend(unit, left_ns, self.suspend_ns);
     }
 
-    /// The array of `unit` has stopped: the unit is free for reads.
+    /// Note that the array of `unit` has stopped: the unit is free for reads.
     pub(super) fn stop(&mut self, core: &mut Core, unit: usize) {
         let of = &mut self.units[unit];
         debug_assert!(of.times > 0, "unit {unit} has not been suspended");
@@ -110,7 +110,7 @@ impl Suspension {
         self.units[unit].slot != OpSlot::NONE
     }
 
-    /// The suspended operation of `unit` goes on.
+    /// Resume the suspended operation of `unit`.
     fn resume(&mut self, core: &mut Core, unit: usize) {
         let of = &mut self.units[unit];
         let slot = std::mem::replace(&mut of.slot, OpSlot::NONE);
@@ -118,7 +118,7 @@ impl Suspension {
         core.array.resume(unit, (slot, also), of.left_ns, self.resume_ns);
     }
 
-    /// Nothing new starts: the operations that are suspended on idle units go on.
+    /// Resume the operations that are suspended on idle units, because nothing new starts.
     pub(super) fn resume_all(&mut self, core: &mut Core) {
         for unit in 0..self.units.len() {
             if self.is_suspended(unit) && core.array.units[unit].running == OpSlot::NONE {
@@ -127,7 +127,7 @@ impl Suspension {
         }
     }
 
-    /// An operation has ended on `unit`. Returns `ended`, with its whole times if it has been suspended.
+    /// Note that an operation has ended on `unit`. Returns `ended`, with its whole times if it has been suspended.
     pub(super) fn end(&mut self, core: &Core, unit: usize, ended: Ended) -> Ended {
         let of = &mut self.units[unit];
         if of.times == 0 || of.slot != OpSlot::NONE {
@@ -164,8 +164,8 @@ impl Suspension {
         slot.into_iter().chain(core.array.ops.linked(of.also.head()))
     }
 
-    /// At the end of an instant no read that may start waits for an operation that it may suspend, and no operation is
-    /// suspended on an idle unit.
+    /// Check that at the end of an instant no read that may start waits for an operation that it may suspend, and no
+    /// operation is suspended on an idle unit.
     pub(super) fn audit_instant(&self, core: &Core) -> Result<(), String> {
         for (unit, of) in self.units.iter().enumerate() {
             let idle = core.array.units[unit].running == OpSlot::NONE;
@@ -182,7 +182,7 @@ impl Suspension {
     }
 }
 
-/// The first read of the host that may start on `unit` and reads its flash.
+/// The first read of the host that may start on `unit` and reads from its flash.
 fn awaited_read(core: &Core, unit: usize) -> Option<OpSlot> {
     let is_here = |slot| {
         let page = core.read_target(slot);

@@ -1,5 +1,5 @@
-//! Algorithm 1 of the invalidation-rate paper (Electronics 2023, 12, 2142), to the letter: a block
-//! status table, a victim block list, and a sort of the whole list at every question.
+//! Algorithm 1 of the invalidation-rate paper (Electronics 2023, 12, 2142), to the letter: a block status table, a
+//! victim block list, and a sort of the whole list for every choice.
 
 use ssd_core::ftl::blocks::BlockTable;
 use ssd_core::plug::PolicySpec;
@@ -24,7 +24,7 @@ impl Algorithm1 {
         if self.spec.word("time") == "pages" { clock } else { table.now.0 }
     }
 
-    /// Nothing is known of the past: what is invalid has become so now.
+    /// Nothing is known of the past: pages already invalid count as invalidated now.
     pub(crate) fn restart(&mut self, table: &BlockTable, clock: u64) {
         *self = Algorithm1::new(&self.spec, self.status.len());
         for block in (0..table.len() as u32).map(BlockId).filter(|&b| table.is_candidate(b)) {
@@ -64,7 +64,7 @@ impl Algorithm1 {
         self.list.retain(|&other| other != block);
     }
 
-    /// Equation 1 without the number of pages, which all blocks share: a fraction; `None` is infinite.
+    /// Equation 1 without the number of pages, which is common to all blocks, as a fraction; `None` is infinite.
     fn rate(&self, block: BlockId, table: &BlockTable, clock: u64) -> Option<(u128, u128)> {
         let (first, newest) = self.status[block.at()].expect("a listed block has invalid pages");
         let until = if self.spec.word("clock") == "now" { self.now(table, clock) } else { newest };

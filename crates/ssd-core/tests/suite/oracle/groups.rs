@@ -1,18 +1,19 @@
-//! The chain of groups of MiDAS (FAST 2024) before it adapts, literally, as its public simulator has it (commit
-//! a226265): all sealed blocks in one list, four erased, five open. Slow, and about pages alone.
+//! The chain of groups of MiDAS (FAST 2024) before it adapts, exactly as in its public simulator (commit a226265): all
+//! sealed blocks in one list, four erased, five open. It is slow, and models only pages.
 
 use std::collections::VecDeque;
 
 /// Where the device differs from the simulator, one rule each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Rules {
-    /// The counter of a page falls by 2 when it is copied from the hot group and by 1 from the next one, and only
-    /// there; or by 1 from the hot group and by 2 from all others, and when it is overwritten in one of those.
+    /// If true, the counter of a page falls by 2 when the page is copied from the hot group and by 1 from the next one,
+    /// and only there. Otherwise it falls by 1 from the hot group and by 2 from all others, and when the page is
+    /// overwritten in one of those.
     pub(crate) counters_of_simulator: bool,
     /// Blocks are as old as their seal, and victims of the hot group live as long as their mean and the former value
     /// halved say; or blocks are as old as their first page, and a mean of victims fades.
     pub(crate) ages_of_simulator: bool,
-    /// Cost-benefit takes the square root of the age; or the age. None: greedy.
+    /// Cost-benefit takes the square root of the age, or the age. `None`: greedy.
     pub(crate) root_of_age: Option<bool>,
 }
 
@@ -25,22 +26,22 @@ const NOWHERE: usize = usize::MAX;
 pub(crate) struct Groups {
     rules: Rules,
     per_block: usize,
-    /// By block: its pages in the order of writing, those that are valid, its group, and when it was opened and sealed.
+    /// By block: its pages in the order of writing, the valid ones, its group, and when it was opened and sealed.
     pages: Vec<Vec<Option<usize>>>,
     valid: Vec<usize>,
     group: Vec<usize>,
     opened: Vec<u64>,
     sealed: Vec<Option<u64>>,
-    /// By page: its block and place, and its counter.
+    /// By page: its block and index there, and its counter.
     at: Vec<(usize, usize)>,
     counters: Vec<i8>,
     free: VecDeque<usize>,
     open: [usize; LAST + 1],
     queue: VecDeque<usize>,
-    /// Whether counters are kept: not while the device is filled.
+    /// Whether counters are kept: not while the device is being filled.
     learns: bool,
-    /// How long victims of the hot group live, and how many writes it takes until the next estimate; the sum of ages
-    /// since the last one, and how many they are.
+    /// How long victims of the hot group live, and the number of writes until the next estimate; the sum of ages since
+    /// the last one, and their number.
     life: f64,
     left: f64,
     ages: (f64, u32),
@@ -162,7 +163,7 @@ impl Groups {
         }
     }
 
-    /// The best block, of equal ones the oldest; its pages go to the next group.
+    /// Collect the best block, the oldest of equal ones; its pages go to the next group.
     fn collect(&mut self) {
         let (mut at, mut best) = (0, self.value(self.queue[0]));
         for i in 1..self.queue.len() {

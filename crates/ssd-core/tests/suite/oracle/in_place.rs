@@ -1,14 +1,14 @@
-//! The collectors of SSD-iq (PVLDB 18(11), 2025; "2R-greedy", "2R-FIFO"), literally: survivors are compacted within
-//! the victims, as no flash can. No block is kept erased for them. Slow, and about pages alone.
+//! The collectors of SSD-iq (PVLDB 18(11), 2025; "2R-greedy", "2R-FIFO"), literally: survivors are compacted within the
+//! victims, which flash cannot do. No block is kept erased for them. It is slow, and models only pages.
 
 use std::collections::VecDeque;
 
 /// Which blocks are victims.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Collector {
-    /// Those with the fewest valid pages of the region whose best block has fewer.
+    /// The blocks with the fewest valid pages, of the region whose best block has fewer.
     Greedy,
-    /// Those below the bar, in the order of a list.
+    /// The blocks below the bar, in the order of a list.
     Fifo,
 }
 
@@ -17,13 +17,13 @@ pub(crate) enum Collector {
 pub(crate) enum Survivors {
     /// Into the victims, the last one first; a victim that they do not fill goes to the host.
     InPlace,
-    /// Into blocks of their own; that which they do not fill waits for the next ones. One block is kept erased.
+    /// Into separate blocks; a partly filled block waits for the next survivors. One block is kept erased.
     Apart,
 }
 
 const NOWHERE: usize = usize::MAX;
 
-/// A block: pages in the order of writing, those that have become invalid too.
+/// A block: pages in the order of writing, including those that have become invalid.
 #[derive(Clone, Default)]
 struct Block {
     pages: Vec<Option<usize>>,
@@ -38,20 +38,20 @@ pub(crate) struct InPlace {
     survivors: Survivors,
     pages_per_block: usize,
     blocks: Vec<Block>,
-    /// By page: its block and its place there.
+    /// By page: its block and its index there.
     at: Vec<(usize, usize)>,
     /// Sealed blocks in the order of sealing.
     regions: [Vec<usize>; REGIONS],
-    /// Those that the host fills next, and that which it fills.
+    /// Blocks that the host fills next, and the one that it is filling.
     free: VecDeque<usize>,
     open: usize,
-    /// Of copies apart: erased blocks, and that which copies fill.
+    /// For separate copies: erased blocks, and the one that copies are filling.
     spare: VecDeque<usize>,
     open_copies: Option<usize>,
     /// Invalid pages of victims since a block was gained, and the region of these victims.
     gained: usize,
     region: usize,
-    /// Of the list: where the pointer stands, blocks passed since the first, the bar.
+    /// For the list: where the pointer stands, blocks passed since the first, the bar.
     pointer: usize,
     passed: usize,
     bar: f64,
@@ -68,7 +68,7 @@ impl InPlace {
         user_pages: usize,
     ) -> InPlace {
         assert!(user_pages < blocks * pages_per_block, "no spare");
-        // The block that is kept erased and that which copies fill are no part of the space.
+        // The block that is kept erased and the one that copies fill are not part of the space.
         let spare = if survivors == Survivors::Apart { 2 } else { 0 };
         let mut free: VecDeque<usize> = (0..blocks).collect();
         InPlace {
@@ -108,7 +108,7 @@ impl InPlace {
         self.pages_per_block - self.blocks[block].valid
     }
 
-    /// The pages of `block`, which is erased.
+    /// Take the pages of `block`, which is erased.
     fn taken(&mut self, block: usize) -> Vec<usize> {
         std::mem::take(&mut self.blocks[block]).pages.into_iter().flatten().collect()
     }
@@ -130,7 +130,7 @@ impl InPlace {
         self.host_pages += 1;
     }
 
-    /// In place: victims until a block is gained. Apart: one victim, and the next call goes on with these.
+    /// In place: collect victims until a block is gained. Apart: collect one victim; the next call continues.
     fn collect(&mut self) {
         let mut victims = Vec::new();
         while self.gained < self.pages_per_block {
@@ -153,7 +153,7 @@ impl InPlace {
         }
     }
 
-    /// The region is chosen when a block has been gained, at a tie that of copies; of equal blocks the oldest.
+    /// The region is chosen when a block has been gained, in a tie that of copies; of equal blocks, the oldest.
     fn greedy(&mut self) -> usize {
         let few = [0, 1].map(|region| {
             let invalid: usize = self.regions[region].iter().map(|&b| self.invalid(b)).sum();

@@ -1,6 +1,6 @@
-//! A page-mapped FTL as simple as it can be: maps and lists, every count by looking at every page.
-//! It shares no code with the simulator; what it does is what the documentation says of static
-//! placement, one pool a plane, the reserve, `free-blocks` with `until-satisfied`, and wear levelling.
+//! A page-mapped FTL as simple as it can be: maps and lists, and every count obtained by examining every page. It
+//! shares no code with the simulator; it follows the documentation of static placement, one pool per plane, the
+//! reserve, `free-blocks` with `until-satisfied`, and wear levelling.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ pub(crate) enum Rule {
     Fifo,
 }
 
-/// What a page is programmed for.
+/// The purpose for which a page is programmed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Purpose {
     Host,
@@ -30,9 +30,9 @@ type Page = (usize, usize);
 struct Plane {
     /// What was programmed into each page of each block since its erase.
     pages: Vec<Vec<u32>>,
-    /// What each physical page is good for: its owners.
+    /// The owners of each physical page.
     holds: BTreeMap<Page, BTreeSet<u32>>,
-    /// Erased blocks by (turn of their erase or number of their erases, number).
+    /// Erased blocks by (order or number of their erases, number).
     free: BTreeSet<(u32, usize)>,
     /// Full blocks in the order of filling.
     full: Vec<usize>,
@@ -40,7 +40,7 @@ struct Plane {
     open: [Option<usize>; 3],
     erases: Vec<u32>,
     nothing_found: bool,
-    /// A block has been erased since wear was last compared.
+    /// Whether a block has been erased since wear was last compared.
     compares: bool,
 }
 
@@ -110,13 +110,13 @@ impl NaiveFtl {
         }
     }
 
-    /// `lpn` owns `page` of plane `p`.
+    /// Make `lpn` an owner of `page` of plane `p`.
     fn own(&mut self, lpn: u32, p: usize, page: Page) {
         self.at.insert(lpn, (p, page));
         self.planes[p].holds.entry(page).or_default().insert(lpn);
     }
 
-    /// `lpn` has no page any more. Returns the plane of which a page has lost its last owner by that.
+    /// Unmap `lpn`. Returns the plane on which a page has lost its last owner by that.
     fn leave(&mut self, lpn: u32) -> Option<usize> {
         let (p, page) = self.at.remove(&lpn)?;
         let owners = self.planes[p].holds.get_mut(&page).expect("an owner of a page");
@@ -128,7 +128,7 @@ impl NaiveFtl {
         Some(p)
     }
 
-    /// `lpn` gets the page of `source`, or none if that has none.
+    /// Give `lpn` the page of `source`, or none if that has none.
     pub(crate) fn share(&mut self, lpn: u32, source: u32) {
         let left = self.leave(lpn);
         if let Some(&(p, page)) = self.at.get(&source) {
@@ -190,14 +190,14 @@ impl NaiveFtl {
         }
     }
 
-    /// A plane that has found nothing to collect looks again when a page of it becomes invalid.
+    /// Reconsider a plane that has found nothing to collect when a page of it becomes invalid.
     fn look_again(&mut self, p: usize) {
         if self.planes[p].nothing_found {
             self.meet_demand(p);
         }
     }
 
-    /// The next page of a frontier takes `lpn`. Returns the page.
+    /// Program `lpn` to the next page of a frontier. Returns the page.
     fn program(&mut self, p: usize, lpn: u32, purpose: Purpose) -> Page {
         let frontier =
             if self.one_frontier && purpose == Purpose::Gc { 0 } else { purpose as usize };
@@ -217,8 +217,8 @@ impl NaiveFtl {
         self.planes[p].holds.range((block, 0)..(block + 1, 0)).count()
     }
 
-    /// The victim by the rule; one that gains nothing is taken only if another block has something
-    /// to gain, and at the reserve that other block is taken instead.
+    /// The victim by the rule. A victim that gains nothing is taken only if another block has something to gain, and at
+    /// the reserve that other block is taken instead.
     fn victim(&self, p: usize, must: bool) -> Option<usize> {
         let full = &self.planes[p].full;
         let fewest = full.iter().copied().min_by_key(|&b| (self.valid(p, b), b))?;

@@ -1,4 +1,4 @@
-//! Any answer to any question: valid configs of small devices, drawn by proptest.
+//! Valid configs of small devices in any combination, drawn by proptest.
 
 use super::{device, free_blocks, named, pages_of, used_space};
 use proptest::prelude::*;
@@ -144,7 +144,7 @@ fn collection() -> impl Strategy<Value = Collection> {
     )
 }
 
-/// What is suspended, how long that takes and how often it may be.
+/// What is suspended, how long that takes, and how often it may happen.
 type Suspension = (Suspend, u64, u64, u32);
 
 fn suspension() -> impl Strategy<Value = Suspension> {
@@ -165,7 +165,7 @@ fn set_suspension(c: &mut Config, (suspend, suspend_ns, resume_ns, limit): Suspe
     }
 }
 
-/// What lies between flash controllers and host side.
+/// What is between flash controllers and host side.
 type Between = (InterconnectModel, [u32; 4], f64, Option<u32>, f64, bool);
 
 fn between() -> impl Strategy<Value = Between> {
@@ -183,7 +183,7 @@ fn set_between(c: &mut Config, (model, net, mean_path, buffers, errors, host): B
     c.controller.traversals_host = u32::from(host);
 }
 
-/// What the keys demand of each other.
+/// Satisfy what the keys demand of each other.
 fn reconcile(c: &mut Config) {
     if c.gc.path == GcPath::Copyback {
         c.alloc.pool = PoolScope::Plane;
@@ -219,7 +219,7 @@ fn reconcile(c: &mut Config) {
     }
 }
 
-/// Planes of a pool, and erase units of it.
+/// Planes of a pool, and its erase units.
 fn pool_shape(c: &Config) -> (u32, u32) {
     let d = &c.device;
     let planes = match c.alloc.pool {
@@ -280,8 +280,8 @@ pub(crate) fn any_config(spare: Spare) -> impl Strategy<Value = Drawn> {
 }
 
 /// Any valid config with little room that levels its wear all the time: pools of many planes, small reserves and
-/// triggers, blocks that wear out in some. In half of them a copy is on its way for long, so that much
-/// happens between the beginning of a job and its first program.
+/// triggers, blocks that wear out in some. In half of them a copy takes long, so that much happens between the
+/// beginning of a job and its first program.
 pub(crate) fn levelled_config() -> impl Strategy<Value = Drawn> {
     use PoolScope::{Channel, Chip, Device, Plane};
     let pools = proptest::sample::select(vec![Plane, Chip, Channel, Device, Device, Device]);
@@ -311,12 +311,12 @@ pub(crate) fn levelled_config() -> impl Strategy<Value = Drawn> {
         .prop_map(Drawn)
 }
 
-/// Any valid config with little room whose pages are separated; in a third of them wear is levelled, too.
+/// Any valid config with little room that separates pages; a third of them also level wear.
 pub(crate) fn separated_config() -> impl Strategy<Value = Drawn> {
     separated_by(separation::ALL)
 }
 
-/// The same with a policy of `registry`.
+/// As [`separated_config`], with a policy of `registry`.
 pub(crate) fn separated_by(
     registry: &'static [&'static PolicyInfo],
 ) -> impl Strategy<Value = Drawn> {
@@ -333,7 +333,7 @@ pub(crate) fn separated_by(
         .prop_map(Drawn)
 }
 
-/// Any valid config with superblocks of many planes and few pages; most separate the pages into classes.
+/// Any valid config with superblocks of many planes and few pages; most separate pages into classes.
 pub(crate) fn superblocks() -> impl Strategy<Value = Drawn> {
     let shape = (1u32..=2, 1u32..=2, 2u32..=16, 24u32..60, 1u32..=4);
     let pools =
@@ -358,7 +358,7 @@ pub(crate) fn superblocks() -> impl Strategy<Value = Drawn> {
         .prop_map(Drawn)
 }
 
-/// Any valid config with little room whose pages are separated, and of which power is cut.
+/// Any valid config with little room that separates pages and has power cuts.
 pub(crate) fn separated_and_cut() -> impl Strategy<Value = Drawn> {
     let drawn = (any_config(Spare::Tight), policy(separation::ALL), 14u32..40, 0u32..4);
     drawn
@@ -374,8 +374,8 @@ pub(crate) fn separated_and_cut() -> impl Strategy<Value = Drawn> {
         .prop_map(Drawn)
 }
 
-/// Any valid config of which docs/model.md says that the timed machine, given one request of one page at a time,
-/// decides as functional mode does.
+/// Any valid config for which docs/model.md says that the timed machine, given one-page requests one at a time, decides
+/// as functional mode does.
 pub(crate) fn decided_alike() -> impl Strategy<Value = Drawn> {
     let spare = prop_oneof![Just(Spare::Tight), Just(Spare::Any)];
     let separation = proptest::option::weighted(0.25, policy(separation::ALL));
@@ -412,7 +412,7 @@ pub(crate) fn decided_alike() -> impl Strategy<Value = Drawn> {
             if c.alloc.pool != PoolScope::Device && !superblock {
                 c.alloc.placement = named(place::ALL, "static");
             }
-            // Several pools side by side decide each for itself, unless a rule or random numbers join them.
+            // Several pools that collect at once each decide for themselves, unless a rule or random numbers join them.
             c.gc.concurrency = named(concurrency::ALL, "unlimited");
             let draws = ["random", "d-choices"].contains(&c.gc.victim.policy.as_str())
                 || c.gc.victim.params.get("ties") == Some(&Value::Word("random".to_string()));
@@ -434,7 +434,7 @@ fn is_over_the_device(trigger: &PolicySpec) -> bool {
     trigger.params.get("scope") == Some(&Value::Word("device".to_string()))
 }
 
-/// What the config layer says of `c`.
+/// The verdict of the config layer on `c`.
 pub(crate) fn is_valid(c: &Config) -> Result<Config, String> {
     let file = Some(("any.toml".to_string(), to_toml(&Kernel(c.clone()))));
     load::<Kernel>(&Input { file, ..Input::default() })

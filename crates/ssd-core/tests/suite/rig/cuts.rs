@@ -1,4 +1,5 @@
-//! Power cuts: a closed loop of whole-page requests that knows, apart from the map, what a cut may leave of each page.
+//! Power cuts: a closed loop of whole-page requests that knows, independently of the map, what a cut may leave of each
+//! page.
 
 use super::PAGE;
 use ssd_core::config::{BufferPower, Config, RemapMode};
@@ -36,12 +37,12 @@ impl Load {
         Load { seed: 1, depth: 4, trim: 15, read: 5, flush: 0, copy: 0, fua: 0, pages: 3 };
 }
 
-/// One change of a page: what it holds afterwards, and by which request.
+/// One change of a page: what it holds afterwards, and the request that changed it.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     digest: u64,
     request: u64,
-    /// When a cut may no longer undo it.
+    /// When a cut can no longer undo it.
     durable: bool,
 }
 
@@ -52,11 +53,11 @@ pub(crate) struct Cuts {
     rng: Stream,
     user_pages: u64,
     volatile: bool,
-    /// It gives copies pages of their own.
+    /// Whether it gives copies their own pages.
     copies: bool,
-    /// Pages of the longest copy whose records the NVRAM holds.
+    /// Pages of the longest copy whose records fit into the NVRAM.
     most_copied: u64,
-    /// Of every page, in order of admission; the first one is what the last cut, or the start, left.
+    /// The changes of every page, in order of admission; the first one is what the last cut, or the start, left.
     changes: Vec<Vec<Change>>,
     /// Admission number of the last page written.
     sequence: u64,
@@ -65,7 +66,7 @@ pub(crate) struct Cuts {
 }
 
 impl Cuts {
-    /// A device of `config`, its first `filled` pages written once.
+    /// A device of `config`, with its first `filled` pages written once.
     pub(crate) fn new(config: &Config, load: Load, filled: u32) -> Cuts {
         let mut functional = Functional::new(config, Ftl::new(config));
         if filled > 0 {
@@ -117,7 +118,8 @@ impl Cuts {
         Request { flags: bits, ..request }
     }
 
-    /// A copy to these pages from others, often ones with writes under way; `newest[destination] = newest[source]`.
+    /// Submit a copy to these pages from others, often ones with writes under way; `newest[destination] =
+    /// newest[source]`.
     fn submit_copy(&mut self, request: Request) {
         let (first, count) = (request.sector / PAGE, u64::from(request.sectors) / PAGE);
         let from = loop {
@@ -131,7 +133,7 @@ impl Cuts {
         let id = self.ssd.submit(self.ssd.now(), &request, Some(&data)).expect("a valid copy").0;
         for page in 0..count {
             let newest = self.changes[(from + page) as usize].last().expect("the first one");
-            // The page that shares, and its own.
+            // The shared page, and its own.
             self.sequence += if self.copies && newest.digest != 0 { 2 } else { 1 };
             let change = Change { digest: newest.digest, request: id, durable: false };
             self.changes[(first + page) as usize].push(change);
@@ -192,7 +194,7 @@ impl Cuts {
         (0..steps).for_each(|_| self.step());
     }
 
-    /// Complete what is under way, and go on with a device that has the state of this one.
+    /// Complete what is under way, and continue with a device in the state of this one.
     pub(crate) fn through_a_snapshot(&mut self, config: &Config) {
         while !self.pending.is_empty() {
             self.step_only();
@@ -241,7 +243,7 @@ impl Cuts {
         recovery
     }
 
-    /// Read every page back: the device itself checks the digests as well.
+    /// Read every page back; the device itself checks the digests as well.
     pub(crate) fn read_back(&mut self) {
         for page in 0..self.user_pages {
             let request = Request::new(Op::Read, page * PAGE, PAGE as u32);

@@ -1,5 +1,5 @@
-//! The independent model of what pages hold: every version of every page with the instant at which
-//! it was admitted. It knows requests and nothing of flash.
+//! The independent model of what pages hold: every version of every page, with the instant at which it was admitted. It
+//! knows requests and nothing of flash.
 
 use super::PAGE;
 use ssd_core::config::RemapMode;
@@ -12,7 +12,7 @@ pub(crate) struct Version {
     pub(crate) since: u64,
     /// 0: nothing.
     pub(crate) digest: u64,
-    /// With contents: the bytes; zeros where nothing is.
+    /// With contents: the bytes; zeros where nothing was written.
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -46,7 +46,7 @@ impl History {
         History { pages: vec![vec![nothing]; user_pages as usize], bytes, admitted: 0, mode }
     }
 
-    /// `r` is admitted at `at`, after everything admitted before.
+    /// Record that `r` is admitted at `at`, after everything admitted before.
     pub(crate) fn admit(&mut self, at: u64, r: &Request, data: Option<&[u8]>) {
         match r.op {
             Op::Write => self.write(at, r, data),
@@ -62,12 +62,12 @@ impl History {
         }
     }
 
-    /// A copy from `ranges` is admitted: every page of its destination holds what its source holds.
+    /// Record a copy from `ranges`: every page of its destination holds what its source holds.
     pub(crate) fn copy(&mut self, at: u64, r: &Request, ranges: &[SourceRange]) {
         let of = |r: &SourceRange| r.sector / PAGE..(r.sector + r.sectors) / PAGE;
         for (lpn, source) in (r.sector / PAGE..).zip(ranges.iter().flat_map(of)) {
             let newest = self.pages[source as usize].last().expect("a first version").clone();
-            // A page that the device programs is an admission of its own.
+            // A page that the device programs is an admission, too.
             self.admitted += u64::from(self.mode == RemapMode::Copy && newest.digest != 0);
             self.pages[lpn as usize].push(Version { since: at, ..newest });
         }
@@ -110,8 +110,8 @@ impl History {
         versions[first..].iter().take_while(move |v| v.since <= to)
     }
 
-    /// Whether a read over `from..=to` may have returned `digest`: some choice of visible versions
-    /// explains it. `None` where there are too many choices to try.
+    /// Whether a read over `from..=to` may have returned `digest`: some choice of visible versions explains it. `None`
+    /// if there are too many choices to try.
     pub(crate) fn explains(&self, r: &Request, from: u64, to: u64, digest: u64) -> Option<bool> {
         let first = r.sector / PAGE;
         let end = (r.sector + u64::from(r.sectors)).div_ceil(PAGE);

@@ -1,5 +1,5 @@
-//! What the integration tests share: small devices, any config, and a closed loop that knows what
-//! every read must return.
+//! Shared by the integration tests: small devices, random configs, and a closed loop that knows what every read must
+//! return.
 
 pub(crate) mod any_config;
 pub(crate) mod cuts;
@@ -44,7 +44,7 @@ pub(crate) fn victim(name: &str) -> PolicySpec {
     named(ssd_core::ftl::gc::victim::ALL, name)
 }
 
-/// All pages of `c` written once, in order; audited at every instant from then on.
+/// A device with all pages of `c` written once, in order; audited at every instant from then on.
 pub(crate) fn filled(c: &Config) -> Ssd {
     let mut functional = Functional::new(c, Ftl::new(c));
     functional.write_run(Lpn(0), c.device.user_pages, 0).expect("the user pages fit");
@@ -54,7 +54,7 @@ pub(crate) fn filled(c: &Config) -> Ssd {
     ssd
 }
 
-/// A device of `channels * chips * planes` planes with 2 KiB pages, nothing else set.
+/// A device of `channels * chips * planes` planes with 2 KiB pages and defaults otherwise.
 pub(crate) fn device(shape: [u32; 3], blocks: u32, pages: u32, user_pages: u32) -> Config {
     let mut c = Config::default();
     let d = &mut c.device;
@@ -127,7 +127,7 @@ pub(crate) fn finish<D: Device>(device: &mut D) -> Result<Vec<Completion>, Devic
     }
 }
 
-/// One request at a time: its latency.
+/// The latency of one request at a time.
 pub(crate) fn alone<D: Device>(device: &mut D, request: Request) -> u64 {
     let at = device.now();
     device.submit(at, &request, None).expect("a valid request");

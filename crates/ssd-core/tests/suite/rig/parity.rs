@@ -32,7 +32,7 @@ pub(crate) fn paper(shape: [u32; 3], group: u32, stripes: u32) -> Config {
     c
 }
 
-/// The same with 20 blocks a plane, whose pages hold bytes.
+/// As [`paper`], with 20 blocks per plane, whose pages hold bytes.
 pub(crate) fn with_bytes(shape: [u32; 3], group: u32, stripes: u32) -> Config {
     let mut c = paper(shape, group, stripes);
     (c.device.blocks_per_plane, c.run.data) = (20, DataMode::Bytes);
@@ -55,7 +55,7 @@ pub(crate) fn baseline(groups: u32, group: u32, soft: u64) -> Config {
     c
 }
 
-/// The same with redirection and deferred GC.
+/// As [`baseline`], with redirection and deferred GC.
 pub(crate) fn deferred(groups: u32, group: u32, soft: u64) -> Config {
     let mut c = baseline(groups, group, soft);
     c.gc.trigger = vec![on_demand(soft, "any", true)];
@@ -63,9 +63,8 @@ pub(crate) fn deferred(groups: u32, group: u32, soft: u64) -> Config {
     c
 }
 
-/// Storms of each depth over devices of several shapes, 3/4 full; `change` changes the configuration of a
-/// device by its number, `check` sees what was measured. Those with bytes are pipelined, behind
-/// a link.
+/// Storms of each depth over devices of several shapes, 3/4 full; `change` changes the configuration of a device by its
+/// number, `check` gets the measurements. Those with bytes are pipelined, behind a link.
 pub(crate) fn storms(
     depths: &[(usize, DataMode)],
     weather: Weather,

@@ -1,6 +1,6 @@
-//! Runs with configured cuts: a closed loop of whole-page requests with data of its own, and what every page may hold.
+//! Runs with configured cuts: a closed loop of whole-page requests with their own data, and what every page may hold.
 //!
-//! The device repeats by itself what a cut withdraws, so that a request may take effect again after later ones have.
+//! The device itself repeats what a cut withdraws, so a request may take effect again after later ones have.
 
 use super::PAGE;
 use ssd_core::config::{BufferPower, Config, DataMode};
@@ -23,7 +23,7 @@ pub(crate) struct Mix {
     pub(crate) flush: u64,
     pub(crate) copy: u64,
     pub(crate) fua: u64,
-    /// Pages of the longest request, and pages that most of them touch.
+    /// Pages of the longest request, and the pages that most requests touch.
     pub(crate) pages: u64,
     pub(crate) span: u64,
 }
@@ -42,7 +42,7 @@ impl Mix {
     };
 }
 
-/// What a page may hold: numbers of writes; 0: no data.
+/// What a page may hold: numbers of writes; 0 for no data.
 #[derive(Clone, Debug)]
 struct Held {
     values: BTreeSet<u64>,
@@ -58,13 +58,13 @@ struct Held {
 #[derive(Clone, Debug)]
 struct Open {
     request: Request,
-    /// Where a copy comes from: the first page.
+    /// The source of a copy: its first page.
     source: u64,
     /// The number of the first page of a write.
     value: u64,
     /// Completions before it was submitted.
     after: u64,
-    /// By page, if nothing else touched it when it was submitted: the changes of it with this one.
+    /// By page, if nothing else touched it when it was submitted: its changes, including this one.
     alone: Vec<Option<u64>>,
 }
 
@@ -73,12 +73,12 @@ pub(crate) struct Run {
     mix: Mix,
     rng: Stream,
     volatile: bool,
-    /// Pages of the longest copy whose records the NVRAM holds.
+    /// Pages of the longest copy whose records fit into the NVRAM.
     most_copied: u64,
     pages: Vec<Held>,
     open: BTreeMap<u64, Open>,
     next_value: u64,
-    /// By number of a request: the pages that it writes.
+    /// By request number: the pages that it writes.
     writes: Vec<u64>,
     pub(crate) completed: u64,
 }
@@ -172,7 +172,7 @@ impl Run {
         self.writes.push(if op == Op::Write { count } else { 0 });
     }
 
-    /// What its pages may hold while it is under way, too.
+    /// What its pages may additionally hold while it is under way.
     fn adds(&mut self, open: &Open) {
         let first = open.request.sector / PAGE;
         for number in 0..u64::from(open.request.sectors) / PAGE {
@@ -189,7 +189,7 @@ impl Run {
     fn complete(&mut self, c: &Completion) {
         let open = self.open.remove(&c.id.0).expect("it was submitted, and completes once");
         self.completed += 1;
-        // A copy under way that comes again copies what its source holds then.
+        // A repeated copy copies what its source holds then.
         let copies = self.open.values().filter(|open| open.request.op == Op::Copy).cloned();
         copies.collect::<Vec<Open>>().iter().for_each(|copy| self.adds(copy));
         self.adds(&open);
@@ -211,7 +211,7 @@ impl Run {
                 .then(|| self.pages[(open.source + number as u64) as usize].values.clone());
             let page = &mut self.pages[at as usize];
             page.open -= 1;
-            // Sources of copies have not changed, and neither have pages read.
+            // Neither sources of copies nor pages read have changed.
             let alone = open.alone[number] == Some(page.changes) && page.open == 0;
             if op == Op::Read || number as u64 >= count || !alone {
                 continue;
@@ -230,7 +230,7 @@ impl Run {
         }
         if op == Op::Flush || bits & flags::PREFLUSH != 0 {
             for page in &mut self.pages {
-                // What came before it is on flash, but for what a cut has taken.
+                // What came before it is on flash, except for what a cut has taken.
                 let covered = |&(at, then, _): &(u64, u64, _)| at <= open.after && then == cuts;
                 if page.alone.as_ref().is_some_and(covered) {
                     page.values = page.alone.take().expect("seen").2;

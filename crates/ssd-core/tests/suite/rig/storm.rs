@@ -1,5 +1,5 @@
-//! A storm: random overlapping reads, full and partial writes, TRIMs and flushes of 1 to 8 pages,
-//! many at once, every answer compared with the history.
+//! A storm: random overlapping reads, full and partial writes, TRIMs and flushes of 1 to 8 pages, many at once, with
+//! every answer compared with the history.
 
 use super::PAGE;
 use super::history::History;
@@ -41,11 +41,11 @@ pub(crate) struct Storm {
     pub(crate) ssd: Ssd,
     pub(crate) history: History,
     weather: Weather,
-    /// The measurement does not begin with the storm: totals do not hold.
+    /// Whether the measurement begins later than the storm, so that totals do not hold.
     pub(crate) warms_up: bool,
     /// Percent of copies among what would be writes.
     pub(crate) copies: u64,
-    /// What is left of a circle of copies a -> b -> c -> a: destinations and sources.
+    /// The rest of a circle of copies a -> b -> c -> a: destinations and sources.
     circle: Vec<(Request, SourceRange)>,
     pub(crate) circles: u64,
     rng: Stream,
@@ -54,7 +54,7 @@ pub(crate) struct Storm {
     /// Streams of requests: at most as many as the device has handles.
     streams: u64,
     with_bytes: bool,
-    /// Some requests are FUA or flush first: without a buffer that means nothing.
+    /// Some requests are FUA or flush first, which means nothing without a buffer.
     flags: bool,
     last: u64,
     /// Reads with too many explanations to try.
@@ -117,7 +117,7 @@ impl Storm {
         Ok(())
     }
 
-    /// The run could not go on: the error names the pool and the first request, the pool has
+    /// Check an error after which the run could not continue: it names the pool and the first request, the pool has
     /// nothing to collect, and every invariant holds.
     pub(crate) fn gave_up(&self, error: &DeviceError) {
         let (first, waiting) = (self.pending.keys().next().copied(), self.pending.len() as u64);
@@ -156,7 +156,7 @@ impl Storm {
             k if k < read + trim => Op::Trim,
             k if k < read + trim + flush => return Request::new(Op::Flush, 0, 0),
             _ if self.copies > 0 && self.user_pages > 2 && self.rng.below(100) < self.copies => {
-                // At most a third of the device, so that there is a place for the source.
+                // At most a third of the device, so that there is room for the source.
                 let pages = pages.min(self.user_pages / 3).max(1);
                 let pages = (start / PAGE, pages.min(self.user_pages - start / PAGE));
                 return Request::new(Op::Copy, pages.0 * PAGE, (pages.1 * PAGE) as u32);
@@ -199,7 +199,7 @@ impl Storm {
         Ok(())
     }
 
-    /// Three places that take turns; they are copied while the first copy is under way, or waits.
+    /// Three ranges in turn, copied while the first copy is under way or waits.
     fn draw_circle(&mut self) {
         let third = self.user_pages / 3;
         let pages = 1 + self.rng.below(third.min(4));
@@ -212,7 +212,7 @@ impl Storm {
         }
     }
 
-    /// One or two places that do not overlap the destination, often near it, so that chains arise.
+    /// One or two ranges that do not overlap the destination, often near it, so that chains arise.
     fn sources(&mut self, request: &Request) -> Vec<SourceRange> {
         let (first, pages) = (request.sector / PAGE, u64::from(request.sectors) / PAGE);
         let cut = if pages > 1 { self.rng.below(pages) } else { 0 };
@@ -251,7 +251,7 @@ impl Storm {
         let before = self.ssd.now();
         self.ssd.run_until(Nanos(before.0 + LONGEST), &mut done)?;
         if done.is_empty() && self.ssd.next_event().is_none() {
-            // Nothing will happen any more: the device has to say why.
+            // Nothing more will happen: the device has to say why.
             self.ssd.run_until(Nanos::NEVER, &mut done)?;
         }
         assert!(self.ssd.now() >= before, "time runs backwards");

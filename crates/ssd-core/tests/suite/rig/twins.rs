@@ -14,7 +14,7 @@ pub(crate) fn victim(name: &str) -> PolicySpec {
     in_pages(super::named(ALL, name))
 }
 
-/// The same policy with a clock that both executors have.
+/// As [`victim`], for a policy of this specification.
 pub(crate) fn in_pages(spec: PolicySpec) -> PolicySpec {
     if spec.policy == "invalidation-rate" {
         return spec.with("time", Value::Word("pages".to_string()));

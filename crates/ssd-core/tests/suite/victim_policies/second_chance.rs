@@ -3,8 +3,8 @@
 use super::World;
 use ssd_core::units::{BlockId, PoolId};
 
-/// The walk of second chance: the block where it goes on, the first one without any; blocks passed since the first;
-/// the bar; and what has been gained.
+/// The walk of second chance: the block where it continues, or the first one; blocks passed since the first; the bar;
+/// and what has been gained.
 #[derive(Clone, Copy)]
 pub(crate) struct Chance {
     pub(crate) at: Option<BlockId>,

@@ -1,5 +1,5 @@
 //! A drive under the file layer alone. A request is under way until the test ends it, in any order; a volatile buffer
-//! holds what has been written until a flush that began later has ended; a cut leaves of both what chance decides.
+//! holds what has been written until a flush that began later has ended; a cut leaves a random part of both.
 
 use ssd_core::host::copy::decode;
 use ssd_core::host::request::{Op, flags};
@@ -16,7 +16,7 @@ type Contents = Option<Rc<Vec<u8>>>;
 struct UnderWay {
     noted: Noted,
     actor: usize,
-    /// Changes in the buffer when it was submitted: those that a flush covers.
+    /// Changes in the buffer when it was submitted, which a flush covers.
     after: u64,
     is_waited_for: bool,
 }
@@ -41,17 +41,17 @@ impl Drive {
         Drive { is_volatile, ..Drive::default() }
     }
 
-    /// An actor has called the file layer.
+    /// Note that an actor has called the file layer.
     pub(crate) fn note(&mut self, actor: usize, fs: &Fs) {
         self.actors.entry(actor).or_default().0.extend(fs.take_nodes());
     }
 
-    /// The calls of the actor have returned.
+    /// Whether the calls of the actor have returned.
     pub(crate) fn is_idle(&self, actor: usize) -> bool {
         self.actors.get(&actor).is_none_or(|(nodes, pending)| nodes.is_empty() && *pending == 0)
     }
 
-    /// An actor plays its next node, if it may.
+    /// Let an actor play its next node, if it may.
     pub(crate) fn go_on(&mut self, actor: usize, fs: &Fs) -> bool {
         let (nodes, pending) = self.actors.entry(actor).or_default();
         let may = *pending == 0
@@ -109,7 +109,7 @@ impl Drive {
         pages.zip(contents).collect()
     }
 
-    /// One of the requests under way ends.
+    /// End one of the requests under way.
     pub(crate) fn end(&mut self, at: usize, fs: &Fs) {
         let UnderWay { noted, actor, after, is_waited_for } = self.under_way.remove(at);
         let changes = self.changes(&noted);
@@ -140,7 +140,7 @@ impl Drive {
         fs.done(noted.number);
     }
 
-    /// Play all that has been noted as one actor; `look` after each request that ends.
+    /// Play everything noted as one actor; `look` is called after each request that ends.
     pub(crate) fn play(&mut self, fs: &Fs, look: &mut dyn FnMut(&Drive)) {
         self.note(0, fs);
         while !self.is_idle(0) || self.under_way() > 0 {
@@ -152,7 +152,7 @@ impl Drive {
         }
     }
 
-    /// What a cut leaves: of each page the version on flash, or any later one in the buffer or under way.
+    /// The result of a cut: for each page, the version on flash, or any later one in the buffer or under way.
     pub(crate) fn cut(&self, random: &mut Stream) -> Pages {
         let mut left = self.flash.clone();
         let mut versions: BTreeMap<u32, Vec<&Contents>> = BTreeMap::new();
@@ -164,7 +164,7 @@ impl Drive {
         for (page, contents) in &under_way {
             versions.entry(*page).or_default().push(contents);
         }
-        // Now and then all of it has landed, or nothing.
+        // Sometimes all of it has landed, or nothing.
         let mood = random.below(8);
         for (page, versions) in versions {
             let landed = match mood {

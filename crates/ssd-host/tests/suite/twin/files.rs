@@ -1,5 +1,5 @@
-//! Page cache, journal, allocation and write-back, written down once more from their rules (docs/simulate.md, ADR
-//! 0018): lists that are searched, a page at a time. It keeps no metadata, only which of its pages are written.
+//! Page cache, journal, allocation and write-back, written again from their rules (docs/simulate.md, ADR 0018): lists
+//! that are searched, a page at a time. It keeps no metadata, only which of its pages are written.
 
 use ssd_core::host::request::{Op, flags};
 use ssd_host::fs::{Cause, FsCounts, FsSettings, PAGE, Streams};
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 
-/// A request longer than this is made in pieces.
+/// A longer request is split.
 const LONGEST: usize = 128;
 /// Pages that are never promised to data.
 const MARGIN: usize = 8;
@@ -65,7 +65,7 @@ pub(super) struct File {
     pub(super) users: Arc<()>,
     /// The requests of its last write back.
     pub(super) writes: Vec<u64>,
-    /// When its oldest dirty byte came.
+    /// When its oldest dirty byte was appended.
     pub(super) since: u64,
     /// Dirty pages that another file has on the drive: which one, its page there, and who keeps it.
     pub(super) taken: BTreeMap<usize, (u64, usize, Arc<()>)>,
@@ -95,7 +95,7 @@ impl File {
     }
 }
 
-/// Pages in ranges of neighbours, each of at most `longest`.
+/// Pages as ranges of neighbours, each of at most `longest`.
 pub(super) fn ranges(pages: &[u32], longest: usize) -> Vec<(u32, u32)> {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for &page in pages {
@@ -120,7 +120,7 @@ pub(super) struct Places {
 
 impl Places {
     fn of(pages: u32) -> Places {
-        // Room for a file in each 128 KiB; inodes have 256 B, entries of the directory 64 B.
+        // Room for a file in each 128 KiB; inodes have 256 B, directory entries 64 B.
         let files = (pages / 32).clamp(128, 65_536).next_multiple_of(64);
         let journal = (pages / 64).clamp(64, 16_384);
         let bitmap = 1 + journal;
@@ -146,12 +146,12 @@ pub(crate) struct Files {
     pub(super) freeing: usize,
     pub(super) limbo: Vec<u32>,
     pub(super) goal: u32,
-    /// Clean pages in memory and the read that brings each, the least recently used one first.
+    /// Clean pages in memory, with the read that brings each; the least recently used one first.
     pub(super) cache: Vec<(u64, usize, u64)>,
     /// Pages of metadata that have changed; those that are committed and not at home.
     pub(super) changed: BTreeSet<u32>,
     pub(super) homeless: BTreeSet<u32>,
-    /// Where the journal goes on, and how many of its pages count.
+    /// Where the journal continues, and how many of its pages count.
     pub(super) head: u32,
     pub(super) used: u32,
     pub(super) number: u64,
@@ -201,7 +201,7 @@ impl Files {
         std::mem::take(&mut self.steps)
     }
 
-    /// Processor time that follows processor time is one piece.
+    /// Consecutive processor times are merged.
     pub(crate) fn cpu(&mut self, ns: u64) {
         match self.steps.last_mut() {
             Some(Step::Cpu(before)) => *before += ns,
@@ -238,7 +238,7 @@ impl Files {
         }
     }
 
-    /// Tables of each level have a stream of their own, if asked for.
+    /// The stream of what is written for `cause`: tables of each level have their own, if configured.
     fn stream(&self, cause: Cause) -> u8 {
         match cause {
             Cause::Flush if self.settings.streams == Streams::Levels => 1,
@@ -276,7 +276,7 @@ impl Files {
         }
     }
 
-    /// All that a volatile buffer holds is on flash before what follows.
+    /// Put everything that a volatile buffer holds on flash before what follows.
     pub(super) fn flush(&mut self) -> Option<u64> {
         if !self.settings.flushes {
             return None;
@@ -297,7 +297,7 @@ impl Files {
         self.cache.iter().any(|held| (held.0, held.1) == (file, page))
     }
 
-    /// The page is the last one to leave; the read that brings it, if it is there.
+    /// Make the page the last one to be evicted. Returns the read that brings it, if it is there.
     fn use_page(&mut self, file: u64, page: usize) -> Option<u64> {
         let at = self.cache.iter().position(|held| (held.0, held.1) == (file, page))?;
         let held = self.cache.remove(at);
@@ -327,7 +327,7 @@ impl Files {
         let file = &self.files[&id];
         let last = file.pages().wrapping_sub(1);
         if !file.is_dirty() && !file.bytes.len().is_multiple_of(PAGE) {
-            // A clean page of which a part is appended has to be in memory, and is dirty then.
+            // A clean page that is appended to must be in memory, and is dirty then.
             if !self.is_cached(id, last) && last < file.places.len() {
                 let reads = self.read_pages(id, last, last + 1);
                 self.steps.push(Step::Io(reads));
@@ -344,8 +344,8 @@ impl Files {
         self.evict();
     }
 
-    /// Whole pages that another file has on the drive are taken over: copied there when the file is written back. They
-    /// are not in memory, unless they are said to be; then the processor has copied them.
+    /// Take over whole pages that another file has on the drive: they are copied there when the file is written back.
+    /// They are not in memory unless the settings say so; then the processor has copied them.
     pub(crate) fn share(&mut self, to: u64, from: u64, offset: usize, bytes: &[u8]) -> bool {
         let (source, target) = (&self.files[&from], &self.files[&to]);
         let is_whole = [offset, bytes.len(), target.bytes.len()].iter().all(|n| n % PAGE == 0);
@@ -379,7 +379,7 @@ impl Files {
         Wanted { sources: ranges(&places, usize::MAX), _of, ..copy }
     }
 
-    /// Reads of pages that are on the drive; not before the write back that brought them there has ended.
+    /// Reads of pages that are on the drive; not before the write back that put them there has ended.
     fn read_pages(&mut self, id: u64, from: usize, to: usize) -> Vec<Wanted> {
         self.wait_for(self.files[&id].writes.clone());
         let (users, cause) = (self.files[&id].users.clone(), self.files[&id].cause);
@@ -441,9 +441,9 @@ impl Files {
         length
     }
 
-    /// As Linux reads ahead. A miss that goes on from the last read, or from cached pages as many as it asks for and
-    /// one more, doubles the window (4 pages at least) and reads so many pages behind it. A hit in the second half of
-    /// what was read ahead does so behind that. Another miss forgets the window.
+    /// Read ahead as Linux does. A miss that continues the last read, or follows at least one more cached page than it
+    /// asks for, doubles the window (at least 4 pages) and reads that many pages behind it. A hit in the second half of
+    /// what was read ahead does the same behind that. Another miss forgets the window.
     fn read_ahead(
         &mut self,
         id: u64,
@@ -489,19 +489,19 @@ impl Files {
         self.files.values().filter(|file| !file.removed).map(File::promised).sum()
     }
 
-    /// Pages that nothing is on; some of them may be set aside.
+    /// Free pages; some of them may be reserved.
     fn free_pages(&self) -> usize {
         let aside: usize = self.files.values().map(|file| file.aside.len()).sum();
         self.is_free.iter().filter(|&&free| free).count() + aside
     }
 
-    /// Pages that can be promised, and those that will be free soon.
+    /// Pages that can be promised, and those that will soon be free.
     pub(crate) fn spare(&self) -> (u64, u64) {
         let spare = self.free_pages().saturating_sub(self.promised() + MARGIN);
         (spare as u64, (self.freeing - self.limbo.len()) as u64)
     }
 
-    /// Up to `most` free neighbours: at `goal` or behind it, or else the first ones.
+    /// Up to `most` free neighbours: at `goal` or behind it, otherwise the first ones.
     pub(super) fn take(&mut self, goal: u32, most: usize) -> Vec<u32> {
         let pages = self.is_free.len() as u32;
         let mut order = (goal..pages).chain(0..goal);
@@ -514,7 +514,7 @@ impl Files {
         taken
     }
 
-    /// The bitmap is another for these pages.
+    /// Mark the bitmap as changed for these pages.
     pub(super) fn mark(&mut self, pages: &[u32]) {
         for page in pages {
             self.changed.insert(self.at.bitmap + page / 32_768);
@@ -522,8 +522,8 @@ impl Files {
         }
     }
 
-    /// Place the next pages of a file: on what was set aside for it, else behind its last page, else behind what was
-    /// taken last; beyond the pages that it needs, some are set aside.
+    /// Place the next pages of a file: on what was reserved for it, otherwise behind its last page, otherwise behind
+    /// what was taken last; some pages beyond those that it needs are reserved.
     fn place(&mut self, id: u64, mut needed: usize) {
         while needed > 0 {
             let file = self.files.get_mut(&id).expect("it is open");
@@ -560,7 +560,8 @@ impl Files {
 
     // ---------------------------------------------------------------- write-back
 
-    /// Dirty pages get their places and are written, behind the last write back of the file. They stay in memory.
+    /// Write dirty pages back: they get their places and are written, behind the last write back of the file. They stay
+    /// in memory.
     fn write_back(&mut self, id: u64) -> bool {
         let file = &self.files[&id];
         let (from, to) = (file.first_dirty(), file.pages());
@@ -618,8 +619,8 @@ impl Files {
         }
     }
 
-    /// Files that have been dirty for too long are written back, or all of them if there are too many dirty pages. Then
-    /// what has changed is committed.
+    /// Write back files that have been dirty for too long, or all of them if there are too many dirty pages. Then
+    /// commit what has changed.
     pub(crate) fn write_back_old(&mut self) {
         let all = self.wants_write_back();
         let mut by_inode: Vec<(u32, u64)> =
@@ -646,7 +647,7 @@ impl Files {
         self.files.iter().find(named).map(|(&id, _)| id).ok_or(io::ErrorKind::NotFound.into())
     }
 
-    /// Inode and entry of the file have changed.
+    /// Note that inode and entry of the file have changed.
     fn touch(&mut self, id: u64) {
         let inode = self.files[&id].inode;
         self.changed.insert(self.at.inodes + inode / 16);
@@ -723,7 +724,7 @@ impl Files {
         self.files[&id].users.clone()
     }
 
-    /// Nobody appends to the file any more.
+    /// Note that nobody appends to the file any more.
     pub(crate) fn close(&mut self, id: u64) {
         let aside = std::mem::take(&mut self.files.get_mut(&id).expect("it is open").aside);
         aside.into_iter().for_each(|page| self.is_free[page as usize] = true);

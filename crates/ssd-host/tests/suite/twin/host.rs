@@ -1,5 +1,5 @@
-//! Clients, groups of writers, background work, processor cores and write-back on one clock, written down once more
-//! from their rules (docs/simulate.md, ADR 0018), over a store and a drive of the same kind.
+//! Clients, groups of writers, background work, processor cores and write-back on one clock, written again from their
+//! rules (docs/simulate.md, ADR 0018), over a store and a drive of the same kind.
 
 use super::directory::Directory;
 use super::files::Step;
@@ -21,17 +21,17 @@ use ssd_trace::keys::KeyOp;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// Who acts: background work of the store, write-back of the file layer, and clients from 2 on.
+/// The actors: background work of the store, write-back of the file layer, and clients from 2 on.
 const BACKGROUND: usize = 0;
 const WRITE_BACK: usize = 1;
 const CLIENTS: usize = 2;
 
-/// Why an actor does not go on.
+/// Why an actor does not continue.
 enum Waits {
     No,
     /// For its processor time, or for a core.
     Core,
-    /// For so many requests of its own.
+    /// For this many requests of its own.
     Drive(usize),
     /// For requests of others.
     Others(Step),
@@ -80,7 +80,7 @@ pub(crate) struct Phase {
     pub(crate) before: FsCounts,
     pub(crate) after: FsCounts,
     pub(crate) slowed: u64,
-    /// Waits for background work, from when to when.
+    /// Waits for background work, each with its start and end.
     pub(crate) stops: Vec<(u64, u64)>,
     pub(crate) groups: (u64, u64),
     pub(crate) user_bytes: u64,
@@ -100,7 +100,7 @@ pub(crate) struct Host {
     steps: Vec<VecDeque<Step>>,
     waits: Vec<Waits>,
     clients: Vec<Client>,
-    /// Those who wait for requests of others, in the order in which they began.
+    /// Actors that wait for requests of others, in the order in which they began.
     blocked: Vec<usize>,
     idle_cores: u32,
     for_a_core: VecDeque<(usize, u64)>,
@@ -128,7 +128,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// On an empty drive; `settings` are those that the drive has been fitted to.
+    /// On an empty drive; `settings` are already fitted to the drive.
     pub(crate) fn new(config: &Config, settings: HostSettings, workload: Workload) -> Host {
         let mut functional = Functional::new(config, Ftl::new(config));
         functional.precondition(config, &mut |_, _| true).expect("a drive");
@@ -192,7 +192,7 @@ impl Host {
         self.db.as_mut().expect("it is open")
     }
 
-    /// What has been noted is played while nobody else acts.
+    /// Play what has been noted while nobody else acts.
     fn alone(&mut self) {
         self.take_steps(WRITE_BACK);
         self.write_back_due = false;
@@ -261,7 +261,8 @@ impl Host {
 
     // ---------------------------------------------------------------- time
 
-    /// What happens next: first on the drive, then all events of an instant in the order in which they were set.
+    /// Handle the next events: first those on the drive, then all events of an instant in the order in which they were
+    /// set.
     fn advance(&mut self) {
         let event = self.events.iter().map(|event| event.0).min();
         let drive = self.drive.next_event().map(|time| time.0);
@@ -465,8 +466,8 @@ impl Host {
         self.take_steps(BACKGROUND);
     }
 
-    /// A step waits until there is room for a table and a quarter more, and 64 pages, as long as any will become free.
-    /// A commit may free some.
+    /// Whether a step has space: it waits until there is room for a table and a quarter more, and 64 pages, as long as
+    /// more will become free. A commit may free some.
     fn has_space(&mut self) -> bool {
         let store = &self.settings.store;
         let table = store.max_file_size.max(store.write_buffer_size as u64);
@@ -627,8 +628,8 @@ impl Host {
         }
     }
 
-    /// LevelDB's groups: batches in their order while their sizes add up to 1 MiB at most, or to 128 KiB more than that
-    /// of the first if that has 128 KiB at most; and no synced write in the group of an unsynced one.
+    /// LevelDB's groups: batches in order, as long as their sizes add up to at most 1 MiB, or to at most 128 KiB more
+    /// than the first if that has at most 128 KiB; and no synced write in the group of an unsynced one.
     fn log_group(&mut self) {
         let writers: Vec<&Client> = self.queue.iter().map(|w| &self.clients[w - CLIENTS]).collect();
         let first = writers[0].batch.size();
@@ -651,7 +652,7 @@ impl Host {
         self.group = (group, members as usize);
     }
 
-    /// All of the group end together, the leader first; it goes on, the others and then the next leader after it.
+    /// The whole group ends together, the leader first; it continues, then the others, then the next leader.
     fn apply(&mut self) {
         let (group, members) = std::mem::replace(&mut self.group, (WriteBatch::new(), 0));
         self.db().apply_logged(&group).expect("it was logged");

@@ -1,16 +1,16 @@
-//! The twin's journal: what has changed is committed together, and written to its home later.
+//! The twin's journal: changes are committed together, and written to their home later.
 
 use super::files::{File, Files, Step, ranges};
 use ssd_core::host::request::{Op, flags};
 use ssd_host::fs::Cause;
 use std::sync::Arc;
 
-/// Extents that an inode has room for; a file with more has a page for the others.
+/// Extents that fit into an inode; a file with more has a page for the others.
 const IN_INODE: usize = 29;
 
 impl Files {
-    /// What has changed goes to the journal, after all writes before it: first the pages, then, when they are on flash,
-    /// a page that makes them count. False: nothing has changed.
+    /// Commit: changes go to the journal after all writes before them, first the pages and then, when they are on
+    /// flash, a page that makes them count. False if nothing has changed.
     pub(crate) fn commit(&mut self) -> bool {
         let gone = self.reap();
         if self.changed.is_empty() {
@@ -46,7 +46,7 @@ impl Files {
         true
     }
 
-    /// If nothing has changed since, what the last commit made durable is waited for.
+    /// If nothing has changed since, wait for what the last commit made durable.
     pub(crate) fn commit_durably(&mut self) -> bool {
         let commits = self.commit();
         if !commits {
@@ -55,7 +55,7 @@ impl Files {
         commits
     }
 
-    /// Pages at the head of the journal, which goes on at its beginning when its end is reached.
+    /// Pages at the head of the journal, which wraps at its end.
     fn log(&mut self, pages: u32, flags: u8) {
         let pages: Vec<u32> =
             (0..pages).map(|n| (self.head - 1 + n) % self.at.journal + 1).collect();
@@ -68,7 +68,7 @@ impl Files {
         self.steps.push(Step::Io(writes));
     }
 
-    /// Committed pages are written home, then the superblock says that the journal is empty.
+    /// Write committed pages home; then the superblock says that the journal is empty.
     fn checkpoint(&mut self) {
         self.steps.push(Step::Before(self.number + 1));
         let homes: Vec<u32> = std::mem::take(&mut self.homeless).into_iter().collect();

@@ -1,4 +1,4 @@
-//! The host once more, from its rules alone: what the real one does is compared with it, request by request.
+//! The host written again, from its rules alone: the real one is compared with it, request by request.
 
 pub(crate) mod directory;
 pub(crate) mod files;

@@ -61,7 +61,7 @@ impl Edit {
     /// Whether reading `encoded` gives this edit; the order of deletions does not matter.
     fn is_read_from(&self, encoded: &[u8]) -> bool {
         if self.next_file > Some(MAX_NUMBER) {
-            // A file was found whose number has hardly a next one: whoever reads this refuses it.
+            // A file has one of the highest possible numbers: a reader refuses it.
             return true;
         }
         let Ok(mut read) = Edit::decoded(encoded) else { return false };

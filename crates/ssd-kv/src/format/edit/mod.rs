@@ -69,7 +69,7 @@ mod tests {
         let bytes = edit.encoded();
         assert_eq!(Edit::decoded(&bytes), Ok(edit));
         for cut in 1..bytes.len() {
-            // A shorter edit is damaged, or is the edit of fewer fields; never a panic.
+            // A shorter edit is damaged, or is the edit of fewer fields; it never causes a panic.
             let _ = Edit::decoded(&bytes[..cut]);
         }
         assert!(Edit::decoded(&[8]).is_err());

@@ -1,4 +1,4 @@
-//! A literal comparison of two keys, field by field, as the other reading of the same rules.
+//! A literal comparison of two keys, field by field: a second implementation of the same rules.
 
 use super::sortable;
 use crate::cases::cases;
@@ -21,7 +21,7 @@ enum Value {
 #[derive(Clone, Debug, PartialEq)]
 enum Tail {
     Empty,
-    /// A record, or what is stored beside one.
+    /// A record, or what is stored next to one.
     Record(Value),
     /// The key of an index, a sequence number, and a primary key.
     Entry(Value, Option<(u64, Option<Value>)>),

@@ -1,4 +1,4 @@
-//! What the tests of the store share: random keys and values, option sets, a model.
+//! Shared by the tests of the store: random keys and values, option sets, a model.
 
 use ssd_core::rng::Stream;
 use ssd_kv::{Compression, Db, DbIter, Options, ReadOptions, ReadView, WriteBatch};
@@ -9,7 +9,7 @@ pub(crate) type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 /// Reads with every check.
 pub(crate) const CHECKED: ReadOptions = ReadOptions { verify_checksums: true, fill_cache: true };
 
-/// Option sets that differ in all that concerns files.
+/// Option sets that differ in everything that concerns files.
 pub(crate) fn option_sets() -> Vec<Options> {
     let small = Options {
         create_if_missing: true,
@@ -39,7 +39,7 @@ pub(crate) fn option_sets() -> Vec<Options> {
     ]
 }
 
-/// A key of few possible ones: short and long, with common beginnings and with bytes 0 and 255.
+/// One of a small set of keys: short and long, with common beginnings and with bytes 0 and 255.
 pub(crate) fn key(random: &mut Stream, keys: u64) -> Vec<u8> {
     let n = random.below(keys);
     match n % 7 {
@@ -73,7 +73,7 @@ pub(crate) fn pairs(mut iter: DbIter) -> ssd_kv::Result<Map> {
     Ok(found)
 }
 
-/// Store and model are equal: scans both ways, and gets.
+/// Check that store and model are equal: scans in both directions, and gets.
 pub(crate) fn assert_equal(db: &Db, model: &Map, view: Option<&ReadView>) {
     let iter = db.iter(CHECKED, view).expect("an iterator");
     assert!(pairs(iter).expect("a scan") == *model, "a scan differs from the model");
@@ -87,7 +87,7 @@ pub(crate) fn assert_equal(db: &Db, model: &Map, view: Option<&ReadView>) {
     assert!(!iter.valid(), "the scan backwards goes on");
 }
 
-/// One random change of store and model.
+/// Make one random change to store and model.
 pub(crate) fn change(random: &mut Stream, batch: &mut WriteBatch, model: &mut Map, keys: u64) {
     let key = key(random, keys);
     if random.below(4) == 0 {

@@ -1,8 +1,8 @@
 """Adaptive channel-aware GC control. Electronics 2025, 14(23), 4741.
 
-Baselines: collection from the start on all channels (Conv_0_AllCh), from 70 % used space on all
-(Conv_0.7_AllCh) and on half of them (Conv_0.7_HalfCh). Gamma is the best of the three over the
-proposed scheme: above 1 the proposed scheme is better.
+Baselines: collection from the start on all channels (Conv_0_AllCh), and from 70 % used space on all
+(Conv_0.7_AllCh) and on half of them (Conv_0.7_HalfCh). Gamma is the best of the three divided by
+the proposed scheme: above 1 the proposed scheme is better.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ PRESETS = {
     PROPOSED: "adaptive-channel",
 }
 CHOSEN: dict[str, object] = {"gc.amount": "all-candidates"}
-"""Of all schemes alike; see `adaptive_channel.decisions`."""
+"""Keys of all schemes; see `adaptive_channel.decisions`."""
 SEEDS = 5
-"""Each draws the requests anew."""
+"""Each seed draws its own requests."""
 ROWS = {
     CONV_0: "conv_0_allch",
     CONV_ALL: "conv_0p7_allch",
@@ -79,7 +79,7 @@ ROWS = {
 THETAS = ((0.4, 0.75), (0.5, 0.85), (0.6, 0.95))
 GMAX = (2, 4, 6)
 LARGE = ", 8 KiB"
-"""Ends the names of the schemes with pages of 8 KiB."""
+"""The suffix of the schemes with pages of 8 KiB."""
 OPS = ("read", "write")
 MEASURES: tuple[tuple[str, Measures], ...] = (("mean", mean_ms), ("max", max_ms))
 LARGE_PAGES: dict[str, object] = {
@@ -90,7 +90,7 @@ LARGE_PAGES: dict[str, object] = {
     "workload.whole_pages": True,
 }
 """Twice the bytes take twice as long to read, program and transfer; requests are widened to whole
-pages, since a read before every small write would be seen in the published means."""
+pages, because a read before every small write would show in the published means."""
 
 
 def _theta(pair: tuple[float, float]) -> str:
@@ -250,7 +250,7 @@ def _tables(results: Results, names: Sequence[str]) -> list[Table]:
 
 
 def _requests(made: Measured, columns: tuple[str, ...]) -> list[Table]:
-    """Tables 4 and 5: what the requests are like."""
+    """Tables 4 and 5: the properties of the requests."""
     mix, sizes = "table4_operations_percent", "table5_mean_size_kib"
     ops = {"read": "read", "write": "write", "trim": "delete"}
 

@@ -1,6 +1,6 @@
 """Other readings of the adaptive-channel paper.
 
-Every reading is calibrated anew on its own Conv_0_AllCh.
+Every reading is calibrated on its own Conv_0_AllCh.
 
 The explanations were written before the proposed scheme was run under the decisions of
 the paper's `decisions`; each names what would have refuted it.
@@ -32,9 +32,9 @@ from ssdlab_lab.reproduce.readings import SYNTHETIC, Evidence, Explanation, Read
 from ssdlab_lab.reproduce.tables import Number
 
 OPEN: dict[str, object] = {"gc.blocking": {"scope": "none", "granularity": "step"}}
-"""The host may come between the steps of a job."""
+"""The host may get its turn between the steps of a job."""
 RUN = 255
-"""Operations in a row: the most that an order takes."""
+"""Operations in a row: the most that an order accepts."""
 
 
 def _turns(**weights: int) -> dict[str, object]:
@@ -76,7 +76,7 @@ def _rule(evidence: Evidence) -> Finding:
 
 
 def _phased(evidence: Evidence) -> Finding:
-    """The same where surges are long."""
+    """As `_rule`, with long surges."""
     low, high = THETAS[1]
     phased = evidence.readings[PHASED]
     used = [_most_used(phased.get(name, SYNTHETIC, PROPOSED)) for name in evidence.names]
@@ -85,7 +85,7 @@ def _phased(evidence: Evidence) -> Finding:
 
 
 def _copies(evidence: Evidence) -> Finding:
-    """Whether the earlier collection begins, the more is copied."""
+    """Whether earlier collection copies more."""
     holds, numbers = [], []
     for name in evidence.names:
         several = [

@@ -1,7 +1,7 @@
 """Figures 1, 3 and 5 of the paper on deferred GC in chip-level RAID-5, run on a device of 8 chips.
 
-They are small enough to be exact: which page lies on which chip, what each of three writes reads
-and programs, and how much earlier the three end if one page is redirected.
+They are small enough to be exact: which page is on which chip, what each of three writes reads and
+programs, and how much earlier the three end if one page is redirected.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PROGRAM_NS = 200_000
 ERASE_NS = 2 * PROGRAM_NS
 """In figure 3, collection takes two of the slots in which a page is programmed."""
 APART_NS = 100_000_000
-"""Between requests that do not meet."""
+"""Time between requests that must not overlap."""
 PAGES_PER_BLOCK, BLOCKS, STRIPES, SOFT = 4, 16, 40, 4
 DEVICE: Mapping[str, object] = {
     "device.channels": CHIPS,
@@ -140,7 +140,7 @@ def operations(preset: str) -> list[Operations]:
 
 AGEING = (0, 6, 12, 18)
 """Pages whose updates, one after the other, invalidate the first block of chip 0, and leave room
-there for one more program before its threshold; other chips have room for three and more."""
+there for one more program before its threshold; other chips have room for at least three."""
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from ssdlab_lab.reproduce.papers.deferred_gc_raid.measures import NAME, mapping_
 from ssdlab_lab.reproduce.tables import Row, Table
 
 THREE = ("w0", "w1", "w2")
-"""The writes of figure 3, as they are published."""
+"""The writes of figure 3, as published."""
 
 
 def tables(presets: Sequence[str], source: Source | None) -> list[Table]:
-    """All of them; `presets` are those of the baseline and of deferred GC.
+    """All tables; `presets` are those of the baseline and of deferred GC.
 
-    What is here stands in the lines of `source`; None: only the published numbers.
+    Simulated values are in the lines of `source`; None: only the published numbers.
     """
     return [
         _figure_1(presets[0], source),

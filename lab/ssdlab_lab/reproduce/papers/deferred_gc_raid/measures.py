@@ -1,4 +1,4 @@
-"""What is measured of SSDs with chip-level RAID-5, and the numbers published of them."""
+"""The measures of SSDs with chip-level RAID-5, and their published numbers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ MEASURES: Mapping[str, Callable[[str], Measure]] = {"mean": mean_ms, "p99": p99_
 
 
 def part(*parts: str) -> Measure:
-    """Share of some parts of the response time in all of it, percent, of reads and writes."""
+    """Share of some parts of the response time of reads and writes, percent."""
 
     def of(report: Report) -> Number:
         some = whole = 0.0
@@ -118,13 +118,13 @@ class Reduction:
     worst_trace: str
 
     def row(self, names: Sequence[str]) -> tuple[Number, ...]:
-        """For each trace; None where none is printed."""
+        """For each trace; None if none is printed."""
         known = {self.best_trace: self.best, self.worst_trace: self.worst}
         return tuple(known.get(name) for name in names)
 
 
 def reduction(kind: str, op: str) -> Reduction:
-    """That of "mean" or "p99" and an operation."""
+    """The published reduction for a kind ("mean" or "p99") and an operation."""
     return Reduction(**published(NAME).values["reduction_percent"][f"{kind}_response"][op])
 
 
@@ -134,7 +134,7 @@ def value(table: str, key: str) -> float:
 
 
 def mapping_overhead(capacity_bytes: int, chips: int, page_bytes: int) -> tuple[int, int, int]:
-    """Section 4.4: bits added to an entry; bytes of the map without and with nothing but them."""
+    """Section 4.4: bits added to an entry; bytes of the map without them and of them alone."""
     pages = capacity_bytes // page_bytes
     bits = 1 + (chips - 1).bit_length()
     base = int(value("mapping_overhead", "base_entry_bytes"))

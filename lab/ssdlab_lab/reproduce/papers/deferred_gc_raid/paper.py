@@ -60,7 +60,7 @@ THRESHOLD = 0.05
 """Share of the blocks of a chip that are erased when it is to be collected."""
 WEEK_US = 7 * 86_400e6
 SAMPLES = 5_000
-"""Of the time series of a run."""
+"""Samples of the time series of a run."""
 OPS = ("all", "write", "read")
 KINDS: tuple[tuple[str, str, int], ...] = (("mean", "mean response", 8), ("p99", "p99 response", 9))
 """Key of the published reductions, words, number of the figure."""
@@ -69,7 +69,7 @@ WHOLE: dict[str, object] = {"workload.whole_pages": True}
 
 
 def of_groups(scheme: str, group: int) -> str:
-    """Name of a scheme with parity groups of so many chips."""
+    """Name of a scheme with parity groups of this many chips."""
     return scheme if group == GROUP else f"{scheme}, groups of {group}"
 
 
@@ -287,7 +287,7 @@ def fall(results: Results, source: Source, names: Sequence[str]) -> list[Number]
 
 
 def loss(results: Results, source: Source, names: Sequence[str]) -> list[Number]:
-    """By how many points the reduction is less with the largest groups than with the smallest."""
+    """By how many points the reduction is smaller with the largest groups than the smallest."""
     small, large = (
         gains(results, source, names, mean_ms("all"), group) for group in (GROUPS[0], GROUPS[-1])
     )
@@ -295,7 +295,7 @@ def loss(results: Results, source: Source, names: Sequence[str]) -> list[Number]
 
 
 def _first_run(results: Results) -> Source | None:
-    """The first source with a result; without any there is nothing to put beside the figures."""
+    """The first source with a result; without any there is nothing to compare with the figures."""
     for source in results.sources:
         if any(results.get(name, source, RAID) for name in results.workloads):
             return source
@@ -313,7 +313,7 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
     return drawn
 
 
-# What the paper says in words.
+# The claims of the paper.
 
 
 def _everywhere(kind: str, names: Sequence[str]) -> Judge:
@@ -439,7 +439,7 @@ def _sentence(said: str) -> str:
 
 
 def compared_claims(names: Sequence[str]) -> list[Claim]:
-    """What figures 8 and 9 show, and which other readings can change."""
+    """The claims of figures 8 and 9, which other readings can change."""
     reduced = "reduction by deferred GC, percent"
     claims = []
     for kind, words, figure in KINDS:

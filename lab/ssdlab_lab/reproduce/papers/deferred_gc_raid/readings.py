@@ -105,7 +105,7 @@ PATTERNS: tuple[tuple[str, str, Reading], ...] = (
     (RECENT, "as by chance", Reading("no reads of new pages", requests=_recent(0.0))),
     (RECENT, "60 %", Reading("60 % reads of new pages", requests=_recent(0.6))),
 )
-"""How bursty the requests are: each parameter of the pattern apart from the others."""
+"""Variations of the burstiness: each parameter of the pattern separately."""
 
 SEVERAL = (
     # What the paper leaves open.
@@ -138,7 +138,7 @@ SEVERAL = (
 
 
 def _sensitivity(results: Mapping[str, Results], names: Sequence[str]) -> Table:
-    """What each parameter of the pattern does to the gains."""
+    """The effect of each parameter of the pattern on the gains."""
     lines = [("as in the sample", AS_RUN)]
     lines += [(f"{what}: {value}", one.name) for what, value, one in PATTERNS]
     columns = ("mean", "change", "p99", "change", "T_GC of RAID-5", "T_wait of RAID-5")
@@ -195,7 +195,7 @@ def _floor(evidence: Evidence) -> Finding:
 
 
 def _reads_for_nothing(evidence: Evidence) -> Finding:
-    """Decrease of the mean response with larger groups where reads are free."""
+    """Decrease of the mean response with larger groups if reads are free."""
     mean = MEASURES["mean"]("all")
     small, large = (of_groups(DGC, group) for group in (GROUPS[0], GROUPS[-1]))
     falls = [evidence.better(FREE_READS, name, large, small, mean) for name in evidence.names]

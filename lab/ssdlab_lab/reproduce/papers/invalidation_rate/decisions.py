@@ -1,4 +1,4 @@
-"""What was decided for the reproduction of invalidation-rate GC before it was run so."""
+"""What was decided for the reproduction of invalidation-rate GC before the scheme was run."""
 
 from __future__ import annotations
 

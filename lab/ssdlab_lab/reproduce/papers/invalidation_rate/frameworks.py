@@ -1,8 +1,9 @@
 """`python -m ssdlab_lab.reproduce.papers.invalidation_rate.frameworks`: PBGC and BBGC by order.
 
-Published, the two frameworks have equal writes in all workloads, and reads that are equal in
-RocksDB and nearly so in MongoDB, but 384 times apart in Cassandra. Conventional collection alone,
-on a quarter of the device, with the requests of the main runs: whether an order has that.
+In the published results the two frameworks have equal writes in all workloads, and reads that are
+equal in RocksDB and nearly equal in MongoDB, but 384 times apart in Cassandra. This runs
+conventional collection alone, on a quarter of the device, with the requests of the main runs, to
+see whether any order reproduces that.
 """
 
 from __future__ import annotations

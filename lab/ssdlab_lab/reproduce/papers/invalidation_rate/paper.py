@@ -63,7 +63,7 @@ FLASH = Flash(planes=16, blocks=512, pages=128, units=16, read_us=25, write_us=2
 PBGC, BBGC, PROPOSED = "PBGC", "BBGC", "Proposed"
 PRESETS = {BBGC: "invalidation-rate-conventional-bbgc", PROPOSED: "invalidation-rate-bbgc"}
 CHOSEN: dict[str, object] = dict(GC_FIRST)
-"""Keys over those of the presets; see `invalidation_rate.decisions`."""
+"""Keys that override those of the presets; see `invalidation_rate.decisions`."""
 SEEDS, QUICK_SEEDS = 5, 2
 """Each draws the requests anew."""
 MEAN, MAX = "table4_mean_latency_ms", "table5_max_latency_ms"

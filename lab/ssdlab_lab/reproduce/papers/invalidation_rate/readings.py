@@ -1,8 +1,8 @@
 """Other readings of the invalidation-rate paper.
 
-What changes the baseline is calibrated anew on it; the others keep the requests of the main runs.
-The explanations were written before any run on calibrated requests; each names what would have
-refuted it.
+Readings that change the baseline are calibrated on it; the others keep the requests of the main
+runs. The explanations were written before any run on calibrated requests; each names what would
+have refuted it.
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ def _seldom(evidence: Evidence) -> Finding:
 
 
 def _amount(evidence: Evidence) -> Finding:
-    """Whether the proposed scheme gains where the baseline stops as well."""
+    """Whether the proposed scheme gains if the baseline stops as well."""
     write = mean_ms("write")
     gains = [evidence.better(UNTIL, one, PROPOSED, BBGC, write) for one in evidence.names]
     return improved(gains, evidence.names, lambda known: max(known) < QUARTER)
 
 
 def _only_in_turn(evidence: Evidence) -> Finding:
-    """RocksDB unchanged when it takes turns, and nobody else improves much there."""
+    """Whether RocksDB is unchanged when it takes turns, and no other workload improves much."""
     rocksdb = [evidence.better(IN_TURN, "RocksDB", PROPOSED, BBGC, mean_ms(op)) for op in OPS]
     write = mean_ms("write")
     others = [evidence.better(IN_TURN, one, PROPOSED, BBGC, write) for one in evidence.names]

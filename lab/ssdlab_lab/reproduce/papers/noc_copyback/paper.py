@@ -1,7 +1,7 @@
 """Selective copy-back in a network-on-chip controller. Electronics 2024, 13(23), 4838.
 
-The baseline is the unconditional copy-back over the ECC engine. What the paper leaves open is in
-`decisions`, what was fixed by published numbers of the baseline in `calibration.json`.
+The baseline is the unconditional copy-back over the ECC engine. `decisions` lists what the paper
+leaves open, and `calibration.json` what was fixed by published numbers of the baseline.
 """
 
 from __future__ import annotations
@@ -67,13 +67,15 @@ CHOSEN: dict[str, object] = {
     "gc.window": 8,
     "controller.buffers": 8,
 }
-"""Keys over those of the presets; see `noc_copyback.decisions`."""
+"""Keys that override those of the presets; see `noc_copyback.decisions`."""
 SEEDS = 5
-"""Each draws the requests and the page errors anew."""
+"""Each draws different requests and page errors."""
 Trials: TypeAlias = "Callable[[Sequence[float]], float]"
 """Statistic over several seeds."""
 BIN_S = 10.0
-"""Seconds in which the writes are counted whose peak-to-mean says how irregular requests are."""
+"""Seconds of a bin in which writes are counted; their peak-to-mean ratio shows how irregular
+requests are.
+"""
 OPS = ("read", "write")
 MEAN, MAX = "table4_mean_latency_ms", "table5_max_latency_ms"
 CHANNELS = (4, 16)
@@ -83,7 +85,7 @@ VARIED = ("Dbench", "MySQL")
 
 
 def schemes(scale: Scale, note: str = "", keys: Mapping[str, object] | None = None) -> list[Scheme]:
-    """Both, with `note` at the end of their names and `keys` over theirs."""
+    """Both schemes, with `note` appended to their names and `keys` overriding theirs."""
     return [
         Scheme(name + note, preset, {**FLASH.keys(scale), **CHOSEN, **(keys or {})})
         for name, preset in PRESETS.items()
@@ -91,7 +93,7 @@ def schemes(scale: Scale, note: str = "", keys: Mapping[str, object] | None = No
 
 
 def variations(scale: Scale) -> dict[str, dict[str, object]]:
-    """Geometries of the same capacity, by what they are called."""
+    """Geometries of the same capacity, by name."""
     blocks = FLASH.blocks // scale.divisor
     wide: dict[str, dict[str, object]] = {
         f", {channels} channels": {

@@ -30,8 +30,9 @@ READ_FIRST: dict[str, object] = {"sched.order": "read-first"}
 FEW, MANY = "4 channels, half the load", "16 channels, twice the load"
 LONG = "256 pages in a block"
 EMPTY = "device empty at first (added after the results)"
-"""Table 1, by which lifetimes were fixed, counts the blocks that a trace writes, so those of an
-empty device; the main runs fill the volume before. That was noticed in their results."""
+"""Table 1, by which lifetimes were fixed, counts the blocks that a trace writes, and therefore
+those of an empty device; the main runs fill the volume before. That was noticed in their results.
+"""
 
 
 def _geometry(name: str) -> Callable[[Scale], Mapping[str, object]]:
@@ -56,7 +57,7 @@ SEVERAL = (
 LARGEST_READ = 100 * (1 - (763 + 938 + 963) / (763 + 938 + 751 + 926))
 """Percent by which the turns of a backlog with reads become shorter."""
 SLACK = 3.0
-"""Percent points that a measured gain may be above it: longest latencies are single events."""
+"""Percentage points by which a measured gain may exceed it: longest latencies are single events."""
 
 
 def _gain(evidence: Evidence, reading: str, workload: str) -> Number:
@@ -72,7 +73,7 @@ def _longest_reads(evidence: Evidence) -> Finding:
 
 
 def _per_channel(evidence: Evidence) -> Finding:
-    """Gain with as many requests for each channel."""
+    """Gain with the same number of requests for each channel."""
     several = (FEW, AS_RUN, MANY)
     gains = [_gain(evidence, one, "MySQL") for one in several]
     return improved(gains, several, lambda known: max(known) <= 1.5 * min(known))

@@ -1,13 +1,13 @@
 //! Adaptive: the number of channels that may collect at once follows the used space.
 //!
-//! Paper: "Adaptive Channel-Aware Garbage Collection Control for Multi-Channel SSDs", Electronics
-//! 14(23):4741, 2025, section 3.2: `G(t) = 0` for `U < theta1`, `Gmax (U - theta1) / (theta2 - theta1)` up
-//! to `theta2`, and `Gmax` beyond; U is the share of pages that are not erased, Gmax half the channels.
-//! Where it is silent, decided: G(t) is rounded up (option: down). A channel is active from the choice of a
-//! victim on it until the end of that victim's erase, waiting included, and counts once however many pools on
-//! it collect; a pool over all channels counts as one. When G(t) falls, running jobs finish, and no new job
-//! begins, not even on an active channel, until fewer than G(t) other channels are active. Work at the hard
-//! reserve is not counted against G(t). `theta1 = theta2`: a step. The arithmetic is exact.
+//! Paper: "Adaptive Channel-Aware Garbage Collection Control for Multi-Channel SSDs", Electronics 14(23):4741, 2025,
+//! section 3.2: `G(t) = 0` for `U < theta1`, `Gmax (U - theta1) / (theta2 - theta1)` up to `theta2`, and `Gmax` beyond;
+//! U is the share of pages that are not erased, Gmax half the channels.
+//! Where it is silent, decided: G(t) is rounded up (option: down). A channel is active from the choice of a victim on
+//! it to the end of that victim's erase, including waits, and counts once however many of its pools collect; a pool
+//! over all channels counts as one. When G(t) falls, running jobs finish, and no new job begins, even on an active
+//! channel, until fewer than G(t) other channels are active. Work at the hard reserve is not counted against G(t).
+//! `theta1 = theta2`: a step. The arithmetic is exact.
 
 use super::{ConcurrencyPolicy, Counted, DeviceView};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};

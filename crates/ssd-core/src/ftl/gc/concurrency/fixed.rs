@@ -1,7 +1,7 @@
 //! Fixed: at most `k` pools collect at once.
 //!
-//! Source: the invalidation-rate paper of 2023 collects one block in the device at a time (k = 1).
-//! Decided: jobs at the hard reserve are not counted against k.
+//! Source: the invalidation-rate paper of 2023 collects one block of the device at a time (k = 1).
+//! Decided: jobs at the hard reserve do not count towards k.
 
 use super::{ConcurrencyPolicy, DeviceView};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};

@@ -23,7 +23,7 @@ pub enum Counted {
     Pools,
     /// Channels with one. A pool over all channels counts as one.
     Channels,
-    /// Chips of each parity group with one; without parity groups, of the device.
+    /// Chips with one in each parity group; without parity groups, in the device.
     Members,
 }
 
@@ -38,7 +38,7 @@ crate::plugs! {
             Counted::Pools
         }
 
-        /// Whether foreground collection, at the hard reserve too, waits for its turn and counts like any other.
+        /// Whether foreground collection, even at the hard reserve, waits for its turn and counts like any other.
         fn binds_reserve(&self) -> bool {
             false
         }

@@ -1,13 +1,12 @@
 //! Rotating: at most `k` chips of each parity group collect at once, at the hard reserve too.
 //!
-//! Source: Kim, Lee, Oral, Dillow, Wang and Shipman, "Harmonia: a globally coordinated garbage collector for arrays
-//! of SSDs", MSST 2011, lets the drives of an array collect together; Skourtis et al., "Flash on Rails", ATC 2014,
-//! and Kim et al., "Alleviating Garbage Collection Interference through Spatial Separation in All Flash Arrays" (SWAN),
-//! ATC 2019, let them take turns, so that the others of a stripe answer. Here the chips of a parity group take turns.
-//! Where they are silent, decided: a chip whose pool is at its reserve waits too, or a second member of its group
-//! would be busy just when collection is fiercest (its writes wait longer; the chip before it always ends, as its
-//! copies have room of their own); of the pools that wait, the one that has waited longest is next; a chip with
-//! several planes counts once.
+//! Source: Kim, Lee, Oral, Dillow, Wang and Shipman, "Harmonia: a globally coordinated garbage collector for arrays of
+//! SSDs", MSST 2011, lets the drives of an array collect together; Skourtis et al., "Flash on Rails", ATC 2014, and Kim
+//! et al., "Alleviating Garbage Collection Interference through Spatial Separation in All Flash Arrays" (SWAN), ATC
+//! 2019, let them take turns, so that the others of a stripe answer. Here the chips of a parity group take turns. Where
+//! they are silent, decided: a chip whose pool is at its reserve waits too, or a second member of its group would be
+//! busy just when collection is heaviest (its writes wait longer; the chip before it always finishes, because room is
+//! reserved for its copies); the pool that has waited longest is next; a chip with several planes counts once.
 
 use super::{ConcurrencyPolicy, Counted, DeviceView};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};

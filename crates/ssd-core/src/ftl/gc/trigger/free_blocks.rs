@@ -1,9 +1,9 @@
 //! Free-block watermarks: collect while few erased blocks are left in the pool.
 //!
-//! Paper: Tavakkol et al., "MQSim: a framework for enabling realistic studies of modern multi-queue
-//! SSD devices", FAST 2018, section 4.2 (soft and hard thresholds of free blocks).
-//! Where it is silent, decided: thresholds are numbers of blocks of the pool, and collection is due
-//! when the number is reached, not when it is passed.
+//! Paper: Tavakkol et al., "MQSim: a framework for enabling realistic studies of modern multi-queue SSD devices", FAST
+//! 2018, section 4.2 (soft and hard thresholds of free blocks).
+//! Where it is silent, decided: thresholds are numbers of blocks of the pool, and collection is due at the threshold,
+//! not below it.
 
 use super::{SpaceView, TriggerPolicy};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};

@@ -1,10 +1,9 @@
 //! Idle: collect while no host operation waits or runs on the pool's busy units.
 //!
-//! Paper: "Adaptive Channel-Aware Garbage Collection Control for Multi-Channel SSDs", Electronics
-//! 14(23):4741, 2025
+//! Paper: "Adaptive Channel-Aware Garbage Collection Control for Multi-Channel SSDs", Electronics 14(23):4741, 2025
 //! (collection starts on a channel only when it is idle).
-//! Where it is silent, decided: the pool counts as idle after `after` without host work (0 in the
-//! paper), and a started job is not withdrawn when the host comes back.
+//! Where it is silent, decided: the pool counts as idle after `after` without host work (0 in the paper), and a job
+//! that has started finishes even if the host comes back.
 
 use super::{SpaceView, TriggerPolicy};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};

@@ -22,30 +22,30 @@ pub struct SpaceView {
     pub used_pages: u64,
     /// Pages of the blocks of the device that are not bad.
     pub pages: u64,
-    /// How long the busy units of the pool have had no host operation waiting or running; `None` while
-    /// one has, without time, and if no trigger has an `idle_after`.
+    /// How long the busy units of the pool have had no host operation waiting or running. `None` while one has, without
+    /// time, and if no trigger has an `idle_after`.
     pub idle_for: Option<Nanos>,
-    /// A read of the host waits on a busy unit of the pool; only for triggers that watch requests, otherwise true,
-    /// as without time.
+    /// Whether a host read waits on a busy unit of the pool. Tracked only for triggers that watch requests; otherwise
+    /// true, as without time.
     pub read_waits: bool,
-    /// The same of a write.
+    /// Whether a write waits.
     pub write_waits: bool,
 }
 
 crate::plugs! {
-    /// When collection of a pool may start; it stops when the trigger no longer holds
-    /// (`amount = "until-satisfied"`).
+    /// Decides when collection of a pool may start; it stops when the trigger no longer holds (`amount =
+    /// "until-satisfied"`).
     pub trait TriggerPolicy, trigger_hooks! {
         /// Whether collection is wanted.
         fn holds(&self, view: &SpaceView) -> bool;
 
-        /// Whether collection is wanted before host operations (foreground).
+        /// Whether collection goes before host operations (foreground).
         fn urgent(&self, view: &SpaceView) -> bool {
             let _ = view;
             false
         }
 
-        /// Whether it still holds in the state `best`, in which nothing is left to collect: then only TRIMs could
+        /// Whether it still holds in the state `best`, in which nothing is left to collect, so that only TRIMs could
         /// end it. False if something other than space ends it.
         fn outlasts(&self, best: &SpaceView) -> bool {
             let _ = best;
@@ -63,18 +63,18 @@ crate::plugs! {
             false
         }
 
-        /// Whether the answer may change with every request that comes to wait.
+        /// Whether the answer may change with every request that starts to wait.
         fn watches_requests(&self) -> bool {
             false
         }
 
-        /// Blocks that the pool may open before it holds, if that depends on nothing else but requests.
+        /// Blocks that the pool may open before it holds, if that depends on nothing but requests.
         fn blocks_left(&self, view: &SpaceView) -> Option<u32> {
             let _ = view;
             None
         }
 
-        /// The idle time after which the answer may change without any operation on the pool.
+        /// The idle time after which the answer may change even without an operation on the pool.
         fn idle_after(&self) -> Option<Nanos> {
             None
         }

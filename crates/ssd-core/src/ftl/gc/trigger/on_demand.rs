@@ -1,11 +1,11 @@
-//! On demand: collect a pool at its threshold of erased blocks only when a request waits for it, ahead of that
-//! request; or also when it is idle.
+//! On demand: collect a pool at its threshold of erased blocks only when a request waits for it, before that request;
+//! optionally also when it is idle.
 //!
 //! Paper: Liang et al., "Boosting Performance of SSD with Chip-level RAID by Deferring Garbage Collection", IEICE
 //! Electronics Express 2018, section 4.3: a chip that has reached the threshold is not collected "while there is no
 //! requests to invoke GC"; deferred collection works in idle time, when the pending queue is empty.
 //! Where it is silent, decided: any request for the chip makes it collect (`by = "write"`: only one that writes);
-//! collection goes block by block, and after each the pool is looked at again, so that it ends at the threshold or
+//! collection goes block by block, and the pool is considered again after each, so collection ends at the threshold or
 //! when nothing waits; a pool that is collected in idle time takes requests again after the block. Without time a
 //! request always waits.
 
@@ -40,7 +40,7 @@ pub const INFO: PolicyInfo = PolicyInfo {
     ],
 };
 
-/// The threshold, and who makes a pool collect.
+/// The threshold, and which requests make a pool collect.
 pub struct Policy {
     soft: u32,
     by_any: bool,
@@ -56,7 +56,7 @@ impl Policy {
         }
     }
 
-    /// A request waits that makes the pool collect.
+    /// Whether a request waits that makes the pool collect.
     fn is_wanted(&self, view: &SpaceView) -> bool {
         view.write_waits || (self.by_any && view.read_waits)
     }

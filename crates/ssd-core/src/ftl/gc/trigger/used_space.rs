@@ -1,8 +1,8 @@
 //! Used space: collect while the share of pages that are not erased is at or above a threshold.
 //!
-//! Paper: the invalidation-rate GC paper of 2023 (`S_used >= 70 %`); the adaptive-channel (2025) and
-//! noc-copyback (2024) papers have the same rule.
-//! Where they are silent, decided: S_used is that of the device (`scope = "pool"`: of each pool).
+//! Paper: the invalidation-rate GC paper of 2023 (`S_used >= 70 %`); the adaptive-channel (2025) and noc-copyback
+//! (2024) papers have the same rule.
+//! Where they are silent, decided: S_used is measured over the device (`scope = "pool"`: over each pool).
 
 use super::{SpaceView, TriggerPolicy};
 use crate::plug::{ParamInfo, ParamKind, PolicyInfo, PolicySpec};
@@ -28,7 +28,7 @@ pub const INFO: PolicyInfo = PolicyInfo {
     ],
 };
 
-/// Parts per billion of the threshold, so that the comparison is exact in integers.
+/// The threshold in parts per billion, so that the comparison is exact in integers.
 pub struct Policy {
     at_ppb: u64,
     pool: bool,

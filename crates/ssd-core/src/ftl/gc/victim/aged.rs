@@ -1,15 +1,14 @@
-//! The best of the sealed blocks by `(1 - u) / u * age / weight`: shared by the policies with ages.
+//! The best of the sealed blocks by `(1 - u) / u * age / weight`: shared by the policies that use ages.
 //!
-//! The value of a block changes with every host page, so no order over blocks lasts. What lasts is
-//! a bound: in a group of blocks none is better than one with the fewest valid pages, the greatest
-//! age and the least weight found in the group would be. Groups are made of blocks of nearly the
-//! same age, so the bound is nearly reached: the blocks of a pool stand in slots in the order of
-//! the clock from which their age counts, and 32 neighbouring slots are a group. Slots are only
-//! ever appended and emptied; when they run out, the rest moves up.
+//! The value of a block changes with every host page, so no order over blocks lasts, but a bound does: no block of a
+//! group is better than a block with the fewest valid pages, the greatest age and the least weight in the group would
+//! be. The blocks of a pool are kept in slots, ordered by the clock from which their age counts, and 32 neighbouring
+//! slots form a group. So the blocks of a group have nearly the same age, and the bound is tight. Slots are only ever
+//! appended and emptied; when they run out, the rest moves up.
 //!
-//! An invalidation is one `min` (when it resets the age: also a move to the last slot). A choice
-//! computes the bound of each group and looks only into groups whose bound is not below the best
-//! block found so far. Every comparison is exact, in integers.
+//! An invalidation is one `min` (if it resets the age, also a move to the last slot). A choice computes the bound of
+//! each group and examines only groups whose bound is not below the best block found so far. Every comparison is exact,
+//! in integers.
 
 use super::groups::NONE;
 use super::memory;
@@ -94,7 +93,7 @@ pub(super) struct Aged {
 }
 
 impl Aged {
-    /// `by_erases`: the weight of a block is its erase count plus one, else 1.
+    /// `by_erases`: the weight of a block is its erase count plus one; otherwise it is 1.
     pub(super) fn new(spec: &PolicySpec, table: &BlockTable, by_erases: bool) -> Aged {
         assert!(table.pages_per_block < NONE, "valid counts need one value for \"no block\"");
         let blocks = table.blocks_per_pool() as usize;
@@ -114,12 +113,12 @@ impl Aged {
         }
     }
 
-    /// The table keeps no clocks: the age of every block counts from now.
+    /// The table keeps no clocks, so the age of every block counts from now.
     pub(super) fn init(&mut self, table: &BlockTable, clock: u64) {
         self.rebuild(table, |_| clock);
     }
 
-    /// Append the clock from which the age of each block counts; 0 for blocks that are no candidates.
+    /// Append the clock from which the age of each block counts; 0 for blocks that are not candidates.
     pub(super) fn save(&self, table: &BlockTable, bytes: &mut Vec<u8>) {
         let blocks = (0..table.len()).map(|b| (BlockId(b as u32), self.stamp[b]));
         memory::put(bytes, blocks.map(|(b, stamp)| if table.is_candidate(b) { stamp } else { 0 }));
@@ -175,7 +174,7 @@ impl Aged {
         let slot = self.slot_of[block.at()] as usize;
         debug_assert_eq!(self.slots.get(slot), Some(&block.0), "{block:?} is not in its slot");
         if self.since_invalidation {
-            // The bound of the group it leaves stays until the group is next examined.
+            // The bound of the group that it leaves stays until the group is next examined.
             self.slots[slot] = EMPTY;
             self.seal(block, table, clock);
         } else {
@@ -220,7 +219,7 @@ impl Aged {
             }
         }
         let best = best.map(|(block, _)| BlockId(block as u32))?;
-        assert_eq!(table.pool_of(best), pool, "{best:?} stands among the slots of {pool:?}");
+        assert_eq!(table.pool_of(best), pool, "{best:?} is in a slot of {pool:?}");
         debug_assert!(table.is_candidate(best), "{best:?} is not sealed");
         Some(best)
     }
@@ -271,7 +270,7 @@ impl Aged {
         slots.into_iter().filter(|&b| b != EMPTY).map(|b| b as usize)
     }
 
-    /// The better of `best` and the best block of `group`; makes the group's bound tight again.
+    /// The better of `best` and the best block of `group`; tightens the group's bound again.
     fn best_of(
         &mut self,
         group: usize,
@@ -297,7 +296,7 @@ impl Aged {
         best
     }
 
-    /// `bound` of a group that `block` is in too.
+    /// The `bound` of a group to which `block` is added.
     #[inline(always)]
     fn raised(&self, bound: Bound, block: usize, table: &BlockTable) -> Bound {
         bound.with(self.stamp[block], self.weight(block, table), table.valid[block])
@@ -334,7 +333,7 @@ impl Aged {
     }
 }
 
-/// Whether `a` is chosen before `b`: better, else sealed earlier, else the lower id.
+/// Whether `a` is chosen before `b`: better, otherwise sealed earlier, otherwise with the lower id.
 fn before(a: (usize, Value), b: (usize, Value), table: &BlockTable) -> Ordering {
     b.1.better(&a.1)
         .then_with(|| table.seal_order[a.0].cmp(&table.seal_order[b.0]))

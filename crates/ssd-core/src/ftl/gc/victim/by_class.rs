@@ -1,9 +1,9 @@
-//! The blocks of each class apart, for separation policies that name the class of a victim.
+//! An index per class, for separation policies that name the class of a victim.
 //!
-//! A class has a victim policy of its own, over a table in which only the blocks of the class are sealed: so every
-//! policy, external ones as well, chooses within a class what it would choose on a device without other blocks. One
-//! more instance sees all blocks. A queue of each class has the order of sealing. Only devices whose separation policy
-//! asks for it have this: 27 bytes and the index of the policy for each block and class.
+//! Each class has its own instance of the victim policy, over a table in which only the blocks of the class are sealed.
+//! So every policy, external ones included, chooses within a class as it would on a device without other blocks. One
+//! more instance sees all blocks. A queue per class keeps the order of sealing. Only devices whose separation policy
+//! asks for it pay for this: 27 bytes and the index of the policy for each block and class.
 
 use super::queue::Queue;
 use super::{Victim, VictimPolicy};
@@ -17,7 +17,7 @@ struct Part {
     victim: Victim,
     table: BlockTable,
     sealed: Queue,
-    /// By pool: how many there are, and their invalid pages.
+    /// By pool: the number of blocks, and their invalid pages.
     count: Vec<u32>,
     invalid: Vec<u64>,
 }
@@ -29,7 +29,7 @@ pub(in crate::ftl) struct ByClass {
 }
 
 impl ByClass {
-    /// `build` makes a policy for blocks shaped like `table`; `classes` of them.
+    /// `build` creates a policy for blocks shaped like `table`; `classes` is their number.
     pub(in crate::ftl) fn new(
         classes: u32,
         table: &BlockTable,
@@ -51,7 +51,7 @@ impl ByClass {
         ByClass { whole: build(table), parts: (0..classes).map(part).collect() }
     }
 
-    /// The class of `block`: the last one if wear levelling has filled it.
+    /// The class of `block`; the last one for blocks that wear levelling has filled.
     fn class(&self, block: BlockId, table: &BlockTable) -> usize {
         let class = table.origin(block).class as usize;
         debug_assert!(class <= self.parts.len(), "{block:?} is of no class");
@@ -66,7 +66,7 @@ impl ByClass {
 }
 
 impl Part {
-    /// The table of the class gets what is known of `block`.
+    /// Copy the state of `block` to the table of the class.
     #[inline(always)]
     fn copy(&mut self, block: BlockId, table: &BlockTable) {
         let at = block.at();
@@ -97,7 +97,7 @@ impl Part {
         ClassBlocks { sealed, invalid, least_valid: valid.min().unwrap_or(0) }
     }
 
-    /// Only what `table` says counts, from its sealed blocks on.
+    /// Start over from the sealed blocks of `table`.
     fn clear(&mut self, table: &BlockTable) {
         assert_eq!(self.table.len(), table.len(), "blocks of another table");
         self.table.state.fill(BlockState::Free);

@@ -1,15 +1,13 @@
 //! Cost-benefit: the sealed block with the greatest `(1 - u) / 2u * age`, u its share of valid
 //! pages.
 //!
-//! Paper: Kawaguchi, Nishioka and Motoda, "A flash-memory based file system", USENIX Technical
-//! Conference 1995, whose age counts from the last invalidation (`age = "invalidation"`); after
-//! Rosenblum and Ousterhout, "The design and implementation of a log-structured file system", ACM
-//! TOCS 10(1), 1992, whose `(1 - u) * age / (1 + u)` takes the age of the segment's youngest data,
-//! to which the seal comes nearest (`age = "seal"`, the default).
-//! Where they are silent, decided: ages are host pages bound. A block without valid pages costs
-//! nothing and goes before all others, the oldest of these first. Ties: fewest valid pages, then
-//! earliest sealed, then lowest id; so while every age is 0 the fewest valid pages decide. At
-//! `init` all ages start from 0: the table keeps no clocks.
+//! Paper: Kawaguchi, Nishioka and Motoda, "A flash-memory based file system", USENIX Technical Conference 1995, whose
+//! age counts from the last invalidation (`age = "invalidation"`); after Rosenblum and Ousterhout, "The design and
+//! implementation of a log-structured file system", ACM TOCS 10(1), 1992, whose `(1 - u) * age / (1 + u)` takes the age
+//! of the segment's youngest data, which the age since the seal approximates (`age = "seal"`, the default).
+//! Where they are silent, decided: ages are host pages bound. A block without valid pages costs nothing and goes before
+//! all others, the oldest of these first. Ties: fewest valid pages, then earliest sealed, then lowest id; so while
+//! every age is 0 the fewest valid pages decide. At `init` all ages start from 0: the table keeps no clocks.
 //! Index: see `aged`; an invalidation is one `min`, or a move to the last slot with `age = "invalidation"`.
 
 use super::VictimPolicy;

@@ -33,7 +33,7 @@ pub const INFO: PolicyInfo = PolicyInfo {
     }],
 };
 
-/// Which of the blocks with the fewest valid pages.
+/// How ties between the blocks with the fewest valid pages are broken.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ties {
     LowestId,

@@ -13,13 +13,13 @@ pub(super) const NONE: u16 = u16::MAX;
 /// Blocks of a group. Groups do not cross pools.
 const GROUP: u32 = 64;
 
-/// The member with the fewest valid pages, by the minimum of each group. Membership is given by an array that
-/// the caller owns (`member[block] == yes`).
+/// The member with the fewest valid pages, by the minimum of each group. The caller owns the array that defines
+/// membership (`member[block] == yes`).
 pub(super) struct Least {
     per_pool: u32,
-    /// No group is smaller than the others, so that the group follows from the number of a block alone.
+    /// All groups have the same size, so the number of a block alone determines its group.
     aligned: bool,
-    /// Fewest valid pages among the members of each group; `NONE` without any.
+    /// Fewest valid pages among the members of each group; `NONE` if it has no members.
     least: Vec<u16>,
 }
 
@@ -31,7 +31,7 @@ impl Least {
         Least { per_pool, aligned, least: vec![NONE; (per_pool * table.pools()) as usize] }
     }
 
-    /// Build from the table and the members.
+    /// Build from the table and the membership.
     pub(super) fn init<M: Copy + PartialEq>(&mut self, table: &BlockTable, member: &[M], yes: M) {
         let groups = (self.per_pool * table.pools()) as usize;
         assert_eq!(self.least.len(), groups, "groups of another table");
@@ -40,7 +40,7 @@ impl Least {
         }
     }
 
-    /// Member `block` is new or has fewer valid pages than before.
+    /// Note that member `block` is new or has fewer valid pages than before.
     #[inline(always)]
     pub(super) fn lower(&mut self, block: BlockId, table: &BlockTable) {
         let group = self.group_of(block, table);
@@ -49,7 +49,7 @@ impl Least {
         self.least[group] = self.least[group].min(table.valid[block.at()]);
     }
 
-    /// `block` is no longer a member.
+    /// Note that `block` is no longer a member.
     pub(super) fn leave<M>(&mut self, block: BlockId, table: &BlockTable, member: &[M], yes: M)
     where
         M: Copy + PartialEq,
@@ -113,9 +113,9 @@ impl Least {
         let blocks = self.blocks(groups.start + group, table);
         let mut all = table.valid[blocks.clone()].iter().zip(&member[blocks.clone()]);
         let first = all.position(|(&valid, &is)| valid == least && is == yes);
-        let first = first.expect("the minimum of a group is that of a member");
+        let first = first.expect("the minimum of a group belongs to a member");
         let block = BlockId((blocks.start + first) as u32);
-        assert_eq!(table.pool_of(block), pool, "{block:?} stands among the groups of {pool:?}");
+        assert_eq!(table.pool_of(block), pool, "{block:?} is in a group of {pool:?}");
         Some(block)
     }
 

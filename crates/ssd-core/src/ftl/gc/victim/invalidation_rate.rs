@@ -1,18 +1,17 @@
 //! Invalidation rate: among the blocks with many invalid pages, the one with the lowest rate of invalidation,
 //! since waiting for it saves the fewest copies.
 //!
-//! Paper: the invalidation-rate garbage collection paper, Electronics 2023, 12, 2142, equation 1 and
-//! algorithm 1: `rate = ((N_invalid - 1) / N_total) / (T_c - T_f)`, where T_f and T_c are
-//! the times of the first and of the newest invalidation in the block since its last erase. Blocks
-//! enter the list at a ratio of invalid pages; the list is sorted by ascending rate; blocks without
-//! valid pages stand at its head, in the order of their rates.
-//! Where it is silent, decided: a block enters when it is sealed; one invalid page: rate 0; several at one
-//! time (one TRIM): rate infinite; ties by lowest block id. Pages that were already invalid when the policy
-//! started (on a preconditioned device) count as invalidated at its start. In functional mode the clock is
-//! the number of host pages written.
-//! Index: the list of each pool as a tree. Among blocks with equally many invalid pages the order does not
-//! change until one of them loses a page, so an update takes O(log n), and a choice compares the first block
-//! of each count. All comparisons are exact, by cross multiplication of integers.
+//! Paper: the invalidation-rate garbage collection paper, Electronics 2023, 12, 2142, equation 1 and algorithm 1: `rate
+//! = ((N_invalid - 1) / N_total) / (T_c - T_f)`, where T_f and T_c are the times of the first and of the newest
+//! invalidation in the block since its last erase. Blocks enter the list at a ratio of invalid pages; the list is
+//! sorted by ascending rate; blocks without valid pages come first, in the order of their rates.
+//! Where it is silent, decided: a block enters when it is sealed; one invalid page: rate 0; several at one time (one
+//! TRIM): rate infinite; ties by lowest block id. Pages that were already invalid when the policy started (on a
+//! preconditioned device) count as invalidated at its start. In functional mode the clock is the number of host pages
+//! written.
+//! Index: the list of each pool as a tree. Among blocks with equally many invalid pages the order does not change until
+//! one of them loses a page, so an update takes O(log n), and a choice compares the first block of each count. All
+//! comparisons are exact, by cross multiplication of integers.
 
 use super::{VictimPolicy, memory};
 use crate::ftl::blocks::BlockTable;
@@ -58,7 +57,7 @@ pub const INFO: PolicyInfo = PolicyInfo {
     ],
 };
 
-/// Whether the policy of `spec` has rates over time, not over host pages.
+/// Whether the policy of `spec` measures rates over time rather than host pages.
 pub(super) fn counts_time(spec: &PolicySpec) -> bool {
     spec.word("time") == "ns"
 }
@@ -66,14 +65,14 @@ pub(super) fn counts_time(spec: &PolicySpec) -> bool {
 /// "No page has become invalid."
 const NEVER: u64 = u64::MAX;
 
-/// A listed block: its invalid pages, its place among blocks with as many, its id.
+/// A listed block: its invalid pages, its rank among blocks with as many, its id.
 type Entry = (u16, u64, BlockId);
 
-/// A rate as the exact fraction `gain / span` (in units that all blocks share), with the criteria that come
-/// before and after it in the order of the list. The span of an infinite rate is 0.
+/// A rate as the exact fraction `gain / span` (in units common to all blocks), with the criteria that precede and
+/// follow it in the order of the list. The span of an infinite rate is 0.
 #[derive(Clone, Copy)]
 struct Rank {
-    /// At the head of the list whatever its rate.
+    /// At the head of the list regardless of its rate.
     head: bool,
     gain: u64,
     span: u64,
@@ -98,15 +97,15 @@ pub struct Policy {
     /// Fewest invalid pages of a listed block.
     least_invalid: u16,
     pages: u16,
-    /// T_c is the time of the choice.
+    /// Whether T_c is the time of the choice.
     until_now: bool,
     in_pages: bool,
     by_rate: bool,
     immediate: bool,
-    /// T_f and T_c of each block; `NEVER` without an invalid page.
+    /// T_f and T_c of each block; `NEVER` if it has no invalid page.
     first: Vec<u64>,
     newest: Vec<u64>,
-    /// Invalid pages under which each block is listed; 0: it is not.
+    /// Invalid pages under which each block is listed; 0 if it is not listed.
     listed: Vec<u16>,
     list: Vec<BTreeSet<Entry>>,
 }
@@ -136,7 +135,7 @@ impl Policy {
         if self.in_pages { clock } else { table.now.0 }
     }
 
-    /// A page of `block` becomes invalid at `now`.
+    /// Note that a page of `block` becomes invalid at `now`.
     #[inline(always)]
     fn note(&mut self, block: BlockId, now: u64) {
         debug_assert_ne!(now, NEVER, "{block:?} loses a page at no time");
@@ -148,7 +147,7 @@ impl Policy {
         self.newest[block.at()] = now;
     }
 
-    /// The place of `block` among those with `invalid` invalid pages: the lower the rate, the smaller.
+    /// The rank of `block` among those with `invalid` invalid pages: the lower the rate, the lower the rank.
     fn entry(&self, block: BlockId, invalid: u16) -> Entry {
         debug_assert!(
             invalid > 0 && invalid <= self.pages,
@@ -157,7 +156,7 @@ impl Policy {
         let (first, newest) = (self.first[block.at()], self.newest[block.at()]);
         debug_assert!(invalid <= 1 || first <= newest, "{block:?}: {first} to {newest}");
         let place = match invalid {
-            // One invalid page: rate 0, whatever the times are.
+            // One invalid page means rate 0, whatever the times.
             1 => 0,
             _ if self.until_now => first,
             _ => u64::MAX - (newest - first),

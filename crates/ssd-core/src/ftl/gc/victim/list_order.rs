@@ -31,7 +31,7 @@ pub const INFO: PolicyInfo = PolicyInfo {
 /// Index of the list-order policy.
 pub struct Policy {
     list: Queue,
-    /// A sealed block with at most so many valid pages is in the list.
+    /// The most valid pages with which a sealed block is in the list.
     most_valid: u16,
 }
 

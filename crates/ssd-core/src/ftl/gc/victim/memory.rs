@@ -1,4 +1,4 @@
-//! The state of a victim policy in a snapshot: what the block table does not contain, as words of 64 bits.
+//! The state of a victim policy in a snapshot: what the block table does not contain, as 64-bit words.
 
 /// Append `words` to `bytes`.
 pub(super) fn put(bytes: &mut Vec<u8>, words: impl IntoIterator<Item = u64>) {

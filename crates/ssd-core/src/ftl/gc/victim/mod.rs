@@ -1,8 +1,8 @@
 //! Which block? One file per victim policy; the list below names them.
 //!
-//! The folder also contains the indexes that several policies share: `aged`, `groups`, `queue`; the
-//! policy of policies by which separation names the class of a victim, `by_class`; and `memory`, for
-//! the state of policies in snapshots.
+//! The folder also contains the indexes that several policies share (`aged`, `groups`, `queue`), the combination of
+//! policies for separation policies that name the class of a victim (`by_class`), and `memory`, for the state of
+//! policies in snapshots.
 
 mod aged;
 pub(in crate::ftl) mod by_class;
@@ -19,14 +19,12 @@ use crate::units::{BlockId, PoolId};
 crate::plugs! {
     /// A victim policy: keeps an index over the sealed blocks and names one of them on request.
     ///
-    /// It decides and never acts: it moves no page and changes no table. All ages are counted in
-    /// `clock`, the number of host pages bound so far, so that they do not depend on the timing model,
-    /// unless a policy is defined over time, which is `table.now`.
-    /// Ties go to the lowest block id unless the policy's file says otherwise. Only sealed blocks may
-    /// be returned.
+    /// It decides and never acts: it moves no page and changes no table. Ages count in `clock`, the number of host
+    /// pages bound so far, so they do not depend on the timing model; a policy that is defined over time uses
+    /// `table.now` instead. Ties go to the lowest block id unless the policy's file says otherwise. Only sealed blocks
+    /// may be returned.
     pub trait VictimPolicy, victim_hooks! {
-        /// Build the index from the state of the table, whatever it is: one preconditioned device
-        /// serves every policy.
+        /// Build the index from any state of the table: one preconditioned device serves every policy.
         fn init(&mut self, table: &BlockTable, clock: u64);
 
         /// `block` has become sealed.
@@ -63,8 +61,8 @@ crate::plugs! {
             rng: &mut Stream,
         ) -> Option<BlockId>;
 
-        /// The same among the blocks that a separation policy names, if there are any. Only an index of each class
-        /// knows of them.
+        /// The next victim among the blocks that a separation policy names, if there are any. Only an index per class
+        /// can tell them apart.
         fn select_among(
             &mut self,
             among: Among,
@@ -77,7 +75,7 @@ crate::plugs! {
             None
         }
 
-        /// The sealed blocks of `pool` by class, where there is an index of each.
+        /// The sealed blocks of `pool` by class, if there is an index per class.
         fn by_class(&self, pool: PoolId) -> Vec<ClassBlocks> {
             let _ = pool;
             Vec::new()
@@ -96,8 +94,9 @@ crate::plugs! {
             all
         }
 
-        /// Whether the policy orders the blocks of all pools together. Of the pools that wait for the concurrency
-        /// rule, [`VictimPolicy::first_pool`] then goes first; otherwise the one that has waited longest.
+        /// Whether the policy orders the blocks of all pools together. If so, [`VictimPolicy::first_pool`] decides
+        /// which of the pools that wait for the concurrency rule is next; otherwise it is the one that has waited
+        /// longest.
         fn orders_pools(&self) -> bool {
             false
         }
@@ -120,10 +119,10 @@ crate::plugs! {
         }
 
         /// Restore the state that [`VictimPolicy::save`] has appended for the same policy, and remove it from `bytes`.
-        /// The index has been built from `table` before.
+        /// The index must have been built from `table` before.
         ///
         /// # Errors
-        /// `bytes` hold no possible state of the policy.
+        /// `bytes` do not contain a valid state of the policy.
         fn load(
             &mut self,
             bytes: &mut &[u8],
@@ -134,7 +133,7 @@ crate::plugs! {
             Ok(())
         }
 
-        /// Whether some blocks are collected whatever the triggers say.
+        /// Whether some blocks are collected regardless of the triggers.
         fn collects_at_once(&self) -> bool {
             false
         }
@@ -162,7 +161,7 @@ crate::plugs! {
     }
 }
 
-/// Whether the policy of `spec` is defined over time, not over host pages.
+/// Whether the policy of `spec` counts time rather than host pages.
 pub(in crate::ftl) fn counts_time(spec: &PolicySpec) -> bool {
     let is_rate = spec.policy == invalidation_rate::INFO.name;
     is_rate && invalidation_rate::counts_time(spec)

@@ -1,12 +1,12 @@
 //! A queue of blocks for each pool, linked through the blocks themselves: shared by several
 //! policies.
 //!
-//! Append and removal from anywhere take constant time; 8 bytes a block.
+//! Appending and removing from anywhere take constant time; a block takes 8 bytes.
 
 use crate::ftl::blocks::BlockTable;
 use crate::units::{BlockId, PoolId};
 
-/// "No block", before the first and after the last.
+/// "No block": before the first and after the last.
 const END: u32 = u32::MAX;
 /// "Not in the queue".
 const ABSENT: u32 = u32::MAX - 1;
@@ -68,7 +68,7 @@ impl Queue {
         }
     }
 
-    /// Take `block` out of the queue of its pool, wherever it stands.
+    /// Remove `block` from the queue of its pool, wherever it is.
     pub(super) fn remove(&mut self, block: BlockId, table: &BlockTable) {
         debug_assert!(self.contains(block), "{block:?} is not queued");
         let pool = table.pool_of(block).at();

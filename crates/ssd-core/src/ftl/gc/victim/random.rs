@@ -23,7 +23,7 @@ pub const INFO: PolicyInfo = PolicyInfo {
     params: &[],
 };
 
-/// How many blocks are sealed, and draws among them.
+/// The number of sealed blocks, and draws among them.
 pub struct Policy {
     sealed: Vec<u32>,
 }
@@ -43,7 +43,7 @@ impl Policy {
         self.sealed[pool.at()] > 0
     }
 
-    /// A uniform draw among the sealed blocks of `pool`, of which there must be one.
+    /// A uniform draw among the sealed blocks of `pool`, which must have one.
     pub(super) fn draw(&self, pool: PoolId, table: &BlockTable, rng: &mut Stream) -> BlockId {
         debug_assert!(self.any(pool), "{pool:?} has no sealed block to draw");
         let n = table.blocks_per_pool();

@@ -2,12 +2,12 @@
 //!
 //! Source: the "2R-FIFO" collector of SSD-iq (Haas, Lee, Bonnet and Leis, "SSD-iq: uncovering the hidden side of SSD
 //! performance", PVLDB 18(11), 2025; github.com/gabriel-haas/ssdiq, commits 9aae7a3 and 9934924, in words only). A
-//! block whose share of valid pages is below the bar is taken, others are passed over. When the pointer has passed a
-//! part of the blocks it goes back to the first one and the bar rises by a step; the bar falls back when as many
-//! invalid pages as a block has were gained. Until that happens for the first time, the bar is 0.5.
-//! Where it is silent, decided: the bar ends at 1, and then all blocks are looked at: a fully valid one is never taken.
-//! Shares are compared as whole pages, rounded up. Index: a linked queue for each pool; a choice walks over the blocks
-//! that it passes over.
+//! block whose share of valid pages is below the bar is taken; others are passed over. When the pointer has passed a
+//! part of the blocks, it goes back to the first one and the bar rises by a step; the bar falls back once a block's
+//! worth of invalid pages has been gained. Until that first happens, the bar is 0.5.
+//! Where it is silent, decided: the bar ends at 1, where all blocks are considered, but a fully valid one is never
+//! taken. Shares are compared as whole pages, rounded up. Index: a linked queue for each pool; a choice walks over the
+//! blocks that it skips.
 
 use super::queue::Queue;
 use super::{VictimPolicy, memory};
@@ -50,10 +50,10 @@ const MOST_PASSED: u64 = 1 << 31;
 /// The bar of the first turn.
 const FIRST_BAR: f64 = 0.5;
 
-/// What is kept of a pool.
+/// The state of a pool.
 #[derive(Clone, Copy)]
 struct Walk {
-    /// The block at which the pointer stands; the first one from the end on.
+    /// The block at which the pointer stands; the first one after the end.
     at: Option<BlockId>,
     blocks: u32,
     /// Blocks that it has passed since it last stood at the first one.
@@ -87,7 +87,7 @@ impl Policy {
         }
     }
 
-    /// The first block of `pool` on the walk that is below the bar and `wanted`, with the walk up to it.
+    /// The first block of `pool` on the walk that is below the bar and `wanted`, with the state of the walk there.
     fn find(
         &self,
         pool: PoolId,
@@ -98,7 +98,7 @@ impl Policy {
         debug_assert_eq!(self.list.iter(pool).count(), walk.blocks as usize, "blocks, as counted");
         let most = ((self.part * f64::from(walk.blocks)) as u32).max(1);
         let pages = f64::from(table.pages_per_block);
-        // Twice over all blocks at the highest bar: the pointer goes back once.
+        // Twice over all blocks at the highest bar, because the pointer goes back once.
         let mut left = 2 * walk.blocks;
         while left > 0 {
             let (bar, at) = (walk.bar.min(1.0), walk.at.or_else(|| self.list.first(pool))?);
@@ -118,7 +118,7 @@ impl Policy {
         None
     }
 
-    /// `block` is taken: the pointer has walked up to it, whether it was asked for or not.
+    /// Take `block`: the pointer moves up to it, whether or not this policy chose it.
     fn take(&mut self, block: BlockId, table: &BlockTable) {
         let pool = table.pool_of(block);
         let found = self.find(pool, table, |other| other == block).map(|(_, walk)| walk);
@@ -185,7 +185,7 @@ impl VictimPolicy for Policy {
             let sealed = |b: &BlockId| table.is_candidate(*b) && table.pool_of(*b) == pool;
             let at = table.of_pool(pool).filter(sealed).find(|b| u64::from(b.0) == words[0]);
             let (bar, passed, gained) = (f64::from_bits(words[1]), words[2], words[3]);
-            // The last step takes the bar to 1 or beyond.
+            // The last step raises the bar to 1 or beyond.
             let sound = (at.is_some() || words[0] == u64::MAX)
                 && (0.0..=2.0).contains(&bar)
                 && passed <= MOST_PASSED

@@ -32,11 +32,11 @@ pub const INFO: PolicyInfo = PolicyInfo {
 
 /// Index of the windowed greedy policy.
 pub struct Policy {
-    /// Every sealed block; the first ones are the window.
+    /// Every sealed block; the first ones form the window.
     sealed: Queue,
     inside: Vec<bool>,
     least: Least,
-    /// For each pool: blocks in the window, and the last of them.
+    /// For each pool, the number of blocks in the window and the last of them.
     count: Vec<u32>,
     last: Vec<Option<BlockId>>,
     /// Blocks that a window holds.

@@ -18,7 +18,7 @@ fn of(list: &[Option<Change>]) -> Plan {
     Plan::new(ParityUpdate::Fewest, list.len() as u32, changes(list), full(list.len()))
 }
 
-/// `m` of `n` pages are written.
+/// The first `m` of `n` pages are written.
 fn first(m: usize, n: usize) -> Vec<Option<Change>> {
     (0..n).map(|i| (i < m).then_some(Change::Whole)).collect()
 }
@@ -44,7 +44,7 @@ fn rmw_reads_one_page_more_than_it_writes_and_rcw_those_that_stay() {
 
 #[test]
 fn figure_3_of_the_paper() {
-    // Groups of 4. W0 and W2 come to chips 0-3, W1 to chips 6 and 7.
+    // Groups of 4. W0 and W2 go to chips 0-3, W1 to chips 6 and 7.
     let (w0, w1, w2) = (of(&first(3, 3)), of(&first(1, 3)), of(&first(2, 3)));
     assert_eq!((w0.method, w0.reads.count_ones()), (Method::Full, 0));
     assert_eq!((w1.method, w1.reads.count_ones()), (Method::ReadModify, 2));

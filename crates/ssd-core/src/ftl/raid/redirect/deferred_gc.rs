@@ -6,12 +6,12 @@
 //! time plus one write is not after the estimated arrival of the next request for it (CT + write <= AT).
 //! Where it is silent, decided:
 //! - C_r counts the programs that may start before the trigger of the chip holds, C_w those that wait in its queue
-//!   (with `planned` also those of updates that read or wait for room), parity included; the oldest writes are
+//!   (with `planned` also those of updates that read or wait for room), including parity; the oldest writes are
 //!   redirected first, each at most once;
 //! - a target has room for one more (C_r > C_w itself), is not being collected, and holds no page of the write's own
 //!   group, redirected ones included: otherwise one lost chip could take two pages of a group, which the paper
 //!   overlooks;
-//! - at most `foreign` of the pages of a chip hold data that are at home elsewhere, as collection never brings them
+//! - at most `foreign` of the pages of a chip hold data whose home is elsewhere, because collection never moves them
 //!   back;
 //! - among several targets the one with the earliest completion time, then the lowest number, takes the write; without
 //!   a target it stays, and its chip collects.

@@ -13,13 +13,13 @@ pub struct Chip {
     pub left: u64,
     /// Programs that wait in its queue (C_w), and those planned if the policy counts them.
     pub waiting: u64,
-    /// A block of it is being collected.
+    /// Whether a block of it is being collected.
     pub collects: bool,
-    /// When everything that it has to do for the host is estimated to be done (CT).
+    /// Estimated time at which all its work for the host is done (CT).
     pub completion_ns: u64,
-    /// When the next request for it that waits in the controller is estimated to start (AT).
+    /// Estimated start of the next request for it that waits in the controller (AT).
     pub next_arrival_ns: u64,
-    /// Its pages with data that are at home elsewhere.
+    /// Its pages with data whose home is elsewhere.
     pub foreign: u64,
     /// Its pages.
     pub pages: u64,
@@ -28,7 +28,7 @@ pub struct Chip {
 /// A page that waits on a chip that has warned.
 #[derive(Clone, Copy, Debug)]
 pub struct Write<'a> {
-    /// The parity group of chips at home in which it is.
+    /// The parity group that its home chip belongs to.
     pub group: u32,
     /// The chips that hold a page of its group, or are about to.
     pub members: &'a [u32],
@@ -37,12 +37,12 @@ pub struct Write<'a> {
 }
 
 crate::plugs! {
-    /// Which writes go to another chip than the one at home, and to which.
+    /// Which writes go to a chip other than their home, and to which.
     pub trait RedirectPolicy, redirect_hooks! {
-        /// Whether writes are taken away from the chip `home`.
+        /// Whether to redirect writes from the chip `home`.
         fn warns(&self, home: &Chip) -> bool;
 
-        /// The position in `chips` of the one that takes `write`; none: it stays.
+        /// The position in `chips` of the one that takes `write`; `None` if it stays.
         fn target(&self, write: &Write, chips: &[Chip]) -> Option<usize>;
 
         /// Whether programs of updates that read or wait for room count as waiting ([`Chip::waiting`]).

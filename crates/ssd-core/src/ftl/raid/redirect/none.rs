@@ -1,6 +1,6 @@
-//! No redirection: every page is written to the chip at home.
+//! No redirection: every page is written to its home chip.
 //!
-//! Source: the conventional scheme of a chip-level RAID, with which the paper on deferred GC compares itself.
+//! Source: the conventional scheme of a chip-level RAID, the baseline of the paper on deferred GC.
 //! Decided: nothing.
 
 use super::{Chip, RedirectPolicy, Write};

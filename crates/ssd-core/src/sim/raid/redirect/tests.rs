@@ -15,7 +15,7 @@ fn redirecting(planned: bool, queue: u32) -> Ssd {
     })
 }
 
-/// What is estimated of each chip: when its operations have ended (CT), when the next request arrives (AT), and the
+/// The estimates of each chip: when its operations have ended (CT), when the next request arrives (AT), and the
 /// programs that wait (C_w).
 fn estimates(ssd: &Ssd) -> Vec<(u64, u64, u64)> {
     let raid = ssd.raid.as_deref().expect("parity");
@@ -23,8 +23,8 @@ fn estimates(ssd: &Ssd) -> Vec<(u64, u64, u64)> {
     all.iter().map(|chip| (chip.completion_ns, chip.next_arrival_ns, chip.waiting)).collect()
 }
 
-/// The estimates as the head of the module says, for the update of `first`, which reads while two more reads of its
-/// chip are before it, and that of `second`, in line behind it; both are of one group.
+/// The estimates according to the head of the module, for the update of `first`, which reads behind two more reads of
+/// its chip, and that of `second`, in line behind it; both are of one group.
 fn expected(ssd: &Ssd, first: Lpn, second: Lpn, of: (bool, u32)) -> Vec<(u64, u64, u64)> {
     let ([data, parity], [other, _]) = (homes(ssd, first), homes(ssd, second));
     let (now, (planned, queue)) = (ssd.now().0, of);
@@ -36,7 +36,7 @@ fn expected(ssd: &Ssd, first: Lpn, second: Lpn, of: (bool, u32)) -> Vec<(u64, u6
         all[home.at()].1 = 3 * READ;
         all[home.at()].2 = u64::from(planned);
     }
-    // The one in line comes after a read and a program, and is no plan yet.
+    // The one in line comes after a read and a program, and does not count as planned yet.
     if queue > 1 {
         all[other.at()].1 = now + READ + PROGRAM;
     }
@@ -63,7 +63,7 @@ fn the_next_request_for_a_chip_comes_when_the_update_before_it_has_read() {
             run_until(&mut ssd, at);
             assert_eq!(estimates(&ssd), expected(&ssd, first, second, of), "{of:?} at {at}");
         }
-        // It programs: what comes next for its chips is the update behind it.
+        // It programs; the update behind it is next for its chips.
         run_until(&mut ssd, 3 * READ);
         let ([data, parity], [other, _]) = (homes(&ssd, first), homes(&ssd, second));
         let mut all = vec![(3 * READ, u64::MAX, 0); 8];
@@ -93,13 +93,14 @@ fn the_next_request_for_a_chip_is_here_when_it_waits_for_room() {
     }
 }
 
-/// When a chip has done what was queued on it: each operation begins once those before it have ended, and at once on a
-/// chip that is idle. Operations: when they were queued, and how long they take.
+/// When a chip has finished what was queued on it: each operation begins once those before it have ended, and at once
+/// on an idle chip. Operations: when they were queued, and how long they take.
 fn ended(queued: &[(u64, u64)]) -> u64 {
     queued.iter().fold(0, |end: u64, &(at, ns)| end.max(at) + ns)
 }
 
-/// Let everything until `at` happen; what is estimated of each chip is what `queued` says. Returns the last completion.
+/// Let everything until `at` happen, and check the estimates of each chip against `queued`. Returns the last
+/// completion.
 fn checked_until(ssd: &mut Ssd, at: u64, queued: &[Vec<(u64, u64)>]) -> u64 {
     let done = run_until(ssd, at);
     let expected: Vec<u64> = queued.iter().map(|chip| ended(chip).max(at)).collect();
@@ -118,7 +119,7 @@ fn a_chip_has_ended_what_it_was_given_in_turn() {
         let now = ssd.now().0;
         let lpn = Lpn(random.below(1000) as u32);
         let rests = queued.iter().all(|chip| ended(chip) <= now);
-        // Few enough for all chips to have room. An update alone reads at once, and programs when it has read.
+        // Few enough for all chips to have room. A lone update reads at once, and programs when it has read.
         let update = updates < 200 && rests && random.chance(0.3);
         if update {
             updates += 1;
@@ -135,13 +136,13 @@ fn a_chip_has_ended_what_it_was_given_in_turn() {
             submit(&mut ssd, Op::Read, lpn);
             last = checked_until(&mut ssd, now, &queued).max(last);
         }
-        // An update is alone until it has ended, and now and then all chips rest.
+        // An update is alone until it has ended, and sometimes all chips are idle.
         let ends = queued.iter().map(|chip| ended(chip)).max().unwrap_or(0);
         let then = ssd.now().0 + random.below(READ);
         let then = if update || random.chance(0.2) { then.max(ends) } else { then };
         last = checked_until(&mut ssd, then, &queued).max(last);
         if ends <= then {
-            assert_eq!(last, ends, "what was estimated has come true");
+            assert_eq!(last, ends, "the estimates were right");
         }
     }
     let kinds = [updates, idle, busy];
