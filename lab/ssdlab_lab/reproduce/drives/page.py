@@ -25,9 +25,10 @@ ABOUT = (
     " configuration of each, with the source of every number, is in"
     " [Presets](reference/presets.md). A CSV file beside each preset contains the measurements and"
     " marks those used for fitting: the raw capacity is fitted to one measured write amplification,"
-    " and the firmware time to the latencies at one load below the knee. Everything else is"
-    " predicted. The firmware time does not depend on the load, but tails of real drives do, so"
-    " p99 at lower loads is too long.",
+    " and the firmware time to the latencies at the middle one of the published loads below the"
+    " knee, or at the lower of the two in the middle. Everything else is predicted. The firmware"
+    " time does not depend on the load, but tails of real drives do. So p99 is too long at lower"
+    " loads, and too short next to the knee.",
     "Measurements: SSD-iq (Haas et al., PVLDB 18(11), 2025, p. 4295), from the drives' own"
     " counters. Numbers marked *from its logs* are our own estimates, media writes divided by host"
     " writes over the last fifth of the samples; they do not prove that the drive was in its steady"
