@@ -187,9 +187,7 @@ def test_latency_is_run_for_what_meets_the_rest_until_one_meets_all(
             (policy,) = policies
             order.append(policy)
             known, doubt = answers[policy]
-            return SimpleNamespace(
-                runs={policy: known}, doubts={policy: doubt} if doubt else {}, bounded=()
-            )
+            return SimpleNamespace(runs={policy: known}, doubts={policy: doubt} if doubt else {})
 
         search = search_of(0.1, (0.1,), *bounds)
         runs: Any = SimpleNamespace(timed=timed, interrupted=False)
