@@ -160,8 +160,8 @@ pub(crate) fn trace_merge(
 }
 
 /// Write the requests of the workload of a resolved configuration (JSON) on a volume of `bytes` to the file `out`.
-/// Returns JSON of what was written and of warnings. The rest is as in `trace_convert`; `progress(done, None)` is called
-/// with requests.
+/// Returns JSON of what was written and of warnings. The rest is as in `trace_convert`; `progress(done, None)` is
+/// called with requests.
 #[pyfunction]
 #[pyo3(signature = (config, out, *, bytes, to, replace=false, allow=Vec::new(), progress=None))]
 #[allow(clippy::too_many_arguments, reason = "in Python they have names")]
