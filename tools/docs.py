@@ -81,8 +81,8 @@ Any other table can be read if `--columns` (`workload.columns`) names its column
   in addition to the usual ones. Numeric codes need them, as in `read=0,write=1`. A Write Zeroes
   command counts as a write; `discard=write_zeroes` makes it a discard.
 - `separator=WORD` is comma, semicolon, tab, bar, colon, blanks, or a character such as `~` or
-  `\\x01`. By default, one of the first six is detected in the first line; a file with another mark
-  is refused, with the commands that name it. `skip=N` skips the first N lines.
+  `\\x01`. By default, one of the first six is detected in the first line; a file with another
+  separator is refused, with commands that set it. `skip=N` skips the first N lines.
 - `record=N` is the length of a binary record.
 
 A COLUMN is a number, counted from 1, or from -1 backwards from the last column. It may also be a
@@ -100,10 +100,10 @@ known ones by their parts. They are offered with the meanings that they may have
 that ignores words names them. If several columns may each be a part of the volume, such as host,
 target and LUN, or major and minor number, ssdlab refuses the table, with the command that joins
 them and the readings with one of them. It also refuses a table without such a header, and lists the
-readings that its values allow, the likeliest first. Where no column has the length or the
-operation, these readings take every request as 4 KiB, and as a write or as a read, and say so. If
-no line is of the format that is set, or fits the columns that are set, the message has the commands
-that read the file.
+readings that its values allow, the likeliest first. If no column has the length, they assume 4 KiB
+for every request and say so; if none has the operation, there is one reading with writes only and
+one with reads only. If no line is of the format that is set, or fits the columns that are set, the
+message lists the commands that read the file, if ssdlab finds any.
 
 ssdlab compares the numbers of a file with the units that its format or its header states. It
 refuses a file whose numbers are more likely in other units. Examples are sector numbers that are
@@ -123,9 +123,10 @@ readings with each part as a volume, and those with the addresses of the whole d
 ssdlab refuses the following, with a command that converts the file to a table or records the
 requests:
 
-- times that are negative, in minutes, hours, jiffies, picoseconds, processor cycles or multiples of
-  a unit (`time_10us`), written as `MM:SS` or `HH:MM:SS`, in brackets as in the kernel's log, in two
-  columns such as `time_s` and `time_us`, or of a clock that wraps around; intervals
+- times in minutes, hours, jiffies, picoseconds, processor cycles or multiples of a unit
+  (`time_10us`), or in two columns such as `time_s` and `time_us`
+- times that are negative, written as `MM:SS` or `HH:MM:SS`, in brackets, as in the log of the
+  kernel, or of a clock that wraps around; intervals
 - dates with slashes or without separators, with names of months, with the abbreviation of a time
   zone, or with the day or the month first (with a command for each, if both fit), and dates and
   times of day in two columns
@@ -133,6 +134,8 @@ requests:
   `length_minus_1`; fractions of MB; blocks of several sizes; cylinders and heads; addresses in two
   halves
 - columns beside the operations that say which requests are discards
+- known formats in which every length is 0
+- devices such as `(8,0)`, whose comma is the one between cells
 - numbers with thousands separators, with a decimal comma, or in hexadecimal without `0x`
 - JSON (also as data frames), SQL, HTML, pairs of names and values, and tables as databases print
   them, in Markdown or in boxes

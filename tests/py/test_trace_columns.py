@@ -128,6 +128,28 @@ def test_filters_precede_the_verb(folder: Path) -> None:
     assert ssdlab.Trace(folder / "page.ssdtrace").info().requests == 2
 
 
+def test_commands_have_the_file_in_its_place(folder: Path) -> None:
+    table = "".join(f"{i}000 0 {8 * i} 8 {i % 2}\n" for i in range(20))
+    for name in ("info", "try", "-x"):
+        (folder / name).write_text(table)
+    for name in ("-page", "trace"):
+        (folder / name).write_text("<pre>\n0.5 W 4096 8\n0.6 R 8192 8\n</pre>\n")
+    for typed, command in (
+        ("trace info info --json", "ssdlab trace info info --json --format mqsim"),
+        ("try try", "ssdlab try try --format mqsim"),
+        ("trace info -- info", "ssdlab trace info --format mqsim -- info"),
+        ("try --no-html -- -x", "ssdlab try --no-html --format mqsim -- ./-x"),
+        ("trace info trace", "< trace | ssdlab trace info - --columns "),
+        ("trace info -- trace", "< trace | ssdlab trace info --columns "),
+        ("try ./-page", "< ./-page > ./-page.txt && ssdlab try ./-page.txt --columns "),
+    ):
+        done = ssdlab_command(*typed.split(), cwd=folder)
+        assert any(command in line for line in _pasted(done.stderr)), done.stderr
+    # Two files are read with the same options, so that the command names one.
+    done = ssdlab_command("trace", "info", "info", "-", cwd=folder)
+    assert "ssdlab trace info info --format mqsim" in _pasted(done.stderr), done.stderr
+
+
 def test_a_guess_is_stated(folder: Path) -> None:
     rows = "".join(f"{us},{op},{512 * sector},{size}\n" for _, us, op, size, sector in ROWS)
     (folder / "names.csv").write_text("arrival_us,op,offset_bytes,size_bytes\n" + rows)

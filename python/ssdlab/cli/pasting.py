@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-GROUPS = ("trace", "config", "snapshot", "serve", "drives")
-"""Words that precede a verb."""
+GROUP = "trace"
+"""The word that precedes some of the verbs that read traces."""
 WORD = r"(?:'[^']*'|\\'|[\w\-./:=,@%+])+"
 """A word of a shell, as messages quote it."""
 VALUED = ("format", "columns", "unit", "time-unit", "page-size")
@@ -25,8 +25,6 @@ OF_FILE = {"format", "columns", "unit", "time_unit", "page_size"}
 """Keys that say how a file is read, and not how the output of a filter is."""
 PIPED = ("run", "trace info", "trace convert", "trace split")
 """Verbs that read a trace once, so that it may be standard input."""
-SETTING = ("serve", "snapshot make", "config check", "config show")
-"""Verbs whose only option for a trace is `--set`."""
 
 
 def pasted(message: str, arguments: Sequence[str]) -> str:
@@ -34,39 +32,55 @@ def pasted(message: str, arguments: Sequence[str]) -> str:
 
     They keep its verb and its options, except those that a command sets otherwise.
     """
-    before = ["", *arguments]
-    words = [
-        word
-        for option, word in zip(before, arguments, strict=False)
-        if not word.startswith("-") and option.removeprefix("--") not in (*VALUED, *OTHERS)
-    ]
-    verb = " ".join(words[: 2 if words[:1] and words[0] in GROUPS else 1])
+    start, end = _verb_and_end(arguments)
+    verb = " ".join(word for word in arguments[:start] if not word.startswith("-"))
+    words, behind = list(arguments[start:end]), list(arguments[end:])
     # A merge reads several files with the same options.
-    if verb == "trace merge" or (verb == "trace info" and len(words) > 3):
+    if verb == "trace merge" or (verb == "trace info" and _count(words) + len(behind[1:]) > 1):
         return message
-    own = next((_file_of(word) for word in arguments if _names(message, word)), None)
-    is_piped = verb in PIPED and not any(word.startswith("--seeds") for word in arguments)
+    files = [*map(_file_of, words), *behind]
+    at = next((at for at, file in enumerate(files) if _names(message, file)), None)
+    is_piped = verb in PIPED and not any(word.startswith("--seeds") for word in words)
 
     def typed(found: re.Match[str]) -> str:
         options, file = shlex.split(found["options"]), shlex.split(found["file"])[0]
         is_behind = found["pipe"] is not None
         if is_behind:
-            file = "-" if is_piped else _free(own or "trace")
+            file = "-" if is_piped else _free("trace" if at is None else files[at])
         is_filtered = is_behind and not message.endswith("...", 0, found.start())
-        kept = _without(arguments, _replaced(options, is_filtered))
-        at = next((at for at, word in enumerate(kept) if _names(message, word)), None)
+        own = [*words, *behind]
         if at is not None:
-            kept[at] = kept[at].removesuffix(_file_of(kept[at])) + file
-        elif is_behind:
+            own[at] = own[at].removesuffix(files[at]) + file
+        kept = _without(own[: len(words)], _replaced(options, is_filtered))
+        if at is None and is_behind:
             kept += ["--trace", file]
-        if verb in SETTING:
-            options = _as_keys(options)
-        command = f"ssdlab {shlex.join([*kept, *options])}"
+        all_words = [*arguments[:start], *kept, *options, *own[len(words) :]]
+        command = f"ssdlab {shlex.join(all_words)}"
         if not is_behind:
             return command
         return f" | {command}" if is_piped else f" > {shlex.quote(file)} && {command}"
 
     return COMMAND.sub(typed, message)
+
+
+def _verb_and_end(arguments: Sequence[str]) -> tuple[int, int]:
+    """The place behind the verb, and that where no further options follow."""
+    words = (at for at, word in enumerate(arguments) if not word.startswith("-"))
+    verb = next(words, len(arguments))
+    if arguments[verb : verb + 1] == [GROUP]:
+        verb = next(words, verb)
+    start = min(verb + 1, len(arguments))
+    ends = (at for at, word in enumerate(arguments) if at >= start and word == "--")
+    return start, next(ends, len(arguments))
+
+
+def _count(words: Sequence[str]) -> int:
+    """How many of the words behind `trace info` are files."""
+    return sum(
+        (word == "-" or not word.startswith("-"))
+        and option.removeprefix("--") not in (*VALUED, *OTHERS)
+        for option, word in pairwise(["", *words])
+    )
 
 
 def _file_of(word: str) -> str:
@@ -75,26 +89,20 @@ def _file_of(word: str) -> str:
     return value.removeprefix("workload.trace=")
 
 
-def _names(message: str, word: str) -> bool:
-    """Whether an argument names the trace that the message is about."""
-    file = _file_of(word)
+def _names(message: str, file: str) -> bool:
+    """Whether the message is about this file."""
     name = "standard input" if file == "-" else file
     return bool(file) and message.startswith((f"error: {name}:", f"error: {name},"))
 
 
 def _free(trace: str) -> str:
     """The name of a file for the output of a filter of `trace`, which does not exist yet."""
+    name = Path(trace).name
+    # It must not look like an option.
+    start = f"./{name}" if name.startswith("-") else name
     numbers = ("", *(f"-{number}" for number in range(2, 1000)))
-    names = (f"{Path(trace).name}{number}.txt" for number in numbers)
+    names = (f"{start}{number}.txt" for number in numbers)
     return next(name for name in names if not Path(name).exists())
-
-
-def _as_keys(options: Sequence[str]) -> list[str]:
-    """Options that say how a trace is read as `--set`, for verbs that have no others."""
-    keys = {_key(option, value): value for option, value in _pairs(options) if option != "--set"}
-    pairs = [f"workload.{key}={'true' if key == 'sort' else value}" for key, value in keys.items()]
-    sets = [value for option, value in _pairs(options) if option == "--set"]
-    return [word for pair in (*pairs, *sets) for word in ("--set", pair)]
 
 
 def _key(option: str, value: str) -> str:

@@ -23,8 +23,8 @@ ssd_core::config_table! {
             lie one behind the other on the device, and the stream of a request is the place of its volume among \
             them, by number from 0 on. Implies `fit = \"compact\"`.";
         action: special(ACTION) => action: char = 'Q',
-            "Which action of block-event text is used: queued, dispatched or completed. Text that begins with \
-             dispatches and completions alone is read at its dispatches instead of \"Q\".";
+            "Which action of block-event text is used: queued, dispatched or completed. If the first lines have \
+             dispatches and completions only, requests are taken at their dispatch although this is \"Q\".";
         from: time(100 * YEAR) => from_ns: u64 = 0,
             "Start of the part of the trace that is used.";
         until: special(UNTIL) => until_ns: Option<u64> = None,

@@ -89,13 +89,12 @@ const FIELD: &[Term] = &[
     other(
         "mqes|sqsize|queue size|sq entries",
         "host.queue_depth",
-        "the entries of a queue there, in fields of NVMe less 1; here the requests that are outstanding",
+        "NVMe counts the entries of a queue there, less 1; this key is the number of outstanding requests",
     ),
     other(
         "nlb|number of logical blocks",
         "workload.size",
-        "the blocks of a request there, in the field of NVMe less 1; write the size, as in \"4 KiB\" for 7 blocks of \
-         512 B",
+        "NVMe counts the blocks of a request there, less 1; write the size, as in \"4 KiB\" for 7 blocks of 512 B",
     ),
     same("request size|io size|block length", "workload.size"),
     same("read ratio|read percentage|read share|read fraction", "workload.read"),

@@ -1,6 +1,6 @@
 //! The message about an archive of several files: the commands that choose one, each with what it would read.
 
-use crate::read::commands::{list, with_name};
+use crate::read::commands::{list, with_name, word};
 use crate::read::formats::{self, Head, ReadAs, TraceFormat};
 use crate::read::guess;
 use crate::read::readings::{Counts, Reading};
@@ -9,22 +9,54 @@ use std::io::Read;
 
 /// The message about the archive `file`.
 pub(crate) fn choice(file: &str, several: &Several) -> String {
-    let Several { command, members, is_more } = several;
-    let of = |member: &Member| {
-        // Nobody can paste a control character, which would also break the line.
-        let plain = |letter: char| if letter.is_control() { '?' } else { letter };
-        let name: String = member.name.chars().map(plain).collect();
-        let name = name.replace('\'', r"'\''");
-        let unpack = format!("{} '{name}' | ssdlab trace info -", with_name(file, command));
-        (unpack, gives(member))
-    };
-    let traces = members.iter().filter(|member| !member.is_document());
-    let mut choices: Vec<(String, String)> = traces.map(of).collect();
-    if choices.is_empty() {
-        choices = members.iter().map(of).collect();
+    let Several { command, selecting, unpack, members, is_more } = several;
+    let mut shown: Vec<&Member> = members.iter().filter(|member| !member.is_document()).collect();
+    if shown.is_empty() {
+        shown = members.iter().collect();
     }
-    let more = if *is_more { ", here the first" } else { "" };
+    let (named, unnamed): (Vec<&Member>, Vec<&Member>) =
+        shown.iter().partition(|member| can_be_named(&member.name));
+    let of = |member: &Member| {
+        let name = selecting(&member.name);
+        let options_end = if name.starts_with('-') { "-- " } else { "" };
+        let name = word_of_any(&name);
+        let command = with_name(file, command);
+        (format!("{command} {options_end}{name} | ssdlab trace info -"), gives(member))
+    };
+    let mut choices: Vec<(String, String)> = named.into_iter().map(of).collect();
+    if let Some(first) = unnamed.first() {
+        let gives = format!("all files: no command selects {}", first.name.escape_debug());
+        choices.push((with_name(file, unpack), gives));
+    }
+    let more = match shown.len() {
+        _ if !is_more => String::new(),
+        1 => "; the first is listed".to_owned(),
+        count => format!("; the first {count} are listed"),
+    };
     format!("{file}: {several}{more}; {}", list(&choices, str::to_owned))
+}
+
+/// Whether a command can have the name: its bytes are known, and a shell passes all of them.
+fn can_be_named(name: &str) -> bool {
+    !name.contains([char::REPLACEMENT_CHARACTER, '\0']) && !name.ends_with('\n')
+}
+
+/// `text` as one word of a shell. Control characters cannot be pasted, so that printf writes them.
+fn word_of_any(text: &str) -> String {
+    if !text.contains(char::is_control) {
+        return word(text);
+    }
+    let escape = |letter: char| match letter {
+        '\\' => r"\\".to_owned(),
+        '%' => "%%".to_owned(),
+        _ if letter.is_control() => {
+            letter.to_string().bytes().map(|byte| format!(r"\{byte:03o}")).collect()
+        }
+        _ => letter.to_string(),
+    };
+    let format: String = text.chars().map(escape).collect();
+    let hyphen = if format.starts_with('-') { "-- " } else { "" };
+    format!("\"$(printf {hyphen}{})\"", word(&format))
 }
 
 /// What the member is, as far as its beginning tells without a doubt.
@@ -42,7 +74,7 @@ fn gives(Member { head, is_whole, .. }: &Member) -> String {
     match counts(&Head { bytes: &bytes, lines: &lines }) {
         Some((format, counts)) => format!("{format}{}{place}", counts.summary()),
         None if lines.is_empty() => "an empty file".to_owned(),
-        None => "a file whose first lines leave doubts".to_owned(),
+        None => "not certain from its first lines: the command lists the readings".to_owned(),
     }
 }
 

@@ -310,7 +310,7 @@ fn refuse_queued(file: &str, tally: &Tally, workload: &Workload) -> Result<(), S
         choices.push((command, format!("Q: {queued}, the first in line {}", count(line))));
     }
     Err(SourceError(format!(
-        "{file}: its first lines have issues of requests (D), but none of their earlier events, and {} follow; {}",
+        "{file}: its first lines have only issues (D) and completions of requests, but {} events follow further down; {}",
         found.join(", "),
         list(&choices, str::to_owned)
     )))

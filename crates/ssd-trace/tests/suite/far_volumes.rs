@@ -34,7 +34,7 @@ fn the_message_for_a_second_host_has_the_commands() {
         "line 2991: expected the host of the first record",
         "choose one of these commands",
         r#"awk -F, '$2 == "prn"' t.csv | ssdlab trace info -  # host "prn""#,
-        r#"awk -F, '$2 == "usr"' t.csv | ssdlab trace info -  # host "usr""#,
+        r#"awk -F, '$2 == "usr"' t.csv | ssdlab trace info -  # host "usr": from line 2,991 on"#,
         r#"'{ $2 = $2 "-" $3 } 1' t.csv | ssdlab trace info - --columns time=1:100ns,op=4,offset=5:B,"#,
     ] {
         assert!(error.contains(part), "{part} is not in {error}");

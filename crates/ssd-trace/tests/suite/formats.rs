@@ -233,17 +233,24 @@ fn requests_are_taken_at_their_issue_only_if_nothing_earlier_is_there() {
     let (requests, facts) = read(issues.as_bytes(), &auto()).unwrap();
     assert_eq!((requests.len(), facts.action), (3000, 'D'));
     let warnings = facts.warnings().concat();
-    assert!(warnings.contains("taken at its issue (D): the file has no Q events"), "{warnings}");
+    assert!(
+        warnings.contains("taken at its issue (D): its requests have no events before their issue"),
+        "{warnings}"
+    );
     let both = format!("{issues}{}{}", line(3000, 'Q'), line(3001, 'D'));
     let texts = [
-        "and Q follow",
+        "only issues (D) and completions of requests, but Q events follow further down",
         "workload.action=D  # D: 0 reads, 3,001 writes, 11.7 MiB",
         "tail -n +3001 t | ssdlab trace info -  # Q: 1 event, the first in line 3,001",
     ];
     refuse(&both, &auto(), &texts);
     let (requests, facts) = read(both.as_bytes(), &Workload { action: 'D', ..auto() }).unwrap();
     assert_eq!((requests.len(), facts.action), (3001, 'D'));
-    refuse(&format!("{issues}{}", line(3000, 'M')), &auto(), &["and M follow", "action=D"]);
+    refuse(
+        &format!("{issues}{}", line(3000, 'M')),
+        &auto(),
+        &["but M events follow further down", "action=D"],
+    );
     // An event before the issue may tell when the request arrived.
     refuse(&format!("{}{issues}", line(0, 'I')), &auto(), &["no usable Q events", "action=D"]);
 }

@@ -173,6 +173,31 @@ fn every_kept_file_has_its_right_reading() {
     assert!(count >= 100);
 }
 
+/// Every command of a message selects one file of the archive: it gives as many lines as the file has requests.
+#[test]
+#[allow(clippy::print_stderr, reason = "it says what it does not prove")]
+fn commands_for_archives_select_their_files() {
+    for (archive, count) in [("bad-member-names.zip", 6), ("bad-member-names.tar", 5)] {
+        let message = reading(&workload(archive, "")).expect_err("it has several files");
+        let commands: Vec<(&str, &str)> = message
+            .lines()
+            .filter_map(|line| line.split_once(" | ssdlab trace info -  # "))
+            .collect();
+        assert_eq!(commands.len(), count, "{message}");
+        for (command, gives) in commands {
+            let run = Command::new("sh").current_dir(folder()).args(["-c", command]).output();
+            let run = run.expect("there is a shell");
+            if run.status.code() == Some(127) {
+                eprintln!("{archive}: skipped: the tool is not installed");
+                break;
+            }
+            assert!(run.status.success() && run.stderr.is_empty(), "{command}: {run:?}");
+            let lines = run.stdout.iter().filter(|&&byte| byte == b'\n').count();
+            assert!(gives.contains(&format!("msr: 0 reads, {lines} write")), "{command}: {gives}");
+        }
+    }
+}
+
 /// Reads at least so many changed copies of the kept files, all of them equally often. A copy differs in up to three
 /// bytes, cuts or repetitions; it is read to its end or refused with a message.
 fn mutated(count: usize) {

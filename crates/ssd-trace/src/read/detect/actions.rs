@@ -30,7 +30,7 @@ impl File<'_> {
     pub(super) fn noted(&self, (format, how, mut notes): Decision) -> Decision {
         let name = self.name;
         notes.push(format!(
-            "{name}: every request is taken at its issue (D): the file has no Q events"
+            "{name}: every request is taken at its issue (D): its requests have no events before their issue"
         ));
         (format, how, notes)
     }

@@ -51,10 +51,10 @@ impl File<'_> {
             Ok(decision) => decision,
             Err(Refusal::Doubt(what, choices)) => {
                 let choices = one_of(self.name, &choices);
-                return Some(format!("read this one otherwise: {what}; {choices}"));
+                return Some(format!("read this file in another way: {what}; {choices}"));
             }
             Err(Refusal::Filtered(text)) => {
-                return Some(format!("read this one otherwise: {text}"));
+                return Some(format!("read this file in another way: {text}"));
             }
             Err(Refusal::Error(_)) => return None,
         };

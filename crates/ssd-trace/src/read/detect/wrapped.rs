@@ -59,7 +59,8 @@ impl File<'_> {
         let (options, unwrapped) = gives(unwrapped)?;
         let unwrapped = (self.behind(&filter, &options), unwrapped);
         let (options, sorted) = gives(sorted)?;
-        let sorted = (self.as_it_is(&options), format!("if it does not wrap: {sorted}"));
+        let sorted =
+            (self.as_it_is(&options), format!("if the clock does not wrap, sorted: {sorted}"));
         Some(Wrapped { what, choices: [unwrapped, sorted] })
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn without_single_quotes(bytes: &[u8]) -> Option<Rewriting> {
     let mut rows = filled_lines(bytes).skip(1).peekable();
     let is_known = rows.peek().is_some() && rows.all(is_quoted);
     let plain = || bytes.iter().copied().filter(|&byte| byte != b'\'').collect();
-    let what = "its cells are in single quotes; remove these";
+    let what = "its cells are in single quotes; remove the quotes";
     is_known.then(|| notation(what, "tr -d \"'\" < FILE", bytes, plain()))?
 }
 
@@ -58,7 +58,11 @@ pub(crate) fn separator(bytes: &[u8]) -> Option<(String, String)> {
 }
 
 fn shown(mark: &str) -> String {
-    format!("\"{}\"", mark.as_bytes().escape_ascii())
+    if mark == "\\" {
+        format!("\"{mark}\"")
+    } else {
+        format!("\"{}\"", mark.as_bytes().escape_ascii())
+    }
 }
 
 /// The mark that separates numbers and words on all lines, as often on each, where no usual separator does.
@@ -92,11 +96,15 @@ pub(super) fn with_devices(bytes: &[u8]) -> Option<Rewriting> {
     const DEVICE: &str = r"(?m)(^|,) *\((\d+), *(\d+)\) *(,|\r?$)";
     let text = characters(bytes);
     let count = pattern(DEVICE).find_iter(&text).count();
-    let what = "its devices have a comma that is not one between cells; replace it with a colon";
+    let first = pattern(DEVICE).captures(&text)?;
+    let (major, minor) = (&first[2], &first[3]);
+    let what = format!(
+        "its devices, such as ({major},{minor}), contain the comma that separates its cells; write them with a colon"
+    );
     let filter = r"perl -pe 's/\((\d+), *(\d+)\)/$1:$2/' < FILE";
     let rewritten = replaced(bytes, DEVICE, |part| {
         format!("{}{}:{}{}", &part[1], &part[2], &part[3], &part[4])
     });
     (count + 1 >= filled_lines(bytes).count() && count > 1)
-        .then(|| notation(what, filter, bytes, rewritten))?
+        .then(|| notation(&what, filter, bytes, rewritten))?
 }

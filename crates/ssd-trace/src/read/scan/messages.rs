@@ -79,7 +79,10 @@ impl Scan<'_, '_> {
             return said;
         }
         if let Flaw::Host(hosts) = &reject.flaw {
-            return format!("{said}; {}", list(&self.of_hosts(hosts, tally), str::to_owned));
+            return format!(
+                "{said}; {}",
+                list(&self.of_hosts(hosts, tally, pieces.number()), str::to_owned)
+            );
         }
         // A word at the end of the file may have been cut, and then means something else.
         let mut choices = match &reject.flaw {
@@ -97,8 +100,9 @@ impl Scan<'_, '_> {
         format!("{said}; correct the {noun}, or {}", one_of(file, &choices))
     }
 
-    /// The commands that read the records of each of the `hosts`, or all; the records above are those of the first.
-    fn of_hosts(&self, hosts: &[Box<str>], tally: &Tally) -> Vec<(String, String)> {
+    /// The commands that read the records of each of the `hosts`, or all; the records above this `line` are those of
+    /// the first.
+    fn of_hosts(&self, hosts: &[Box<str>], tally: &Tally, line: u64) -> Vec<(String, String)> {
         // The disks of one host, or of all, are numbered anew.
         let workload =
             Workload { format: TraceFormat::Auto, volume: None, ..self.workload.clone() };
@@ -114,11 +118,11 @@ impl Scan<'_, '_> {
                 Counts::together(tally.apart.values())
             };
             let gives = if at == 0 {
-                format!(": {} above this line", above.summary())
+                format!("{} above this line", above.summary())
             } else {
-                ", from this line on".to_owned()
+                format!("from line {} on", count(line))
             };
-            let gives = format!("host {}{gives}", shown(host.as_bytes()));
+            let gives = format!("host {}: {gives}", shown(host.as_bytes()));
             Some((command(&msr::of_host(host)?, ""), gives))
         };
         let [filter, columns, gives] = EACH_DISK;

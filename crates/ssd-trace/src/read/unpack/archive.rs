@@ -28,6 +28,10 @@ pub(crate) struct Member {
 pub(crate) struct Several {
     /// The command that writes a file of the archive FILE to standard output.
     pub(crate) command: &'static str,
+    /// The argument of the command that selects the file of this name alone, before it is quoted.
+    pub(crate) selecting: fn(&str) -> String,
+    /// The command that extracts all files of the archive FILE.
+    pub(crate) unpack: &'static str,
     /// The first members, two or more.
     pub(crate) members: Vec<Member>,
     /// There may be further ones.
@@ -68,6 +72,8 @@ pub(super) trait Members {
     fn read_file(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
     /// The command that writes a file of such an archive to standard output.
     const COMMAND: &'static str;
+    /// The argument of that command that selects the file of this name alone, before it is quoted.
+    fn selecting(name: &str) -> String;
     /// The command that extracts all files of such an archive.
     const UNPACK: &'static str;
 }
@@ -150,7 +156,9 @@ impl<M: Members> Archive<M> {
             next = self.next_file().unwrap_or_default();
         }
         let is_more = left == 0 || self.next_file().is_ok_and(|next| next.is_some());
-        io::Error::new(ErrorKind::Unsupported, Several { command: M::COMMAND, members, is_more })
+        let (command, selecting, unpack) = (M::COMMAND, M::selecting, M::UNPACK);
+        let several = Several { command, selecting, unpack, members, is_more };
+        io::Error::new(ErrorKind::Unsupported, several)
     }
 
     /// The file of this name, which is passed over if it is not longer than the bytes that are `left`. Nothing is left

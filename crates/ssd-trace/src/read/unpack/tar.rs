@@ -10,6 +10,8 @@ use std::io::{self, BufReader, ErrorKind, Read};
 const BLOCK: usize = 512;
 /// Longest name that is read.
 const LONGEST_NAME: u64 = 4096;
+/// Most bytes that are read of the records of pax about a member.
+const LONGEST_RECORDS: u64 = 64 << 10;
 
 /// Whether `head` is the header of a member: its checksum is right.
 pub(super) fn begins(head: &[u8]) -> bool {
@@ -46,6 +48,36 @@ fn size(field: &[u8]) -> Option<u64> {
     octal(field)
 }
 
+/// The text of a field that ends with a zero byte or fills its place.
+fn until_zero(field: &[u8]) -> String {
+    let text = field.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).into_owned()
+}
+
+/// The name in a header, which may begin in a second field.
+fn name_in(block: &[u8; BLOCK]) -> String {
+    let name = until_zero(&block[..100]);
+    if &block[257..263] == b"ustar\0" && block[345] != 0 {
+        format!("{}/{name}", until_zero(&block[345..500]))
+    } else {
+        name
+    }
+}
+
+/// The name of the next member in the records of pax, each `LENGTH KEY=VALUE` and a line feed.
+fn path_of(mut records: &[u8]) -> Option<String> {
+    let mut path = None;
+    while let Some(blank) = records.iter().position(|byte| *byte == b' ') {
+        let length: usize = std::str::from_utf8(&records[..blank]).ok()?.parse().ok()?;
+        let record = records.get(blank + 1..length)?;
+        if let Some(value) = record.strip_prefix(b"path=") {
+            path = Some(String::from_utf8_lossy(value.strip_suffix(b"\n")?).into_owned());
+        }
+        records = &records[length..];
+    }
+    path
+}
+
 /// Reads the members of an archive.
 pub(super) struct Tar<'a> {
     packed: BufReader<Bytes<'a>>,
@@ -62,6 +94,15 @@ impl<'a> Tar<'a> {
     fn skip(&mut self, bytes: u64) -> io::Result<()> {
         let skipped = io::copy(&mut self.packed.by_ref().take(bytes), &mut io::sink())?;
         if skipped == bytes { Ok(()) } else { Err(ErrorKind::UnexpectedEof.into()) }
+    }
+
+    /// The first bytes of the member, at most so many.
+    fn first_bytes(&mut self, most: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let length = self.left.min(most);
+        self.packed.by_ref().take(length).read_to_end(&mut bytes)?;
+        self.left -= length;
+        Ok(bytes)
     }
 
     /// The next header; none at the end of the archive.
@@ -91,14 +132,17 @@ impl Members for Tar<'_> {
     const COMMAND: &'static str = "tar -xOf FILE";
     const UNPACK: &'static str = "tar -xf FILE";
 
+    /// tar takes a backslash for the begin of an escape.
+    fn selecting(name: &str) -> String {
+        name.replace('\\', r"\\")
+    }
+
     fn next_file(&mut self) -> io::Result<Option<String>> {
         let mut long_name = None;
         while let Some(block) = self.header()? {
             match block[156] {
                 b'0' | b'7' | 0 => {
-                    let name = block[..100].split(|byte| *byte == 0).next().unwrap_or_default();
-                    let name =
-                        long_name.unwrap_or_else(|| String::from_utf8_lossy(name).into_owned());
+                    let name = long_name.unwrap_or_else(|| name_in(&block));
                     // Old archives have a slash behind the names of folders.
                     if name.ends_with('/') {
                         long_name = None;
@@ -107,13 +151,10 @@ impl Members for Tar<'_> {
                     return Ok(Some(name));
                 }
                 b'L' => {
-                    let mut name = Vec::new();
-                    let length = self.left.min(LONGEST_NAME);
-                    self.packed.by_ref().take(length).read_to_end(&mut name)?;
-                    self.left -= length;
-                    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
-                    long_name = Some(String::from_utf8_lossy(name).into_owned());
+                    let name = self.first_bytes(LONGEST_NAME)?;
+                    long_name = Some(until_zero(&name));
                 }
+                b'x' => long_name = path_of(&self.first_bytes(LONGEST_RECORDS)?),
                 b'S' => {
                     return Err(told("a tar archive with a sparse file; unpack it: tar -xf FILE"));
                 }

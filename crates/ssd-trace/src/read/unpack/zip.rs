@@ -112,6 +112,16 @@ impl Members for Zip<'_> {
     const COMMAND: &'static str = "unzip -p FILE";
     const UNPACK: &'static str = "unzip FILE";
 
+    /// unzip matches patterns, and takes a hyphen at the start for an option.
+    fn selecting(name: &str) -> String {
+        let (hyphen, rest) = name.strip_prefix('-').map_or(("", name), |rest| ("[-]", rest));
+        let escape = |letter: char| {
+            let is_special = matches!(letter, '*' | '?' | '[' | ']' | '\\');
+            is_special.then_some('\\').into_iter().chain([letter])
+        };
+        format!("{hyphen}{}", rest.chars().flat_map(escape).collect::<String>())
+    }
+
     fn next_file(&mut self) -> io::Result<Option<String>> {
         loop {
             let Some(mut packed) = self.behind()? else { return Ok(None) };
