@@ -283,7 +283,7 @@ impl File<'_> {
         }
         let bytes = self.head.bytes;
         self.of_other_separator()
-            .or_else(|| self.rewritten(&[around::without_lines_of_zeros]))
+            .or_else(|| self.rewritten(&[around::behind_zeros]))
             .or_else(|| foreign::unmarked(self.name, bytes).map(|text| self.refused(&text)))
             .or_else(|| self.rewritten(&[logs::known, logs::ranges_with_ends, logs::biosnoop_rows]))
             .or_else(|| foreign::named_text(bytes).map(|text| self.foreign(&text)))
@@ -342,7 +342,6 @@ impl File<'_> {
         let below = self.nearest_below();
         let readings = guess::values::of(self.head, action);
         if below.is_none()
-            && !self.workload.sort
             && let Some(refusal) = self.clocks_that_wrap(&readings)
         {
             return Err(refusal);

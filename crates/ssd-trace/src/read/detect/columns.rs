@@ -341,7 +341,8 @@ impl File<'_> {
             return Err(error);
         }
         let refusal = self
-            .volumes_in_doubt(&readings)
+            .clocks_that_wrap(&readings)
+            .or_else(|| self.volumes_in_doubt(&readings))
             .or_else(|| self.sectors_in_doubt(&readings))
             .or_else(|| self.bytes_in_doubt(&readings))
             .or_else(|| self.pace_in_doubt(&readings))

@@ -32,6 +32,9 @@ pub const INFO: FormatInfo = FormatInfo {
             that read one of them, or all with each disk as a volume",
 };
 
+/// Its columns, as `--columns` takes them.
+pub(crate) const COLUMNS: &str = "time=1:100ns,op=4,offset=5:B,size=6:B,volume=3";
+
 /// The filter that makes a table of records of several hosts, the options that read it, and what it gives.
 pub(crate) const EACH_DISK: [&str; 3] = [
     r#"awk -F, -v OFS=, '{ $2 = $2 "-" $3 } 1' FILE"#,

@@ -4,7 +4,8 @@ use super::meanings::{has_both, has_known, meaning_of_flag, meanings, meanings_o
 use super::names::{OFFSETS, SIZES, is_volume, letters_of, unit_behind, unit_named, unit_of_time};
 use super::rows::{Rows, ended_lines};
 use super::times::Times;
-use super::{LINES, few, reading, words};
+use super::few::{self, Few};
+use super::{LINES, reading, words};
 use crate::read::formats::mapping::Place;
 use crate::read::formats::{Head, Mapping};
 use crate::read::readings::{Reading, of_distinct_times};
@@ -250,8 +251,8 @@ pub(crate) fn unused_volumes(head: &Head<'_>, mapping: &Mapping) -> Option<Strin
 
 /// The readings of a table, the likeliest first.
 pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
-    let few = few::of(head, action);
-    let Some(rows) = Rows::of(head) else { return few };
+    let Few { readings: mut few, is_named } = few::of(head, action);
+    let Some(rows) = Rows::of(head).filter(|_| !is_named) else { return few };
     let of_times = |sort: bool| {
         let times = rows.time(sort)?;
         Some((of_rows(&rows, Some(&times), head, action), times)).filter(|(all, _)| !all.is_empty())
@@ -269,10 +270,12 @@ pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
         timed.truncate(READINGS / 4);
         timed.extend(without);
     }
-    // Behind an operation, address and length are likelier than time and address.
+    // Only an operation in the middle is likelier between time and address than between address and length. Lengths
+    // that are assumed push out none that are there.
     let timed = timed.unwrap_or_default();
-    let is_first = rows.operations(None).first().is_some_and(|(op, _)| op == "1");
-    let [first, second] = if is_first { [timed, few] } else { [few, timed] };
+    let is_middle = rows.operations(None).first().is_some_and(|(op, _)| op == "2");
+    few.truncate(if timed.is_empty() { READINGS } else { READINGS / 4 });
+    let [first, second] = if is_middle { [few, timed] } else { [timed, few] };
     first.into_iter().chain(second).collect()
 }
 
