@@ -92,7 +92,8 @@ pub(crate) fn format_of<R: Read>(
         let decision =
             file.decision(stated, columns).map_err(|refusal| refusal.error(file.name))?;
         let skipping = file.skipping(decision.0, &decision.1);
-        let instead = file.instead(decision.0, &decision.1);
+        let is_other = file.is_of_another_format(decision.0, &decision.1);
+        let instead = is_other.then(|| file.instead()).flatten();
         let actions = file.of_actions(decision.0, &decision.1);
         (decision, file.cut_digits(), skipping, instead, actions)
     };
@@ -182,7 +183,7 @@ impl File<'_> {
             return self.mapped(stated, how);
         }
         if formats::is_mapped(stated) {
-            return Err(self.without_columns(stated));
+            return Err(self.needs_columns(stated));
         }
         if stated != TraceFormat::Auto {
             return Ok((stated, self.how(stated)?, Vec::new()));

@@ -182,8 +182,9 @@ impl File<'_> {
             readings.iter_mut().for_each(Reading::sort);
         }
         if readings.is_empty() {
-            let other = self.otherwise().map_or_else(String::new, |other| format!(", or {other}"));
-            return Err(self.refused(&(what + &other)));
+            let instead = self.instead();
+            let instead = instead.map(|text| format!(", or read the file otherwise: {text}"));
+            return Err(self.refused(&(what + &instead.unwrap_or_default())));
         }
         Err(self.doubt(format!("{what}; these fit"), readings))
     }

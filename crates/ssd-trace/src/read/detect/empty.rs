@@ -2,7 +2,9 @@
 
 use super::File;
 use super::refusal::Refusal;
-use crate::read::formats::{self, Cut, EMPTY, Format, Line, Mapping, ReadAs, TraceFormat, Work, msr};
+use crate::read::formats::{
+    self, Cut, EMPTY, Format, Line, Mapping, ReadAs, TraceFormat, Work, msr,
+};
 use crate::read::guess::{self, few};
 use crate::read::readings::Reading;
 use ssd_core::host::request::Op;

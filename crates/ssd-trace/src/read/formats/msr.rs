@@ -10,6 +10,7 @@ use super::{
     Clock, Flaw, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_bytes,
     is_header,
 };
+use crate::read::readings::Counts;
 use ssd_core::host::request::Op;
 
 /// The format.
@@ -49,6 +50,14 @@ pub(crate) fn of_host(host: &str) -> Option<String> {
     }
     let host = host.replace('\\', r"\\").replace('"', "\\\"").replace('\'', r"'\''");
     Some(format!(r#"awk -F, '$2 == "{host}"' FILE"#))
+}
+
+/// What a message says of a host with so many disks: each has addresses of its own, so that several have no span.
+pub(crate) fn of_disks(disks: usize, counts: Counts) -> String {
+    if disks < 2 {
+        return counts.summary();
+    }
+    format!("{}, on {disks} disks", Counts::together([&counts].into_iter()).summary())
 }
 
 /// Nanoseconds of one in a timestamp.

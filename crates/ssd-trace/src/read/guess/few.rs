@@ -1,5 +1,6 @@
 //! Tables of at most three columns that lack the length of requests, the operation or both: readings that assume them.
 
+use super::columns::place_of;
 use super::meanings::meanings;
 use super::names::{OFFSETS, OPS, SIZES, TIMES, unit_named, volumes_named};
 use super::reading;
@@ -123,11 +124,11 @@ impl Rows {
         match others[..] {
             [offset] if may_be_address(offset) => vec![Request::at(offset)],
             [first, second] => {
-                let timed = [[first, second], [second, first]].into_iter().find(
-                    |&[time, offset]| self.ascends(time) && may_be_address(offset),
-                );
-                let timed = timed
-                    .map(|[time, offset]| Request { time: Some(time), ..Request::at(offset) });
+                let timed = [[first, second], [second, first]]
+                    .into_iter()
+                    .find(|&[time, offset]| self.ascends(time) && may_be_address(offset));
+                let timed =
+                    timed.map(|[time, offset]| Request { time: Some(time), ..Request::at(offset) });
                 // The address comes first.
                 let sized = (may_be_address(first) && may_be_length(second))
                     .then_some(Request { size: Some(second), ..Request::at(first) });
@@ -143,8 +144,8 @@ impl Rows {
     }
 
     /// The mappings for these columns, in all units.
-    fn mappings(&self, Request { time, offset, size, volume }: Request) -> Vec<String> {
-        let volume = volume.map_or(String::new(), |at| format!(",volume={}", at + 1));
+    fn mappings(&self, Request { time, offset, size, volume: volume_at }: Request) -> Vec<String> {
+        let volume = volume_at.map_or(String::new(), |at| format!(",volume={}", at + 1));
         let times = time.map_or(vec![String::new()], |at| {
             let part = |unit: &&str| {
                 let colon = if unit.is_empty() { "" } else { ":" };
@@ -173,14 +174,18 @@ impl Rows {
             *of_offset = stated(offset, &OFFSETS).unwrap_or(of_offset);
             *of_size = size.and_then(|size| stated(size, &SIZES)).unwrap_or(of_size);
         }
+        // With a single column of several, the name tells the separator.
+        let is_alone = time.or(size).or(volume_at).or(self.operation()).is_none();
+        let is_named = is_alone && !self.names.is_empty();
+        let offset =
+            if is_named { place_of(&self.names, offset) } else { (offset + 1).to_string() };
         let mut all = Vec::new();
         for time in times.iter().take(TIMES_TRIED) {
             for (of_offset, of_size) in &pairs {
                 for (op, words) in &operations {
                     let size = size.map_or(LENGTH.to_owned(), |at| format!("{}:{of_size}", at + 1));
                     all.push(format!(
-                        "{time}op={op},offset={}:{of_offset},size={size}{volume}{words}",
-                        offset + 1
+                        "{time}op={op},offset={offset}:{of_offset},size={size}{volume}{words}"
                     ));
                 }
             }

@@ -1,10 +1,10 @@
 //! The columns of a table from its values alone: readings to choose from, of which none is certain.
 
+use super::few::{self, Few};
 use super::meanings::{has_both, has_known, meaning_of_flag, meanings, meanings_of_two};
 use super::names::{OFFSETS, SIZES, is_volume, letters_of, unit_behind, unit_named, unit_of_time};
 use super::rows::{Rows, ended_lines};
 use super::times::Times;
-use super::few::{self, Few};
 use super::{LINES, reading, words};
 use crate::read::formats::mapping::Place;
 use crate::read::formats::{Head, Mapping};
@@ -251,7 +251,7 @@ pub(crate) fn unused_volumes(head: &Head<'_>, mapping: &Mapping) -> Option<Strin
 
 /// The readings of a table, the likeliest first.
 pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
-    let Few { readings: mut few, is_named } = few::of(head, action);
+    let Few { readings: few, is_named } = few::of(head, action);
     let Some(rows) = Rows::of(head).filter(|_| !is_named) else { return few };
     let of_times = |sort: bool| {
         let times = rows.time(sort)?;
@@ -270,13 +270,10 @@ pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
         timed.truncate(READINGS / 4);
         timed.extend(without);
     }
-    // Only an operation in the middle is likelier between time and address than between address and length. Lengths
-    // that are assumed push out none that are there.
-    let timed = timed.unwrap_or_default();
-    let is_middle = rows.operations(None).first().is_some_and(|(op, _)| op == "2");
-    few.truncate(if timed.is_empty() { READINGS } else { READINGS / 4 });
-    let [first, second] = if is_middle { [few, timed] } else { [timed, few] };
-    first.into_iter().chain(second).collect()
+    let mut timed = timed.unwrap_or_default();
+    // Readings with assumed lengths come last, but some of them are listed.
+    timed.truncate(if few.is_empty() { READINGS } else { READINGS / 3 });
+    timed.into_iter().chain(few).collect()
 }
 
 /// The readings of rows with the column `times`.
