@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Suffixes of the names of files of blktrace.
-pub(crate) const PACKED: [&str; 6] = ["", ".gz", ".zst", ".bz2", ".xz", ".lz4"];
+pub(crate) const SUFFIXES: [&str; 6] = ["", ".gz", ".zst", ".bz2", ".xz", ".lz4"];
 
 /// Whether the trace at `path` may be read with others, those of the other CPUs.
 pub(crate) fn is_cpu_file(path: &str) -> bool {
@@ -15,5 +15,5 @@ pub(crate) fn parse_cpu_file(name: &str) -> Option<(&str, u32, &str)> {
     let (base, rest) = name.split_at(name.rfind(".blktrace.")? + ".blktrace.".len());
     let (digits, suffix) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
     let cpu = digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
-    PACKED.contains(&suffix).then_some((base, cpu, suffix))
+    SUFFIXES.contains(&suffix).then_some((base, cpu, suffix))
 }

@@ -92,7 +92,8 @@ pub(crate) fn format_of<R: Read>(
         let decision =
             file.decision(stated, columns).map_err(|refusal| refusal.error(file.name))?;
         let skipping = file.skipping(decision.0, &decision.1);
-        let instead = file.instead(decision.0, &decision.1);
+        let is_other = file.is_of_another_format(decision.0, &decision.1);
+        let instead = is_other.then(|| file.instead()).flatten();
         let actions = file.of_actions(decision.0, &decision.1);
         (decision, file.cut_digits(), skipping, instead, actions)
     };
@@ -182,7 +183,7 @@ impl File<'_> {
             return self.mapped(stated, how);
         }
         if formats::is_mapped(stated) {
-            return Err(self.without_columns(stated));
+            return Err(self.needs_columns(stated));
         }
         if stated != TraceFormat::Auto {
             return Ok((stated, self.how(stated)?, Vec::new()));
@@ -283,7 +284,7 @@ impl File<'_> {
         }
         let bytes = self.head.bytes;
         self.of_other_separator()
-            .or_else(|| self.rewritten(&[around::without_lines_of_zeros]))
+            .or_else(|| self.rewritten(&[around::behind_zeros]))
             .or_else(|| foreign::unmarked(self.name, bytes).map(|text| self.refused(&text)))
             .or_else(|| self.rewritten(&[logs::known, logs::ranges_with_ends, logs::biosnoop_rows]))
             .or_else(|| foreign::named_text(bytes).map(|text| self.foreign(&text)))
@@ -342,7 +343,6 @@ impl File<'_> {
         let below = self.nearest_below();
         let readings = guess::values::of(self.head, action);
         if below.is_none()
-            && !self.workload.sort
             && let Some(refusal) = self.clocks_that_wrap(&readings)
         {
             return Err(refusal);

@@ -1,7 +1,7 @@
 //! Bytes of a trace, as they lie in a file or come from standard input.
 
 use crate::read::commands::{STANDARD_INPUT, with_name};
-use crate::read::cpu_files::{PACKED, parse_cpu_file};
+use crate::read::cpu_files::{SUFFIXES, parse_cpu_file};
 use crate::read::members;
 use crate::read::records::Part;
 use crate::read::unpack::{Several, unpacked};
@@ -30,7 +30,7 @@ pub(crate) fn display_name(path: &str) -> String {
 /// reads them.
 pub(crate) fn file_of(path: &str) -> String {
     let of_cpu = |suffix: &&str| format!("{path}.blktrace.0{suffix}");
-    let first = || PACKED.iter().map(of_cpu).find(|name| Path::new(name).exists());
+    let first = || SUFFIXES.iter().map(of_cpu).find(|name| Path::new(name).exists());
     let missing = path != "-" && !Path::new(path).exists();
     missing.then(first).flatten().unwrap_or_else(|| path.to_owned())
 }

@@ -8,7 +8,7 @@ use crate::read::formats::{self, Event, Format, ReadAs, TraceFormat, Work};
 use crate::read::input::{Watch, Watched, unreadable};
 use crate::read::readings::{self, Counts};
 use crate::read::scan::{Refusal, Scan};
-use crate::read::tally::{AT_ISSUE, Tally};
+use crate::read::tally::{LETTERS_AT_ISSUE, Tally};
 use crate::read::unpack::unpacked;
 use crate::read::volumes::Chosen;
 use ssd_core::config::Word;
@@ -293,7 +293,7 @@ fn refuse_impossible(
 /// Refuses a log whose requests were taken at their issue if events follow that precede the issue of requests.
 fn refuse_queued(file: &str, tally: &Tally, workload: &Workload) -> Result<(), SourceError> {
     let events = tally.events(b'D');
-    let early = |letter: &&char| !AT_ISSUE.contains(&(**letter as u8));
+    let early = |letter: &&char| !LETTERS_AT_ISSUE.contains(&(**letter as u8));
     let found: Vec<String> = events.keys().filter(early).map(char::to_string).collect();
     if found.is_empty() {
         return Ok(());

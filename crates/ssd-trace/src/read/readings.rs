@@ -293,15 +293,17 @@ impl Reading {
     }
 
     /// Orders readings, the likeliest first. Requests that no device receives come last. Before them come, in this
-    /// order, traces that are too long, those with more than one bad line, since one may be cut, and those of unusual
-    /// pace.
-    fn rank(&self) -> [bool; 4] {
+    /// order, traces that are too long, those with more than one bad line, since one may be cut, those with assumed
+    /// lengths, and those of unusual pace.
+    fn rank(&self) -> [bool; 5] {
         let counts = &self.counts;
         let is_likely = self.is_sorted || counts.is_possible();
         let time = self.columns.as_ref().and_then(|columns| columns.time.as_ref());
         let is_in_seconds = time.is_some_and(|time| time.unit == Some(1_000_000_000));
         let gaps = if is_in_seconds { USUAL_GAPS_OF_SECONDS } else { USUAL_GAPS };
-        [!is_likely, counts.duration_ns() > LONGEST_NS, counts.bad > 1, !counts.is_usual(&gaps)]
+        let is_long = counts.duration_ns() > LONGEST_NS;
+        let assumes = !self.assuming().is_empty();
+        [!is_likely, is_long, counts.bad > 1, assumes, !counts.is_usual(&gaps)]
     }
 
     /// What its columns assume of all requests, as in ", each of 4 KiB".

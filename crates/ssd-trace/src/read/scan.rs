@@ -440,6 +440,8 @@ impl Scan<'_, '_> {
             return Ok(tally);
         }
         let more = if all > LISTED { format!(", here the first {LISTED}") } else { String::new() };
+        let is_part = self.workload.from_ns > 0 || self.workload.until_ns.is_some();
+        let more = more + if is_part { ", without workload.from and workload.until" } else { "" };
         let file = self.file;
         let choices = one_of(file, &self.of_volumes(&tally, name));
         let what = if known {

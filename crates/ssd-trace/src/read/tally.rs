@@ -12,7 +12,7 @@ const FEWEST_RECORDED: u64 = 16;
 
 /// Letters of events in a log whose requests are taken at their issue: issues and completions, plugs, which belong to
 /// no request, messages, and events that are not of blktrace.
-pub(crate) const AT_ISSUE: [u8; 7] = *b"DCPUmn?";
+pub(crate) const LETTERS_AT_ISSUE: [u8; 7] = *b"DCPUmn?";
 
 /// Counts over the whole file.
 #[derive(Default)]

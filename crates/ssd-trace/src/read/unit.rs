@@ -123,7 +123,7 @@ pub(crate) struct Shape {
     pub(crate) requests: u64,
     /// Those of them that are reads.
     pub(crate) reads: u64,
-    /// Discards, of which nothing else is counted.
+    /// Discards, of which only the times are counted, too.
     pub(crate) discards: u64,
     /// Requests whose address and length are multiples of [`SECTOR`], as numbers.
     whole_sectors: u64,
@@ -141,7 +141,7 @@ pub(crate) struct Shape {
     last: u64,
     /// First address and last end.
     pub(crate) span: Option<(u64, u64)>,
-    /// First and last time, nanoseconds.
+    /// First and last time of all requests, discards and flushes among them, nanoseconds.
     pub(crate) times: Option<(u64, u64)>,
 }
 
@@ -157,11 +157,14 @@ struct Numbers {
 impl Shape {
     #[inline(always)]
     pub(crate) fn add(&mut self, event: &Event) {
+        let at = event.at_ns;
+        let (earliest, latest) = self.times.unwrap_or((at, at));
+        self.times = Some((earliest.min(at), latest.max(at)));
         if !matches!(event.op, Op::Read | Op::Write) {
             self.discards += u64::from(event.op == Op::Trim);
             return;
         }
-        let (start, length, at) = (event.sector, u64::from(event.sectors), event.at_ns);
+        let (start, length) = (event.sector, u64::from(event.sectors));
         self.requests += 1;
         self.reads += u64::from(event.op == Op::Read);
         self.whole_sectors += u64::from((start | length).is_multiple_of(SECTOR));
@@ -174,8 +177,6 @@ impl Shape {
         self.last = length;
         let (first, end) = self.span.unwrap_or((start, start));
         self.span = Some((first.min(start), end.max(start + length)));
-        let (earliest, latest) = self.times.unwrap_or((at, at));
-        self.times = Some((earliest.min(at), latest.max(at)));
     }
 
     /// Nanoseconds from the first time to the last.

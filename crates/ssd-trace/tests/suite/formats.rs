@@ -327,7 +327,7 @@ fn a_line_of_another_format_names_it() {
     refuse(
         line,
         &of(TraceFormat::Spc),
-        &["this is not an SPC", "the line looks like one of format msr", "--format msr"],
+        &["this is not an SPC", "it looks like a file of format msr", "--format msr"],
     );
 }
 

@@ -26,6 +26,7 @@ fn workload(file: &str, options: &str) -> Workload {
         "columns=",
         "action=",
         "volume=",
+        "until=",
         "sort=",
         "skip_bad=",
         "max_bad=",
@@ -49,6 +50,7 @@ fn workload(file: &str, options: &str) -> Workload {
                 workload.volume = Some(VolumeKey::Every(AllVolumes::All));
             }
             "volume" => workload.volume = Some(VolumeKey::One(value.parse().expect("a number"))),
+            "until" => workload.until_ns = Some(value.parse().expect("nanoseconds")),
             "sort" => workload.sort = value == "true",
             "skip_bad" => workload.skip_bad = value == "true",
             "max_bad" => workload.max_bad = value.parse().expect("a share"),

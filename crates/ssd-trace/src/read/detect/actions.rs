@@ -5,7 +5,7 @@ use crate::config::Workload;
 use crate::read::cpu_files::is_cpu_file;
 use crate::read::formats::{self, Cut, Format, Head, Line, ReadAs, TraceFormat, Work};
 use crate::read::readings::{Counts, Reading};
-use crate::read::tally::AT_ISSUE;
+use crate::read::tally::LETTERS_AT_ISSUE;
 
 impl File<'_> {
     /// Whether the requests of the file are taken at their issue, since its first lines have no events before that,
@@ -17,7 +17,8 @@ impl File<'_> {
         }
         let letters = formats::with(format, Letters { how, head: self.head });
         letters.is_some_and(|letters| {
-            letters.contains(&b'D') && letters.iter().all(|letter| AT_ISSUE.contains(letter))
+            letters.contains(&b'D')
+                && letters.iter().all(|letter| LETTERS_AT_ISSUE.contains(letter))
         }) && self.counts_of_action(format, how, b'D').is_some()
     }
 

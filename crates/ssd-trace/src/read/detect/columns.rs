@@ -182,8 +182,9 @@ impl File<'_> {
             readings.iter_mut().for_each(Reading::sort);
         }
         if readings.is_empty() {
-            let other = self.otherwise().map_or_else(String::new, |other| format!(", or {other}"));
-            return Err(self.refused(&(what + &other)));
+            let instead = self.instead();
+            let instead = instead.map(|text| format!(", or read this file in another way: {text}"));
+            return Err(self.refused(&(what + &instead.unwrap_or_default())));
         }
         Err(self.doubt(format!("{what}; these fit"), readings))
     }
@@ -341,7 +342,8 @@ impl File<'_> {
             return Err(error);
         }
         let refusal = self
-            .volumes_in_doubt(&readings)
+            .clocks_that_wrap(&readings)
+            .or_else(|| self.volumes_in_doubt(&readings))
             .or_else(|| self.sectors_in_doubt(&readings))
             .or_else(|| self.bytes_in_doubt(&readings))
             .or_else(|| self.pace_in_doubt(&readings))

@@ -2,35 +2,81 @@
 
 use super::File;
 use super::refusal::Refusal;
-use crate::read::formats::{self, Cut, EMPTY, Format, TraceFormat, Work};
-use crate::read::guess::{self, LINES};
+use crate::read::formats::{
+    self, Cut, EMPTY, Format, Line, Mapping, ReadAs, TraceFormat, Work, msr,
+};
+use crate::read::guess::{self, few};
+use crate::read::readings::Reading;
+use ssd_core::host::request::Op;
+use std::sync::Arc;
 
-/// Whether all of these lines are requests of a format, but of length 0.
-struct Empty<'a>(&'a [&'a [u8]]);
+/// Whether all of these lines with an address and a length are requests of a format, but of length 0.
+struct Empty<'a> {
+    how: &'a ReadAs,
+    lines: &'a [&'a [u8]],
+}
 
 impl Work for Empty<'_> {
     type Done = bool;
 
     fn with<P: Format>(self) -> bool {
-        let mut parser = P::default();
-        let mut is_empty =
-            |line: &&&[u8]| parser.parse(line).err().is_some_and(|reject| reject.expected == EMPTY);
-        let rows = &self.0[1.min(self.0.len())..];
-        P::CUT == Cut::Lines && !rows.is_empty() && rows.iter().all(|line| is_empty(&line))
+        if P::CUT != Cut::Lines {
+            return false;
+        }
+        let mut parser = P::new(self.how);
+        let mut empty = 0;
+        for (at, line) in self.lines.iter().enumerate() {
+            match parser.parse(line) {
+                Err(reject) if reject.expected == EMPTY => empty += 1,
+                Ok(Line::Event(event)) if event.op == Op::Flush => {}
+                // The first line may be names.
+                Err(_) if at == 0 => {}
+                Ok(Line::Event(_) | Line::LongDiscard(..)) | Err(_) => return false,
+                Ok(_) => {}
+            }
+        }
+        empty > 1
     }
 }
 
 impl File<'_> {
     /// The refusal of a file of a known format, or with known names of columns, in which every request has length 0.
-    /// The first line may be names.
     pub(super) fn has_no_lengths(&self) -> Option<Refusal> {
-        let lines = &self.head.lines[..self.head.lines.len().min(LINES)];
-        let is_empty = |format: &TraceFormat| formats::with(*format, Empty(lines)) == Some(true);
-        let known = formats::ALL.iter().find(|info| is_empty(&info.format)).map(|info| info.title);
-        let title = known.or_else(|| guess::has_no_lengths(self.head).then_some("a table"))?;
-        Some(self.refused(&format!(
-            "its lines are those of {title}, but every request has length 0, so the lengths are lost; use the original \
-             file, or record it again"
-        )))
+        if self.workload.skip_bad {
+            return None;
+        }
+        let is_empty = |format: TraceFormat, columns: Option<Arc<Mapping>>| {
+            let how = ReadAs { columns, action: self.workload.action as u8, ..ReadAs::default() };
+            formats::with(format, Empty { how: &how, lines: self.head.lines }) == Some(true)
+        };
+        let known = formats::ALL.iter().find(|info| is_empty(info.format, None));
+        let (title, columns) = match known {
+            Some(info) if info.format == TraceFormat::Msr => {
+                (info.title, vec![Mapping::parse(msr::COLUMNS).ok()?])
+            }
+            Some(info) => (info.title, Vec::new()),
+            None => {
+                let all = guess::mappings(self.head).into_iter();
+                let is_empty = |mapping: &Mapping| {
+                    is_empty(TraceFormat::Table, Some(Arc::new(mapping.clone())))
+                };
+                let all: Vec<Mapping> = all.filter(is_empty).collect();
+                ("a table", Some(all).filter(|all| !all.is_empty())?)
+            }
+        };
+        let assumed = |mapping: &Mapping| {
+            self.with_columns(&format!("{},size={}", mapping.text_without(&["size"]), few::LENGTH))
+        };
+        let readings: Vec<Reading> = columns.iter().filter_map(assumed).collect();
+        let place = if self.whole { "" } else { " in its first lines" };
+        let what = format!(
+            "its lines are those of {title}, but every request{place} has length 0, so the lengths are lost; use the \
+             original file, or record it again"
+        );
+        Some(if readings.is_empty() {
+            self.refused(&what)
+        } else {
+            self.doubt(what + ", or assume a length", readings)
+        })
     }
 }

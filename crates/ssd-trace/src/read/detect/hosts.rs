@@ -7,6 +7,7 @@ use crate::read::formats::msr::{self, EACH_DISK};
 use crate::read::formats::{Head, TraceFormat};
 use crate::read::lines::{listed, shown};
 use crate::read::readings::{Counts, Reading};
+use std::collections::BTreeSet;
 
 /// Most hosts that a message lists.
 const LISTED: usize = 6;
@@ -51,8 +52,14 @@ impl File<'_> {
         }
         let listed_names: Vec<&str> = listed_names.iter().map(String::as_str).collect();
         let place = if self.whole { "" } else { ", in its first lines" };
+        let disk = |line: &&[u8]| line.split(|&byte| byte == b',').nth(2).map(<[u8]>::to_vec);
+        let disks = |name: &str| {
+            let lines = hosts.iter().filter(|(host, _)| *host == name).flat_map(|(_, all)| all);
+            lines.map(disk).collect::<BTreeSet<_>>().len()
+        };
         let of_host = |(name, counts): (&str, &Counts)| {
-            let gives = format!("host {}: {}{place}", shown_name(name), counts.summary());
+            let gives = msr::of_disks(disks(name), *counts);
+            let gives = format!("host {}: {gives}{place}", shown_name(name));
             Some((self.behind(&msr::of_host(name)?, ""), gives))
         };
         let [filter, columns, gives] = EACH_DISK;

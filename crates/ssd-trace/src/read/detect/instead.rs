@@ -3,7 +3,7 @@
 use super::File;
 use super::refusal::Refusal;
 use crate::config::{TimeUnit, TraceUnit, Workload};
-use crate::read::commands::{command, one_of, word};
+use crate::read::commands::{one_of, word};
 use crate::read::formats::{self, ReadAs, TraceFormat};
 use crate::read::readings::{Reading, choices};
 use ssd_core::config::Word;
@@ -12,30 +12,27 @@ use ssd_core::config::Word;
 const LONGEST: usize = 4096;
 
 impl File<'_> {
-    /// The end of a message about a file of which no line is of the stated `format`: the commands that read it. `None`
-    /// if there are such lines, or no other way to read the file.
-    pub(super) fn instead(&self, format: TraceFormat, how: &ReadAs) -> Option<String> {
-        if self.workload.format == TraceFormat::Auto {
-            return None;
-        }
-        let counts = Reading::counts_of(format, how, self.head)?;
-        let is_other = counts.requests() + counts.others == 0;
-        is_other.then(|| self.otherwise())?
+    /// Whether no line of the file is of the `format` that is stated.
+    pub(super) fn is_of_another_format(&self, format: TraceFormat, how: &ReadAs) -> bool {
+        let counts = || Reading::counts_of(format, how, self.head);
+        self.workload.format != TraceFormat::Auto
+            && counts().is_some_and(|counts| counts.requests() + counts.others == 0)
     }
 
     /// The refusal of a table without columns.
-    pub(super) fn without_columns(&self, format: TraceFormat) -> Refusal {
+    pub(super) fn needs_columns(&self, format: TraceFormat) -> Refusal {
         let example = || {
             let source = formats::info(format).map_or("", |info| info.source);
             format!("set workload.columns (--columns), such as {source}")
         };
-        let other = self.otherwise().unwrap_or_else(example);
+        let instead = self.instead().unwrap_or_else(example);
         let word = format.word();
-        self.refused(&format!("format {word:?} needs the columns of the file: {other}"))
+        self.refused(&format!("format {word:?} needs the columns of the file: {instead}"))
     }
 
-    /// As [`File::instead`], whatever format or columns are set.
-    pub(super) fn otherwise(&self) -> Option<String> {
+    /// The end of a message: what the file is if neither format nor columns are set, and the commands that read it.
+    /// `None` if there is no way to read it.
+    pub(super) fn instead(&self) -> Option<String> {
         if self.head.lines.first().is_none_or(|line| line.len() > LONGEST) {
             return None;
         }
@@ -50,22 +47,19 @@ impl File<'_> {
         let (found, how, _) = match file.decision(TraceFormat::Auto, None) {
             Ok(decision) => decision,
             Err(Refusal::Doubt(what, choices)) => {
-                let choices = one_of(self.name, &choices);
-                return Some(format!("read this file in another way: {what}; {choices}"));
+                return Some(format!("{what}; {}", one_of(self.name, &choices)));
             }
-            Err(Refusal::Filtered(text)) => {
-                return Some(format!("read this file in another way: {text}"));
-            }
+            Err(Refusal::Filtered(text)) => return Some(text),
             Err(Refusal::Error(_)) => return None,
         };
         let (options, what) = match &how.columns {
             Some(columns) => (format!("--columns {}", word(&columns.text)), "a table".to_owned()),
             None => {
-                (format!("--format {}", found.word()), format!("one of format {}", found.word()))
+                (format!("--format {}", found.word()), format!("a file of format {}", found.word()))
             }
         };
         let reading = Reading::of(options, found, &how, self.head)?;
-        let (options, gives) = choices(vec![reading], self.whole).pop()?;
-        Some(format!("run {} (the line looks like {what}: {gives})", command(self.name, &options)))
+        let choices = choices(vec![reading], self.whole);
+        Some(format!("it looks like {what}; {}", one_of(self.name, &choices)))
     }
 }

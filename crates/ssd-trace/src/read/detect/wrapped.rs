@@ -21,7 +21,7 @@ impl File<'_> {
     pub(super) fn times_are_in_order(&self, how: &ReadAs) -> Result<(), Refusal> {
         let reading = Reading::of(String::new(), TraceFormat::Table, how, self.head);
         let descends = reading.is_some_and(|reading| reading.counts.descents > 0);
-        if !descends || self.workload.sort || self.workload.skip_bad {
+        if !descends || self.takes_any_order() {
             return Ok(());
         }
         let all: Vec<Wrapped> = self.unwrapped(how).into_iter().collect();
@@ -29,8 +29,16 @@ impl File<'_> {
         refusal.map_or(Ok(()), Err)
     }
 
+    /// Whether times that are not in order are sorted or skipped.
+    fn takes_any_order(&self) -> bool {
+        self.workload.sort || self.workload.skip_bad
+    }
+
     /// The refusal of times that jump back as a clock does that wraps around, in the likeliest of these `readings`.
     pub(super) fn clocks_that_wrap(&self, readings: &[Reading]) -> Option<Refusal> {
+        if self.takes_any_order() {
+            return None;
+        }
         let how = |reading: &Reading| ReadAs {
             columns: reading.columns.clone(),
             unit: Unit::Bytes,

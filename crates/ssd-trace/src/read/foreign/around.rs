@@ -85,15 +85,22 @@ fn without_zeros(bytes: &[u8]) -> Option<Rewriting> {
     is_text.then(|| notation(what, r"tr -d '\000' < FILE", bytes, text.to_vec()))?
 }
 
-/// Text without the lines that have zero bytes, as a crash leaves them between two recordings.
-pub(crate) fn without_lines_of_zeros(bytes: &[u8]) -> Option<Rewriting> {
-    let is_whole = |line: &[u8]| !line.contains(&0);
-    let first = bytes.split(|&byte| byte == b'\n').position(|line| !is_whole(line))? + 1;
-    let rewritten = lines_without(bytes, |line| !is_whole(line));
+/// Text without its zero bytes, as a crash leaves them between two recordings, and without what stands before them in
+/// their lines.
+pub(crate) fn behind_zeros(bytes: &[u8]) -> Option<Rewriting> {
+    let first = bytes.split(|&byte| byte == b'\n').position(|line| line.contains(&0))? + 1;
+    let kept = bytes.split_inclusive(|&byte| byte == b'\n').filter_map(|line| {
+        let kept = line.rsplit(|&byte| byte == 0).next()?;
+        (!kept.trim_ascii().is_empty()).then_some(kept)
+    });
+    let rewritten = kept.collect::<Vec<&[u8]>>().concat();
     let is_control = |byte: &u8| byte.is_ascii_control() && !b"\n\r\t".contains(byte);
     let is_text = rewritten.contains(&b'\n') && !rewritten.iter().any(is_control);
-    let what = format!("line {first} has zero bytes, as a crash leaves them; remove such lines");
-    let filter = r"perl -ne '/\0/ or print' < FILE";
+    let what = format!(
+        "line {first} has zero bytes, as a crash leaves them; keep what follows them in their lines (a record that \
+         they cut is lost)"
+    );
+    let filter = r"perl -ne 's/.*\0//; print if /\S/' < FILE";
     is_text.then(|| notation(&what, filter, bytes, rewritten))?
 }
 

@@ -19,6 +19,10 @@ impl Table<'_> {
         decimals: Option<usize>,
     ) -> Option<String> {
         let separator = char::from(self.separator);
+        // A command cannot show control characters, and within it, a quote and a backslash mean something else.
+        if separator != '\t' && (separator.is_control() || r"'\".contains(separator)) {
+            return None;
+        }
         let has = |byte: u8| self.lines.iter().any(|line| line.contains(&byte));
         // A carriage return would be a part of the last cell, or the only cell of a blank line.
         let has_returns = self.lines.iter().any(|line| line.ends_with(b"\r"));
@@ -38,7 +42,8 @@ impl Table<'_> {
             let mark = separator.escape_default();
             before += &format!("gsub(/ *[{mark}] */, \"{mark}\"); sub(/^ +/, \"\"); ");
         }
-        if self.names > 0 && self.lines[self.names - 1].starts_with(b"#") {
+        // Comments above stay comments if the names need no change.
+        if !title.is_empty() && self.names > 0 && self.lines[self.names - 1].starts_with(b"#") {
             before += "sub(/^# */, \"\"); ";
         }
         let option = match separator {

@@ -10,6 +10,7 @@ use super::{
     Clock, Flaw, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_bytes,
     is_header,
 };
+use crate::read::readings::Counts;
 use ssd_core::host::request::Op;
 
 /// The format.
@@ -32,6 +33,9 @@ pub const INFO: FormatInfo = FormatInfo {
             that read one of them, or all with each disk as a volume",
 };
 
+/// Its columns, as `--columns` takes them.
+pub(crate) const COLUMNS: &str = "time=1:100ns,op=4,offset=5:B,size=6:B,volume=3";
+
 /// The filter that makes a table of records of several hosts, the options that read it, and what it gives.
 pub(crate) const EACH_DISK: [&str; 3] = [
     r#"awk -F, -v OFS=, '{ $2 = $2 "-" $3 } 1' FILE"#,
@@ -46,6 +50,14 @@ pub(crate) fn of_host(host: &str) -> Option<String> {
     }
     let host = host.replace('\\', r"\\").replace('"', "\\\"").replace('\'', r"'\''");
     Some(format!(r#"awk -F, '$2 == "{host}"' FILE"#))
+}
+
+/// What a message says of a host with so many disks: each has addresses of its own, so that several have no span.
+pub(crate) fn of_disks(disks: usize, counts: Counts) -> String {
+    if disks < 2 {
+        return counts.summary();
+    }
+    format!("{}, on {disks} disks", Counts::together([&counts].into_iter()).summary())
 }
 
 /// Nanoseconds of one in a timestamp.

@@ -3,12 +3,12 @@
 
 use super::Columns;
 use super::columns::{Named, SECTOR_SIZES};
-use super::names::{TIMES, letters_of, unit_of_time, without_unit};
+use super::names::{TIMES, letters_of, unit_of_time, with_letter_u, without_unit};
 use super::table::{Change, Table};
 use super::times::is_latency;
 use super::values::LONGEST;
+use crate::read::foreign::pattern::pattern;
 use crate::read::formats::Head;
-use crate::read::formats::mapping::time_unit;
 use crate::read::lines::listed;
 use std::collections::BTreeSet;
 
@@ -169,15 +169,14 @@ impl Table {
         }
     }
 
-    /// The time from a column whose name states a multiple of a unit, as in `time_10us`.
+    /// The time from a column whose name states a multiple of a unit behind a mark, as in `time_10us`. A number beside
+    /// the letters is that of a clock, or its width, as in `ts64_ns`.
     fn multiplied(&self, column: usize) -> Option<Change> {
-        let letters = letters_of(&self.names[column - 1]);
-        let (stem, unit) = ["ns", "us", "ms"]
-            .into_iter()
-            .find_map(|unit| letters.strip_suffix(unit).map(|stem| (stem, unit)))?;
-        let name = stem.trim_end_matches(|digit: char| digit.is_ascii_digit());
-        let factor: u32 = stem[name.len()..].parse().ok().filter(|&factor| factor > 1)?;
-        TIMES.contains(&name).then(|| Change {
+        let name = with_letter_u(&self.names[column - 1]).to_ascii_lowercase();
+        let stated = pattern(r"^(.*[^a-z\d])(10|100|1000)[^a-z\d]*([num]s)[^a-z\d]*$");
+        let parts = stated.captures(&name)?;
+        let (factor, unit) = (&parts[2], &parts[3]);
+        TIMES.contains(&letters_of(&parts[1]).as_str()).then(|| Change {
             what: format!(
                 "its column {} seems to count {factor} {unit}, which is not a unit of --columns; multiply it",
                 self.named(column)
@@ -218,13 +217,6 @@ impl Table {
             statement: format!("${whole} = sprintf(\"%d.%0{digits}d\", ${whole}, ${rest})"),
             decimals: Some(9),
         })
-    }
-
-    /// The time without the jumps back of a 32-bit clock.
-    fn unwrapped(&self) -> Option<Change> {
-        let Named { at, unit, .. } = self.columns.time.as_ref()?;
-        let clock = self.rows.clock_that_wraps(*at, unit.and_then(time_unit))?;
-        Some(clock.change(*at, &self.named(at + 1)))
     }
 
     /// The length from the end, where no column has a length: the last sector or byte, or the one behind it.
@@ -388,7 +380,6 @@ pub(crate) fn of(head: &Head<'_>) -> Option<Derivation> {
     changed(head, |table| {
         let all = [
             Table::joined_time,
-            Table::unwrapped,
             Table::days,
             Table::packed_dates,
             Table::time,

@@ -1,7 +1,8 @@
 //! Tables of at most three columns that lack the length of requests, the operation or both: readings that assume them.
 
+use super::columns::place_of;
 use super::meanings::meanings;
-use super::names::{OFFSETS, SIZES, TIMES, unit_named};
+use super::names::{OFFSETS, OPS, SIZES, TIMES, unit_named, volumes_named};
 use super::reading;
 use super::rows::{Rows, ended_lines};
 use crate::read::formats::Head;
@@ -15,7 +16,7 @@ const ROWS: usize = 3;
 /// Units of times that are tried.
 const TIMES_TRIED: usize = 2;
 /// The length that is assumed where no column has it.
-const LENGTH: &str = "4KiB";
+pub(crate) const LENGTH: &str = "4KiB";
 
 /// The rows of such a table, all of the same number of cells.
 fn rows_of(head: &Head<'_>) -> Option<Rows> {
@@ -37,12 +38,22 @@ fn rows_of(head: &Head<'_>) -> Option<Rows> {
 }
 
 /// The readings of the table in `head`, if it is such a table, the likeliest first.
-pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
-    let Some(rows) = rows_of(head) else { return Vec::new() };
+pub(super) fn of(head: &Head<'_>, action: u8) -> Few {
+    let Some(rows) = rows_of(head) else { return Few::default() };
     let all: Vec<String> =
         rows.requests().into_iter().flat_map(|request| rows.mappings(request)).collect();
     let all = all.iter().filter_map(|columns| reading(columns, head, action));
-    of_distinct_times(all.filter(|reading| reading.counts.is_sound()).collect())
+    let readings =
+        of_distinct_times(all.filter(|reading| reading.counts.is_sound()).collect::<Vec<_>>());
+    Few { is_named: !rows.names.is_empty() && !readings.is_empty(), readings }
+}
+
+/// The readings of such a table.
+#[derive(Default)]
+pub(super) struct Few {
+    pub(super) readings: Vec<Reading>,
+    /// Names say which columns they use.
+    pub(super) is_named: bool,
 }
 
 /// The columns of a request, except that of the operation.
@@ -51,11 +62,23 @@ struct Request {
     time: Option<usize>,
     offset: usize,
     size: Option<usize>,
+    volume: Option<usize>,
+}
+
+impl Request {
+    /// That of an address.
+    fn at(offset: usize) -> Request {
+        Request { time: None, offset, size: None, volume: None }
+    }
 }
 
 impl Rows {
-    /// The column of operations: known words, or 0 and 1.
+    /// The column of operations: known words, or 0 and 1. Names may say that it is another field.
     fn operation(&self) -> Option<usize> {
+        let is_free = |at: &usize| {
+            let is_other = [&OFFSETS[..], &SIZES, &TIMES].iter().any(|all| self.is_named(*at, all));
+            self.is_named(*at, &OPS) || !is_other && self.volume() != Some(*at)
+        };
         let is_known = |&at: &usize| match self.numbers(at) {
             Some(numbers) => {
                 let is_code = self.column(at).all(|cell| ["0", "1"].contains(&cell));
@@ -63,45 +86,53 @@ impl Rows {
             }
             None => meanings(self.column(at)).iter().any(String::is_empty),
         };
-        (0..self.width()).find(is_known)
+        (0..self.width()).filter(is_free).find(is_known)
+    }
+
+    /// The column that has the name of volumes.
+    fn volume(&self) -> Option<usize> {
+        volumes_named(&self.names).next().map(|(at, _)| at)
+    }
+
+    /// The columns of a request by their names. Other columns, such as durations, are left out. `None` if the address
+    /// has no known name, if the words of the operations are unknown, or if nothing is missing.
+    fn named_request(&self) -> Option<Request> {
+        let named = |known: &[&str]| (0..self.width()).find(|&at| self.is_named(at, known));
+        let is_time = |&at: &usize| self.is_named(at, &TIMES) && !self.is_named(at, &OFFSETS);
+        let time = (0..self.width()).find(is_time);
+        let size = (0..self.width()).find(|&at| self.is_named_length(at));
+        let (op, volume) = (self.operation(), self.volume());
+        let is_address = |&at: &usize| self.numbers(at).is_some() && self.distinct(at) > 1;
+        let offset = named(&OFFSETS).filter(is_address)?;
+        let is_unknown = op.is_none() && named(&OPS).is_some();
+        let is_whole = size.is_some() && (op.is_some() || time.is_some() || volume.is_some());
+        (!is_unknown && !is_whole).then_some(Request { time, offset, size, volume })
     }
 
     /// The columns that may be time, address and length. One of them is missing.
     fn requests(&self) -> Vec<Request> {
+        if !self.names.is_empty() {
+            return self.named_request().into_iter().collect();
+        }
         let op = self.operation();
         let others: Vec<usize> = (0..self.width()).filter(|&at| Some(at) != op).collect();
-        let may_be_address = |at: usize| {
-            self.numbers(at).is_some()
-                && self.distinct(at) > 1
-                && (self.names.is_empty() || self.is_named(at, &OFFSETS))
-                && !self.is_named(at, &TIMES)
-                && !self.is_named_length(at)
-        };
-        let may_be_time = |at: usize| {
-            self.ascends(at) && !self.is_named(at, &OFFSETS) && !self.is_named_length(at)
-        };
+        let may_be_address = |at: usize| self.numbers(at).is_some() && self.distinct(at) > 1;
         let may_be_length = |at: usize| {
             let is_length = |numbers: Vec<u64>| !numbers.contains(&0);
-            op.is_none() && self.numbers(at).is_some_and(is_length) && !self.is_named(at, &OFFSETS)
+            op.is_none() && self.numbers(at).is_some_and(is_length)
         };
         match others[..] {
-            [offset] if may_be_address(offset) => {
-                vec![Request { time: None, offset, size: None }]
-            }
+            [offset] if may_be_address(offset) => vec![Request::at(offset)],
             [first, second] => {
-                let both = [[first, second], [second, first]];
-                let timed = both.map(|[time, offset]| {
-                    let fits = may_be_time(time) && may_be_address(offset);
-                    fits.then_some(Request { time: Some(time), offset, size: None })
-                });
-                let sized = both.map(|[offset, size]| {
-                    // Without names, the address comes first.
-                    let is_known = offset < size || !self.names.is_empty();
-                    let fits = is_known && may_be_address(offset) && may_be_length(size);
-                    fits.then_some(Request { time: None, offset, size: Some(size) })
-                });
-                let timed = timed.into_iter().flatten().take(1);
-                timed.chain(sized.into_iter().flatten()).collect()
+                let timed = [[first, second], [second, first]]
+                    .into_iter()
+                    .find(|&[time, offset]| self.ascends(time) && may_be_address(offset));
+                let timed =
+                    timed.map(|[time, offset]| Request { time: Some(time), ..Request::at(offset) });
+                // The address comes first.
+                let sized = (may_be_address(first) && may_be_length(second))
+                    .then_some(Request { size: Some(second), ..Request::at(first) });
+                timed.into_iter().chain(sized).collect()
             }
             _ => Vec::new(),
         }
@@ -113,7 +144,8 @@ impl Rows {
     }
 
     /// The mappings for these columns, in all units.
-    fn mappings(&self, Request { time, offset, size }: Request) -> Vec<String> {
+    fn mappings(&self, Request { time, offset, size, volume: volume_at }: Request) -> Vec<String> {
+        let volume = volume_at.map_or(String::new(), |at| format!(",volume={}", at + 1));
         let times = time.map_or(vec![String::new()], |at| {
             let part = |unit: &&str| {
                 let colon = if unit.is_empty() { "" } else { ":" };
@@ -142,14 +174,18 @@ impl Rows {
             *of_offset = stated(offset, &OFFSETS).unwrap_or(of_offset);
             *of_size = size.and_then(|size| stated(size, &SIZES)).unwrap_or(of_size);
         }
+        // With a single column of several, the name tells the separator.
+        let is_alone = time.or(size).or(volume_at).or(self.operation()).is_none();
+        let is_named = is_alone && !self.names.is_empty();
+        let offset =
+            if is_named { place_of(&self.names, offset) } else { (offset + 1).to_string() };
         let mut all = Vec::new();
         for time in times.iter().take(TIMES_TRIED) {
             for (of_offset, of_size) in &pairs {
                 for (op, words) in &operations {
                     let size = size.map_or(LENGTH.to_owned(), |at| format!("{}:{of_size}", at + 1));
                     all.push(format!(
-                        "{time}op={op},offset={}:{of_offset},size={size}{words}",
-                        offset + 1
+                        "{time}op={op},offset={offset}:{of_offset},size={size}{volume}{words}"
                     ));
                 }
             }

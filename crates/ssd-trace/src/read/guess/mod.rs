@@ -75,11 +75,13 @@ pub(crate) fn clock_times(head: &Head<'_>, mapping: &Mapping) -> Option<String> 
     Some(columns::place_of(&table.names, at))
 }
 
-/// Whether the columns of the table in `head` have known names, and all lengths in it are 0.
-pub(crate) fn has_no_lengths(head: &Head<'_>) -> bool {
+/// The mappings that the names of the columns in `head` allow, whatever the numbers below them are.
+pub(crate) fn mappings(head: &Head<'_>) -> Vec<Mapping> {
     let table = table::Table::of(head).filter(|table| !table.columns.is_end);
-    let lengths = table.and_then(|table| table.rows.numbers(table.columns.size.at));
-    lengths.is_some_and(|all| all.len() > 1 && all.iter().all(|&length| length == 0))
+    let Some(table::Table { names, columns, rows, line, .. }) = table else { return Vec::new() };
+    let skip = if line > 1 { format!(",skip={}", line - 1) } else { String::new() };
+    let all = columns.with_known_words(&names, &rows).mappings(&rows).into_iter();
+    all.filter_map(|columns| Mapping::parse(&(columns + &skip)).ok()).collect()
 }
 
 /// Whether `line` has the names of the columns of requests.

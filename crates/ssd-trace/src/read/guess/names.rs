@@ -221,7 +221,7 @@ pub(super) const LATENCIES: [&str; 10] =
     ["lat", "resp", "serv", "svc", "complet", "end", "finish", "duration", "queue", "qtime"];
 
 /// A name with u for the micro sign, of which there are two.
-fn with_letter_u(name: &str) -> String {
+pub(super) fn with_letter_u(name: &str) -> String {
     name.replace(['\u{b5}', '\u{3bc}'], "u")
 }
 

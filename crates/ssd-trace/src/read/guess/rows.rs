@@ -49,12 +49,17 @@ pub(super) struct Rows {
 impl Rows {
     /// The rows of `head`; `None` unless at least half of its lines are rows.
     pub(super) fn of(head: &Head<'_>) -> Option<Rows> {
+        Rows::cut(head, cells_of)
+    }
+
+    /// As [`Rows::of`], with the cells that `cut` makes of a line.
+    pub(super) fn cut(head: &Head<'_>, cut: impl Fn(&[u8]) -> Vec<String>) -> Option<Rows> {
         let lines = ended_lines(head);
         // The last of the comments may have the names.
         let comments = lines.iter().take_while(|line| line.starts_with(b"#")).count();
         let before = comments.saturating_sub(1);
         let lines = &lines[before..];
-        let all: Vec<Vec<String>> = lines.iter().take(LINES).map(|line| cells_of(line)).collect();
+        let all: Vec<Vec<String>> = lines.iter().take(LINES).map(|line| cut(line)).collect();
         let mut widths: BTreeMap<usize, usize> = BTreeMap::new();
         all.iter().for_each(|cells| *widths.entry(cells.len()).or_default() += 1);
         let (&width, _) = widths.iter().max_by_key(|(width, count)| (**count, **width))?;

@@ -68,6 +68,8 @@ impl Rows {
         }
         let with_name = all.iter().find(|&&at| self.is_named(at, &TIMES));
         let is_decimal = |at: &&usize| self.has_decimals(**at) && self.has_times(**at);
+        // Addresses in order look like times, but state no unit.
+        let with_name = with_name.or_else(|| all.iter().find(|&&at| self.has_stated_times(at)));
         let with_name = with_name.or_else(|| all.iter().find(is_decimal));
         let with_name = with_name.or_else(|| all.iter().find(|&&at| self.has_times(at)));
         let at = if sort { 0 } else { *with_name.or(all.first())? };

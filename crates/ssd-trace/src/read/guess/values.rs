@@ -1,10 +1,11 @@
 //! The columns of a table from its values alone: readings to choose from, of which none is certain.
 
+use super::few::{self, Few};
 use super::meanings::{has_both, has_known, meaning_of_flag, meanings, meanings_of_two};
 use super::names::{OFFSETS, SIZES, is_volume, letters_of, unit_behind, unit_named, unit_of_time};
 use super::rows::{Rows, ended_lines};
 use super::times::Times;
-use super::{LINES, few, reading, words};
+use super::{LINES, reading, words};
 use crate::read::formats::mapping::Place;
 use crate::read::formats::{Head, Mapping};
 use crate::read::readings::{Reading, of_distinct_times};
@@ -250,8 +251,8 @@ pub(crate) fn unused_volumes(head: &Head<'_>, mapping: &Mapping) -> Option<Strin
 
 /// The readings of a table, the likeliest first.
 pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
-    let few = few::of(head, action);
-    let Some(rows) = Rows::of(head) else { return few };
+    let Few { readings: few, is_named } = few::of(head, action);
+    let Some(rows) = Rows::of(head).filter(|_| !is_named) else { return few };
     let of_times = |sort: bool| {
         let times = rows.time(sort)?;
         Some((of_rows(&rows, Some(&times), head, action), times)).filter(|(all, _)| !all.is_empty())
@@ -269,11 +270,10 @@ pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
         timed.truncate(READINGS / 4);
         timed.extend(without);
     }
-    // Behind an operation, address and length are likelier than time and address.
-    let timed = timed.unwrap_or_default();
-    let is_first = rows.operations(None).first().is_some_and(|(op, _)| op == "1");
-    let [first, second] = if is_first { [timed, few] } else { [few, timed] };
-    first.into_iter().chain(second).collect()
+    let mut timed = timed.unwrap_or_default();
+    // Readings with assumed lengths come last, but some of them are listed.
+    timed.truncate(if few.is_empty() { READINGS } else { READINGS / 3 });
+    timed.into_iter().chain(few).collect()
 }
 
 /// The readings of rows with the column `times`.

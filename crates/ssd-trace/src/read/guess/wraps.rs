@@ -3,7 +3,7 @@
 use super::rows::{Rows, ended_lines};
 use super::table::Change;
 use crate::read::foreign::awk;
-use crate::read::formats::mapping::{Place, separated};
+use crate::read::formats::mapping::{Place, separated, separated_by};
 use crate::read::formats::{Head, Mapping};
 use crate::read::lines::shown;
 
@@ -85,8 +85,12 @@ pub(crate) struct Unwrapped {
 
 /// The table in `head` without the jumps back of the clock in the column that `mapping` names, if it wraps.
 pub(crate) fn unwrapped(head: &Head<'_>, mapping: &Mapping) -> Option<Unwrapped> {
-    let time = mapping.time.as_ref().filter(|_| mapping.separator.is_none())?;
-    let rows = Rows::of(head)?;
+    let time = mapping.time.as_ref()?;
+    let lines = ended_lines(head);
+    let separator = mapping.separator.or_else(|| Some(separated(lines.last()?)?.0))?;
+    let below = Head { lines: head.lines.get(mapping.skip..)?, ..*head };
+    let rows = Rows::cut(&below, |line| separated_by(line, separator))?;
+    let above = mapping.skip + rows.above;
     let at = match &time.place {
         Place::At(column) => usize::try_from(*column).ok()?.checked_sub(1)?,
         Place::Named(name) => rows.names.iter().position(|other| other == name)?,
@@ -95,9 +99,7 @@ pub(crate) fn unwrapped(head: &Head<'_>, mapping: &Mapping) -> Option<Unwrapped>
     let clock = rows.clock_that_wraps(at, time.unit).filter(|_| at < rows.width())?;
     let name = rows.names.get(at).map_or(format!("{}", at + 1), |name| shown(name.as_bytes()));
     let Change { what, title, statement, decimals } = clock.change(at, &name);
-    let names = rows.above + usize::from(!rows.names.is_empty());
-    let lines = ended_lines(head);
-    let (separator, _) = separated(lines.last()?)?;
+    let names = above + usize::from(!rows.names.is_empty());
     let table = awk::Table { separator, lines, names };
     let filter = table.filter(&title, &statement, decimals)?;
     let times: Vec<f64> = rows.whole_column(at).map(|cell| cell.parse().unwrap_or(0.0)).collect();
@@ -108,7 +110,7 @@ pub(crate) fn unwrapped(head: &Head<'_>, mapping: &Mapping) -> Option<Unwrapped>
         return None;
     }
     let joined = |cells: &[String]| cells.join(&char::from(separator).to_string());
-    let above = lines[..rows.above].iter().map(|line| String::from_utf8_lossy(line).into_owned());
+    let above = lines[..above].iter().map(|line| String::from_utf8_lossy(line).into_owned());
     let title = Some(joined(&rows.names)).filter(|names| !names.is_empty());
     let body = rows.rows.iter().zip(unwrapped).map(|(row, time)| {
         let mut row = row.clone();

@@ -8,7 +8,7 @@ use crate::read::formats::msr::{self, EACH_DISK};
 use crate::read::formats::{self, Flaw, Format, Head, ReadAs, Reject, TraceFormat};
 use crate::read::guess::words;
 use crate::read::lines::{Pieces, shown};
-use crate::read::readings::{Counts, LONGEST_NS, Skipping};
+use crate::read::readings::{Counts, LONGEST_NS, Reading, Skipping};
 use crate::read::tally::Tally;
 use ssd_core::config::Word;
 use ssd_core::host::source::SourceError;
@@ -58,12 +58,13 @@ impl Scan<'_, '_> {
         let is_other = || P::new(&ReadAs { action: 0, ..self.how.clone() }).parse(bad).is_err();
         // Names of columns may have been taken for those of the format.
         if self.instead.is_some() || (good == 0 && tally.skipped_lines == 0 && is_other()) {
-            let other = self.instead.clone().or_else(|| self.format_of(bad));
-            let other =
-                other.unwrap_or_else(|| "set workload.format to the format of the file".to_owned());
+            let instead = self.instead.clone().or_else(|| self.format_of(bad));
+            let instead = instead.map(|text| format!("read this file in another way: {text}"));
+            let instead = instead
+                .unwrap_or_else(|| "set workload.format to the format of the file".to_owned());
             return format!(
                 "{file}, {place}: this is not {}: expected {}, found {found}; at byte {column}, expected {expected}; \
-                 give a trace of that format, plain or compressed, or {other}",
+                 give a trace of that format, plain or compressed, or {instead}",
                 P::INFO.title,
                 P::INFO.form,
             );
@@ -112,13 +113,14 @@ impl Scan<'_, '_> {
             format!("{filter} | ssdlab trace info - {}", options.trim()).trim_end().to_owned()
         };
         let of_host = |(at, host): (usize, &str)| {
-            let above = if tally.apart.is_empty() {
-                Counts::from(&tally.shape)
-            } else {
-                Counts::together(tally.apart.values())
-            };
             let gives = if at == 0 {
-                format!("{} above this line", above.summary())
+                let above = if tally.apart.is_empty() {
+                    Counts::from(&tally.shape)
+                } else {
+                    Counts::together(tally.apart.values())
+                };
+                let above = msr::of_disks(tally.volumes.count(), above);
+                format!("{above}, above this line")
             } else {
                 format!("from line {} on", count(line))
             };
@@ -191,10 +193,11 @@ impl Scan<'_, '_> {
         let mut all =
             all.into_iter().filter(|&(format, share)| share == 100 && format != TraceFormat::Table);
         let (format, _) = all.next()?;
-        let word = format.word();
-        let command = command(self.file, &format!("--format {word}"));
-        let text = format!("run {command} (the line looks like one of format {word})");
-        all.next().is_none().then_some(text)
+        let how = ReadAs { columns: None, time_ns: None, ..self.how.clone() };
+        let gives = Reading::counts_of(format, &how, &head)?.summary();
+        let choice = (format!("--format {}", format.word()), format!("this line: {gives}"));
+        let text = format!("the line looks like one of format {}; ", format.word());
+        all.next().is_none().then(|| text + &one_of(self.file, &[choice]))
     }
 
     /// The command that skips bad lines. If these are many, the columns or the format may be wrong.
