@@ -319,7 +319,9 @@ impl File<'_> {
         {
             return Err(refusal);
         }
-        if let Some(refusal) = self.rewritten_as(&notations::NOTATIONS, true) {
+        // Other columns may have another notation, such as that of dates.
+        let plain = self.rewritten(&[notations::without_points]);
+        if let Some(refusal) = plain.or_else(|| self.rewritten_as(&notations::NOTATIONS, true)) {
             return Err(refusal);
         }
         if !named.is_empty() {

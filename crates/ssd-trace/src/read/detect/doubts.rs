@@ -6,6 +6,7 @@ use crate::config::{TimeUnit, TraceUnit};
 use crate::read::formats::mapping::{TIME_UNITS, cells_of};
 use crate::read::formats::{self, Head, ReadAs, TimeRule, TraceFormat, Unit};
 use crate::read::guess;
+use crate::read::guess::numbers::Numbers;
 use crate::read::lines::shown;
 use crate::read::readings::{self, Reading, of_distinct_times};
 use ssd_core::config::Word;
@@ -60,6 +61,10 @@ impl File<'_> {
             TraceFormat::Alibaba => self.microseconds_are_certain(how, first()),
             TraceFormat::BlockEvent => self.sectors_are_certain(how),
             TraceFormat::Fiu => self.fiu_units_are_certain(how),
+            TraceFormat::Biosnoop => self.biosnoop_sectors_are_certain(how),
+            TraceFormat::Diskmon => self
+                .pace_is_certain(format, how)
+                .and_then(|()| self.diskmon_sectors_are_certain(how)),
             TraceFormat::Midas => {
                 self.pace_is_certain(format, how)?;
                 self.addresses_are_certain(how)
@@ -96,9 +101,7 @@ impl File<'_> {
         Err(self.doubt(what, readings))
     }
 
-    /// Refuses output of blkparse if its lengths are more likely bytes, which `blkparse -f` prints, too (`%N`): all of
-    /// them would be multiples of 256 KiB, but hardly a request begins at a multiple of its length, or where another
-    /// ends.
+    /// Refuses output of blkparse if its lengths are more likely bytes, which `blkparse -f` prints, too (`%N`).
     fn sectors_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
         let action = self.workload.action;
         let range = |line: &&[u8]| {
@@ -108,9 +111,37 @@ impl File<'_> {
                 && cells.get(8)? == "+"
                 && cells.last()? != "[ssdlab]";
             let range = (cells.get(7)?.parse().ok()?, cells.get(9)?.parse().ok()?);
-            is_chosen.then_some(range).filter(|&(_, length)| length > 0)
+            is_chosen.then_some(range)
         };
-        let ranges: Vec<(u64, u64)> = self.head.lines.iter().filter_map(range).collect();
+        let columns = format!(
+            "separator=blanks,time=4:s,op=7,offset=8:512B,size=10:B,volume=1,event=6:{action}"
+        );
+        let ranges = self.head.lines.iter().filter_map(range).collect();
+        self.lengths_are_certain(TraceFormat::BlockEvent, how, ranges, &columns)
+    }
+
+    /// Refuses DiskMon's columns if the lengths are more likely bytes.
+    fn diskmon_sectors_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
+        let range = |line: &&[u8]| {
+            let cells = cells_of(line);
+            Some((cells.get(5)?.parse().ok()?, cells.get(6)?.parse().ok()?))
+        };
+        let columns = "time=2:s,op=5,offset=6:512B,size=7:B,volume=4";
+        let ranges = self.head.lines.iter().filter_map(range).collect();
+        self.lengths_are_certain(TraceFormat::Diskmon, how, ranges, columns)
+    }
+
+    /// Refuses a format whose lengths are sectors if those of these `ranges` are more likely bytes, as in `columns`: all
+    /// of them would be multiples of 256 KiB, but hardly a request begins at a multiple of its length, or where another
+    /// ends.
+    fn lengths_are_certain(
+        &self,
+        format: TraceFormat,
+        how: &ReadAs,
+        mut ranges: Vec<(u64, u64)>,
+        columns: &str,
+    ) -> Result<(), Refusal> {
+        ranges.retain(|&(_, length)| length > 0);
         let ends: BTreeSet<u64> =
             ranges.iter().map(|(start, length)| start.wrapping_add(*length)).collect();
         let is_natural =
@@ -121,13 +152,44 @@ impl File<'_> {
         {
             return Ok(());
         }
-        let columns = format!(
-            "separator=blanks,time=4:s,op=7,offset=8:512B,size=10:B,volume=1,event=6:{action}"
+        let (of, source) = match format {
+            TraceFormat::BlockEvent => ("blkparse", " (blkparse -f with %N)"),
+            _ => (formats::info(format).map_or("", |info| info.title), ""),
+        };
+        let what = format!(
+            "the columns are those of {of}, whose lengths are in sectors, but all of these are multiples of 512, so \
+             they may be bytes{source}"
         );
-        let detected = self.as_format(TraceFormat::BlockEvent, how);
-        let what = "the columns are those of blkparse, whose lengths are in sectors, but all of these are multiples of \
-                    512, so they may be bytes (blkparse -f with %N)";
-        Err(self.doubt(what, detected.into_iter().chain(self.with_columns(&columns)).collect()))
+        let in_bytes = self.with_columns(columns);
+        Err(self.doubt(what, in_bytes.into_iter().chain(self.as_format(format, how)).collect()))
+    }
+
+    /// Refuses output of biosnoop if all addresses look like numbers of bytes, where biosnoop has sectors.
+    fn biosnoop_sectors_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
+        let mut rows = self.head.lines.iter().map(|line| cells_of(line));
+        let names = rows.next().unwrap_or_default();
+        // The names of processes may have blanks, so columns are counted from the end.
+        let place = |name: &str| Some(names.len() - names.iter().position(|cell| cell == name)?);
+        let [Some(op), Some(offset), Some(size), Some(volume)] =
+            ["T", "SECTOR", "BYTES", "DISK"].map(place)
+        else {
+            return Ok(());
+        };
+        let range = |cells: Vec<String>| -> Option<(u64, u64)> {
+            let from_end = |place: usize| cells.get(cells.len().checked_sub(place)?)?.parse().ok();
+            Some((from_end(offset)?, from_end(size)?)).filter(|&(_, size)| size > 0)
+        };
+        let (starts, sizes) = rows.filter_map(range).unzip();
+        if !(Numbers { starts, sizes }).has_addresses_in_bytes(SECTOR_BYTES * SECTOR_BYTES) {
+            return Ok(());
+        }
+        let in_bytes = self.with_columns(&format!(
+            "separator=blanks,skip=1,time=1:s,op=-{op},offset=-{offset}:B,size=-{size}:B,volume=-{volume}"
+        ));
+        let what = "the columns are those of biosnoop, whose addresses are sectors, but all of its addresses are \
+                    multiples of 512, as those in bytes are";
+        let detected = self.as_format(TraceFormat::Biosnoop, how);
+        Err(self.doubt(what, in_bytes.into_iter().chain(detected).collect()))
     }
 
     /// Whether all addresses, in this column, are multiples of `unit`.

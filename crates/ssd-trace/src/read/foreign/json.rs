@@ -1,7 +1,9 @@
 //! JSON whose objects are requests: the table that jq makes of it.
 
 use super::Rewriting;
-use crate::read::guess::names::{is_address, is_field, is_needed_field};
+use crate::read::guess::names::{
+    is_address, is_field, is_length, is_needed_field, is_operation, is_time,
+};
 
 /// Fewest and most fields of an object that make a request.
 const FIELDS: [usize; 2] = [3, 8];
@@ -217,8 +219,14 @@ pub(super) fn table(bytes: &[u8]) -> Option<Rewriting> {
     let fields = objects.first()?.iter().filter(|(_, value)| value.is_some());
     let scalars: Vec<&str> = fields.map(|(name, _)| name.as_str()).collect();
     let mut names: Vec<&str> = scalars.iter().copied().filter(is_used).collect();
-    // Another column may hold the addresses, and its place tells which.
-    if !names.iter().any(|path| is_address(name_of(path))) {
+    // Another column may hold a field that no name states, and its place or its values tell which.
+    let is_stated = |is: fn(&str) -> bool| {
+        let is_field = |path: &&str| is(name_of(path)) || is(&path.replace('.', "_"));
+        names.iter().any(is_field)
+    };
+    let has_length = is_stated(is_length) || is_stated(|name| name == NLB);
+    let are_all = has_length && [is_time, is_operation].into_iter().all(is_stated);
+    if !is_stated(is_address) || (!are_all && scalars.len() <= FIELDS[1]) {
         names = scalars;
     }
     if !(FIELDS[0]..=FIELDS[1]).contains(&names.len()) {

@@ -9,7 +9,7 @@ use super::{Rewrite, Rewriting, notation};
 
 /// Notations of numbers and times that are never read as they are: 1,024 is one number with a thousands separator and
 /// another with a decimal comma.
-pub(crate) const NOTATIONS: [Rewrite; 23] = [
+pub(crate) const NOTATIONS: [Rewrite; 22] = [
     with_marked_hexadecimal,
     with_padded_fractions,
     with_digits,
@@ -59,14 +59,13 @@ pub(crate) const NOTATIONS: [Rewrite; 23] = [
     |bytes| {
         let what =
             "its numbers have points as thousands separators and a decimal comma; replace both";
-        let filter =
-            r"perl -pe 's/(?<![\w.])\d{1,3}([.]\d{3})+(?![\w.])/$&=~tr|.||dr/ge; tr/,/./' < FILE";
+        let filter = r"perl -pe 's/(?<![\w.])(?<!\d:)[1-9]\d{0,2}([.]\d{3})+(?![\w.])/$&=~tr|.||dr/ge; tr/,/./' < FILE";
         let plain = without_groups(bytes, b'.');
         plain.contains(&b',').then(|| notation(what, filter, bytes, with_points(&plain)))?
     },
     |bytes| {
         let what = "its numbers have points as thousands separators; remove them";
-        let filter = r"perl -pe 's/(?<![\w.])\d{1,3}([.]\d{3})+(?![\w.])/$&=~tr|.||dr/ge' < FILE";
+        let filter = r"perl -pe 's/(?<![\w.])(?<!\d:)[1-9]\d{0,2}([.]\d{3})+(?![\w.])/$&=~tr|.||dr/ge' < FILE";
         notation(what, filter, bytes, without_groups(bytes, b'.'))
     },
     |bytes| {
@@ -91,16 +90,14 @@ pub(crate) const NOTATIONS: [Rewrite; 23] = [
     },
     |bytes| {
         let what = "its numbers have apostrophes as thousands separators; remove them";
-        let filter =
-            r"perl -pe 's/(?<![\w.])\d{1,3}(\x27\d{3})+(?![\w.])/$&=~tr|\x27||dr/ge' < FILE";
+        let filter = r"perl -pe 's/(?<![\w.])(?<!\d:)[1-9]\d{0,2}(\x27\d{3})+(?![\w.])/$&=~tr|\x27||dr/ge' < FILE";
         notation(what, filter, bytes, without_groups(bytes, b'\''))
     },
     |bytes| {
         let what = "its numbers have commas as thousands separators; remove them";
-        let filter = r"perl -pe 's/(?<![\w,])\d{1,3}([,]\d{3})+(?![\w,])/$&=~tr|,||dr/ge' < FILE";
+        let filter = r"perl -pe 's/(?<![\w,])(?<!\d:)[1-9]\d{0,2}([,]\d{3})+(?![\w,])/$&=~tr|,||dr/ge' < FILE";
         notation(what, filter, bytes, without_groups(bytes, b','))
     },
-    without_points,
 ];
 
 /// The digits of numbers with exponents, such as R and spreadsheets write.
@@ -208,7 +205,9 @@ fn without_groups(bytes: &[u8], mark: u8) -> Vec<u8> {
     let (mut all, mut is_certain) = (Vec::with_capacity(bytes.len()), false);
     for word in bytes.chunk_by(|&a, &b| is_part(a) == is_part(b)) {
         let marks = word.iter().filter(|&&byte| byte == mark).count();
-        if marks > 0 && is_grouped(word) {
+        // The seconds of a time of day follow a colon, and only fractions begin with 0.
+        let is_clock = matches!(all[..], [.., b'0'..=b'9', b':']);
+        if marks > 0 && !is_clock && word[0] != b'0' && is_grouped(word) {
             is_certain |= marks > 1;
             all.extend(word.iter().filter(|&&byte| byte != mark));
         } else {
@@ -248,9 +247,9 @@ fn with_points(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().map(|&byte| if byte == b',' { b'.' } else { byte }).collect()
 }
 
-/// Whole numbers of a column without the points between their groups of three digits, if all of them are multiples of
-/// 512 without these.
-fn without_points(bytes: &[u8]) -> Option<Rewriting> {
+/// Whole numbers of columns without the points between their groups of three digits, if one of the table has two of
+/// these points, or else of the columns in which all are multiples of 512 without them.
+pub(crate) fn without_points(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
     let digits = |cell: &str| {
         let mut groups = cell.split('.');
@@ -260,11 +259,21 @@ fn without_points(bytes: &[u8]) -> Option<Rewriting> {
         let are_groups = groups.all(|group| group.len() == 3 && is_number(group));
         (first && are_groups && !cell.starts_with("0.")).then(|| cell.replace('.', ""))
     };
+    // Decimal commas are replaced together with the points.
+    let is_decimal = |cell: &String| {
+        cell.contains(',') && cell.starts_with(|first: char| first.is_ascii_digit())
+    };
+    if table.body().iter().flatten().any(is_decimal) {
+        return None;
+    }
+    let has_two = |cell: &String| cell.matches('.').count() > 1 && digits(cell).is_some();
+    let is_certain = table.body().iter().flatten().any(has_two);
     let is_grouped = |at: usize| {
         let whole = |row: &Vec<String>| digits(&row[at])?.parse::<u64>().ok();
-        let are_sectors = |row| whole(row).is_some_and(|number| number.is_multiple_of(512));
+        let is_whole =
+            |row| whole(row).is_some_and(|number| is_certain || number.is_multiple_of(512));
         let grouped = table.body().iter().filter(|row| row[at].contains('.')).count();
-        grouped > 2 && table.body().iter().all(are_sectors)
+        grouped > if is_certain { 0 } else { 2 } && table.body().iter().all(is_whole)
     };
     let columns: Vec<usize> = (0..table.rows[0].len()).filter(|&at| is_grouped(at)).collect();
     if columns.is_empty() {
@@ -272,7 +281,7 @@ fn without_points(bytes: &[u8]) -> Option<Rewriting> {
     }
     let statements: Vec<String> =
         columns.iter().map(|at| format!("gsub(/[.]/, \"\", ${})", at + 1)).collect();
-    let what = "its lengths or addresses have points between groups of digits; remove them";
+    let what = "its numbers have points as thousands separators; remove them";
     let header = usize::from(table.has_names);
     table.rewritten(what, ["", &statements.join("; ")], None, |number, row| {
         if number >= header {

@@ -430,9 +430,20 @@ pub(super) fn with_marked_hexadecimal(bytes: &[u8]) -> Option<Rewriting> {
         let are_numbers = || column(at).all(|cell| is_number(cell.trim_start_matches(MARK)));
         table.has_names && is_hex && column(at).any(is_number) && are_numbers()
     };
+    // Devices of FreeBSD, such as da0 and ada12.
+    let are_devices = |at: usize| {
+        let stem =
+            |cell: &'_ str| cell.trim_end_matches(|digit: char| digit.is_ascii_digit()).len();
+        let first = body[0][at].get(..stem(&body[0][at])).unwrap_or_default();
+        let is_device = |cell: &str| {
+            cell.starts_with(first) && stem(cell) == first.len() && cell.len() <= first.len() + 2
+        };
+        first.len() > 1 && column(at).all(is_device)
+    };
     let is_certain = |at: usize| {
         column(at).any(|cell| has_letter(cell) && has_digit(cell))
             && column(at).all(|cell| is_hexadecimal(cell) || cell == "0")
+            && !are_devices(at)
     };
     let has_name = (0..table.rows[0].len()).any(is_named);
     let is_alike = |at: usize| {

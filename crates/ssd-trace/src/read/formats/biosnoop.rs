@@ -25,7 +25,8 @@ pub const INFO: FormatInfo = FormatInfo {
     order: "ascending (workload.sort makes it so)",
     source: "iovisor/bcc, tools/biosnoop.py; libbpf-tools/biosnoop.c",
     traps: "the time is that of completion; discards and flushes are R or W in bcc's older versions; \
-            bpftrace's biosnoop.bt prints neither sector nor size and cannot be read",
+            bpftrace's biosnoop.bt prints neither sector nor size and cannot be read; \
+            addresses that look like bytes: refused",
 };
 
 /// What is particular to it.

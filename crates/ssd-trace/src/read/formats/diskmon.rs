@@ -25,7 +25,7 @@ pub const INFO: FormatInfo = FormatInfo {
     volume: "DISK",
     order: "ascending",
     source: "Sysinternals DiskMon 2, columns of a saved list",
-    traps: "times of day (DiskMon's clock) or with a decimal comma: refused",
+    traps: "times of day (DiskMon's clock) or with a decimal comma, and lengths that look like bytes: refused",
 };
 
 /// The parser.

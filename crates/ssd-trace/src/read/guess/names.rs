@@ -90,7 +90,7 @@ pub(super) const OFFSETS: [&str; 37] = [
     "objectid",
     "objid",
 ];
-pub(super) const SIZES: [&str; 41] = [
+pub(super) const SIZES: [&str; 43] = [
     "size",
     "length",
     "len",
@@ -121,6 +121,8 @@ pub(super) const SIZES: [&str; 41] = [
     "numsectors",
     "kbytes",
     "kilobytes",
+    "kib",
+    "kb",
     "requested",
     "transferred",
     "objectsize",
@@ -374,7 +376,7 @@ fn unit_of_name(letters: &str) -> Option<&'static str> {
         | "sectors" | "numsectors" | "sectorcnt" | "sectorcount" => Some("512B"),
         "bytes" | "byteoffset" | "sizebytes" | "nbytes" | "nrbytes" | "byteslen" | "bytelen"
         | "bytelength" | "bytecount" => Some("B"),
-        "kbytes" | "kilobytes" => Some("1KiB"),
+        "kbytes" | "kilobytes" | "kib" | "kb" => Some("1KiB"),
         _ if is_of_pages(letters) => Some("4KiB"),
         _ => None,
     }
@@ -405,11 +407,13 @@ pub(super) fn unit_behind(name: &str) -> Option<&'static str> {
     let name = name.trim_end();
     let unit = match name.strip_suffix([']', ')']) {
         Some(inner) => inner.rfind(['[', '(']).map(|at| &inner[at + 1..]),
-        // The last letter of a name may mean something else.
+        // The last letter of a name may mean something else, unless it is a capital behind small ones.
         None => name
             .rsplit_once(['_', '-', '.', ' '])
-            .map(|(_, word)| word)
-            .filter(|word| word.len() > 1),
+            .filter(|(stem, word)| {
+                word.len() > 1 || (*word == "B" && stem.ends_with(char::is_lowercase))
+            })
+            .map(|(_, word)| word),
     };
     Some(match unit?.to_lowercase().replace(' ', "").as_str() {
         "b" | "byte" | "bytes" | "octet" | "octets" => "B",

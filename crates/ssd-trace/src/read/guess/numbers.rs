@@ -9,7 +9,7 @@ const FEW: usize = 16;
 /// Fewest requests whose multiples of 512 contradict names that say sectors. As sectors, one in 64 blocks is at such a
 /// multiple, so a single request may be, but hardly three.
 const LEAST: usize = 3;
-/// As [`LEAST`], for addresses alone: files may begin at multiples of 1 MiB.
+/// As [`LEAST`], for addresses alone, since files may begin at multiples of 1 MiB, and for numbers of pages.
 const LEAST_ADDRESSES: usize = 8;
 /// Mean length, as a number, from which requests that start anywhere are more likely records of bytes than sectors.
 const LONG: u64 = 64;
@@ -97,7 +97,7 @@ impl Numbers {
 
     /// Whether the numbers, read as sectors, look like numbers of pages.
     pub(crate) fn are_pages(&self) -> bool {
-        self.starts.len() >= FEW && self.are_short() && self.start_anywhere()
+        self.starts.len() >= LEAST_ADDRESSES && self.are_short() && self.start_anywhere()
     }
 
     /// Units beside those that the names of the columns allow: pages of 4 KiB, where they say nothing of a length, and

@@ -334,7 +334,7 @@ pub(super) fn ended_lines<'a>(head: &Head<'a>) -> &'a [&'a [u8]] {
 /// Names of disks, letters of drives, and host, channel, target and LUN of SCSI.
 static DISK: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
-        r"^(?:(?:/dev/)?(?:(?:sd|hd|vd|xvd)[a-z]{1,2}|(?:nvme\d+n|dm-|md|mmcblk|nbd|rbd|loop|disk)\d+)",
+        r"^(?:(?:/dev/)?(?:(?:sd|hd|vd|xvd)[a-z]{1,2}|(?:nvme\d+n|dm-|md|mmcblk|nbd|rbd|loop|disk|[an]?da)\d+)",
         r"|[A-Z]:\\?|\d+:\d+:\d+:\d+)$"
     ))
 });
