@@ -134,7 +134,7 @@ requests:
   `length_minus_1`; fractions of MB; blocks of several sizes; cylinders and heads; addresses in two
   halves
 - columns beside the operations that say which requests are discards
-- known formats in which every length is 0
+- known formats in which every length is 0 (without a command, because the lengths are lost)
 - devices such as `(8,0)`, whose comma is the one between cells
 - numbers with thousands separators, with a decimal comma, or in hexadecimal without `0x`
 - JSON (also as data frames), SQL, HTML, pairs of names and values, and tables as databases print
