@@ -131,9 +131,9 @@ impl File<'_> {
         self.lengths_are_certain(TraceFormat::Diskmon, how, ranges, columns)
     }
 
-    /// Refuses a format whose lengths are sectors if those of these `ranges` are more likely bytes, as in `columns`: all
-    /// of them would be multiples of 256 KiB, but hardly a request begins at a multiple of its length, or where another
-    /// ends.
+    /// Refuses a format whose lengths are sectors if those of these `ranges` are more likely bytes, as in `columns`:
+    /// all of them would be multiples of 256 KiB, but hardly a request begins at a multiple of its length, or where
+    /// another ends.
     fn lengths_are_certain(
         &self,
         format: TraceFormat,
