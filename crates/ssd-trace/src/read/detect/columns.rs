@@ -338,11 +338,9 @@ impl File<'_> {
         }
         let readings = guess::of(self.head, self.workload.action as u8);
         let mut readings = self.with_stated_units(&how, readings)?;
-        if let Some(error) = self.all_at_once(&readings) {
-            return Err(error);
-        }
         let refusal = self
-            .clocks_that_wrap(&readings)
+            .all_at_once(&readings)
+            .or_else(|| self.clocks_that_wrap(&readings))
             .or_else(|| self.volumes_in_doubt(&readings))
             .or_else(|| self.sectors_in_doubt(&readings))
             .or_else(|| self.bytes_in_doubt(&readings))
