@@ -310,7 +310,8 @@ fn refuse_queued(file: &str, tally: &Tally, workload: &Workload) -> Result<(), S
         choices.push((command, format!("Q: {queued}, the first in line {}", count(line))));
     }
     Err(SourceError(format!(
-        "{file}: its first lines have only issues (D) and completions of requests, but {} events follow further down; {}",
+        "{file}: its first lines have only issues (D) and completions of requests, but {} events follow further down; \
+         {}",
         found.join(", "),
         list(&choices, str::to_owned)
     )))
