@@ -27,7 +27,7 @@ def search_of(provision: float, steps: tuple[float, ...], *bounds: Bound) -> spa
     """A search that has run nothing."""
     drive = load_config("modern-tlc")
     trial = SimpleNamespace(trace="t.csv", drive=drive, drive_name="", lifetime=LIFE, refused={})
-    trial.given = {}
+    trial.given, trial.totals = {}, SimpleNamespace(warnings=())
     asked: Any = SimpleNamespace(trial=trial, bounds=bounds, provision=provision, steps=steps)
     runner: Any = None
     return spare_plan._Search(asked, runner, progress=False, seeds=None, budget_s=1.0)

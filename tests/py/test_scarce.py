@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import json
 import random
 import shlex
 import subprocess
@@ -65,6 +67,23 @@ def test_larger_pages_are_overwritten_where_their_bytes_are_not(tmp_path: Path) 
 def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("once")
     return written(folder / "once.csv", (("W", page) for page in range(PAGES)))
+
+
+def test_what_a_reader_of_the_trace_should_know_is_said(tmp_path: Path) -> None:
+    """The warnings are those of `trace info`: here how the columns were guessed."""
+    rows = "".join(f"{at / 100:.2f},W,{100 * at + 7},4096\n" for at in range(60))
+    (tmp_path / "t.csv").write_text("time_s,op,lba,size_bytes\n" + rows)
+    known = ssdlab.Trace(tmp_path / "t.csv").info().source.warnings
+    assert len(known) == 1
+    expected = known[0].replace(f"{tmp_path}/", "")
+    for verb in (["try", "--no-open"], ["plan", "--waf", "2"]):
+        made = ssdlab_command(*verb, "t.csv", "--details", "--out", verb[0], cwd=tmp_path)
+        assert made.returncode == 0, made.stderr
+        assert f"warning: {expected}\n" in made.stderr
+        assert expected in " ".join(made.stdout.split())
+        results = json.loads((tmp_path / verb[0] / f"{verb[0]}.json").read_text())
+        assert results["warnings"] == [expected]
+        assert html.escape(expected) in (tmp_path / verb[0] / "report.html").read_text()
 
 
 def test_a_trace_that_overwrites_nothing_decides_nothing(once: Path) -> None:

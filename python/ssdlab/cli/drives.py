@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli.options import ForceFiles, Json, Quiet
-from ssdlab.cli.terminal import put_result, say
+from ssdlab.cli.terminal import put_result, say, warn
 
 app = typer.Typer(
     name="drives",
@@ -58,8 +58,7 @@ def drives_calibrate(
         measurements, out=out, name=name, like=like, capacity=capacity, force=force
     )
     put_result(json_, quiet, done.to_json, done.summary)
-    for text in () if quiet else done.warnings:
-        say(f"warning: {text}")
     if not quiet:
+        warn(done.warnings)
         file = shlex.quote(str(done.file))
         say(f"drive written to {done.file}; next: ssdlab try TRACE --drive {file}")

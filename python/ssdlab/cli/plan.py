@@ -9,6 +9,7 @@ import typer
 from ssdlab.cli.arguments import nanoseconds, paced, seeded
 from ssdlab.cli.ending import end_comparison
 from ssdlab.cli.options import Drive, Pace, ReadOptions, RunOptions, Seeds, drive_named, grouped
+from ssdlab.cli.terminal import warn
 from ssdlab.config.resolve import DEFAULT_DRIVE
 from ssdlab.display.argument import came_as
 from ssdlab.running import spare_plan
@@ -79,6 +80,7 @@ def plan_command(
         set=seeded(values, runs.seed),
         progress=not runs.quiet,
     )
+    warn(asked.trial.totals.warnings)
     how = runs.making(f"plan-{asked.trial.drive.name}")
     with how.runner(len(asked.trial.policies)) as runner:
         done = spare_plan.run_plan(asked, runner, how, seeds, budget_s)

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TextIO, TypeAlias
 
 Form: TypeAlias = bool | None
@@ -81,6 +81,12 @@ def say(text: str) -> None:
         sys.stderr.write(text + "\n")
     except OSError:
         discard(sys.stderr)
+
+
+def warn(warnings: Iterable[str]) -> None:
+    """Write each warning to stderr."""
+    for text in dict.fromkeys(warnings):
+        say(f"warning: {text}")
 
 
 def discard(stream: TextIO) -> None:

@@ -23,7 +23,7 @@ from ssdlab.cli.options import (
     grouped,
     picture_kind,
 )
-from ssdlab.cli.terminal import Form, put, put_result, say
+from ssdlab.cli.terminal import Form, put, put_result, say, warn
 from ssdlab.display.argument import came_as
 from ssdlab.errors import ConfigError
 from ssdlab.results import outputs
@@ -150,8 +150,7 @@ def _tell(written: Sequence[Written], json_: Form, quiet: bool) -> None:
         lambda: json.dumps([asdict(one) for one in written], indent=2, default=str) + "\n",
         lambda: "".join(f"{one.summary()}\n" for one in written),
     )
-    for warning in dict.fromkeys(text for one in written for text in one.warnings):
-        say(f"warning: {warning}")
+    warn(text for one in written for text in one.warnings)
 
 
 @app.command("convert")

@@ -13,6 +13,7 @@ import typer
 from ssdlab.cli.arguments import nanoseconds, paced, seeded
 from ssdlab.cli.ending import end_comparison
 from ssdlab.cli.options import Drive, Pace, ReadOptions, RunOptions, Seeds, drive_named, grouped
+from ssdlab.cli.terminal import warn
 from ssdlab.config.resolve import DEFAULT_DRIVE
 from ssdlab.display.argument import came_as
 from ssdlab.results.names import PAGE
@@ -53,6 +54,7 @@ def try_command(
     values = seeded(paced(reading.values(), pace), runs.seed)
     named = drive_named(drive, DEFAULT_DRIVE)
     plan = trial_plan.plan_trial(trace, drive=named, set=values, progress=not runs.quiet)
+    warn(plan.totals.warnings)
     how = runs.making(f"try-{plan.drive.name}")
     with how.runner(len(plan.policies)) as runner:
         done = trial.run_trial(plan, runner, how, seeds, budget_s)

@@ -29,6 +29,7 @@ def spare_page(plan: SparePlan) -> str:
     ]
     troubles += ["Interrupted: runs are missing."] * plan.interrupted
     troubles += [f"No verdict: {plan.doubt}."] * bool(plan.doubt)
+    troubles += plan.warnings
     answer = titled(plan.rows())
     sections = [
         Section("answer", "Answer", warnings_box(troubles) * bool(troubles) + answer),

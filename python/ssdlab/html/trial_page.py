@@ -21,7 +21,8 @@ def trial_page(trial: Trial) -> str:
     troubles = [
         f"{title} could not finish: {why}" for title, why in by_reason(trial.failures).items()
     ]
-    troubles += ["Interrupted: runs are missing."] * trial.interrupted + list(trial.doubts)
+    troubles += ["Interrupted: runs are missing."] * trial.interrupted
+    troubles += [*trial.doubts, *trial.warnings]
     sections = [
         Section("answer", "Answer", warnings_box(troubles) * bool(troubles) + _answer(trial)),
         *([Section("waf", "Write amplification", _amounts(trial))] * bool(trial.policies)),

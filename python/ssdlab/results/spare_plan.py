@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -126,6 +126,8 @@ class SparePlan:
     interrupted: bool = False
     drive_title: str = ""
     """What the drive is called, if not `drive_name`."""
+    warnings: Sequence[str] = ()
+    """What a reader of the trace should know."""
     options: str = ""
     """Further options of the command, each after a space."""
     remedy: str = ""
@@ -325,8 +327,8 @@ class SparePlan:
         lines += [*wrapped("endurance  ", self.lifetime.endurance.text)]
         if self.lifetime.contradiction:
             lines += wrapped("  ! ", self.lifetime.contradiction)
-        for doubt in dict.fromkeys(self.doubts()):
-            lines += wrapped("  ! ", doubt)
+        for text in dict.fromkeys((*self.warnings, *self.doubts())):
+            lines += wrapped("  ! ", text)
         for policy, why in self.refused.items():
             lines += wrapped("  - ", f"without {policy}: {why}")
         for title, why in by_reason(self.failures).items():
@@ -367,6 +369,7 @@ class SparePlan:
             "answer": answer and {"provision": answer[0].provision, "policy": answer[1].policy},
             "confidence": self.confidence,
             "doubt": self.doubt,
+            "warnings": list(self.warnings),
             "steps": [self._step_json(step) for step in self.steps],
             "failures": dict(self.failures),
             "refused": dict(self.refused),

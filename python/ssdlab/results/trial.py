@@ -105,6 +105,8 @@ class Trial:
     folder: Path | None = None
     note: str = ""
     """The drive with its errors against measurements; empty if there are none."""
+    warnings: Sequence[str] = ()
+    """What a reader of the trace should know."""
     options: str = ""
     """Further options of the command, each after a space."""
     passes: int = 1
@@ -357,6 +359,8 @@ class Trial:
     def details(self) -> list[str]:
         """Everything else, as text."""
         lines = [line for title, text in self.facts() for line in wrapped(f"{title}  ", text)]
+        for warning in self.warnings:
+            lines += wrapped("  ! ", warning)
         lines += [""]
         rows = [self._row(label) for label in self.policies]
         head = ["WAF"]
@@ -438,6 +442,7 @@ class Trial:
             "drive": self.drive,
             "drive_note": self.note,
             "facts": dict(self.facts()),
+            "warnings": list(self.warnings),
             "trial": asdict(self.form)
             | {"spares": {label: spare._asdict() for label, spare in self.form.spares.items()}},
             "verdict": None

@@ -75,6 +75,8 @@ class Totals:
     duration_ns: int
     is_cut: bool
     """Whether the trace writes more than was allowed: then these are the sums of its beginning."""
+    warnings: tuple[str, ...] = ()
+    """What a reader of its results should know."""
 
 
 def footprint_pages(config: Config, progress: Callback | None = None) -> int:
@@ -94,7 +96,9 @@ def totals(config: Config, most_page_writes: int, progress: Callback | None = No
     which, report = _reading(config, progress)
     with translated():
         text = _core.trace_totals(config.text, most_page_writes, progress=report)
-    found = Totals(**json.loads(text))
+    values = json.loads(text)
+    warnings = tuple(as_given(warning) for warning in values.pop("warnings"))
+    found = Totals(**values, warnings=warnings)
     if not found.is_cut:
         _known[which] = found.pages
     return replace(found, file=as_given(found.file))

@@ -398,6 +398,7 @@ class _Search:
             steps=tuple(sorted(steps, key=lambda step: step.provision)),
             refused=plan.refused,
             drive_title=trials.called(plan),
+            warnings=plan.totals.warnings,
             options=options(plan.given),
         )
 

@@ -206,6 +206,7 @@ class Runs:
             failures=self.failures,
             interrupted=self.interrupted,
             note=self.plan.drive["run.drive"],
+            warnings=self.plan.totals.warnings,
             options=self._options,
             passes=0
             if self._scarce

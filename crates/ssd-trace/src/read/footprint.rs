@@ -38,6 +38,8 @@ pub struct Totals {
     pub duration_ns: u64,
     /// Whether the trace writes more than was allowed: then these are the sums of its beginning.
     pub is_cut: bool,
+    /// What a reader of its results should know. None if it is cut.
+    pub warnings: Vec<String>,
 }
 
 /// Pages of `page_bytes` bytes (a multiple of 512) that the reads and writes of the trace of `workload` touch: what a
@@ -92,7 +94,10 @@ pub fn totals(
         },
     );
     match read {
-        Ok(found) => sums.totals.format = found.format.word(),
+        Ok(found) => {
+            sums.totals.format = found.format.word();
+            sums.totals.warnings = found.all_warnings(&file, workload.dedup);
+        }
         Err(_) if sums.totals.is_cut => {}
         Err(error) => return Err(error),
     }

@@ -36,6 +36,19 @@ pub(crate) struct Found {
     pub(crate) warnings: Vec<String>,
 }
 
+impl Found {
+    /// Warnings for readers of any results; repeated records are none if `dedup` has dropped them.
+    pub(crate) fn all_warnings(&self, file: &str, dedup: bool) -> Vec<String> {
+        let Found { tally, action, .. } = self;
+        let records = tally.events(*action as u8).get(action).copied().unwrap_or(0);
+        let doubled = if dedup { 0 } else { tally.doubled };
+        let first = tally.first_skipped.as_deref();
+        let mut all = warnings(file, tally.skipped_lines, first, doubled, records);
+        all.extend(self.warnings.iter().cloned());
+        all
+    }
+}
+
 /// Reads the trace `raw`, called `file` in messages, and hands every event of the chosen action in
 /// the time range to `take`, in order, with its time after the start of the range, nanoseconds.
 ///
