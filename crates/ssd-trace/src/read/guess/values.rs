@@ -157,9 +157,10 @@ impl Rows {
             let (Some(starts), Some(lengths)) = (usable(offset), usable(size)) else { continue };
             let most = |values: &[u64]| values.iter().copied().max().unwrap_or(0);
             let (last, longest) = (most(starts), most(lengths));
-            // Numbers with a 0 among them are zero-based, or no lengths. If all are larger than the addresses, they are
-            // ends.
-            let is_end = starts.iter().zip(lengths).all(|(start, length)| length > start);
+            // Numbers with a 0 among them are zero-based, or no lengths. If all are larger than the addresses, and
+            // different as these are, they are ends.
+            let is_end = starts.iter().zip(lengths).all(|(start, length)| length > start)
+                && self.distinct(size) * 2 > self.distinct(offset);
             // Days and times of day may have leading zeros; lengths have them if addresses do.
             let is_padded = |cell: &str| {
                 cell.starts_with('0')
