@@ -150,15 +150,43 @@ pub(crate) fn of_merge(message: &str) -> String {
         .replace(SAY[1], &many.replace("one of these commands", "this command"))
 }
 
+/// Bytes from which the commands of a list are too long to be read: the last ones, the least likely, are left out.
+const LONG_LIST: usize = 3000;
+/// Commands that are listed however long they are.
+const FEWEST: usize = 2;
+
 /// The end of a message: the commands that settle a doubt, one per line, each with what it would read. `command` makes
 /// them from options.
 pub(crate) fn list(choices: &[(String, String)], command: impl Fn(&str) -> String) -> String {
+    let mut lines = String::new();
     let line = |(options, gives): &(String, String)| format!("\n  {}  # {gives}", command(options));
-    let say = SAY[usize::from(choices.len() == 1)];
-    format!("{say}:{}", choices.iter().map(line).collect::<String>())
+    for (at, line) in choices.iter().map(line).enumerate() {
+        if at >= FEWEST && lines.len() + line.len() > LONG_LIST {
+            break;
+        }
+        lines += &line;
+    }
+    format!("{}:{lines}", SAY[usize::from(choices.len() == 1)])
 }
 
 /// The [`list`] of commands that read `file`.
 pub(crate) fn one_of(file: &str, choices: &[(String, String)]) -> String {
     list(choices, |options| command(file, options))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FEWEST, list};
+
+    #[test]
+    fn long_commands_are_listed_as_far_as_they_can_be_read() {
+        let listed = |bytes: usize, choices: usize| {
+            let all = vec![("x".repeat(bytes), "1 read".to_owned()); choices];
+            list(&all, str::to_owned).lines().count() - 1
+        };
+        assert_eq!(listed(100, 20), 20);
+        assert_eq!(listed(670, 6), 4);
+        assert_eq!(listed(5000, 6), FEWEST);
+        assert_eq!(listed(5000, 1), 1);
+    }
 }
