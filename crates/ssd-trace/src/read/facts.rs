@@ -190,11 +190,17 @@ impl TraceFacts {
     /// Warnings for readers of the results.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let records = self.events.get(&self.action).copied().unwrap_or(0);
-        let doubled = if self.dedup { 0 } else { self.doubled_records };
-        let first = self.first_skipped.as_deref();
-        let mut all = reading::warnings(&self.file, self.skipped_lines, first, doubled, records);
-        all.extend(self.notes.iter().cloned());
+        let anomalies = reading::Anomalies {
+            file: &self.file,
+            skipped_lines: self.skipped_lines,
+            first_skipped: self.first_skipped.as_deref(),
+            doubled_records: self.doubled_records,
+            dedup: self.dedup,
+            events: &self.events,
+            action: self.action,
+            notes: &self.notes,
+        };
+        let mut all = anomalies.warnings();
         if self.empty_discards > 0 {
             let touch = if self.empty_discards == 1 { "touches" } else { "touch" };
             all.push(format!(

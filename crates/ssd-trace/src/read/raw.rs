@@ -2,7 +2,7 @@
 
 use crate::config::Workload;
 use crate::read::input::{self, Step, Watch};
-use crate::read::reading::{self, Found};
+use crate::read::reading::{self, Anomalies, Found};
 use crate::read::scan::Refusal;
 use crate::read::volumes::{Chosen, Numbers};
 use serde::Serialize;
@@ -61,13 +61,17 @@ impl Reading {
     /// Warnings for readers of the results.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let Reading { file, skipped_lines, first_skipped, doubled_records, dedup, .. } = self;
-        let records = self.events.get(&self.action).copied().unwrap_or(0);
-        let doubled = if *dedup { 0 } else { *doubled_records };
-        let first = first_skipped.as_deref();
-        let mut all = reading::warnings(file, *skipped_lines, first, doubled, records);
-        all.extend(self.notes.iter().cloned());
-        all
+        let anomalies = Anomalies {
+            file: &self.file,
+            skipped_lines: self.skipped_lines,
+            first_skipped: self.first_skipped.as_deref(),
+            doubled_records: self.doubled_records,
+            dedup: self.dedup,
+            events: &self.events,
+            action: self.action,
+            notes: &self.notes,
+        };
+        anomalies.warnings()
     }
 }
 

@@ -37,15 +37,19 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Warnings for readers of any results; repeated records are none if `dedup` has dropped them.
+    /// Warnings for readers of any results of the trace `file`; `dedup`: repeated records were dropped.
     pub(crate) fn all_warnings(&self, file: &str, dedup: bool) -> Vec<String> {
-        let Found { tally, action, .. } = self;
-        let records = tally.events(*action as u8).get(action).copied().unwrap_or(0);
-        let doubled = if dedup { 0 } else { tally.doubled };
-        let first = tally.first_skipped.as_deref();
-        let mut all = warnings(file, tally.skipped_lines, first, doubled, records);
-        all.extend(self.warnings.iter().cloned());
-        all
+        let anomalies = Anomalies {
+            file,
+            skipped_lines: self.tally.skipped_lines,
+            first_skipped: self.tally.first_skipped.as_deref(),
+            doubled_records: self.tally.doubled,
+            dedup,
+            events: &self.tally.events(self.action as u8),
+            action: self.action,
+            notes: &self.warnings,
+        };
+        anomalies.warnings()
     }
 }
 
@@ -376,30 +380,42 @@ pub(crate) fn loss(file: &str, skipped: u64, lines: u64) -> Option<String> {
     })
 }
 
-/// Warnings for readers of any results: lines of `file` that were skipped, the message for the `first` of
-/// them, and records that repeat another and were not dropped.
-pub(crate) fn warnings(
-    file: &str,
-    skipped: u64,
-    first: Option<&str>,
-    doubled: u64,
-    records: u64,
-) -> Vec<String> {
-    let mut all = Vec::new();
-    if skipped > 0 {
-        let first = first.unwrap_or("not recorded");
-        all.push(format!(
-            "{file}: {} could not be read and {} skipped; the first: {first}",
-            readings::of(skipped, "line"),
-            if skipped == 1 { "was" } else { "were" }
-        ));
+/// What a reader of any results should know about a trace.
+pub(crate) struct Anomalies<'a> {
+    pub(crate) file: &'a str,
+    /// Lines that were skipped, and the message for the first of them.
+    pub(crate) skipped_lines: u64,
+    pub(crate) first_skipped: Option<&'a str>,
+    /// Records that repeat another, and whether they were dropped.
+    pub(crate) doubled_records: u64,
+    pub(crate) dedup: bool,
+    /// Events by action, of which one was taken.
+    pub(crate) events: &'a BTreeMap<char, u64>,
+    pub(crate) action: char,
+    pub(crate) notes: &'a [String],
+}
+
+impl Anomalies<'_> {
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let (file, skipped, doubled) = (self.file, self.skipped_lines, self.doubled_records);
+        let records = self.events.get(&self.action).copied().unwrap_or(0);
+        let mut all = Vec::new();
+        if skipped > 0 {
+            let first = self.first_skipped.unwrap_or("not recorded");
+            all.push(format!(
+                "{file}: {} could not be read and {} skipped; the first: {first}",
+                readings::of(skipped, "line"),
+                if skipped == 1 { "was" } else { "were" }
+            ));
+        }
+        if !self.dedup && doubled > 0 && doubled * 100 >= records {
+            all.push(format!(
+                "{file}: at least {doubled} of {records} records repeat{} an identical one less than 1 ms \
+                 earlier, as logs of stacked devices do; workload.dedup = true drops them",
+                if doubled == 1 { "s" } else { "" }
+            ));
+        }
+        all.extend(self.notes.iter().cloned());
+        all
     }
-    if doubled > 0 && doubled * 100 >= records {
-        all.push(format!(
-            "{file}: at least {doubled} of {records} records repeat{} an identical one less than 1 ms \
-             earlier, as logs of stacked devices do; workload.dedup = true drops them",
-            if doubled == 1 { "s" } else { "" }
-        ));
-    }
-    all
 }
