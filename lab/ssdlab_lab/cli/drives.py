@@ -1,4 +1,4 @@
-"""`ssdlab drives compare` and `drives scale`: simulated drives compared with measured ones."""
+"""`ssdlab drives compare` and `drives scale`: simulated drives beside their measurements."""
 
 from __future__ import annotations
 

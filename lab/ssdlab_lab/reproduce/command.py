@@ -237,7 +237,7 @@ def check_folder(folder: Path, now: Kept) -> dict[str, str]:
 def run_cells(
     cells: Sequence[Cell], folder: Path, runner: Runner, progress: bool
 ) -> tuple[dict[Cell, Report], dict[str, str], bool]:
-    """The reports of all cells, with missing ones executed now; failures; whether interrupted."""
+    """The reports of all cells, failures, and whether it was interrupted; runs what is missing."""
     reports: dict[Cell, Report] = {}
     missing: list[Planned] = []
     for cell in cells:

@@ -124,7 +124,7 @@ class _Session:
         self.shows.close()
         self.sockets = [StatusSocket(folder) for folder in self.folders]
         for socket in self.sockets:
-            # Clients that ask while the drive comes to rest are told of its end.
+            # Clients that ask while the drive comes to rest learn of its end.
             self.ends.callback(socket.close)
         if page is not None:
             self.page = LivePage(page)

@@ -1,6 +1,6 @@
 """Where the latency of a timed trial, a device with small blocks, is not that of the drive.
 
-`by_seed` has the timed runs of a policy: those whose latency is told.
+`by_seed` has the timed runs of a policy: those whose latency is stated.
 """
 
 from __future__ import annotations
