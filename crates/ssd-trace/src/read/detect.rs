@@ -320,8 +320,9 @@ impl File<'_> {
             return Err(refusal);
         }
         // Other columns may have another notation, such as that of dates.
-        let plain = self.rewritten(&[notations::without_points]);
-        if let Some(refusal) = plain.or_else(|| self.rewritten_as(&notations::NOTATIONS, true)) {
+        let plain = self.rewritten_as(&[notations::without_points], true);
+        let plain = plain.or_else(|| self.rewritten(&notations::TIMES));
+        if let Some(refusal) = plain.or_else(|| self.rewritten_as(&notations::NUMBERS, true)) {
             return Err(refusal);
         }
         if !named.is_empty() {

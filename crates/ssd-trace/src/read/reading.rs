@@ -91,7 +91,6 @@ pub(crate) fn each_event(
         volume,
         dedup,
         sort,
-        look: format != TraceFormat::Ssdtrace,
         unit_of_pages: open.then_some(workload.page_bytes),
         watch,
     };

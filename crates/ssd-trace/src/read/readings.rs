@@ -21,6 +21,8 @@ pub(crate) const LONGEST_NS: u64 = 208 * 86_400_000_000_000;
 const USUAL_GAPS: std::ops::Range<u64> = 2_000..200_000_000;
 /// As [`USUAL_GAPS`], for times in seconds, the unit of traces that are slow.
 const USUAL_GAPS_OF_SECONDS: std::ops::Range<u64> = 2_000..10_000_000_000;
+/// Times since 1970 that are dates from 2001 to 2096, nanoseconds: at any pace, their unit is the likeliest.
+const DATES_NS: std::ops::Range<u64> = 1_000_000_000_000_000_000..4_000_000_000_000_000_000;
 /// Fewest requests that have a pace.
 const FEWEST_WITH_PACE: u64 = 5;
 /// Bytes a second from which a rate is unusual, although devices carry it.
@@ -301,9 +303,11 @@ impl Reading {
         let time = self.columns.as_ref().and_then(|columns| columns.time.as_ref());
         let is_in_seconds = time.is_some_and(|time| time.unit == Some(1_000_000_000));
         let gaps = if is_in_seconds { USUAL_GAPS_OF_SECONDS } else { USUAL_GAPS };
+        let is_usual = counts.is_usual(&gaps)
+            || counts.first_ns.is_some_and(|first| DATES_NS.contains(&first));
         let is_long = counts.duration_ns() > LONGEST_NS;
         let assumes = !self.assuming().is_empty();
-        [!is_likely, is_long, counts.bad > 1, assumes, !counts.is_usual(&gaps)]
+        [!is_likely, is_long, counts.bad > 1, assumes, !is_usual]
     }
 
     /// What its columns assume of all requests, as in ", each of 4 KiB".

@@ -17,7 +17,7 @@ use crate::read::readings::Skipping;
 use crate::read::records::{Part, Records};
 use crate::read::sort::{Entry, Room, Sorter};
 use crate::read::tally::Tally;
-use crate::read::unit::LARGEST_SECTORS;
+use crate::read::unit::{LARGEST_SECTORS, Shape};
 use crate::read::volumes::Chosen;
 use ssd_core::host::source::{Source, SourceError};
 use std::io::Read;
@@ -60,8 +60,6 @@ pub(crate) struct Scan<'a, 'w> {
     pub(crate) skipping: Skipping,
     /// What reads the file, if it is not of its format.
     pub(crate) instead: Option<String>,
-    /// Collect statistics of addresses and lengths.
-    pub(crate) look: bool,
     /// Refuse numbers that could be in another unit, for instance in pages of this many bytes.
     pub(crate) unit_of_pages: Option<u32>,
     /// Receives the progress.
@@ -76,6 +74,8 @@ struct Events {
     sorter: Option<Sorter>,
     /// Message for the first late event: those after it are only counted.
     late: Option<String>,
+    /// Whether [`Tally::shape`] is collected.
+    has_shape: bool,
 }
 
 impl Scan<'_, '_> {
@@ -208,6 +208,8 @@ impl Scan<'_, '_> {
     ) -> Result<Tally, SourceError> {
         let mut reader = Reader::of(self.file, reader)?;
         let mut events = self.start();
+        // The statistics of such files are of use only for the message that lists their volumes.
+        events.has_shape = self.volume == Chosen::Only && reader.header().columns.volume;
         let mut batch = Vec::with_capacity(BATCH);
         loop {
             batch.clear();
@@ -228,6 +230,7 @@ impl Scan<'_, '_> {
                 }
             }
         }
+        events.tally.shape = Shape::default();
         let name = |volume: u64| volume.to_string();
         self.unit_is_certain(&events.tally)?;
         self.ended(events, Clock::File, "request", &mut take, &name)
@@ -236,7 +239,7 @@ impl Scan<'_, '_> {
     fn start(&self) -> Events {
         let tally = Tally { others: vec![0; 128], ..Tally::default() };
         let sorter = self.sort.then(|| Sorter::new(self.file, Room::default()));
-        Events { tally, tracks: Tracks::new(self.dedup), sorter, late: None }
+        Events { tally, tracks: Tracks::new(self.dedup), sorter, late: None, has_shape: true }
     }
 
     /// Passes on the events of `sorter` in order of time.
@@ -345,12 +348,12 @@ impl Scan<'_, '_> {
         events: &mut Events,
         take: &mut impl FnMut(&Event) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
-        let Events { tally, tracks, sorter, late } = events;
+        let Events { tally, tracks, sorter, late, has_shape } = events;
         if !self.is_chosen(event.volume, tally)? {
             tally.count_apart(&event, self.volume);
             return Ok(());
         }
-        if self.look {
+        if *has_shape {
             tally.shape.add(&event);
             tally.event_line = tally.lines;
             if event.sector > LARGEST_SECTORS {

@@ -175,6 +175,15 @@ fn every_kept_file_has_its_right_reading() {
     assert!(count >= 100);
 }
 
+#[test]
+fn the_likeliest_reading_of_times_since_1970_makes_dates_of_them() {
+    let message = reading(&workload("times-epoch-ms.csv", "")).expect_err("its unit is open");
+    let commands: Vec<&str> =
+        message.lines().filter(|line| line.contains("--columns time=timestamp:")).collect();
+    assert!(commands.len() > 1, "{message}");
+    assert!(commands[0].contains("time=timestamp:ms,"), "{message}");
+}
+
 /// Every command of a message selects one file of the archive: it gives as many lines as the file has requests.
 #[test]
 #[allow(clippy::print_stderr, reason = "it says what it does not prove")]

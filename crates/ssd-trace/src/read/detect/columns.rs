@@ -204,7 +204,8 @@ impl File<'_> {
             [marks::without_single_quotes, marks::with_commas, joined::with_joined_dates];
         let all = all
             .into_iter()
-            .chain(notations::NOTATIONS)
+            .chain(notations::TIMES)
+            .chain(notations::NUMBERS)
             .filter_map(|rewrite| rewrite(self.head.bytes));
         for Rewriting { what, filter, bytes, case, .. } in all.flat_map(Rewriting::with_other) {
             let lines = lines_of(&bytes, !self.whole);
@@ -243,6 +244,13 @@ impl File<'_> {
         Some(self.refused(&format!("{what}{remedy}; if all requests arrive at once: {insisted}")))
     }
 
+    /// The refusal of a table that has times once a filter has rewritten their notation, but none as it stands, which
+    /// `readings` show.
+    pub(super) fn times_in_other_notation(&self, readings: &[Reading]) -> Option<Refusal> {
+        let has_none = !readings.is_empty() && !readings.iter().any(Reading::has_times);
+        has_none.then(|| self.rewritten(&notations::TIMES))?
+    }
+
     /// The refusal of a table whose times are dates or times of day that are not read, in a column of unknown name.
     /// `reading` leaves them out.
     fn unread_times(&self, reading: &Reading) -> Option<Refusal> {
@@ -267,25 +275,27 @@ impl File<'_> {
             return None;
         }
         let Parts { what, filter, places, names, listing } = Parts::of(self.head)?;
+        let with_volume = |place: &str| {
+            let of = |reading: &Reading| {
+                let text = reading.columns.as_ref()?.text_with_volume(place);
+                guess::reading(&text, self.head, self.workload.action as u8)
+            };
+            let all = readings.iter().filter_map(of).collect();
+            readings::choices(all, self.whole).into_iter().take(VOLUME_READINGS)
+        };
         let mut choices = Vec::new();
-        if let Some(filter) = filter {
-            // If more is in doubt, the command has no columns, and its own message lists the choices.
-            let options = if let [reading] = readings { &reading.options[..] } else { "" };
-            choices.push((
-                self.behind(&filter, options),
-                format!("{listing} together are the volume"),
-            ));
+        if let (Some(filter), Some(place)) = (filter, places.first()) {
+            choices.extend(with_volume(place).map(|(options, gives)| {
+                (
+                    self.behind(&filter, &options),
+                    format!("{listing} together are the volume: {gives}"),
+                )
+            }));
         }
         let open = what_names_leave_open(readings);
         let open = if open.is_empty() { open } else { format!("; nor do they say {open}") };
         for (place, name) in places.iter().zip(&names).take(apart::LISTED) {
-            let with_volume = |reading: &Reading| {
-                let text = reading.columns.as_ref()?.text_with_volume(place);
-                guess::reading(&text, self.head, self.workload.action as u8)
-            };
-            let all = readings.iter().filter_map(with_volume).collect();
-            let all = readings::choices(all, self.whole).into_iter().take(VOLUME_READINGS);
-            choices.extend(all.map(|(options, gives)| {
+            choices.extend(with_volume(place).map(|(options, gives)| {
                 (self.as_it_is(&options), format!("{name} is the volume: {gives}"))
             }));
         }
@@ -345,7 +355,8 @@ impl File<'_> {
             .or_else(|| self.sectors_in_doubt(&readings))
             .or_else(|| self.bytes_in_doubt(&readings))
             .or_else(|| self.pace_in_doubt(&readings))
-            .or_else(|| self.region_in_doubt(&readings));
+            .or_else(|| self.region_in_doubt(&readings))
+            .or_else(|| self.times_in_other_notation(&readings));
         if let Some(refusal) = refusal {
             return Err(refusal);
         }

@@ -11,7 +11,7 @@ use crate::read::readings::{self, Counts, Reading};
 /// Most readings that a message lists behind each of two filters.
 const READINGS: usize = 3;
 /// Most filters that a message puts one behind the other.
-const FILTERS: usize = 2;
+const FILTERS: usize = 3;
 
 /// How a file reads once a filter has rewritten it.
 enum Behind {
@@ -43,7 +43,7 @@ impl File<'_> {
     /// As [`File::rewritten`]; `is_notated`: `all` rewrite notations of numbers.
     pub(super) fn rewritten_as(&self, all: &[Rewrite], is_notated: bool) -> Option<Refusal> {
         // Two notations of numbers may contradict each other.
-        if self.filters.len() == FILTERS || self.is_notated {
+        if self.filters.len() == FILTERS || self.is_notated && is_notated {
             return None;
         }
         let ended = match self.head.bytes.iter().rposition(|&byte| byte == b'\n') {

@@ -108,8 +108,8 @@ pub(super) fn with_month_numbers(bytes: &[u8]) -> Option<Rewriting> {
 /// as a number. Dates without a year begin in 2000, and the year changes where January follows December.
 pub(super) fn with_months_first(bytes: &[u8]) -> Option<Rewriting> {
     const DATE: &str = concat!(
-        r#"(?m)(^|[,;\t|"])(?:[A-Z][a-z][a-z],? )?([A-Z][a-z][a-z]) +(\d\d?) "#,
-        r#"(\d\d:\d\d:\d\d(?:[.]\d+)?)(?: (\d{4}))?([,;\t|"\r]|$)"#
+        r#"(?m)(^|[\[,;\t|"])(?:[A-Z][a-z][a-z],? )?([A-Z][a-z][a-z]) +(\d\d?) "#,
+        r#"(\d\d:\d\d:\d\d(?:[.]\d+)?)(?: (\d{4}))?([\],;\t|"\r]|$)"#
     );
     let date = pattern(DATE);
     let (mut has_years, mut missing, mut latest) = (true, 2000, None);

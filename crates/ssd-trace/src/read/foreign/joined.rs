@@ -47,15 +47,14 @@ pub(super) fn with_joined_times(bytes: &[u8]) -> Option<Rewriting> {
 
 /// Dates and times of day in neighbouring columns, joined in the first of them.
 pub(crate) fn with_joined_dates(bytes: &[u8]) -> Option<Rewriting> {
-    let table = Table::of(bytes)?;
-    // Between blanks, both may be one date already.
-    if table.separator == b' ' || table.body().len() < 2 {
-        return None;
-    }
+    let table = Table::of(bytes).filter(|table| table.body().len() > 1)?;
     let all = |at: usize, is_kind: &Regex| {
         table.body().iter().all(|row| row.get(at).is_some_and(|cell| is_kind.is_match(cell)))
     };
-    let date = pattern(r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}$");
+    // Between blanks, a filter that rewrites dates also joins them with the time.
+    let is_blank = table.separator == b' ';
+    let date = if is_blank { r"^\d{4}-\d\d-\d\d$" } else { r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}$" };
+    let date = pattern(date);
     let clock = pattern(r"^\d\d?:\d\d:\d\d([.,]\d+)?$");
     let are_joined = |at: &usize| all(*at, &date) && all(at + 1, &clock);
     let are_swapped = |at: &usize| all(*at, &clock) && all(at + 1, &date);
@@ -75,11 +74,11 @@ pub(crate) fn with_joined_dates(bytes: &[u8]) -> Option<Rewriting> {
         time + 1
     );
     let statement =
-        format!("${0} = ${1} \" \" ${2}; ${3} = \"-\"", at + 1, day + 1, time + 1, at + 2);
+        format!("${0} = ${1} \"T\" ${2}; ${3} = \"-\"", at + 1, day + 1, time + 1, at + 2);
     let names = usize::from(table.has_names);
     table.rewritten(&what, ["", &statement], None, |line, row| {
         if line >= names {
-            row[at] = format!("{} {}", row[day], row[time]);
+            row[at] = format!("{}T{}", row[day], row[time]);
             row[at + 1] = "-".to_owned();
         }
     })

@@ -47,7 +47,7 @@ const COUNTED_COLUMNS: &[&str] = &[
 ];
 
 /// Logs, each with words of which its text has one.
-const LOGS: [(&[&str], Log); 21] = [
+const LOGS: [(&[&str], Log); 24] = [
     (
         &["block_rq_issue: "],
         Log {
@@ -83,7 +83,7 @@ const LOGS: [(&[&str], Log); 21] = [
         Log {
             what: "output of spdk_trace; convert it to a table (blocks are taken as 512 B)",
             request: concat!(
-                r"^ *\d+:\s*([0-9.]+)\s.*BDEV_IO_START\s+(?:size:\s*\d+)?.*type:\s*([1-3]),?\s",
+                r"^(?:\[\w+\] core)? *\d+:\s*([0-9.]+)\s.*BDEV_IO_START\s+(?:size:\s*\d+)?.*type:\s*([1-3]),?\s",
                 r".*offset:\s*(\w+)\s+len:\s*(\w+)"
             ),
             row: "$1,$2,$3,$4",
@@ -94,7 +94,7 @@ const LOGS: [(&[&str], Log); 21] = [
         &["BDEV_IO_START"],
         Log {
             what: "output of spdk_trace; convert it to a table (blocks are taken as 512 B)",
-            request: r"^ *\d+:\s*([0-9.]+)\s.*BDEV_IO_START\s+size:\s*(\d+)\s.*type:\s*([1-3]),?\s.*offset:\s*(\w+)",
+            request: r"^(?:\[\w+\] core)? *\d+:\s*([0-9.]+)\s.*BDEV_IO_START\s+size:\s*(\d+)\s.*type:\s*([1-3]),?\s.*offset:\s*(\w+)",
             row: "$1,$3,$4,$2",
             columns: &["time=1:us,op=2,offset=3:512B,size=4:512B,read=1,write=2,discard=3"],
         },
@@ -104,7 +104,7 @@ const LOGS: [(&[&str], Log); 21] = [
         Log {
             what: "output of spdk_trace; convert it to a table (blocks are taken as 512 B)",
             request: concat!(
-                r"^ *\d+:\s*([0-9.]+)\s.*BDEV_IO_START\s+(?:size|blocks):\s*(\d+)\s.*type:\s*([1-3]),?\s",
+                r"^(?:\[\w+\] core)? *\d+:\s*([0-9.]+)\s.*BDEV_IO_START\s+(?:size|blocks):\s*(\d+)\s.*type:\s*([1-3]),?\s",
                 r".*offset:\s*(\w+)\s.*\bname:\s*(\S+)"
             ),
             row: "$1,$3,$4,$2,$5",
@@ -224,6 +224,50 @@ const LOGS: [(&[&str], Log); 21] = [
             ),
             row: "$1,$4,$3,$2",
             columns: &["time=1:s,op=2,offset=3:4KiB,size=4"],
+        },
+    ),
+    (
+        &["mmc_request_start: "],
+        Log {
+            what: "output of ftrace with MMC commands; convert its reads and writes to a table",
+            request: concat!(
+                r" ([0-9.]+): +(?:mmc:)?mmc_request_start: +(mmc\d+): .*cmd_opcode=(17|18|24|25|46|47) .*",
+                r"\bblocks=(\d+) block_size=512 blk_addr=(\d+)"
+            ),
+            row: "$1,$3,$5,$4,$2",
+            columns: &[concat!(
+                "time=1:s,op=2,offset=3:512B,size=4:512B,volume=5,",
+                "read=17|18|46,write=24|25|47"
+            )],
+        },
+    ),
+    (
+        &["64("],
+        Log {
+            what: "output of strace with calls on a device; make a table of these (without O_DIRECT, the page cache \
+                   is between them and the device)",
+            request: concat!(
+                r"^(?:\[pid +\d+\] +|\d+ +)?(\d+\.\d+|\d\d:\d\d:\d\d(?:\.\d+)?) p(read|write)64",
+                r"\(\d+<(\x2fdev\x2f[^<>]+)(?:<[^<>]*>)?>, .*, (\d+), (\d+)(?: <unfinished|\) += +[1-9])"
+            ),
+            row: "$1,$2,$5,$4,$3",
+            columns: &[
+                "time=1:s,op=2,offset=3,size=4,volume=5",
+                "time=1,op=2,offset=3,size=4,volume=5",
+            ],
+        },
+    ),
+    (
+        &["64(fd: "],
+        Log {
+            what: "output of perf trace with calls on a device; make a table of these (without O_DIRECT, the page \
+                   cache is between them and the device)",
+            request: concat!(
+                r"^ *([0-9.]+) \( *[0-9.]+ ms\): .*\bp(read|write)64\(fd: \d+<(\x2fdev\x2f[^>]+)>, ",
+                r".*count: (\d+), pos: (\d+)\)"
+            ),
+            row: "$1,$2,$5,$4,$3",
+            columns: &["time=1:ms,op=2,offset=3,size=4,volume=5"],
         },
     ),
     (

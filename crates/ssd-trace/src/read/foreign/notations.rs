@@ -4,31 +4,38 @@ use super::dates::{with_hyphens, with_months_first, with_year_first, without_zon
 use super::pattern::replaced;
 use super::rewriting::with_marked_hexadecimal;
 use super::table::Table;
-use super::times::{with_a_date, with_hours, with_padded_fractions, with_seconds, without_colons};
+use super::times::{
+    with_a_date, with_hours, with_named_unit, with_padded_fractions, with_seconds, without_colons,
+};
 use super::{Rewrite, Rewriting, notation};
 
-/// Notations of numbers and times that are never read as they are: 1,024 is one number with a thousands separator and
-/// another with a decimal comma.
-pub(crate) const NOTATIONS: [Rewrite; 22] = [
-    with_marked_hexadecimal,
+/// Notations of times that are never read as they are.
+pub(crate) const TIMES: [Rewrite; 10] = [
     with_padded_fractions,
-    with_digits,
-    |bytes| {
-        let what = "its quoted numbers have a decimal comma; replace it with a point";
-        let filter = r#"perl -pe 's/"(\d+),(\d+)"/$1.$2/g' < FILE"#;
-        notation(what, filter, bytes, with_quoted_points(bytes))
-    },
     with_year_first,
     without_zone,
     with_hyphens,
     with_months_first,
     with_seconds,
+    with_named_unit,
     with_a_date,
     with_hours,
     |bytes| {
         let what = "colons follow its times; remove them";
         let filter = r"sed -E 's/([0-9][.][0-9]+):( |$)/\1\2/' FILE";
         notation(what, filter, bytes, without_colons(bytes))
+    },
+];
+
+/// Notations of numbers that are never read as they are: 1,024 is one number with a thousands separator and another
+/// with a decimal comma.
+pub(crate) const NUMBERS: [Rewrite; 13] = [
+    with_marked_hexadecimal,
+    with_digits,
+    |bytes| {
+        let what = "its quoted numbers have a decimal comma; replace it with a point";
+        let filter = r#"perl -pe 's/"(\d+),(\d+)"/$1.$2/g' < FILE"#;
+        notation(what, filter, bytes, with_quoted_points(bytes))
     },
     |bytes| {
         let what = "its sizes are in KB, MB or GB, taken here as KiB, MiB or GiB; write them with those units";
@@ -59,14 +66,13 @@ pub(crate) const NOTATIONS: [Rewrite; 22] = [
     |bytes| {
         let what =
             "its numbers have points as thousands separators and a decimal comma; replace both";
-        let filter = r"perl -pe 's/(?<![\w.])(?<!\d:)[1-9]\d{0,2}([.]\d{3})+(?![\w.])/$&=~tr|.||dr/ge; tr/,/./' < FILE";
+        let filter = filter_of_groups(".", ".", "; tr/,/./");
         let plain = without_groups(bytes, b'.');
-        plain.contains(&b',').then(|| notation(what, filter, bytes, with_points(&plain)))?
+        plain.contains(&b',').then(|| notation(what, &filter, bytes, with_points(&plain)))?
     },
     |bytes| {
         let what = "its numbers have points as thousands separators; remove them";
-        let filter = r"perl -pe 's/(?<![\w.])(?<!\d:)[1-9]\d{0,2}([.]\d{3})+(?![\w.])/$&=~tr|.||dr/ge' < FILE";
-        notation(what, filter, bytes, without_groups(bytes, b'.'))
+        notation(what, &filter_of_groups(".", ".", ""), bytes, without_groups(bytes, b'.'))
     },
     |bytes| {
         let what =
@@ -90,13 +96,11 @@ pub(crate) const NOTATIONS: [Rewrite; 22] = [
     },
     |bytes| {
         let what = "its numbers have apostrophes as thousands separators; remove them";
-        let filter = r"perl -pe 's/(?<![\w.])(?<!\d:)[1-9]\d{0,2}(\x27\d{3})+(?![\w.])/$&=~tr|\x27||dr/ge' < FILE";
-        notation(what, filter, bytes, without_groups(bytes, b'\''))
+        notation(what, &filter_of_groups(r"\x27", ".", ""), bytes, without_groups(bytes, b'\''))
     },
     |bytes| {
         let what = "its numbers have commas as thousands separators; remove them";
-        let filter = r"perl -pe 's/(?<![\w,])(?<!\d:)[1-9]\d{0,2}([,]\d{3})+(?![\w,])/$&=~tr|,||dr/ge' < FILE";
-        notation(what, filter, bytes, without_groups(bytes, b','))
+        notation(what, &filter_of_groups(",", ",", ""), bytes, without_groups(bytes, b','))
     },
 ];
 
@@ -190,6 +194,13 @@ fn without_blanks(bytes: &[u8]) -> Option<Vec<u8>> {
         }
     }
     bytes.iter().any(|byte| matches!(byte, b';' | b'\t')).then_some(done)
+}
+
+/// The command for [`without_groups`], and what it does `then`. Numbers beside the mark `point` are none with groups.
+fn filter_of_groups(mark: &str, point: &str, then: &str) -> String {
+    let number =
+        format!(r"(?<![\w{point}])(?<!\d:)[1-9]\d{{0,2}}([{mark}]\d{{3}})+(?![\w{point}])");
+    format!("perl -pe 's/{number}/$&=~tr|{mark}||dr/ge{then}' < FILE")
 }
 
 /// `bytes` without the `mark` between groups of three digits, if a number there has two of them: one may be a decimal

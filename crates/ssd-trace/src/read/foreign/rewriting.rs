@@ -6,7 +6,7 @@ use super::marks::{with_commas, with_devices, without_single_quotes};
 use super::pattern::characters;
 use super::prefixes::{with_kernel_times, without_log_prefix};
 use super::table::Table;
-use super::times::is_rising;
+use super::times::{is_rising, without_brackets};
 use super::{Filter, Rewrite, Rewriting, awk, filled_lines, json, notation};
 use crate::read::formats::mapping::{separated, separated_by};
 use crate::read::guess::is_names;
@@ -35,7 +35,7 @@ pub(crate) const FORMS: [Rewrite; 16] = [
 ];
 
 /// Logs whose lines have requests, with labels or not.
-pub(crate) const LOGS: [Rewrite; 2] = [labelled, with_kernel_times];
+pub(crate) const LOGS: [Rewrite; 3] = [labelled, with_kernel_times, without_brackets];
 
 /// A template of the filter for JSON that [`FORMS`] do not make readable.
 pub(crate) fn of_json(bytes: &[u8]) -> Option<Filter> {

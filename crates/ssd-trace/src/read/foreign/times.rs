@@ -1,7 +1,9 @@
 //! Notations of times that a filter rewrites, except dates.
 
-use super::pattern::replaced;
+use super::pattern::{pattern, replaced};
+use super::table::Table;
 use super::{Rewriting, by_line, filled_lines, notation};
+use crate::read::guess::names::is_time;
 
 /// Times as seconds and nanoseconds, or microseconds, of which the latter have no leading zeros: they are in order as
 /// pairs, but not as decimals.
@@ -204,4 +206,37 @@ pub(super) fn with_24_hours(bytes: &[u8]) -> Option<Rewriting> {
         r#"{sprintf "%02d%s", $1 % 12 + 12 * ($3 eq "P"), $2}ge' < FILE"#
     );
     notation(what, filter, bytes, rewritten)
+}
+
+/// Dates in brackets at the start of lines, without the brackets.
+pub(super) fn without_brackets(bytes: &[u8]) -> Option<Rewriting> {
+    const DATE: &str = r"^\[(\d{4}-\d\d-\d\d)[ T]([\d:.]+)\]";
+    let what = "its dates are in brackets; remove these";
+    let filter = format!("perl -pe 's/{DATE}/$1T$2/' < FILE");
+    let rewritten =
+        replaced(bytes, &format!("(?m){DATE}"), |date| format!("{}T{}", &date[1], &date[2]));
+    notation(what, &filter, bytes, rewritten)
+}
+
+/// Times with their unit in the cell, such as `0.001331 s`, with the unit in the name of the column.
+pub(super) fn with_named_unit(bytes: &[u8]) -> Option<Rewriting> {
+    let table = Table::of(bytes).filter(|table| table.has_names)?;
+    let times = pattern(r"^\d+(?:[.]\d+)? ?(s|ms|us|ns)$");
+    let unit =
+        |row: &Vec<String>, at: usize| times.captures(&row[at]).map(|time| time[1].to_owned());
+    let (at, of_times) = (0..table.rows[0].len()).find_map(|at| {
+        let first = unit(table.body().first()?, at)?;
+        let is_alike = table.body().iter().all(|row| unit(row, at).as_ref() == Some(&first));
+        (is_alike && is_time(&table.rows[0][at])).then_some((at, first))
+    })?;
+    let (column, name) = (at + 1, format!("time_{of_times}"));
+    let what = format!(
+        "the times in its column {column} have their unit beside them; write it into the name"
+    );
+    let [title, statement] =
+        [format!("${column} = \"{name}\""), format!("sub(/ ?{of_times}$/, \"\", ${column})")];
+    table.rewritten(&what, [&title, &statement], None, |number, row| {
+        let time = row[at].trim_end_matches(&of_times).trim_end();
+        row[at] = if number > 0 { time.to_owned() } else { name.clone() };
+    })
 }

@@ -128,7 +128,8 @@ impl Format for Parser {
 
     fn detect(head: &super::Head<'_>) -> u32 {
         // Other tracepoints alone are not a trace of requests.
-        let block = |line: &&[u8]| line.windows(6).any(|six| six == b"block_");
+        let names = |part: &[u8]| EVENTS.iter().any(|(name, _)| part.starts_with(name));
+        let block = |line: &&[u8]| (0..line.len()).any(|at| names(&line[at..]));
         if head.lines.iter().any(block) {
             super::share(&mut Parser::default(), head.lines)
         } else {
