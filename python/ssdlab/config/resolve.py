@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -217,10 +218,14 @@ def _named(config: str | Path) -> tuple[str | None, tuple[str, str] | None, str 
         raise ConfigError([message]) from None
     except UnicodeDecodeError as error:
         message = f"{name}: not a TOML file: byte {error.start} is not UTF-8"
-        raise ConfigError([message]) from None
+        remedy = f"if it is a trace: ssdlab try {shlex.quote(name)}"
+        raise ConfigError([f"{message}; {remedy}"]) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError([f"{name}: cannot be read: {reason}"]) from None
+    if path.suffix == ".fio":
+        run = f"ssdlab run greedy-8ch --set {shlex.quote(f'workload.job={name}')}"
+        raise ConfigError([f"{name}: a job file of fio, not a configuration; to run it: {run}"])
     return None, (name, configuration(text)), own_title(name, text)
 
 

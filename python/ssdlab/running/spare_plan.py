@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -272,6 +273,10 @@ def capacity_bytes(capacity: str | int) -> int:
     found = quantity(capacity)
     if found is None or found[0] <= 0 or (isinstance(capacity, str) and found[1] != "bytes"):
         message = f"{argument(capacity=capacity)}: expected a size with its unit, such as 1.92TB"
+        letter = re.fullmatch(r"([0-9.]+) ?([kmgtKMGT])", str(capacity))
+        if letter:
+            number, unit = letter[1], letter[2].upper()
+            message = f"{message}; did you mean {number}{unit}B or {number}{unit}iB?"
         raise ConfigError([message])
     return int(found[0])
 
