@@ -292,6 +292,7 @@ impl Shape {
             all.extend(self.warning_of_pages(in_pages));
         }
         let read = self.read(SECTOR);
+        let bytes = self.length as f64 * SECTOR as f64;
         if let Some(text) = self.impossible() {
             all.push(format!("{text}; is the trace in another unit or format?"));
         } else if !read.is_possible() {
@@ -299,9 +300,7 @@ impl Shape {
             all.push(format!(
                 "{numbers}, more than any device has; is the trace in another unit or format?"
             ));
-        }
-        let bytes = self.length as f64 * SECTOR as f64;
-        if beyond_any_rate(self.requests, bytes, self.duration_ns()).is_some() {
+        } else if beyond_any_rate(self.requests, bytes, self.duration_ns()).is_some() {
             all.push(format!(
                 "{}, more than any device carries; is the time in another unit?",
                 read.summary()

@@ -358,8 +358,11 @@ impl File<'_> {
         if readings.iter().any(|reading| reading.counts.is_plausible()) {
             readings.retain(|reading| reading.counts.is_plausible());
         }
+        let is_listed = |format: &&TraceFormat| {
+            readings.iter().any(|reading| reading.options.split(' ').nth(1) == Some(format.word()))
+        };
         let quoted: Vec<String> =
-            formats.iter().map(|format| format!("{:?}", format.word())).collect();
+            formats.iter().filter(is_listed).map(|format| format!("{:?}", format.word())).collect();
         if readings.is_empty() {
             return Err(self.unknown(first));
         }

@@ -77,6 +77,7 @@ impl File<'_> {
         let Workload { action, volume, sort, skip_bad, .. } = *self.workload;
         // The options of the reading may already say so.
         let skip_bad = skip_bad && !options.contains("workload.skip_bad=true");
+        let volume = volume.filter(|_| !options.contains("workload.volume="));
         let independent = Workload { action, volume, skip_bad, ..Workload::default() };
         let options = if sort { sorted(options) } else { options.to_owned() };
         let options = format!("{options} {}", given(&independent, ""));
