@@ -214,7 +214,7 @@ impl File<'_> {
     /// How its bad lines may be skipped. If the head is the whole file, the options also allow as many as there are.
     fn skipping(&self, format: TraceFormat, how: &ReadAs) -> Skipping {
         let counts = Reading::counts_of(format, how, self.head);
-        let Some(counts) = counts.filter(|counts| counts.bad > 0) else {
+        let Some(counts) = counts else {
             return Skipping::Few(SKIPPING.to_owned());
         };
         let whole = self.whole.then(|| counts.skipping_all().trim_start().to_owned());

@@ -428,7 +428,7 @@ impl Scan<'_, '_> {
 
     /// Checks that the requested volumes are there, and names them.
     fn end(&self, mut tally: Tally, name: &dyn Fn(u64) -> String) -> Result<Tally, SourceError> {
-        if self.volume == Chosen::Each {
+        if matches!(self.volume, Chosen::Each | Chosen::All) {
             tally.names = tally.volumes.all().map(|(volume, _)| (volume, name(volume))).collect();
         }
         let chosen = match self.volume {

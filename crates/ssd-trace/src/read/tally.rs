@@ -38,7 +38,7 @@ pub(crate) struct Tally {
     pub(crate) other_volumes: u64,
     /// Records that repeat an identical one less than 1 ms earlier.
     pub(crate) doubled: u64,
-    /// With [`Chosen::Each`] the name of every volume.
+    /// With [`Chosen::Each`] and [`Chosen::All`] the name of every volume.
     pub(crate) names: BTreeMap<u64, String>,
     /// Events that are earlier than one above them.
     pub(crate) late: Late,

@@ -1,9 +1,11 @@
 //! Hosts and volumes that change below the first lines of a file, from which its format is known.
 
 use ssd_core::rng::Stream;
-use ssd_trace::config::{VolumeKey, Workload, WorkloadKind};
+use ssd_trace::config::{AllVolumes, VolumeKey, Workload, WorkloadKind};
+use ssd_trace::raw::each_request;
 use ssd_trace::{TraceFacts, TraceSource};
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
 
 /// Lines of more bytes than are examined.
 const LINES: u64 = 3_000;
@@ -53,4 +55,30 @@ fn a_column_that_may_be_of_volumes_is_named_where_it_may_change_below() {
     };
     assert!(note(LINES).contains("if \"host\" changes below the first"), "{}", note(LINES));
     assert!(!note(9).contains("changes below"));
+}
+
+#[test]
+fn device_numbers_too_large_for_a_request_are_renumbered_with_a_note() {
+    let note = |text: &str| {
+        let name = format!("ssdlab-numbers-{}-{}.txt", std::process::id(), text.len());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, text).expect("it is written");
+        let workload = Workload {
+            kind: WorkloadKind::Trace,
+            trace: Some(path.display().to_string()),
+            volume: Some(VolumeKey::Every(AllVolumes::All)),
+            ..Workload::default()
+        };
+        let read = each_request(&workload, |_| ControlFlow::Continue(()), |_| Ok(()));
+        std::fs::remove_file(&path).expect("it is removed");
+        read.unwrap_or_else(|_| panic!("{text}")).notes.join("\n")
+    };
+    let of_devices =
+        note("  8,0 1 1 0.000000000 9 Q R 8 + 8 [x]\n  8,16 1 2 0.000001000 9 Q W 16 + 8 [x]\n");
+    assert!(
+        of_devices.ends_with("volumes are numbered from 0: 0 is 8,0; 1 is 8,16"),
+        "{of_devices}"
+    );
+    let of_numbers = note("80,R,4096,4096,1577808000000046\n81,W,8192,4096,1577808000001052\n");
+    assert_eq!(of_numbers, "");
 }

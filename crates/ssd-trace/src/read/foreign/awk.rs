@@ -43,7 +43,8 @@ impl Table<'_> {
             before += &format!("gsub(/ *[{mark}] */, \"{mark}\"); sub(/^ +/, \"\"); ");
         }
         // Comments above stay comments if the names need no change.
-        if !title.is_empty() && self.names > 0 && self.lines[self.names - 1].starts_with(b"#") {
+        let names = self.names.checked_sub(1).and_then(|above| self.lines.get(above));
+        if !title.is_empty() && names.is_some_and(|names| names.starts_with(b"#")) {
             before += "sub(/^# */, \"\"); ";
         }
         let option = match separator {

@@ -137,7 +137,9 @@ impl Rows {
     pub(super) fn values(&self, at: usize) -> Vec<f64> {
         let value = |cell: &str| {
             let duration = || stated_time(cell.as_bytes()).map(|ns| ns as f64);
-            cell.parse::<f64>().ok().or_else(duration).unwrap_or(f64::NAN)
+            let hexadecimal = || whole(cell.as_bytes(), "").ok().map(|number| number as f64);
+            let number = cell.parse::<f64>().ok();
+            number.or_else(duration).or_else(hexadecimal).unwrap_or(f64::NAN)
         };
         self.column(at).map(value).collect()
     }

@@ -224,7 +224,7 @@ fn zone(text: &[u8]) -> Option<i64> {
     (hours < 15 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
-/// A time in units of `unit_ns` nanoseconds; digits below a nanosecond are dropped.
+/// A time in units of `unit_ns` nanoseconds, decimal or hexadecimal behind 0x; digits below a nanosecond are dropped.
 pub(crate) fn time(text: &[u8], unit_ns: u64) -> Result<u64, Cow<'static, str>> {
     let fail = || {
         if is_rounded(text) {
@@ -233,8 +233,11 @@ pub(crate) fn time(text: &[u8], unit_ns: u64) -> Result<u64, Cow<'static, str>> 
             "the time, a number that is not negative".into()
         }
     };
-    let (whole, rest) = digits(text).ok_or_else(fail)?;
     let late = || Cow::Borrowed(TOO_LATE);
+    if text.starts_with(b"0x") || text.starts_with(b"0X") {
+        return whole(text, "the time")?.checked_mul(unit_ns).ok_or_else(late);
+    }
+    let (whole, rest) = digits(text).ok_or_else(fail)?;
     let mut ns = whole.and_then(|whole| whole.checked_mul(unit_ns)).ok_or_else(late)?;
     let decimals = match rest {
         [] => return Ok(ns),
