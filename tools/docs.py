@@ -176,8 +176,8 @@ are those of the JSON (`--json`). "The papers" are those of the presets: statist
 they publish for their workloads are defined as in the papers.
 
 Statistics describe the file as it is, before it is fitted to a device. Pages are
-4 KiB. Memory: 16 bytes for each page of every 128 KiB area that the trace reads or
-writes (and at most 2.1 of index, 3.1 while it grows), 16 bytes for each separate run of
+4 KiB. Memory: 16 bytes for each page of every 64 KiB area that the trace reads or
+writes (and at most 4.2 of index, 6.2 while it grows), 16 bytes for each separate run of
 discarded pages, and a constant for the rest; a trace that needs more than `--memory` is
 refused."""
 ANSWERS_HEAD = """# The decisions of each preset

@@ -77,6 +77,8 @@ def test_unknown_names(tmp_path: Path) -> None:
     refused(ssdlab_command("run", ".", cwd=tmp_path), 2, "cannot be read")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
     refused(ssdlab_command("run", "binary.toml", cwd=tmp_path), 2, "byte 0 is not UTF-8")
+    remedy = "to try it as a trace: ssdlab try binary.toml"
+    refused(ssdlab_command("run", "binary.toml", cwd=tmp_path), 2, remedy)
     done = ssdlab_command("run", "greedy-8ch", "--set", "gc.victim", cwd=tmp_path)
     refused(done, 2, "--set gc.victim: expected KEY=VALUE")
     done = ssdlab_command("compare", "greedy-8ch", "--vary", "gc.victim=", cwd=tmp_path)
@@ -326,3 +328,16 @@ def test_small_runs_are_sound(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert report_of(tmp_path / "o")["gc"]["calls"] > 0
+
+
+def test_a_trace_and_a_job_of_fio_are_no_configurations(tmp_path: Path) -> None:
+    """The message has the commands that take them; of a file named as TOML it has not."""
+    text = "[global]\nrw=randwrite\n[a]\n"
+    for name in ("a b.fio", "mine.toml"):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    done = ssdlab_command("config", "check", "a b.fio", cwd=tmp_path)
+    refused(done, 2, "ssdlab try 'a b.fio'")
+    refused(done, 2, "ssdlab run greedy-8ch --set 'workload.job=a b.fio'")
+    done = ssdlab_command("config", "check", "mine.toml", cwd=tmp_path)
+    refused(done, 2, "not TOML")
+    assert "ssdlab try" not in done.stderr

@@ -334,6 +334,8 @@ WRONG = [
     (["--p99.9", "5"], "", "--p99.9 5: expected a time with its unit, such as 5ms"),
     (["--p99.9", "5GB"], "", "--p99.9 5GB: expected a time with its unit, such as 5ms"),
     (["--waf", "2", "--capacity", "big"], "", "--capacity big: expected a size with its unit"),
+    (["--waf", "2", "--capacity", "960g"], "", "1.92TB; did you mean 960GB or 960GiB?"),
+    (["--waf", "2", "--capacity", "0T"], "", "expected a size with its unit, such as 1.92TB\n"),
     (["--waf", "2", "--capacity", "10MB"], "", "--capacity 10MB: the trace touches 234 MiB"),
     (["--waf", "2", "--capacity", "1GB"], "", "--capacity 1GB: the drive cannot have this size"),
     (["--waf", "2", "--capacity", "1GB"], "", "expected a larger one, such as "),

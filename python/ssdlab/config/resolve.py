@@ -218,15 +218,16 @@ def _named(config: str | Path) -> tuple[str | None, tuple[str, str] | None, str 
         raise ConfigError([message]) from None
     except UnicodeDecodeError as error:
         message = f"{name}: not a TOML file: byte {error.start} is not UTF-8"
-        remedy = f"if it is a trace: ssdlab try {shlex.quote(name)}"
-        raise ConfigError([f"{message}; {remedy}"]) from None
+        raise ConfigError([f"{message}; {_trial_of(name)}"]) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError([f"{name}: cannot be read: {reason}"]) from None
-    if path.suffix == ".fio":
-        run = f"ssdlab run greedy-8ch --set {shlex.quote(f'workload.job={name}')}"
-        raise ConfigError([f"{name}: a job file of fio, not a configuration; to run it: {run}"])
     return None, (name, configuration(text)), own_title(name, text)
+
+
+def _trial_of(name: str) -> str:
+    """What to do with a trace that was given as a configuration."""
+    return f"to try it as a trace: ssdlab try {shlex.quote(name)}"
 
 
 @typed
@@ -305,7 +306,17 @@ class Source:
             tables = [(f"workload.{k}", str(as_table(config["workload"][k]))) for k in traces]
             return Config(self._noted([*sets, *tables]), self.path, self.origin)
         except _core.ConfigError as error:
-            raise ConfigError(renamed(message, names) for message in error.args[0]) from None
+            messages = [renamed(message, names) for message in error.args[0]]
+            if self.file is not None and self._is_other(messages):
+                name = self.file[0]
+                job = f"ssdlab run greedy-8ch --set {shlex.quote(f'workload.job={name}')}"
+                messages[-1] += f"; {_trial_of(name)}; to run it as a job of fio: {job}"
+            raise ConfigError(messages) from None
+
+    def _is_other(self, messages: list[str]) -> bool:
+        """Whether the file is not named as TOML, and has lines that are not."""
+        is_named = self.path is not None and self.path.suffix == ".toml"
+        return not is_named and any(": not TOML: " in message for message in messages)
 
     def _noted(self, sets: list[tuple[str, str]]) -> str:
         """The configuration as JSON, with the note on its drive."""

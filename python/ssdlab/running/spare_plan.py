@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -273,10 +272,10 @@ def capacity_bytes(capacity: str | int) -> int:
     found = quantity(capacity)
     if found is None or found[0] <= 0 or (isinstance(capacity, str) and found[1] != "bytes"):
         message = f"{argument(capacity=capacity)}: expected a size with its unit, such as 1.92TB"
-        letter = re.fullmatch(r"([0-9.]+) ?([kmgtKMGT])", str(capacity))
-        if letter:
-            number, unit = letter[1], letter[2].upper()
-            message = f"{message}; did you mean {number}{unit}B or {number}{unit}iB?"
+        near = [f"{str(capacity).strip().upper()}{end}" for end in ("B", "iB")]
+        sizes = [quantity(text) for text in near]
+        if all(size is not None and size[0] > 0 and size[1] == "bytes" for size in sizes):
+            message = f"{message}; did you mean {' or '.join(near)}?"
         raise ConfigError([message])
     return int(found[0])
 

@@ -442,7 +442,7 @@ class Info:
     volumes: tuple[VolumeInfo, ...]
     """By volume."""
     table_bytes: int
-    """Memory of the page table, bytes: 16 per page in areas of 128 KiB, and their index."""
+    """Memory of the page table, bytes: 16 per page in areas of 64 KiB, and their index."""
     json: dict[str, Any] = field(repr=False)
     """Everything as JSON."""
 

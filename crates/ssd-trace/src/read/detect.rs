@@ -149,7 +149,7 @@ struct File<'a> {
     whole: bool,
     /// The filters that have rewritten the head, in their order.
     filters: &'a [String],
-    /// The last of the filters has rewritten the notation of numbers.
+    /// One of the filters has rewritten the notation of numbers.
     is_notated: bool,
 }
 

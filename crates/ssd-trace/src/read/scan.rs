@@ -75,7 +75,7 @@ struct Events {
     /// Message for the first late event: those after it are only counted.
     late: Option<String>,
     /// Whether [`Tally::shape`] is collected.
-    has_shape: bool,
+    collects_shape: bool,
 }
 
 impl Scan<'_, '_> {
@@ -208,8 +208,8 @@ impl Scan<'_, '_> {
     ) -> Result<Tally, SourceError> {
         let mut reader = Reader::of(self.file, reader)?;
         let mut events = self.start();
-        // The statistics of such files are of use only for the message that lists their volumes.
-        events.has_shape = self.volume == Chosen::Only && reader.header().columns.volume;
+        // Only the message that lists the volumes needs the statistics of these files.
+        events.collects_shape = self.volume == Chosen::Only && reader.header().columns.volume;
         let mut batch = Vec::with_capacity(BATCH);
         loop {
             batch.clear();
@@ -230,6 +230,7 @@ impl Scan<'_, '_> {
                 }
             }
         }
+        // What the file has was accepted when it was written, so that nothing judges it again.
         events.tally.shape = Shape::default();
         let name = |volume: u64| volume.to_string();
         self.unit_is_certain(&events.tally)?;
@@ -239,7 +240,7 @@ impl Scan<'_, '_> {
     fn start(&self) -> Events {
         let tally = Tally { others: vec![0; 128], ..Tally::default() };
         let sorter = self.sort.then(|| Sorter::new(self.file, Room::default()));
-        Events { tally, tracks: Tracks::new(self.dedup), sorter, late: None, has_shape: true }
+        Events { tally, tracks: Tracks::new(self.dedup), sorter, late: None, collects_shape: true }
     }
 
     /// Passes on the events of `sorter` in order of time.
@@ -348,12 +349,12 @@ impl Scan<'_, '_> {
         events: &mut Events,
         take: &mut impl FnMut(&Event) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
-        let Events { tally, tracks, sorter, late, has_shape } = events;
+        let Events { tally, tracks, sorter, late, collects_shape } = events;
         if !self.is_chosen(event.volume, tally)? {
             tally.count_apart(&event, self.volume);
             return Ok(());
         }
-        if *has_shape {
+        if *collects_shape {
             tally.shape.add(&event);
             tally.event_line = tally.lines;
             if event.sector > LARGEST_SECTORS {

@@ -9,7 +9,8 @@ use crate::read::formats::mapping::{Size, TIME_UNITS, is_word};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TraceFormat};
 use crate::read::guess::apart::{self, Parts};
 use crate::read::guess::derived::Derivation;
-use crate::read::guess::names::{is_of_pages, letters_of};
+use crate::read::guess::names::{self, is_of_pages, letters_of};
+use crate::read::guess::times::is_latency;
 use crate::read::guess::{self, LINES, unknown, words};
 use crate::read::lines::shown;
 use crate::read::readings::{self, Reading, of_distinct_times};
@@ -244,11 +245,26 @@ impl File<'_> {
         Some(self.refused(&format!("{what}{remedy}; if all requests arrive at once: {insisted}")))
     }
 
-    /// The refusal of a table that has times once a filter has rewritten their notation, but none as it stands, which
-    /// `readings` show.
-    pub(super) fn times_in_other_notation(&self, readings: &[Reading]) -> Option<Refusal> {
-        let has_none = !readings.is_empty() && !readings.iter().any(Reading::has_times);
-        has_none.then(|| self.rewritten(&notations::TIMES))?
+    /// The refusal of a table of which none of the `readings` has times, but whose times can be read behind a filter.
+    fn times_in_other_notation(&self, readings: &[Reading]) -> Option<Refusal> {
+        if readings.is_empty() || readings.iter().any(Reading::has_times) {
+            return None;
+        }
+        let is_arrival = |reading: &Reading| {
+            let time = reading.columns.as_ref().and_then(|columns| columns.time.as_ref());
+            let name = time.map(|time| time.place.name().unwrap_or_default());
+            let is_plausible = reading.counts.is_plausible();
+            name.is_some_and(|name| is_plausible && !is_latency(name) && !names::is_volume(name))
+        };
+        let has_times = |rewrite: &Rewrite| {
+            rewrite(self.head.bytes).is_some_and(|Rewriting { bytes, .. }| {
+                let lines = lines_of(&bytes, !self.whole);
+                let head = Head { bytes: &bytes, lines: &lines };
+                guess::of(&head, self.workload.action as u8).iter().any(is_arrival)
+            })
+        };
+        let all: Vec<Rewrite> = notations::TIMES.into_iter().filter(has_times).collect();
+        self.rewritten(&all)
     }
 
     /// The refusal of a table whose times are dates or times of day that are not read, in a column of unknown name.
@@ -285,10 +301,18 @@ impl File<'_> {
         };
         let mut choices = Vec::new();
         if let (Some(filter), Some(place)) = (filter, places.first()) {
-            choices.extend(with_volume(place).map(|(options, gives)| {
+            let mut together = with_volume(place).peekable();
+            if together.peek().is_none() {
+                // The message behind the filter lists the readings.
+                choices.push((
+                    self.behind(&filter, ""),
+                    format!("{listing} together name the volume"),
+                ));
+            }
+            choices.extend(together.map(|(options, gives)| {
                 (
                     self.behind(&filter, &options),
-                    format!("{listing} together are the volume: {gives}"),
+                    format!("{listing} together name the volume: {gives}"),
                 )
             }));
         }

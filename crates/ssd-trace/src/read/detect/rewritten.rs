@@ -40,10 +40,10 @@ impl File<'_> {
         self.rewritten_as(all, false)
     }
 
-    /// As [`File::rewritten`]; `is_notated`: `all` rewrite notations of numbers.
-    pub(super) fn rewritten_as(&self, all: &[Rewrite], is_notated: bool) -> Option<Refusal> {
-        // Two notations of numbers may contradict each other.
-        if self.filters.len() == FILTERS || self.is_notated && is_notated {
+    /// As [`File::rewritten`]; `are_numeric`: `all` rewrite notations of numbers.
+    pub(super) fn rewritten_as(&self, all: &[Rewrite], are_numeric: bool) -> Option<Refusal> {
+        // A second filter for numbers could undo the first.
+        if self.filters.len() == FILTERS || self.is_notated && are_numeric {
             return None;
         }
         let ended = match self.head.bytes.iter().rposition(|&byte| byte == b'\n') {
@@ -53,11 +53,11 @@ impl File<'_> {
         };
         all.iter().find_map(|rewrite| {
             let rewriting = rewrite(ended)?;
-            let behind = self.examined(&rewriting, is_notated)?;
+            let behind = self.examined(&rewriting, are_numeric)?;
             let Some(other) = rewriting.other.as_deref() else {
                 return Some(self.refusal_behind(&rewriting.what, &rewriting.filter, behind));
             };
-            let behind_other = self.examined(other, is_notated);
+            let behind_other = self.examined(other, are_numeric);
             Some(self.refusal_of_two([&rewriting, other], behind, behind_other))
         })
     }
@@ -126,7 +126,7 @@ impl File<'_> {
 
     /// What is known of the file behind the filter of `rewriting`; `None` if it cannot be read there, or not otherwise
     /// than without the filter.
-    fn examined(&self, rewriting: &Rewriting, is_notated: bool) -> Option<Behind> {
+    fn examined(&self, rewriting: &Rewriting, is_numeric: bool) -> Option<Behind> {
         let Rewriting { filter, bytes, columns, .. } = rewriting;
         let lines = lines_of(bytes, false);
         let head = Head { bytes, lines: &lines };
@@ -136,6 +136,7 @@ impl File<'_> {
             Behind::Certain((options, format!("{}{place}", counts.summary())))
         };
         let filters = [self.filters, std::slice::from_ref(filter)].concat();
+        let is_notated = self.is_notated || is_numeric;
         let file = File { head: &head, filters: &filters, is_notated, ..*self };
         // A single set of columns is certain.
         if let [columns] = columns {

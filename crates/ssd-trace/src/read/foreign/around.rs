@@ -154,6 +154,10 @@ fn tuples(bytes: &[u8]) -> Option<Rewriting> {
     if !bytes.starts_with(b"(") && !is_list {
         return None;
     }
+    // The brackets around a date with a decimal comma hold no row.
+    if pattern(r"^\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d,\d+\]").is_match(&characters(bytes)) {
+        return None;
+    }
     let row = r"[(\[]\s*([^()\[\],]+,[^()\[\]]*?),?\s*[)\]]";
     let text = characters(bytes).replace(['\'', '"'], "");
     let rows = pattern(row);

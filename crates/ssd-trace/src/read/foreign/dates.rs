@@ -20,7 +20,7 @@ pub(super) fn with_year_first(bytes: &[u8]) -> Option<Rewriting> {
     let Some(other) = other else { return Some(Rewriting { case: String::new(), ..first }) };
     let what = "its dates may have the month or the day first; write the year first";
     let other = Box::new(Rewriting { what: what.to_owned(), ..other });
-    let otherwise = "swap $1 and $2";
+    let otherwise = "exchange $1 and $2 behind $3";
     Some(Rewriting { what: what.to_owned(), other: Some(other), otherwise, ..first })
 }
 

@@ -3,6 +3,7 @@
 use super::Rewriting;
 use super::pattern::pattern;
 use super::table::Table;
+use super::times::is_rising;
 use crate::read::guess::names::{is_address, is_time};
 use regex_lite::Regex;
 
@@ -51,7 +52,7 @@ pub(crate) fn with_joined_dates(bytes: &[u8]) -> Option<Rewriting> {
     let all = |at: usize, is_kind: &Regex| {
         table.body().iter().all(|row| row.get(at).is_some_and(|cell| is_kind.is_match(cell)))
     };
-    // Between blanks, a filter that rewrites dates also joins them with the time.
+    // In a table separated by blanks, the filters for other dates join date and time themselves.
     let is_blank = table.separator == b' ';
     let date = if is_blank { r"^\d{4}-\d\d-\d\d$" } else { r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}$" };
     let date = pattern(date);
@@ -65,6 +66,14 @@ pub(crate) fn with_joined_dates(bytes: &[u8]) -> Option<Rewriting> {
         is_time(name) && table.body().iter().all(is_number)
     };
     if table.has_names && table.rows[0].iter().enumerate().any(has_time) {
+        return None;
+    }
+    let is_exact = |other: usize| {
+        let numbers = table.body().iter().map(|row| row[other].parse().ok());
+        let numbers: Option<Vec<f64>> = numbers.collect();
+        table.body()[0][other].contains('.') && numbers.is_some_and(|all| is_rising(&all))
+    };
+    if !table.has_names && (0..width).any(is_exact) {
         return None;
     }
     let (day, time) = if are_joined(&at) { (at, at + 1) } else { (at + 1, at) };

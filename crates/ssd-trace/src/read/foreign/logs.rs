@@ -46,6 +46,13 @@ const COUNTED_COLUMNS: &[&str] = &[
     "op=2,offset=3:512B,size=4:512B,volume=5",
 ];
 
+/// What precedes the fields of a request in a line of spdk_trace, with a group for the time.
+macro_rules! bdev_io_start {
+    () => {
+        r"^(?:\[\w+\] core)? *\d+:\s*([0-9.]+)\s.*BDEV_IO_START\s+"
+    };
+}
+
 /// Logs, each with words of which its text has one.
 const LOGS: [(&[&str], Log); 24] = [
     (
@@ -83,7 +90,8 @@ const LOGS: [(&[&str], Log); 24] = [
         Log {
             what: "output of spdk_trace; convert it to a table (blocks are taken as 512 B)",
             request: concat!(
-                r"^(?:\[\w+\] core)? *\d+:\s*([0-9.]+)\s.*BDEV_IO_START\s+(?:size:\s*\d+)?.*type:\s*([1-3]),?\s",
+                bdev_io_start!(),
+                r"(?:size:\s*\d+)?.*type:\s*([1-3]),?\s",
                 r".*offset:\s*(\w+)\s+len:\s*(\w+)"
             ),
             row: "$1,$2,$3,$4",
@@ -94,7 +102,10 @@ const LOGS: [(&[&str], Log); 24] = [
         &["BDEV_IO_START"],
         Log {
             what: "output of spdk_trace; convert it to a table (blocks are taken as 512 B)",
-            request: r"^(?:\[\w+\] core)? *\d+:\s*([0-9.]+)\s.*BDEV_IO_START\s+size:\s*(\d+)\s.*type:\s*([1-3]),?\s.*offset:\s*(\w+)",
+            request: concat!(
+                bdev_io_start!(),
+                r"size:\s*(\d+)\s.*type:\s*([1-3]),?\s.*offset:\s*(\w+)"
+            ),
             row: "$1,$3,$4,$2",
             columns: &["time=1:us,op=2,offset=3:512B,size=4:512B,read=1,write=2,discard=3"],
         },
@@ -104,7 +115,8 @@ const LOGS: [(&[&str], Log); 24] = [
         Log {
             what: "output of spdk_trace; convert it to a table (blocks are taken as 512 B)",
             request: concat!(
-                r"^(?:\[\w+\] core)? *\d+:\s*([0-9.]+)\s.*BDEV_IO_START\s+(?:size|blocks):\s*(\d+)\s.*type:\s*([1-3]),?\s",
+                bdev_io_start!(),
+                r"(?:size|blocks):\s*(\d+)\s.*type:\s*([1-3]),?\s",
                 r".*offset:\s*(\w+)\s.*\bname:\s*(\S+)"
             ),
             row: "$1,$3,$4,$2,$5",
@@ -230,25 +242,28 @@ const LOGS: [(&[&str], Log); 24] = [
         &["mmc_request_start: "],
         Log {
             what: "output of ftrace with MMC commands; convert its reads and writes to a table",
+            // The opcode is 0 if the host has a command queue. The flags of the data have a bit for each direction.
             request: concat!(
-                r" ([0-9.]+): +(?:mmc:)?mmc_request_start: +(mmc\d+): .*cmd_opcode=(17|18|24|25|46|47) .*",
-                r"\bblocks=(\d+) block_size=512 blk_addr=(\d+)"
+                r" (\d+\.\d+): +(?:mmc:)?mmc_request_start: +(mmc\d+): .*cmd_opcode=(?:0|17|18|24|25|46|47) .*",
+                r"\bblocks=([1-9]\d*) block_size=512 blk_addr=(\d+) data_flags=0x\w*([12569ade])\w\w\b"
             ),
-            row: "$1,$3,$5,$4,$2",
+            row: "$1,$5,$4,$3,$2",
             columns: &[concat!(
                 "time=1:s,op=2,offset=3:512B,size=4:512B,volume=5,",
-                "read=17|18|46,write=24|25|47"
+                "read=2|6|a|e,write=1|5|9|d"
             )],
         },
     ),
     (
         &["64("],
         Log {
-            what: "output of strace with calls on a device; make a table of these (without O_DIRECT, the page cache \
-                   is between them and the device)",
+            what: "output of strace with calls on a device; make a table of its pread64 and pwrite64 calls (other calls \
+                   are left out; without O_DIRECT, the page cache may answer reads and merge writes)",
+            // Seconds since 1970, not the intervals of strace -r.
             request: concat!(
-                r"^(?:\[pid +\d+\] +|\d+ +)?(\d+\.\d+|\d\d:\d\d:\d\d(?:\.\d+)?) p(read|write)64",
-                r"\(\d+<(\x2fdev\x2f[^<>]+)(?:<[^<>]*>)?>, .*, (\d+), (\d+)(?: <unfinished|\) += +[1-9])"
+                r"^(?:\[pid +\d+\] +|\d+ +)?(\d{9,}\.\d+|\d\d:\d\d:\d\d(?:\.\d+)?) p(read|write)64",
+                r"\(\d+<(\x2fdev\x2f(?:mapper\x2f)?[\w.-]+)(?:<block [^<>]*>)?>, .*, (\d+), (\d+)",
+                r"(?: <unfinished|\) += +[1-9])"
             ),
             row: "$1,$2,$5,$4,$3",
             columns: &[
@@ -260,11 +275,12 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &["64(fd: "],
         Log {
-            what: "output of perf trace with calls on a device; make a table of these (without O_DIRECT, the page \
-                   cache is between them and the device)",
+            what: "output of perf trace with calls on a device; make a table of its pread64 and pwrite64 calls (other \
+                   calls are left out; without O_DIRECT, the page cache may answer reads and merge writes)",
+            // The duration of a call that lines of other threads interrupt is missing.
             request: concat!(
-                r"^ *([0-9.]+) \( *[0-9.]+ ms\): .*\bp(read|write)64\(fd: \d+<(\x2fdev\x2f[^>]+)>, ",
-                r".*count: (\d+), pos: (\d+)\)"
+                r"^ *([0-9.]+) \( *(?:[0-9.]+ ms)?\): .*\bp(read|write)64\(fd: \d+<",
+                r"(\x2fdev\x2f(?:mapper\x2f)?[\w.-]+)>, .*count: (\d+), pos: (\d+)\) *(?:= +[1-9]|\.\.\.)"
             ),
             row: "$1,$2,$5,$4,$3",
             columns: &["time=1:ms,op=2,offset=3,size=4,volume=5"],
@@ -300,9 +316,15 @@ const LOGS: [(&[&str], Log); 24] = [
         &[" block "],
         Log {
             what: "output of the kernel's block_dump; convert it to a table",
-            request: r"\[ *(\d+\.\d+)\] .*: (READ|WRITE) block (\d+) on (\S+) \((\d+) sectors\)",
+            request: concat!(
+                r"\[ *(\d+\.\d+|\d{4}-\d\d-\d\dT[\d:.]+)\] .*: (READ|WRITE) block (\d+) on (\S+) ",
+                r"\((\d+) sectors\)"
+            ),
             row: "$1,$2,$3,$5,$4",
-            columns: &["time=1:s,op=2,offset=3:512B,size=4:512B,volume=5"],
+            columns: &[
+                "time=1:s,op=2,offset=3:512B,size=4:512B,volume=5",
+                "time=1,op=2,offset=3:512B,size=4:512B,volume=5",
+            ],
         },
     ),
     (

@@ -5,11 +5,12 @@ use super::pattern::replaced;
 use super::rewriting::with_marked_hexadecimal;
 use super::table::Table;
 use super::times::{
-    with_a_date, with_hours, with_named_unit, with_padded_fractions, with_seconds, without_colons,
+    with_a_date, with_adjacent_unit, with_hours, with_padded_fractions, with_seconds,
+    without_colons,
 };
 use super::{Rewrite, Rewriting, notation};
 
-/// Notations of times that are never read as they are.
+/// Notations of times that ssdlab does not read: a filter has to rewrite them.
 pub(crate) const TIMES: [Rewrite; 10] = [
     with_padded_fractions,
     with_year_first,
@@ -17,7 +18,7 @@ pub(crate) const TIMES: [Rewrite; 10] = [
     with_hyphens,
     with_months_first,
     with_seconds,
-    with_named_unit,
+    with_adjacent_unit,
     with_a_date,
     with_hours,
     |bytes| {
@@ -27,8 +28,8 @@ pub(crate) const TIMES: [Rewrite; 10] = [
     },
 ];
 
-/// Notations of numbers that are never read as they are: 1,024 is one number with a thousands separator and another
-/// with a decimal comma.
+/// Notations of numbers that ssdlab does not read, since they are ambiguous: 1,024 is 1024 with a thousands separator,
+/// and 1.024 with a decimal comma.
 pub(crate) const NUMBERS: [Rewrite; 13] = [
     with_marked_hexadecimal,
     with_digits,
@@ -66,13 +67,13 @@ pub(crate) const NUMBERS: [Rewrite; 13] = [
     |bytes| {
         let what =
             "its numbers have points as thousands separators and a decimal comma; replace both";
-        let filter = filter_of_groups(".", ".", "; tr/,/./");
+        let filter = filter_of_groups(".", "; tr/,/./");
         let plain = without_groups(bytes, b'.');
         plain.contains(&b',').then(|| notation(what, &filter, bytes, with_points(&plain)))?
     },
     |bytes| {
         let what = "its numbers have points as thousands separators; remove them";
-        notation(what, &filter_of_groups(".", ".", ""), bytes, without_groups(bytes, b'.'))
+        notation(what, &filter_of_groups(".", ""), bytes, without_groups(bytes, b'.'))
     },
     |bytes| {
         let what =
@@ -96,11 +97,11 @@ pub(crate) const NUMBERS: [Rewrite; 13] = [
     },
     |bytes| {
         let what = "its numbers have apostrophes as thousands separators; remove them";
-        notation(what, &filter_of_groups(r"\x27", ".", ""), bytes, without_groups(bytes, b'\''))
+        notation(what, &filter_of_groups(r"\x27", ""), bytes, without_groups(bytes, b'\''))
     },
     |bytes| {
         let what = "its numbers have commas as thousands separators; remove them";
-        notation(what, &filter_of_groups(",", ",", ""), bytes, without_groups(bytes, b','))
+        notation(what, &filter_of_groups(",", ""), bytes, without_groups(bytes, b','))
     },
 ];
 
@@ -196,10 +197,9 @@ fn without_blanks(bytes: &[u8]) -> Option<Vec<u8>> {
     bytes.iter().any(|byte| matches!(byte, b';' | b'\t')).then_some(done)
 }
 
-/// The command for [`without_groups`], and what it does `then`. Numbers beside the mark `point` are none with groups.
-fn filter_of_groups(mark: &str, point: &str, then: &str) -> String {
-    let number =
-        format!(r"(?<![\w{point}])(?<!\d:)[1-9]\d{{0,2}}([{mark}]\d{{3}})+(?![\w{point}])");
+/// The command that does what [`without_groups`] does; `then` is Perl code that follows it.
+fn filter_of_groups(mark: &str, then: &str) -> String {
+    let number = format!(r"(?<![\w{mark}])(?<!\d:)[1-9]\d{{0,2}}([{mark}]\d{{3}})+(?![\w{mark}])");
     format!("perl -pe 's/{number}/$&=~tr|{mark}||dr/ge{then}' < FILE")
 }
 

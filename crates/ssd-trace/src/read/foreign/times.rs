@@ -4,6 +4,7 @@ use super::pattern::{pattern, replaced};
 use super::table::Table;
 use super::{Rewriting, by_line, filled_lines, notation};
 use crate::read::guess::names::is_time;
+use crate::read::guess::times::is_latency;
 
 /// Times as seconds and nanoseconds, or microseconds, of which the latter have no leading zeros: they are in order as
 /// pairs, but not as decimals.
@@ -210,33 +211,35 @@ pub(super) fn with_24_hours(bytes: &[u8]) -> Option<Rewriting> {
 
 /// Dates in brackets at the start of lines, without the brackets.
 pub(super) fn without_brackets(bytes: &[u8]) -> Option<Rewriting> {
-    const DATE: &str = r"^\[(\d{4}-\d\d-\d\d)[ T]([\d:.]+)\]";
-    let what = "its dates are in brackets; remove these";
-    let filter = format!("perl -pe 's/{DATE}/$1T$2/' < FILE");
-    let rewritten =
-        replaced(bytes, &format!("(?m){DATE}"), |date| format!("{}T{}", &date[1], &date[2]));
+    const DATE: &str =
+        r"^\[(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d(?:[.,]\d+)?)(Z|[+-]\d\d:?\d\d)?\] *";
+    let what = "its dates are in brackets; remove the brackets";
+    let filter = format!("perl -pe 's/{DATE}/$1T$2$3 /' < FILE");
+    let rewritten = replaced(bytes, &format!("(?m){DATE}"), |date| {
+        let zone = date.get(3).map_or("", |zone| zone.as_str());
+        format!("{}T{}{zone} ", &date[1], &date[2])
+    });
     notation(what, &filter, bytes, rewritten)
 }
 
-/// Times with their unit in the cell, such as `0.001331 s`, with the unit in the name of the column.
-pub(super) fn with_named_unit(bytes: &[u8]) -> Option<Rewriting> {
-    let table = Table::of(bytes).filter(|table| table.has_names)?;
-    let times = pattern(r"^\d+(?:[.]\d+)? ?(s|ms|us|ns)$");
-    let unit =
-        |row: &Vec<String>, at: usize| times.captures(&row[at]).map(|time| time[1].to_owned());
-    let (at, of_times) = (0..table.rows[0].len()).find_map(|at| {
-        let first = unit(table.body().first()?, at)?;
-        let is_alike = table.body().iter().all(|row| unit(row, at).as_ref() == Some(&first));
-        (is_alike && is_time(&table.rows[0][at])).then_some((at, first))
-    })?;
-    let (column, name) = (at + 1, format!("time_{of_times}"));
-    let what = format!(
-        "the times in its column {column} have their unit beside them; write it into the name"
-    );
-    let [title, statement] =
-        [format!("${column} = \"{name}\""), format!("sub(/ ?{of_times}$/, \"\", ${column})")];
-    table.rewritten(&what, [&title, &statement], None, |number, row| {
-        let time = row[at].trim_end_matches(&of_times).trim_end();
-        row[at] = if number > 0 { time.to_owned() } else { name.clone() };
+/// Times such as `0.001331 s` without the blank before their unit.
+pub(super) fn with_adjacent_unit(bytes: &[u8]) -> Option<Rewriting> {
+    let table = Table::of(bytes).filter(|table| table.separator != b' ')?;
+    let times = pattern(r"^\d+(?:[.]\d+)? (?:s|ms|us|ns)$");
+    let may_be_time = |at: &usize| {
+        let name = &table.rows[0][*at];
+        !table.has_names || is_time(name) && !is_latency(name)
+    };
+    let has_units = |at: &usize| table.body().iter().all(|row| times.is_match(&row[*at]));
+    let at = (0..table.rows[0].len()).filter(may_be_time).find(has_units)?;
+    let column = at + 1;
+    let what =
+        format!("a blank separates the times in its column {column} from their unit; remove it");
+    let statement = format!("sub(/ /, \"\", ${column})");
+    let header = usize::from(table.has_names);
+    table.rewritten(&what, ["", &statement], None, |number, row| {
+        if number >= header {
+            row[at] = row[at].replacen(' ', "", 1);
+        }
     })
 }

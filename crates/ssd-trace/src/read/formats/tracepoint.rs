@@ -128,9 +128,9 @@ impl Format for Parser {
 
     fn detect(head: &super::Head<'_>) -> u32 {
         // Other tracepoints alone are not a trace of requests.
-        let names = |part: &[u8]| EVENTS.iter().any(|(name, _)| part.starts_with(name));
-        let block = |line: &&[u8]| (0..line.len()).any(|at| names(&line[at..]));
-        if head.lines.iter().any(block) {
+        let starts_with_event = |part: &[u8]| EVENTS.iter().any(|(name, _)| part.starts_with(name));
+        let has_event = |line: &&[u8]| (0..line.len()).any(|at| starts_with_event(&line[at..]));
+        if head.lines.iter().any(has_event) {
             super::share(&mut Parser::default(), head.lines)
         } else {
             0

@@ -14,7 +14,7 @@ pub(crate) mod numbers;
 pub(crate) mod regions;
 mod rows;
 mod table;
-mod times;
+pub(crate) mod times;
 pub(crate) mod unknown;
 pub(crate) mod values;
 pub(crate) mod words;

@@ -201,7 +201,7 @@ fn is_word(name: &str, words: &[&str]) -> bool {
 }
 
 /// Whether a column of this name holds durations or the ends of requests.
-pub(super) fn is_latency(name: &str) -> bool {
+pub(crate) fn is_latency(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
     words.any(|word| LATENCIES.iter().any(|part| word.starts_with(part)))

@@ -3,8 +3,8 @@
 //! Every statistic is defined once, at its field in `python/ssdlab/traces/info.py`, from which
 //! `docs/trace-info.md` is generated; the names here are the same.
 //!
-//! Memory: 16 bytes for each page of every 128 KiB area that is read or written (and at most 2.1 of
-//! index, 3.1 while it grows), 16 bytes for each separate run of discarded pages, and a constant (of
+//! Memory: 16 bytes for each page of every 64 KiB area that is read or written (and at most 4.2 of
+//! index, 6.2 while it grows), 16 bytes for each separate run of discarded pages, and a constant (of
 //! which the map of addresses has 128 KiB).
 
 mod addresses;

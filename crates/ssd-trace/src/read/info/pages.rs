@@ -1,4 +1,4 @@
-//! History of every page: a table of 16 bytes a page in areas of 32 pages.
+//! History of every page: a table of 16 bytes a page in areas of 16 pages.
 
 use super::shape::Distribution;
 use super::{PAGE_BYTES, PAGE_SECTORS, share};
@@ -17,12 +17,12 @@ pub(crate) use survey::{Footprint, Hot, Touched};
 
 /// Requests whose pages are fetched from memory together.
 const TOGETHER: usize = 64;
-/// Pages of an area (128 KiB of addresses): large enough that the index is small in comparison, small enough
+/// Pages of an area (64 KiB of addresses): large enough that the index is small in comparison, small enough
 /// that scattered requests do not pay for much that they never touch.
-const AREA_PAGES: u64 = 32;
+const AREA_PAGES: u64 = 16;
 /// Areas for which memory is reserved at once: 32 MiB, which the system provides as they are filled, nearly all of
 /// it in huge pages if it has them.
-const SLAB_AREAS: usize = 1 << 16;
+const SLAB_AREAS: usize = 1 << 17;
 /// Bits of the number of the last write.
 const NUMBER_BITS: u32 = 36;
 /// Bits of the time of the last write, nanoseconds: 208 days.
@@ -267,7 +267,7 @@ impl Pages {
     fn no_memory(&self, limit: &str, remedy: &str) -> SourceError {
         let areas = self.volumes.len();
         SourceError(format!(
-            "the trace touches more than {areas} areas of 128 KiB, and the statistics of its pages need 16 bytes a \
+            "the trace touches more than {areas} areas of 64 KiB, and the statistics of its pages need 16 bytes a \
              page: {limit}; use a part of the trace (workload.from, workload.until){remedy}"
         ))
     }

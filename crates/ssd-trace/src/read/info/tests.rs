@@ -358,7 +358,7 @@ fn what_does_not_fit_is_refused() {
     let message = refused(1 << 20, 1 << 20, 1_000_003);
     assert!(message.contains("1 MiB of memory") && message.contains("--memory"), "{message}");
     // The areas fit, but not a larger index beside the first one.
-    assert!(refused(600_000, 2048, 4096).contains("more than 1024 areas"));
+    assert!(refused(320_000, 2048, 4096).contains("more than 1024 areas"));
 
     let mut statistics = Statistics::new(options()).unwrap();
     statistics.add(&timed(0, Op::Write, 0, 8)).unwrap();
@@ -381,8 +381,8 @@ fn many_areas_are_all_found_again() {
     assert_eq!(found.updates.interval_pages.min, Some(70_000));
     assert!(found.volumes.iter().all(|volume| volume.pages_written == 35_000));
     assert_eq!(found.volumes.len(), 2);
-    // 514 bytes an area, and an index of at most 64 beside it.
-    assert!(found.table_bytes <= 70_000 * (514 + 64), "{}", found.table_bytes);
+    // 258 bytes an area, and an index of at most 64 beside it.
+    assert!(found.table_bytes <= 70_000 * (258 + 64), "{}", found.table_bytes);
 }
 
 /// Sums of a map: pages read and pages written.
