@@ -126,7 +126,7 @@ requests:
 - times in minutes, hours, jiffies, picoseconds, processor cycles or multiples of a unit
   (`time_10us`), or in two columns such as `time_s` and `time_us`
 - times that are negative, written as `MM:SS` or `HH:MM:SS`, in brackets, as in the log of the
-  kernel, or of a clock that wraps around; intervals
+  kernel, with a blank before their unit, or of a clock that wraps around; intervals
 - dates with slashes or without separators, with names of months, with the abbreviation of a time
   zone, or with the day or the month first (with a command for each, if both fit), and dates and
   times of day in two columns
@@ -142,6 +142,9 @@ requests:
 - lines with numbers, colours or the prefix of a log; lines with zero bytes, as a crash leaves them;
   cells in single quotes, or with `::` or `->` between them; output of `head` or `tail` for several
   files; lines that end with a carriage return only; text that is neither UTF-8 nor UTF-16
+- logs that name operations, addresses and lengths, such as those of spdk_trace, LTTng, QEMU, SCSI,
+  NVMe, UFS and MMC commands in ftrace, and calls of `pread64` and `pwrite64` on a device by strace
+  or `perf trace`
 - output of tools that record no requests
 
 A file whose lines consist of numbers only is read as the format that it fits, and a warning says
