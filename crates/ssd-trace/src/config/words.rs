@@ -60,7 +60,7 @@ pub enum Origin {
 }
 
 impl WorkloadKind {
-    /// Its origin.
+    /// Returns the origin of the requests.
     #[must_use]
     pub fn origin(self) -> Origin {
         match (self, self.word().split_once(':')) {
@@ -128,7 +128,7 @@ ssd_core::word_enum! {
 }
 
 impl TimeUnit {
-    /// Nanoseconds of one; `None` if that is left to the format.
+    /// Returns the nanoseconds per unit, or `None` if the format defines the unit.
     #[must_use]
     pub fn ns(self) -> Option<u64> {
         crate::read::formats::mapping::time_unit(self.word())
