@@ -258,7 +258,7 @@ fn bursts_of_bursty(config: &RunConfig) -> Option<String> {
     })
 }
 
-/// Gaps vary at least this much: the short ones are 0 and all long ones are equal.
+/// The bound is exact for short gaps of 0 and long gaps that are all equal.
 fn gaps_of_trains(config: &RunConfig) -> Option<String> {
     let (share, cv) = (config.workload.short_gaps, config.workload.gap_cv);
     let least = (share / (1.0 - share)).sqrt();
