@@ -47,8 +47,7 @@ impl Ring {
         Ring { start, sectors, head: live % sectors, tail: 0, live }
     }
 
-    /// Returns the first sector of a write of `sectors`, block-aligned if `aligned`. Data that the head overtakes is
-    /// lost.
+    /// Returns the first sector of a write of `sectors`, block-aligned if `aligned`. Overtaken data is discarded.
     fn write(&mut self, sectors: u64, aligned: bool) -> u64 {
         assert!(sectors <= self.sectors, "{sectors} sectors for a ring of {}", self.sectors);
         let from = if aligned { self.head.next_multiple_of(BLOCK) } else { self.head };
