@@ -65,7 +65,7 @@ impl Form for BlockEvent {
         put!(text, "8,0 0 {number} {seconds}.{nanos:09} 0 {} ", self.action);
         let transfers = matches!(request.op, Op::Read | Op::Write);
         let has = |flag: u8| request.flags & flag != 0 && (transfers || flag != flags::COPY);
-        // The F before the operation means preflush. A flush always has it, because a lone F would be a preflush.
+        // The first F means preflush, so a flush has it before its own F.
         if has(flags::PREFLUSH) || request.op == Op::Flush {
             text.push(b'F');
         }
