@@ -1,4 +1,4 @@
-//! What must hold between the keys of `[workload]`, and between them and the device.
+//! Requirements on combinations of the keys of `[workload]`, and on these keys and the device.
 
 use super::words::*;
 use super::{Arrival, RunConfig, VolumeKey, Workload};
@@ -127,7 +127,7 @@ pub(super) const NEEDS: &[Need<RunConfig>] = &[
     ),
 ];
 
-/// Whether recorded requests are replayed.
+/// Returns whether recorded requests are replayed.
 fn replays(workload: &Workload) -> bool {
     workload.kind == WorkloadKind::Trace
         || (workload.msr.is_some() && matches!(workload.kind.origin(), Origin::Volume(_)))

@@ -1,6 +1,6 @@
 //! The configuration of a run: the kernel's tables and `[workload]`, which the kernel does not know.
 //!
-//! A key of the workload is one entry of `table`; a trace format is one file of `read::formats`.
+//! Each key of the workload is an entry of `table`; each trace format is a file of `read::formats`.
 
 mod checks;
 mod pattern;

@@ -1,4 +1,4 @@
-//! The keys of the pattern of a stand-in: how its requests depend on one another.
+//! The keys of the pattern of a stand-in, which is the dependence between its requests.
 
 use super::{Pattern, PatternKeys, RunConfig, Workload};
 use ssd_core::config::draft::Draft;

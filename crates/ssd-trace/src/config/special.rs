@@ -33,7 +33,7 @@ pub(super) static UNIT_PAGE: Special<RunConfig> = Special {
     types: SIZE_TYPES,
 };
 
-/// A key that holds a path; with `none`, the word "none" stands for no path.
+/// A key for a path; with `none`, the word "none" means no path.
 macro_rules! path_key {
     ($name:ident, $field:ident, $expected:literal, none: $none:literal) => {
         pub(super) static $name: Special<RunConfig> = Special {

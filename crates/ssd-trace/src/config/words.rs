@@ -1,4 +1,4 @@
-//! The words of the keys of `[workload]`; those of the formats are in `read::formats`.
+//! Words of the keys of `[workload]`; the words of trace formats are in `read::formats`.
 
 use ssd_core::config::Word;
 

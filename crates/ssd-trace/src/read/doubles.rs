@@ -51,7 +51,7 @@ impl Doubles {
         match self {
             Doubles::Quick(places) => {
                 let mixed = (key.0 ^ key.1 << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                // The upper twelve bits: as many as there are places.
+                // The upper twelve bits select one of 4096 entries.
                 let place = &mut places[(mixed >> 52) as usize];
                 if place.0 == key && at.saturating_sub(place.1) < WINDOW_NS {
                     return true;

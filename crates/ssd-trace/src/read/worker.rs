@@ -17,8 +17,8 @@ pub(crate) trait Consumer: Send + 'static {
 
     /// Consumes the next items.
     ///
-    /// It refuses an item. No call may follow.
-    /// It refuses one of them. No call may follow.
+    /// # Errors
+    /// The consumer refuses an item. No call may follow.
     fn consume(&mut self, items: &[Self::Item]) -> Result<(), SourceError>;
 }
 

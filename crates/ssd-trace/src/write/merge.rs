@@ -45,7 +45,7 @@ pub fn merge_traces(
         }
         written += 1;
         let mut timed = event.request(event.at_ns);
-        timed.request.volume = event.volume as u16; // As many traces as arguments.
+        timed.request.volume = event.volume as u16; // At most one trace per argument.
         match writer.write(&timed) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {

@@ -88,7 +88,7 @@ impl Allow {
     }
 }
 
-/// How a writer is opened.
+/// Options of a writer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
     /// Replaces an existing file at the target, which is an error otherwise.
@@ -97,7 +97,7 @@ pub struct Options {
     pub allow: Allow,
 }
 
-/// What was written.
+/// Counts of a written trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Requests written. Each source of a copy and its destination count separately.

@@ -281,7 +281,7 @@ const ALL: &[(&str, Class)] = &[
     ("steadystate_duration ss_dur", No(STEADY)),
     ("steadystate_ramp_time ss_ramp", No(STEADY)),
     ("steadystate_check_interval ss_interval", No(STEADY)),
-    // Of engines for block devices.
+    // Options of engines for block devices.
     ("hipri", Host),
     ("hipri_percentage", Host),
     ("userspace_reap", Host),
@@ -309,7 +309,7 @@ const ALL: &[(&str, Class)] = &[
     ("xnvme_admin", Host),
     ("xnvme_dev_nsid", Host),
     ("xnvme_iovec", Host),
-    // Newer than 3.33.
+    // Options newer than 3.33.
     ("num_range", No("a trim has one range here")),
     ("fdp", No(PLACEMENT)),
     ("fdp_pli", No(PLACEMENT)),

@@ -12,11 +12,11 @@
 //! | F before the operation | preflush |
 //! | R, W | read, write |
 //! | D, then perhaps E | discard (E: secure erase), a TRIM |
-//! | N, or W then Z | write zeroes: a write, since nothing says that the device may unmap |
-//! | F in the operation's place | flush |
+//! | N, or W then Z | write zeroes: a write, because the log does not show whether the device may unmap |
+//! | F as the operation | flush |
 //! | F after the operation | FUA |
 //! | A, S, M | read-ahead, sync, metadata |
-//! | C | part of a copy: R a source range, the W after them the destination; ssdlab's, no kernel's |
+//! | C | part of a copy: R is a source range, the W after the sources is the destination; only ssdlab writes it |
 //! | B | barrier (kernels before 2.6.37): preflush |
 //! | U | atomic write: no flag here |
 //!

@@ -7,7 +7,7 @@ const BLOCK: u64 = 8;
 /// Minimum number of requests that can show multiples of a block.
 const FEW: usize = 16;
 /// Minimum number of requests whose multiples of 512 contradict names that say sectors. Of addresses in sectors, one in
-/// 64 blocks is such a multiple: a single request may be by chance, but hardly three.
+/// 64 blocks is such a multiple: one request may match by chance, but three rarely do.
 const LEAST: usize = 3;
 /// Like [`LEAST`], for addresses alone, because files may begin at multiples of 1 MiB, and for numbers of pages.
 const LEAST_ADDRESSES: usize = 8;

@@ -99,7 +99,7 @@ impl Seen {
     /// Returns its index in the hash table; equal requests have the same index.
     fn place(&self) -> usize {
         let mixed = (self.sector ^ self.rest.rotate_left(20)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> 54) as usize // The upper ten bits: as many as there are places.
+        (mixed >> 54) as usize // The upper ten bits select one of 1024 entries.
     }
 }
 

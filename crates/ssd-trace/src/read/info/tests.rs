@@ -119,7 +119,7 @@ fn trains_of_requests() {
         timed(MS + 1, Op::Write, 160, 16), // as large as the last write, a read between
         timed(2 * MS + 1, Op::Write, 0, 16), // 1 ms later: another train
         timed(2 * MS + 1, Op::Write, 0, 16),
-        timed(6 * MS + 1, Op::Flush, 0, 0), // a train of its own
+        timed(6 * MS + 1, Op::Flush, 0, 0), // a separate train
     ]);
     let trains = &found.trains;
     near(trains.short_gap_share, 4.0 / 6.0);
@@ -218,7 +218,7 @@ fn journal_doubles_and_volumes() {
         timed(2 * MS - 1, Op::Write, 100, 8), // a whole millisecond later: not
         timed(2 * MS, Op::Read, 100, 8),      // another operation: not
         far,                                  // another volume: not
-        timed(4 * MS, Op::Write, 200, 24),    // behind the journal
+        timed(4 * MS, Op::Write, 200, 24),    // after the journal
     ];
     let journal = vec![(100, 200)];
     let found = info_with(Options { journal, ..options() }, &requests);

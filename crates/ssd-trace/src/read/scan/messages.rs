@@ -213,7 +213,7 @@ impl Scan<'_, '_> {
     }
 }
 
-/// Why an event earlier than one of time `latest` is not taken.
+/// Returns why an event before an earlier one at `latest` is not used.
 #[cold]
 pub(super) fn late(latest: u64) -> Reject {
     let expected = format!("a time not before that of an event above it ({latest} ns)");

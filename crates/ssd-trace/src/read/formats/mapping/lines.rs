@@ -53,7 +53,7 @@ pub(crate) struct Table {
     cells: Vec<Span<usize>>,
     /// Lines so far, without blank ones.
     lines: usize,
-    /// Whether a line of cells, or names, have been read.
+    /// Whether a line of cells, or the names, have been read.
     started: bool,
     /// The line of the column names.
     title: Vec<u8>,
