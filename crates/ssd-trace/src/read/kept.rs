@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A file that changed this many seconds before it was opened may change again without a new modification time.
+/// A file that changed at most this many seconds before it was opened may change again without a new modification time.
 const FRESH_S: u64 = 2;
 /// Time between two checks whether a run still waits for another run's reading.
 const POLL: Duration = Duration::from_millis(100);
