@@ -258,7 +258,7 @@ fn bursts_of_bursty(config: &RunConfig) -> Option<String> {
     })
 }
 
-/// The bound is exact for short gaps of 0 and long gaps that are all equal.
+/// Checks the variation of gaps. The bound is exact for short gaps of 0 and equal long gaps.
 fn gaps_of_trains(config: &RunConfig) -> Option<String> {
     let (share, cv) = (config.workload.short_gaps, config.workload.gap_cv);
     let least = (share / (1.0 - share)).sqrt();

@@ -187,7 +187,7 @@ pub(crate) fn listed<T: Borrow<str>>(names: &[T]) -> String {
 mod tests {
     use super::*;
 
-    /// Returns `bytes` a few at a time.
+    /// A reader that returns a few bytes at a time.
     struct Drip<'a>(&'a [u8], usize);
 
     impl Read for Drip<'_> {

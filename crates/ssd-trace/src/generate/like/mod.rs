@@ -324,7 +324,7 @@ fn marks(records: &[Record], blocks: u32) -> Vec<Mark> {
 mod tests {
     use super::*;
 
-    /// A circular log, tables, files that are created and deleted, and reads.
+    /// Returns a recording of a circular log, tables, files that are created and deleted, and reads.
     fn recording() -> Vec<Record> {
         let mut random = Stream::new(7, "like test");
         let (mut records, mut log) = (Vec::new(), 0);

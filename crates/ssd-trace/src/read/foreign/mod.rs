@@ -80,7 +80,7 @@ impl Rewriting {
     }
 }
 
-/// Returns the rewriting of bytes, if they need it.
+/// A function that returns the rewriting of bytes, if they need it.
 pub(crate) type Rewrite = fn(&[u8]) -> Option<Rewriting>;
 
 /// Returns the message about a file that begins with `bytes`, if it is known not to be a trace.
