@@ -32,13 +32,13 @@ HEAD = "<!-- Written by `make docs`: change the source, not this page. -->\n\n"
 FORMATS_HEAD = """# Trace formats
 
 `workload.format` (`--format`) sets the format. `auto` detects it from the first 64 lines of a text
-file or the first record of a binary file, and refuses a file that fits several formats. If the
-reading of a file is in doubt, the message ends with commands to paste: one line per reading, with
-the numbers that it would give. Files may be plain, compressed with gzip, zstd, bzip2, xz or lz4, or
-the only file in a tar or zip archive. Text may be UTF-16 and may have a byte order mark. ssdlab
-reads the first 64 MiB at any compression ratio. Beyond that, it refuses a file that expands to more
-than 250 times its compressed size as an archive bomb, and prints the command that unpacks it.
-`NAME` stands for `NAME.blktrace.0` if there is no file `NAME`.
+file or the first record of a binary file, and refuses a file that fits several formats. If a file
+has several likely readings, the message ends with commands to paste, one per reading, each with the
+numbers that it would give. Files may be plain, compressed with gzip, zstd, bzip2, xz or lz4, or the
+only file in a tar or zip archive. Text may be UTF-16 and may have a byte order mark. ssdlab reads
+the first 64 MiB at any compression ratio. Beyond that, it refuses a file that expands to more than
+250 times its compressed size, which may be an archive bomb, and prints the command that unpacks it.
+If there is no file `NAME`, ssdlab reads `NAME.blktrace.0`.
 
 A malformed or impossible line is an error with its line number and byte. A bad record is an error
 with its number and offset. `workload.skip_bad` skips and counts them instead. Nothing is corrected
@@ -51,8 +51,8 @@ less than 1 ms later is counted, and a warning reports the count; `workload.dedu
 records. If time 0 is the first record, `workload.from` and `workload.until` count from there.
 
 Files of one format may differ in the unit of addresses and lengths. The formats of DiskSim, SSDSim,
-MQSim and Tencent define sectors of 512 bytes, but files with the same columns in bytes or pages are
-in circulation. `--unit bytes|sectors|pages` (`workload.unit`) sets the unit, and `--page-size`
+MQSim and Tencent define sectors of 512 bytes, but there are files with the same columns in bytes or
+pages. `--unit bytes|sectors|pages` (`workload.unit`) sets the unit, and `--page-size`
 (`workload.page_size`, 4 KiB) the size of a page. By default ssdlab reads sectors. If another unit
 is as likely, it refuses the file and prints the numbers of both readings. Bytes are as likely if
 addresses and lengths are multiples of 512 and the mean length is above 2048. Pages are as likely if
@@ -60,17 +60,17 @@ many lengths are below 8, few are multiples of 8, and addresses are spread evenl
 formats define their unit. `--time-unit ns|100ns|us|ms|s` (`workload.time_unit`) sets the unit of
 times in formats whose files differ in it. `trace info` prints the units.
 
-No device has addresses above 1 PiB: they are an error if the format was detected, and a warning if
-it was set. Requests of more than 32 MiB on average, and rates above 256 GiB/s, also cause a
-warning, in traces of any length.
+Addresses above 1 PiB, which no device has, are an error if the format was detected, and cause a
+warning if it was set. Requests of more than 32 MiB on average, and rates above 256 GiB/s, also
+cause a warning, in traces of any length.
 
 Any other table can be read if `--columns` (`workload.columns`) names its columns, as in
 `--columns time=2:us,op=3,offset=5:512B,size=4`:
 
 - `time=COLUMN:UNIT` is the arrival, in ns, 100ns, us, ms or s. A calendar date
   (`2016-02-22 17:03:00.123`, or with `T`) and a time with its own units (`1.46s`, `2m3.5s`; h, m,
-  s, ms, us or ns) need none here. A date is UTC unless an offset such as `+01:00` follows it.
-  Without a time, every request arrives at time 0, in the order of the file.
+  s, ms, us or ns) need no UNIT. A date is UTC unless an offset such as `+01:00` follows it. Without
+  a time, every request arrives at time 0, in the order of the file.
 - `op=COLUMN` is the operation. `op=read`, `op=write` or `op=discard` applies to all requests.
 - `offset=COLUMN:UNIT` and `size=COLUMN:UNIT` are in `B` (the default), `sectors`, or a size such as
   `512B` or `4KiB`. `size=4KiB` applies to all requests.
@@ -92,18 +92,18 @@ if the highest byte comes first).
 
 If a table matches no known format, but its header allows exactly one reading of time, operation,
 offset and size, ssdlab uses that reading and says so in a warning. If units, words, the time or the
-event that counts remain open, it refuses the table and lists all readings. It also refuses a table
-with two columns of times, for different steps of a request such as `submit_us` and `dispatch_us`,
-or of addresses in two spaces, such as `sector` and `abs_sector`. `--unit` and `--time-unit` choose
-among units that the names leave open. Some words, such as `READ_AHEAD` or `sys_exit_read`, resemble
-known ones by their parts. They are offered with the meanings that they may have, and every reading
-that ignores words names them. If several columns may each be a part of the volume, such as host,
-target and LUN, or major and minor number, ssdlab refuses the table, with the command that joins
-them and the readings with one of them. It also refuses a table without such a header, and lists the
-readings that its values allow, the likeliest first. If no column has the length, they assume 4 KiB
-for every request and say so; if none has the operation, there is one reading with writes only and
-one with reads only. If no line is of the format that is set, or fits the columns that are set, the
-message lists the commands that read the file, if ssdlab finds any.
+event that marks a request remain open, it refuses the table and lists all readings. It also refuses
+a table with two columns of times, for different steps of a request such as `submit_us` and
+`dispatch_us`, or of addresses in two spaces, such as `sector` and `abs_sector`. `--unit` and
+`--time-unit` choose among units that the names leave open. Some unknown words, such as `READ_AHEAD`
+or `sys_exit_read`, contain known ones. ssdlab lists readings with their possible meanings, and
+names the words that a reading ignores. If several columns may each be a part of the volume, such as
+host, target and LUN, or major and minor number, ssdlab refuses the table, and lists the command
+that joins them and the readings with one of them. It also refuses a table without such a header,
+and lists the readings that its values allow, the likeliest first. If no column has the length,
+these readings assume and state 4 KiB for every request. If no column has the operation, there is
+one reading with writes only and one with reads only. If no line fits the format or the columns that
+are set, the message lists the commands that read the file, if there are any.
 
 ssdlab compares the numbers of a file with the units that its format or its header states. It
 refuses a file whose numbers are more likely in other units. Examples are sector numbers that are
@@ -111,9 +111,9 @@ all multiples of 512, as byte addresses are, FIU times that would be less than 5
 in seconds that would be minutes apart. The message lists the readings in each of these units. One
 or two requests are too few to contradict a header.
 
-Addresses and lengths in bytes must be whole sectors. ssdlab refuses a file in which they are not,
-with the command that extends such requests to whole sectors. If most requests are whole sectors,
-`workload.skip_bad` leaves the others out, up to the share in `workload.max_bad`.
+Addresses and lengths in bytes must be whole sectors. ssdlab refuses a file with other requests, and
+prints the command that extends them to whole sectors. If most requests are whole sectors,
+`workload.skip_bad` skips the others, up to the share in `workload.max_bad`.
 
 In a column such as `zone`, `object` or `inode`, a value may name a part of the device, and
 addresses may count from the start of that part. Unless the address has a name of the whole device,
@@ -130,12 +130,11 @@ requests:
 - dates with slashes or without separators, with names of months, with the abbreviation of a time
   zone, or with the day or the month first (with a command for each, if both fit), and dates and
   times of day in two columns
-- ends of requests in place of lengths; zero-based lengths, such as NVMe's NLB and
-  `length_minus_1`; fractions of MB; blocks of several sizes; cylinders and heads; addresses in two
-  halves
-- columns beside the operations that say which requests are discards
+- ends of requests instead of lengths; zero-based lengths, such as NVMe's NLB and `length_minus_1`;
+  fractions of MB; blocks of several sizes; cylinders and heads; addresses in two halves
+- columns in addition to the operation that mark requests as discards
 - known formats in which every length is 0 (without a command, because the lengths are lost)
-- devices such as `(8,0)`, whose comma is the one between cells
+- devices such as `(8,0)` in tables with commas as separators
 - numbers with thousands separators, with a decimal comma, or in hexadecimal without `0x`
 - JSON (also as data frames), SQL, HTML, pairs of names and values, and tables as databases print
   them, in Markdown or in boxes
@@ -147,8 +146,8 @@ requests:
   or `perf trace`
 - output of tools that record no requests
 
-A file whose lines consist of numbers only is read as the format that it fits, and a warning says
-what its columns and codes then mean.
+A file that consists only of numbers is read in the format that it fits, and a warning states the
+assumed meaning of its columns and codes.
 
 Every verb reads a Parquet file (`pip install pyarrow`) as such a table, by its column names. ssdlab
 keeps a compressed CSV copy below `~/.cache/ssdlab/parquet` and writes it again when the file has
@@ -157,16 +156,16 @@ changed.
 Requests must be in order of time. `--sort` (`workload.sort`) puts them in order with a stable merge
 sort in at most 64 MiB of memory. Beyond a million requests, it needs a temporary file below
 `TMPDIR`, with 40 bytes per request (80 beyond 67 million), which is removed however the program
-ends. A clock that wrapped, or recordings that were joined, appear as a few long steps back in time
-and cause a warning: cut such a file there. `workload.skip_bad` drops late requests like bad lines.
-A trace that loses more than `workload.max_bad` of its lines (1 % by default) is refused. A smaller
-loss is reported before all results, in `trace_lines` of the report and on the page.
+ends. A clock that wrapped around, or joined recordings, show as a few long steps back in time and
+cause a warning: split such a file at these steps. `workload.skip_bad` drops late requests like bad
+lines. A trace that loses more than `workload.max_bad` of its lines (1 % by default) is refused. A
+smaller loss is reported before all results, in `trace_lines` of the report and on the page.
 
 `ssdlab trace convert FILE OUT --to FORMAT` converts a trace, in constant memory, to any of the
 formats below that has a *written with* line. `ssdlab trace split FILE --out DIR` writes one file
-per volume. The result has one volume, number 0, and its time 0 is that of `workload.from`. If the
-format cannot represent a request, the conversion stops with the number of that request. With
-`--allow`, it accepts and counts the loss. Convert a trace to `ssdtrace` if you read it repeatedly.
+per volume. The result has one volume, number 0, and its time 0 is `workload.from`. If the format
+cannot represent a request, the conversion stops with the number of that request. With `--allow`, it
+accepts and counts the loss. Convert a trace to `ssdtrace` if you read it repeatedly.
 
 To add a format, write one file in `crates/ssd-trace/src/read/formats`, one line in the list of its
 `mod.rs`, and one sample in `crates/ssd-trace/tests/suite/samples/mod.rs`. A format that is a table

@@ -1,15 +1,15 @@
-//! ssd-trace: where requests come from. Recorded traces and synthetic workloads.
+//! ssd-trace: the sources of requests, which are recorded traces and synthetic workloads.
 //!
-//! [`config`] declares `[workload]`, which the kernel does not know, and composes it with the kernel's tables.
-//! `read` holds the readers of trace files, `generate` the generators of requests, which may read a trace
-//! to imitate it, and [`mod@write`] the writers; `read` uses neither of the others.
+//! [`config`] declares `[workload]`, which the kernel does not know, and composes it with the kernel's tables. `read`
+//! contains the readers of trace files, `generate` the generators of requests, some of which imitate a trace, and
+//! [`mod@write`] the writers. `read` uses neither `generate` nor `write`.
 //!
-//! [`open`] turns `[workload]` into a [`Source`]. Route of a trace: `input` (file) -> `unpack` (archives,
-//! encodings) -> `detect` (format, and what is uncertain: `readings`) -> `lines` (of binary ones `records`)
-//! -> [`formats`] (one line) -> `scan` (the whole file: counts, errors with line numbers, `unit`; `order`,
-//! `sort`) -> `reading` (time range) -> `fit` (onto the device's addresses) -> [`replay`] (loops, time
-//! scale) -> simulator. [`raw`] leaves that route after `reading`, for the statistics of [`info`] and for
-//! [`mod@write`]. ssdlab's trace files ([`columnar`]) join it at `scan`.
+//! [`open`] turns `[workload]` into a [`Source`]. Route of a trace: `input` (file) -> `unpack` (archives, encodings) ->
+//! `detect` (format, and what is uncertain: `readings`) -> `lines` (`records` of binary files) -> [`formats`] (one
+//! line) -> `scan` (the whole file: counts, errors with line numbers, `unit`; `order`, `sort`) -> `reading` (time
+//! range) -> `fit` (onto the device's addresses) -> [`replay`] (loops, time scale) -> simulator. [`raw`] leaves this
+//! route after `reading`, for the statistics of [`info`] and for [`mod@write`]. ssdlab's trace files ([`columnar`])
+//! enter at `scan`.
 
 #[cfg(test)]
 #[path = "../../cases.rs"]
@@ -45,27 +45,26 @@ use std::io::{self, Read};
 use std::ops::ControlFlow;
 use whole_pages::WholePages;
 
-/// The bytes of `raw` without what they are packed in (compression, an archive of one file, UTF-16);
-/// anything else stays as it is.
+/// Returns the bytes of `raw` after unpacking (compression, an archive of one file, UTF-16); other bytes are unchanged.
 ///
 /// # Errors
-/// The beginning cannot be read.
+/// The first bytes cannot be read.
 pub fn decompressed<'a>(raw: impl Read + 'a) -> io::Result<impl Read + 'a> {
     read::unpack::unpacked(raw)
 }
 
-/// A workload that is ready to be run.
+/// A workload that is ready to run.
 pub struct OpenedSource {
     /// The requests, in order of arrival.
     pub source: Box<dyn Source + Send>,
     /// Facts about the trace; `None` for a synthetic workload.
     pub facts: Option<TraceFacts>,
-    /// What the workload asks of the host, if it does (a job file of fio).
+    /// What the workload requires of the host; only a job file of fio requires anything.
     pub hosting: Option<fio::Hosting>,
 }
 
 impl OpenedSource {
-    /// Warnings for readers of its results.
+    /// Returns the warnings that a reader of the results needs.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let of_trace = self.facts.as_ref().map_or_else(Vec::new, TraceFacts::warnings);
@@ -74,12 +73,12 @@ impl OpenedSource {
     }
 }
 
-/// The source that `workload` describes, for a device of `user_pages` pages of `page_bytes` bytes
-/// (a multiple of 512). `seed` is that of the run; only synthetic workloads use it.
+/// Returns the source that `workload` describes, for a device of `user_pages` pages of `page_bytes` bytes (a multiple
+/// of 512). `seed` is the seed of the run, which only synthetic workloads use.
 ///
-/// A trace is read to its end here, so that its errors come before the simulation starts.
-/// [`RunConfig::warmup`](config::RunConfig::warmup) is left to the caller: it affects what is measured, not what
-/// arrives.
+/// A trace is read to its end here, so that its errors are reported before the simulation starts.
+/// [`RunConfig::warmup`](config::RunConfig::warmup) is left to the caller, because it affects what is measured and not
+/// what arrives.
 ///
 /// # Errors
 /// The file cannot be read or is not a trace, its addresses do not fit the device, or a value of
@@ -93,11 +92,11 @@ pub fn open(
     open_watched(workload, page_bytes, user_pages, seed, None, &mut |_| ControlFlow::Continue(()))
 }
 
-/// As [`open`]; a trace is taken from `kept`, or put there, and `watch` receives the progress of reading it: `Break`
-/// ends that.
+/// Like [`open`], but takes a trace from `kept` or stores it there. `watch` receives the progress of reading, and ends
+/// it by `Break`.
 ///
 /// # Errors
-/// As [`open`]; also an error if `watch` has ended it.
+/// As for [`open`]; also an error if `watch` has ended the reading.
 pub fn open_watched(
     workload: &Workload,
     page_bytes: u32,
@@ -118,7 +117,7 @@ pub fn open_watched(
     Ok(OpenedSource { source, ..opened })
 }
 
-/// [`open_watched`] without `workload.whole_pages`.
+/// Does what [`open_watched`] does, without `workload.whole_pages`.
 fn open_as_is(
     workload: &Workload,
     page_bytes: u32,
@@ -190,7 +189,7 @@ fn made(source: impl Source + Send + 'static) -> Result<OpenedSource, SourceErro
     Ok(OpenedSource { source: Box::new(source), facts: None, hosting: None })
 }
 
-/// A source with built-in arrivals, or with those of `workload.arrival`.
+/// Returns a source with its built-in arrivals, or with those of `workload.arrival`.
 fn arriving(
     source: impl Source + Send + 'static,
     workload: &Workload,

@@ -1,9 +1,9 @@
-//! Published tables, as in `papers/*.toml`: a list of names, and lists of numbers in its order.
+//! Published tables in `papers/*.toml`: a list of names, and lists of numbers in the same order.
 
 use std::sync::LazyLock;
 use toml::{Table, Value};
 
-/// The file of a paper, read when it is first asked for.
+/// The file of a paper, parsed on first use.
 pub(crate) type Paper = LazyLock<Table>;
 
 macro_rules! papers {
@@ -23,7 +23,7 @@ papers! {
     NOC_COPYBACK = "noc-copyback.toml";
 }
 
-/// The numbers of one name.
+/// The numbers of one name in a table.
 #[derive(Clone, Copy)]
 pub(crate) struct Column {
     paper: &'static Table,
@@ -32,7 +32,7 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// That of `name` in `table`, where the list `names` has it, in whatever case.
+    /// Returns the column of `name` in `table`; the list `names` has the position of the name, in any case.
     pub(crate) fn of(
         paper: &'static Paper,
         table: &str,
@@ -45,18 +45,18 @@ impl Column {
         Some(Column { paper, table, index })
     }
 
-    /// The same column of another table of the paper.
+    /// Returns the same column of another table of the paper.
     pub(crate) fn beside(self, table: &str) -> Column {
         Column { table: &self.paper[table], ..self }
     }
 
-    /// The number called `key`; n/a counts as 0.
+    /// Returns the number called `key`; "n/a" counts as 0.
     pub(crate) fn number(self, key: &str) -> f64 {
         number(&list(self.table, key)[self.index])
     }
 }
 
-/// Mean of the numbers called `key` of all names.
+/// Returns the mean of the numbers called `key` over all names.
 pub(crate) fn mean(paper: &'static Paper, table: &str, key: &str) -> f64 {
     let all = list(&paper[table], key);
     all.iter().map(number).sum::<f64>() / all.len() as f64

@@ -1,4 +1,4 @@
-//! Snapshots in files: the core's file format compressed with zstd, complete or not there at all.
+//! Snapshots in files: the core's format compressed with zstd. A file is either complete or absent.
 
 use crate::write::{WriteError, output::Output};
 use ssd_core::config::Config;
@@ -8,14 +8,14 @@ use std::io::{self, BufReader, Read, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// zstd level: more effort does not make addresses without order smaller.
+/// zstd level. A higher level does not make unordered addresses smaller.
 const LEVEL: i32 = 1;
 /// The first bytes of a zstd frame.
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Bytes between two calls of the watcher.
 const WATCH_EVERY: u64 = 1 << 23;
 
-/// Called from time to time with the bytes done, uncompressed; `Break` ends the work.
+/// Called periodically with the uncompressed bytes processed; `Break` ends the work.
 pub type Watch<'a> = dyn FnMut(u64) -> ControlFlow<()> + 'a;
 
 /// A snapshot in a file.
@@ -27,7 +27,7 @@ pub struct Saved {
     pub bytes: u64,
 }
 
-/// Why a snapshot was not saved. No file is left.
+/// Why a snapshot was not saved. No file remains.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SaveError {
     /// The file cannot be written, or exists.
@@ -49,13 +49,13 @@ pub enum LoadError {
     Interrupted,
 }
 
-/// A digest as in reports.
+/// Returns a digest in the notation of reports.
 #[must_use]
 pub fn hex(digest: u64) -> String {
     format!("{digest:016x}")
 }
 
-/// Calls a watcher every so many bytes.
+/// Calls a watcher after every [`WATCH_EVERY`] bytes.
 struct Steps<'a, 'w> {
     watch: &'a mut Watch<'w>,
     done: u64,
@@ -73,7 +73,7 @@ impl Steps<'_, '_> {
     }
 }
 
-/// Write `snapshot` to `path`; an existing file is replaced only with `replace`.
+/// Writes `snapshot` to `path`; an existing file is replaced only with `replace`.
 ///
 /// # Errors
 /// A [`SaveError`].
@@ -99,7 +99,7 @@ pub fn save(
     Ok(Saved { digest: hex(digest), bytes })
 }
 
-/// The snapshot in the file `path` and its digest; checked against `config`, if given.
+/// Returns the snapshot in the file `path` and its digest, checked against `config` if that is given.
 ///
 /// # Errors
 /// A [`LoadError`].
@@ -153,7 +153,7 @@ mod tests {
 
     fn folder(name: &str) -> std::path::PathBuf {
         let folder = std::env::temp_dir().join(format!("ssdlab-{name}-{}", std::process::id()));
-        // An aborted run, whose process had the same id, may have left it.
+        // An aborted run whose process had the same id may have left the folder.
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).expect("a folder of its own");
         folder

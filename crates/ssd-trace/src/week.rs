@@ -1,4 +1,4 @@
-//! What is published of volumes of the MSR Cambridge traces; see [`crate::stand_in`].
+//! Published statistics of volumes of the MSR Cambridge traces; see [`crate::stand_in`].
 
 use crate::papers::{self, Column, DEFERRED_GC_RAID, MSR_FIRST_MILLION};
 use ssd_core::host::source::SourceError;
@@ -21,25 +21,25 @@ pub struct Phase {
     pub write_bytes: f64,
     /// Mean size of reads, bytes.
     pub read_bytes: f64,
-    /// Share of the volume written that had been written before.
+    /// Share of the written bytes that overwrite earlier writes.
     pub update: f64,
     /// Mean time between requests, ns.
     pub gap_ns: f64,
 }
 
-/// Figures of a volume.
+/// Statistics of a volume.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Week {
-    /// Bytes of addresses.
+    /// Size of the range of addresses, bytes.
     pub range_bytes: u64,
-    /// Bytes of pages written at least once, at the end.
+    /// Bytes of pages that are written at least once in the week.
     pub unique_bytes: u64,
-    /// Its phases.
+    /// Phases of the week.
     pub phases: Vec<Phase>,
 }
 
 impl Week {
-    /// The published figures of `volume`, one of [`VOLUMES`].
+    /// Returns the published statistics of `volume`, one of [`VOLUMES`].
     ///
     /// # Errors
     /// There is no such volume.
@@ -91,14 +91,14 @@ impl Week {
 }
 
 impl Week {
-    /// All requests.
+    /// Returns the number of requests of the week.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.phases.iter().map(|phase| phase.requests).sum()
     }
 
-    /// The week of a volume that is smaller by `divisor`: requests, addresses and written space are divided;
-    /// times, sizes and shares stay.
+    /// Returns the week of a volume that is smaller by `divisor`: requests, addresses and written space are divided;
+    /// times, sizes and shares are unchanged.
     #[must_use]
     pub fn shrunk(mut self, divisor: u32) -> Week {
         assert!(divisor > 0, "a week divided by zero");

@@ -5,20 +5,20 @@ use ssd_core::host::request::{Op, Request, TimedRequest};
 use ssd_core::host::source::{Clients, Source, SourceError, clients_of};
 use ssd_core::units::{Nanos, SECTOR_BYTES};
 
-/// The requests of another source, widened to whole pages.
+/// The requests of another source, extended to whole pages.
 pub(crate) struct WholePages {
     source: Box<dyn Source + Send>,
     page_sectors: u32,
 }
 
 impl WholePages {
-    /// Those of `source` for pages of `page_bytes`, a multiple of a sector.
+    /// Extends the requests of `source` to pages of `page_bytes`, a multiple of a sector.
     pub(crate) fn new(source: Box<dyn Source + Send>, page_bytes: u32) -> WholePages {
         assert!(page_bytes.is_multiple_of(SECTOR_BYTES as u32), "pages of whole sectors");
         WholePages { source, page_sectors: page_bytes / SECTOR_BYTES as u32 }
     }
 
-    /// A page that is trimmed in part stays, so TRIMs are not widened.
+    /// Returns the extended request. TRIMs are not extended, because a partially trimmed page keeps its data.
     fn widened(&self, request: Request) -> Request {
         if !matches!(request.op, Op::Read | Op::Write) {
             return request;
@@ -26,7 +26,7 @@ impl WholePages {
         let page = u64::from(self.page_sectors);
         let before = request.sector % page;
         let sectors = (before + u64::from(request.sectors)).next_multiple_of(page);
-        // Beyond 2 TiB a request is longer than any device: the machine refuses it as it is.
+        // Above 2 TiB a request exceeds any device, which refuses it unchanged.
         let sectors = u32::try_from(sectors).unwrap_or(request.sectors);
         Request { sector: request.sector - before, sectors, ..request }
     }

@@ -1,4 +1,4 @@
-//! What must hold between the keys of `[workload]`, and between them and the device.
+//! Requirements on combinations of the keys of `[workload]`, and on these keys and the device.
 
 use super::words::*;
 use super::{Arrival, RunConfig, VolumeKey, Workload};
@@ -12,7 +12,7 @@ const KIND: &[&str] = &["workload.kind", "workload.trace", "workload.job"];
 const FILES: &[&str] =
     &["workload.kind", "workload.trace", "workload.job", "workload.msr", "workload.like"];
 
-/// In the order of the keys, except that a key that others need precedes them.
+/// Ordered like the keys, except that a key that others need comes before them.
 pub(super) const NEEDS: &[Need<RunConfig>] = &[
     need(
         &["workload.like"],
@@ -127,7 +127,7 @@ pub(super) const NEEDS: &[Need<RunConfig>] = &[
     ),
 ];
 
-/// Whether recorded requests are replayed.
+/// Returns whether recorded requests are replayed.
 fn replays(workload: &Workload) -> bool {
     workload.kind == WorkloadKind::Trace
         || (workload.msr.is_some() && matches!(workload.kind.origin(), Origin::Volume(_)))
@@ -162,7 +162,7 @@ pub(super) const CHECKS: &[Check<RunConfig>] = &[
 fn shares(config: &RunConfig) -> Option<String> {
     let workload = &config.workload;
     let sum = workload.read + workload.trim;
-    // Half a billionth: shares like 0.7 and 0.3 need not add up exactly.
+    // The tolerance is for rounding: shares such as 0.7 and 0.3 need not add up to exactly 1.
     (sum > 1.0 + 5e-10).then(|| {
         format!(
             "read {} and trim {} add up to more than 1; the rest are writes",
@@ -258,11 +258,11 @@ fn bursts_of_bursty(config: &RunConfig) -> Option<String> {
     })
 }
 
-/// The long gaps alone have this much variation, even if all of them are equal.
+/// Checks the variation of gaps. The bound is exact for short gaps of 0 and equal long gaps.
 fn gaps_of_trains(config: &RunConfig) -> Option<String> {
     let (share, cv) = (config.workload.short_gaps, config.workload.gap_cv);
     let least = (share / (1.0 - share)).sqrt();
-    // The root may be rounded up.
+    // `least` may be rounded up.
     (cv < least * (1.0 - 1e-12)).then(|| {
         format!(
             "gaps of which {share} are below 1 ms have a coefficient of variation of at least \

@@ -1,6 +1,6 @@
 //! The configuration of a run: the kernel's tables and `[workload]`, which the kernel does not know.
 //!
-//! A key of the workload is one entry of `table`; a trace format is one file of `read::formats`.
+//! Each key of the workload is an entry of `table`; each trace format is a file of `read::formats`.
 
 mod checks;
 mod pattern;
@@ -26,10 +26,10 @@ use ssd_core::config::{Composed, Config, DeviceFit, HostMode};
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 
-/// Requests of a cycle of arrivals of an application: at a thousand requests a second it is a second long.
+/// Requests in one arrival cycle of an application: about a second at a thousand requests per second.
 pub(crate) const CYCLE: u64 = 1024;
 
-/// Skew of the overwrites of an application's tables: that of YCSB.
+/// Zipf exponent of the overwrites of an application's tables, as in YCSB.
 pub(crate) const TABLE_SKEW: f64 = 0.99;
 
 /// Mean time between the requests of an application: a thousand per second, which most devices can serve.
@@ -58,13 +58,13 @@ impl DerefMut for RunConfig {
 }
 
 impl RunConfig {
-    /// Seed of the synthetic requests: `workload.seed`, or that of the run.
+    /// Returns the seed of the synthetic requests: `workload.seed`, or else `run.seed`.
     #[must_use]
     pub fn workload_seed(&self) -> u64 {
         self.workload.seed.unwrap_or(self.run.seed)
     }
 
-    /// Number of initial requests left out of the statistics, if the source has `expected` requests.
+    /// Returns the number of initial requests without statistics if the source has `expected` requests.
     ///
     /// # Panics
     /// If the warm-up is a share and `expected` is `None`, which the checks refuse.
@@ -78,7 +78,7 @@ impl RunConfig {
         (warmup_share * all as f64).round() as u64
     }
 
-    /// Whether the statistics keep volumes and streams apart: those of a trace.
+    /// Returns whether statistics are split by volume and stream, which only traces have.
     #[must_use]
     pub fn splits(&self) -> bool {
         self.workload.kind == WorkloadKind::Trace
@@ -147,7 +147,7 @@ impl Composed for RunConfig {
             config.workload.fit = Fit::Compact;
         }
         let origin = config.workload.kind.origin();
-        // The number in a preset is for the kind of the preset.
+        // A preset's number of requests applies only to the preset's kind.
         let by_user = |key: &str| pending.said_in_vain(key, &[]).is_some();
         let number_counts = by_user("workload.requests")
             || (pending.has_said("workload.requests") && !by_user("workload.kind"));
@@ -170,7 +170,7 @@ impl Composed for RunConfig {
                 arrival.kind = ArrivalKind::Model;
             }
             if !pending.has_said_part("workload.arrival.interval") {
-                // 0: as recorded.
+                // 0 keeps the recorded intervals.
                 arrival.interval_ns = if like { 0 } else { MODEL_INTERVAL_NS };
             }
         }

@@ -1,10 +1,10 @@
-//! The keys of the pattern of a stand-in: how its requests depend on one another.
+//! The keys of the pattern of a stand-in, which is the dependence between its requests.
 
 use super::{Pattern, PatternKeys, RunConfig, Workload};
 use ssd_core::config::draft::Draft;
 
 impl PatternKeys {
-    /// Those of a configuration.
+    /// Returns the values in `workload`.
     #[must_use]
     pub fn of(workload: &Workload) -> PatternKeys {
         PatternKeys {
@@ -18,7 +18,7 @@ impl PatternKeys {
         }
     }
 
-    /// Sets the keys that are not said to those of `workload.pattern`.
+    /// Sets the keys that the configuration leaves out to the values of `workload.pattern`.
     pub(super) fn follow(draft: &mut Draft<'_, RunConfig>) {
         let Draft { config, pending } = draft;
         let workload = &mut config.workload;

@@ -33,7 +33,7 @@ pub(super) static UNIT_PAGE: Special<RunConfig> = Special {
     types: SIZE_TYPES,
 };
 
-/// A key that holds a path; with `none`, the word "none" stands for no path.
+/// A key for a path; with `none`, the word "none" means no path.
 macro_rules! path_key {
     ($name:ident, $field:ident, $expected:literal, none: $none:literal) => {
         pub(super) static $name: Special<RunConfig> = Special {
@@ -126,7 +126,7 @@ pub(super) static WORKLOAD_SEED: Special<RunConfig> = Special {
     types: &["string", "integer"],
 };
 
-/// A gap of 1 ms ends a train.
+/// Longest gap within a train: a gap of 1 ms or more ends it.
 const LONGEST_TRAIN_GAP: u64 = 999_999;
 
 pub(super) static TRAIN_GAP: Special<RunConfig> = Special {
@@ -262,7 +262,7 @@ pub(super) static ARRIVAL: Special<RunConfig> = Special {
         }
         let names = |name| said.iter().any(|(key, _)| key == name);
         let arrival = &mut draft.config.workload.arrival;
-        // Another kind drops the bursts of an earlier layer, as a kind of workload drops a trace.
+        // Another kind resets the bursts of an earlier layer, as another workload kind drops its trace.
         if names("kind") && arrival.kind != ArrivalKind::Bursty {
             let default = Arrival::default();
             arrival.burst = if names("burst") { arrival.burst } else { default.burst };
@@ -296,7 +296,7 @@ fn set_arrival(draft: &mut Draft<'_, RunConfig>, key: &str, value: &Node) -> Res
     }
 }
 
-/// Mean interval of a rate of requests, to the nearest nanosecond.
+/// Returns the mean interval at a rate of requests, rounded to nanoseconds.
 fn interval_of(node: &Node) -> Result<u64, String> {
     let (per_1000_s, exact) = read::quantity(node, &FREQUENCY)?;
     if !exact || !(1..=1_000_000_000_000).contains(&per_1000_s) {

@@ -190,8 +190,8 @@ ssd_core::config_table! {
     }
 }
 
-// Keys that are newer than the first reports. A configuration that does not set them keeps its digest, so
-// each has a default function.
+// These keys are newer than the first reports. Each has a default function, so that a configuration that does not set
+// it keeps its digest.
 
 const fn recorded() -> Phases {
     Phases::Recorded

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum VolumeKey {
-    /// The one of this number.
+    /// The volume with this number.
     One(u64),
-    /// All of them.
+    /// All volumes.
     Every(AllVolumes),
 }
 
@@ -33,7 +33,7 @@ pub struct SizeShare {
 /// `workload.arrival`
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Arrival {
-    /// Which process.
+    /// The arrival process.
     pub kind: ArrivalKind,
     /// Mean time between arrivals, nanoseconds (within a burst for `bursty`).
     pub interval_ns: u64,
@@ -49,7 +49,7 @@ impl Default for Arrival {
     }
 }
 
-/// Values of these keys; each is defined at its key.
+/// Values of the keys of a pattern; `table` defines each key.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PatternKeys {
     /// `workload.short_gaps`
@@ -79,9 +79,9 @@ impl PatternKeys {
         sequential_writes: 0.0,
         read_recent: 0.0,
     };
-    /// `workload.pattern = "msr-sample"`: measured with `ssdlab trace info` on the 10,000 requests of an MSR
-    /// volume that Heimdall's artifact has (243 s; 80 % writes of 6.2 KiB on average). The sample does not say
-    /// which volume it is from, and its mean gap and sizes are not used.
+    /// `workload.pattern = "msr-sample"`: measured with `ssdlab trace info` on 10,000 requests of an MSR volume in
+    /// Heimdall's artifact (243 s; 80 % writes of 6.2 KiB on average). The artifact does not name the volume. The mean
+    /// gap and the sizes of the sample are not used.
     pub const MSR_SAMPLE: PatternKeys = PatternKeys {
         short_gaps: 0.797,
         gap_cv: 3.38,

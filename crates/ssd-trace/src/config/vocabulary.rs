@@ -1,4 +1,4 @@
-//! The one table of words of other tools and of the field, with the keys that they are here.
+//! Words of other tools and of the field, each with the key that it corresponds to here.
 
 mod simulators;
 

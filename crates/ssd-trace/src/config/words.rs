@@ -1,4 +1,4 @@
-//! The words of the keys of `[workload]`; those of the formats are in `read::formats`.
+//! Words of the keys of `[workload]`; the words of trace formats are in `read::formats`.
 
 use ssd_core::config::Word;
 
@@ -60,7 +60,7 @@ pub enum Origin {
 }
 
 impl WorkloadKind {
-    /// Its origin.
+    /// Returns the origin of the requests.
     #[must_use]
     pub fn origin(self) -> Origin {
         match (self, self.word().split_once(':')) {
@@ -128,7 +128,7 @@ ssd_core::word_enum! {
 }
 
 impl TimeUnit {
-    /// Nanoseconds of one; `None` if that is left to the format.
+    /// Returns the nanoseconds per unit, or `None` if the format defines the unit.
     #[must_use]
     pub fn ns(self) -> Option<u64> {
         crate::read::formats::mapping::time_unit(self.word())

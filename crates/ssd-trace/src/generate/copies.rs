@@ -1,4 +1,4 @@
-//! Copies in a workload: a share of its writes of whole pages copies data from elsewhere instead.
+//! Copies in a workload: a share of its writes of whole pages becomes copies from other addresses.
 
 use ssd_core::host::copy::SourceRange;
 use ssd_core::host::request::{Op, TimedRequest};
@@ -7,19 +7,19 @@ use ssd_core::rng::Stream;
 use ssd_core::units::{Nanos, SECTOR_BYTES};
 use std::collections::VecDeque;
 
-/// A source of which some writes are copies, each from one place that any place of the device may be.
+/// A source in which some writes become copies, each from one random range of the device.
 pub(crate) struct Copying {
     source: Box<dyn Source + Send>,
     share: f64,
     sectors_per_page: u64,
     user_pages: u64,
     random: Stream,
-    /// Of the copies returned, as long as nobody has asked.
+    /// Source ranges of the copies returned so far, until they are asked for.
     ranges: VecDeque<Vec<SourceRange>>,
 }
 
 impl Copying {
-    /// `share` of the writes of `source` to a device of `user_pages` pages of `page_bytes` bytes are copies.
+    /// Turns `share` of the writes of `source` to a device of `user_pages` pages of `page_bytes` bytes into copies.
     pub(crate) fn new(
         source: Box<dyn Source + Send>,
         share: f64,
@@ -36,10 +36,10 @@ impl Copying {
         }
     }
 
-    /// Where a copy of `pages` pages to page `first` comes from: any place that does not overlap it. `None`: there is
-    /// none.
+    /// Returns the source of a copy of `pages` pages to page `first`: any range that does not overlap it, or `None` if
+    /// no such range exists.
     fn place(&mut self, first: u64, pages: u64) -> Option<u64> {
-        // Starts before the destination, and behind it.
+        // Starts before and behind the destination.
         let before = (first + 1).saturating_sub(pages);
         let behind = (self.user_pages + 1).saturating_sub(first + 2 * pages);
         if before + behind == 0 {
@@ -49,7 +49,7 @@ impl Copying {
         Some(if drawn < before { drawn } else { first + pages + drawn - before })
     }
 
-    /// `timed`, or a copy in its place.
+    /// Returns `timed`, or a copy that replaces it.
     fn replaced(&mut self, mut timed: TimedRequest) -> TimedRequest {
         if timed.request.op == Op::Copy {
             self.ranges.push_back(self.source.copy_sources());

@@ -1,15 +1,15 @@
-//! What blkparse and blktrace print about themselves, after the events of a trace.
+//! Reports that blkparse and blktrace print after the events of a trace.
 
 use crate::read::formats::{Format, TraceFormat};
 use crate::read::lines::Text;
 
-/// Whether blkparse's report about itself may stand in the file.
+/// Returns whether the file may contain blkparse's report.
 pub(super) fn has_report<P: Format>() -> bool {
     P::INFO.format == TraceFormat::BlockEvent
 }
 
-/// The first line of a section of what blkparse and blktrace print about themselves:
-/// `CPU0 (8,0):`, `Total (8,0):`, `Throughput (R/W): ...`, `Input file ...`, `=== sda ===`.
+/// Returns whether a line starts a section of the report: `CPU0 (8,0):`, `Total (8,0):`, `Throughput (R/W): ...`,
+/// `Input file ...`, `=== sda ===`.
 #[cold]
 pub(super) fn starts_report(line: &[u8]) -> bool {
     let line = line.trim_ascii_start();
@@ -21,7 +21,7 @@ pub(super) fn starts_report(line: &[u8]) -> bool {
     starts.iter().any(|start| line.starts_with(start))
 }
 
-/// What blkparse says of events that it skipped, if it skipped any: `3 forward (12,345 -  99.5%)`.
+/// Returns what blkparse reports about skipped events, if any: `3 forward (12,345 -  99.5%)`.
 #[cold]
 pub(super) fn skips(line: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(line).ok()?.trim().strip_prefix("Skips: ")?;
@@ -30,8 +30,7 @@ pub(super) fn skips(line: &[u8]) -> Option<String> {
     (is_plain && !text.starts_with("0 ")).then(|| text.to_owned())
 }
 
-/// Whether a line inside such a section belongs to it; an event, even a bad one, starts with a
-/// digit.
+/// Returns whether a line within such a section belongs to it; an event, even a bad one, starts with a digit.
 #[cold]
 pub(super) fn is_report(text: &Text<'_>) -> bool {
     let first = text.bytes.trim_ascii_start().first();

@@ -1,4 +1,4 @@
-//! Commands to paste, in messages.
+//! Commands in messages, ready to paste.
 
 use crate::config::{TimeUnit, TraceUnit, Workload};
 use crate::read::formats::TraceFormat;
@@ -9,7 +9,7 @@ use std::fmt::Display;
 use std::fs::File;
 use std::io::Read as _;
 
-/// `text` as one word of a shell.
+/// Returns `text` as one word of a shell.
 pub(crate) fn word(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&byte);
     if !text.is_empty() && text.bytes().all(plain) {
@@ -19,10 +19,10 @@ pub(crate) fn word(text: &str) -> String {
     }
 }
 
-/// What messages call standard input.
+/// The name of standard input in messages.
 pub(crate) const STANDARD_INPUT: &str = "standard input";
 
-/// `file`, as messages call it, as a word of a command. It must not look like an option, or like an assignment of awk.
+/// Returns `file`, a name from messages, as a word of a command that is no option and no awk assignment.
 fn path(file: &str) -> String {
     if file == STANDARD_INPUT {
         return "-".to_owned();
@@ -31,14 +31,14 @@ fn path(file: &str) -> String {
     word(&format!("{}{file}", if is_bare { "./" } else { "" }))
 }
 
-/// The command that reads `file` with `options`; dots stand for the command that writes standard input.
+/// Returns the command that reads `file` with `options`; dots stand for the command that writes standard input.
 pub(crate) fn command(file: &str, options: &str) -> String {
     let input = if file == STANDARD_INPUT { "... | " } else { "" };
     format!("{input}ssdlab trace info {} {options}", path(file))
 }
 
-/// The options that set the keys of `workload` other than `key`, each followed by a blank, for a command that also
-/// sets `key`.
+/// Returns the options that set the keys of `workload` other than `key`, each followed by a blank, for a command that
+/// also sets `key`.
 pub(crate) fn given(workload: &Workload, key: &str) -> String {
     let Workload { format, columns, unit, time_unit, action, volume, sort, skip_bad, .. } =
         workload;
@@ -65,13 +65,13 @@ pub(crate) fn given(workload: &Workload, key: &str) -> String {
     kept.filter_map(|(_, option)| Some(option? + " ")).collect()
 }
 
-/// `options` with `--sort`, which is added unless it is among them.
+/// Returns `options` with `--sort`, which is added unless it is present.
 pub(crate) fn sorted(options: &str) -> String {
     let sort = if options.split(' ').any(|option| option == "--sort") { "" } else { " --sort" };
     format!("{options}{sort}")
 }
 
-/// `text` with the name of the file in place of the word FILE.
+/// Returns `text` with the name of the file instead of the word FILE.
 pub(crate) fn with_name(file: &str, text: &str) -> String {
     let name = path(file);
     let word = |word: &str| match word.split_once("FILE") {
@@ -83,7 +83,7 @@ pub(crate) fn with_name(file: &str, text: &str) -> String {
     text.split(' ').map(word).collect::<Vec<String>>().join(" ")
 }
 
-/// The first bytes of packed files, and the commands that unpack them.
+/// First bytes of packed files, and the commands that unpack them.
 const UNPACK: [(&[u8], &str); 6] = [
     (b"\x1f\x8b", "gzip -dc <"),
     (b"\xfd7zXZ\0", "xz -dc <"),
@@ -92,12 +92,12 @@ const UNPACK: [(&[u8], &str); 6] = [
     (b"\x04\x22\x4d\x18", "lz4 -dc <"),
     (b"PK\x03\x04", "unzip -p"),
 ];
-/// Bytes of a file from which [`unpacking_of`] tells how to unpack it: the head of a tar archive.
+/// Bytes of a file that [`unpacking_of`] reads to recognise its packing: the head of a tar archive.
 const HEAD: usize = 512;
-/// Where a tar archive has its mark.
+/// Position of the magic of a tar archive.
 const TAR: std::ops::Range<usize> = 257..262;
 
-/// The command that writes `file` as plain text, if it is packed or UTF-16.
+/// Returns the command that writes `file` as plain text, if it is packed or UTF-16.
 fn unpacking_of(file: &str) -> Option<String> {
     // A pipe can be read only once.
     std::fs::metadata(file).ok().filter(std::fs::Metadata::is_file)?;
@@ -122,7 +122,7 @@ fn unpacking_of(file: &str) -> Option<String> {
     Some(format!("{command} {}", path(file)))
 }
 
-/// The `filters` of FILE, one behind the other, as a command for `file`, which is unpacked first if it is packed.
+/// Returns the `filters` of FILE as a pipeline for `file`, which is unpacked first if necessary.
 pub(crate) fn filter_of<'a>(file: &str, filters: impl Iterator<Item = &'a str>) -> String {
     // Dots stand for the command that writes standard input.
     let producer = (file == STANDARD_INPUT).then(|| "...".to_owned());
@@ -138,10 +138,10 @@ pub(crate) fn filter_of<'a>(file: &str, filters: impl Iterator<Item = &'a str>) 
     command
 }
 
-/// The words that introduce a list of commands, and those that introduce a single command.
+/// The introductions of a list of commands, and of a single command.
 const SAY: [&str; 2] = ["choose one of these commands", "use this command"];
 
-/// `message` for a trace that is being merged: the options of a merge apply to all of its traces.
+/// Returns `message` for a trace in a merge, whose options apply to all of its traces.
 pub(crate) fn of_merge(message: &str) -> String {
     let many = "a merge reads all of its files with the same options: if no options suit all of them, convert this \
                 file first (ssdlab trace convert FILE OUT), as one of these commands reads it";
@@ -150,12 +150,12 @@ pub(crate) fn of_merge(message: &str) -> String {
         .replace(SAY[1], &many.replace("one of these commands", "this command"))
 }
 
-/// Bytes from which the commands of a list are too long to be read: the last ones, the least likely, are left out.
+/// Bytes from which a list of commands is too long: the last ones, the least likely, are omitted.
 const LONG_LIST: usize = 3000;
-/// Commands that are listed however long they are.
+/// Number of commands that are listed at any length.
 const FEWEST: usize = 2;
 
-/// The end of a message: the commands that settle a doubt, one per line, each with what it would read. `command` makes
+/// Returns the end of a message: the commands that settle a doubt, one per line, each with its result. `command` builds
 /// them from options.
 pub(crate) fn list(choices: &[(String, String)], command: impl Fn(&str) -> String) -> String {
     let mut lines = String::new();
@@ -169,7 +169,7 @@ pub(crate) fn list(choices: &[(String, String)], command: impl Fn(&str) -> Strin
     format!("{}:{lines}", SAY[usize::from(choices.len() == 1)])
 }
 
-/// The [`list`] of commands that read `file`.
+/// Returns the [`list`] of commands that read `file`.
 pub(crate) fn one_of(file: &str, choices: &[(String, String)]) -> String {
     list(choices, |options| command(file, options))
 }

@@ -1,5 +1,5 @@
-//! Copies in traces: one record for each source range, a read, then one for the destination, a write, all with the
-//! flag [`flags::COPY`].
+//! Copies in traces: a read record for each source range, then a write record for the destination, all with the flag
+//! [`flags::COPY`].
 
 use crate::read::fit::Record;
 use ssd_core::host::copy::SourceRange;
@@ -7,7 +7,7 @@ use ssd_core::host::request::{Op, Request, TimedRequest, flags};
 use ssd_core::host::source::SourceError;
 
 impl Record {
-    /// Whether it is a part of a copy.
+    /// Returns whether it is a part of a copy.
     #[inline(always)]
     pub(crate) fn copies(&self) -> bool {
         self.flags & flags::COPY != 0
@@ -18,7 +18,7 @@ impl Record {
     }
 }
 
-/// The records of the copy `timed` from `sources`.
+/// Returns the records of the copy `timed` from `sources`.
 pub(crate) fn records(timed: &TimedRequest, sources: &[SourceRange]) -> Option<Vec<TimedRequest>> {
     debug_assert_eq!(timed.request.op, Op::Copy, "another request has no sources");
     let copy = Request { flags: timed.request.flags | flags::COPY, ..timed.request };
@@ -32,11 +32,11 @@ pub(crate) fn records(timed: &TimedRequest, sources: &[SourceRange]) -> Option<V
     Some(all)
 }
 
-/// Checks the copies among `records`, for a device with pages of `page` sectors. Returns how many of the records are
+/// Checks the copies among `records`, for a device with pages of `page` sectors. Returns the number of records that are
 /// sources.
 ///
 /// # Errors
-/// A copy is not whole, or a device could not answer it; the message names its records, counted from 1.
+/// A copy is incomplete, or not possible on a device; the message names its records, counted from 1.
 pub(crate) fn check(records: &[Record], page: u64) -> Result<u64, SourceError> {
     let (mut sources, mut open): (u64, &[Record]) = (0, &[]);
     for (at, record) in records.iter().enumerate() {
@@ -88,7 +88,7 @@ pub(crate) fn check(records: &[Record], page: u64) -> Result<u64, SourceError> {
     Err(SourceError("the last copy has sources and no destination".to_string()))
 }
 
-/// The source ranges of the copy that begins with the first of `records`.
+/// Returns the source ranges of the copy that begins with the first of `records`.
 pub(crate) fn sources(records: &[Record]) -> Vec<SourceRange> {
     let of = |record: &&Record| record.copies() && record.op() == Op::Read;
     let ranges: Vec<_> = records.iter().take_while(of).map(Record::range).collect();

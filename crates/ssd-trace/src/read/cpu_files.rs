@@ -1,16 +1,16 @@
-//! Names of the files that blktrace writes, one for each CPU.
+//! Names of the files that blktrace writes, one per CPU.
 
 use std::path::Path;
 
-/// Suffixes of the names of files of blktrace.
+/// Compression suffixes of the names of blktrace's files.
 pub(crate) const SUFFIXES: [&str; 6] = ["", ".gz", ".zst", ".bz2", ".xz", ".lz4"];
 
-/// Whether the trace at `path` may be read with others, those of the other CPUs.
+/// Returns whether the trace at `path` may be read with others, those of the other CPUs.
 pub(crate) fn is_cpu_file(path: &str) -> bool {
     Path::new(path).file_name().and_then(|name| name.to_str()).and_then(parse_cpu_file).is_some()
 }
 
-/// The parts of the name of such a file: `NAME.blktrace.`, the CPU and the suffix of the compression.
+/// Returns the parts of the name of such a file: `NAME.blktrace.`, the CPU, and the suffix of the compression.
 pub(crate) fn parse_cpu_file(name: &str) -> Option<(&str, u32, &str)> {
     let (base, rest) = name.split_at(name.rfind(".blktrace.")? + ".blktrace.".len());
     let (digits, suffix) = rest.split_at(rest.find('.').unwrap_or(rest.len()));

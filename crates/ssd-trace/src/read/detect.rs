@@ -1,4 +1,4 @@
-//! The format of a trace, as set or as detected from its first lines, and the doubts that remain.
+//! The format of a trace, configured or detected from its head, and the remaining doubts.
 
 mod actions;
 mod bytes;
@@ -35,40 +35,40 @@ use ssd_core::host::source::SourceError;
 use std::io::{Cursor, Read};
 use std::sync::Arc;
 
-/// Share of bad lines from which the format or the columns are wrong.
+/// Share of bad lines above which the format or the columns are wrong.
 const MOST_BAD: f64 = 0.5;
-/// Bytes of the head that are examined.
+/// Maximum bytes of the head.
 const HEAD: u64 = 64 << 10;
-/// Least share of the examined lines that must be records of the format, per cent.
+/// Minimum share of the lines in the head that must be records of the format, per cent.
 const LEAST_SHARE: u32 = 50;
 /// The option that skips bad lines.
 const SKIPPING: &str = "--set workload.skip_bad=true";
-/// Bad lines that a message shows.
+/// Maximum number of bad lines in a message.
 const SHOWN: usize = 3;
 
 /// How a file is read.
 pub(crate) struct Detected<R> {
     pub(crate) format: TraceFormat,
     pub(crate) how: ReadAs,
-    /// The format was detected, not set.
+    /// Whether the format was detected.
     pub(crate) is_detected: bool,
-    /// What a reader of the results should know about the format.
+    /// Notes about the format for readers of the results.
     pub(crate) notes: Vec<String>,
     /// How its bad lines may be skipped.
     pub(crate) skipping: Skipping,
-    /// If no line is of the format that is set: what to do instead.
+    /// What to do instead if no line has the configured format.
     pub(crate) instead: Option<String>,
-    /// What its first lines have of each action, if they have none of the chosen one.
+    /// The numbers of each action in the head, if it has none of the chosen action.
     pub(crate) actions: Vec<(char, String)>,
-    /// The bytes, from the first on.
+    /// All bytes of the file.
     pub(crate) reader: Whole<R>,
 }
 
-/// Detects the format of `reader` unless it is set, and returns it with all of its bytes. A file without any lines
+/// Detects the format of `reader` unless it is configured, and returns it with all of the bytes. A file without lines
 /// is treated as block-event text, whose messages describe the problem.
 ///
 /// # Errors
-/// No format fits, several fit, or the columns that are set fit no line. The message ends with what to do.
+/// No format fits, several fit, or the configured columns fit no line. The message ends with a remedy.
 pub(crate) fn format_of<R: Read>(
     file: &str,
     workload: &Workload,
@@ -112,7 +112,7 @@ pub(crate) fn format_of<R: Read>(
     })
 }
 
-/// The mapping that is set.
+/// Returns the configured mapping.
 fn columns_of(file: &str, workload: &Workload) -> Result<Option<Arc<Mapping>>, SourceError> {
     let Some(text) = &workload.columns else {
         return Ok(None);
@@ -130,7 +130,7 @@ fn columns_of(file: &str, workload: &Workload) -> Result<Option<Arc<Mapping>>, S
     Ok(Some(Arc::new(mapping)))
 }
 
-/// The complete lines of `head` that are not blank; the last one may be `cut`.
+/// Returns the complete lines of `head` that are not blank; with `cut`, the last one may be incomplete.
 fn lines_of(head: &[u8], cut: bool) -> Vec<&[u8]> {
     let mut lines: Vec<&[u8]> = head.split(|&byte| byte == b'\n').collect();
     if cut && lines.len() > 1 {
@@ -140,24 +140,24 @@ fn lines_of(head: &[u8], cut: bool) -> Vec<&[u8]> {
     lines
 }
 
-/// A file whose format is to be detected.
+/// A file whose format is being detected.
 struct File<'a> {
     name: &'a str,
     workload: &'a Workload,
     head: &'a Head<'a>,
     /// Whether the head is the whole file.
     whole: bool,
-    /// The filters that have rewritten the head, in their order.
+    /// The filters that have rewritten the head, in order.
     filters: &'a [String],
     /// One of the filters has rewritten the notation of numbers.
     is_notated: bool,
 }
 
-/// As what a file is read, and how, with notes for readers of the results.
+/// The format of a file, how it is read, and notes for readers of the results.
 type Decision = (TraceFormat, ReadAs, Vec<String>);
 
 impl File<'_> {
-    /// Decides how the file is read: `stated` is the format that the workload states, or `auto`.
+    /// Decides how the file is read: `stated` is the configured format, or `auto`.
     fn decision(
         &self,
         stated: TraceFormat,
@@ -172,7 +172,7 @@ impl File<'_> {
         file.decided(stated, columns).map(|decision| self.noted(decision))
     }
 
-    /// As [`File::decision`], with the action that the workload states.
+    /// Like [`File::decision`], with the action from the workload.
     fn decided(
         &self,
         stated: TraceFormat,
@@ -211,7 +211,7 @@ impl File<'_> {
         Ok((format, how, self.meaning_of_numbers(format).into_iter().collect()))
     }
 
-    /// How its bad lines may be skipped. If the head is the whole file, the options also allow as many as there are.
+    /// Returns how bad lines may be skipped. If the head is the whole file, the options also allow the existing number.
     fn skipping(&self, format: TraceFormat, how: &ReadAs) -> Skipping {
         let counts = Reading::counts_of(format, how, self.head);
         let Some(counts) = counts else {
@@ -226,7 +226,7 @@ impl File<'_> {
         }
     }
 
-    /// How the workload says that a file of `format` is read.
+    /// Returns how the workload reads a file of `format`.
     fn how(&self, format: TraceFormat) -> Result<ReadAs, SourceError> {
         let Workload { action, time_unit, .. } = self.workload;
         let unit = Unit::of(self.name, format, self.workload)?;
@@ -243,7 +243,7 @@ impl File<'_> {
         Ok(ReadAs { action: *action as u8, unit, time_ns: time_unit.ns(), columns: None })
     }
 
-    /// Detects the format, which is not set.
+    /// Detects the format, which is not configured.
     fn detected(&self) -> Result<TraceFormat, Refusal> {
         let Head { bytes, lines } = *self.head;
         if bytes.starts_with(&MAGIC) {
@@ -275,7 +275,7 @@ impl File<'_> {
         }
     }
 
-    /// The refusal of a file that is known not to be a trace, or not to be one as it stands.
+    /// Returns a refusal if the file is known not to be a trace, or needs a filter.
     fn known(&self) -> Option<Refusal> {
         if guess::is_oracle_general(self.head.bytes) {
             let what = "binary records of libCacheSim (oracleGeneral), which state neither operations nor the unit \
@@ -294,12 +294,12 @@ impl File<'_> {
             .or_else(|| rewriting::of_json(bytes).map(|filter| self.filtered(&filter)))
             .or_else(|| rewriting::of_form(bytes).map(|text| self.refused(text)))
             .or_else(|| self.has_no_lengths())
-            // The names of its columns may be those of its format.
+            // The column names may be those of the format.
             .or_else(|| self.unaligned())
             .or_else(|| self.named_bytes_unaligned())
     }
 
-    /// Handles a file that matches no format.
+    /// Handles a file that fits no format.
     fn of_no_format(&self, first: &[u8]) -> Result<TraceFormat, Refusal> {
         if let Some(refusal) = self.known() {
             return Err(refusal);
@@ -334,7 +334,7 @@ impl File<'_> {
         if let Some(refusal) = self.no_rows() {
             return Err(refusal);
         }
-        // With skip_bad, the bytes that are not UTF-8 may be in lines that are skipped.
+        // With skip_bad, bytes that are not UTF-8 may be in skipped lines.
         if !self.workload.skip_bad
             && let Some(refusal) = self.rewritten(&[rewriting::with_utf8])
         {
@@ -360,7 +360,7 @@ impl File<'_> {
             );
             return Err(self.doubt(what, readings));
         }
-        // The nearest format reports what is wrong with the line.
+        // The nearest format describes the error of the line.
         let unknown = || {
             let known = self.unknown_words().or_else(|| self.of_other_encoding(first));
             known.unwrap_or_else(|| self.unknown(first))
@@ -368,7 +368,7 @@ impl File<'_> {
         nearest(first).or(below).ok_or_else(unknown)
     }
 
-    /// The error for a table whose columns have known names, but numbers that no device has in any unit.
+    /// Returns a refusal if columns with known names have numbers that no device has in any unit.
     fn impossible_names(&self) -> Option<Refusal> {
         let mut readings = guess::of_names(self.head, self.workload.action as u8);
         let why = readings.first()?.counts.implausible()?;
@@ -388,7 +388,7 @@ impl File<'_> {
         Some(self.doubt(what, others.into_iter().chain(readings).collect()))
     }
 
-    /// The number of the first line below the names whose address no device has.
+    /// Returns the number of the first line below the names with an address that no device has.
     fn impossible_line(&self, reading: &Reading) -> Option<usize> {
         let how =
             ReadAs { columns: reading.columns.clone(), unit: Unit::Bytes, ..ReadAs::default() };
@@ -399,12 +399,12 @@ impl File<'_> {
             counts.is_some_and(|counts| counts.is_beyond_any_device())
         };
         let line = lines.iter().find(is_impossible)?.trim_ascii();
-        // The head has no blank lines.
+        // `lines` has no blank lines.
         let mut all = self.head.bytes.split(|&byte| byte == b'\n');
         all.position(|other| other.trim_ascii() == line).map(|at| at + 1)
     }
 
-    /// The error for text whose words are in an encoding other than UTF-8.
+    /// Returns a refusal if text has words in an encoding other than UTF-8.
     fn of_other_encoding(&self, first: &[u8]) -> Option<Refusal> {
         let encoding = rewriting::likely_encoding(self.head.bytes)?;
         let filter = format!("iconv -f {encoding} -t UTF-8 FILE");
@@ -417,7 +417,7 @@ impl File<'_> {
         )))
     }
 
-    /// The error for names of columns with no rows below them.
+    /// Returns a refusal if column names have no rows below them.
     fn no_rows(&self) -> Option<Refusal> {
         let [names] = self.head.lines[..] else { return None };
         guess::is_names(names).then(|| {
@@ -428,14 +428,14 @@ impl File<'_> {
         })
     }
 
-    /// The format of the first line, if most lines below it are nearly of that format, too.
+    /// Returns the format of the first line, if the first bad line nearly has that format, too.
     fn nearest_below(&self) -> Option<TraceFormat> {
         let format = self.head.lines.iter().take(LINES).find_map(|line| nearest(line))?;
         let first = Head { lines: &self.head.lines[..1], ..*self.head };
         formats::detect(&first).contains(&(format, 100)).then_some(format)
     }
 
-    /// The message about a file in which a spreadsheet has rounded numbers.
+    /// Returns the message about a file with numbers rounded by a spreadsheet.
     fn rounded(&self) -> Option<String> {
         let of = |line: &[u8]| cells_of(line);
         let cells = self.head.lines.iter().take(LINES).map(|line| of(line));
@@ -452,7 +452,7 @@ impl File<'_> {
         let numbers = (0..cells.len()).filter(|&column| is_number(&cells[column]));
         let behind: Vec<usize> =
             numbers.filter(|&column| op.is_none_or(|op| column > op)).collect();
-        // A number before the operation, or behind address and length, is a time.
+        // A number before the operation, or after address and length, is a time.
         let is_time = op.is_some_and(|op| at < op) || behind.get(1).is_some_and(|&size| at > size);
         let order = match (op, behind.first()) {
             (Some(op), Some(offset)) if is_time => {
@@ -474,7 +474,7 @@ impl File<'_> {
         ))
     }
 
-    /// The message when no format fits.
+    /// Returns the refusal if no format fits.
     #[cold]
     fn unknown(&self, first: &[u8]) -> Refusal {
         let all: Vec<&str> = formats::ALL.iter().map(|info| info.format.word()).collect();
@@ -488,7 +488,7 @@ impl File<'_> {
     }
 }
 
-/// The one format that parses at least half of a bad line, and more of it than any other.
+/// Returns the single format that parses at least half of a bad line, and more of it than any other format.
 fn nearest(line: &[u8]) -> Option<TraceFormat> {
     let all = formats::understood(line);
     let most = all.iter().map(|&(_, bytes)| bytes).max()?;

@@ -2,18 +2,18 @@
 
 use ssd_core::host::request::TimedRequest;
 
-/// FNV-1a over 64-bit words instead of bytes, each step followed by a shift so that high bits reach
-/// low ones (plain FNV-1a: 22 multiplications a request).
+/// FNV-1a over 64-bit words instead of bytes, with a shift after each step so that high bits reach low bits (plain
+/// FNV-1a needs 22 multiplications per request).
 #[derive(Clone, Copy)]
 pub(crate) struct Digest(u64);
 
 impl Digest {
-    /// Of nothing.
+    /// Creates the digest of no requests.
     pub(crate) const fn new() -> Digest {
         Digest(0xcbf2_9ce4_8422_2325)
     }
 
-    /// Adds a request: three words, and a fourth for the stream if there is one.
+    /// Adds a request as three words, or four if it has a stream.
     #[inline(always)]
     pub(crate) fn add(&mut self, timed: &TimedRequest) {
         let request = &timed.request;
@@ -32,12 +32,12 @@ impl Digest {
         self.0 ^= self.0 >> 32;
     }
 
-    /// As a number.
+    /// Returns the digest as a number.
     pub(crate) const fn value(self) -> u64 {
         self.0
     }
 
-    /// As 16 hexadecimal digits.
+    /// Returns the digest as 16 hexadecimal digits.
     pub(crate) fn hex(self) -> String {
         format!("{:016x}", self.0)
     }

@@ -1,29 +1,29 @@
-//! Records that repeat an identical one shortly after it, as in logs of stacked devices.
+//! Records that repeat an identical record shortly after it, as in logs of stacked devices.
 //!
-//! Identical means: same operation, flags, address and length on one volume. The later one is the double,
-//! measured from the record that it repeats; a double is not repeated in turn. Flushes have no
-//! address and are never doubles.
+//! Identical records have the same operation, flags, address and length on one volume. The later one is the double, and
+//! its distance counts from the record that it repeats; a double cannot itself be repeated. Flushes have no address and
+//! are never doubles.
 
 use crate::read::formats::Event;
 use ssd_core::host::request::{Op, flags};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A double comes less than this after the record that it repeats, nanoseconds.
+/// Maximum distance of a double from the record that it repeats, nanoseconds.
 const WINDOW_NS: u64 = 1_000_000;
-/// Places of the quick search.
+/// Size of the hash table of the quick search.
 const PLACES: usize = 4096;
 
 type Key = (u64, u64);
 
 /// Detects doubles.
 pub(crate) enum Doubles {
-    /// Fast: two records that share a place hide each other's doubles, so some may be missed.
+    /// Fast: two records with the same hash hide each other's doubles, so some may be missed.
     Quick(Vec<(Key, u64)>),
-    /// All of them.
+    /// Detects all doubles.
     Exact {
-        /// When each recent record came.
+        /// Time of each recent record.
         recent: BTreeMap<Key, u64>,
-        /// The same, oldest first.
+        /// The same records, oldest first.
         order: VecDeque<(Key, u64)>,
     },
 }
@@ -37,8 +37,8 @@ impl Doubles {
         Doubles::Quick(vec![((0, u64::MAX), 0); PLACES])
     }
 
-    /// Whether `event` repeats one of those before it. It is not earlier than they, except for those that were refused
-    /// afterwards, which do not count in the order of times.
+    /// Returns whether `event` repeats an earlier one. Times do not decrease, except in events that are refused later
+    /// and do not count in the order of times.
     #[inline(always)]
     pub(crate) fn found(&mut self, event: &Event) -> bool {
         // A copy may have a source range twice.
@@ -51,7 +51,7 @@ impl Doubles {
         match self {
             Doubles::Quick(places) => {
                 let mixed = (key.0 ^ key.1 << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                // The upper twelve bits: as many as there are places.
+                // The upper twelve bits select one of 4096 entries.
                 let place = &mut places[(mixed >> 52) as usize];
                 if place.0 == key && at.saturating_sub(place.1) < WINDOW_NS {
                     return true;

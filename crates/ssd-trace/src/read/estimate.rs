@@ -1,4 +1,4 @@
-//! How much memory a trace takes, without reading all of it.
+//! Estimates the memory of a trace without reading all of it.
 
 use crate::read::columnar::{MAGIC, Reader};
 use crate::read::fit::Record;
@@ -12,16 +12,16 @@ use std::rc::Rc;
 
 /// Bytes of the content that are examined.
 const SAMPLE: u64 = 4 << 20;
-/// Lines behind the sample may be shorter, or compressed better, by this many per cent.
+/// Lines after the sample may be shorter, or compressed better, by this many per cent.
 const MARGIN: u64 = 25;
-/// The shortest record of a binary format.
+/// Length of the shortest record of a binary format.
 const RECORD_BYTES: usize = 32;
 
-/// An upper estimate of the bytes that the requests of the trace at `path` take in memory, 24 each: the number of its
-/// requests is in the header of an ssdlab trace file; of others it follows from the lines of the first 4 MiB.
+/// Returns an upper estimate of the memory of the requests of the trace at `path`, 24 bytes each. The header of an
+/// ssdlab trace file has the number of requests; for other files it follows from the lines of the first 4 MiB.
 ///
 /// # Errors
-/// The file cannot be read, or its compressed data are damaged.
+/// The file cannot be read, or its compressed data is damaged.
 pub fn memory_bytes(path: &Path) -> io::Result<u64> {
     let file = File::open(input::file_of(&path.display().to_string()))?;
     let size = file.metadata()?.len();
@@ -46,7 +46,7 @@ pub fn memory_bytes(path: &Path) -> io::Result<u64> {
     Ok(requests.saturating_mul(size_of::<Record>() as u64))
 }
 
-/// Counts the bytes that are read of a file.
+/// Counts the bytes read from a file.
 struct Counting {
     file: File,
     read: Rc<Cell<u64>>,

@@ -9,63 +9,62 @@ use ssd_core::host::request::Op;
 use ssd_core::metrics::report::TraceLines;
 use std::collections::BTreeMap;
 
-/// What was read, which part of it is used, and how. Counts of requests, pages and bytes are of one loop.
+/// What was read, which part is used, and how. Counts of requests, pages and bytes are for one loop.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TraceFacts {
-    /// Name of the file as it was given; "standard input" for "-".
+    /// Name of the file as given; "standard input" for "-".
     pub file: String,
-    /// Its format, as in `workload.format`.
+    /// Format, as in `workload.format`.
     pub format: &'static str,
     /// Units in which times, addresses and lengths were read.
     pub units: String,
-    /// Lines of the file, blank ones included; records of a binary one, here and below.
+    /// Lines of the file, including blank ones; for a binary file, records, here and below.
     pub lines: u64,
-    /// Lines that blkparse and blktrace print about themselves, such as the closing summary.
+    /// Lines of blkparse's and blktrace's own reports, such as the closing summary.
     pub summary_lines: u64,
     /// Lines that could not be used and were skipped (`skip_bad`).
     pub skipped_lines: u64,
-    /// Message for the first of them.
+    /// Message for the first skipped line.
     pub first_skipped: Option<String>,
-    /// Requests that are earlier than one above them: sorted, or among the lines skipped.
+    /// Requests before an earlier request in time, which were sorted or skipped.
     pub late_requests: u64,
     /// Whether the requests were sorted by time.
     pub sorted: bool,
     /// Anomalies of the file, for [`TraceFacts::warnings`].
     #[serde(skip)]
     pub notes: Vec<String>,
-    /// Events of every action in the whole file, by its letter.
+    /// Events of every action in the whole file, by letter.
     pub events: BTreeMap<char, u64>,
-    /// The action that was taken.
+    /// The chosen action.
     pub action: char,
-    /// Lines that belong to the format and hold no request: names of columns, pauses.
+    /// Lines of the format without a request: column names, pauses.
     pub header_lines: u64,
     /// Number of the volume used, as in `workload.volume`.
     pub volume: u64,
-    /// Records of other volumes, which are not used.
+    /// Unused records of other volumes.
     pub events_of_other_volumes: u64,
-    /// Records that repeat an identical one of the same volume less than 1 ms earlier; all of them
-    /// with `dedup`, at least this many without.
+    /// Records that repeat an identical record of the same volume less than 1 ms later; all of them with `dedup`, at
+    /// least this many without.
     pub doubled_records: u64,
-    /// Whether they were dropped.
+    /// Whether doubled records were dropped.
     pub dedup: bool,
-    /// Time of the file that is time 0 of `from` and `until`, nanoseconds in the file's clock: 0,
-    /// or that of the first record where the format counts from a distant date.
+    /// Time of the file that is time 0 of `from` and `until`, nanoseconds in the file's clock: 0, or the time of the
+    /// first record if the format counts from a distant date.
     pub base_ns: u64,
     /// Name of the volume used, such as "MAJ,MIN".
     pub device: String,
-    /// Events of that action without data that are not flushes: packet commands, ends of flush
-    /// sequences. They are not replayed.
+    /// Events of the chosen action without data that are not flushes: packet commands, ends of flush sequences. They
+    /// are not replayed.
     pub dataless_events: u64,
-    /// Events of that action outside the time range.
+    /// Events of the chosen action outside the time range.
     pub events_outside_range: u64,
-    /// Requests that are replayed, after the fit.
+    /// Replayed requests, after the fit.
     pub requests: RequestCounts,
-    /// Discards that touch no page which the range reads or writes, dropped by `fit = "compact"`.
+    /// Discards without any page that the range reads or writes, which `fit = "compact"` drops.
     pub empty_discards: u64,
     /// Requests that `fit = "wrap"` split at the end of the device.
     pub split_requests: u64,
-    /// Discards at least as long as the device, which `fit = "wrap"` replays as one discard of all
-    /// of it.
+    /// Discards at least as long as the device, which `fit = "wrap"` replays as one discard of the whole device.
     pub whole_device_discards: u64,
     /// Device pages read or written.
     pub footprint_pages: u64,
@@ -76,25 +75,24 @@ pub struct TraceFacts {
     pub write_streams: Vec<u8>,
     /// Bytes read, sector by sector as requested.
     pub bytes_read: u64,
-    /// Bytes written, likewise.
+    /// Bytes written, sector by sector as requested.
     pub bytes_written: u64,
-    /// Bytes discarded, likewise, after the fit.
+    /// Bytes discarded, sector by sector, after the fit.
     pub bytes_trimmed: u64,
-    /// First time of the range in the file's clock, nanoseconds: time 0 of the replay.
+    /// Start of the range in the file's clock, nanoseconds: time 0 of the replay.
     pub from_ns: u64,
     /// First request, nanoseconds after `from_ns`, before `time_scale`.
     pub first_ns: u64,
-    /// Last request, in the same way: the length of one loop.
+    /// Last request, nanoseconds after `from_ns`, before `time_scale`: the length of one loop.
     pub duration_ns: u64,
-    /// Digest of the events taken (time, address, length, operation, flags), before the fit: 16
-    /// hexadecimal digits. It does not depend on compression, on the other lines and fields of the
-    /// file, or on the device.
+    /// Digest of the chosen events (time, address, length, operation, flags), before the fit: 16 hexadecimal digits. It
+    /// does not depend on compression, on other lines and fields of the file, or on the device.
     pub trace_digest: String,
     /// How addresses were fitted to the device.
     pub fit: Fit,
-    /// Times the trace is run.
+    /// Number of loops of the trace.
     pub loops: u32,
-    /// Factor on all arrival times.
+    /// Factor for all arrival times.
     pub time_scale: f64,
 }
 
@@ -107,21 +105,21 @@ pub struct RequestCounts {
     pub write: u64,
     /// Discards.
     pub trim: u64,
-    /// Flushes that stand alone.
+    /// Flushes without data.
     pub flush: u64,
     /// Copies.
     pub copy: u64,
 }
 
 impl RequestCounts {
-    /// All of them.
+    /// Returns the sum.
     #[must_use]
     pub const fn total(self) -> u64 {
         self.read + self.write + self.trim + self.flush + self.copy
     }
 }
 
-/// The requests of one loop, as counts on the device.
+/// The requests of one loop, counted on the device.
 #[derive(Default)]
 pub(crate) struct Volume {
     pub(crate) requests: RequestCounts,
@@ -134,7 +132,7 @@ pub(crate) struct Volume {
 }
 
 impl Volume {
-    /// Of fitted records, on `user_pages` pages of `sectors_per_page` sectors.
+    /// Counts fitted records, on `user_pages` pages of `sectors_per_page` sectors.
     pub(crate) fn of(records: &[Record], sectors_per_page: u64, user_pages: u32) -> Volume {
         let mut volume = Volume::default();
         let (mut touched, mut written) = (PageBits::new(user_pages), PageBits::new(user_pages));
@@ -175,7 +173,7 @@ impl Volume {
 }
 
 impl TraceFacts {
-    /// Counts of its lines, for the report.
+    /// Returns the counts of lines, for the report.
     #[must_use]
     pub fn lines_told(&self) -> TraceLines {
         TraceLines {
@@ -187,7 +185,7 @@ impl TraceFacts {
         }
     }
 
-    /// Warnings for readers of the results.
+    /// Returns warnings for readers of the results.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let anomalies = reading::Anomalies {

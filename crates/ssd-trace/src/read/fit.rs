@@ -1,4 +1,4 @@
-//! Fits a trace's addresses to the device: as they are, renumbered, or modulo its capacity.
+//! Fits a trace's addresses to the device: unchanged, renumbered, or modulo its capacity.
 
 use crate::config::Fit;
 use crate::read::formats::{Event, Flaw, Reject};
@@ -28,14 +28,14 @@ pub(crate) struct Record {
 const _: () = assert!(size_of::<Record>() == 24, "a trace of n requests takes 24 n bytes");
 
 impl Record {
-    /// Of an event that arrives at `at`.
+    /// Returns the record of an event that arrives at `at`.
     #[inline(always)]
     pub(crate) fn of(event: &Event, at: u64) -> Record {
         let Event { sector, sectors, op, flags, stream, .. } = *event;
         Record { at, sector, sectors, op_index: op as u8, flags, stream }
     }
 
-    /// The event, of volume 0.
+    /// Returns the event, of volume 0.
     #[inline(always)]
     pub(crate) fn event(&self) -> Event {
         let Record { at, sector, sectors, flags, stream, .. } = *self;
@@ -43,19 +43,19 @@ impl Record {
         Event { at_ns: at, volume: 0, sector, sectors, op, flags, stream }
     }
 
-    /// The operation.
+    /// Returns the operation.
     #[inline(always)]
     pub(crate) fn op(&self) -> Op {
         Op::ALL[usize::from(self.op_index)]
     }
 
-    /// One more than its last sector.
+    /// Returns the end, one more than the last sector.
     #[inline(always)]
     pub(crate) fn end(&self) -> u64 {
         self.sector + u64::from(self.sectors)
     }
 
-    /// First and last page that it touches.
+    /// Returns the first and last page that it touches.
     #[inline(always)]
     pub(crate) fn pages(&self, sectors_per_page: u64) -> (u64, u64) {
         let last = self.sector + u64::from(self.sectors).max(1) - 1;
@@ -63,11 +63,11 @@ impl Record {
     }
 }
 
-/// Puts events on the device, one after the other.
+/// Fits events to the device one after the other.
 pub(crate) struct Fitter {
-    /// Requests so far; not yet renumbered for [`Fit::Compact`].
+    /// Requests so far; for [`Fit::Compact`] not yet renumbered.
     pub(crate) records: Vec<Record>,
-    /// Largest number of requests that are kept.
+    /// Maximum number of requests in memory.
     pub(crate) limit: usize,
     /// See [`crate::TraceFacts`].
     pub(crate) empty_discards: u64,
@@ -94,12 +94,12 @@ impl Fitter {
         }
     }
 
-    /// Sectors of the device.
+    /// Returns the sectors of the device.
     pub(crate) fn capacity(&self) -> u64 {
         u64::from(self.user_pages) * self.sectors_per_page
     }
 
-    /// Takes one event that arrives at `at`.
+    /// Adds an event that arrives at `at`.
     #[inline(always)]
     pub(crate) fn add(&mut self, event: &Event, at: u64) -> Result<(), Refusal> {
         let record = Record::of(event, at);
@@ -125,7 +125,7 @@ impl Fitter {
              touched pages, \"wrap\" takes addresses modulo the capacity)",
             capacity - 1
         );
-        // On no device, it is a flaw of the line.
+        // An address beyond any device is a flaw of the line.
         let is_damaged = unit::beyond_any_device(last).is_some();
         let flaw = if is_damaged { Flaw::Text } else { Flaw::Beyond };
         Refusal::Line(Reject { flaw, ..Reject::new(expected, 0) })
@@ -146,7 +146,7 @@ impl Fitter {
         let capacity = self.capacity();
         if record.op() == Op::Trim && u64::from(record.sectors) >= capacity {
             self.whole_device_discards += 1;
-            // It fits: the discard was at least this long.
+            // The cast is safe: the discard was at least this long.
             return self.push(Record { sector: 0, sectors: capacity as u32, ..record });
         }
         let mut piece = record;
@@ -161,7 +161,7 @@ impl Fitter {
         Ok(())
     }
 
-    /// The requests; renumbers them for [`Fit::Compact`].
+    /// Returns the requests, renumbered for [`Fit::Compact`].
     pub(crate) fn finish(&mut self) -> Result<Vec<Record>, SourceError> {
         let mut records = std::mem::take(&mut self.records);
         if self.fit == Fit::Compact {
@@ -174,7 +174,7 @@ impl Fitter {
     }
 }
 
-/// What renumbering the pages of a trace has found.
+/// Results of renumbering the pages of a trace.
 #[derive(Clone, Copy)]
 pub(crate) struct Renumbered {
     /// Pages that are read or written.
@@ -184,10 +184,10 @@ pub(crate) struct Renumbered {
 }
 
 impl Renumbered {
-    /// Whether a device of `user_pages` pages holds them.
+    /// Checks that a device of `user_pages` pages has room for them.
     ///
     /// # Errors
-    /// It does not.
+    /// The device is too small.
     pub(crate) fn check_room(
         self,
         sectors_per_page: u64,
@@ -206,7 +206,7 @@ impl Renumbered {
     }
 }
 
-/// Renumbers the pages of `records`, of which `touched` are read or written, and drops discards of none of them.
+/// Renumbers the pages of `records`, of which `touched` are read or written, and drops discards without touched pages.
 pub(crate) fn renumber(
     records: &mut Vec<Record>,
     touched: PageSet,
@@ -218,7 +218,7 @@ pub(crate) fn renumber(
     Renumbered { pages: touched.pages(), empty_discards }
 }
 
-/// Makes room for further records, at most `limit` of them; also called at the limit, which is then never exceeded.
+/// Makes room for further records, up to `limit`; also called at the limit, which is then not exceeded.
 #[cold]
 pub(crate) fn grow(records: &mut Vec<Record>, limit: usize) -> Result<(), Refusal> {
     let length = records.len();
@@ -234,11 +234,11 @@ pub(crate) fn grow(records: &mut Vec<Record>, limit: usize) -> Result<(), Refusa
     })
 }
 
-/// Renumbers the pages of one request; false if it is a discard that touches none of them.
+/// Renumbers the pages of a request; returns false for a discard without touched pages.
 ///
-/// A read or write is within one run of touched pages, so its pages stay adjacent. The touched
-/// pages inside a discard are adjacent after renumbering, because the order is kept. Where the
-/// first or last page of the request is touched, its offset within that page is kept.
+/// A read or write lies within a run of touched pages, so its pages remain adjacent. The touched pages in a discard are
+/// adjacent after renumbering, because the order does not change. If the first or last page of the request is touched,
+/// the offset within that page does not change.
 fn compact(record: &mut Record, touched: &NumberedPages, sectors_per_page: u64) -> bool {
     if record.op() == Op::Flush {
         return true;
@@ -257,7 +257,7 @@ fn compact(record: &mut Record, touched: &NumberedPages, sectors_per_page: u64) 
     let head = if touched.contains(first) { record.sector % sectors_per_page } else { 0 };
     let tail = if touched.contains(last) { (last + 1) * sectors_per_page - end } else { 0 };
     record.sector = new_first * sectors_per_page + head;
-    // Never longer than the discard was: only untouched pages, or parts of them, are dropped.
+    // Not longer than before: only untouched pages, or parts of them, are dropped.
     record.sectors = (end_page * sectors_per_page - tail - record.sector) as u32;
     true
 }

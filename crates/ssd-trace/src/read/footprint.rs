@@ -1,4 +1,4 @@
-//! What a trace does to a device, in sums: the pages that it touches, and what it writes.
+//! Totals of a trace on a device: the pages that it touches, and what it writes.
 
 use crate::config::Workload;
 use crate::read::formats::Event;
@@ -14,40 +14,40 @@ use ssd_core::host::source::SourceError;
 use ssd_core::units::SECTOR_BYTES;
 use std::ops::ControlFlow;
 
-/// Chunks of the set of pages after which these are counted again.
+/// Number of new chunks in the set of pages before its pages are counted again.
 const COUNT_EVERY: usize = 1 << 20;
 
-/// A trace in sums.
+/// Totals of a trace.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Totals {
     /// Name of the file.
     pub file: String,
-    /// Its format, as in `workload.format`.
+    /// Format, as in `workload.format`.
     pub format: &'static str,
     /// Pages of the device that reads and writes touch.
     pub pages: u64,
-    /// Pages from address 0 to the last that reads and writes touch.
+    /// Pages from address 0 to the last page that reads and writes touch.
     pub span_pages: u64,
-    /// Requests; a copy is one.
+    /// Requests; a copy counts as one.
     pub requests: u64,
-    /// Writes of pages of the device; a page that is written twice counts twice.
+    /// Page writes on the device; a page that is written twice counts twice.
     pub page_writes: u64,
     /// Bytes written.
     pub bytes_written: u64,
-    /// From the first arrival to the last, nanoseconds.
+    /// Time from the first arrival to the last, nanoseconds.
     pub duration_ns: u64,
-    /// Whether the trace writes more than was allowed: then these are the sums of its beginning.
+    /// Whether the trace writes more than allowed; the totals are then those of its beginning.
     pub is_cut: bool,
-    /// What a reader of its results should know. None if it is cut.
+    /// Warnings for readers of the results; empty if it is cut.
     pub warnings: Vec<String>,
 }
 
-/// Pages of `page_bytes` bytes (a multiple of 512) that the reads and writes of the trace of `workload` touch: what a
-/// device needs for it with `workload.fit = "compact"`. `watch` receives the progress, and `Break` ends it.
+/// Returns the pages of `page_bytes` bytes (a multiple of 512) that reads and writes of the trace of `workload` touch:
+/// what a device needs with `workload.fit = "compact"`. `watch` receives the progress, and `Break` ends it.
 ///
 /// # Errors
-/// No trace is named, it cannot be read, or it touches no page, or more than any device has; also if `watch` has
-/// ended it.
+/// No trace is named, it cannot be read, or it touches no page, or more than any device has; also if `watch` has ended
+/// the reading.
 pub fn footprint_pages(
     workload: &Workload,
     page_bytes: u32,
@@ -56,11 +56,11 @@ pub fn footprint_pages(
     totals(workload, page_bytes, u64::MAX, watch).map(|totals| totals.pages)
 }
 
-/// The sums of the trace of `workload` on pages of `page_bytes` bytes; or, if it writes more than `most_page_writes`
-/// pages, of its beginning.
+/// Returns the totals of the trace of `workload` on pages of `page_bytes` bytes, or of its beginning if it writes more
+/// than `most_page_writes` pages.
 ///
 /// # Errors
-/// As [`footprint_pages`].
+/// As for [`footprint_pages`].
 pub fn totals(
     workload: &Workload,
     page_bytes: u32,
@@ -119,7 +119,7 @@ struct Sums {
 }
 
 impl Sums {
-    /// Adds an event; `Break` if the trace touches more pages than a device can have.
+    /// Adds an event; returns `Break` if the trace touches more pages than a device can have.
     #[inline(always)]
     fn add(&mut self, event: &Event, at: u64) -> ControlFlow<()> {
         let Event { sector, sectors, op, .. } = *event;
@@ -146,7 +146,7 @@ impl Sums {
         ControlFlow::Continue(())
     }
 
-    /// `Break` if the trace touches more pages than a device can have, before they take all the memory.
+    /// Returns `Break` if the trace touches more pages than a device can have, before these take all memory.
     #[cold]
     fn count(&mut self) -> ControlFlow<()> {
         self.next_count = self.touched.chunks() + COUNT_EVERY;

@@ -1,4 +1,4 @@
-//! Bytes of a trace, as they lie in a file or come from standard input.
+//! Bytes of a trace from a file or standard input, still packed.
 
 use crate::read::commands::{STANDARD_INPUT, with_name};
 use crate::read::cpu_files::{SUFFIXES, parse_cpu_file};
@@ -16,18 +16,18 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// Time between two looks at whether the wait for the writer of a pipe is still wanted.
+/// Time between two checks whether the wait for the writer of a pipe was ended.
 const OPENING: Duration = Duration::from_millis(100);
 /// Bytes of a file between two progress reports.
 const LOOK_EVERY: u64 = 1 << 18;
 
-/// Name of a trace in messages: that of the file which [`open`] opens.
+/// Returns the name of a trace in messages: the name of the file that [`open`] opens.
 pub(crate) fn display_name(path: &str) -> String {
     if path == "-" { STANDARD_INPUT.to_owned() } else { file_of(path) }
 }
 
-/// The file at `path`, or the first of those that blktrace calls `PATH.blktrace.N`, as `blkparse -i PATH`
-/// reads them.
+/// Returns the file at `path`, or the first of the files that blktrace calls `PATH.blktrace.N`, as `blkparse -i PATH`
+/// does.
 pub(crate) fn file_of(path: &str) -> String {
     let of_cpu = |suffix: &&str| format!("{path}.blktrace.0{suffix}");
     let first = || SUFFIXES.iter().map(of_cpu).find(|name| Path::new(name).exists());
@@ -50,12 +50,12 @@ pub(crate) fn open(path: &str, watch: &Watch<'_>) -> Result<Box<dyn Read>, Sourc
     }
 }
 
-/// Opens a special file in a thread of its own, since no signal interrupts the opening of a named pipe. If `watch` ends
-/// the wait, the thread waits on.
+/// Opens a special file in a separate thread, because no signal interrupts the opening of a named pipe. If `watch` ends
+/// the wait, the thread continues to wait.
 #[expect(clippy::disallowed_methods, reason = "the thread only waits; it simulates nothing")]
 fn open_in_thread(file: String, watch: &Watch<'_>) -> io::Result<File> {
     let (sender, receiver) = mpsc::channel();
-    // Nobody may be left to hear of it.
+    // The receiver may be gone.
     thread::spawn(move || drop(sender.send(File::open(file))));
     loop {
         match receiver.recv_timeout(OPENING) {
@@ -68,10 +68,10 @@ fn open_in_thread(file: String, watch: &Watch<'_>) -> io::Result<File> {
     }
 }
 
-/// How zstd's error for another dictionary than that of the file begins.
+/// Start of zstd's error for a dictionary other than that of the file.
 const NO_DICTIONARY: &str = "Dictionary mismatch";
 
-/// The message when bytes cannot be read or unpacked.
+/// Returns the error for bytes that cannot be read or unpacked.
 #[cold]
 pub(crate) fn unreadable(file: &str, place: &str, error: &io::Error) -> SourceError {
     if let Some(several) = Several::of(error) {
@@ -99,7 +99,7 @@ pub(crate) fn unreadable(file: &str, place: &str, error: &io::Error) -> SourceEr
     SourceError(format!("{file}: {cause} ({error}) in or before {place}; {}", copying_again(file)))
 }
 
-/// What to do with a compressed file that is damaged.
+/// Returns the remedy for a damaged compressed file.
 pub(crate) fn copying_again(file: &str) -> String {
     let tools = [
         (".xz", "xz"),
@@ -117,11 +117,11 @@ pub(crate) fn copying_again(file: &str) -> String {
     format!("copy the file again and check it with {test}")
 }
 
-/// The other files of a set that blktrace wrote, one for each CPU: if `path` is NAME.blktrace.N, all
-/// NAME.blktrace.M beside it that are compressed as it is.
+/// Returns the other files of a set that blktrace wrote, one per CPU: for `path` NAME.blktrace.N, all NAME.blktrace.M
+/// in the same folder with the same compression.
 ///
 /// # Errors
-/// One of them cannot be read.
+/// A file cannot be read.
 pub(crate) fn other_cpus(path: &str) -> Result<Vec<Part<'static>>, SourceError> {
     let path = Path::new(path);
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Ok(Vec::new()) };
@@ -153,13 +153,13 @@ pub(crate) fn other_cpus(path: &str) -> Result<Vec<Part<'static>>, SourceError> 
 /// Progress of reading a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// Bytes of the file that have been read.
+    /// Bytes of the file read so far.
     Read(u64),
-    /// Requests that have been put in order of time (`workload.sort`), after all of the file was read.
+    /// Requests sorted by time (`workload.sort`), after the whole file was read.
     Sorted {
-        /// Done so far.
+        /// Requests sorted so far.
         done: u64,
-        /// In all.
+        /// Requests in total.
         total: u64,
     },
 }
@@ -175,10 +175,10 @@ impl<'a> Watch<'a> {
         Watch { tell: RefCell::new(tell), stopped: Cell::new(false) }
     }
 
-    /// Passes `step` on.
+    /// Reports `step`.
     ///
     /// # Errors
-    /// The reading is to end.
+    /// The reading must end.
     pub(crate) fn at(&self, step: Step) -> io::Result<()> {
         if (self.tell.borrow_mut())(step).is_break() {
             self.stopped.set(true);
@@ -186,14 +186,13 @@ impl<'a> Watch<'a> {
         if self.stopped() { Err(io::Error::other("interrupted")) } else { Ok(()) }
     }
 
-    /// Whether it was ended: an error of the reading is then not caused by the file.
+    /// Returns whether it was ended; an error of the reading is then not caused by the file.
     pub(crate) fn stopped(&self) -> bool {
         self.stopped.get()
     }
 }
 
-/// A reader that reports to a watch from time to time how many bytes have passed, and fails once the watch
-/// ends it.
+/// A reader that periodically reports the bytes read to a watch, and fails once the watch ends it.
 pub(crate) struct Watched<'w, 'a, R> {
     reader: R,
     bytes: u64,
@@ -210,7 +209,7 @@ impl<'w, 'a, R> Watched<'w, 'a, R> {
 impl<R: Read> Read for Watched<'_, '_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let result = self.reader.read(buffer);
-        // A signal interrupts reading from a pipe without data, so that the user can stop waiting.
+        // A signal interrupts reading from an empty pipe, so that the user can stop waiting.
         let signal = matches!(&result, Err(error) if error.kind() == ErrorKind::Interrupted);
         self.bytes += result.as_ref().map_or(0, |&count| count as u64);
         if signal || self.bytes >= self.next_look {

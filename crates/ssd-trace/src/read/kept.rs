@@ -1,8 +1,8 @@
-//! Traces that have been read, kept in memory for the later runs of a process.
+//! A cache of traces that have been read, for later runs of the process.
 //!
-//! A trace is kept whole, before its time range and its fit to a device, so that runs that differ in these share it.
-//! Only where all of it is renumbered, as for a device as large as its trace, is it kept as it is replayed: every run
-//! would have a copy otherwise.
+//! A trace is cached whole, before its time range and its fit to a device are applied, so that runs which differ in
+//! these share it. It is cached in replayed form only if it is renumbered completely, as for a device of its size;
+//! otherwise every run would need a copy.
 
 use crate::config::{Fit, Workload};
 use crate::read::cpu_files;
@@ -22,12 +22,12 @@ use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A file that changed so few seconds before it was opened may change again without another time of change.
+/// A file that changed at most this many seconds before it was opened may change again without a new modification time.
 const FRESH_S: u64 = 2;
-/// Time between two looks at whether a run that waits for another one's reading is still wanted.
+/// Time between two checks whether a run still waits for another run's reading.
 const POLL: Duration = Duration::from_millis(100);
 
-/// A trace in memory, in the clock of its file.
+/// A trace in memory, with the times of its file.
 #[derive(Clone)]
 pub(crate) struct Whole {
     pub(crate) records: Arc<Vec<Record>>,
@@ -39,13 +39,13 @@ pub(crate) struct Whole {
 }
 
 impl Whole {
-    /// The records from `from` on that are before `until`.
+    /// Returns the records at or after `from` and before `until`.
     pub(crate) fn range(&self, from: u64, until: u64) -> Range<usize> {
         let before = |time: u64| self.records.partition_point(|record| record.at < time);
         before(from)..before(until)
     }
 
-    /// A message of `found`, with the name `file`.
+    /// Returns a message of `found` with the name `file`.
     pub(crate) fn told(&self, message: &str, file: &str) -> String {
         let rest = message.strip_prefix(&*self.file).expect("a message begins with its file");
         format!("{file}{rest}")
@@ -60,12 +60,12 @@ impl Whole {
     }
 }
 
-/// Memory that the records of `requests` requests take.
+/// Returns the memory for the records of `requests` requests.
 const fn bytes_of(requests: u64) -> u64 {
     requests * size_of::<Record>() as u64
 }
 
-/// The bytes of a file, as far as the system tells without reading them.
+/// Identity of a file's contents, as far as the system provides it without reading the file.
 #[derive(Clone, PartialEq, Eq)]
 struct Version {
     device: u64,
@@ -89,7 +89,7 @@ impl Version {
         })
     }
 
-    /// Other systems do not say enough: nothing is kept.
+    /// Other systems do not provide enough, so nothing is cached.
     #[cfg(not(unix))]
     fn of(_: &File) -> Option<Version> {
         None
@@ -100,9 +100,9 @@ impl Version {
 #[derive(Clone, PartialEq)]
 struct Key {
     version: Version,
-    /// The workload without the keys that act on the records.
+    /// The workload without keys that apply to the records.
     reading: Workload,
-    /// Bytes of the pages that are renumbered.
+    /// Bytes of the renumbered pages.
     renumbered: Option<u32>,
 }
 
@@ -139,14 +139,14 @@ enum State {
     /// A run is reading it.
     Coming,
     Here(Whole),
-    /// It is larger than the bound, or has errors, which every run finds by itself.
+    /// It exceeds the bound, or has errors, which every run reports itself.
     Refused,
 }
 
 struct Entry {
     key: Key,
     state: State,
-    /// When it was used last, counted in uses.
+    /// Time of the last use, counted in uses.
     used: u64,
 }
 
@@ -173,7 +173,7 @@ impl Shelf {
         self.entries.iter().map(here).sum()
     }
 
-    /// Drops what was not used for longest, except what runs use, until `more` bytes fit `bound`; whether they do.
+    /// Drops the least recently used idle traces until `more` bytes fit `bound`; returns whether they do.
     fn make_room(&mut self, more: u64, bound: u64) -> bool {
         while self.bytes() + more > bound {
             let idle = |(at, entry): (usize, &Entry)| match &entry.state {
@@ -189,33 +189,33 @@ impl Shelf {
     }
 }
 
-/// Traces that have been read, up to a bound. Threads share it: a trace that several want at once is read once.
+/// A cache of traces, up to a bound. Threads share it: a trace that several threads request at once is read once.
 pub struct Kept {
     bound_bytes: u64,
-    /// The seconds since 1970.
+    /// Returns the seconds since 1970.
     clock: fn() -> i64,
     shelf: Mutex<Shelf>,
     changed: Condvar,
-    /// Made of traces that are kept.
+    /// Updates of cached traces.
     pub(crate) updates: SharedUpdates,
 }
 
 impl Kept {
-    /// Nothing yet. At most `bound_bytes` will be kept, of which each request takes 24; a trace that needs more is
-    /// read by every run as if there were no cache. `clock` tells the seconds since 1970.
+    /// Creates an empty cache of at most `bound_bytes`, 24 per request. A trace that needs more is read by every run as
+    /// if there were no cache. `clock` returns the seconds since 1970.
     #[must_use]
     pub fn new(bound_bytes: u64, clock: fn() -> i64) -> Kept {
         let (shelf, changed) = (Mutex::default(), Condvar::new());
         Kept { bound_bytes, clock, shelf, changed, updates: SharedUpdates::default() }
     }
 
-    /// How often a file was read to its end, or to an error, so as to keep it.
+    /// Returns how many files were read for the cache, to their end or to an error.
     #[must_use]
     pub fn readings(&self) -> u64 {
         self.shelf().readings
     }
 
-    /// What is kept.
+    /// Returns the bytes in the cache.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.shelf().bytes()
@@ -225,8 +225,8 @@ impl Kept {
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The trace at `path`, which is read unless it is here. `None`: it cannot be kept, or reading it has failed or
-    /// was ended by `watch`; the caller reads it and finds out why.
+    /// Returns the trace at `path`, which is read unless it is cached. Returns `None` if it cannot be cached, or
+    /// reading it failed or was ended by `watch`; the caller then reads it and reports the cause.
     pub(crate) fn whole(
         &self,
         path: &str,
@@ -285,7 +285,7 @@ impl Kept {
         match &read {
             Ok(whole) if fits && unchanged => entry.state = State::Here(whole.clone()),
             Err(_) if unchanged => entry.state = State::Refused,
-            // Used once: runs hold what else is here, or the file is another one now.
+            // Not cached: the other traces are in use, or the file has changed.
             _ => return read.ok(),
         }
         coming.key = None;
@@ -295,13 +295,13 @@ impl Kept {
     }
 }
 
-/// The key of `file`, and when it was modified.
+/// Returns the key of `file`, and its modification time.
 fn key(file: &File, workload: &Workload, page_bytes: u32) -> Option<(i64, Key)> {
     let version = Version::of(file)?;
     Some((version.modified.0, Key::of(version, workload, page_bytes)))
 }
 
-/// Takes an entry away that is still coming when its reading has ended, however that was.
+/// Removes an entry that is still coming when its reading ends for any reason.
 struct Coming<'a> {
     kept: &'a Kept,
     key: Option<Key>,
@@ -316,7 +316,7 @@ impl Drop for Coming<'_> {
     }
 }
 
-/// All of a trace, if it takes at most `most_bytes`; its pages are renumbered if their bytes are given.
+/// Reads a whole trace of at most `most_bytes`; renumbers its pages if their size is given.
 fn whole_of(
     path: &str,
     file: &File,

@@ -1,49 +1,49 @@
-//! Lines of a byte stream: any bytes, bounded length, counted from 1.
+//! Lines of a byte stream: any bytes, with bounded length, counted from 1.
 
 use memchr::memchr;
 use std::borrow::Borrow;
 use std::io::{self, ErrorKind, Read};
 
-/// Characters of a bad line that are shown.
+/// Maximum number of characters of a bad line in a message.
 const SHOWN: usize = 60;
 
-/// Longest line that is returned whole, bytes.
+/// Maximum length of a line that is returned completely, bytes.
 pub(crate) const MAX_LINE: usize = 64 << 10;
-/// Bytes of a longer line that are kept for the message.
+/// Bytes of a longer line that are stored for the message.
 const HEAD: usize = 256;
-/// Bytes read at a time; more than one longest line.
+/// Bytes read at a time, more than the longest line.
 const BUFFER: usize = 1 << 20;
 
 /// A line without its newline, or a binary record.
 pub(crate) struct Text<'a> {
-    /// Its bytes; only the first ones if it is incomplete.
+    /// Bytes of the line; only the first ones if it is incomplete.
     pub(crate) bytes: &'a [u8],
-    /// It satisfies [`Pieces::WHOLE`].
+    /// Whether it satisfies [`Pieces::WHOLE`].
     pub(crate) whole: bool,
 }
 
-/// Cuts a stream into the lines or records of a format.
+/// Splits a stream into the lines or records of a format.
 pub(crate) trait Pieces<P> {
-    /// What messages call a line or record.
+    /// The word for a line or record in messages.
     const NOUN: &'static str;
-    /// Description of a complete one.
+    /// Description of a complete piece.
     const WHOLE: &'static str;
 
-    /// The next one; `parser` knows how long a record is.
+    /// Returns the next piece; `parser` determines the length of a record.
     fn next_piece(&mut self, parser: &P) -> io::Result<Option<Text<'_>>>;
 
-    /// Number of the one returned last, from 1.
+    /// Returns the number of the last piece, from 1.
     fn number(&self) -> u64;
 
-    /// Whether the one returned last ends where the stream does, with nothing to mark its end.
+    /// Returns whether the last piece ends with the stream, without a mark of its end.
     fn is_unended(&self) -> bool {
         false
     }
 
-    /// Its position, for messages.
+    /// Returns its position, for messages.
     fn place(&self) -> String;
 
-    /// The beginning of a bad one, printable.
+    /// Returns the printable start of a bad piece.
     fn shown(bytes: &[u8]) -> String;
 }
 
@@ -55,10 +55,10 @@ pub(crate) struct Lines<R> {
     head: Vec<u8>,
     start: usize,
     end: usize,
-    /// Bytes after `start` that are known to hold no newline.
+    /// Bytes after `start` that contain no newline.
     searched: usize,
     number: u64,
-    /// The line returned last had no newline.
+    /// Whether the last line had no newline.
     is_unended: bool,
 }
 
@@ -69,7 +69,7 @@ impl<R: Read> Lines<R> {
         Lines { reader, buffer, head, start: 0, end: 0, searched: 0, number: 0, is_unended: false }
     }
 
-    /// The next line; a last one without a newline counts.
+    /// Returns the next line, which may be a last line without a newline.
     #[inline]
     pub(crate) fn next_line(&mut self) -> io::Result<Option<Text<'_>>> {
         loop {
@@ -101,7 +101,7 @@ impl<R: Read> Lines<R> {
         Text { bytes: &self.buffer[from..to], whole }
     }
 
-    /// Drops the rest of a line that is already too long.
+    /// Skips the rest of a line that is already too long.
     #[cold]
     fn too_long(&mut self) -> io::Result<Text<'_>> {
         self.head.clear();
@@ -121,7 +121,7 @@ impl<R: Read> Lines<R> {
         Ok(Text { bytes: &self.head, whole: false })
     }
 
-    /// Moves the unread bytes to the front and reads more; 0 at the end of the stream.
+    /// Moves the unread bytes to the front and reads more; returns 0 at the end of the stream.
     fn refill(&mut self) -> io::Result<usize> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
@@ -166,14 +166,14 @@ impl<P, R: Read> Pieces<P> for Lines<R> {
     }
 }
 
-/// The beginning of a bad line, printable.
+/// Returns the printable start of a bad line.
 pub(crate) fn shown(bytes: &[u8]) -> String {
     let head = &bytes[..bytes.len().min(SHOWN)];
     let dots = if head.len() < bytes.len() { "..." } else { "" };
     format!("\"{}{dots}\"", String::from_utf8_lossy(head).escape_debug())
 }
 
-/// Names in a sentence, such as "host, target and lun".
+/// Returns names in a sentence, such as "host, target and lun".
 pub(crate) fn listed<T: Borrow<str>>(names: &[T]) -> String {
     match names.split_last() {
         Some((last, others)) if !others.is_empty() => {
@@ -187,7 +187,7 @@ pub(crate) fn listed<T: Borrow<str>>(names: &[T]) -> String {
 mod tests {
     use super::*;
 
-    /// Hands out `bytes` a few at a time.
+    /// A reader that returns a few bytes at a time.
     struct Drip<'a>(&'a [u8], usize);
 
     impl Read for Drip<'_> {

@@ -1,4 +1,4 @@
-//! The message about an archive of several files: the commands that choose one, each with what it would read.
+//! The message about an archive of several files: the commands that choose one, each with its result.
 
 use crate::read::commands::{list, with_name, word};
 use crate::read::formats::{self, Head, ReadAs, TraceFormat};
@@ -7,7 +7,7 @@ use crate::read::readings::{Counts, Reading};
 use crate::read::unpack::{Member, Several, unpacked};
 use std::io::Read;
 
-/// The message about the archive `file`.
+/// Returns the message about the archive `file`.
 pub(crate) fn choice(file: &str, several: &Several) -> String {
     let Several { command, selecting, unpack, members, is_more } = several;
     let mut shown: Vec<&Member> = members.iter().filter(|member| !member.is_document()).collect();
@@ -36,12 +36,12 @@ pub(crate) fn choice(file: &str, several: &Several) -> String {
     format!("{file}: {several}{more}; {}", list(&choices, str::to_owned))
 }
 
-/// Whether a command can have the name: its bytes are known, and a shell passes all of them.
+/// Returns whether a command can contain the name: its bytes are known, and a shell passes all of them.
 fn can_be_named(name: &str) -> bool {
     !name.contains([char::REPLACEMENT_CHARACTER, '\0']) && !name.ends_with('\n')
 }
 
-/// `text` as one word of a shell. Control characters cannot be pasted, so that printf writes them.
+/// Returns `text` as one word of a shell. Control characters cannot be pasted, so printf writes them.
 fn word_of_any(text: &str) -> String {
     if !text.contains(char::is_control) {
         return word(text);
@@ -59,10 +59,10 @@ fn word_of_any(text: &str) -> String {
     format!("\"$(printf {hyphen}{})\"", word(&format))
 }
 
-/// What the member is, as far as its beginning tells without a doubt.
+/// Returns what the member is, as far as its head shows it without doubt.
 fn gives(Member { head, is_whole, .. }: &Member) -> String {
     let mut bytes = Vec::new();
-    // The end of a packed member may be cut; what precedes it is read.
+    // The end of a packed member may be missing; the part before it is read.
     let read = unpacked(&head[..]).and_then(|mut plain| plain.read_to_end(&mut bytes));
     let is_whole = *is_whole && read.is_ok();
     let mut lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').collect();
@@ -78,7 +78,7 @@ fn gives(Member { head, is_whole, .. }: &Member) -> String {
     }
 }
 
-/// The format of `head`, if it has a name, and its counts; `None` if there is a doubt.
+/// Returns the format of `head`, if it has a name, and its counts; `None` in doubt.
 fn counts(head: &Head<'_>) -> Option<(String, Counts)> {
     let shares = formats::detect(head);
     let alike: Vec<TraceFormat> =

@@ -1,4 +1,4 @@
-//! Trace files in: from the bytes of a file to the requests of a device.
+//! Reading of trace files: from the bytes of a file to the requests of a device.
 
 mod blkparse_report;
 pub mod columnar;

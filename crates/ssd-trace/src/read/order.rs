@@ -1,4 +1,4 @@
-//! Which event follows which: the order of times, doubled records, and the time of the first one.
+//! Order of the events: their times, doubled records, and the time of the first event.
 
 use crate::read::doubles::Doubles;
 use crate::read::formats::{Clock, Event};
@@ -6,32 +6,32 @@ use crate::read::volumes::Chosen;
 use ssd_core::metrics::numbers::{count, duration};
 use std::collections::BTreeMap;
 
-/// Lines that are read after the first late one, so that the message can count the others.
+/// Maximum number of lines read after the first late event, so that the message can count the others.
 pub(crate) const COUNTED: u64 = 4_000_000;
-/// This few steps back, with this many late events after each, may be seams: a clock that wrapped, or
-/// recordings that were joined.
+/// Up to this many steps back, with at least this many late events after each, may be seams: a clock that wrapped
+/// around, or joined recordings.
 const FEW_STEPS: u64 = 4;
 const AFTER_A_SEAM: u64 = 16;
 
-/// Events that are earlier than one above them, of the same volume.
+/// Events with times before those of earlier events of the same volume.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Late {
-    /// Such events: those that a pass without sorting loses.
+    /// Number of such events, which a pass without sorting loses.
     pub(crate) events: u64,
-    /// How much earlier the worst of them is, nanoseconds.
+    /// Largest difference, nanoseconds.
     pub(crate) most_ns: u64,
-    /// Events that are earlier than the one right above them.
+    /// Events with a time before that of the previous event.
     pub(crate) steps: u64,
-    /// Line of the first.
+    /// Line of the first late event.
     pub(crate) first: u64,
-    /// All events examined, and the span of their times.
+    /// Number of examined events, and the span of their times.
     pub(crate) of: u64,
     earliest: Option<u64>,
     latest: u64,
 }
 
 impl Late {
-    /// "4 of 10 events are earlier than one above them, by up to 2 s".
+    /// Returns text such as "4 of 10 events are earlier than one above them, by up to 2 s".
     pub(crate) fn told(&self) -> String {
         format!(
             "{} of {} requests {} earlier than one above {}, by up to {}",
@@ -43,7 +43,7 @@ impl Late {
         )
     }
 
-    /// "these 4".
+    /// Returns text such as "these 4".
     pub(crate) fn these(&self) -> String {
         match self.events {
             1 => "this one".to_owned(),
@@ -51,7 +51,7 @@ impl Late {
         }
     }
 
-    /// A few steps back over most of the time: sorting may interleave consecutive recordings.
+    /// Returns a warning for a few steps back over most of the time: sorting may interleave consecutive recordings.
     pub(crate) fn seams(&self) -> Option<String> {
         let span = self.latest - self.earliest.unwrap_or(self.latest);
         let few = (1..=FEW_STEPS).contains(&self.steps);
@@ -68,13 +68,13 @@ impl Late {
     }
 }
 
-/// State that a pass carries from event to event of one volume.
+/// State of a pass for the events of one volume.
 pub(crate) struct Track {
     doubles: Doubles,
-    /// The latest time above, and the one right above, nanoseconds.
+    /// Latest time so far, and the time of the previous event, nanoseconds.
     latest: Option<u64>,
     above: u64,
-    /// Time of the first record, which [`Clock::FirstRecord`] makes time 0; nanoseconds.
+    /// Time of the first record, which is time 0 for [`Clock::FirstRecord`]; nanoseconds.
     base_ns: Option<u64>,
 }
 
@@ -83,7 +83,7 @@ impl Track {
         Track { doubles: Doubles::new(dedup), latest: None, above: 0, base_ns: None }
     }
 
-    /// The time for which `event`, of line `line`, comes too late, if it does.
+    /// Returns the latest earlier time if `event`, in line `line`, is before it, and counts the event as late.
     #[inline(always)]
     pub(crate) fn missed(&mut self, event: &Event, line: u64, late: &mut Late) -> Option<u64> {
         let at = event.at_ns;
@@ -103,13 +103,13 @@ impl Track {
         latest
     }
 
-    /// `event` counts: later ones may not be earlier.
+    /// Records that `event` is used, so that later events must not be earlier.
     #[inline(always)]
     pub(crate) fn passed(&mut self, at_ns: u64) {
         self.latest = Some(self.latest.map_or(at_ns, |latest| latest.max(at_ns)));
     }
 
-    /// Whether `event`, the next one in order of time, repeats one before it; puts it on the replay's
+    /// Returns whether `event`, the next one in order of time, repeats an earlier one; converts it to the replay's
     /// clock.
     #[inline(always)]
     pub(crate) fn next(&mut self, event: &mut Event, clock: Clock) -> bool {
@@ -126,11 +126,11 @@ impl Track {
     }
 }
 
-/// The tracks of the volumes used.
+/// State of the pass for the volumes used.
 pub(crate) struct Tracks {
     dedup: bool,
     only: Track,
-    /// With [`Chosen::Each`] of every volume.
+    /// With [`Chosen::Each`], the track of every volume.
     each: BTreeMap<u64, Track>,
 }
 

@@ -1,12 +1,12 @@
-//! Sets of pages: runs over the trace's address space, and a bitmap over the device's.
+//! Sets of pages: runs in the trace's address space, and a bitmap of the device's.
 
-/// Ranges collected before they are merged the first time.
+/// Number of ranges collected before the first merge.
 const FIRST_MERGE: usize = 1 << 16;
 
-/// Collects page ranges; memory follows the number of separate runs, not of ranges.
+/// Collects page ranges; memory is proportional to the number of separate runs, not of ranges.
 #[derive(Default)]
 pub(crate) struct RunCollector {
-    /// Disjoint and ascending, with gaps between them: (first, last).
+    /// Disjoint, ascending runs with gaps between them: (first, last).
     merged: Vec<(u64, u64)>,
     fresh: Vec<(u64, u64)>,
 }
@@ -48,7 +48,7 @@ impl RunCollector {
         self.merged = all;
     }
 
-    /// Number of pages in the set.
+    /// Returns the number of pages in the set.
     pub(crate) fn count(mut self) -> u64 {
         self.merge();
         self.merged.iter().map(|(first, last)| last - first + 1).sum()
@@ -61,7 +61,7 @@ pub(crate) struct PageBits {
 }
 
 impl PageBits {
-    /// Empty, for pages below `pages`.
+    /// Creates an empty set of pages below `pages`.
     pub(crate) fn new(pages: u32) -> PageBits {
         PageBits { words: vec![0; (pages as usize).div_ceil(64)] }
     }
@@ -79,7 +79,7 @@ impl PageBits {
         self.words[high] |= to;
     }
 
-    /// Number of pages in the set.
+    /// Returns the number of pages in the set.
     pub(crate) fn count(&self) -> u64 {
         self.words.iter().map(|word| u64::from(word.count_ones())).sum()
     }

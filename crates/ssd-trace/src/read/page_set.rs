@@ -1,4 +1,4 @@
-//! A set of pages of the trace's address space, and the number of each in ascending order.
+//! A set of pages in the trace's address space, and the rank of each page.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 const WORDS: u64 = 8;
 /// Pages of a chunk.
 const CHUNK: u64 = 64 * WORDS;
-/// Chunks below this number are found in a list (pages below 2^31), others in a tree.
+/// Chunks below this number are in a list (pages below 2^31), others in a tree.
 const LISTED: u64 = 1 << 22;
-/// No chunk.
+/// Marks a missing chunk.
 const NONE: u32 = u32::MAX;
 
 /// 64 pages.
@@ -16,15 +16,15 @@ const NONE: u32 = u32::MAX;
 struct Word {
     /// A bit for each page of the set.
     bits: u64,
-    /// Pages of the set before it, once the set is numbered.
+    /// Number of pages of the set before this word, once the set is numbered.
     before: u64,
 }
 
-/// Collects pages; memory is 128 bytes for each chunk of 512 pages that holds one, and 4 bytes of
-/// index for each chunk below the highest, up to [`LISTED`].
+/// Collects pages; memory is 128 bytes for each chunk of 512 pages that has any, and 4 bytes of index for each chunk
+/// below the highest, up to [`LISTED`].
 #[derive(Default)]
 pub(crate) struct PageSet {
-    /// Where each chunk is, by its number.
+    /// Position of each chunk, by its number.
     list: Vec<u32>,
     tree: BTreeMap<u64, u32>,
     chunks: Vec<[Word; WORDS as usize]>,
@@ -38,7 +38,7 @@ impl PageSet {
         let (mut page, mut left) = (first, last - first + 1);
         while left > 0 {
             let at = self.chunk(page / CHUNK);
-            // As far as the word reaches.
+            // As many pages as fit the word.
             let count = left.min(64 - page % 64);
             let bits = u64::MAX >> (64 - count) << (page % 64);
             self.chunks[at][word_of(page)].bits |= bits;
@@ -47,18 +47,18 @@ impl PageSet {
         }
     }
 
-    /// Chunks that hold a page.
+    /// Returns the number of chunks with a page.
     #[inline(always)]
     pub(crate) fn chunks(&self) -> usize {
         self.chunks.len()
     }
 
-    /// Number of pages.
+    /// Returns the number of pages.
     pub(crate) fn count(&self) -> u64 {
         self.chunks.iter().flatten().map(|word| u64::from(word.bits.count_ones())).sum()
     }
 
-    /// Position of chunk `number`, which is created if necessary.
+    /// Returns the position of chunk `number`, which is created if necessary.
     #[inline(always)]
     fn chunk(&mut self, number: u64) -> usize {
         match self.find(number) {
@@ -72,7 +72,7 @@ impl PageSet {
         if number >= LISTED {
             return self.tree.get(&number).map(|&at| at as usize);
         }
-        // It fits: below 2^22.
+        // The cast is safe: the number is below 2^22.
         let at = *self.list.get(number as usize)?;
         (at != NONE).then_some(at as usize)
     }
@@ -94,7 +94,7 @@ impl PageSet {
         at
     }
 
-    /// The set, numbered.
+    /// Numbers the set.
     pub(crate) fn finish(mut self) -> NumberedPages {
         let listed = (0u64..).zip(&self.list).filter(|&(_, &at)| at != NONE);
         let order: Vec<(u64, u32)> =
@@ -113,18 +113,18 @@ impl PageSet {
 /// A set of pages, numbered from 0 in ascending order.
 pub(crate) struct NumberedPages {
     set: PageSet,
-    /// Every chunk and where it is, ascending.
+    /// All chunks and their positions, ascending.
     order: Vec<(u64, u32)>,
     pages: u64,
 }
 
 impl NumberedPages {
-    /// Number of pages.
+    /// Returns the number of pages.
     pub(crate) const fn pages(&self) -> u64 {
         self.pages
     }
 
-    /// Pages of the set below `page`: its number, if it belongs to the set.
+    /// Returns the number of pages of the set below `page`, which is the rank of `page` if the set contains it.
     #[inline(always)]
     pub(crate) fn below(&self, page: u64) -> u64 {
         let number = page / CHUNK;
@@ -137,14 +137,14 @@ impl NumberedPages {
         self.order.get(after).map_or(self.pages, |&(_, at)| self.set.chunks[at as usize][0].before)
     }
 
-    /// Whether `page` belongs to the set.
+    /// Returns whether the set contains `page`.
     pub(crate) fn contains(&self, page: u64) -> bool {
         let at = self.set.find(page / CHUNK);
         at.is_some_and(|at| self.set.chunks[at][word_of(page)].bits >> (page % 64) & 1 != 0)
     }
 }
 
-/// Which word of its chunk a page is in.
+/// Returns the index of a page's word in its chunk.
 #[inline(always)]
 const fn word_of(page: u64) -> usize {
     (page / 64 % WORDS) as usize

@@ -1,8 +1,8 @@
-//! Updates that are independent of one another: `workload.phases = "independent"`.
+//! Independent updates: `workload.phases = "independent"`.
 //!
 //! A recorded trace on a drive of its size is one application: pages that are written together also become invalid
-//! together. On a drive that many such applications share, their bursts mix. Independent phases are the limit of that
-//! mixture: every page keeps the intervals between its updates, but starts at its own point of the loop.
+//! together. On a drive that many such applications share, their bursts mix. Independent phases are the limit of this
+//! mixture: the intervals between the updates of a page do not change, but each page has its own start in the loop.
 
 use crate::read::input::{Step, Watch};
 use crate::read::kept::Kept;
@@ -14,8 +14,8 @@ use ssd_core::units::{Nanos, SECTOR_BYTES};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// The updates of a trace, page by page, each page shifted cyclically by a phase of its own ([`Updates`]). Every loop
-/// has the same order.
+/// The updates of a trace, with those of each page shifted cyclically by a separate phase ([`Updates`]). Every loop has
+/// the same order.
 pub(crate) struct Phased {
     updates: Arc<Updates>,
     sectors_per_page: u32,
@@ -25,11 +25,11 @@ pub(crate) struct Phased {
 }
 
 impl Phased {
-    /// The updates of one loop, `source`, on pages of `page_bytes`, repeated `loops` times; `seed` draws the phases.
-    /// Another run that has taken the same trace from `kept` shares them.
+    /// Creates the updates of one loop, `source`, on pages of `page_bytes`, repeated `loops` times; `seed` draws the
+    /// phases. They are shared with other runs that have the same trace from `kept`.
     ///
     /// # Errors
-    /// `source` holds copies or updates no page, or `watch` has ended it.
+    /// `source` contains copies or updates no page, or `watch` has ended it.
     pub(crate) fn new(
         source: TraceSource,
         (page_bytes, loops): (u32, u32),
@@ -106,7 +106,7 @@ mod tests {
         all
     }
 
-    /// For each page the numbers of writes before its updates, in a loop of `n` writes.
+    /// Returns, for each page, the numbers of writes before its updates, in a loop of `n` writes.
     fn times(updates: &[(Op, u64)]) -> BTreeMap<u64, Vec<(u64, Op)>> {
         let (mut written, mut times) = (0, BTreeMap::new());
         for &(op, page) in updates {
@@ -116,7 +116,7 @@ mod tests {
         times
     }
 
-    /// Writes of 1 to 3 pages of 40, some of them in part, reads, flushes, and TRIMs.
+    /// Returns writes of 1 to 3 pages of 40, some of them partial, reads, flushes, and TRIMs.
     fn requests(seed: u64) -> Vec<Request> {
         let mut random = Stream::new(seed, "requests");
         let mut drawn = || match random.below(10) {
@@ -159,7 +159,7 @@ mod tests {
         }
     }
 
-    /// A literal version: for each place of the loop, the updates that are shifted to it, in recorded order.
+    /// A literal version: for each position of the loop, the updates that are shifted to it, in recorded order.
     #[test]
     fn updates_come_where_their_page_is_shifted_to() {
         for seed in 0..20 {
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn every_update_keeps_its_stream() {
-        // The first updates have no stream: kinds are noted from the first other one on.
+        // The first updates have no stream; kinds are stored from the first other update on.
         for first in [0, 1, 50] {
             let mut recorded = requests(first);
             for request in recorded.iter_mut().skip(first as usize) {

@@ -1,4 +1,4 @@
-//! The requests of a trace as in the file: neither fitted to a device nor repeated.
+//! The requests of a trace as recorded, neither fitted to a device nor repeated.
 
 use crate::config::Workload;
 use crate::read::input::{self, Step, Watch};
@@ -17,48 +17,48 @@ use std::ops::ControlFlow;
 pub struct Reading {
     /// Name of the file; "standard input" for "-".
     pub file: String,
-    /// Its format, as in `workload.format`.
+    /// Format, as in `workload.format`.
     pub format: &'static str,
     /// Units in which times, addresses and lengths were read.
     pub units: String,
-    /// Lines of the file; records of a binary one, requests of a trace file of ours.
+    /// Lines of the file; records of a binary file, requests of an ssdlab trace file.
     pub lines: u64,
     /// Lines that could not be used and were skipped.
     pub skipped_lines: u64,
-    /// Message for the first of them.
+    /// Message for the first skipped line.
     pub first_skipped: Option<String>,
-    /// Requests that are earlier than one above them: sorted, or among the lines skipped.
+    /// Requests before an earlier request in time, which were sorted or skipped.
     pub late_requests: u64,
     /// Whether the requests were sorted by time.
     pub sorted: bool,
-    /// A message to show before all results: more than 1 % of the lines were skipped.
+    /// A message to show before all results if more than 1 % of the lines were skipped.
     pub loss: Option<String>,
     /// Anomalies of the file, for [`Reading::warnings`].
     #[serde(skip)]
     pub notes: Vec<String>,
-    /// Events of every action in the file, by its letter.
+    /// Events of every action in the file, by letter.
     pub events: BTreeMap<char, u64>,
-    /// The action that was taken.
+    /// The chosen action.
     pub action: char,
-    /// Events of that action without data that are not flushes.
+    /// Events of the chosen action without data that are not flushes.
     pub dataless_events: u64,
-    /// Events of that action outside the time range.
+    /// Events of the chosen action outside the time range.
     pub events_outside_range: u64,
-    /// Number of the volume used, as in `workload.volume`; 0 if it is each of them.
+    /// Number of the volume used, as in `workload.volume`; 0 with each volume separately.
     pub volume: u64,
     /// Name of the volume used, such as "MAJ,MIN".
     pub device: String,
-    /// Records that repeat an identical one of the same volume less than 1 ms earlier; all of them with
-    /// `dedup`, at least this many without. For [`Reading::warnings`]; [`crate::read::info`] counts separately.
+    /// Records that repeat an identical record of the same volume less than 1 ms later; all of them with `dedup`, at
+    /// least this many without. For [`Reading::warnings`]; [`crate::read::info`] has a separate count.
     #[serde(skip)]
     pub doubled_records: u64,
-    /// Whether they were dropped.
+    /// Whether doubled records were dropped.
     #[serde(skip)]
     pub dedup: bool,
 }
 
 impl Reading {
-    /// Warnings for readers of the results.
+    /// Returns warnings for readers of the results.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let anomalies = Anomalies {
@@ -75,7 +75,7 @@ impl Reading {
     }
 }
 
-/// Why reading ended early.
+/// The reason why reading ended early.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Stopped {
     /// The trace cannot be used.
@@ -93,13 +93,13 @@ pub struct VolumesReading {
     pub names: BTreeMap<u64, String>,
 }
 
-/// Reads the trace that `workload` names and passes every request in its time range to `take`, in order; time
-/// 0 is the start of the range, and with `workload.volume = "all"` each has the number of its volume. Of `workload`
-/// only the keys about reading count: format, action, volume, range, bad lines, doubled records. `progress` is
-/// called from time to time.
+/// Reads the trace that `workload` names and passes every request in its time range to `take`, in order. Time 0 is the
+/// start of the range; with `workload.volume = "all"` each request has the number of its volume. Only the keys of
+/// `workload` about reading apply: format, action, volume, range, bad lines, doubled records. `progress` is called
+/// periodically.
 ///
 /// # Errors
-/// The file cannot be read, a line is bad, there are no requests, or `take` refused one.
+/// The file cannot be read, a line is bad, there are no requests, or `take` has refused one.
 pub fn each_request(
     workload: &Workload,
     progress: impl FnMut(Step) -> ControlFlow<()>,
@@ -109,11 +109,11 @@ pub fn each_request(
     read(workload, volume, progress, |_, timed| take(timed)).map(|found| found.reading)
 }
 
-/// As [`each_request`], for every volume: `take` also gets its number. The requests of a volume come as they
-/// would if it were the only one.
+/// Like [`each_request`], for every volume: `take` also receives its number. The requests of a volume are the same as
+/// if it were the only one.
 ///
 /// # Errors
-/// As [`each_request`].
+/// As for [`each_request`].
 pub fn each_request_by_volume(
     workload: &Workload,
     progress: impl FnMut(Step) -> ControlFlow<()>,
@@ -122,7 +122,7 @@ pub fn each_request_by_volume(
     read(workload, Chosen::Each, progress, take)
 }
 
-/// The name by which messages call the trace.
+/// Returns the name of the trace in messages.
 #[must_use]
 pub fn file_name(workload: &Workload) -> String {
     input::display_name(workload.trace.as_deref().unwrap_or("-"))

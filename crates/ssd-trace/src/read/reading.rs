@@ -1,5 +1,5 @@
-//! The common part of every reading of a trace: from the bytes of a file to the events of the chosen action
-//! in the time range.
+//! The common part of all readings of a trace: from the bytes of a file to the events of the chosen action in the time
+//! range.
 
 use crate::config::{TraceUnit, Workload};
 use crate::read::commands::{command, filter_of, given, list, one_of, word};
@@ -17,27 +17,27 @@ use ssd_core::metrics::numbers::count;
 use std::collections::BTreeMap;
 use std::io::Read;
 
-/// The warning of a trace without any time.
+/// The warning about a trace without any time.
 const AT_ONCE: &str = "all of its requests arrive at the same time; to keep a fixed number of them outstanding \
                        instead, run it with --pace closed";
 
 /// What was read.
 pub(crate) struct Found {
-    /// The format, detected if it was not set.
+    /// The format, configured or detected.
     pub(crate) format: TraceFormat,
-    /// The action that was taken.
+    /// The chosen action.
     pub(crate) action: char,
     pub(crate) tally: Tally,
     /// Events of the chosen action outside the time range.
     pub(crate) outside: u64,
-    /// Units of times, addresses and lengths, in words.
+    /// Units of times, addresses and lengths, as text.
     pub(crate) units: String,
     /// Anomalies of the file.
     pub(crate) warnings: Vec<String>,
 }
 
 impl Found {
-    /// Warnings for readers of any results of the trace `file`; `dedup`: repeated records were dropped.
+    /// Returns the warnings for readers of any results of the trace `file`; `dedup`: repeated records were dropped.
     pub(crate) fn all_warnings(&self, file: &str, dedup: bool) -> Vec<String> {
         let anomalies = Anomalies {
             file,
@@ -53,11 +53,11 @@ impl Found {
     }
 }
 
-/// Reads the trace `raw`, called `file` in messages, and hands every event of the chosen action in
-/// the time range to `take`, in order, with its time after the start of the range, nanoseconds.
+/// Reads the trace `raw`, called `file` in messages, and passes every event of the chosen action in the time range to
+/// `take`, in order, with its time after the start of the range, nanoseconds.
 ///
-/// Of `workload` only the keys about reading count: format, action, range, bad lines, doubled records;
-/// `volumes` selects the volumes that are used.
+/// Only the keys of `workload` about reading apply: format, action, range, bad lines, doubled records; `volumes`
+/// selects the volumes used.
 pub(crate) fn each_event(
     file: &str,
     raw: impl Read,
@@ -119,8 +119,8 @@ pub(crate) fn each_event(
     Ok(Found { format, action, tally, outside, units, warnings })
 }
 
-/// The message with what `workload` says of the file behind a command at its end that reads the same trace from
-/// standard input.
+/// Adds the options from `workload` to the command at the end of the message, which reads the same trace from standard
+/// input.
 fn with_given(error: SourceError, workload: &Workload) -> SourceError {
     if !error.0.ends_with("| ssdlab trace info -") {
         return error;
@@ -128,7 +128,7 @@ fn with_given(error: SourceError, workload: &Workload) -> SourceError {
     SourceError(format!("{} {}", error.0, given(workload, "")).trim_end().to_owned())
 }
 
-/// What a reader of the results should know about a trace in `format`, which was detected or set.
+/// Returns notes for readers of the results about a trace in `format`, which was detected or configured.
 fn doubts(
     file: &str,
     workload: &Workload,
@@ -156,7 +156,7 @@ fn doubts(
     warnings
 }
 
-/// The options that read a trace in pages of 4 KiB instead of sectors, where its unit is not set and may be another.
+/// Returns the options that read a trace in pages of 4 KiB instead of sectors, if its unit is not set and may be pages.
 fn in_pages(format: TraceFormat, workload: &Workload, how: &ReadAs) -> Option<String> {
     match &how.columns {
         None if format == TraceFormat::Fiu => {
@@ -185,7 +185,7 @@ impl<R: Read, T: FnMut(&Event) -> Result<(), Refusal>> Work for Pass<'_, '_, '_,
     }
 }
 
-/// Reads all of `reader` as `format`, which has been detected; see [`Scan::run`].
+/// Reads all of `reader` as `format`, the detected format; see [`Scan::run`].
 fn run_as(
     format: TraceFormat,
     scan: &Scan<'_, '_>,
@@ -199,7 +199,7 @@ fn run_as(
     formats::with(format, Pass { scan, reader, take }).expect("the format has a parser")
 }
 
-/// Refuses a trace that has lost more of its lines than `workload.max_bad` allows.
+/// Refuses a trace that has lost a larger share of its lines than `workload.max_bad`.
 fn refuse_loss(file: &str, tally: &Tally, workload: &Workload) -> Result<(), SourceError> {
     let (skipped, lines, most) = (tally.skipped_lines, tally.lines, workload.max_bad);
     if skipped as f64 <= most * lines as f64 {
@@ -224,7 +224,7 @@ fn refuse_loss(file: &str, tally: &Tally, workload: &Workload) -> Result<(), Sou
     )))
 }
 
-/// Checks the keys that need no trace.
+/// Checks the keys that can be checked without a trace.
 pub(crate) fn check_options(workload: &Workload) -> Result<(), SourceError> {
     let Workload { action, from_ns, until_ns, .. } = workload;
     if !matches!(action, 'Q' | 'D' | 'C') {
@@ -241,7 +241,7 @@ pub(crate) fn check_options(workload: &Workload) -> Result<(), SourceError> {
     Ok(())
 }
 
-/// The message when no event can be used.
+/// Returns the error if no event can be used.
 pub(crate) fn nothing(
     file: &str,
     tally: &Tally,
@@ -281,7 +281,7 @@ pub(crate) fn nothing(
     })
 }
 
-/// Refuses a trace in a format that was detected if no device has its addresses.
+/// Refuses a trace in a detected format if no device has its addresses.
 fn refuse_impossible(
     file: &str,
     tally: &Tally,
@@ -306,7 +306,7 @@ fn refuse_impossible(
     }))
 }
 
-/// Refuses a log whose requests were taken at their issue if events follow that precede the issue of requests.
+/// Refuses a log with requests taken at their issue if it has events that occur only before the issue.
 fn refuse_queued(file: &str, tally: &Tally, workload: &Workload) -> Result<(), SourceError> {
     let events = tally.events(b'D');
     let early = |letter: &&char| !LETTERS_AT_ISSUE.contains(&(**letter as u8));
@@ -333,7 +333,7 @@ fn refuse_queued(file: &str, tally: &Tally, workload: &Workload) -> Result<(), S
     )))
 }
 
-/// The commands that choose one of the actions in the file.
+/// Returns the commands that choose one of the actions in the file.
 fn remedy(
     file: &str,
     given: &str,
@@ -353,7 +353,7 @@ fn remedy(
     (!all.is_empty()).then(|| one_of(file, &all))
 }
 
-/// The message when there are events, but none reads or writes a page.
+/// Returns the error if there are events, but none reads or writes a page.
 pub(crate) fn no_page(file: &str, workload: &Workload) -> SourceError {
     let is_part = workload.from_ns > 0 || workload.until_ns.is_some();
     let rest = if is_part {
@@ -364,10 +364,10 @@ pub(crate) fn no_page(file: &str, workload: &Workload) -> SourceError {
     SourceError(format!("{file}: no page is read or written{rest}"))
 }
 
-/// Share of the lines above which a loss is reported before all results.
+/// Share of lines above which a loss is reported before all results.
 const MUCH: f64 = 0.01;
 
-/// The message before all results if many of `lines` lines were `skipped`.
+/// Returns the message before all results if many of `lines` lines were `skipped`.
 pub(crate) fn loss(file: &str, skipped: u64, lines: u64) -> Option<String> {
     (skipped as f64 > MUCH * lines as f64).then(|| {
         format!(
@@ -379,16 +379,16 @@ pub(crate) fn loss(file: &str, skipped: u64, lines: u64) -> Option<String> {
     })
 }
 
-/// What a reader of any results should know about a trace.
+/// What readers of any results should know about a trace.
 pub(crate) struct Anomalies<'a> {
     pub(crate) file: &'a str,
-    /// Lines that were skipped, and the message for the first of them.
+    /// Number of skipped lines, and the message for the first of them.
     pub(crate) skipped_lines: u64,
     pub(crate) first_skipped: Option<&'a str>,
-    /// Records that repeat another, and whether they were dropped.
+    /// Number of records that repeat another, and whether they were dropped.
     pub(crate) doubled_records: u64,
     pub(crate) dedup: bool,
-    /// Events by action, of which one was taken.
+    /// Events by action, and the chosen action.
     pub(crate) events: &'a BTreeMap<char, u64>,
     pub(crate) action: char,
     pub(crate) notes: &'a [String],

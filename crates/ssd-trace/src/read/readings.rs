@@ -1,4 +1,4 @@
-//! The readings of an ambiguous file: what its beginning would be under each, as commands to paste.
+//! The readings of an ambiguous file: what its head is in each reading, as commands to paste.
 
 use crate::read::commands::sorted;
 use crate::read::formats::mapping::Size;
@@ -11,38 +11,38 @@ use ssd_core::metrics::numbers::{bandwidth, count, duration, size};
 use ssd_core::units::SECTOR_BYTES;
 use std::sync::Arc;
 
-/// Most readings that a message lists.
+/// Maximum number of readings in a message.
 const LISTED: usize = 6;
 
-/// A trace is hardly longer: 208 days, at which the statistics of pages end.
+/// Maximum plausible length of a trace: 208 days, the limit of the statistics of pages.
 pub(crate) const LONGEST_NS: u64 = 208 * 86_400_000_000_000;
 
-/// Mean times between the requests of most traces, nanoseconds: from 500,000 requests a second to 5.
+/// Mean times between requests in most traces, nanoseconds: 500,000 to 5 requests per second.
 const USUAL_GAPS: std::ops::Range<u64> = 2_000..200_000_000;
-/// As [`USUAL_GAPS`], for times in seconds, the unit of traces that are slow.
+/// Like [`USUAL_GAPS`], for times in seconds, the unit of slow traces.
 const USUAL_GAPS_OF_SECONDS: std::ops::Range<u64> = 2_000..10_000_000_000;
 /// Nanoseconds from 1970 to a date between 2010 and 2040. A unit that makes such dates of the times is likely, whatever
 /// the pace.
 const DATES_NS: std::ops::Range<u64> = 1_262_304_000_000_000_000..2_208_988_800_000_000_000;
 /// Fewest requests that have a pace.
 const FEWEST_WITH_PACE: u64 = 5;
-/// Bytes a second from which a rate is unusual, although devices carry it.
+/// Bytes per second above which a rate is possible but unusual.
 const UNUSUAL_RATE: f64 = 8e9;
 
-/// Largest share of bad lines for which a command offers to skip them.
+/// Largest share of bad lines that a command offers to skip.
 pub(crate) const FEW_BAD: f64 = 0.1;
 
-/// How the lines of a file that do not fit may be skipped.
+/// How the lines that do not fit may be skipped.
 pub(crate) enum Skipping {
-    /// They are few: with these options.
+    /// There are few: with these options.
     Few(String),
-    /// They are so many that the format or the columns may be wrong.
+    /// There are so many that the format or the columns may be wrong; with these options.
     Many(String),
-    /// Most lines do not fit: not at all.
+    /// Most lines do not fit: they may not be skipped.
     Most,
 }
 
-/// What the beginning of a file is in one reading.
+/// Counts of the head of a file in one reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) reads: u64,
@@ -50,22 +50,22 @@ pub(crate) struct Counts {
     pub(crate) discards: u64,
     /// Flushes and events that are not requests.
     pub(crate) others: u64,
-    /// Those of them whose operation is ignored, or which are other events.
+    /// Those among `others` with an ignored operation or another event.
     ignored: u64,
     /// Lines that do not fit.
     pub(crate) bad: u64,
-    /// Operations in their order, mixed: readings that swap reads and writes differ, however many there are of each.
+    /// A hash of the operations in order. It distinguishes readings that swap reads and writes, even with equal counts.
     order: u64,
-    /// Sectors read and written.
+    /// Sectors read or written.
     sectors: u64,
-    /// First sector and last end of reads and writes.
+    /// First sector and largest end of reads and writes.
     low: Option<u64>,
     high: u64,
-    /// Earliest and latest time, nanoseconds.
+    /// First time, and earliest and latest time, nanoseconds.
     pub(crate) first_ns: Option<u64>,
     last_ns: u64,
     latest_ns: u64,
-    /// Times that are earlier than the time above them.
+    /// Number of times before the previous time.
     pub(crate) descents: u64,
 }
 
@@ -101,7 +101,7 @@ impl Counts {
         }
     }
 
-    /// `all` together, each of which is in an address space of its own, so that they have no common span.
+    /// Returns the sum of `all`, each of which has a separate address space, so that they have no common span.
     pub(crate) fn together<'a>(all: impl Iterator<Item = &'a Counts>) -> Counts {
         all.fold(Counts::default(), |sum, one| Counts {
             reads: sum.reads + one.reads,
@@ -118,7 +118,7 @@ impl Counts {
         self.reads + self.writes + self.discards
     }
 
-    /// Whether at least half of the lines fit.
+    /// Returns whether at least half of the lines fit.
     pub(crate) fn fit(&self) -> bool {
         self.requests() + self.others > self.bad
     }
@@ -127,12 +127,12 @@ impl Counts {
         self.last_ns - self.first_ns.unwrap_or(self.last_ns)
     }
 
-    /// Mean time between requests, nanoseconds.
+    /// Returns the mean time between requests, nanoseconds.
     pub(crate) fn gap_ns(&self) -> u64 {
         self.duration_ns() / self.requests().saturating_sub(1).max(1)
     }
 
-    /// Whether requests and bytes come at a pace that most traces have.
+    /// Returns whether requests and bytes have a pace that is usual in traces.
     fn is_usual(&self, gaps: &std::ops::Range<u64>) -> bool {
         if self.requests() < FEWEST_WITH_PACE {
             return true;
@@ -141,27 +141,27 @@ impl Counts {
         gaps.contains(&self.gap_ns()) && bytes < UNUSUAL_RATE * self.duration_ns() as f64 / 1e9
     }
 
-    /// Whether a device may have received these requests: the times are in order, and see [`Counts::is_plausible`].
+    /// Returns whether a device may have received the requests: [`Counts::is_plausible`], and times in order.
     pub(crate) fn is_possible(&self) -> bool {
         self.is_plausible() && self.descents == 0
     }
 
-    /// Whether all lines fit, and [`Counts::is_possible`].
+    /// Returns whether all lines fit and [`Counts::is_possible`] holds.
     pub(crate) fn is_sound(&self) -> bool {
         self.bad == 0 && self.is_possible()
     }
 
-    /// Whether addresses are below 1 PiB, and not more bytes a second than any device carries.
+    /// Returns whether addresses are below 1 PiB and the rate is not above that of any device.
     pub(crate) fn is_plausible(&self) -> bool {
         self.implausible().is_none()
     }
 
-    /// Whether addresses are above 1 PiB.
+    /// Returns whether addresses are above 1 PiB.
     pub(crate) fn is_beyond_any_device(&self) -> bool {
         unit::beyond_any_device(self.high).is_some()
     }
 
-    /// Why they are not plausible.
+    /// Returns why the counts are not plausible.
     pub(crate) fn implausible(&self) -> Option<String> {
         let bytes = self.sectors as f64 * SECTOR_BYTES as f64;
         unit::beyond_any_device(self.high).or_else(|| {
@@ -170,18 +170,18 @@ impl Counts {
         })
     }
 
-    /// Share of the lines that do not fit.
+    /// Returns the share of lines that do not fit.
     pub(crate) fn bad_share(&self) -> f64 {
         self.bad as f64 / (self.requests() + self.others + self.bad).max(1) as f64
     }
 
-    /// The options that skip the lines that do not fit, if they are few.
+    /// Returns the options that skip the lines that do not fit, if there are few.
     pub(crate) fn skipping(&self) -> String {
         let share = self.bad_share();
         if self.bad == 0 || share > FEW_BAD { String::new() } else { self.skipping_all() }
     }
 
-    /// The options that skip the lines that do not fit, however many they are.
+    /// Returns the options that skip all lines that do not fit.
     pub(crate) fn skipping_all(&self) -> String {
         let share = self.bad_share();
         // The default allows 1 %.
@@ -193,7 +193,7 @@ impl Counts {
         format!(" --set workload.skip_bad=true{most}")
     }
 
-    /// "0 reads, 4 writes, 16 KiB over a span of 3.1 GiB in 265 us (58.9 MiB/s)".
+    /// Returns text such as "0 reads, 4 writes, 16 KiB over a span of 3.1 GiB in 265 us (58.9 MiB/s)".
     pub(crate) fn summary(&self) -> String {
         let bytes = self.sectors as f64 * SECTOR_BYTES as f64;
         let span = self.low.map_or(String::new(), |low| {
@@ -241,24 +241,24 @@ impl From<&Shape> for Counts {
     }
 }
 
-/// "1 read", "2 reads".
+/// Returns text such as "1 read", "2 reads".
 pub(crate) fn of(number: u64, what: &str) -> String {
     format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 /// A way to read the file.
 pub(crate) struct Reading {
-    /// The options that select it, as on the command line.
+    /// The options that select it on the command line.
     pub(crate) options: String,
-    /// The columns in them.
+    /// The columns in these options.
     pub(crate) columns: Option<Arc<Mapping>>,
     pub(crate) counts: Counts,
-    /// The options include `--sort`.
+    /// Whether the options include `--sort`.
     is_sorted: bool,
 }
 
 impl Reading {
-    /// Reads `head` in `format`; `None` if most of it does not fit.
+    /// Reads `head` in `format`; returns `None` if most of it does not fit.
     pub(crate) fn of(
         options: String,
         format: TraceFormat,
@@ -268,7 +268,7 @@ impl Reading {
         Reading::of_some(options, format, how, head).filter(|reading| reading.counts.fit())
     }
 
-    /// As [`Reading::of`], if any line fits.
+    /// Like [`Reading::of`], if any line fits.
     pub(crate) fn of_some(
         options: String,
         format: TraceFormat,
@@ -280,24 +280,24 @@ impl Reading {
         (counts.requests() > 0).then_some(Reading { options, columns, counts, is_sorted: false })
     }
 
-    /// What `head` is in this format.
+    /// Returns the counts of `head` in this format.
     pub(crate) fn counts_of(format: TraceFormat, how: &ReadAs, head: &Head<'_>) -> Option<Counts> {
         formats::with(format, Counting { how, head })
     }
 
-    /// Whether one of its columns has times.
+    /// Returns whether one of its columns has times.
     pub(crate) fn has_times(&self) -> bool {
         self.columns.as_ref().is_some_and(|columns| columns.time.is_some())
     }
 
-    /// Whether its times are not all the same.
+    /// Returns whether its times are not all equal.
     pub(crate) fn has_duration(&self) -> bool {
         self.counts.duration_ns() > 0
     }
 
-    /// Orders readings, the likeliest first. Requests that no device receives come last. Before them come, in this
-    /// order, traces that are too long, those with more than one bad line, since one may be cut, those with assumed
-    /// lengths, and those of unusual pace.
+    /// Returns the sort key of readings, the likeliest first. Requests that no device receives come last. Before them
+    /// come, from last to first: traces that are too long, traces with more than one bad line (one may be incomplete),
+    /// assumed lengths, and an unusual pace.
     fn rank(&self) -> [bool; 5] {
         let counts = &self.counts;
         let is_likely = self.is_sorted || counts.is_possible();
@@ -311,7 +311,7 @@ impl Reading {
         [!is_likely, is_long, counts.bad > 1, assumes, !is_usual]
     }
 
-    /// What its columns assume of all requests, as in ", each of 4 KiB".
+    /// Returns what its columns assume of all requests, as in ", each of 4 KiB".
     fn assuming(&self) -> String {
         let columns = self.columns.as_ref();
         match columns.map(|columns| &columns.size) {
@@ -320,14 +320,14 @@ impl Reading {
         }
     }
 
-    /// The words that its columns ignore, as in ", ignores 4 lines: VERIFY, COMPARE".
+    /// Returns the words that its columns ignore, as in ", ignores 4 lines: VERIFY, COMPARE".
     fn ignoring(&self) -> String {
         let Some(columns) = &self.columns else { return String::new() };
         let words = columns.words_of(&["ignore"]);
         if words.is_empty() {
             return String::new();
         }
-        // Other events are not counted apart.
+        // Other events have no separate count.
         let lines = if columns.event.is_none() {
             of(self.counts.ignored, "line")
         } else {
@@ -336,14 +336,14 @@ impl Reading {
         format!(", ignores {lines}: {}", words.join(", "))
     }
 
-    /// Reads it in order of time.
+    /// Changes the reading to order of time.
     pub(crate) fn sort(&mut self) {
         self.options = sorted(&self.options);
         self.is_sorted = true;
     }
 }
 
-/// Counts what a head is in the format of a parser.
+/// Counts a head in the format of a parser.
 struct Counting<'a> {
     how: &'a ReadAs,
     head: &'a Head<'a>,
@@ -378,7 +378,7 @@ impl Work for Counting<'_> {
     }
 }
 
-/// Readings in several units of time without those that make all times equal, unless all do.
+/// Removes the readings in which all times are equal from readings in several units of time, unless they are in all.
 pub(crate) fn of_distinct_times(mut readings: Vec<Reading>) -> Vec<Reading> {
     if readings.iter().any(Reading::has_duration) {
         readings.retain(|reading| reading.counts.requests() < 2 || reading.has_duration());
@@ -386,7 +386,7 @@ pub(crate) fn of_distinct_times(mut readings: Vec<Reading>) -> Vec<Reading> {
     readings
 }
 
-/// One choice per reading, with the numbers of the file's beginning: those that differ, the likeliest first.
+/// Returns a choice per distinct reading with the numbers of the head, the likeliest first.
 pub(crate) fn choices(mut readings: Vec<Reading>, whole: bool) -> Vec<(String, String)> {
     let mut different: Vec<Reading> = Vec::new();
     readings.sort_by_key(Reading::rank);
@@ -399,7 +399,7 @@ pub(crate) fn choices(mut readings: Vec<Reading>, whole: bool) -> Vec<(String, S
     all_choices(different, whole)
 }
 
-/// As [`choices`], with all of them, although some may be the same.
+/// Like [`choices`], for all readings, even if some are equal.
 pub(crate) fn all_choices(mut readings: Vec<Reading>, whole: bool) -> Vec<(String, String)> {
     readings.sort_by_key(Reading::rank);
     let of = if whole { "" } else { ", in its first lines" };

@@ -1,4 +1,4 @@
-//! Records of a binary trace, in one file or several: any bytes, counted from 1.
+//! Records of a binary trace in one or more files: any bytes, counted from 1.
 
 use crate::read::formats::Format;
 use crate::read::lines::{Pieces, Text};
@@ -6,22 +6,22 @@ use std::io::{self, BufReader, Read};
 
 /// Bytes read at a time.
 const BUFFER: usize = 256 << 10;
-/// Bytes of a bad record that are shown.
+/// Maximum number of bytes of a bad record in a message.
 const SHOWN: usize = 32;
 
 /// A file of a trace: its name in messages, and its bytes.
 pub(crate) type Part<'a> = (String, Box<dyn Read + 'a>);
 
-/// Splits files into records and returns the earliest of all files first. Where no record begins, all bytes
-/// up to the next one are one bad record.
+/// Splits files into records and returns the earliest record of all files first. If no record begins at a position, all
+/// bytes up to the next record are one bad record.
 pub(crate) struct Records<'a> {
     files: Vec<File<'a>>,
-    /// The file of the record returned last.
+    /// The file of the last returned record.
     last: Option<usize>,
     number: u64,
 }
 
-/// One of the files, and its next record.
+/// One of the files, with its next record.
 struct File<'a> {
     name: String,
     reader: BufReader<Box<dyn Read + 'a>>,
@@ -29,18 +29,18 @@ struct File<'a> {
     head: usize,
     /// The record, the first bytes of a bad one, or nothing at the end of the file.
     record: Vec<u8>,
-    /// The file does not end inside it.
+    /// Whether the file does not end within the record.
     whole: bool,
-    /// No record begins there.
+    /// Whether no record begins here.
     bad: bool,
-    /// The key by which it is ordered.
+    /// The sort key.
     time: u64,
     number: u64,
     offset: u64,
 }
 
 impl<'a> Records<'a> {
-    /// `head` is that of [`crate::read::formats::Cut::Records`].
+    /// Creates the reader; `head` is from [`crate::read::formats::Cut::Records`].
     pub(crate) fn new(parts: Vec<Part<'a>>, head: usize) -> Records<'a> {
         assert!(head > 0 && !parts.is_empty(), "there is something to read");
         let open = |(name, reader)| File {
@@ -59,7 +59,7 @@ impl<'a> Records<'a> {
 }
 
 impl File<'_> {
-    /// Steps to the next record.
+    /// Moves to the next record.
     fn advance<P: Format>(&mut self, parser: &P) -> io::Result<()> {
         if self.bad {
             self.skip(parser)?;
@@ -73,20 +73,20 @@ impl File<'_> {
             self.whole = self.fill(length)?;
         }
         self.bad = self.whole && length.is_none();
-        // What cannot be put in order is to be reported at once.
+        // A record that has no place in the order is reported at once.
         self.time = if self.whole && !self.bad { parser.time(&self.record) } else { 0 };
         self.number += 1;
         Ok(())
     }
 
-    /// Reads until the record has `length` bytes; false if the file ends before.
+    /// Reads until the record has `length` bytes; returns false if the file ends before.
     fn fill(&mut self, length: usize) -> io::Result<bool> {
         let missing = length.saturating_sub(self.record.len());
         self.reader.by_ref().take(missing as u64).read_to_end(&mut self.record)?;
         Ok(self.record.len() >= length)
     }
 
-    /// Drops bytes of a bad record until the head of a good one is left, or nothing.
+    /// Drops bytes of a bad record until the head of a good one, or the end of the file.
     #[cold]
     fn skip<P: Format>(&mut self, parser: &P) -> io::Result<()> {
         loop {

@@ -22,22 +22,22 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Latest arrival that a replay may have, nanoseconds (146 years).
+/// Maximum arrival of a replay, nanoseconds (146 years).
 const LATEST: u64 = 1 << 62;
 
 /// A trace in memory, 24 bytes a request, and the position of its replay.
 ///
-/// Time 0 is `from_ns` of the trace. Loop `i` starts `i` times the length of one loop later, which
-/// is the time of the last request; all arrivals are then multiplied by `time_scale`.
+/// Time 0 is `from_ns` of the trace. Loop `i` starts `i` times the length of one loop later, which is the time of the
+/// last request. All arrivals are then multiplied by `time_scale`.
 #[derive(Clone)]
 pub struct TraceSource {
-    /// May be those of the whole trace, which others replay, too.
+    /// Records of the whole trace, which other runs may share, or of a part.
     records: Arc<Vec<Record>>,
-    /// What is replayed of them: from `first` on, up to `end`, with `from_ns` as time 0.
+    /// The replayed part: `first..end`, with `from_ns` as time 0.
     first: usize,
     end: usize,
     from_ns: u64,
-    /// Records that are sources of copies, and the sources of copies that have been returned.
+    /// Number of records that are sources of copies, and the sources of returned copies.
     source_records: u64,
     sources: VecDeque<Vec<SourceRange>>,
     next: usize,
@@ -49,13 +49,13 @@ pub struct TraceSource {
 }
 
 impl TraceSource {
-    /// Reads the trace at `path` ("-": standard input), which may be compressed with zstd or gzip, for a
-    /// device of `user_pages` pages of `page_bytes` bytes (a multiple of 512); or finds it in `kept`, where it stays
-    /// for later ones. `watch` receives the progress, and `Break` ends the reading.
+    /// Reads the trace at `path` ("-": standard input), which may be compressed with zstd or gzip, for a device of
+    /// `user_pages` pages of `page_bytes` bytes (a multiple of 512), or takes it from the cache `kept`, where it
+    /// remains for later runs. `watch` receives the progress, and `Break` ends the reading.
     ///
     /// # Errors
-    /// The file cannot be read, a line is bad, a time or address does not fit, nothing is left to
-    /// replay; the message names file, line and remedy.
+    /// The file cannot be read, a line is bad, a time or address does not fit, or nothing remains to replay; the
+    /// message names file, line and remedy.
     pub fn open(
         path: &str,
         workload: &Workload,
@@ -83,10 +83,10 @@ impl TraceSource {
         )
     }
 
-    /// As [`TraceSource::open`], from any reader; `file` is its name in messages.
+    /// Like [`TraceSource::open`], from any reader; `file` is its name in messages.
     ///
     /// # Errors
-    /// As [`TraceSource::open`].
+    /// As for [`TraceSource::open`].
     pub fn read(
         file: &str,
         raw: impl Read,
@@ -124,7 +124,7 @@ impl TraceSource {
         TraceSource::of_part(part, facts, workload, (page_bytes, user_pages))
     }
 
-    /// The part of a trace in memory that `workload` asks for. `None`: only its file tells what is wrong.
+    /// Returns the part of a cached trace for `workload`; `None` if only the file can show the error.
     fn of_whole(
         file: &str,
         whole: &Whole,
@@ -157,7 +157,7 @@ impl TraceSource {
                 match if as_is { Ok(()) } else { fitter.add(&event, at) } {
                     Ok(()) => {}
                     Err(Refusal::Trace(error)) => return Some(Err(error)),
-                    // Its message, or that it is skipped, is of its line.
+                    // The message, or the skipping, needs the line.
                     Err(Refusal::Line(_) | Refusal::Late(_)) => return None,
                 }
             }
@@ -215,21 +215,21 @@ impl TraceSource {
         Ok((source, facts))
     }
 
-    /// Its requests, fitted to the device; times are not scaled.
+    /// Returns its requests, fitted to the device; times are not scaled.
     ///
     /// # Panics
-    /// They are a part of a trace that is kept.
+    /// They are a part of a cached trace.
     pub(crate) fn into_records(self) -> Vec<Record> {
         Arc::into_inner(self.records).expect("it was read for this source alone")
     }
 
-    /// What the shifted updates of its requests depend on.
+    /// Returns the key of the shifted updates of its requests.
     pub(crate) fn key_of_updates(&self, sectors_per_page: u32, seed: u64) -> Key {
         let (records, range) = (Arc::downgrade(&self.records), self.first..self.end);
         Key { records, range, sectors_per_page, seed }
     }
 
-    /// Whether the last arrival is within the range of times.
+    /// Checks that the last arrival is within the range of times.
     fn check_end(&self, file: &str) -> Result<(), SourceError> {
         let end = u128::from(self.span) * u128::from(self.loops);
         if end as f64 * self.scale.max(1.0) < LATEST as f64 {
@@ -239,7 +239,7 @@ impl TraceSource {
         Err(SourceError(format!("{file}: the replay would end after 146 years; {remedy}")))
     }
 
-    /// The copy that begins with the next record.
+    /// Returns the copy that begins with the next record.
     #[cold]
     #[inline(never)]
     fn copy(&mut self) -> TimedRequest {
@@ -252,14 +252,14 @@ impl TraceSource {
         TimedRequest { at: self.arrival(at), request }
     }
 
-    /// Arrival of a record in the current loop.
+    /// Returns the arrival of a record in the current loop.
     #[inline(always)]
     fn arrival(&self, at: u64) -> Nanos {
         let at = u64::from(self.round) * self.span + (at - self.from_ns);
         if self.scale.to_bits() == 1.0f64.to_bits() {
             return Nanos(at);
         }
-        // Rounding to nearest by adding a half keeps the order of arrivals.
+        // Rounding by adding a half preserves the order of arrivals.
         Nanos((at as f64 * self.scale + 0.5) as u64)
     }
 }
@@ -293,7 +293,7 @@ impl Source for TraceSource {
     }
 }
 
-/// What of the records is replayed; see [`TraceSource`].
+/// The replayed part of the records; see [`TraceSource`].
 struct Part {
     records: Arc<Vec<Record>>,
     first: usize,
@@ -301,7 +301,7 @@ struct Part {
     from_ns: u64,
 }
 
-/// The requests of a trace on the device.
+/// Returns the requests of a trace fitted to the device.
 fn fitted(
     file: &str,
     found: &Found,
@@ -329,7 +329,7 @@ fn check_options(workload: &Workload) -> Result<(), SourceError> {
     Ok(())
 }
 
-/// The volumes that are used together, and their streams.
+/// Returns text about the volumes that are used together, and their streams.
 fn told(tally: &Tally) -> String {
     let numbers = tally.tenants.numbers();
     let streams =
@@ -338,7 +338,7 @@ fn told(tally: &Tally) -> String {
 }
 
 impl TraceFacts {
-    /// The facts known before the fit is finished.
+    /// Returns the facts that are known before the fit is finished.
     fn of(
         file: &str,
         workload: &Workload,

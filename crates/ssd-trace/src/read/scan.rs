@@ -1,4 +1,4 @@
-//! A whole trace: every line is an event, a part of the format, a part of blkparse's report, blank, or an
+//! A pass over a whole trace: every line is an event, a part of the format, a part of blkparse's report, blank, or an
 //! error.
 
 mod messages;
@@ -27,14 +27,14 @@ use std::ops::ControlFlow;
 const BATCH: usize = 4096;
 /// Sorted events between two progress reports.
 const LOOK_EVERY: u64 = 1 << 14;
-/// Volumes that are listed in a message.
+/// Maximum number of volumes in a message.
 const LISTED: usize = 8;
 
-/// Why an event was not taken.
+/// The reason why an event was not used.
 pub(crate) enum Refusal {
     /// Its line is bad (`skip_bad` skips it).
     Line(Reject),
-    /// It is earlier than an event above it, of this time in nanoseconds (`skip_bad` skips it).
+    /// It is before an earlier event, which has this time in nanoseconds (`skip_bad` skips it).
     Late(u64),
     /// The trace cannot be used.
     Trace(SourceError),
@@ -42,37 +42,37 @@ pub(crate) enum Refusal {
 
 /// One pass over a trace.
 pub(crate) struct Scan<'a, 'w> {
-    /// Name in messages.
+    /// Name of the file in messages.
     pub(crate) file: &'a str,
-    /// What is set: commands in messages repeat it.
+    /// The configuration, which commands in messages repeat.
     pub(crate) workload: &'a Workload,
     /// How the file is read.
     pub(crate) how: ReadAs,
-    /// Count and skip lines that cannot be used.
+    /// Whether to count and skip lines that cannot be used.
     pub(crate) skip_bad: bool,
-    /// The volumes that are used.
+    /// The volumes used.
     pub(crate) volume: Chosen,
-    /// Drop doubled records.
+    /// Whether to drop doubled records.
     pub(crate) dedup: bool,
-    /// Sort events by time instead of expecting them in order.
+    /// Whether to sort events by time instead of requiring their order.
     pub(crate) sort: bool,
-    /// How messages say that.
+    /// The options for skipping in messages.
     pub(crate) skipping: Skipping,
-    /// What reads the file, if it is not of its format.
+    /// How to read a file that is not in its format.
     pub(crate) instead: Option<String>,
-    /// Refuse numbers that could be in another unit, for instance in pages of this many bytes.
+    /// Whether to refuse numbers that fit another unit, such as pages of this many bytes.
     pub(crate) unit_of_pages: Option<u32>,
     /// Receives the progress.
     pub(crate) watch: &'a Watch<'w>,
 }
 
-/// What a pass carries from event to event.
+/// State of a pass.
 struct Events {
     tally: Tally,
     tracks: Tracks,
-    /// Takes the events if they are to be sorted.
+    /// Collects the events if they must be sorted.
     sorter: Option<Sorter>,
-    /// Message for the first late event: those after it are only counted.
+    /// Message for the first late event; later ones are only counted.
     late: Option<String>,
     /// Whether [`Tally::shape`] is collected.
     collects_shape: bool,
@@ -81,7 +81,7 @@ struct Events {
 impl Scan<'_, '_> {
     /// Reads all of `reader` and passes every event of the chosen action to `take`, in order.
     ///
-    /// Events reach `take` in the replay's clock: see [`Clock`].
+    /// Events have the replay's clock: see [`Clock`].
     pub(crate) fn run<P: Format>(
         &self,
         parser: P,
@@ -107,13 +107,13 @@ impl Scan<'_, '_> {
     ) -> Result<Tally, SourceError> {
         let mut events = self.start();
         let read = self.pass(&mut parser, pieces, &mut events, &mut take);
-        // A doubt about the unit explains errors that follow from it, so it goes before them.
+        // A doubt about the unit explains errors that follow from it, so it is reported first.
         self.unit_is_certain(&events.tally)?;
         read?;
         self.ended(events, P::INFO.clock, I::NOUN, &mut take, &|volume| parser.volume_name(volume))
     }
 
-    /// The unit of addresses and lengths is set, or their values leave no doubt.
+    /// Checks that the unit of addresses and lengths is set or not in doubt.
     fn unit_is_certain(&self, tally: &Tally) -> Result<(), SourceError> {
         if !self.watch.stopped()
             && let Some(page_bytes) = self.unit_of_pages
@@ -125,7 +125,7 @@ impl Scan<'_, '_> {
         Ok(())
     }
 
-    /// After the pass: the order must be right; then the events that are to be sorted.
+    /// Ends the pass: checks the order, then passes on the events that must be sorted.
     fn ended(
         &self,
         mut events: Events,
@@ -143,7 +143,7 @@ impl Scan<'_, '_> {
         self.end(events.tally, name)
     }
 
-    /// Reads all of `pieces`, or up to what ends the reading.
+    /// Reads all of `pieces`, or up to an error.
     #[inline(always)]
     fn pass<P: Format, I: Pieces<P>>(
         &self,
@@ -200,7 +200,7 @@ impl Scan<'_, '_> {
         }
     }
 
-    /// As [`Scan::run`], for an ssdlab trace file, with its requests in place of lines.
+    /// Like [`Scan::run`], for an ssdlab trace file, with its requests instead of lines.
     pub(crate) fn run_trace_file(
         &self,
         reader: impl Read,
@@ -280,7 +280,7 @@ impl Scan<'_, '_> {
         }
     }
 
-    /// Counts a bad line, or refuses the trace for it.
+    /// Counts a bad line, or refuses the trace because of it.
     #[cold]
     fn skip(&self, message: String, tally: &mut Tally) -> Result<(), SourceError> {
         if !self.skip_bad {
@@ -291,7 +291,7 @@ impl Scan<'_, '_> {
         Ok(())
     }
 
-    /// One line; true if it is an event.
+    /// Processes a line; returns true for an event.
     #[inline(always)]
     fn line<P: Format, I: Pieces<P>>(
         &self,
@@ -320,7 +320,7 @@ impl Scan<'_, '_> {
         Ok(true)
     }
 
-    /// A discard that is longer than an event holds, in pieces.
+    /// Processes a discard that is too long for an event, in pieces.
     #[cold]
     fn long_discard(
         &self,
@@ -340,7 +340,7 @@ impl Scan<'_, '_> {
         Ok(())
     }
 
-    /// One event, whose times count from the `clock`.
+    /// Processes an event, whose times count from the `clock`.
     #[inline(always)]
     fn event(
         &self,
@@ -380,14 +380,14 @@ impl Scan<'_, '_> {
         Ok(())
     }
 
-    /// Puts an event to the place of its volume.
+    /// Moves an event to the address range of its volume.
     #[inline(never)]
     fn place(&self, event: &mut Event, tally: &mut Tally) -> Result<(), Refusal> {
         let placed = tally.tenants.place(event);
         placed.map_err(|text| Refusal::Trace(SourceError(format!("{}: {text}", self.file))))
     }
 
-    /// Takes the next event in order of time.
+    /// Processes the next event in order of time.
     #[inline(always)]
     fn in_order(
         &self,
@@ -427,7 +427,7 @@ impl Scan<'_, '_> {
         Ok(!tally.several)
     }
 
-    /// Checks that the requested volumes are there, and names them.
+    /// Checks that the chosen volumes exist, and names them.
     fn end(&self, mut tally: Tally, name: &dyn Fn(u64) -> String) -> Result<Tally, SourceError> {
         if matches!(self.volume, Chosen::Each | Chosen::All) {
             tally.names = tally.volumes.all().map(|(volume, _)| (volume, name(volume))).collect();

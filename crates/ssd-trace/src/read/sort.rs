@@ -1,14 +1,13 @@
-//! Events in order of time, however many and in whatever order they come: an external merge sort
-//! (Knuth, TAOCP 3, section 5.4).
+//! Sorts any number of events by time with an external merge sort (Knuth, TAOCP 3, section 5.4).
 //!
-//! Events are gathered until [`RUN`] of them fill the memory, sorted, and written as a run to a temporary
-//! file; at the end the runs are merged, [`FAN_IN`] at a time. Events of equal time keep their order: their
-//! numbers are part of the sort key, so that sorting in place is enough.
+//! Events are collected until [`RUN`] of them fill the memory, sorted, and written as a run to a temporary file. The
+//! runs are merged at the end, [`FAN_IN`] at a time. Events at equal times remain in order: their numbers are part of
+//! the sort key, so an unstable sort is enough.
 //!
-//! Memory: 48 bytes for each of [`RUN`] events while they come (48 MiB), then [`PIECE`] events of each
-//! of at most [`FAN_IN`] runs (10 MiB), whatever the length of the trace. Disk: 40 bytes for each event,
-//! twice that while more than [`FAN_IN`] runs (67 million events) are merged to fewer; none up to [`RUN`]
-//! events. The file has no name: it is gone when it is closed, however the process ends.
+//! Memory: 48 bytes for each of [`RUN`] events during the collection (48 MiB), then [`PIECE`] events for each of at
+//! most [`FAN_IN`] runs (10 MiB), whatever the length of the trace. Disk: 40 bytes per event, twice that while more
+//! than [`FAN_IN`] runs (67 million events) are merged to fewer; none up to [`RUN`] events. The file has no name, so it
+//! is removed when it is closed, however the process ends.
 
 use crate::read::formats::Event;
 use ssd_core::host::request::Op;
@@ -21,18 +20,18 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// Events that are sorted in memory.
+/// Maximum number of events that are sorted in memory.
 pub(crate) const RUN: usize = 1 << 20;
-/// Runs that are merged at a time.
+/// Maximum number of runs that are merged at a time.
 const FAN_IN: usize = 64;
-/// Events of a run that are read, or written, at a time.
+/// Events of a run that are read or written at a time.
 const PIECE: usize = 4096;
-/// Names tried for the temporary file.
+/// Number of names that are tried for the temporary file.
 const ATTEMPTS: u32 = 100;
 /// Bytes of an event on disk.
 const BYTES: usize = 40;
 
-/// An event and its number in the file, which are in the order of [`Entry::key`].
+/// An event and its number in the file, in the order of [`Entry::key`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Entry {
     pub(crate) event: Event,
@@ -70,12 +69,12 @@ impl Entry {
     }
 }
 
-/// Memory limits, and the place for the rest.
+/// Memory limits, and the folder for the rest.
 #[derive(Clone, Debug)]
 pub(crate) struct Room {
-    /// Events sorted in memory.
+    /// Maximum number of events sorted in memory.
     pub(crate) run: usize,
-    /// Runs merged at a time, at least two.
+    /// Maximum number of runs merged at a time, at least two.
     pub(crate) fan_in: usize,
     /// Folder of the temporary files.
     pub(crate) folder: PathBuf,
@@ -87,10 +86,10 @@ impl Default for Room {
     }
 }
 
-/// Takes events in any order and returns them in order of time.
+/// Collects events in any order and returns them in order of time.
 pub(crate) struct Sorter {
     room: Room,
-    /// The trace, in messages.
+    /// Name of the trace in messages.
     file: String,
     held: Vec<Entry>,
     runs: SpilledRuns,
@@ -104,12 +103,12 @@ impl Sorter {
         Sorter { room, file: file.to_owned(), held, runs, total: 0 }
     }
 
-    /// Events taken.
+    /// Returns the number of collected events.
     pub(crate) fn total(&self) -> u64 {
         self.total
     }
 
-    /// Takes the event of this number; numbers ascend.
+    /// Adds the event with this number; numbers ascend.
     #[inline]
     pub(crate) fn push(&mut self, event: Event, number: u64) -> Result<(), SourceError> {
         if self.held.len() == self.room.run {
@@ -120,7 +119,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Writes the events held as a run.
+    /// Writes the collected events as a run.
     #[cold]
     fn spill(&mut self) -> Result<(), SourceError> {
         self.held.sort_unstable_by_key(Entry::key);
@@ -151,7 +150,7 @@ impl Sorter {
         self.held = Vec::new();
         while self.runs.ends.len() > self.room.fan_in {
             let fewer = self.runs.merged(&self.room);
-            // The file of the runs that were merged is closed here, and so removed.
+            // Closes the file of the merged runs, which removes it.
             self.runs = fewer.map_err(|error| self.failed(&error))?;
         }
         let all = 0..self.runs.ends.len();
@@ -175,14 +174,14 @@ impl Sorter {
 #[derive(Default)]
 struct SpilledRuns {
     file: Option<File>,
-    /// Events up to the end of each run, and of the one that is being written.
+    /// Events up to the end of each run, and of the current run.
     ends: Vec<u64>,
     written: u64,
     buffer: Vec<u8>,
 }
 
 impl SpilledRuns {
-    /// Adds events to the run that is being written.
+    /// Adds events to the current run.
     fn append(&mut self, room: &Room, entries: &[Entry]) -> io::Result<()> {
         self.buffer.resize(entries.len() * BYTES, 0);
         for (bytes, entry) in self.buffer.chunks_exact_mut(BYTES).zip(entries) {
@@ -197,12 +196,12 @@ impl SpilledRuns {
         Ok(())
     }
 
-    /// Ends the run.
+    /// Ends the current run.
     fn end(&mut self) {
         self.ends.push(self.written);
     }
 
-    /// The same events in fewer runs.
+    /// Returns the same events in fewer runs.
     fn merged(&self, room: &Room) -> io::Result<SpilledRuns> {
         let mut fewer = SpilledRuns::default();
         for first in (0..self.ends.len()).step_by(room.fan_in) {
@@ -259,7 +258,7 @@ impl SpilledRuns {
 
 /// Position of a merge in a run.
 struct RunReader {
-    /// Events of the file that are not yet in `bytes`.
+    /// Events of the file that are not in `bytes` yet.
     next: u64,
     end: u64,
     bytes: Vec<u8>,
@@ -288,7 +287,7 @@ impl RunReader {
     }
 }
 
-/// A new file without a name in the folder for temporary files.
+/// Creates a file without a name in the folder for temporary files.
 fn nameless(room: &Room) -> io::Result<File> {
     for attempt in 0..ATTEMPTS {
         let path = room.folder.join(format!(".ssdlab-sort.{}.{attempt}.tmp", std::process::id()));
@@ -328,7 +327,7 @@ mod tests {
         Ok(found)
     }
 
-    /// As few in memory as there may be, so that merges of merges are made.
+    /// Returns minimal memory limits, so that merges are merged again.
     fn small(run: usize, fan_in: usize) -> Room {
         Room { run, fan_in, ..Room::default() }
     }
@@ -336,7 +335,7 @@ mod tests {
     #[test]
     fn it_is_a_stable_sort_whatever_the_room() {
         let mut random = Stream::new(7, "sort");
-        // Few times, so that most are equal.
+        // Few distinct times, so that most are equal.
         let events: Vec<Event> =
             (0..20_000).map(|number| event(random.below(500) << 33, number)).collect();
         let mut expected: Vec<Entry> =

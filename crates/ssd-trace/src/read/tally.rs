@@ -1,4 +1,4 @@
-//! What is counted over a whole trace file.
+//! Counts over a whole trace file.
 
 use crate::read::formats::{Event, TraceFormat, Waits};
 use crate::read::order::Late;
@@ -7,11 +7,11 @@ use crate::read::unit::Shape;
 use crate::read::volumes::{Chosen, Tenants, Volumes};
 use std::collections::BTreeMap;
 
-/// Requests from which on a file was probably recorded, not written by hand, so that its last line should end.
+/// Minimum number of requests of a file that was probably recorded, so that its last line should end with a newline.
 const FEWEST_RECORDED: u64 = 16;
 
 /// Letters of events in a log whose requests are taken at their issue: issues and completions, plugs, which belong to
-/// no request, messages, and events that are not of blktrace.
+/// no request, messages, and events of other sources than blktrace.
 pub(crate) const LETTERS_AT_ISSUE: [u8; 7] = *b"DCPUmn?";
 
 /// Counts over the whole file.
@@ -24,49 +24,49 @@ pub(crate) struct Tally {
     pub(crate) dataless: u64,
     /// First and last time of the chosen action, nanoseconds.
     pub(crate) times: Option<(u64, u64)>,
-    /// Time of the first record, which [`Clock::FirstRecord`] makes time 0; nanoseconds.
+    /// Time of the first record, which is time 0 for [`Clock::FirstRecord`]; nanoseconds.
     pub(crate) base_ns: Option<u64>,
-    /// The volume used, by number and name.
+    /// Number and name of the volume used.
     pub(crate) volume: Option<(u64, String)>,
-    /// Lines that are part of the format and hold no request.
+    /// Lines of the format without a request.
     pub(crate) header_lines: u64,
-    /// Those of them that are pauses.
+    /// Pauses among these lines.
     pub(crate) waits: Waits,
-    /// What blkparse says of events that it skipped.
+    /// blkparse's report about skipped events.
     pub(crate) skips: Option<String>,
-    /// Records of other volumes than the one chosen.
+    /// Records of volumes other than the chosen one.
     pub(crate) other_volumes: u64,
-    /// Records that repeat an identical one less than 1 ms earlier.
+    /// Records that repeat an identical record less than 1 ms later.
     pub(crate) doubled: u64,
     /// With [`Chosen::Each`] and [`Chosen::All`] the name of every volume.
     pub(crate) names: BTreeMap<u64, String>,
-    /// Events that are earlier than one above them.
+    /// Events before an earlier event in time.
     pub(crate) late: Late,
     /// Events that were sorted.
     pub(crate) sorted: u64,
-    /// The last line has no newline.
+    /// Whether the last line has no newline.
     pub(crate) is_unended: bool,
-    /// The line of the first event Q, if another action is taken.
+    /// Line of the first event Q, if another action is chosen.
     pub(super) queued_line: Option<u64>,
-    /// The line of the last event.
+    /// Line of the last event.
     pub(crate) event_line: u64,
-    /// The line of the first address that no device has.
+    /// Line of the first address that no device has.
     pub(crate) far_line: Option<u64>,
     /// Statistics of addresses and lengths.
     pub(crate) shape: Shape,
-    /// With [`Chosen::All`]: which there are.
+    /// With [`Chosen::All`], the existing volumes.
     pub(crate) tenants: Tenants,
     pub(super) volumes: Volumes,
-    /// A second volume has been seen, and none was chosen.
+    /// Whether a second volume exists although none was chosen.
     pub(super) several: bool,
-    /// What each volume has, if a message will list them; see [`Tally::count_apart`].
+    /// Counts of each volume, if a message will list them; see [`Tally::count_apart`].
     pub(super) apart: BTreeMap<u64, Counts>,
     pub(super) chosen: u64,
     pub(super) others: Vec<u64>,
 }
 
 impl Tally {
-    /// What to say if the last line has no newline: it may have been cut within a number, and be read all the same.
+    /// Returns a note if the last line has no newline: it may have been cut within a number and still be readable.
     pub(super) fn doubt_of_end(&self, format: TraceFormat) -> Option<String> {
         if !self.is_unended || self.event_line != self.lines {
             return None;
@@ -85,7 +85,7 @@ impl Tally {
             .then(|| "its last line has no newline: the file may have been cut there".to_owned())
     }
 
-    /// What to say if only the last line is early and has no newline.
+    /// Returns a note if only the last line is early and has no newline.
     pub(super) fn cut(&self) -> &'static str {
         if self.is_unended && self.late.events == 1 {
             "; its last line has no newline: the file may have been cut there"
@@ -94,13 +94,13 @@ impl Tally {
         }
     }
 
-    /// A pause that says `number`.
+    /// Counts a pause with `number`.
     pub(super) fn wait(&mut self, number: u64) {
         self.header_lines += 1;
         self.waits.add(number);
     }
 
-    /// An event that is not a request; messages show its letter.
+    /// Counts an event that is not a request; messages show its letter.
     pub(super) fn other(&mut self, letter: u8) {
         let letter = if letter.is_ascii_graphic() { letter } else { b'?' };
         self.others[usize::from(letter)] += 1;
@@ -109,8 +109,8 @@ impl Tally {
         }
     }
 
-    /// Counts an event that is not used because of its volume. Without [`Tally::shape`], nothing is known of the
-    /// events before the second volume.
+    /// Counts an event that is not used because of its volume. Without [`Tally::shape`], the events before the second
+    /// volume are unknown.
     #[inline(never)]
     pub(super) fn count_apart(&mut self, event: &Event, chosen: Chosen) {
         match (chosen, &self.volume) {
@@ -127,7 +127,7 @@ impl Tally {
         self.apart.entry(event.volume).or_default().add_event(event);
     }
 
-    /// Events by action.
+    /// Returns the number of events by action.
     pub(crate) fn events(&self, action: u8) -> BTreeMap<char, u64> {
         let mut events: BTreeMap<char, u64> = (0u8..)
             .zip(self.others.iter().copied())

@@ -1,15 +1,14 @@
-//! The unit of a trace's addresses and lengths, and whether the numbers fit the unit of the format.
+//! The unit of a trace's addresses and lengths, and whether the numbers fit the format's unit.
 //!
-//! DiskSim, SSDSim, MQSim and Tencent's traces are defined in sectors, but copies with the same columns in
-//! bytes (Heimdall, FlashNet) and in pages are in circulation. No single line distinguishes them; all lines
-//! together usually do. A trace is refused only if another unit fits as well ([`Shape::doubt`]): then
-//! `workload.unit` has to be set. In the other formats the unit is part of the definition; for them ssdlab
-//! warns only of absurd values ([`Shape::warnings`]).
+//! DiskSim's, SSDSim's, MQSim's and Tencent's traces are defined in sectors, but there are copies with the same columns
+//! in bytes (Heimdall, FlashNet) and in pages. A single line does not distinguish them, but all lines together usually
+//! do. A trace is refused only if another unit fits as well ([`Shape::doubt`]); `workload.unit` must then be set. In
+//! the other formats the unit is part of the definition, and ssdlab only warns of absurd values ([`Shape::warnings`]).
 //!
-//! The thresholds were set on every available trace in its unit and converted to the two others: five public
-//! ones (MSR as in Heimdall, TPC-C of MQSim, MySQL and web servers of blkreplay) and 16 recordings. In
-//! sectors none is refused or warned about, in bytes all are refused, in pages all but one (lengths of 16 and
-//! 128 pages are frequent in it), which is warned about.
+//! The thresholds were set on every available trace in its unit and converted to the two others: five public traces
+//! (MSR as in Heimdall, TPC-C of MQSim, MySQL and web servers of blkreplay) and 16 recordings. In sectors, none causes
+//! a refusal or a warning. In bytes, all are refused. In pages, all are refused except one, in which lengths of 16 and
+//! 128 pages are frequent, and which causes a warning.
 
 use crate::config::{TraceUnit, Workload};
 use crate::read::commands::one_of;
@@ -22,44 +21,44 @@ use ssd_core::host::source::SourceError;
 use ssd_core::metrics::numbers::{bandwidth, count, duration, size};
 use ssd_core::units::SECTOR_BYTES;
 
-/// Numbers of bytes are multiples of this.
+/// Numbers in bytes are multiples of this.
 const SECTOR: u64 = SECTOR_BYTES;
-/// Mean length, as a number, above which a trace that could be in bytes is taken to be in bytes. Requests of
-/// more than 1 MiB on average are rare in sectors (by default Linux splits requests at 1280 KiB; the largest
-/// mean of the available traces is 0.15 MiB); requests of less than 2 KiB on average are in bytes (the
-/// smallest mean of a published trace is 2.4 KiB, of the OLTP trace Financial2). Below, it is sectors: large
-/// aligned requests, as of a sequential benchmark.
+/// Mean length, as a number, above which a trace that could be in bytes is read as bytes. Requests of more than 1 MiB
+/// on average are rare in sectors (by default Linux splits requests at 1280 KiB; the largest mean of the available
+/// traces is 0.15 MiB). Requests of less than 2 KiB on average are rare in bytes (the smallest mean of a published
+/// trace is 2.4 KiB, in the OLTP trace Financial2). A trace with a lower mean has sectors: large aligned requests, as
+/// in a sequential benchmark.
 const LONG: u64 = 2048;
-/// Sectors of 4 KiB, the block of nearly every file system since 2000. Requests in sectors have lengths that
-/// are multiples of it, or addresses that are the same modulo it, or are longer than it (logs that append
-/// records of any size); requests in pages have none of this.
+/// Sectors of 4 KiB, the block of nearly every file system since 2000. Requests in sectors have lengths that are
+/// multiples of it, or addresses with a common remainder, or are longer than it (logs that append records of any size).
+/// Requests in pages have none of these properties.
 const BLOCK: u64 = 8;
-/// Fewer requests do not show multiples of a block.
+/// Minimum number of requests that can show multiples of a block.
 const FEW: u64 = 16;
-/// Largest mean size of requests that buses carry: SCSI ends at 32 MiB with sectors of 512 B.
+/// Maximum mean size of requests on buses: SCSI ends at 32 MiB with sectors of 512 B.
 const LONGEST_MEAN: f64 = (32 << 20) as f64;
 /// Largest device, bytes and sectors: 1 PiB in one address space.
 const LARGEST: f64 = (1u64 << 50) as f64;
 pub(crate) const LARGEST_SECTORS: u64 = (1 << 50) / SECTOR;
-/// Fastest device, bytes a second: four times PCIe 5.0 x16.
+/// Fastest device, bytes per second: four times PCIe 5.0 x16.
 const FASTEST: f64 = (256u64 << 30) as f64;
 
-/// The rate of so many `requests` of `bytes` in all within `ns` nanoseconds, beside one that may be on its way at once,
-/// in bytes a second, if no device carries it.
+/// Returns the rate, in bytes per second, of `requests` of `bytes` in total within `ns` nanoseconds, without one
+/// request that may be in flight, if no device has this rate.
 pub(crate) fn beyond_any_rate(requests: u64, bytes: f64, ns: u64) -> Option<f64> {
     let mean = bytes / requests.max(1) as f64;
     let rate = (bytes - mean) / (ns as f64 / 1e9);
     (ns > 0 && rate > FASTEST).then_some(rate)
 }
 
-/// Why no device has an address `end`, in sectors; `None` if one may.
+/// Returns why no device has an address `end`, in sectors; `None` if a device may have it.
 pub(crate) fn beyond_any_device(end: u64) -> Option<String> {
     let bytes = end as f64 * SECTOR as f64;
     (bytes > LARGEST).then(|| format!("addresses up to {}, more than any device has", size(bytes)))
 }
 
 impl Unit {
-    /// The unit that `workload` sets for a trace in `format`.
+    /// Returns the unit that `workload` sets for a trace in `format`.
     ///
     /// # Errors
     /// The format defines the unit.
@@ -84,7 +83,7 @@ impl Unit {
         })
     }
 
-    /// `units` in this one.
+    /// Returns the text `units` in this unit.
     fn of_units(self, units: &str) -> String {
         match self {
             Unit::Sectors => units.to_owned(),
@@ -98,7 +97,7 @@ impl Unit {
 }
 
 impl ReadAs {
-    /// The units of `format`, in words.
+    /// Returns the units of `format`, as text.
     pub(crate) fn units(&self, format: TraceFormat) -> String {
         if let Some(columns) = &self.columns {
             return format!("--columns {}", columns.text);
@@ -121,9 +120,9 @@ impl ReadAs {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shape {
     pub(crate) requests: u64,
-    /// Those of them that are reads.
+    /// Reads among these requests.
     pub(crate) reads: u64,
-    /// Discards, of which only the times are counted, too.
+    /// Discards, of which only number and times are counted.
     pub(crate) discards: u64,
     /// Requests whose address and length are multiples of [`SECTOR`], as numbers.
     whole_sectors: u64,
@@ -135,21 +134,21 @@ pub(crate) struct Shape {
     short: u64,
     /// Requests by their address modulo [`BLOCK`].
     places: [u64; BLOCK as usize],
-    /// All lengths together, the longest and the last.
+    /// Sum of all lengths, the longest and the last length.
     pub(crate) length: u64,
     longest: u64,
     last: u64,
-    /// First address and last end.
+    /// First address and largest end.
     pub(crate) span: Option<(u64, u64)>,
-    /// First and last time of all requests, discards and flushes among them, nanoseconds.
+    /// First and last time of all requests, including discards and flushes, nanoseconds.
     pub(crate) times: Option<(u64, u64)>,
 }
 
-/// The numbers of a trace read in units of this many bytes.
+/// The numbers of a trace in units of this many bytes.
 struct Numbers {
     span: f64,
     mean: f64,
-    /// Bytes a second; `None` if all arrived at once.
+    /// Bytes per second; `None` if all requests arrive at once.
     rate: Option<f64>,
     total: f64,
 }
@@ -179,12 +178,12 @@ impl Shape {
         self.span = Some((first.min(start), end.max(start + length)));
     }
 
-    /// Nanoseconds from the first time to the last.
+    /// Returns the nanoseconds from the first time to the last.
     fn duration_ns(&self) -> u64 {
         self.times.map_or(0, |(earliest, latest)| latest - earliest)
     }
 
-    /// The numbers if each unit of an address or length is `bytes` bytes.
+    /// Returns the numbers if each unit of an address or length has `bytes` bytes.
     fn read(&self, bytes: u64) -> Numbers {
         let (bytes, seconds) = (bytes as f64, self.duration_ns() as f64 / 1e9);
         let total = self.length as f64 * bytes;
@@ -196,14 +195,14 @@ impl Shape {
         }
     }
 
-    /// Whether the last length is the only one that is not whole blocks.
+    /// Returns whether the last length is the only one that is not whole blocks.
     pub(crate) fn ends_oddly(&self) -> bool {
         self.requests > 3
             && self.whole_blocks + 1 == self.requests
             && !self.last.is_multiple_of(BLOCK)
     }
 
-    /// Why the unit is not certain: the numbers fit sectors and another unit; `None` if they do not.
+    /// Returns why the unit is in doubt: the numbers fit sectors and another unit; `None` without doubt.
     pub(crate) fn doubt(&self, file: &str, given: &str, page_bytes: u32) -> Option<String> {
         let (other, name, why) = if self.is_like_bytes() {
             let why = format!(
@@ -242,22 +241,22 @@ impl Shape {
         ))
     }
 
-    /// All numbers, except one in a hundred, are possible in bytes, and no less likely. (Of recorded requests
-    /// 4 in 100 are multiples of this many sectors.)
+    /// Returns whether all numbers, except one in a hundred, are possible in bytes, and bytes are at least as likely.
+    /// (4 in 100 recorded requests are multiples of this many sectors.)
     fn is_like_bytes(&self) -> bool {
         let all = 100 * (self.requests - self.whole_sectors) < self.requests;
         all && self.length > LONG * self.requests
     }
 
-    /// In sectors many requests would be shorter than a block, few would be whole blocks, and they would be
-    /// anywhere in blocks. Of the available traces those in sectors have at most 5 % of short lengths, or 58
-    /// % of whole blocks (MSR, at the same offset in 79 %); those in pages have 27 % to 100 % of short ones,
-    /// at most 28 % of whole blocks, and 13 % to 40 % at the most common offset.
+    /// Returns whether in sectors many requests would be shorter than a block, few would be whole blocks, and their
+    /// offsets in blocks would be arbitrary. The available traces in sectors have at most 5 % of short lengths, or 58 %
+    /// of whole blocks (MSR, 79 % at the same offset). Those in pages have 27 % to 100 % of short lengths, at most 28 %
+    /// of whole blocks, and 13 % to 40 % at the most common offset.
     fn is_like_pages(&self) -> bool {
         self.could_be_pages() && 4 * self.whole_blocks < self.requests
     }
 
-    /// As [`Shape::is_like_pages`], but more are whole blocks: as in a database with small records.
+    /// Like [`Shape::is_like_pages`], but with more whole blocks, as in a database with small records.
     fn could_be_pages(&self) -> bool {
         self.requests >= FEW
             && !self.has_half_blocks()
@@ -266,8 +265,8 @@ impl Shape {
             && 2 * self.most_common_place() < self.requests
     }
 
-    /// All lengths, except one in a hundred, are multiples of 2 KiB in sectors. As numbers of pages they would all be
-    /// multiples of 16 KiB, with none of the single pages that every trace in pages has.
+    /// Returns whether all lengths, except one in a hundred, are multiples of 2 KiB in sectors. In pages they would all
+    /// be multiples of 16 KiB, without the single pages that every trace in pages has.
     fn has_half_blocks(&self) -> bool {
         100 * (self.requests - self.half_blocks) < self.requests
     }
@@ -276,7 +275,7 @@ impl Shape {
         self.places.iter().copied().max().unwrap_or(0)
     }
 
-    /// Anomalies of the numbers of a trace in `format`, read in `unit`.
+    /// Returns anomalies of the numbers of a trace in `format`, read in `unit`.
     ///
     /// `in_pages`: how to read them in pages of 4 KiB, if that is another reading.
     pub(crate) fn warnings(&self, format: TraceFormat, in_pages: Option<&str>) -> Vec<String> {
@@ -309,19 +308,19 @@ impl Shape {
         all
     }
 
-    /// Whether many requests arrive at one time, and none at another.
+    /// Returns whether many requests arrive at one time, and none at another.
     pub(crate) fn is_at_once(&self) -> bool {
         self.requests >= FEW && self.duration_ns() == 0
     }
 
-    /// Why no device has the addresses; `None` if one may.
+    /// Returns why no device has the addresses; `None` if a device may have them.
     pub(crate) fn impossible(&self) -> Option<String> {
         self.span.and_then(|(_, end)| beyond_any_device(end))
     }
 }
 
 impl Shape {
-    /// Why lengths, or all numbers, may be in pages although they are read in sectors.
+    /// Returns why lengths, or all numbers, may be in pages although they are read as sectors.
     fn warning_of_pages(&self, in_pages: &str) -> Option<String> {
         let few = 8 * self.whole_blocks < self.requests
             && 2 * self.short > self.requests

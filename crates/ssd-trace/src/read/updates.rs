@@ -1,6 +1,6 @@
-//! The updates of the pages of a trace, each page shifted by a phase of its own.
+//! The updates of the pages of a trace, with those of each page shifted by a separate phase.
 //!
-//! The runs of a study differ in their devices, not in the order of these updates, so runs of one seed share them.
+//! The runs of a study differ in their devices, not in the order of these updates, so runs with one seed share them.
 
 use crate::read::fit::Record;
 use crate::read::input::{Step, Watch};
@@ -10,12 +10,12 @@ use ssd_core::rng::Stream;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Parts of a loop that are ordered one after the other: the places of a part are in memory at a time.
+/// Number of parts of a loop that are ordered one after the other, so that the positions of one part are in memory.
 const PARTS: u64 = 4;
-/// Updates between two reports of progress.
+/// Updates between two progress reports.
 const LOOK_EVERY: u64 = 1 << 20;
 
-/// What an update is beside its page: by default a write of the first stream.
+/// Properties of an update other than its page; the default is a write of stream 0.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Kind {
     pub(crate) stream: u8,
@@ -26,24 +26,24 @@ pub(crate) struct Kind {
 #[derive(Default)]
 pub(crate) struct Updates {
     pages: Vec<u32>,
-    /// Empty if all are of the default kind: long traces have neither streams nor TRIMs.
+    /// Empty if all updates are of the default kind, because long traces have neither streams nor TRIMs.
     kinds: Vec<Kind>,
 }
 
 impl Updates {
-    /// The updates of a `round` of a loop on pages of `sectors_per_page`, each moved by the phase of its page, which
-    /// `seed` draws. Time is counted in pages written: an update that follows `t` of the `n` page writes of a loop is
-    /// moved to `(t + phase) mod n`. A TRIM stays before the write that follows it.
+    /// Returns the updates of a `round` of a loop on pages of `sectors_per_page`, each shifted by the phase of its
+    /// page, which `seed` draws. Time counts page writes: an update after `t` of the `n` page writes of a loop is moved
+    /// to `(t + phase) mod n`. A TRIM remains before the write that follows it.
     ///
     /// # Errors
-    /// The round holds copies or updates no page, there is no memory for its updates, or `watch` has ended it.
+    /// The round contains copies or updates no page, there is no memory for its updates, or `watch` has ended it.
     pub(crate) fn shifted<S: Source + Clone>(
         round: &S,
         sectors_per_page: u32,
         seed: u64,
         watch: &Watch<'_>,
     ) -> Result<Updates, SourceError> {
-        // Traces are long, so this is a counting sort that goes through the trace again instead of keeping its order.
+        // Traces are long, so this is a counting sort that reads the trace again instead of storing its order.
         let recorded = Recorded { round, sectors_per_page, watch };
         let counts = recorded.counts()?;
         let reserved = |error| no_memory(counts.updates, &error);
@@ -64,7 +64,7 @@ impl Updates {
         Ok(all)
     }
 
-    /// Puts the updates that are moved to `places` where they belong, from `first` on; returns where that ends.
+    /// Stores the updates with positions in `places`, from index `first` on; returns the end.
     fn order<S: Source + Clone>(
         &mut self,
         recorded: &Recorded<'_, '_, S>,
@@ -102,22 +102,22 @@ impl Updates {
         self.pages.len()
     }
 
-    /// Page and kind of the update at this place.
+    /// Returns page and kind of the update at this position.
     #[inline]
     pub(crate) fn at(&self, place: usize) -> (u32, Kind) {
         (self.pages[place], self.kinds.get(place).copied().unwrap_or_default())
     }
 }
 
-/// What the updates of a round are, in numbers.
+/// Counts of the updates of a round.
 #[derive(Default)]
 struct Counts {
     updates: u64,
-    /// Those that are writes.
+    /// Writes among these.
     written: u64,
     /// One more than the last page.
     pages: u64,
-    /// Whether one is not of the default kind.
+    /// Whether any update is not of the default kind.
     has_kinds: bool,
 }
 
@@ -128,7 +128,7 @@ struct Phases {
     of: Vec<u32>,
 }
 
-/// No phase is as large.
+/// Marks a page without a phase, because no phase is this large.
 const NONE: u32 = u32::MAX;
 
 impl Phases {
@@ -140,7 +140,7 @@ impl Phases {
         }
     }
 
-    /// Where in the loop an update of `page` is moved to, `before` of whose page writes come before it.
+    /// Returns the position to which an update of `page` is moved that has `before` page writes before it.
     #[inline]
     fn place(&mut self, page: u32, before: u64) -> u32 {
         let phase = &mut self.of[page as usize];
@@ -152,8 +152,8 @@ impl Phases {
     }
 }
 
-/// The updates of a round as recorded. Reads and flushes, which change no page, are left out, and so are TRIMs of
-/// parts of pages.
+/// The updates of a round as recorded, without reads and flushes, which change no page, and without TRIMs of partial
+/// pages.
 struct Recorded<'a, 'w, S> {
     round: &'a S,
     sectors_per_page: u32,
@@ -161,7 +161,7 @@ struct Recorded<'a, 'w, S> {
 }
 
 impl<S: Source + Clone> Recorded<'_, '_, S> {
-    /// Calls `with` for each request that updates pages, with these and what the updates are.
+    /// Calls `with` for each request that updates pages, with these pages and the kind of the updates.
     fn each_range(
         &self,
         mut with: impl FnMut(Range<u32>, Kind) -> Result<(), SourceError>,
@@ -207,8 +207,8 @@ impl<S: Source + Clone> Recorded<'_, '_, S> {
         Ok(counts)
     }
 
-    /// Calls `with` for each update, with its page, its kind and the page writes before it. `done` of `total` steps
-    /// came before this pass; returns its own.
+    /// Calls `with` for each update, with its page, its kind and the number of page writes before it. `done` of `total`
+    /// steps precede this pass; returns the number of its steps.
     fn each(
         &self,
         (done, total): (u64, u64),
@@ -232,7 +232,7 @@ impl<S: Source + Clone> Recorded<'_, '_, S> {
     }
 }
 
-/// The pages that a write touches, or a TRIM covers.
+/// Returns the pages that a write touches, or that a TRIM covers.
 pub(crate) fn pages(request: &Request, sectors_per_page: u32) -> Range<u32> {
     let page = u64::from(sectors_per_page);
     let end = request.sector + u64::from(request.sectors);
@@ -254,7 +254,7 @@ fn no_memory(updates: u64, error: &std::collections::TryReserveError) -> SourceE
 /// What shifted updates depend on.
 pub(crate) struct Key {
     pub(crate) records: Weak<Vec<Record>>,
-    /// What of the records is replayed.
+    /// Range of the replayed records.
     pub(crate) range: Range<usize>,
     pub(crate) sectors_per_page: u32,
     pub(crate) seed: u64,
@@ -268,21 +268,21 @@ impl PartialEq for Key {
     }
 }
 
-/// Shifted updates that runs share for as long as one of them has them.
+/// Shifted updates that runs share as long as a run uses them.
 #[derive(Default)]
 pub(crate) struct SharedUpdates(Mutex<Vec<(Key, Weak<Updates>)>>);
 
 impl SharedUpdates {
-    /// The updates of `key`: those that another run has, or those that `make` returns.
+    /// Returns the updates of `key`: those of another run, or the result of `make`.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// The errors of `make`.
     pub(crate) fn get(
         &self,
         key: Key,
         make: impl FnOnce() -> Result<Updates, SourceError>,
     ) -> Result<Arc<Updates>, SourceError> {
-        // Those of other keys wait, too, so that one run at a time takes the memory of making them.
+        // Requests for other keys wait, too, so that only one run at a time needs the memory of `make`.
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         held.retain(|(_, updates)| updates.strong_count() > 0);
         let same = held.iter().find(|(other, _)| *other == key);

@@ -1,4 +1,4 @@
-//! The volumes of a trace: which are used, how many records each has, and where they lie if all are used.
+//! The volumes of a trace: which are used, how many records each has, and their positions if all are used.
 
 use crate::config::VolumeKey;
 use crate::read::formats::Event;
@@ -9,18 +9,18 @@ use std::collections::BTreeMap;
 /// Which volumes of a trace are used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Chosen {
-    /// The only one: a second one is an error.
+    /// The only volume; a second one is an error.
     Only,
-    /// The one of this number.
+    /// The volume with this number.
     One(u64),
-    /// Each separately.
+    /// Each volume separately.
     Each,
-    /// All together, each at a place of its own.
+    /// All volumes together, each in a separate address range.
     All,
 }
 
 impl Chosen {
-    /// What `workload.volume` says.
+    /// Returns the choice in `workload.volume`.
     pub(crate) fn of(key: Option<VolumeKey>) -> Chosen {
         match key {
             None => Chosen::Only,
@@ -32,7 +32,7 @@ impl Chosen {
 
 /// Numbers below this are counted in a list, which is faster.
 const SMALL: u64 = 1 << 16;
-/// Most volumes of larger numbers.
+/// Maximum number of volumes with larger numbers.
 const MOST: usize = 1 << 16;
 
 /// Volumes that are used together, in order of their first record. The stream of a request is a number in this order
@@ -40,18 +40,18 @@ const MOST: usize = 1 << 16;
 #[derive(Default)]
 pub(crate) struct Tenants(Vec<u64>);
 
-/// The numbers of volumes that are used together: those of the trace, or, if these are device numbers too large for a
-/// request, numbers from 0 on in the order of their first records.
+/// The numbers of volumes that are used together: those of the trace, or, for device numbers that are too large for a
+/// request, numbers from 0 up in the order of their first records.
 #[derive(Default)]
 pub(crate) struct Numbers {
-    /// Some volume keeps its own number.
+    /// Whether some volume has its own number.
     own: bool,
     devices: BTreeMap<u64, u16>,
 }
 
 impl Numbers {
-    /// The request of an event that [`Tenants::place`] has moved, with the address within the volume and the number of
-    /// the volume.
+    /// Returns the request of an event that [`Tenants::place`] has moved, with the address within the volume and the
+    /// number of the volume.
     ///
     /// # Errors
     /// Some numbers are above 65,535, and others are not.
@@ -72,7 +72,7 @@ impl Numbers {
         Ok(timed)
     }
 
-    /// What a reader of the results should know: the new numbers, and the `names` of the devices.
+    /// Returns a note for readers of the results: the new numbers, and the `names` of the devices.
     pub(crate) fn note(&self, file: &str, names: &BTreeMap<u64, String>) -> Option<String> {
         let name = |device: &u64| names.get(device).cloned().unwrap_or_else(|| device.to_string());
         let mut devices: Vec<_> = self.devices.iter().map(|(device, at)| (at, device)).collect();
@@ -85,7 +85,7 @@ impl Numbers {
 
 /// Binary logarithm of the sectors between two volumes: 512 TiB.
 const APART: u32 = 40;
-/// Number of streams.
+/// Maximum number of streams.
 const MOST_TENANTS: usize = 256;
 
 impl Tenants {
@@ -109,13 +109,13 @@ impl Tenants {
         Ok(())
     }
 
-    /// The place of each volume by its number, from 0 on.
+    /// Returns the rank of each volume by its number, from 0 up.
     pub(crate) fn ranks(&self) -> Vec<u8> {
         let below = |volume: &u64| self.0.iter().filter(|&other| other < volume).count() as u8;
         self.0.iter().map(below).collect()
     }
 
-    /// Their numbers, ascending.
+    /// Returns their numbers, ascending.
     pub(crate) fn numbers(&self) -> Vec<u64> {
         let mut numbers = self.0.clone();
         numbers.sort_unstable();
@@ -129,12 +129,12 @@ pub(crate) struct Volumes {
     small: Vec<u64>,
     /// Larger numbers with their records, ascending.
     large: Vec<(u64, u64)>,
-    /// Position of the larger number counted last: most traces have one.
+    /// Position of the larger number counted last, because most traces have only one.
     last: usize,
 }
 
 impl Volumes {
-    /// Counts one record; false if there are too many volumes to be counted.
+    /// Counts a record; returns false if there are too many volumes.
     #[inline(always)]
     pub(crate) fn add(&mut self, volume: u64) -> bool {
         if volume >= SMALL {
@@ -146,7 +146,7 @@ impl Volumes {
             }
             return self.add_large(volume);
         }
-        // It fits: below 2^16.
+        // The cast is safe: the number is below 2^16.
         let at = volume as usize;
         if at >= self.small.len() {
             self.small.resize(at + 1, 0);
@@ -168,19 +168,19 @@ impl Volumes {
         true
     }
 
-    /// How many volumes there are.
+    /// Returns the number of volumes.
     pub(crate) fn count(&self) -> usize {
         self.small.iter().filter(|&&count| count > 0).count() + self.large.len()
     }
 
-    /// Whether `volume` has a record.
+    /// Returns whether `volume` has a record.
     pub(crate) fn holds(&self, volume: u64) -> bool {
         let small = usize::try_from(volume).ok().and_then(|at| self.small.get(at));
         small.is_some_and(|&count| count > 0)
             || self.large.binary_search_by_key(&volume, |&(number, _)| number).is_ok()
     }
 
-    /// Every volume with its records, ascending.
+    /// Returns every volume with its records, ascending.
     pub(crate) fn all(&self) -> impl Iterator<Item = (u64, u64)> {
         let small = (0u64..).zip(self.small.iter().copied()).filter(|&(_, count)| count > 0);
         small.chain(self.large.iter().copied())

@@ -1,4 +1,4 @@
-//! A consumer in a thread of its own, so that what reads a trace need not wait for it.
+//! A consumer in a separate thread, so that the reader of a trace need not wait for it.
 
 use ssd_core::host::source::SourceError;
 use std::mem::{replace, take};
@@ -6,19 +6,19 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
-/// Items that are handed over at once.
+/// Items per batch.
 const BATCH: usize = 1 << 10;
-/// Most batches that wait for the thread.
+/// Maximum number of batches that wait for the thread.
 const WAITING: usize = 16;
 
-/// A consumer takes items in order.
+/// A consumer of items in order.
 pub(crate) trait Consumer: Send + 'static {
     type Item: Copy + Send;
 
-    /// Takes the next items.
+    /// Consumes the next items.
     ///
     /// # Errors
-    /// It refuses one of them. No call may follow.
+    /// The consumer refuses an item. No call may follow.
     fn consume(&mut self, items: &[Self::Item]) -> Result<(), SourceError>;
 }
 
@@ -52,10 +52,10 @@ impl<C: Consumer> Worker<C> {
         Ok(Worker { batch, sender: Some(sender), handle: Some(handle) })
     }
 
-    /// Hands the next item over.
+    /// Passes on the next item.
     ///
     /// # Errors
-    /// The consumer has refused this item or an earlier one. No call may follow.
+    /// The consumer has refused this or an earlier item. No call may follow.
     pub(crate) fn push(&mut self, item: C::Item) -> Result<(), SourceError> {
         self.batch.push(item);
         if self.batch.len() < BATCH {
@@ -63,17 +63,17 @@ impl<C: Consumer> Worker<C> {
         }
         let batch = replace(&mut self.batch, Vec::with_capacity(BATCH));
         let is_taken = self.sender.as_ref().is_some_and(|sender| sender.send(batch).is_ok());
-        // Otherwise the thread has ended: the consumer returned an error or panicked.
+        // Otherwise the thread has ended, because the consumer returned an error or panicked.
         if is_taken { Ok(()) } else { self.join().map(drop) }
     }
 
-    /// The consumer, which has taken all items.
+    /// Returns the consumer after it has consumed all items.
     ///
     /// # Errors
     /// The consumer has refused an item.
     pub(crate) fn finish(mut self) -> Result<Box<C>, SourceError> {
         let batch = take(&mut self.batch);
-        // If the thread has ended, it says why.
+        // If the thread has ended, `join` returns the reason.
         let _ = self.sender.as_ref().map(|sender| sender.send(batch));
         self.join()
     }
@@ -87,11 +87,11 @@ impl<C: Consumer> Worker<C> {
 }
 
 impl<C: Consumer> Drop for Worker<C> {
-    /// Waits for the thread, which may hold much memory.
+    /// Waits for the thread, which may use much memory.
     fn drop(&mut self) {
         self.sender = None;
         if let Some(handle) = self.handle.take() {
-            // Whoever drops it gives up the result.
+            // The result is not needed.
             let _ = handle.join();
         }
     }
@@ -101,7 +101,7 @@ impl<C: Consumer> Drop for Worker<C> {
 mod tests {
     use super::*;
 
-    /// Refuses the item that is its number.
+    /// Refuses the item with this number.
     struct Held(Vec<u64>, u64);
 
     impl Consumer for Held {
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn all_items_arrive_in_order() {
-        // Without a whole batch, with a last one that is whole or not, and with more than may wait.
+        // Counts without a complete batch, with a complete or incomplete last batch, and with more than may wait.
         for count in [0, 1023, 1024, 1025, 100_000] {
             let mut worker = Worker::new(Held(Vec::new(), u64::MAX)).unwrap();
             (0..count).for_each(|item| worker.push(item).unwrap());

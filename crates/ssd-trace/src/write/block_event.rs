@@ -1,17 +1,17 @@
-//! Block-event text, as `blkparse` prints it and [`crate::read::formats::block_event`] reads it.
+//! Block-event text in the form that `blkparse` prints and [`crate::read::formats::block_event`] reads.
 //!
 //! `MAJ,MIN CPU SEQ TIME PID ACTION RWBS SECTOR + N [COMM]`, times in nanoseconds.
 //! Source: blkparse(1); `blk_fill_rwbs` of the Linux kernel for the letters.
 //!
-//! Carries all operations, parts of copies (letter C), exact arrivals, and the flags of [`flags`]. Cannot carry:
-//! reads and writes of more than 1 GiB (ssdlab's parser refuses them), a flush with an address, and volume,
-//! stream, unknown flags, or a preflush on a flush.
+//! Carries all operations, parts of copies (letter C), exact arrivals, and the flags of [`flags`]. Cannot carry: reads
+//! and writes of more than 1 GiB (ssdlab's parser refuses them), a flush with an address, volume, stream, unknown
+//! flags, or a preflush on a flush.
 
 use super::text::{Form, put};
 use crate::read::formats::MAX_TRANSFER_SECTORS;
 use ssd_core::host::request::{Op, Request, flags};
 
-/// Flags that have a letter.
+/// Flags that have a letter in RWBS.
 const LETTERS: u8 =
     flags::FUA | flags::SYNC | flags::META | flags::PREFLUSH | flags::AHEAD | flags::COPY;
 
@@ -22,8 +22,8 @@ pub struct BlockEvent {
 }
 
 impl BlockEvent {
-    /// Events of action `action`: Q (queued), D (issued) or C (completed), as in
-    /// `workload.action`. `None` for any other letter.
+    /// Returns a writer of events of action `action`: Q (queued), D (issued) or C (completed), as in `workload.action`.
+    /// Returns `None` for any other letter.
     #[must_use]
     pub const fn new(action: char) -> Option<BlockEvent> {
         if matches!(action, 'Q' | 'D' | 'C') { Some(BlockEvent { action }) } else { None }
@@ -65,7 +65,7 @@ impl Form for BlockEvent {
         put!(text, "8,0 0 {number} {seconds}.{nanos:09} 0 {} ", self.action);
         let transfers = matches!(request.op, Op::Read | Op::Write);
         let has = |flag: u8| request.flags & flag != 0 && (transfers || flag != flags::COPY);
-        // The letter before the operation; a flush has one there anyway, or it would be a preflush.
+        // The first F means preflush, so a flush has it before its own F.
         if has(flags::PREFLUSH) || request.op == Op::Flush {
             text.push(b'F');
         }

@@ -1,4 +1,4 @@
-//! Trace files (`.ssdtrace`): carry everything, exactly. See [`crate::read::columnar`].
+//! Trace files (`.ssdtrace`), which carry all requests exactly. See [`crate::read::columnar`].
 
 use super::output::Output;
 use super::text::LEVEL;
@@ -8,38 +8,38 @@ use crate::read::columnar::layout::{HEADER_BYTES, Summary};
 use ssd_core::host::request::TimedRequest;
 use std::path::Path;
 
-/// Requests in a block. Small, so that a block and its requests stay in the processor's second-level cache
-/// between checksum and decoding, and a value that needs a wider column affects few others.
+/// Requests in a block. A small block stays in the second-level cache between checksum and decoding, and a value that
+/// needs a wider column affects few other requests.
 const BLOCK_REQUESTS: usize = 4096;
 
 /// Writes a trace file.
 pub struct Columnar {
     output: Output,
-    /// Requests of the next block.
+    /// Requests of the next block, not yet written.
     waiting: Vec<TimedRequest>,
-    /// Bytes of a block.
+    /// Bytes of the current block.
     bytes: Vec<u8>,
     summary: Summary,
-    /// Whether the name says that the file is compressed.
+    /// Whether the file is compressed, as its name says.
     compressed: bool,
 }
 
 impl Columnar {
-    /// Opens a writer for `path`; compressed with zstd if the name ends in `.zst`. All losses are
-    /// refused, since there are none.
+    /// Opens a writer for `path`; the file is compressed with zstd if the name ends in `.zst`. The format has no
+    /// losses, so `options.allow` has no effect.
     ///
     /// # Errors
     /// [`WriteError::Exists`], [`WriteError::File`].
     pub fn create(path: &Path, options: Options) -> Result<Columnar, WriteError> {
         let compressed = path.extension().is_some_and(|extension| extension == "zst");
         let mut output = Output::create(path, options.replace)?;
-        // Zeros are not a header: whatever happens, half a file is not a trace file.
+        // Zeros are not a valid header, so an incomplete file is never a trace file.
         output.append(&[0; HEADER_BYTES])?;
         let waiting = Vec::with_capacity(BLOCK_REQUESTS);
         Ok(Columnar { output, waiting, bytes: Vec::new(), summary: Summary::new(), compressed })
     }
 
-    /// Writes the requests that wait as one block.
+    /// Writes the collected requests as one block.
     fn write_block(&mut self) -> Result<(), WriteError> {
         debug_assert!(!self.waiting.is_empty());
         self.bytes.clear();
@@ -75,7 +75,7 @@ impl TraceWriter for Columnar {
         }
         let header = *self.summary.header();
         self.output.overwrite_start(&header.encode())?;
-        // The header comes first and is known last, so the whole file is compressed at the end.
+        // The header comes first but is known last, so the whole file is compressed at the end.
         let bytes = if self.compressed {
             self.output.compressed(LEVEL)?.commit()?
         } else {

@@ -1,4 +1,4 @@
-//! From any source to any writer.
+//! Conversion from any source to any writer.
 
 use super::{Counts, TraceWriter, WriteError};
 use crate::read::copies;
@@ -14,11 +14,11 @@ pub const BATCH: usize = 4096;
 pub struct Progress {
     /// Requests taken from the source.
     pub done: u64,
-    /// Requests that will be taken, if the source knows.
+    /// Requests that the source will return in total, if known.
     pub expected: Option<u64>,
 }
 
-/// Why a conversion did not complete. No file is left.
+/// Why a conversion did not complete. No file remains.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ConvertError {
     /// The source cannot continue.
@@ -27,15 +27,15 @@ pub enum ConvertError {
     /// The writer cannot continue.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The callback asked to stop.
+    /// The callback ended the conversion.
     #[error("interrupted after {done} requests; nothing was written")]
     Interrupted {
-        /// Requests taken from the source until then.
+        /// Requests taken from the source before that.
         done: u64,
     },
 }
 
-/// Writes all requests of `source` with `writer`, in memory for [`BATCH`] of them.
+/// Writes all requests of `source` with `writer`; at most [`BATCH`] of them are in memory.
 ///
 /// `progress` is called before the first request, after every [`BATCH`] requests and at the end;
 /// [`ControlFlow::Break`] interrupts.
@@ -47,7 +47,7 @@ pub fn convert(
     mut writer: Box<dyn TraceWriter + '_>,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Counts, ConvertError> {
-    // Beyond one record for each request: the sources of copies.
+    // The sources of copies are records in addition to the one of each request.
     let (mut batch, mut done, mut parts) = (Vec::with_capacity(BATCH), 0, 0);
     loop {
         if progress(Progress { done, expected: source.expected() }).is_break() {

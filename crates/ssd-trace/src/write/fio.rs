@@ -4,10 +4,10 @@
 //! and opened before the first request and closed after the last. Source: fio, HOWTO ("Trace file
 //! format v3") and `iolog.c` (`log_io_u`: microseconds; `read_iolog`: five fields for a request).
 //!
-//! Carries reads, writes, trims, flushes (as `sync`), arrivals in microseconds. Cannot carry: requests of 4
-//! GiB and more (fio reads the length as 32 bits), addresses from byte 2^64, a flush with an address; volume,
-//! stream and flags. fio itself waits for the *difference* of two times and does not wait after a line at
-//! time 0, so it starts with the first request whatever its time.
+//! Carries reads, writes, trims, flushes (as `sync`), and arrivals in microseconds. Cannot carry: requests of 4 GiB and
+//! more (fio reads a 32-bit length), addresses from byte 2^64, a flush with an address, volume, stream and flags. fio
+//! waits for the *difference* of two times, and does not wait after a line at time 0. It therefore submits the first
+//! request at once, whatever its time.
 
 use super::WriteError;
 use super::text::{Form, put};
@@ -20,11 +20,11 @@ pub struct Fio {
 }
 
 impl Fio {
-    /// Requests to `target`, the file or device that fio is to use.
+    /// Creates the format for requests to `target`, the file or device that fio will use.
     ///
     /// # Errors
-    /// [`WriteError::Option`]: the name is empty, longer than 256 bytes, or holds blanks or control
-    /// characters: fio would read another name.
+    /// [`WriteError::Option`]: the name is empty, longer than 256 bytes, or contains blanks or control characters,
+    /// which fio would not read as part of a name.
     pub fn new(target: &str) -> Result<Fio, WriteError> {
         let bad = |c: char| c.is_whitespace() || c.is_control();
         if target.is_empty() || target.len() > 256 || target.contains(bad) {

@@ -1,4 +1,4 @@
-//! Several traces as one, each a volume of its own with its own addresses, in order of time.
+//! Merges several traces in order of time; each becomes a volume with separate addresses.
 
 use super::traces::ended;
 use super::{ConvertError, Counts, TraceWriter};
@@ -14,12 +14,12 @@ use std::ops::ControlFlow;
 /// Sorted requests between two calls of the progress callback.
 const BATCH: u64 = 1 << 14;
 
-/// Writes the traces that `workloads` name with `writer`: the requests of the first have volume 0, those of the
-/// next volume 1 and so on. Time 0 of every trace is time 0 of the result. Requests of equal time are in the
-/// order of the traces. `progress` is called from time to time.
+/// Writes the traces that `workloads` name with `writer`: the requests of the first trace have volume 0, those of the
+/// next volume 1 and so on. Time 0 of every trace is time 0 of the result. Requests at equal times are in the order of
+/// the traces. `progress` is called periodically.
 ///
 /// # Errors
-/// [`ConvertError`]. The target is then unchanged.
+/// [`ConvertError`]. The target is unchanged then.
 pub fn merge_traces(
     workloads: &[Workload],
     mut writer: Box<dyn TraceWriter>,
@@ -45,7 +45,7 @@ pub fn merge_traces(
         }
         written += 1;
         let mut timed = event.request(event.at_ns);
-        timed.request.volume = event.volume as u16; // As many traces as arguments.
+        timed.request.volume = event.volume as u16; // At most one trace per argument.
         match writer.write(&timed) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {

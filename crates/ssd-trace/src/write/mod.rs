@@ -1,13 +1,12 @@
-//! Writes traces: one trait, one file per format; [`convert`] from any source to any of them, and
-//! [`convert_trace`] and [`split_trace`] from any trace.
+//! Writers of traces: one trait, and one file per format. [`convert`] writes from any source; [`convert_trace`] and
+//! [`split_trace`] write from any trace.
 //!
-//! Every writer takes requests one by one and needs memory for a few thousand of them, whatever the length of
-//! the trace. It fills a temporary file beside its target, which gets the target's name only when it is
-//! complete: there is never an incomplete trace under that name.
+//! Every writer takes requests one by one and needs memory for a few thousand of them, whatever the length of the
+//! trace. It fills a temporary file beside its target. The file gets the target's name only when it is complete, so a
+//! trace under that name is never incomplete.
 //!
-//! A format that cannot carry a request, or all of it, fails with the number of the first such request,
-//! unless [`Allow`] permits the loss; then the loss is counted ([`Counts`]). The head of each format's file
-//! lists what it carries.
+//! A format that cannot carry a request completely fails with the number of the first such request, unless [`Allow`]
+//! permits the loss, which is then counted ([`Counts`]). The head of each format's file lists what the format carries.
 
 mod block_event;
 mod columnar;
@@ -40,42 +39,40 @@ use ssd_core::units::Nanos;
 
 /// A trace that is being written.
 pub trait TraceWriter {
-    /// Name of the format, as in messages.
+    /// Returns the name of the format, as in messages.
     fn format(&self) -> &'static str;
 
-    /// Writes the next request, which is not earlier than the one before it.
+    /// Writes the next request, which is not earlier than the previous one.
     ///
     /// # Errors
-    /// [`WriteError::Request`] if the request is impossible (earlier than the one before it, a
-    /// read, write or trim of no sectors, sectors beyond 2^64), or if the format cannot carry it
-    /// and [`Allow`] does not permit the loss; [`WriteError::File`] if the disk is full and the
-    /// like. After an error the writer can only be dropped.
+    /// [`WriteError::Request`] if the request is impossible (earlier than the previous one, a read, write or trim of no
+    /// sectors, sectors beyond 2^64), or if the format cannot carry it and [`Allow`] does not permit the loss;
+    /// [`WriteError::File`] for a system error such as a full disk. A writer that has failed can only be dropped.
     fn write(&mut self, timed: &TimedRequest) -> Result<(), WriteError>;
 
-    /// Writes what is left and gives the file its name. A writer that is dropped instead leaves
-    /// nothing behind.
+    /// Writes the remaining data and gives the file its name. A writer that is dropped instead leaves no file.
     ///
     /// # Errors
-    /// [`WriteError::File`], [`WriteError::Exists`] if the target has appeared meanwhile.
+    /// [`WriteError::File`], or [`WriteError::Exists`] if the target has appeared in the meantime.
     fn finish(self: Box<Self>) -> Result<Counts, WriteError>;
 }
 
-/// Which losses a writer may make, each of them counted; none by default.
+/// Losses that a writer may make and count; none by default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Allow {
-    /// Leave out requests that the format cannot carry.
+    /// Leaves out requests that the format cannot carry.
     pub drop_requests: bool,
-    /// Round arrivals down to the format's unit of time. Their order is kept.
+    /// Rounds arrivals down to the format's unit of time. Their order does not change.
     pub round_times: bool,
-    /// Write requests without the volume, stream or flags that the format cannot represent.
+    /// Writes requests without the volume, stream or flags that the format cannot represent.
     pub forget_fields: bool,
 }
 
 impl Allow {
-    /// Names of the losses, in the order of the fields.
+    /// Names of the losses in the order of the fields.
     pub const NAMES: [&'static str; 3] = ["drop-requests", "round-times", "forget-fields"];
 
-    /// The losses of these names.
+    /// Returns the losses with these names.
     ///
     /// # Errors
     /// [`WriteError::Option`] for another name.
@@ -91,19 +88,19 @@ impl Allow {
     }
 }
 
-/// How a writer is opened.
+/// Options of a writer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
-    /// Replace an existing file at the target; otherwise that is an error.
+    /// Replaces an existing file at the target, which is an error otherwise.
     pub replace: bool,
     /// Permitted losses.
     pub allow: Allow,
 }
 
-/// What was written.
+/// Counts of a written trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Requests written; each source of a copy and its destination count as one.
+    /// Requests written. Each source of a copy and its destination count separately.
     pub requests: u64,
     /// Requests left out, by operation, in the order of [`Op::ALL`].
     pub dropped: [u64; 4],
@@ -111,14 +108,14 @@ pub struct Counts {
     pub times_rounded: u64,
     /// Requests among those written without all of their volume, stream and flags.
     pub fields_forgotten: u64,
-    /// Length of the file, bytes; after compression, if it is compressed.
+    /// Length of the file after any compression, bytes.
     pub bytes: u64,
 }
 
-/// Why a trace was not written. No file is left.
+/// Why a trace was not written. No file remains.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The target exists already.
+    /// The target exists.
     #[error("{0} exists; choose another name, or replace it")]
     Exists(String),
     /// The file cannot be written.
@@ -126,10 +123,10 @@ pub enum WriteError {
     File {
         /// The target.
         file: String,
-        /// The error of the system.
+        /// The error of the operating system.
         cause: String,
     },
-    /// A value that was given to the writer is not possible in the format.
+    /// A value for the writer that is not possible in the format.
     #[error("{0}")]
     Option(String),
     /// A request that cannot be written.
@@ -140,19 +137,19 @@ pub enum WriteError {
     Request {
         /// The target.
         file: String,
-        /// Its number in the source, from 1.
+        /// Number of the request in the source, from 1.
         number: u64,
-        /// Its arrival.
+        /// Arrival of the request.
         at: Nanos,
-        /// Its operation.
+        /// Operation of the request.
         op: &'static str,
-        /// Its first sector.
+        /// First sector of the request.
         sector: u64,
-        /// Its sectors.
+        /// Sectors of the request.
         sectors: u32,
-        /// What is wrong with it, or what the format cannot represent.
+        /// The fault of the request, or what the format cannot represent.
         problem: String,
-        /// The remedy.
+        /// What the user can do.
         remedy: &'static str,
     },
 }
@@ -178,8 +175,7 @@ impl WriteError {
     }
 }
 
-/// What is true of every request of every trace; the text says what is wrong. `last` is the arrival of the
-/// previous request.
+/// Returns what makes the request impossible in any trace, or `None`. `last` is the arrival of the previous request.
 fn impossible(timed: &TimedRequest, last: Nanos) -> Option<String> {
     let request = &timed.request;
     if timed.at < last {

@@ -3,8 +3,8 @@
 //! Times in nanoseconds, MQSim's `Time_Unit` NANOSECOND. Source: README of CMU-SAFARI/MQSim,
 //! "Trace-based workload definition".
 //!
-//! Carries reads and writes, volumes (as the device number), arrivals exactly. Cannot carry: trims,
-//! flushes, stream and flags.
+//! Carries reads and writes, volumes (as the device number) and exact arrivals. Cannot carry: trims, flushes, stream
+//! and flags.
 
 use super::text::{Form, put};
 use ssd_core::host::request::{Op, Request};

@@ -4,9 +4,9 @@
 //! Size in bytes. Source: the traces of Narayanan et al., "Write Off-Loading", FAST 2008, as in the
 //! SNIA IOTTA repository.
 //!
-//! Carries reads and writes, volumes (as DiskNumber), arrivals in units of 100 ns. Cannot carry:
-//! trims, flushes, addresses from byte 2^64, stream and flags. ResponseTime is written as 0: a
-//! trace of arrivals has none.
+//! Carries reads and writes, volumes (as DiskNumber), and arrivals in units of 100 ns. Cannot carry: trims, flushes,
+//! addresses from byte 2^64, stream and flags. ResponseTime is written as 0, because a trace of arrivals has no
+//! response times.
 
 use super::WriteError;
 use super::text::{Form, put};
@@ -23,11 +23,11 @@ pub struct Msr {
 }
 
 impl Msr {
-    /// Requests of `host`, time 0 of which is the FILETIME `start` (100 ns since 1601;
+    /// Creates the format for requests of `host`. Time 0 becomes the FILETIME `start` (100 ns since 1601;
     /// [`EPOCH_1970`] if it does not matter).
     ///
     /// # Errors
-    /// [`WriteError::Option`]: the host is empty or holds a comma, a quote or a control character.
+    /// [`WriteError::Option`]: the host is empty or contains a comma, a quote or a control character.
     pub fn new(host: &str, start: u64) -> Result<Msr, WriteError> {
         if host.is_empty() || host.contains(|c: char| c == ',' || c == '"' || c.is_control()) {
             let text = format!("host name {host:?} of an MSR trace: expected letters and digits");

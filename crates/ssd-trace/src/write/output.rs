@@ -1,16 +1,16 @@
-//! A file that appears complete or not at all.
+//! An output file that is either complete or absent.
 
 use super::WriteError;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes given to the system at a time.
+/// Bytes passed to the system at a time.
 const BUFFER: usize = 1 << 18;
-/// Names tried for the temporary file.
+/// Names that are tried for the temporary file.
 const ATTEMPTS: u32 = 100;
 
-/// A temporary file beside the target, which takes the target's name at the end.
+/// A temporary file beside the target, which gets the target's name at the end.
 pub(crate) struct Output {
     target: PathBuf,
     temporary: PathBuf,
@@ -19,7 +19,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Creates the temporary file. Its name begins with a dot, names the target and this process,
+    /// Creates the temporary file. Its name starts with a dot, contains the target's name and the id of this process,
     /// and ends in `.tmp`.
     pub(crate) fn create(target: &Path, replace: bool) -> Result<Output, WriteError> {
         refuse_existing(target, replace)?;
@@ -35,7 +35,7 @@ impl Output {
             hidden.push(name);
             hidden.push(format!(".{}.{attempt}.tmp", std::process::id()));
             let temporary = target.with_file_name(hidden);
-            // `create_new`: a file that others have created is never overwritten.
+            // `create_new` never overwrites a file of another process.
             match File::create_new(&temporary) {
                 Ok(file) => {
                     let file = Some(BufWriter::with_capacity(BUFFER, file));
@@ -48,7 +48,7 @@ impl Output {
         Err(fail(&"too many temporary files of its name; remove those that end in .tmp"))
     }
 
-    /// Name of the target.
+    /// Returns the name of the target.
     pub(crate) fn name(&self) -> String {
         self.target.display().to_string()
     }
@@ -74,7 +74,7 @@ impl Output {
         result.map_err(|error| self.error(&error))
     }
 
-    /// Compresses the whole file with zstd, in its place.
+    /// Replaces the whole file by its zstd-compressed form.
     pub(crate) fn compressed(mut self, level: i32) -> Result<Output, WriteError> {
         let output = Output::create(&self.target, self.replace)?;
         let done = self.writer().flush().and_then(|()| {
@@ -85,18 +85,18 @@ impl Output {
         done.map_err(|error| self.error(&error))
     }
 
-    /// Gives the file its name once all of it is on the disk; returns its length, bytes.
+    /// Renames the file to the target once it is completely on disk; returns its length, bytes.
     pub(crate) fn commit(mut self) -> Result<u64, WriteError> {
         let done = self.writer().flush().and_then(|()| {
             let file = self.writer().get_ref();
-            // Before the name: after a power cut the name must not stand over an empty file.
+            // Syncs before the renaming, because a power cut must not leave an empty file under the target's name.
             file.sync_all()?;
             file.metadata()
         });
         let bytes = done.map_err(|error| self.error(&error))?.len();
         refuse_existing(&self.target, self.replace)?;
         fs::rename(&self.temporary, &self.target).map_err(|error| self.error(&error))?;
-        // From here on there is nothing to clean up.
+        // Nothing needs to be cleaned up from here on.
         self.file = None;
         Ok(bytes)
     }
@@ -115,7 +115,7 @@ impl Write for Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if let Some(file) = self.file.take() {
-            // Without writing what is buffered: the file is removed.
+            // The file is removed, so buffered bytes are not written.
             drop(file.into_parts());
             let _ = fs::remove_file(&self.temporary);
         }

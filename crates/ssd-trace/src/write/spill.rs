@@ -1,4 +1,4 @@
-//! Requests of several volumes in a temporary file, until their own files can be opened.
+//! A temporary file for requests of volumes whose output files cannot be open yet.
 
 use super::WriteError;
 use ssd_core::host::request::{Op, Request, TimedRequest};
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 /// Bytes of a record.
 const RECORD: usize = 40;
-/// Bytes given to the system at a time.
+/// Bytes passed to the system at a time.
 const BUFFER: usize = 1 << 16;
 
-/// A file of records, removed when it is dropped.
+/// A file of records, which is removed when dropped.
 pub(super) struct Spill {
     path: PathBuf,
     file: BufWriter<File>,
@@ -30,7 +30,7 @@ impl Spill {
         self.file.write_all(&packed(volume, timed)).map_err(|error| failed(&self.path, &error))
     }
 
-    /// Ends the writing, and passes every record to `take` in the order in which they were appended.
+    /// Ends the writing, and passes every record to `take` in the order in which it was appended.
     pub(super) fn read(
         mut self,
         mut take: impl FnMut(u64, &TimedRequest) -> Result<(), WriteError>,

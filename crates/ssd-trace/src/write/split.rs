@@ -1,8 +1,8 @@
-//! A trace as a file for each volume, in one pass over the trace.
+//! Splits a trace into one file per volume, in one pass over the trace.
 //!
-//! The files of [`MOST_OPEN`] volumes are written as their requests are read. The requests of all others go to
-//! temporary files first, one for every further [`MOST_OPEN`] volumes, which are read back one after the
-//! other. So the number of open files, and the memory, are bounded.
+//! The files of [`MOST_OPEN`] volumes are written while the trace is read. The requests of all other volumes first go
+//! to temporary files, one for every further [`MOST_OPEN`] volumes, which are then read back one after the other. The
+//! number of open files and the memory are therefore bounded.
 
 use super::spill::Spill;
 use super::traces::{ended, kept};
@@ -16,34 +16,34 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Files of volumes that are open at a time, each with half a megabyte of memory; also the largest number of
+/// Maximum number of volume files open at a time, with half a megabyte of memory each; also the maximum number of
 /// temporary files.
 pub const MOST_OPEN: usize = 256;
-/// Volumes that can be split.
+/// Maximum number of volumes.
 const MOST_VOLUMES: usize = MOST_OPEN * (MOST_OPEN + 1);
 /// Requests between two calls of the progress callback while a temporary file is read.
 const BATCH: u64 = 1 << 16;
 
-/// One volume that was split off.
+/// A volume that was split off.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SplitVolume {
-    /// Its number, as in `workload.volume`.
+    /// Number of the volume, as in `workload.volume`.
     pub volume: u64,
-    /// Its name, such as "MAJ,MIN".
+    /// Name of the volume, such as "MAJ,MIN".
     pub name: String,
-    /// Where it was written.
+    /// Path of its file.
     pub path: PathBuf,
     /// What was written.
     pub counts: Counts,
 }
 
 /// Writes every volume of the trace that `workload` names to a separate file in `folder`, which must exist:
-/// `volume-NUMBER` with the extension of the target. Each file is what [`super::convert_trace`] writes of
-/// that volume. `progress` is called from time to time.
+/// `volume-NUMBER` with the extension of the target. Each file equals what [`super::convert_trace`] writes for that
+/// volume. `progress` is called periodically.
 ///
 /// # Errors
-/// [`ConvertError`], also for more than 65,792 volumes. The folder is then incomplete, and the caller has to
-/// remove its contents.
+/// [`ConvertError`], also for more than 65,792 volumes. The folder is incomplete then, and the caller must remove its
+/// contents.
 pub fn split_trace(
     workload: &Workload,
     folder: &Path,
@@ -101,7 +101,7 @@ fn path_of(folder: &Path, target: &Target, volume: u64) -> PathBuf {
     folder.join(format!("volume-{volume}.{}", target.extension))
 }
 
-/// The volumes that are written now.
+/// The volumes whose files are open.
 struct Open<'a> {
     folder: &'a Path,
     target: &'a Target,
@@ -110,7 +110,7 @@ struct Open<'a> {
 }
 
 impl Open<'_> {
-    /// Whether `volume` is one of them, or can become one.
+    /// Returns whether the file of `volume` is open or can be opened.
     fn takes(&self, volume: u64) -> bool {
         self.writers.len() < MOST_OPEN || self.writers.contains_key(&volume)
     }
@@ -124,14 +124,14 @@ impl Open<'_> {
         self.writers.get_mut(&volume).expect("it has just been put there").write(timed)
     }
 
-    /// Completes all files; what was written of each volume.
+    /// Completes all files; returns what was written of each volume.
     fn finish(&mut self) -> Result<Vec<(u64, Counts)>, WriteError> {
         let writers = std::mem::take(&mut self.writers).into_iter();
         writers.map(|(volume, writer)| Ok((volume, writer.finish()?))).collect()
     }
 }
 
-/// The volumes that are written later.
+/// The volumes that wait in temporary files.
 struct Later<'a> {
     folder: &'a Path,
     spills: Vec<Spill>,
@@ -139,7 +139,7 @@ struct Later<'a> {
 }
 
 impl Later<'_> {
-    /// The temporary file of `volume`; an error of the first kind refuses the trace.
+    /// Returns the temporary file of `volume`; the outer error refuses the trace.
     fn place(&mut self, volume: u64) -> Result<Result<&mut Spill, WriteError>, SourceError> {
         let next = self.places.len();
         let place = *self.places.entry(volume).or_insert(next / MOST_OPEN);

@@ -1,4 +1,4 @@
-//! The formats that can be written, by name.
+//! The writable formats, by name.
 
 use super::{
     BlockEvent, Columnar, EPOCH_1970, Fio, Mqsim, Msr, Options, TextWriter, TraceWriter, WriteError,
@@ -7,22 +7,21 @@ use crate::read::formats::TraceFormat;
 use ssd_core::config::Word;
 use std::path::Path;
 
-/// Name of the host, and of the file, if a format requires one. fio's `replay_redirect` names the intended
-/// device.
+/// Name of the host, or of the file, in formats that require one. fio's `replay_redirect` can name the device instead.
 const SOMEBODY: &str = "ssdlab";
 
-/// A format that can be written.
+/// A writable format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target {
-    /// The format, as a format that can be read.
+    /// The format, as a readable format.
     pub format: TraceFormat,
     /// Extension of files that the program names, without the dot.
     pub extension: &'static str,
-    /// What it stores of a request, and what not.
+    /// What it stores of a request, and what it does not store.
     pub carries: &'static str,
 }
 
-/// All of them, sorted by name.
+/// All targets, sorted by name.
 pub const TARGETS: [Target; 5] = [
     Target {
         format: TraceFormat::BlockEvent,
@@ -53,10 +52,10 @@ pub const TARGETS: [Target; 5] = [
 ];
 
 impl Target {
-    /// The target called `name`, as in `workload.format`.
+    /// Returns the target called `name`, as in `workload.format`.
     ///
     /// # Errors
-    /// [`WriteError::Option`] names all of them.
+    /// [`WriteError::Option`], which names all targets.
     pub fn named(name: &str) -> Result<&'static Target, WriteError> {
         let known = || TARGETS.iter().map(|target| target.format.word());
         TARGETS.iter().find(|target| target.format.word() == name).ok_or_else(|| {
@@ -68,8 +67,8 @@ impl Target {
     /// Opens a writer for `path`; the file is compressed with zstd if the name ends in `.zst`.
     ///
     /// # Errors
-    /// [`WriteError::Exists`], [`WriteError::File`], [`WriteError::Option`] for a name that implies
-    /// another compression.
+    /// [`WriteError::Exists`], [`WriteError::File`], or [`WriteError::Option`] for a name with the ending of another
+    /// compression.
     pub fn create(
         &self,
         path: &Path,

@@ -1,4 +1,4 @@
-//! The common part of the text formats: order, losses, lines, compression.
+//! The common part of the text formats: order, losses, lines and compression.
 
 use super::output::Output;
 use super::{Counts, IMPOSSIBLE_REMEDY, Options, TraceWriter, WriteError, impossible};
@@ -7,35 +7,33 @@ use ssd_core::units::Nanos;
 use std::io::Write;
 use std::path::Path;
 
-/// Bytes of text that are gathered before they are written.
+/// Bytes of text that are collected before they are written.
 const CHUNK: usize = 1 << 16;
-/// Level of zstd: the fastest that is near the best for traces.
+/// zstd level: the fastest with nearly the best ratio for traces.
 pub(super) const LEVEL: i32 = 3;
 
-/// One text format: what it carries, and what a line looks like.
+/// A text format: what it carries, and the form of its lines.
 pub trait Form {
     /// Name of the format, as in messages.
     const NAME: &'static str;
-    /// Unit of its times, nanoseconds.
+    /// Unit of the times, nanoseconds.
     const UNIT_NS: u64;
 
-    /// Why the format cannot represent the request at all, as in "it has no ...".
+    /// Returns why the format cannot represent the request, as in "it has no ...", or `None`.
     fn cannot_carry(&self, request: &Request) -> Option<&'static str>;
 
-    /// Which of volume, stream and flags of a request it can carry would be lost, as in "it has no
-    /// ...".
+    /// Returns which of volume, stream and flags of a request that it can carry would be lost, as in "it has no ...".
     fn would_forget(&self, request: &Request) -> Option<&'static str>;
 
     /// Appends the text before the first request; nothing by default.
     fn begin(&self, _text: &mut Vec<u8>) {}
 
-    /// Appends the line of a request, the `number`th written, from 1, which arrives at `time` units
-    /// and can be carried. False if `time` does not fit.
+    /// Appends the line of a request, which arrives at `time` units and can be carried; `number` counts written
+    /// requests from 1. Returns false if `time` does not fit.
     #[must_use]
     fn line(&self, number: u64, time: u64, request: &Request, text: &mut Vec<u8>) -> bool;
 
-    /// Appends the text after the last request, which arrived at `time` units; nothing by
-    /// default.
+    /// Appends the text after the last request, which arrived at `time` units; nothing by default.
     fn end(&self, _time: u64, _text: &mut Vec<u8>) {}
 }
 
@@ -45,7 +43,7 @@ enum Sink {
     Zstd(Box<zstd::Encoder<'static, Output>>),
 }
 
-/// Writes a trace in the text format `F`; compressed with zstd if the name ends in `.zst`.
+/// Writes a trace in the text format `F`; the file is compressed with zstd if the name ends in `.zst`.
 pub struct TextWriter<F: Form> {
     form: F,
     options: Options,
@@ -53,7 +51,7 @@ pub struct TextWriter<F: Form> {
     sink: Sink,
     text: Vec<u8>,
     last: Nanos,
-    /// Requests seen, written or not.
+    /// Requests received, written or not.
     seen: u64,
     counts: Counts,
 }
@@ -82,7 +80,7 @@ impl<F: Form> TextWriter<F> {
         Ok(TextWriter { form, options, file, sink, text, last, seen, counts })
     }
 
-    /// Writes the text gathered.
+    /// Writes the collected text.
     fn pass_on(&mut self) -> Result<(), WriteError> {
         let result = match &mut self.sink {
             Sink::Plain(output) => output.write_all(&self.text),
@@ -96,14 +94,14 @@ impl<F: Form> TextWriter<F> {
         WriteError::File { file: self.file.clone(), cause: error.to_string() }
     }
 
-    /// A request that is not written unchanged.
+    /// Returns the error for a request that is not written unchanged.
     #[cold]
     fn refuse(&self, timed: &TimedRequest, problem: &str, remedy: &'static str) -> WriteError {
         let problem = format!("{} {problem}", F::NAME);
         WriteError::request(&self.file, self.seen, timed, problem, remedy)
     }
 
-    /// Counts a loss of one whole request, or refuses it.
+    /// Counts the loss of a whole request, or refuses it.
     fn drop_request(&mut self, timed: &TimedRequest, problem: &str) -> Result<(), WriteError> {
         if !self.options.allow.drop_requests {
             let remedy = "allow the loss drop-requests (--allow drop-requests) to leave them out, or choose \
@@ -174,7 +172,7 @@ impl<F: Form> TraceWriter for TextWriter<F> {
     }
 }
 
-/// Appends formatted text; memory cannot refuse it.
+/// Appends formatted text; writing to memory cannot fail.
 macro_rules! put {
     ($text:expr, $($part:tt)*) => {{
         let written = ::std::io::Write::write_fmt($text, format_args!($($part)*));

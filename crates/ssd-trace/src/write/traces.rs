@@ -1,5 +1,5 @@
-//! From a trace in any readable format to any writable one, request by request: in memory for a few thousand
-//! of them, whatever the length of the trace.
+//! Conversion of a trace from any readable to any writable format, request by request: at most a few thousand requests
+//! are in memory, whatever the length of the trace.
 
 use super::{ConvertError, Counts, TraceWriter, WriteError};
 use crate::config::Workload;
@@ -8,11 +8,11 @@ use crate::read::raw::{self, Reading, Stopped};
 use ssd_core::host::source::SourceError;
 use std::ops::ControlFlow;
 
-/// Writes the trace that `workload` names with `writer`. Time 0 of the result is time 0 of `workload.from`,
-/// its volume 0; see [`raw::each_request`] for the keys that count. `progress` is called from time to time.
+/// Writes the trace that `workload` names with `writer`. Time 0 of the result is `workload.from`, and its volume is 0;
+/// see [`raw::each_request`] for the keys that apply. `progress` is called periodically.
 ///
 /// # Errors
-/// [`ConvertError`]. The target is then unchanged.
+/// [`ConvertError`]. The target is unchanged then.
 pub fn convert_trace(
     workload: &Workload,
     mut writer: Box<dyn TraceWriter>,
@@ -27,7 +27,7 @@ pub fn convert_trace(
     Ok((reading, writer.finish()?))
 }
 
-/// Keeps the error of a writer while the reading ends.
+/// Stores the error of a writer, and returns the error that ends the reading.
 #[cold]
 pub(super) fn kept(failed: &mut Option<WriteError>, error: WriteError) -> SourceError {
     let text = SourceError(error.to_string());
@@ -35,7 +35,7 @@ pub(super) fn kept(failed: &mut Option<WriteError>, error: WriteError) -> Source
     text
 }
 
-/// The result of a reading.
+/// Returns the result of a reading.
 pub(super) fn ended<T>(
     failed: Option<WriteError>,
     read: Result<T, Stopped>,

@@ -1,8 +1,7 @@
-//! Draws without replacement: every pass through a deck has its shares exactly.
+//! Draws without replacement: every pass through a deck yields its shares exactly.
 //!
-//! Traces of any length must meet the published statistics, so shares and mean sizes come from decks
-//! (stratified sampling) and not from independent draws, whose means are off by the square root of their
-//! number.
+//! Traces of any length must match the published statistics. Shares and mean sizes therefore come from decks
+//! (stratified sampling); the means of independent draws would deviate by the square root of their number.
 
 use libm::log;
 use ssd_core::rng::Stream;
@@ -27,7 +26,7 @@ impl<T: Copy> Deck<T> {
         Deck { cards, drawn: 0, random }
     }
 
-    /// The next card.
+    /// Draws the next card.
     #[inline]
     pub(crate) fn draw(&mut self) -> T {
         let left = self.cards.len() - self.drawn;
@@ -40,7 +39,7 @@ impl<T: Copy> Deck<T> {
 }
 
 impl Deck<bool> {
-    /// True with this share, from 0 to 1.
+    /// Returns a deck of booleans that are true with probability `share`, 0 to 1.
     pub(crate) fn coin(share: f64, random: Stream) -> Deck<bool> {
         assert!((0.0..=1.0).contains(&share), "{share} is no share");
         let heads = (share * CARDS as f64).round() as usize;
@@ -49,14 +48,14 @@ impl Deck<bool> {
 }
 
 impl Deck<u32> {
-    /// Sizes in sectors with this mean, at least 512 bytes: a geometric number of blocks from `least` on, or
-    /// from 1 on if the mean is below that. Means below one block are met with parts of a block.
+    /// Returns a deck of sizes in sectors with this mean, at least 512 bytes: a geometric number of blocks from `least`
+    /// up, or from 1 up if the mean is below that. A mean below one block mixes in parts of a block.
     pub(crate) fn sizes(mean_bytes: f64, least: u64, random: Stream) -> Deck<u32> {
         let sector = SECTOR_BYTES as f64;
         assert!((sector..=(1u64 << 30) as f64).contains(&mean_bytes), "a mean of {mean_bytes} B");
         let block = BLOCK_BYTES as f64;
         let cards = if mean_bytes < block {
-            // 2 KiB and a block; below 2 KiB, 512 B and 2 KiB.
+            // 2 KiB and a block; means below 2 KiB mix 512 B and 2 KiB.
             let low = if mean_bytes < block / 2.0 { 1 } else { BLOCK / 2 };
             let high = if mean_bytes < block / 2.0 { BLOCK / 2 } else { BLOCK };
             let share = (mean_bytes / sector - low as f64) / (high - low) as f64;
@@ -70,7 +69,7 @@ impl Deck<u32> {
         Deck::new(cards, random)
     }
 
-    /// Share of the pairs of successive cards that are equal.
+    /// Returns the probability that two successive cards are equal.
     pub(crate) fn pairs(&self) -> f64 {
         let mut cards = self.cards.clone();
         cards.sort_unstable();
@@ -78,13 +77,13 @@ impl Deck<u32> {
         equal.sum::<usize>() as f64 / (CARDS * (CARDS - 1)) as f64
     }
 
-    /// The largest card.
+    /// Returns the largest card.
     pub(crate) fn largest(&self) -> u64 {
         u64::from(self.cards.iter().copied().max().unwrap_or(0))
     }
 }
 
-/// Quantiles of `least` plus a geometric number, ascending; their mean is `mean` but for rounding.
+/// Returns ascending quantiles of `least` plus a geometric number; their mean is `mean` up to rounding.
 fn geometric(mean: f64, least: u64) -> Vec<u64> {
     let more = mean - least as f64;
     assert!(more >= 0.0, "a mean of {mean} from {least} on");
@@ -95,7 +94,7 @@ fn geometric(mean: f64, least: u64) -> Vec<u64> {
         least + if more > 0.0 { (log(beyond) / ratio).floor() as u64 } else { 0 }
     };
     let mut cards: Vec<u64> = (0..CARDS).map(quantile).collect();
-    // Quantiles miss a little of the tail: the difference is given to the largest, one each.
+    // Quantiles miss part of the tail, so the difference is spread over the largest, one each.
     let wanted = (mean * CARDS as f64).round() as i64;
     let mut lacking = wanted - cards.iter().sum::<u64>().cast_signed();
     while lacking != 0 {

@@ -1,10 +1,9 @@
-//! Models of applications: the block load that a file system generates, with published statistics.
+//! Models of applications: their block-level load below a file system, with published statistics.
 //!
-//! [`Model`] holds the published numbers, [`App`] generates the requests: operations and arrivals by cycles
-//! of equally many requests, sizes and sequential runs from decks (so that statistics hold for short traces),
-//! addresses from `volume`. A request is *sequential* if it begins where the previous request of the same
-//! operation ended: with this reading the papers' shares of all requests are the averages of their shares by
-//! operation.
+//! [`Model`] holds the published numbers. [`App`] generates the requests: operations and arrivals in cycles of a fixed
+//! number of requests, sizes and sequential runs from decks (so that statistics hold for short traces), and addresses
+//! from `volume`. A request is *sequential* if it begins where the previous request of the same operation ended. With
+//! this definition a paper's share of all requests is the average of its shares by operation.
 
 pub(crate) mod deck;
 mod model;
@@ -20,11 +19,11 @@ use ssd_core::rng::Stream;
 use ssd_core::units::{Nanos, SECTOR_BYTES};
 use volume::Volume;
 
-/// Blocks that a sequential read or write has at least; deletes have one.
+/// Minimum blocks of a sequential read or write; a delete has at least one.
 const RUN_BLOCKS: u64 = 2;
 const OPS: [Op; 3] = [Op::Read, Op::Write, Op::Trim];
 
-/// What is drawn for the requests of one operation.
+/// Random draws for the requests of one operation.
 struct Draws {
     coin: Deck<bool>,
     sequential: Deck<u32>,
@@ -43,10 +42,10 @@ pub struct App {
 }
 
 impl App {
-    /// `requests` of `model` on the first `span_bytes` of a volume, `interval_ns` apart on average.
+    /// Generates `requests` of `model` on the first `span_bytes` of a volume, `interval_ns` apart on average.
     ///
     /// # Errors
-    /// The numbers of the model cannot be met, or not in this space; the message names a remedy.
+    /// The numbers of the model cannot be met at all, or not in this space; the message names a remedy.
     pub fn new(
         model: Model,
         span_bytes: u64,
@@ -77,7 +76,7 @@ impl Draws {
     fn new(op: Op, shape: &Shape, seed: u64) -> Draws {
         let stream = |what: &str| Stream::new(seed, &format!("app.{}.{what}", op.name()));
         let least = if op == Op::Trim { 1 } else { RUN_BLOCKS };
-        // A mean that no request has is not checked.
+        // A mean that applies to no request is not checked.
         let mean = |bytes: f64, used: bool| if used { bytes } else { SECTOR_BYTES as f64 };
         let sequential = mean(shape.sequential_bytes, shape.sequential > 0.0);
         let random = mean(shape.random_bytes, shape.sequential < 1.0);
@@ -93,7 +92,7 @@ impl Draws {
         self.sequential.largest().max(self.random.largest())
     }
 
-    /// Sectors of the next request, whether it follows the last one, and whether the next follows it.
+    /// Returns the sectors of the next request, whether it follows the last one, and whether the next one follows it.
     #[inline]
     fn draw(&mut self) -> (u32, bool, bool) {
         let follows = self.follows;
@@ -132,10 +131,10 @@ struct Cycle {
     /// Requests of a cycle.
     requests: u64,
     interval_ns: u64,
-    /// Cycles generated, and requests of each operation in them.
+    /// Cycles generated so far, and their requests by operation.
     cycles: u64,
     made: [u64; 3],
-    /// Arrival within the cycle, shifted by two bits, and the operation: the latest first.
+    /// Arrival within the cycle, shifted by two bits, and the operation; the latest arrival comes first.
     waiting: Vec<u64>,
     random: Stream,
 }
@@ -162,7 +161,7 @@ impl Cycle {
         })
     }
 
-    /// Arrival, ns, and the index of the operation.
+    /// Returns the arrival, ns, and the index of the operation.
     #[inline]
     fn next(&mut self) -> Result<(u64, usize), SourceError> {
         if self.waiting.is_empty() {
@@ -180,12 +179,12 @@ impl Cycle {
         }
     }
 
-    /// Another cycle.
+    /// Generates the requests of another cycle.
     #[cold]
     fn begin(&mut self) {
         self.cycles += 1;
         let all = self.cycles * self.requests;
-        // Each operation has had its share of all requests so far; writes get the rest.
+        // Each operation gets its share of all requests so far; writes get the rest.
         let due = |share: f64| (share * all as f64).round() as u64;
         let deletes = due(self.shares[2]);
         let reads = due(self.shares[0]).min(all - deletes);
@@ -208,7 +207,7 @@ impl Cycle {
         self.waiting.sort_unstable_by(|a, b| b.cmp(a));
     }
 
-    /// Share of the cycle in which requests arrive, and where it begins.
+    /// Returns the share of the cycle in which requests arrive, and where that part begins.
     fn window(&mut self) -> (f64, f64) {
         let active = match self.pace {
             Pace::Steady => 1.0,

@@ -1,4 +1,4 @@
-//! What an application does to a volume, in numbers.
+//! The load of an application on a volume, in numbers.
 
 use crate::config::{CYCLE, TABLE_SKEW};
 use ssd_core::host::source::SourceError;
@@ -8,32 +8,32 @@ use ssd_core::units::SECTOR_BYTES;
 pub const NAMES: [&str; 7] =
     ["cassandra", "mongodb", "mysql", "rocksdb", "sqlite", "dbench", "varmail"];
 
-/// The sets of parameters: the papers that the numbers are from.
+/// The parameter sets, named after the papers that published them.
 pub const SETS: [&str; 3] = ["adaptive-channel", "invalidation-rate", "noc-copyback"];
 
-/// Requests of one operation.
+/// Requests of one operation type.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Shape {
     /// Share of all requests, 0 to 1.
     pub share: f64,
-    /// Share of these that begin where the previous one (of this operation) ended.
+    /// Share of these that begin where the previous request of the same operation ended.
     pub sequential: f64,
-    /// Mean size of those, bytes.
+    /// Mean size of sequential requests, bytes.
     pub sequential_bytes: f64,
-    /// Mean size of the others, bytes.
+    /// Mean size of the other requests, bytes.
     pub random_bytes: f64,
 }
 
-/// When requests arrive, within cycles of equal length.
+/// Arrival of requests within cycles of equal length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pace {
-    /// All the time.
+    /// Throughout the cycle.
     Steady,
-    /// In the first half of each cycle, then not at all.
+    /// In the first half of each cycle only.
     Periodic,
     /// In a part of each cycle, between a fiftieth and all of it.
     Dynamic,
-    /// Reads all the time, writes and deletes in a twentieth of each cycle.
+    /// Reads throughout, writes and deletes in a twentieth of each cycle.
     WriteSpikes,
 }
 
@@ -46,31 +46,31 @@ pub struct Model {
     pub shapes: [Shape; 3],
     /// Share of the writes that go to a journal.
     pub journal: f64,
-    /// Arrivals.
+    /// Arrival pattern.
     pub pace: Pace,
-    /// What the published numbers leave open.
+    /// Parameters without published numbers.
     pub habits: Habits,
 }
 
-/// What the published numbers leave open, and a configuration may change.
+/// Parameters without published numbers, which a configuration may change.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Habits {
-    /// Requests of a cycle of arrivals, at least 1.
+    /// Requests per cycle of arrivals, at least 1.
     pub cycle: u64,
-    /// Writes by which the journal may be ahead of its share, and behind it.
+    /// Writes by which the journal may be ahead of or behind its share.
     pub journal_run: u64,
-    /// Skew of the overwrites of tables.
+    /// Zipf exponent of the overwrites of tables.
     pub table_skew: f64,
 }
 
 impl Habits {
-    /// At a thousand requests a second a cycle is a second long; journal and data take turns; the skew is that of
-    /// YCSB.
+    /// A cycle lasts about a second at a thousand requests per second; journal and data alternate; the Zipf exponent is
+    /// that of YCSB.
     pub const USUAL: Habits = Habits { cycle: CYCLE, journal_run: 0, table_skew: TABLE_SKEW };
 }
 
 impl Model {
-    /// The model, if its numbers can be met together.
+    /// Returns the model if its numbers can be met together.
     ///
     /// # Errors
     /// Names the number that cannot be met, and why.

@@ -1,18 +1,16 @@
-//! The papers' statistics of their traces, as models.
+//! Models of applications from the statistics that papers published of their traces.
 //!
-//! - *adaptive-channel* gives shares of operations and of sequential requests (table 4) and mean sizes
-//!   of all and of the sequential ones (table 5), for each operation: the mean of the others follows.
-//!   Most come out at 4.0 KiB: their random requests are single blocks. Where the mean is below that
-//!   (MongoDB's writes 3.8 KiB, RocksDB's and Cassandra's reads 3.9 and 3.7), requests of half a block
-//!   are among them.
-//! - *invalidation-rate* and *noc-copyback* give shares of reads and writes, one share of sequential
-//!   requests, and mean sizes (table 3 of each); deletes are not counted. Decided here: sequential shares
-//!   of reads and of writes are in the ratio of the other set, random requests are single blocks, and
-//!   the journal has the share of the other set.
-//! - The share of the journal is that of adaptive-channel's table 3, of writes.
-//! - Not published: n/a counts as 0.
-//! - Paces: noc-copyback, section 4.2 (Cassandra: steady reads, surges of writes; MongoDB: phases and
-//!   idle times in turn; SQLite: static; MySQL, `RocksDB`, Dbench: dynamic). Varmail is in none: steady.
+//! - *adaptive-channel* gives shares of operations and of sequential requests (table 4) and mean sizes of all and of
+//!   sequential requests (table 5), for each operation. They determine the mean of random requests, which is 4.0 KiB in
+//!   most cases: a single block. Where it is lower (MongoDB's writes 3.8 KiB, RocksDB's and Cassandra's reads 3.9 and
+//!   3.7 KiB), some requests have half a block.
+//! - *invalidation-rate* and *noc-copyback* give shares of reads and writes, one share of sequential requests, and mean
+//!   sizes (table 3 of each). They do not count deletes. Assumed here: sequential shares of reads and writes have the
+//!   ratio of adaptive-channel, random requests are single blocks, and the journal has the share of adaptive-channel.
+//! - The journal's share of the writes is from table 3 of adaptive-channel.
+//! - "n/a" in a table counts as 0.
+//! - Arrival patterns are from noc-copyback, section 4.2 (Cassandra: steady reads, surges of writes; MongoDB: active
+//!   and idle phases; SQLite: static; MySQL, `RocksDB`, Dbench: dynamic). Varmail is in no table: steady.
 
 use super::deck::BLOCK_BYTES;
 use super::model::{Habits, Model, NAMES, Pace, SETS, Shape};
@@ -22,7 +20,7 @@ use ssd_core::host::source::SourceError;
 const KIB: f64 = 1024.0;
 
 impl Model {
-    /// The application `name` by the numbers of `set`; see [`NAMES`] and [`SETS`].
+    /// Returns the application `name` with the numbers of `set`; see [`NAMES`] and [`SETS`].
     ///
     /// # Errors
     /// There is no such application or set, or the set has no numbers for it.
@@ -76,12 +74,12 @@ fn pace(name: &str) -> Pace {
     }
 }
 
-/// One application's column of a table.
+/// Returns the column of one application in a table.
 fn column(paper: &'static Paper, table: &str, name: &str) -> Option<Column> {
     Column::of(paper, table, "workloads", name)
 }
 
-/// Of a set with sequential shares and sizes for each operation.
+/// Returns the shapes from a set with sequential shares and sizes for each operation.
 fn whole(name: &str) -> Option<[Shape; 3]> {
     let shares = column(&ADAPTIVE_CHANNEL, "table4_operations_percent", name)?;
     let sizes = shares.beside("table5_mean_size_kib");
@@ -98,7 +96,7 @@ fn whole(name: &str) -> Option<[Shape; 3]> {
     }))
 }
 
-/// Of a set with one sequential share.
+/// Returns the shapes from a set with a single sequential share.
 fn brief(paper: &'static Paper, name: &str) -> Option<[Shape; 3]> {
     let column = column(paper, "table3_traces", name)?;
     let other = whole(name)?;

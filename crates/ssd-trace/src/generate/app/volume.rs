@@ -1,13 +1,13 @@
-//! Addresses of the requests of an application: a small file system without files.
+//! Addresses of the requests of an application on a simplified file system.
 //!
-//! From the start of the volume: the *journal*, two circular logs that take turns (the file system's and the
-//! application's); *tables*, overwritten in place, a few pages much more often than most; *files*, created
-//! and deleted; and cold data, which are never accessed. Files are in [`RINGS`] rings: written at the head,
-//! deleted from the tail. A ring is chosen for half as many creations as the one before, so that the
-//! lifetimes of their contents differ by powers of two.
+//! From the start of the volume: the *journal*, two circular logs that are written alternately (of the file system and
+//! of the application); *tables*, overwritten in place, a few pages much more often than most; *files*, created and
+//! deleted; and cold data, which is never accessed. Files are in [`RINGS`] rings, written at the head and deleted from
+//! the tail. Each ring gets half as many creations as the one before, so the lifetimes of their contents differ by
+//! powers of two.
 //!
-//! Creations follow deletions: while less than half of the rings is in use, writes create files, otherwise
-//! they overwrite tables. So the volume stays equally full, whatever the shares are.
+//! Writes create files while less than half of the space of the rings is in use, and overwrite tables otherwise. The
+//! volume therefore stays equally full, whatever the shares of operations are.
 
 use super::deck::BLOCK;
 use super::model::Model;
@@ -17,25 +17,25 @@ use ssd_core::rng::Stream;
 
 /// Rings of files.
 const RINGS: usize = 8;
-/// Share of the volume that the journal takes (64 MiB of 8 GiB, as of ext4, for each of its logs).
+/// Share of the volume that the journal takes (64 MiB of 8 GiB for each of its logs, as in ext4).
 const JOURNAL_SHARE: f64 = 1.0 / 64.0;
-/// Share that is rewritten, tables and files; the rest is cold.
+/// Share of the volume that is rewritten, by tables and files; the rest is cold.
 const WARM_SHARE: f64 = 0.6;
-/// Share of the rewritten part that files take, if there are any.
+/// Share of the rewritten part that belongs to files, if there are any.
 const FILE_SHARE: f64 = 0.5;
-/// Largest requests that each part must have room for.
+/// Number of largest requests that each part must have room for.
 const ROOM: u64 = 2;
-/// Writes that the journal may lag behind its share before a long run goes there too.
+/// Writes that the journal may lag behind its share before it takes a long run, too.
 const SLACK: f64 = 256.0;
 
-/// A part of the volume that is written in a circle. Offsets and lengths are sectors.
+/// A circular part of the volume. Offsets and lengths are in sectors.
 #[derive(Clone)]
 struct Ring {
     start: u64,
     sectors: u64,
-    /// Offset that is written next.
+    /// Offset of the next write.
     head: u64,
-    /// Offset of what is deleted next.
+    /// Offset of the next delete.
     tail: u64,
     /// From tail to head, gaps included.
     live: u64,
@@ -47,7 +47,7 @@ impl Ring {
         Ring { start, sectors, head: live % sectors, tail: 0, live }
     }
 
-    /// Sector of the next `sectors`, from a block boundary if `aligned`. What the head overtakes is gone.
+    /// Returns the first sector of a write of `sectors`, block-aligned if `aligned`. Overtaken data is discarded.
     fn write(&mut self, sectors: u64, aligned: bool) -> u64 {
         assert!(sectors <= self.sectors, "{sectors} sectors for a ring of {}", self.sectors);
         let from = if aligned { self.head.next_multiple_of(BLOCK) } else { self.head };
@@ -61,11 +61,11 @@ impl Ring {
         self.start + at
     }
 
-    /// Sector of the oldest `sectors`, which are no longer in use.
+    /// Deletes the oldest `sectors`, and returns the first of them.
     fn delete(&mut self, sectors: u64) -> u64 {
         let (at, gap) = place(self.tail, sectors, self.sectors, self.tail);
         self.tail = at + sectors;
-        // More than is in use is deleted only if deletes outweigh writes: then the ring is empty.
+        // Deletes reach the head only if they outweigh writes; the ring is then empty.
         self.live = self.live.saturating_sub(gap + sectors);
         if self.live == 0 {
             self.head = self.tail;
@@ -74,12 +74,12 @@ impl Ring {
     }
 }
 
-/// Offset of `sectors` at or after `from` in a ring of `size`, and what lies between `old` and it.
+/// Returns the offset of `sectors` at or after `from` in a ring of `size`, and the gap between `old` and it.
 fn place(from: u64, sectors: u64, size: u64, old: u64) -> (u64, u64) {
     if from + sectors <= size { (from, from - old) } else { (0, size - old) }
 }
 
-/// How a write continues if the next one follows it.
+/// Where a write continues if the next one follows it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Target {
     Journal(usize),
@@ -87,19 +87,19 @@ enum Target {
     File(usize),
 }
 
-/// The volume.
+/// The volume and the state of its parts.
 pub(super) struct Volume {
     logs: [Ring; 2],
     rings: Vec<Ring>,
-    /// First sector and blocks of the tables.
+    /// First sector and number of blocks of the tables.
     tables: (u64, u64),
     zipf: Zipf,
     scatter: Scatter,
     /// End of tables and files.
     end: u64,
-    /// Share of the writes that go to the journal, writes so far, and those that went there.
+    /// Share of the writes that go to the journal, writes so far, and journal writes so far.
     journal: (f64, u64, u64),
-    /// Writes by which the journal may be ahead and behind, and whether it is catching up.
+    /// Writes by which the journal may be ahead or behind, and whether it is catching up.
     run: (f64, bool),
     target: Target,
     /// The log written last.
@@ -115,8 +115,8 @@ const READ: usize = 0;
 const WRITE: usize = 1;
 
 impl Volume {
-    /// A volume of `sectors` for requests of `model`, at most `largest` sectors each. There are files if
-    /// anything is deleted.
+    /// Creates a volume of `sectors` for requests of `model`, at most `largest` sectors each. It has files if the model
+    /// deletes anything.
     pub(super) fn new(
         sectors: u64,
         largest: u64,
@@ -161,8 +161,8 @@ impl Volume {
         })
     }
 
-    /// First sector of a write. `follows`: it begins where the last write ended; `followed`: the next
-    /// one will follow it.
+    /// Returns the first sector of a write. `follows`: it begins where the last write ended; `followed`: the next write
+    /// will follow it.
     pub(super) fn write(&mut self, sectors: u32, follows: bool, followed: bool) -> u64 {
         let sectors = u64::from(sectors);
         if !follows {
@@ -177,7 +177,7 @@ impl Volume {
             Target::Tables => {
                 let next = self.ends[WRITE];
                 let (start, blocks) = self.tables;
-                // Starts keep clear of the tables' end by the largest request; runs may go beyond.
+                // Starts leave room for the largest request at the end of the tables; runs stay out of that room.
                 if follows && next + sectors <= start + blocks * BLOCK { next } else { self.page() }
             }
         };
@@ -185,13 +185,13 @@ impl Volume {
         at
     }
 
-    /// Address of a write that follows none.
+    /// Chooses the part of the volume for a write that continues no run.
     fn choose(&mut self, followed: bool) -> Target {
         let (share, writes, journaled) = self.journal;
         let behind = share * (writes + 1) as f64 - journaled as f64;
-        // Journals take single blocks first: runs are what files are made of.
+        // The journal takes single blocks first, because files are written in runs.
         let (run, catches_up) = self.run;
-        // Ahead or behind by as much as it may be: the other one's turn.
+        // Journal and data change turns once the journal is ahead or behind by the allowed number.
         let catches_up = behind > if catches_up { -run } else { run };
         self.run.1 = catches_up;
         if catches_up && (!followed || behind > SLACK - run) {
@@ -204,7 +204,7 @@ impl Volume {
             return Target::Tables;
         }
         let mut ring = (self.random.bits().trailing_zeros() as usize).min(RINGS - 1);
-        // Full: the next one. Written just now: it would follow.
+        // Skips a ring that is full, and the ring written last, which would continue its run.
         while self.rings[ring].live * 4 > self.rings[ring].sectors * 3
             || self.target == Target::File(ring)
         {
@@ -213,7 +213,7 @@ impl Volume {
         Target::File(ring)
     }
 
-    /// First sector of a block of the tables that does not follow the last write.
+    /// Returns the first sector of a table block that does not continue the last write.
     fn page(&mut self) -> u64 {
         loop {
             let block = self.scatter.place(self.zipf.rank(&mut self.random) - 1);
@@ -224,7 +224,7 @@ impl Volume {
         }
     }
 
-    /// First sector of a read; `follows`: it begins where the last read ended.
+    /// Returns the first sector of a read; `follows`: it begins where the last read ended.
     pub(super) fn read(&mut self, sectors: u32, follows: bool) -> u64 {
         let sectors = u64::from(sectors);
         let next = self.ends[READ];
@@ -242,7 +242,7 @@ impl Volume {
         at
     }
 
-    /// A sector that is in use: of a table or of a file, equally often.
+    /// Returns a sector in use, of a table or of a file with equal probability.
     fn somewhere(&mut self) -> u64 {
         let bits = self.random.bits();
         if self.rings.is_empty() || bits & 1 == 0 {
@@ -253,7 +253,7 @@ impl Volume {
         ring.start + (ring.tail + self.random.below(ring.live.max(1))) % ring.sectors
     }
 
-    /// First sector of a delete; `follows`: it begins where the last delete ended.
+    /// Returns the first sector of a delete; `follows`: it begins where the last delete ended.
     pub(super) fn delete(&mut self, sectors: u32, follows: bool) -> u64 {
         let sectors = u64::from(sectors);
         let fits = |ring: &Ring| ring.live >= sectors;

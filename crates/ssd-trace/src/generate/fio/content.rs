@@ -1,4 +1,4 @@
-//! Which requests an instance of a job makes, whatever their times.
+//! The requests of an instance of a job, without their times.
 
 use super::Trouble;
 use super::job::Job;
@@ -9,7 +9,7 @@ use ssd_core::host::request::{Op, Request, flags};
 use ssd_core::rng::Stream;
 use ssd_core::units::SECTOR_BYTES;
 
-/// What comes next.
+/// What an instance needs next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wish {
     Data(Op),
@@ -18,10 +18,10 @@ pub(super) enum Wish {
     End,
 }
 
-/// Whether a request could be made.
+/// Result of an attempt to make a request.
 pub(super) enum Made {
     Request(Request),
-    /// All places have been visited, and there is another round.
+    /// All blocks have been visited, and another round follows.
     Round,
     End,
 }
@@ -34,25 +34,25 @@ pub(super) struct Content {
     job: Job,
     random: Stream,
     fresh: Stream,
-    /// First byte of the region that it works on.
+    /// First byte of the region of the instance.
     base: u64,
     places: Places,
-    /// Bytes and requests in all.
+    /// Bytes and requests in total.
     limit: (u64, u64),
     made: (u64, u64),
-    /// Rounds that begin where all places have been visited, not counting the present one.
+    /// Remaining rounds, each of which begins when all blocks have been visited.
     rounds: u64,
-    /// Bytes of `io_size`, for which there are more rounds, and the largest request.
+    /// Bytes of `io_size`, which may need more rounds, and the largest request.
     wanted: Option<u64>,
     largest: u64,
-    /// The write that follows its trim, and flushes, the next one last.
+    /// The write that follows its trim, and due flushes; the next one is last.
     follow: Vec<Request>,
     writes: u64,
     end_flush: bool,
 }
 
 impl Content {
-    /// Instance `number` of `job` on its file at `base`, of `file_bytes`; `name` is that of its random numbers.
+    /// Creates instance `number` of `job` on its file at `base`, of `file_bytes`; `name` seeds its random numbers.
     pub(super) fn new(
         job: &Job,
         number: u64,
@@ -103,7 +103,7 @@ impl Content {
         })
     }
 
-    /// What comes next.
+    /// Returns what comes next.
     pub(super) fn wish(&mut self) -> Wish {
         let next = self.follow.last().map(|request| request.op);
         if next == Some(Op::Write) {
@@ -127,12 +127,12 @@ impl Content {
         })
     }
 
-    /// The flush that [`Content::wish`] spoke of.
+    /// Returns the flush that [`Content::wish`] announced.
     pub(super) fn flush(&mut self) -> Request {
         self.follow.pop().expect("a flush follows")
     }
 
-    /// A request of `op`.
+    /// Makes a request of `op`.
     pub(super) fn data(&mut self, op: Op) -> Made {
         if self.job.mix == Mix::TrimWrite && op == Op::Write {
             let write = self.follow.pop().expect("a write follows its trim");
@@ -153,18 +153,18 @@ impl Content {
         Made::Request(self.followed(request))
     }
 
-    /// Whether another round begins where all places have been visited.
+    /// Returns whether another round begins when all blocks have been visited.
     fn goes_round(&mut self) -> bool {
         if self.rounds > 0 {
             self.rounds -= 1;
             return true;
         }
-        // As fio does: what is less than its largest request is left.
+        // Like fio, stops when less than the largest request is left.
         self.made.0 > 0
             && self.wanted.is_some_and(|all| all.saturating_sub(self.made.0) >= self.largest)
     }
 
-    /// Begin another round: as the first one, unless `randrepeat=0`.
+    /// Begins another round, equal to the first unless `randrepeat=0`.
     pub(super) fn begin_round(&mut self) {
         self.places.reset();
         self.follow.clear();
@@ -173,18 +173,18 @@ impl Content {
         }
     }
 
-    /// Whether a flush comes at the end; it does once.
+    /// Returns whether a final flush is due; it is due once.
     pub(super) fn must_flush(&mut self) -> bool {
         std::mem::take(&mut self.end_flush) && self.writes > 0
     }
 
-    /// `request`; the flushes that are due after it follow.
+    /// Returns `request`, and queues the flushes that are due after it.
     fn followed(&mut self, mut request: Request) -> Request {
         if request.op == Op::Write {
             self.writes += 1;
             request.flags |= if self.job.sync { flags::FUA } else { 0 };
         }
-        // As fio does: in a mix, reads that come before the next write are followed by flushes too.
+        // Like fio, in a mix, reads before the next write are followed by flushes, too.
         if self.writes > 0 {
             let due = |&&every: &&u64| every > 0 && self.writes.is_multiple_of(every);
             let flushes = self.job.flush_every.iter().filter(due).count();
@@ -194,7 +194,7 @@ impl Content {
     }
 }
 
-/// Offset and bytes of what instance `number` of `job` works on, of a file of `file_bytes`.
+/// Returns offset and bytes of the region of instance `number` of `job` in a file of `file_bytes`.
 fn region(job: &Job, number: u64, file_bytes: u64) -> Result<(u64, u64), String> {
     let aligned = |amount: Amount| {
         let bytes = amount.of(file_bytes);

@@ -2,9 +2,9 @@
 
 use ssd_core::rng::Stream;
 
-/// Blocks of which each is taken once, until all are.
+/// Blocks, each of which is taken once before any is taken again.
 pub(super) struct Free {
-    /// Bits by level: the lowest says which blocks are free, one above which words below are not empty.
+    /// Bitmaps by level: the lowest marks free blocks, each higher one the words below that are not zero.
     levels: Vec<Vec<u64>>,
     blocks: u64,
     left: u64,
@@ -18,7 +18,7 @@ impl Free {
         free
     }
 
-    /// All blocks are free again.
+    /// Marks all blocks as free.
     pub(super) fn fill(&mut self) {
         self.levels.clear();
         let mut bits = self.blocks;
@@ -36,7 +36,7 @@ impl Free {
         self.left = self.blocks;
     }
 
-    /// A random free block, or the next one after it; `None`: all are taken.
+    /// Returns a random free block, or the next free one after it; `None` if all are taken.
     pub(super) fn pick(&self, random: &mut Stream) -> Option<u64> {
         if self.left == 0 {
             return None;
@@ -45,7 +45,7 @@ impl Free {
         self.next(from).or_else(|| self.next(0))
     }
 
-    /// Take the free blocks from `first`, which is one, to the next that is taken, at most `most`: how many.
+    /// Takes up to `most` free blocks from the free block `first` to the next taken one, and returns their number.
     pub(super) fn take(&mut self, first: u64, most: u64) -> u64 {
         let mut taken = 0;
         while taken < most && first + taken < self.blocks && self.is_free(first + taken) {
@@ -72,10 +72,10 @@ impl Free {
         self.left -= 1;
     }
 
-    /// The first free block from `from` on.
+    /// Returns the first free block at or after `from`.
     fn next(&self, from: u64) -> Option<u64> {
         let (mut level, mut at) = (0, from);
-        // Up, until a word has a bit at or after the place; then down along the lowest bits.
+        // Goes up until a word has a bit at or after the index, then down along the lowest bits.
         loop {
             let words = self.levels.get(level)?;
             let found =

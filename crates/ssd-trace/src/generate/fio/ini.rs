@@ -7,7 +7,7 @@ use super::Trouble;
 pub(super) struct Said {
     pub(super) line: usize,
     pub(super) key: String,
-    /// None for a key without a value, such as `stonewall`.
+    /// `None` for a key without a value, such as `stonewall`.
     pub(super) value: Option<String>,
 }
 
@@ -19,18 +19,18 @@ pub(super) struct Section {
     pub(super) said: Vec<Said>,
 }
 
-/// The sections of `text`, in order.
+/// Returns the sections of `text`, in order.
 pub(super) fn sections(text: &str) -> Result<Vec<Section>, Trouble> {
     let mut sections: Vec<Section> = Vec::new();
     for (index, whole) in text.lines().enumerate() {
         let line = index + 1;
-        // A comment ends a line wherever it begins, also in a value.
+        // A comment ends a line wherever it begins, also within a value.
         let content = whole.split([';', '#']).next().unwrap_or_default().trim();
         if content.is_empty() {
             continue;
         }
         if let Some(rest) = content.strip_prefix('[') {
-            // The name of a section may have brackets.
+            // The name of a section may contain brackets.
             let Some((name, after)) = rest.rsplit_once(']') else {
                 return Err(Trouble::at(line, "the name of a section does not end: expected ]"));
             };
@@ -57,7 +57,7 @@ pub(super) fn sections(text: &str) -> Result<Vec<Section>, Trouble> {
     Ok(sections)
 }
 
-/// `KEY=VALUE`, or a key alone.
+/// Parses `KEY=VALUE`, or a key alone.
 fn said(content: &str, line: usize) -> Result<Said, Trouble> {
     let (key, value) = match content.split_once('=') {
         Some((key, value)) => (key.trim(), Some(value.trim().to_owned())),

@@ -1,4 +1,4 @@
-//! An instance of a job: what it does next, as fio's loop does.
+//! An instance of a job and its next action, as in fio's main loop.
 
 use super::Trouble;
 use super::content::{Content, FLUSH, Made, Wish};
@@ -8,30 +8,30 @@ use ssd_core::host::request::{Op, Request};
 use ssd_core::rng::Stream;
 use ssd_core::units::SECTOR_BYTES;
 
-/// What an instance does. Times are nanoseconds from the start of the run.
+/// State of an instance. Times are nanoseconds from the start of the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// Other jobs have to end before.
+    /// Other jobs must end first.
     Blocked,
     /// It begins at this time.
     Before(u64),
-    /// It has submitted a request, and looks whether its queue has room.
+    /// It has submitted a request and checks whether its queue has room.
     Submitted,
-    /// A pause begins when all that is outstanding has completed.
+    /// A pause begins when all outstanding requests have completed.
     Draining,
-    /// Until this time.
+    /// Pauses until this time.
     Paused(u64),
     /// It looks for its next request.
     Choosing,
-    /// By its rate it is ahead, and waits for what is outstanding.
+    /// It is ahead of its rate, and waits for outstanding requests.
     Ahead(Op, u64),
     /// It submits a request of this operation at this time.
     Waiting(Op, u64),
-    /// It submits a request of this operation now, which could be submitted from this time on.
+    /// It submits a request of this operation now; the request was due at this time.
     Ready(Op, u64),
     /// It submits the flush at its end.
     Closing,
-    /// A round has ended; the next one begins when all that is outstanding has completed.
+    /// A round has ended; the next one begins when all outstanding requests have completed.
     Turning,
     Ending,
     Ended,
@@ -44,9 +44,9 @@ pub(super) struct Instance {
     state: State,
     delay_ns: u64,
     repeats: bool,
-    /// Groups that run one after the other.
+    /// Groups run one after the other.
     pub(super) group: usize,
-    /// Jobs by their place in the file, and the one that it waits for.
+    /// Index of its job in the file, and of the job that it waits for.
     pub(super) job: usize,
     pub(super) waits_for: Option<usize>,
 }
@@ -85,27 +85,27 @@ impl Instance {
         self.state == State::Ended
     }
 
-    /// Whether it runs: it has begun, and has not ended.
+    /// Returns whether it has begun and not ended.
     pub(super) fn is_running(&self) -> bool {
         !matches!(self.state, State::Blocked | State::Before(_) | State::Ended)
     }
 
-    /// Those that it waits for have ended.
+    /// Releases it after the jobs that it waits for have ended.
     pub(super) fn unblock(&mut self, now: u64) {
         self.state = State::Before(now.saturating_add(self.delay_ns));
     }
 
-    /// It ends before its time: nothing more is submitted.
+    /// Ends it early: it submits nothing more.
     pub(super) fn terminate(&mut self) {
         self.state = if self.is_running() { State::Ending } else { State::Ended };
     }
 
-    /// Whether it submits a request now.
+    /// Returns whether it submits a request now.
     pub(super) fn is_ready(&self) -> bool {
         matches!(self.state, State::Ready(..) | State::Closing)
     }
 
-    /// When it goes on by itself.
+    /// Returns the time at which it continues without a completion.
     pub(super) fn due(&self) -> Option<u64> {
         match self.state {
             State::Before(at) | State::Paused(at) | State::Waiting(_, at) => Some(at),
@@ -113,24 +113,24 @@ impl Instance {
         }
     }
 
-    /// How many requests it may have outstanding.
+    /// Returns the maximum number of outstanding requests.
     pub(super) fn depth(&self) -> u64 {
         self.pace.pacing.depth
     }
 
-    /// A request has completed.
+    /// Records a completion.
     pub(super) fn completed(&mut self, is_flush: bool) {
         self.pace.completed(is_flush);
     }
 
-    /// Go on as far as it can at `now`.
+    /// Advances as far as possible at `now`.
     pub(super) fn advance(&mut self, now: u64) {
         while let Some(next) = self.next_state(now) {
             self.state = next;
         }
     }
 
-    /// The state after this one; `None`: it stays in it.
+    /// Returns the state after this one, or `None` if it stays the same.
     fn next_state(&mut self, now: u64) -> Option<State> {
         match self.state {
             State::Before(at) => (at <= now).then(|| {
@@ -186,7 +186,7 @@ impl Instance {
             Wish::Data(op) => op,
         };
         let (op, at) = self.pace.next(wanted, now);
-        // What its runtime does not reach is not waited for.
+        // It does not wait for a request beyond its runtime.
         let at = at.min(self.pace.end_ns());
         if at <= now {
             State::Ready(op, at)
@@ -197,7 +197,7 @@ impl Instance {
         }
     }
 
-    /// Submit a request: when it was meant to arrive, and what; `None`: there was none, and it goes on.
+    /// Submits a request, and returns it with its intended arrival; `None` where a round or the job ends.
     pub(super) fn submit(&mut self, now: u64) -> Option<(u64, Request)> {
         let (made, meant) = match self.state {
             State::Closing => (Made::Request(FLUSH), now),

@@ -19,9 +19,9 @@ pub(super) struct Job {
     units: Units,
     pub(super) mix: Mix,
     pub(super) random: bool,
-    /// Requests of which one goes to a new place (random).
+    /// A random job moves to a new place once in this many requests.
     pub(super) seek_every: u64,
-    /// Bytes between two requests, negative: backwards (sequential).
+    /// Bytes between two requests of a sequential job; negative: backwards.
     pub(super) step: i64,
     pub(super) sequencer: Sequencer,
     /// Share of reads in a mix.
@@ -39,11 +39,11 @@ pub(super) struct Job {
     pub(super) number_ios: Option<u64>,
     pub(super) loops: u64,
     pub(super) distribution: Distribution,
-    /// Every block once, before any comes twice.
+    /// Every block is visited once before any is visited twice.
     pub(super) map: bool,
-    /// Every block once, in the fixed order of a linear feedback shift register.
+    /// Every block is visited once, in the fixed order of a linear feedback shift register.
     pub(super) lfsr: bool,
-    /// Rounds repeat the requests of the first.
+    /// Later rounds repeat the requests of the first.
     pub(super) repeats: bool,
     pub(super) seed: Option<u64>,
     pub(super) strides: Strides,
@@ -56,20 +56,20 @@ pub(super) struct Job {
     pub(super) end_flush: bool,
     /// Every write reaches the flash before it completes.
     pub(super) sync: bool,
-    /// Continues until its runtime is over, regardless of the other limits.
+    /// Continues until its runtime ends, regardless of the other limits.
     pub(super) time_based: bool,
     pub(super) instances: u64,
-    /// Begins between these two times after the jobs that it waits for.
+    /// Begins between these two times after the jobs that it waits for have ended.
     pub(super) start_ns: (u64, u64),
     /// Begins when all jobs before it have ended.
     pub(super) waits: bool,
     /// Begins when the job of this name has ended.
     pub(super) waits_for: Option<String>,
-    /// Starts a group of reports; jobs end by groups.
+    /// Starts a group of reports, the unit in which `exitall` ends jobs.
     pub(super) new_group: bool,
     pub(super) exit_all: bool,
     pub(super) exit_what: ExitWhat,
-    /// The file it works on; without a name each instance has a separate file.
+    /// Its file; without a name each instance has a separate file.
     pub(super) file: Option<String>,
 }
 
@@ -120,8 +120,8 @@ impl Job {
         }
     }
 
-    /// Lengths of its reads, writes or trims: shares go before a range, and a range before one size, whatever their
-    /// order.
+    /// Returns the lengths of its reads, writes or trims: shares override a range, and a range overrides a single size,
+    /// in any order of the options.
     pub(super) fn sizes(&self, op: usize) -> Sizes {
         match (&self.split[op][..], self.range[op]) {
             (&[(bytes, _)], _) => Sizes::Same(bytes),
@@ -132,7 +132,7 @@ impl Job {
         }
     }
 
-    /// Its smallest and its largest request.
+    /// Returns the sizes of its smallest and its largest request.
     pub(super) fn extremes(&self) -> (u64, u64) {
         let sizes = self.mix.used().iter().map(|&op| self.sizes(op));
         sizes.fold((u64::MAX, 0), |(small, large), size| {
@@ -141,14 +141,14 @@ impl Job {
     }
 }
 
-/// The jobs of all sections, and options that had no effect; a `[global]` holds for those that come after it.
+/// Returns the jobs of all sections, and options without effect; a `[global]` applies to the jobs after it.
 pub(super) fn jobs(sections: &[Section]) -> Result<(Vec<Job>, Vec<&'static str>), Trouble> {
     check_engines(sections)?;
     let (mut global, mut jobs) = (Job::new(), Vec::new());
     let mut ignored = BTreeSet::new();
     for section in sections {
         let mut job = Job { new_group: false, ..global.clone() };
-        // Units first: they say how to read the others, wherever they stand.
+        // Units are set first, because they determine how other values are read.
         let (units, others): (Vec<&Said>, Vec<&Said>) =
             section.said.iter().partition(|said| said.key == "kb_base");
         for said in units.into_iter().chain(others) {
@@ -159,7 +159,7 @@ pub(super) fn jobs(sections: &[Section]) -> Result<(Vec<Job>, Vec<&'static str>)
             continue;
         }
         if job.time_based && job.pacing.runtime_ns == 0 {
-            // So does fio.
+            // fio ignores it, too.
             job.time_based = false;
             ignored.insert("time_based");
         }
@@ -169,7 +169,7 @@ pub(super) fn jobs(sections: &[Section]) -> Result<(Vec<Job>, Vec<&'static str>)
     Ok((jobs, ignored.into_iter().collect()))
 }
 
-/// A job whose engine has no block device is refused for that, whatever else is said of it.
+/// Refuses a job whose engine has no block device, before its other options are checked.
 fn check_engines(sections: &[Section]) -> Result<(), Trouble> {
     let mut global = None;
     for section in sections {
@@ -179,7 +179,7 @@ fn check_engines(sections: &[Section]) -> Result<(), Trouble> {
             continue;
         }
         let Some(said) = engine.or(global) else { continue };
-        // `external:FILE` is an engine from a file.
+        // `external:FILE` names an engine in a file.
         let name = said.value.as_deref().unwrap_or_default();
         if let Some(what) = option::no_device(name) {
             let job = &section.name;
@@ -189,7 +189,7 @@ fn check_engines(sections: &[Section]) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Set the option that `said` names; its name if it has no effect here.
+/// Sets the option that `said` names; returns its name if it has no effect here.
 fn set(job: &mut Job, said: &Said) -> Result<Option<&'static str>, Trouble> {
     let Some(known) = option::named(&said.key) else {
         let near = nearest(&said.key, option::names())
@@ -229,7 +229,7 @@ fn set(job: &mut Job, said: &Said) -> Result<Option<&'static str>, Trouble> {
     }
 }
 
-/// Why `text` is no value but what fio makes one of.
+/// Returns why `text` is not a value but an expression that fio evaluates.
 fn not_a_value(text: &str) -> Option<&'static str> {
     if text.contains("${") {
         return Some("is what the environment says when fio runs");
@@ -240,7 +240,7 @@ fn not_a_value(text: &str) -> Option<&'static str> {
     (text.starts_with('(') && text.ends_with(')')).then_some("is an expression for fio to compute")
 }
 
-/// Options of operations and lengths.
+/// Sets options of operations and lengths.
 fn set_requests(job: &mut Job, name: &str, text: &str) -> Set {
     let (units, words) = (job.units, "0 or 1");
     let done = match name {
@@ -284,7 +284,7 @@ fn set_requests(job: &mut Job, name: &str, text: &str) -> Set {
 const WRITES: &str = "a number of writes, 0 for none";
 const COUNT: &str = "a whole number from 1 on";
 
-/// Options of files and places in them.
+/// Sets options of files and of places in them.
 fn set_places(job: &mut Job, name: &str, text: &str) -> Set {
     let units = job.units;
     let size = || units.size(text).ok_or("a size as 256m");
@@ -293,7 +293,7 @@ fn set_places(job: &mut Job, name: &str, text: &str) -> Set {
         "filename" if text.replace("\\:", "").contains(':') => {
             Err("one file; a colon in its name has a backslash before it")
         }
-        // The device of an engine for remote ones.
+        // `uri` names the device of engines for remote devices.
         "filename" | "uri" => {
             job.file = Some(text.to_owned());
             Ok(())
@@ -329,7 +329,7 @@ fn set_places(job: &mut Job, name: &str, text: &str) -> Set {
     Some(done)
 }
 
-/// Options of beginnings and ends.
+/// Sets options of starts and ends.
 fn set_order(job: &mut Job, name: &str, text: &str) -> Set {
     let done = match name {
         "number_ios" => count(text).map(|n| job.number_ios = Some(n)).ok_or(COUNT),
@@ -364,7 +364,7 @@ fn set_order(job: &mut Job, name: &str, text: &str) -> Set {
     Some(done)
 }
 
-/// `rw`, with what may follow its colon.
+/// Parses `rw` and its modifier after a colon.
 fn pattern(job: &mut Job, text: &str) -> Option<()> {
     let (word, modifier) = text.split_once(':').map_or((text, None), |(a, b)| (a, Some(b)));
     let (name, random) = word.strip_prefix("rand").map_or((word, false), |name| (name, true));
@@ -410,7 +410,7 @@ fn distribution(units: Units, text: &str) -> Option<Distribution> {
     let number = |default| if parameter.is_empty() { default } else { real(parameter) };
     Some(match name {
         "random" if parameters.is_empty() => Distribution::Uniform,
-        // fio refuses 1, where its formula has no value; ours has one.
+        // fio refuses 1, for which its formula is undefined; the formula here covers it.
         "zipf" => Distribution::Zipf(number(Some(1.1))?, centre),
         "pareto" => {
             let h = number(Some(0.2)).filter(|&h| h > 0.0 && h < 1.0)?;
@@ -424,8 +424,8 @@ fn distribution(units: Units, text: &str) -> Option<Distribution> {
     })
 }
 
-/// "60/10:30/20:10/70": zones with their accesses and spaces, both in percent, or spaces in bytes. A space that is left
-/// out takes what the others leave.
+/// Parses "60/10:30/20:10/70": zones with their accesses in percent and their spaces in percent or bytes. A space that
+/// is left out gets what the others leave.
 fn zoned(units: Units, text: &str, absolute: bool) -> Option<Vec<(f64, Amount)>> {
     let parts = text.split(':').map(|part| part.split_once('/'));
     let parts: Vec<(&str, &str)> = parts.collect::<Option<_>>()?;

@@ -1,4 +1,4 @@
-//! What the options of a job choose from.
+//! Values that the options of a job select.
 
 use super::value::Amount;
 
@@ -8,14 +8,14 @@ pub(super) enum Mix {
     Read,
     Write,
     Trim,
-    /// Reads by `rwmixread`, else writes.
+    /// Reads with probability `rwmixread`, else writes.
     ReadWrite,
     /// Each block is trimmed, then written.
     TrimWrite,
 }
 
 impl Mix {
-    /// Which of reads, writes and trims it has sizes and places of.
+    /// Returns the operations, of reads, writes and trims, that have sizes and places.
     pub(super) fn used(self) -> &'static [usize] {
         match self {
             Mix::Read => &[0],
@@ -26,26 +26,26 @@ impl Mix {
     }
 }
 
-/// Where random requests go.
+/// Distribution of random requests over the space.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Distribution {
     Uniform,
-    /// Exponent, and where the most frequent block lies, as a share of the space.
+    /// Exponent, and the position of the most frequent block as a share of the space.
     Zipf(f64, Option<f64>),
-    /// As `Zipf`.
+    /// The parameter h, and the position as in `Zipf`.
     Pareto(f64, Option<f64>),
-    /// Standard deviation, as a share of the space; as `Zipf`.
+    /// Standard deviation as a share of the space, and position as in `Zipf`.
     Normal(f64, Option<f64>),
-    /// Of reads, writes and trims: shares of the accesses, each with its space.
+    /// For reads, writes and trims: shares of the accesses, each with its space.
     Zoned([Vec<(f64, Amount)>; 3]),
 }
 
-/// Which requests of a random job go to a new place.
+/// Where a random job continues between two new places.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Sequencer {
-    /// Between two new places, requests continue where the last one ended.
+    /// Requests continue where the last one ended.
     Sequential,
-    /// They go to the place of the last one.
+    /// Requests repeat the place of the last one.
     Identical,
 }
 
@@ -53,7 +53,7 @@ pub(super) enum Sequencer {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Strides {
     pub(super) on: bool,
-    /// Bytes of requests in a zone, bytes of a zone (0: the same), bytes between two.
+    /// Bytes of requests in a zone, bytes of a zone (0: the same), bytes skipped between zones.
     pub(super) size: u64,
     pub(super) range: u64,
     pub(super) skip: u64,
@@ -90,10 +90,10 @@ impl Sizes {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ExitWhat {
     Group,
-    /// Those that run.
+    /// Jobs that are running.
     Stonewall,
     All,
 }
 
-/// Whether an option could be set, else what was expected; `None`: it is of another kind.
+/// Whether an option was set, else the expected value; `None`: the option is of another kind.
 pub(super) type Set = Option<Result<(), &'static str>>;

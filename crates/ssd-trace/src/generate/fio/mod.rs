@@ -1,12 +1,12 @@
 //! fio's job files as workloads.
 //!
-//! Route: `ini` (sections, keys) -> `option` (what becomes of a key) -> `job` (options of a job) -> `instance`, which
-//! does what fio's loop does: `content` says which request comes next, `places` where it goes, `pace` when. `source`
-//! has the instances take turns. Patterns are fio's, its random numbers are not (checked against fio itself,
+//! Route: `ini` (sections, keys) -> `option` (how a key is treated) -> `job` (options of a job) -> `instance`, which
+//! follows fio's main loop: `content` determines the next request, `places` its address, `pace` its time. `source` lets
+//! the instances take turns. Access patterns are fio's, its random numbers are not (checked against fio itself,
 //! `tests/suite/fio_like.rs`). Differences:
 //!
-//! - Jobs without `filename` have one file each, one after the other on the device.
-//! - Requests reach the device: `direct`, page cache and engine make no difference.
+//! - Jobs without `filename` have one file each, laid out one after the other on the device.
+//! - All requests reach the device: `direct`, page cache and engine make no difference.
 
 mod content;
 mod free;
@@ -28,7 +28,7 @@ use job::Job;
 use ssd_core::host::source::SourceError;
 use std::collections::BTreeMap;
 
-/// What is wrong with a job file, and where.
+/// An error in a job file, and its line.
 #[derive(Debug)]
 struct Trouble {
     line: usize,
@@ -53,21 +53,21 @@ pub struct JobFile {
     ignored: Vec<&'static str>,
 }
 
-/// What a job file asks of the host.
+/// What a job file requires of the host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hosting {
-    /// Most requests outstanding: the sum of the depths of the jobs that run at once.
+    /// Maximum of outstanding requests: the sum of the depths of the jobs that run at the same time.
     pub depth: u64,
-    /// Arrivals of a job follow its rate, whatever has completed.
+    /// Arrivals of a job follow its rate, regardless of completions.
     pub is_open: bool,
-    /// Why its requests without a device that takes time have no end.
+    /// Why its requests have no end on a device that takes no time.
     pub needs_time: Option<String>,
     /// Options without effect.
     pub ignored: Vec<&'static str>,
 }
 
 impl Hosting {
-    /// The options without effect, as a warning.
+    /// Returns a warning that lists the options without effect.
     #[must_use]
     pub fn told(&self) -> Option<String> {
         (!self.ignored.is_empty()).then(|| {
@@ -80,7 +80,7 @@ impl Hosting {
 }
 
 impl JobFile {
-    /// The jobs in `text`; `name` is that of the file, for messages.
+    /// Parses the jobs in `text`; `name` is the name of the file, for messages.
     ///
     /// # Errors
     /// Names file, line and option.
@@ -120,7 +120,7 @@ impl JobFile {
         Ok(())
     }
 
-    /// What it asks of the host.
+    /// Returns what the job file requires of the host.
     #[must_use]
     pub fn hosting(&self) -> Hosting {
         let (mut deepest, mut depth) = (0u64, 0u64);
@@ -142,7 +142,7 @@ impl JobFile {
         Hosting { depth: deepest, is_open, needs_time, ignored: self.ignored.clone() }
     }
 
-    /// The requests of the jobs on a device of `device_bytes`.
+    /// Returns the requests of the jobs on a device of `device_bytes`.
     ///
     /// # Errors
     /// A job does not fit the device; names file and line.
@@ -171,7 +171,7 @@ impl JobFile {
         Ok(instances)
     }
 
-    /// First byte and bytes of every file. One named file is the device.
+    /// Returns the first byte and the bytes of every file. A single named file spans the device.
     fn files(&self, device_bytes: u64) -> Result<BTreeMap<String, (u64, u64)>, Trouble> {
         let mut order: Vec<(String, u64, usize)> = Vec::new();
         for job in &self.jobs {
@@ -211,7 +211,7 @@ impl JobFile {
     }
 }
 
-/// The file of an instance.
+/// Returns the name of the file of an instance.
 fn key(job: &Job, number: u64) -> String {
     job.file.clone().unwrap_or_else(|| format!("{}.{number}.0", job.name))
 }

@@ -1,15 +1,15 @@
-//! The options of fio 3.33 and of its engines for block devices, and newer ones that change what a device sees.
+//! The options of fio 3.33 and of its engines for block devices, and newer options that change what a device sees.
 
 use Class::{Host, Modelled as Model, Refused as No};
 
-/// What becomes of an option.
+/// How an option is treated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
-    /// It has its effect.
+    /// It has the effect that it has in fio.
     Modelled,
     /// It concerns the host, fio's files or its output, and changes nothing that a device sees.
     Host,
-    /// It would change what a device sees; why it is not simulated, or what to use in its place.
+    /// It would change what a device sees; says why it is not simulated, or what to use instead.
     Refused(&'static str),
 }
 
@@ -18,9 +18,9 @@ pub enum Class {
 pub struct FioOption {
     /// Its name.
     pub name: &'static str,
-    /// The other name of some.
+    /// Its alias, if it has one.
     pub alias: Option<&'static str>,
-    /// What becomes of it.
+    /// How it is treated.
     pub class: Class,
 }
 
@@ -281,7 +281,7 @@ const ALL: &[(&str, Class)] = &[
     ("steadystate_duration ss_dur", No(STEADY)),
     ("steadystate_ramp_time ss_ramp", No(STEADY)),
     ("steadystate_check_interval ss_interval", No(STEADY)),
-    // Of engines for block devices.
+    // Options of engines for block devices.
     ("hipri", Host),
     ("hipri_percentage", Host),
     ("userspace_reap", Host),
@@ -309,7 +309,7 @@ const ALL: &[(&str, Class)] = &[
     ("xnvme_admin", Host),
     ("xnvme_dev_nsid", Host),
     ("xnvme_iovec", Host),
-    // Newer than 3.33.
+    // Options newer than 3.33.
     ("num_range", No("a trim has one range here")),
     ("fdp", No(PLACEMENT)),
     ("fdp_pli", No(PLACEMENT)),
@@ -330,12 +330,12 @@ pub fn all() -> impl Iterator<Item = FioOption> {
     })
 }
 
-/// The option of this name or alias.
+/// Returns the option with this name or alias.
 pub(super) fn named(key: &str) -> Option<FioOption> {
     all().find(|option| option.name == key || option.alias == Some(key))
 }
 
-/// All names and aliases.
+/// Returns all names and aliases.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     ALL.iter().flat_map(|option| option.0.split(' '))
 }
@@ -345,7 +345,7 @@ const NETWORK: &str = "moves data over a network, not to a block device";
 const MEMORY: &str = "is for persistent memory, not for a block device";
 const OBJECTS: &str = "stores objects in a cluster or a service, not on a block device";
 
-/// Engines without a block device, and what they are.
+/// Engines without a block device, each with what it does.
 const NO_DEVICE: [(&str, &str); 39] = [
     ("cpuio", "uses CPUs only"),
     ("exec", "runs another program"),
@@ -388,12 +388,12 @@ const NO_DEVICE: [(&str, &str); 39] = [
     ("page_fault", MEMORY),
 ];
 
-/// Why an engine has no device that sees its requests; `None`: it has one.
+/// Returns what an engine without a block device does instead; `None` for other engines.
 pub(super) fn no_device(engine: &str) -> Option<&'static str> {
     NO_DEVICE.iter().find(|one| one.0 == engine).map(|one| one.1)
 }
 
-/// Engines without a block device, and what they are.
+/// Returns the engines without a block device, each with what it does.
 pub fn engines_without_device() -> impl Iterator<Item = (&'static str, &'static str)> {
     NO_DEVICE.into_iter()
 }

@@ -1,4 +1,4 @@
-//! When an instance of a job submits: depth, rates, pauses.
+//! Submission times of an instance: depth, rates and pauses.
 
 use super::kinds::{Mix, Set};
 use super::value::{Units, count, flag, seconds_ns, set_three, time_ns, word};
@@ -11,26 +11,26 @@ const SECOND: u128 = 1_000_000_000;
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Pacing {
     pub(super) depth: u64,
-    /// Once the queue is full, none is submitted until this many are left; `None`: fewer than `depth`.
+    /// A full queue must drain to this many requests before the next submission; `None`: to fewer than `depth`.
     low: Option<u64>,
     /// Completions that a full queue waits for.
     reaped_at_once: u64,
-    /// Requests are submitted by their schedule, whatever has completed.
+    /// Requests are submitted on schedule, regardless of completions.
     pub(super) offload: bool,
     /// Bytes a second, and requests of the smallest size a second; 0: unlimited.
     pub(super) rate: [u64; 3],
     pub(super) iops: [u64; 3],
     poisson: bool,
-    /// What a rate has missed in a pause is not made up for.
+    /// Requests that a rate misses during a pause are not made up for.
     forgets: bool,
     pub(super) think_ns: u64,
-    /// Requests between two pauses; `None`: 1, or by time alone.
+    /// Requests between two pauses; `None`: 1, or pauses by time alone.
     think_blocks: Option<u64>,
-    /// Count requests when they are submitted, not when they complete.
+    /// Counts requests at submission instead of completion.
     counts_issues: bool,
-    /// Time between two pauses; 0: by requests.
+    /// Time between two pauses; 0: pauses by requests.
     think_after_ns: u64,
-    /// 0: none.
+    /// 0: no limit.
     pub(super) runtime_ns: u64,
 }
 
@@ -55,14 +55,14 @@ impl Default for Pacing {
 }
 
 impl Pacing {
-    /// Set option `name`.
+    /// Sets option `name`.
     pub(super) fn set(&mut self, units: Units, name: &str, text: &str) -> Set {
         let (number, time) = ("a whole number from 1 on", "a time, as 100us");
         let done = match name {
             "iodepth" => count(text).map(|n| self.depth = n).ok_or(number),
             "iodepth_low" => count(text).map(|n| self.low = Some(n)).ok_or(number),
             "iodepth_batch_complete_min" => {
-                // 0 polls, and a full queue waits for one all the same.
+                // 0 polls, but a full queue waits for a completion even then.
                 units.size(text).map(|n| self.reaped_at_once = n.max(1)).ok_or("a whole number")
             }
             "io_submit_mode" => word(text, &[("inline", false), ("offload", true)])
@@ -90,7 +90,7 @@ impl Pacing {
         Some(done)
     }
 
-    /// Whether it goes on for ever in no time on a device that takes none, unless its requests end.
+    /// Returns whether a job with endless requests would never advance the time on a device that takes none.
     pub(super) fn is_timeless(&self, mix: Mix) -> bool {
         let paced = |op: &usize| self.rate[*op] > 0 || self.iops[*op] > 0;
         let checked: &[usize] = if mix == Mix::TrimWrite { &[1] } else { mix.used() };
@@ -104,26 +104,26 @@ impl Pacing {
 pub(super) struct Pace {
     pub(super) pacing: Pacing,
     mix: Mix,
-    /// Bytes a second, of its smallest requests if the rate counts requests; 0: unlimited.
+    /// Bytes per second; a rate in requests counts its smallest size; 0: unlimited.
     rates: [u64; 3],
     smallest: [u64; 3],
     random: Stream,
     fresh: Stream,
-    /// Times count from here.
+    /// Zero of the times below.
     epoch_ns: u64,
     issued_bytes: [u64; 3],
-    /// When the next one is due, from the epoch.
+    /// When the next request is due, from the epoch.
     due_ns: [u64; 3],
-    /// Submitted and not reaped, and of these completed.
+    /// Requests submitted and not reaped, and those of them that have completed.
     pub(super) in_flight: u64,
     completed: u64,
     completed_data: u64,
-    /// It has been full, and waits for completions.
+    /// The queue has been full and waits for completions.
     is_full: bool,
-    /// Submitted, and reaped, without flushes.
+    /// Requests submitted, and requests reaped, without flushes.
     issues: u64,
     reaped: u64,
-    /// Count at the last pause, and its end.
+    /// Count at the last pause, and the end of that pause.
     paused_at: u64,
     paused_ns: u64,
 }
@@ -161,12 +161,12 @@ impl Pace {
         }
     }
 
-    /// Times count from `now`.
+    /// Starts the clock at `now`.
     pub(super) fn begin(&mut self, now: u64) {
         (self.epoch_ns, self.paused_ns) = (now, now);
     }
 
-    /// When it ends by the clock.
+    /// Returns the time at which the runtime ends.
     pub(super) fn end_ns(&self) -> u64 {
         match self.pacing.runtime_ns {
             0 => u64::MAX,
@@ -174,12 +174,12 @@ impl Pace {
         }
     }
 
-    /// A new round draws the intervals of the first again.
+    /// Makes a new round draw the same intervals as the first.
     pub(super) fn repeat(&mut self) {
         self.random.clone_from(&self.fresh);
     }
 
-    /// A request of `op` has been submitted.
+    /// Records the submission of a request of `op`.
     pub(super) fn submitted(&mut self, op: Op, bytes: u64) {
         self.in_flight += 1;
         if op == Op::Flush {
@@ -202,13 +202,13 @@ impl Pace {
         }
     }
 
-    /// A request has completed.
+    /// Records a completion.
     pub(super) fn completed(&mut self, is_flush: bool) {
         self.completed += 1;
         self.completed_data += u64::from(!is_flush);
     }
 
-    /// Take notice of all completions; whether the queue is empty then.
+    /// Reaps all completions; returns whether the queue is empty.
     pub(super) fn drained(&mut self) -> bool {
         self.reap();
         self.in_flight == 0
@@ -220,7 +220,7 @@ impl Pace {
         (self.completed, self.completed_data) = (0, 0);
     }
 
-    /// Make room in the queue, as far as requests have completed; whether there is some.
+    /// Makes room in the queue as far as requests have completed; returns whether there is room.
     pub(super) fn make_room(&mut self) -> bool {
         let depth = self.pacing.depth;
         self.is_full |= self.in_flight >= depth;
@@ -239,7 +239,7 @@ impl Pace {
         true
     }
 
-    /// Whether a pause is due.
+    /// Returns whether a pause is due.
     pub(super) fn must_pause(&self, now: u64) -> bool {
         let pacing = &self.pacing;
         if pacing.think_ns == 0 {
@@ -260,12 +260,12 @@ impl Pace {
         if self.pacing.counts_issues { self.issues } else { self.reaped }
     }
 
-    /// A pause is due: the requests before it are counted.
+    /// Records the start of a pause, with the requests before it.
     pub(super) fn mark_pause(&mut self) {
         self.paused_at = self.counted();
     }
 
-    /// The pause has ended.
+    /// Ends a pause.
     pub(super) fn resume(&mut self, now: u64) {
         self.paused_ns = now;
         if !self.pacing.forgets {
@@ -281,7 +281,7 @@ impl Pace {
                 self.due_ns[at] = self.due_ns[at].saturating_add(self.pacing.think_ns);
                 continue;
             }
-            // What it would have submitted, but for one request: the next one comes at once.
+            // What the rate would have submitted in the pause, less one request, so that the next one is due at once.
             let missed = u64::try_from(paused * rate / SECOND).unwrap_or(u64::MAX);
             let one = self.smallest[at];
             let over = if u128::from(one) * SECOND <= paused * rate { one } else { 0 };
@@ -290,12 +290,12 @@ impl Pace {
         }
     }
 
-    /// What is submitted next if `op` is wanted, and when. Of a mix in which both have rates, the one that is due first
-    /// is.
+    /// Returns what is submitted next if `op` is wanted, and when. In a mix in which both operations have rates, the
+    /// one that is due first is submitted.
     pub(super) fn next(&self, op: Op, now: u64) -> (Op, u64) {
         let due = |op: Op| self.epoch_ns.saturating_add(self.due_ns[op as usize]);
         let (mut op, mut at) = match self.mix {
-            // A trim comes when its write may.
+            // A trim is due when its write is.
             Mix::TrimWrite => (op, due(Op::Write)),
             _ => (op, due(op)),
         };
@@ -308,7 +308,7 @@ impl Pace {
         (op, at)
     }
 
-    /// When a request that could be submitted at `at` was meant to arrive if it is submitted at `now`.
+    /// Returns the intended arrival of a request that was due at `at` and is submitted at `now`.
     pub(super) fn meant(&self, op: Op, at: u64, now: u64) -> u64 {
         let is_rated = op != Op::Flush && self.rates[op as usize] > 0;
         if self.pacing.offload && is_rated { at.max(self.paused_ns).min(now) } else { now }

@@ -1,4 +1,4 @@
-//! Where the requests of a job go, in bytes from the start of its region.
+//! Addresses of the requests of a job, in bytes from the start of its region.
 
 use super::free::Free;
 use super::job::Job;
@@ -8,16 +8,16 @@ use crate::generate::synthetic::{Scatter, Zipf};
 use ssd_core::host::source::SourceError;
 use ssd_core::rng::Stream;
 
-/// Where a request begins, and how far it may reach.
+/// Where a request begins, and its limit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spot {
     pub(super) start: u64,
     pub(super) limit: u64,
-    /// It takes blocks of the map, and ends where one is taken.
+    /// It takes blocks of the map, and ends at a block that is taken.
     pub(super) mapped: bool,
 }
 
-/// Places of the requests of an instance. Arrays are of reads, writes and trims.
+/// Places of the requests of an instance. Arrays are for reads, writes and trims.
 pub(super) struct Places {
     bytes: u64,
     smallest: [u64; 3],
@@ -31,9 +31,9 @@ pub(super) struct Places {
     sequencer: Sequencer,
     step: i64,
     strides: Strides,
-    /// First byte of the present zone, and bytes of requests in it so far.
+    /// First byte of the current zone, and bytes of requests in it so far.
     zone: (u64, u64),
-    /// What has been visited whole is visited again.
+    /// A region that has been visited completely is visited again.
     wraps: bool,
 }
 
@@ -41,7 +41,7 @@ enum Order {
     Sequential,
     /// Each block once, in units of the smallest size.
     Map(Free, u64),
-    /// As `Map`, in the same order each time, and lengths are not cut, so requests may overlap.
+    /// Like `Map`, but in the same order each time and without cutting lengths, so requests may overlap.
     Lfsr {
         free: Free,
         unit: u64,
@@ -54,7 +54,7 @@ enum Order {
 
 /// Draws over the places for requests of one operation.
 struct Drawn {
-    /// Places are multiples of this.
+    /// Places are multiples of this many bytes.
     unit: u64,
     blocks: u64,
     law: Law,
@@ -62,13 +62,13 @@ struct Drawn {
 
 enum Law {
     Uniform,
-    /// Ranks by a law, scattered over the blocks; the most frequent one is moved by the shift to where it should be.
+    /// Ranks by a law, scattered over the blocks; `shift` moves the most frequent block to its configured place.
     Ranked {
         rank: Rank,
         scatter: Scatter,
         shift: u64,
     },
-    /// Shares of the accesses, each with its first block and the one behind it.
+    /// Shares of the accesses, each with its first block and its end.
     Zoned(Vec<(f64, u64, u64)>),
 }
 
@@ -79,7 +79,7 @@ enum Rank {
 }
 
 impl Places {
-    /// Places of `job` in `bytes`; `name` is that of a stream of random numbers.
+    /// Creates the places of `job` in `bytes`; `name` is the name of a stream of random numbers.
     pub(super) fn new(job: &Job, bytes: u64, seed: u64, name: &str) -> Result<Places, String> {
         let smallest = [0, 1, 2].map(|op| job.sizes(op).smallest());
         let unit = job.extremes().0;
@@ -121,7 +121,7 @@ impl Places {
         })
     }
 
-    /// All places are new again.
+    /// Marks all places as new.
     pub(super) fn reset(&mut self) {
         self.last = [(0, 0); 3];
         (self.seek_in, self.zone) = (0, (0, 0));
@@ -139,7 +139,7 @@ impl Places {
         }
     }
 
-    /// Where the next request of `op` begins; `None`: all has been visited.
+    /// Returns where the next request of `op` begins; `None` if all places have been visited.
     pub(super) fn next(&mut self, op: usize, random: &mut Stream) -> Option<Spot> {
         if matches!(self.order, Order::Sequential) {
             return if self.strides.on { self.in_zone(op) } else { self.sequential(op) };
@@ -159,10 +159,10 @@ impl Places {
         self.random(op, random)
     }
 
-    /// A request of `op` that begins at `spot` has `bytes`, or as many as its map leaves of them.
+    /// Takes the blocks of a request of `op` at `spot`; returns `bytes`, or as many of them as the map has left.
     pub(super) fn take(&mut self, op: usize, spot: Spot, bytes: u64) -> u64 {
         let bytes = match &mut self.order {
-            // A size that is not a multiple of the smallest takes the blocks that it touches.
+            // A size that is not a multiple of the smallest takes every block that it touches.
             Order::Map(free, unit) if spot.mapped => {
                 bytes.min(free.take(spot.start / *unit, bytes.div_ceil(*unit)) * *unit)
             }
@@ -184,7 +184,7 @@ impl Places {
         }
         match end.checked_add_signed(self.step).filter(|start| start + smallest <= self.bytes) {
             Some(start) => spot(start),
-            // Beyond one end, at the other one.
+            // Beyond one end, the sequence continues at the other.
             None if self.step > 0 => spot(0),
             None => spot(self.bytes - self.step.unsigned_abs()),
         }
@@ -239,12 +239,12 @@ impl Places {
     }
 }
 
-/// Bytes of the next request with lengths `sizes`, of which at most `room` fit: lengths that do not fit are not drawn.
+/// Returns the bytes of the next request with lengths `sizes`; lengths above `room` are not drawn.
 pub(super) fn length(sizes: &Sizes, room: u64, random: &mut Stream) -> u64 {
     match sizes {
         Sizes::Same(bytes) => *bytes,
         Sizes::Range(from, to) => {
-            // As fio draws them: the largest is as frequent as the others if it is a multiple of the smallest.
+            // As in fio, the largest is as frequent as the others if it is a multiple of the smallest.
             let fits = room / from * from;
             let share = if fits < *to { fits as f64 / *to as f64 } else { 1.0 };
             let drawn = from + (*to as f64 * share * random.unit()) as u64;
@@ -302,7 +302,7 @@ impl Drawn {
         Ok(Drawn { unit, blocks, law })
     }
 
-    /// Index of a block. Ranks are scattered over the file, as fio's hash does; zones are not.
+    /// Draws the index of a block. Ranks are scattered over the file like fio's hash does; zones are not.
     fn draw(&self, random: &mut Stream) -> u64 {
         match &self.law {
             Law::Uniform => random.below(self.blocks),
@@ -316,7 +316,7 @@ impl Drawn {
                     draw -= zone.0;
                     draw < 0.0
                 });
-                // What rounding leaves goes to the last zone that has accesses.
+                // Rounding errors go to the last zone that has accesses.
                 let used = || zones.iter().rfind(|zone| zone.0 > 0.0);
                 let &(_, first, end) = chosen.or_else(used).expect("accesses sum to 1");
                 first + random.below(end - first)
@@ -326,18 +326,18 @@ impl Drawn {
 }
 
 impl Rank {
-    /// From 0 on, the most frequent first; of a normal distribution it is in the middle.
+    /// Draws from 0 up, the most frequent first; a normal distribution is most frequent in the middle.
     fn draw(&self, blocks: u64, random: &mut Stream) -> u64 {
         let n = blocks as f64;
         match self {
             Rank::Zipf(zipf) => zipf.rank(random) - 1,
             Rank::Pareto(h) => {
-                // P(rank <= x n) = x^(log(1 - h) / log(h)): h of the accesses go to 1 - h of the blocks.
+                // P(rank <= x n) = x^(log(1 - h) / log(h)): a share h of the accesses goes to 1 - h of the blocks.
                 let power = libm::log(*h) / libm::log(1.0 - *h);
                 ((n - 1.0) * libm::pow(random.unit(), power)) as u64
             }
             Rank::Normal(deviation) => {
-                // Polar form of Box and Muller (Ann. Math. Stat. 29, 1958); beyond the file: again.
+                // Polar form of Box and Muller (Ann. Math. Stat. 29, 1958); a draw outside the file is repeated.
                 loop {
                     let radius = libm::sqrt(2.0 * random.exponential());
                     let angle = std::f64::consts::TAU * random.unit();

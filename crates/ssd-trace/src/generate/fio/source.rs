@@ -1,4 +1,4 @@
-//! The instances of a job file, as clients of a device.
+//! The instances of a job file as clients of a device.
 
 use super::instance::Instance;
 use super::job::Job;
@@ -8,25 +8,25 @@ use ssd_core::host::source::{Clients, Source, SourceError};
 use ssd_core::units::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Requests of a job file; the same file, device and seed give the same requests if the device answers alike.
+/// Requests of a job file. They depend only on the file, the device, the seed and the answers of the device.
 pub struct FioSource {
     instances: Vec<Instance>,
-    /// Of each instance: its place in the two sets below, and the turns that it has had.
+    /// For each instance: its entries in the two sets below, and its turns so far.
     entries: Vec<Entry>,
-    /// Times at which instances go on by themselves.
+    /// Times at which instances continue without a completion.
     timers: BTreeSet<(u64, usize)>,
     /// Instances that submit now, the one with the fewest turns first.
     ready: BTreeSet<(u64, usize)>,
-    /// Turns that have been had by those that are ready.
+    /// Turns of the ready instances so far.
     turn: u64,
-    /// Instances of requests that are outstanding, and whether these are flushes.
+    /// Instances of outstanding requests, and whether the request is a flush.
     outstanding: BTreeMap<u64, (usize, bool)>,
     arrived: u64,
-    /// Instances of which requests have completed in this instant: they take notice of all of these together.
+    /// Instances with completions in this instant, which they process together.
     heard: Vec<usize>,
-    /// Of each job: the group of reports that it belongs to, and what ends with it.
+    /// For each job: its group of reports, and which jobs end with it.
     ends: Vec<(usize, Option<ExitWhat>)>,
-    /// Time on a device that takes none, and why there can be none.
+    /// Time on a device that takes none, and why such a device is refused.
     now: u64,
     needs_time: Option<SourceError>,
     /// No instance has begun yet.
@@ -40,17 +40,17 @@ struct Entry {
     turns: u64,
 }
 
-/// Turns of an instance with one request outstanding; with more it has as many in their place.
+/// Turns per request of an instance with a depth of 1; deeper instances get as many turns as their depth.
 const TURN: u64 = 1 << 32;
 
 impl FioSource {
-    /// The clients `instances` of `jobs`.
+    /// Creates the clients `instances` of `jobs`.
     pub(super) fn new(
         instances: Vec<Instance>,
         jobs: &[Job],
         needs_time: Option<SourceError>,
     ) -> FioSource {
-        // One job with it makes all of them end others.
+        // `exitall` in one job applies to all jobs.
         let exits = jobs.iter().any(|job| job.exit_all);
         let mut group = 0;
         let ends = jobs.iter().map(|job| {
@@ -73,7 +73,7 @@ impl FioSource {
         }
     }
 
-    /// Instance `at` goes on; those that wait for its end begin.
+    /// Advances instance `at`; instances that wait for its end begin.
     fn advance(&mut self, at: usize, now: u64) {
         let had_ended = self.instances[at].has_ended();
         self.instances[at].advance(now);
@@ -84,7 +84,7 @@ impl FioSource {
         }
     }
 
-    /// Enter instance `at` where its state belongs.
+    /// Updates the timer and the turn of instance `at` by its state.
     fn enter(&mut self, at: usize) {
         let (entry, instance) = (&mut self.entries[at], &self.instances[at]);
         if entry.timer != instance.due() {
@@ -98,7 +98,7 @@ impl FioSource {
             if let Some(turns) = entry.ready.take() {
                 self.ready.remove(&(turns, at));
             } else {
-                // Turns that it did not want are not made up for.
+                // Turns missed while it was not ready are not made up for.
                 entry.turns = entry.turns.max(self.turn);
                 entry.ready = Some(entry.turns);
                 self.ready.insert((entry.turns, at));
@@ -106,7 +106,7 @@ impl FioSource {
         }
     }
 
-    /// Instance `at` has ended: so do those that `exitall` names.
+    /// Ends the jobs that `exitall` names after instance `at` has ended.
     fn exit(&mut self, at: usize, now: u64) {
         let (group, what) = self.ends[self.instances[at].job];
         let Some(what) = what else { return };
@@ -125,7 +125,7 @@ impl FioSource {
         }
     }
 
-    /// Those that nobody is before any more begin, until none does.
+    /// Starts blocked instances whose predecessors have ended, until there are none.
     fn unblock(&mut self, now: u64) {
         let ended = |all: &[Instance], of: &dyn Fn(&Instance) -> bool| {
             all.iter().filter(|one| of(one)).all(Instance::has_ended)
@@ -190,7 +190,7 @@ impl Clients for FioSource {
 }
 
 impl Source for FioSource {
-    /// The next one on a device that takes no time.
+    /// Returns the next request on a device that takes no time.
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
         if let Some(error) = &self.needs_time {
             return Err(error.clone());

@@ -1,4 +1,4 @@
-//! Values of options: sizes, times, numbers, as fio writes them.
+//! Values of options: sizes, times and numbers in fio's notation.
 
 /// A size in bytes, or a share of the device.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -9,7 +9,7 @@ pub(super) enum Amount {
 }
 
 impl Amount {
-    /// Bytes, of a device of `device_bytes`.
+    /// Returns the bytes on a device of `device_bytes`.
     pub(super) fn of(self, device_bytes: u64) -> u64 {
         match self {
             Amount::Bytes(bytes) => bytes,
@@ -18,17 +18,17 @@ impl Amount {
     }
 }
 
-/// What the letters after a number mean: fio's `kb_base`.
+/// Meaning of the letters after a number: fio's `kb_base`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Units {
     /// k is 1024 and kib is 1000: fio's default.
     Binary,
-    /// k is 1000 and kib is 1024: as the standards have it.
+    /// k is 1000 and kib is 1024, as in the standards.
     Standard,
 }
 
 impl Units {
-    /// "4k", "1MiB", "512", "0x200".
+    /// Parses "4k", "1MiB", "512", "0x200".
     pub(super) fn size(self, text: &str) -> Option<u64> {
         let (number, unit) = parts(text)?;
         let power = match unit.bytes().next() {
@@ -49,7 +49,7 @@ impl Units {
         number.checked_mul(base.pow(power))
     }
 
-    /// A size, or "40%".
+    /// Parses a size, or "40%".
     pub(super) fn amount(self, text: &str) -> Option<Amount> {
         match text.strip_suffix('%') {
             Some(percent) => share(percent).map(|share| Amount::Percent(share * 100.0)),
@@ -57,21 +57,21 @@ impl Units {
         }
     }
 
-    /// Bytes of a request: a multiple of 512 up to 1 GiB.
+    /// Parses the bytes of a request: a multiple of 512 up to 1 GiB.
     pub(super) fn request(self, text: &str) -> Option<u64> {
         let fits = |&bytes: &u64| bytes > 0 && bytes.is_multiple_of(512) && bytes <= 1 << 30;
         self.size(text).filter(fits)
     }
 
-    /// "4k-16k", "4k:16k"; of two in the wrong order the smaller one comes first.
+    /// Parses "4k-16k" or "4k:16k"; the two sizes may be in either order.
     pub(super) fn range(self, text: &str) -> Option<(u64, u64)> {
         let (from, to) = text.split_once(['-', ':'])?;
         let (from, to) = (self.request(from.trim())?, self.request(to.trim())?);
         Some((from.min(to), from.max(to))).filter(|range| range.0.is_power_of_two())
     }
 
-    /// "4k/60:16k/40": sizes with their shares, which sum to 1. Sizes without a percentage share what is left; what
-    /// all leave goes to the most frequent one, as in fio.
+    /// Parses "4k/60:16k/40": sizes with their shares, which sum to 1. Sizes without a percentage divide the rest
+    /// equally. A rest that remains goes to the most frequent size, as in fio.
     pub(super) fn split(self, text: &str) -> Option<Vec<(u64, f64)>> {
         let part = |part: &str| {
             let (bytes, percent) = part.split_once('/').unwrap_or((part, ""));
@@ -88,7 +88,7 @@ impl Units {
     }
 }
 
-/// Those of `parts` without a share divide what the others leave of 1; `None`: they have more.
+/// Divides what `parts` leave of 1 among those without a share; `None` if they exceed 1.
 pub(super) fn shared_out<T: Copy>(parts: &[(T, Option<f64>)]) -> Option<Vec<(T, f64)>> {
     let said: f64 = parts.iter().filter_map(|part| part.1).sum();
     let open = parts.iter().filter(|part| part.1.is_none()).count();
@@ -97,7 +97,7 @@ pub(super) fn shared_out<T: Copy>(parts: &[(T, Option<f64>)]) -> Option<Vec<(T, 
     (said < 1.0 + 1e-9).then_some(all)
 }
 
-/// A number, also a hexadecimal one, and its unit in lower case.
+/// Splits a decimal or hexadecimal number and its unit in lower case.
 fn parts(text: &str) -> Option<(u64, String)> {
     let lower = text.to_ascii_lowercase();
     if let Some(digits) = lower.strip_prefix("0x") {
@@ -108,7 +108,7 @@ fn parts(text: &str) -> Option<(u64, String)> {
     Some((number, lower[digits..].trim().to_owned()))
 }
 
-/// "100", "10ms", "1s" as nanoseconds; microseconds without a unit.
+/// Parses "100", "10ms", "1s" to nanoseconds; a number without a unit is in microseconds.
 pub(super) fn time_ns(text: &str) -> Option<u64> {
     let (number, unit) = parts(text)?;
     let factor = match unit.as_str() {
@@ -124,7 +124,7 @@ pub(super) fn time_ns(text: &str) -> Option<u64> {
     number.checked_mul(factor).filter(|&ns| ns <= 1 << 60)
 }
 
-/// As [`time_ns`], seconds without a unit.
+/// Like [`time_ns`], but a number without a unit is in seconds.
 pub(super) fn seconds_ns(text: &str) -> Option<u64> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return time_ns(&format!("{text}s"));
@@ -132,14 +132,14 @@ pub(super) fn seconds_ns(text: &str) -> Option<u64> {
     time_ns(text)
 }
 
-/// "10s", or a range as "10s-20s".
+/// Parses "10s", or a range such as "10s-20s".
 pub(super) fn seconds_range_ns(text: &str) -> Option<(u64, u64)> {
     let (from, to) = text.split_once(['-', ':']).unwrap_or((text, text));
     let (from, to) = (seconds_ns(from.trim())?, seconds_ns(to.trim())?);
     Some((from.min(to), from.max(to)))
 }
 
-/// "0" or "1".
+/// Parses "0" or "1".
 pub(super) fn flag(text: &str) -> Option<bool> {
     match text {
         "0" => Some(false),
@@ -148,29 +148,29 @@ pub(super) fn flag(text: &str) -> Option<bool> {
     }
 }
 
-/// What the word `text` stands for, of `words`.
+/// Returns the value of the word `text` among `words`.
 pub(super) fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Option<T> {
     words.iter().find(|word| word.0 == text).map(|word| word.1)
 }
 
-/// A number from 0 to 100, as a share from 0 to 1.
+/// Parses a number from 0 to 100 as a share from 0 to 1.
 pub(super) fn share(text: &str) -> Option<f64> {
     let percent = real(text.trim())?;
     (percent <= 100.0).then_some(percent / 100.0)
 }
 
-/// A number that is not negative.
+/// Parses a number that is not negative.
 pub(super) fn real(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
 }
 
-/// A whole number from 1 on.
+/// Parses a whole number of at least 1.
 pub(super) fn count(text: &str) -> Option<u64> {
     Units::Binary.size(text).filter(|&count| count > 0)
 }
 
-/// Set the values of reads, writes and trims from `text`, which separates them by commas. The last one applies to those
-/// left out; one that is empty, or left out after a comma at the end, keeps its value.
+/// Sets the values for reads, writes and trims from `text`, which separates them by commas. Values left out repeat the
+/// last one; one that is empty, or left out after a comma at the end, is unchanged.
 pub(super) fn set_three<T: Clone>(
     values: &mut [T; 3],
     text: &str,

@@ -1,4 +1,4 @@
-//! `LevelDB`'s `db_bench`: its benchmarks as streams of operations.
+//! `LevelDB`'s `db_bench`: its benchmarks as streams of operations on keys.
 
 use super::{KeyOp, KeyRequest};
 use ssd_core::host::source::SourceError;
@@ -11,25 +11,25 @@ pub enum Bench {
     FillSeq,
     /// Writes of random keys.
     FillRandom,
-    /// Writes of random keys into a store that has them.
+    /// Writes of random keys into a filled store.
     Overwrite,
     /// A scan of all keys, upward.
     ReadSeq,
     /// Reads of random keys.
     ReadRandom,
-    /// Reads of keys that are not there.
+    /// Reads of keys that do not exist.
     ReadMissing,
-    /// Reads of random keys among the first hundredth.
+    /// Reads of random keys in the first hundredth.
     ReadHot,
-    /// Positions of random keys.
+    /// Seeks to random keys.
     SeekRandom,
-    /// Deletes in ascending order.
+    /// Deletes in ascending order of keys.
     DeleteSeq,
     /// Deletes of random keys.
     DeleteRandom,
 }
 
-/// Names and benchmarks.
+/// Benchmarks by name.
 const NAMES: [(&str, Bench); 10] = [
     ("fillseq", Bench::FillSeq),
     ("fillrandom", Bench::FillRandom),
@@ -44,7 +44,7 @@ const NAMES: [(&str, Bench); 10] = [
 ];
 
 impl Bench {
-    /// The benchmark called `name`.
+    /// Returns the benchmark called `name`.
     ///
     /// # Errors
     /// There is no such benchmark.
@@ -56,7 +56,7 @@ impl Bench {
     }
 }
 
-/// The key with this number as `db_bench` writes it; a missing one has a dot appended.
+/// Returns the key with this number in the notation of `db_bench`; a missing key has a dot appended.
 #[must_use]
 pub fn name(key: u64) -> String {
     format!("{key:016}")
@@ -73,7 +73,7 @@ pub struct DbBench {
 }
 
 impl DbBench {
-    /// `operations` of `bench` over `records` keys, at least 1.
+    /// Creates `operations` of `bench` over `records` keys, at least 1.
     ///
     /// # Errors
     /// There are no keys.

@@ -5,24 +5,24 @@ use super::{KeyOp, KeyRequest, fnv64};
 use ssd_core::host::source::SourceError;
 use ssd_core::rng::Stream;
 
-/// Its parameters.
+/// Parameters of the mix.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Mix {
-    /// Shares of reads and of writes; the rest are scans.
+    /// Shares of reads and of writes; the rest is scans.
     pub get: f64,
     /// See `get`.
     pub put: f64,
-    /// Ranges of keys, of which few are hot.
+    /// Number of key ranges; few of them are hot.
     pub ranges: u64,
-    /// Share of range x: a e^(b x) + c e^(d x).
+    /// Share of the accesses in range x: a e^(b x) + c e^(d x).
     pub range: [f64; 4],
-    /// Within a range: P(key below y) = a y^b.
+    /// Distribution of keys within a range: P(key below y) = a y^b.
     pub key: [f64; 2],
     /// Generalised Pareto distribution of value sizes: k and sigma (theta is 0).
     pub value: [f64; 2],
     /// The same for the lengths of scans.
     pub scan: [f64; 2],
-    /// Sizes beyond this are taken modulo it.
+    /// Larger sizes are taken modulo this, bytes.
     pub most_value_bytes: u32,
 }
 
@@ -41,7 +41,7 @@ impl Default for Mix {
     }
 }
 
-/// Longest scan.
+/// Keys in the longest scan.
 const SCAN: u64 = 10_000;
 /// Smallest value, bytes.
 const LEAST_VALUE_BYTES: u32 = 10;
@@ -52,13 +52,13 @@ pub struct MixGraph {
     records: u64,
     operations: u64,
     made: u64,
-    /// Sum of the shares up to each range, in the order in which ranges are drawn, and which range it is.
+    /// Cumulated shares of the ranges in the order in which they are drawn, and the index of each range.
     ranges: Vec<(f64, u64)>,
     random: Stream,
 }
 
 impl MixGraph {
-    /// `operations` over `records` keys.
+    /// Creates `operations` over `records` keys.
     ///
     /// # Errors
     /// There are fewer keys than ranges, or shares beyond 1.
@@ -81,7 +81,7 @@ impl MixGraph {
             let x = x as f64;
             a * libm::exp(b * x) + c * libm::exp(d * x)
         };
-        // Which range is hot does not depend on the seed: it is a property of the store.
+        // The hot ranges do not depend on the seed, because they are a property of the store.
         let mut order: Vec<u64> = (0..mix.ranges).collect();
         order.sort_by_key(|&range| fnv64(range));
         let mut sum = 0.0;
@@ -105,13 +105,13 @@ impl MixGraph {
         let draw = self.random.unit() * total;
         let at = self.ranges.partition_point(|range| range.0 <= draw).min(self.ranges.len() - 1);
         let [a, b] = self.mix.key;
-        // The inverse of a y^b; beyond the range it wraps, hashed so that hot keys are spread.
+        // The inverse of a y^b. It wraps beyond the range, and is hashed to spread hot keys.
         let seed = libm::ceil(libm::pow(self.random.unit() / a, 1.0 / b)) as u64;
         let size = self.records / self.mix.ranges;
         self.ranges[at].1 * size + fnv64(seed) % size
     }
 
-    /// A number of the generalised Pareto distribution with k and sigma.
+    /// Draws from the generalised Pareto distribution with k and sigma.
     fn pareto(&mut self, [k, sigma]: [f64; 2]) -> f64 {
         let u = 1.0 - self.random.unit();
         libm::ceil(sigma * (libm::pow(u, -k) - 1.0) / k)

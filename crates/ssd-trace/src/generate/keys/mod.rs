@@ -1,6 +1,6 @@
 //! Workloads of a key-value store, as streams of operations on keys: YCSB, `db_bench`, mixgraph.
 //!
-//! Keys are numbers here; [`ycsb::name`] and [`db_bench::name`] write them as those programs do.
+//! Keys are numbers here; [`ycsb::name`] and [`db_bench::name`] return them in the notation of those programs.
 
 pub mod db_bench;
 pub mod mixgraph;
@@ -14,17 +14,17 @@ use ssd_core::host::source::SourceError;
 /// An operation on a key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum KeyOp {
-    /// Read its value.
+    /// Reads its value.
     Read,
-    /// Write a key that is not there yet.
+    /// Writes a key that does not exist yet.
     Insert,
-    /// Write a new value. The whole value: a plain store has no fields.
+    /// Writes a new value. It replaces the whole value, because a plain store has no fields.
     Update,
-    /// Read the value, then write a new value.
+    /// Reads the value, then writes a new one.
     ReadModifyWrite,
-    /// Read `scan` keys from it on.
+    /// Reads `scan` keys from this key up.
     Scan,
-    /// Remove it.
+    /// Removes it.
     Delete,
 }
 
@@ -33,16 +33,16 @@ pub enum KeyOp {
 pub struct KeyRequest {
     /// The operation.
     pub op: KeyOp,
-    /// The key's number.
+    /// Number of the key.
     pub key: u64,
-    /// Bytes of the value written; 0 if none is.
+    /// Bytes of the written value, or 0.
     pub value_bytes: u32,
-    /// Keys read by a scan; 0 otherwise.
+    /// Keys that a scan reads; 0 for other operations.
     pub scan: u32,
 }
 
 impl KeyOp {
-    /// All, in the order of their numbers.
+    /// All operations, in the order of their numbers.
     pub const ALL: [KeyOp; 6] = [
         KeyOp::Read,
         KeyOp::Insert,
@@ -68,17 +68,17 @@ pub type Stream = Box<dyn Iterator<Item = KeyRequest> + Send>;
 pub struct Wanted {
     /// Keys in the store.
     pub records: u64,
-    /// Operations; for YCSB's load phase and a scan of all keys, as many as there are keys.
+    /// Operations; YCSB's load phase and a scan of all keys use the number of keys instead.
     pub operations: u64,
-    /// Bytes of a value; `None`: 1000 for YCSB, 100 for `db_bench`. mixgraph determines the sizes itself.
+    /// Bytes of a value; `None`: 1000 for YCSB, 100 for `db_bench`. mixgraph draws its own sizes.
     pub value_bytes: Option<u32>,
-    /// How YCSB chooses keys; `None`: as the workload does.
+    /// Distribution of YCSB's keys; `None`: that of the workload.
     pub keys: Option<ycsb::Keys>,
-    /// Seed.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
-/// The stream called `name`: "ycsb:load", "ycsb:a" to "ycsb:f", "`db_bench`:fillrandom" and so on, "mixgraph".
+/// Returns the stream called `name`: "ycsb:load", "ycsb:a" to "ycsb:f", "`db_bench`:fillrandom" and so on, "mixgraph".
 ///
 /// # Errors
 /// There is no such stream, or the parameters do not suit it.
@@ -114,7 +114,7 @@ pub fn stream(name: &str, wanted: &Wanted) -> Result<Stream, SourceError> {
     })
 }
 
-/// FNV-1a with 64 bits of the eight octets of `value`, the lowest first, as YCSB hashes numbers.
+/// Returns the 64-bit FNV-1a hash of the eight octets of `value`, lowest first, as YCSB hashes numbers.
 fn fnv64(value: u64) -> u64 {
     value.to_le_bytes().iter().fold(0xcbf2_9ce4_8422_2325, |hash, &octet| {
         (hash ^ u64::from(octet)).wrapping_mul(1_099_511_628_211)

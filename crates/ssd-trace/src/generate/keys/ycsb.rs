@@ -1,22 +1,22 @@
-//! YCSB's core workloads: Cooper, Silberstein, Tam, Ramakrishnan, Sears, "Benchmarking Cloud Serving
-//! Systems with YCSB", `SoCC` 2010, as its program draws them.
+//! YCSB's core workloads as its program draws them: Cooper, Silberstein, Tam, Ramakrishnan, Sears, "Benchmarking Cloud
+//! Serving Systems with YCSB", `SoCC` 2010.
 //!
-//! Decided: an update writes the whole value, of 1000 bytes by default (ten fields of 100).
+//! An update writes the whole value here, of 1000 bytes by default (ten fields of 100).
 
 use super::zipfian::THETA;
 use super::{KeyOp, KeyRequest, Zipfian, fnv64};
 use ssd_core::host::source::SourceError;
 use ssd_core::rng::Stream;
 
-/// Numbers that the scrambled distribution draws from before it hashes them, and their zeta at 0.99.
+/// Range of the scrambled distribution before hashing, and its zeta at 0.99.
 const SCRAMBLED: (u64, f64) = (10_000_000_000, 26.469_028_201_783_02);
-/// Longest scan.
+/// Keys in the longest scan.
 const SCAN: u64 = 100;
 
-/// The phases: Load, and the core workloads.
+/// The load phase and the core workloads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
-    /// Every record once.
+    /// Inserts every record once.
     Load,
     /// Half reads, half updates.
     A,
@@ -28,12 +28,12 @@ pub enum Phase {
     D,
     /// 95 % scans, 5 % inserts.
     E,
-    /// Half reads, half reads with a write of the same record.
+    /// Half reads, half read-modify-writes of one record.
     F,
 }
 
 impl Phase {
-    /// The phase called `name` ("load", "a" to "f").
+    /// Returns the phase called `name` ("load", "a" to "f").
     ///
     /// # Errors
     /// There is no such phase.
@@ -53,7 +53,7 @@ impl Phase {
         })
     }
 
-    /// Operations with their shares; the last one gets the rest.
+    /// Returns the operations with their shares; the last one gets the rest.
     fn mix(self) -> &'static [(KeyOp, f64)] {
         use KeyOp::{Insert, Read, ReadModifyWrite, Scan, Update};
         match self {
@@ -68,19 +68,19 @@ impl Phase {
     }
 }
 
-/// How keys are chosen.
+/// Distribution of keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keys {
-    /// Zipf, hot keys spread over all.
+    /// Zipf, with hot keys spread over all keys.
     Zipfian,
-    /// Zipf over age: the newest the likeliest.
+    /// Zipf over age; the newest key is the most likely.
     Latest,
-    /// All equally likely.
+    /// All keys are equally likely.
     Uniform,
 }
 
 impl Keys {
-    /// The choice called `name` ("zipfian", "latest", "uniform").
+    /// Returns the distribution called `name` ("zipfian", "latest", "uniform").
     ///
     /// # Errors
     /// There is no such choice.
@@ -97,10 +97,10 @@ impl Keys {
     }
 }
 
-/// The key with this number as YCSB writes it: inserts come in hashed order.
+/// Returns the key with this number in the notation of YCSB, whose inserts come in hashed order.
 #[must_use]
 pub fn name(key: u64) -> String {
-    // Java's absolute value of a 64-bit integer.
+    // YCSB uses Java's absolute value of a 64-bit integer.
     format!("user{}", fnv64(key).cast_signed().unsigned_abs())
 }
 
@@ -109,9 +109,9 @@ pub struct Ycsb {
     phase: Phase,
     keys: Keys,
     value_bytes: u32,
-    /// Records inserted so far: keys below this exist.
+    /// Records inserted so far; all lower keys exist.
     records: u64,
-    /// Keys that the scrambled distribution reaches.
+    /// Range of keys of the scrambled distribution.
     space: u64,
     zipfian: Zipfian,
     operations: u64,
@@ -120,7 +120,7 @@ pub struct Ycsb {
 }
 
 impl Ycsb {
-    /// `operations` of `phase` on a store of `records` (for Load: that many inserts, at least 1).
+    /// Creates `operations` of `phase` on a store of `records` (Load: that many inserts, at least 1).
     ///
     /// # Errors
     /// There are no records.
@@ -157,7 +157,7 @@ impl Ycsb {
         })
     }
 
-    /// A key that exists.
+    /// Draws a key that exists.
     fn key(&mut self) -> u64 {
         match self.keys {
             Keys::Uniform => self.random.below(self.records),

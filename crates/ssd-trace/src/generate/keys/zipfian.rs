@@ -1,14 +1,14 @@
 //! YCSB's Zipfian numbers: a closed form that approximates a Zipf law.
 //!
-//! Gray, Sundaresan, Englert, Baclawski, Weinberger, "Quickly Generating Billion-Record Synthetic
-//! Databases", SIGMOD 1994. (`synthetic::Zipf` is exact; this is what YCSB draws.)
+//! Gray, Sundaresan, Englert, Baclawski, Weinberger, "Quickly Generating Billion-Record Synthetic Databases", SIGMOD
+//! 1994. (`synthetic::Zipf` is exact; YCSB draws from this approximation.)
 
 use ssd_core::rng::Stream;
 
-/// Skew of YCSB.
+/// Zipf exponent of YCSB.
 pub(super) const THETA: f64 = 0.99;
 
-/// Numbers from 0 to n - 1, the lower the likelier. It may grow.
+/// Numbers from 0 to n - 1, of which lower ones are more likely. The range may grow.
 #[derive(Clone, Debug)]
 pub struct Zipfian {
     n: u64,
@@ -19,14 +19,14 @@ pub struct Zipfian {
 }
 
 impl Zipfian {
-    /// Over `n` numbers, at least 1, with skew `theta`, above 0 and below 1. Takes time in proportion to
-    /// `n`.
+    /// Creates a distribution over `n` numbers, at least 1, with exponent `theta`, above 0 and below 1. Takes time
+    /// proportional to `n`.
     #[must_use]
     pub fn new(n: u64, theta: f64) -> Zipfian {
         Zipfian::with_zeta(n, theta, zeta(0, n, theta, 0.0))
     }
 
-    /// As [`Zipfian::new`] where the sum of k^-theta for k from 1 to n is known.
+    /// Like [`Zipfian::new`] for a known sum of k^-theta over k from 1 to n.
     #[must_use]
     pub fn with_zeta(n: u64, theta: f64, zeta_n: f64) -> Zipfian {
         assert!(n > 0 && theta > 0.0 && theta < 1.0, "{n} numbers with skew {theta}");
@@ -41,7 +41,7 @@ impl Zipfian {
         (1.0 - rest) / (1.0 - self.zeta_2 / self.zeta_n)
     }
 
-    /// Over more numbers, or as many.
+    /// Extends the range to `n`, which is not lower than before.
     pub fn grow(&mut self, n: u64) {
         assert!(n >= self.n, "{} numbers cannot become {n}", self.n);
         if n > self.n {
@@ -51,7 +51,7 @@ impl Zipfian {
         }
     }
 
-    /// A number.
+    /// Draws a number.
     pub fn draw(&self, random: &mut Stream) -> u64 {
         let u = random.unit();
         let area = u * self.zeta_n;
@@ -66,10 +66,10 @@ impl Zipfian {
         (at as u64).min(self.n - 1)
     }
 
-    /// Probability of `number` by the closed form that [`Zipfian::draw`] follows.
+    /// Returns the probability of `number` under the closed form that [`Zipfian::draw`] uses.
     #[must_use]
     pub fn probability(&self, number: u64) -> f64 {
-        // The range of the uniform number for a draw below `k`.
+        // End of the interval of the uniform number for draws below `k`.
         let below = |k: u64| match k {
             0 => 0.0,
             1 => 1.0 / self.zeta_n,
@@ -85,7 +85,7 @@ impl Zipfian {
     }
 }
 
-/// `sum` and k^-theta for k from `from` + 1 to `to`.
+/// Returns `sum` plus k^-theta for k from `from` + 1 to `to`.
 fn zeta(from: u64, to: u64, theta: f64, sum: f64) -> f64 {
     (from + 1..=to).fold(sum, |sum, k| sum + libm::pow(k as f64, -theta))
 }

@@ -1,17 +1,17 @@
-//! Requests like those of a recorded trace: drawn again from its statistics.
+//! Requests drawn from the statistics of a recorded trace.
 //!
-//! For every recorded request a [`Mark`] is kept: operation, size, flags, the time since the previous
-//! request, and, in place of its address, the history of its block: whether it follows the last request of
-//! its operation, or resumes an interrupted run, and how many other blocks were written after it was last
-//! written (its stack distance; Mattson, Gecsei, Slutz, Traiger, "Evaluation Techniques for Storage
-//! Hierarchies", IBM Systems Journal 1970). Only a block that was never used keeps its address. Discards
-//! count by what they free: those of Linux repeat what is free already.
+//! Each recorded request is reduced to a [`Mark`]: operation, size, flags, the time since the previous request, and the
+//! history of its block instead of the address. The history says whether the block follows the last request of the same
+//! operation or resumes an interrupted run, and how many other blocks were written since its last write (its stack
+//! distance; Mattson, Gecsei, Slutz, Traiger, "Evaluation Techniques for Storage Hierarchies", IBM Systems Journal
+//! 1970). Only a block that was never used keeps its address. A discard counts only the blocks that it frees, because
+//! Linux repeats discards of free blocks.
 //!
-//! The marks are replayed in another order: pieces of consecutive marks, of a random length with mean
-//! [`PIECE`] (as in Politis, Romano, "The Stationary Bootstrap", JASA 1994), each once, and within
-//! [`STRETCH`] of their original position, so that mixes are exact, and bursts, phases and the growth of the
-//! written area remain. Addresses follow from the marks on a separate volume: as many blocks as the recording
-//! touches, from the start of the space. After the end of the recording its marks start again.
+//! The marks are replayed in another order: pieces of consecutive marks, of a random length with mean [`PIECE`] (as in
+//! Politis, Romano, "The Stationary Bootstrap", JASA 1994), each once and within [`STRETCH`] of its original position.
+//! Mixes are therefore exact, and bursts, phases and the growth of the written area remain. Addresses follow from the
+//! marks on a separate volume with as many blocks as the recording touches, from the start of the space. After the end
+//! of the recording the marks start again.
 
 mod recency;
 mod volume;
@@ -28,52 +28,52 @@ use ssd_core::units::Nanos;
 use std::ops::{ControlFlow, Range};
 use volume::{FEW, MOST_BLOCKS, State, Volume};
 
-/// Mean number of successive requests that are taken from one place of the recording.
+/// Mean number of successive requests from one position of the recording.
 const PIECE: f64 = 64.0;
-/// Requests of a stretch, whose pieces change their order.
+/// Requests in a stretch, within which pieces change their order.
 const STRETCH: usize = 1024;
 /// Latest arrival, ns.
 const LATEST: u64 = 1 << 62;
 
-/// State kept of a request.
+/// What is recorded of a request.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
-    /// Since the previous request, ns.
+    /// Time since the previous request, ns.
     gap: u64,
-    /// Of its first block; of a discard, of the first one that it frees.
+    /// State of the first block; of a discard, of the first block that it frees.
     state: State,
     start: Start,
     /// Sectors; of a discard, blocks with data that it frees.
     length: u32,
     op: Op,
     flags: u8,
-    /// Sectors between the start of its first block and its own.
+    /// Offset in the first block, sectors.
     within: u8,
 }
 
-/// Start of a request.
+/// Start of a request relative to earlier requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Start {
-    /// Where the previous one of the same operation ended.
+    /// At the end of the previous request of the same operation.
     Follows,
-    /// After the block with this stack distance: it resumes an interrupted run.
+    /// After the block with this stack distance, where it resumes an interrupted run.
     Resumes(u32),
-    /// Somewhere else.
+    /// Elsewhere.
     Jumps,
 }
 
-/// Requests like those of a recorded trace; the same trace, number and seed give the same requests.
+/// Requests drawn from a recorded trace; the same trace, number and seed give the same requests.
 pub(crate) struct Like {
     marks: Vec<Mark>,
     volume: Volume,
-    /// Ends of the last request of each operation, in sectors.
+    /// End of the last request of each operation, in sectors.
     ends: [u64; 4],
-    /// Marks of the present piece, pieces of the stretch that come after it (the next one last), and where
-    /// the next stretch begins.
+    /// Remaining marks of the current piece, remaining pieces of the stretch (the next one last), and the start of the
+    /// next stretch.
     piece: Range<usize>,
     pieces: Vec<Range<usize>>,
     stretch: usize,
-    /// Factor of all times between requests.
+    /// Factor for all times between requests.
     scale: f64,
     at: u64,
     requests: u64,
@@ -82,11 +82,11 @@ pub(crate) struct Like {
 }
 
 impl Like {
-    /// `workload.requests` requests like those of `workload.like`, on the first `span_bytes` of a volume,
+    /// Opens `workload.requests` requests drawn from `workload.like`, on the first `span_bytes` of a volume,
     /// `workload.arrival.interval` apart on average, or as recorded if that is 0.
     ///
     /// # Errors
-    /// The trace cannot be read, holds nothing but discards, or touches more than `span_bytes`.
+    /// The trace cannot be read, contains only discards, or touches more than `span_bytes`.
     pub(crate) fn open(
         workload: &Workload,
         span_bytes: u64,
@@ -114,7 +114,7 @@ impl Like {
                 span_bytes >> 20
             )));
         }
-        // At most MOST_BLOCKS.
+        // There are at most MOST_BLOCKS.
         let blocks = blocks as u32;
         let marks = marks(&trace.into_records(), blocks);
         let interval_ns = workload.arrival.interval_ns;
@@ -139,7 +139,7 @@ impl Like {
         }
     }
 
-    /// The next mark.
+    /// Returns the next mark.
     #[inline]
     fn mark(&mut self) -> Mark {
         if let Some(next) = self.piece.next() {
@@ -165,7 +165,7 @@ impl Like {
         self.stretch %= self.marks.len();
     }
 
-    /// First sector of a request of `mark` that needs `sectors`.
+    /// Returns the first sector of a request of `mark` that needs `sectors`.
     fn start(&mut self, mark: &Mark, sectors: u64) -> u64 {
         let space = u64::from(self.volume.blocks()) * BLOCK;
         let end = self.ends[mark.op as usize];
@@ -186,15 +186,15 @@ impl Like {
         at.min(space - sectors)
     }
 
-    /// A discard: as many blocks with data from its place on as `mark` freed, and none if it freed none.
+    /// Returns a discard that frees as many blocks with data as `mark` did, or none if that freed none.
     fn trim(&mut self, mark: &Mark) -> (u64, u64) {
         if mark.length == 0 {
-            // Less than a block: nothing is freed.
+            // A discard of less than a block frees nothing.
             return (self.start(&Mark { within: 0, ..*mark }, 1), 1);
         }
         let start = self.start(&Mark { within: 0, ..*mark }, BLOCK) / BLOCK;
         let (mut end, mut freed) = (start as u32, 0);
-        // Continues after blocks that are already free, but not indefinitely.
+        // Skips blocks that are already free, up to a limit.
         let last = start + 2 * u64::from(mark.length) + FEW;
         let last = last.min(u64::from(self.volume.blocks()));
         while freed < mark.length && u64::from(end) < last {
@@ -227,7 +227,7 @@ impl Source for Like {
             ));
         }
         let (sector, sectors) = match mark.op {
-            // (Copies come from no trace.)
+            // (A recording has no copies.)
             Op::Flush | Op::Copy => (0, 0),
             Op::Trim => self.trim(&mark),
             Op::Read | Op::Write => {
@@ -244,7 +244,7 @@ impl Source for Like {
         if mark.op != Op::Trim || mark.length > 0 {
             self.ends[mark.op as usize] = sector + sectors;
         }
-        // It fits: a recorded length, or at most twice as many blocks as one frees.
+        // The cast is safe: a recorded length, or at most about twice the blocks that one frees.
         let request = Request::new(mark.op, sector, sectors as u32);
         let request = Request { flags: mark.flags, ..request };
         Ok(Some(TimedRequest { at: Nanos(self.at), request }))
@@ -255,12 +255,12 @@ impl Source for Like {
     }
 }
 
-/// Blocks that a request touches.
+/// Returns the blocks that a request touches.
 fn blocks_of(sector: u64, sectors: u64) -> std::ops::RangeInclusive<u32> {
     (sector / BLOCK) as u32..=((sector + sectors - 1) / BLOCK) as u32
 }
 
-/// The marks of `records`, which touch `blocks` blocks, numbered from 0.
+/// Returns the marks of `records`, which touch `blocks` blocks, numbered from 0.
 fn marks(records: &[Record], blocks: u32) -> Vec<Mark> {
     let mut volume = Volume::new(blocks);
     let mut ends = [u64::MAX; 4];
@@ -275,7 +275,7 @@ fn marks(records: &[Record], blocks: u32) -> Vec<Mark> {
             start: Start::Jumps,
             length: record.sectors,
             op,
-            // A copy counts as a read and a write.
+            // A copy in a recording counts as a read and a write.
             flags: record.flags & !flags::COPY,
             within: (record.sector % BLOCK) as u8,
         };
@@ -283,7 +283,7 @@ fn marks(records: &[Record], blocks: u32) -> Vec<Mark> {
         match op {
             Op::Flush | Op::Copy => {}
             Op::Trim => {
-                // Whole blocks: parts of one are kept.
+                // Only whole blocks are freed.
                 let whole = record.sector.div_ceil(BLOCK) as u32..(end / BLOCK) as u32;
                 let first = whole.clone().find(|&block| volume.holds_data(block));
                 mark.state = first.map_or(State::Trimmed(0), |block| volume.state(block));
@@ -324,7 +324,7 @@ fn marks(records: &[Record], blocks: u32) -> Vec<Mark> {
 mod tests {
     use super::*;
 
-    /// A log that is written in a circle, tables, files that come and go, reads.
+    /// Returns a recording of a circular log, tables, files that are created and deleted, and reads.
     fn recording() -> Vec<Record> {
         let mut random = Stream::new(7, "like test");
         let (mut records, mut log) = (Vec::new(), 0);
@@ -374,7 +374,7 @@ mod tests {
         }
     }
 
-    /// Writes of blocks that were written before and not trimmed since.
+    /// Returns the number of writes to blocks that were written before and not trimmed since.
     fn rewrites(requests: impl Iterator<Item = (Op, u64, u64)>) -> f64 {
         let (mut volume, mut count) = (Volume::new(1000), 0.0);
         for (op, sector, sectors) in requests {

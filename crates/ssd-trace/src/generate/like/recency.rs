@@ -1,18 +1,18 @@
-//! Pages in the order of their last use: a stack whose entries are found by depth and by page.
+//! Pages in the order of their last use: a stack with lookup by depth and by page.
 
-/// No place.
+/// Marks a page without a slot.
 const NONE: u32 = u32::MAX;
 
-/// A stack of distinct pages. What was pushed last has depth 0.
+/// A stack of distinct pages. The page pushed last has depth 0.
 ///
-/// Pages are in slots in the order of use, a bit says which slots are still valid, and a Fenwick tree
-/// (Fenwick, "A New Data Structure for Cumulative Frequency Tables", Software 1994) counts the bits.
+/// Pages are in slots in the order of use, a bit per slot says whether it is still valid, and a Fenwick tree (Fenwick,
+/// "A New Data Structure for Cumulative Frequency Tables", Software 1994) counts the bits.
 pub(super) struct Recency {
-    /// Slot of each page, or none.
+    /// Slot of each page, or `NONE`.
     slots: Vec<u32>,
     pages: Vec<u32>,
     bits: Vec<u64>,
-    /// Bits in words, at index + 1.
+    /// Fenwick tree of the bits per word, at index + 1.
     tree: Vec<u32>,
     /// The next slot.
     head: usize,
@@ -20,7 +20,7 @@ pub(super) struct Recency {
 }
 
 impl Recency {
-    /// An empty stack for pages below `pages`, which is at most 2^30.
+    /// Creates an empty stack for pages below `pages`, which is at most 2^30.
     pub(super) fn new(pages: u32) -> Recency {
         assert!(pages <= 1 << 30, "{pages} pages are too many");
         let words = (pages as usize * 2).div_ceil(64).next_power_of_two().max(64);
@@ -38,7 +38,7 @@ impl Recency {
         self.slots[page as usize] != NONE
     }
 
-    /// Puts `page` on top, from wherever it was.
+    /// Moves `page` to the top, or adds it.
     #[inline]
     pub(super) fn push(&mut self, page: u32) {
         self.remove(page);
@@ -47,7 +47,7 @@ impl Recency {
         }
         let slot = self.head;
         self.head += 1;
-        // It fits: there are at most 2^31 slots.
+        // The cast is safe: there are at most 2^31 slots.
         self.slots[page as usize] = slot as u32;
         self.pages[slot] = page;
         self.bits[slot / 64] |= 1 << (slot % 64);
@@ -55,7 +55,7 @@ impl Recency {
         self.count(slot / 64, true);
     }
 
-    /// Takes `page` out, if it is there.
+    /// Removes `page` if it is in the stack.
     #[inline]
     pub(super) fn remove(&mut self, page: u32) {
         let slot = std::mem::replace(&mut self.slots[page as usize], NONE);
@@ -68,7 +68,7 @@ impl Recency {
         self.count(slot / 64, false);
     }
 
-    /// Pages that were used after `page`, which is there.
+    /// Returns the number of pages used after `page`, which is in the stack.
     pub(super) fn depth(&self, page: u32) -> u32 {
         let slot = self.slots[page as usize] as usize;
         let mut before = (self.bits[slot / 64] & !(u64::MAX << (slot % 64))).count_ones();
@@ -80,7 +80,7 @@ impl Recency {
         self.len - 1 - before
     }
 
-    /// The page at `depth`, or the lowest one; `None`: it is empty.
+    /// Returns the page at `depth`, or the lowest one; `None` if the stack is empty.
     pub(super) fn at(&self, depth: u32) -> Option<u32> {
         if self.len == 0 {
             return None;
@@ -101,7 +101,7 @@ impl Recency {
         Some(self.pages[word * 64 + bits.trailing_zeros() as usize])
     }
 
-    /// A word has one bit more, or one fewer.
+    /// Adds a bit to the count of a word, or removes one.
     #[inline]
     fn count(&mut self, word: usize, more: bool) {
         let mut at = word + 1;
@@ -112,7 +112,7 @@ impl Recency {
         }
     }
 
-    /// Drops the slots that are no longer valid: at least half of them.
+    /// Drops invalid slots, which are at least half of them.
     #[cold]
     fn close_up(&mut self) {
         let valid = |&slot: &usize| self.bits[slot / 64] >> (slot % 64) & 1 != 0;

@@ -2,26 +2,25 @@
 
 use super::recency::Recency;
 
-/// Blocks that a volume may have (4 TiB).
+/// Maximum number of blocks of a volume (4 TiB).
 pub(super) const MOST_BLOCKS: u32 = (1 << 30) - 1;
-/// Blocks are not alike if one was written more than `ALIKE` times as long ago as the other, plus `FEW`
-/// blocks.
+/// Two blocks are not alike if one was written more than `ALIKE` times as long ago as the other, plus `FEW` blocks.
 const ALIKE: u64 = 2;
 pub(super) const FEW: u64 = 64;
 
 /// History of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
-    /// Neither written nor trimmed so far. It has this number.
+    /// Never written or trimmed. Holds the number of the block.
     Fresh(u32),
-    /// After its last write, this many other blocks were written that are still there.
+    /// Written. Holds the number of other valid blocks written since.
     Written(u32),
-    /// The same for blocks that were trimmed and not written since.
+    /// Trimmed and not written since. Holds the number of other such blocks trimmed since.
     Trimmed(u32),
 }
 
 impl State {
-    /// Whether a block in this state may stand for one in the `other`.
+    /// Returns whether a block in this state may replace a block in state `other`.
     fn is_like(self, other: State) -> bool {
         match (self, other) {
             (State::Fresh(_), State::Fresh(_)) | (State::Trimmed(_), State::Trimmed(_)) => true,
@@ -34,17 +33,17 @@ impl State {
     }
 }
 
-/// The blocks.
+/// The blocks and their states.
 pub(super) struct Volume {
     blocks: u32,
     written: Recency,
     trimmed: Recency,
-    /// The first fresh block from each on, or one on the way there; `blocks` if there is none.
+    /// For each block, the first fresh block at or after it, or a link towards that; `blocks` if there is none.
     fresh: Vec<u32>,
 }
 
 impl Volume {
-    /// All blocks are fresh.
+    /// Creates a volume of fresh blocks.
     pub(super) fn new(blocks: u32) -> Volume {
         let (written, trimmed) = (Recency::new(blocks), Recency::new(blocks));
         Volume { blocks, written, trimmed, fresh: (0..=blocks).collect() }
@@ -54,7 +53,7 @@ impl Volume {
         self.blocks
     }
 
-    /// Whether `block` may hold data: written, or from before.
+    /// Returns whether `block` may hold data: it was written, or not used yet.
     pub(super) fn holds_data(&self, block: u32) -> bool {
         !self.trimmed.contains(block)
     }
@@ -69,7 +68,7 @@ impl Volume {
         }
     }
 
-    /// Stack distance of the block before `block`, if that was written, and later than `block` was.
+    /// Returns the stack distance of the block before `block` if that was written later than `block`.
     pub(super) fn resumed(&self, block: u32) -> Option<u32> {
         let before = block.checked_sub(1).filter(|&before| self.written.contains(before))?;
         let depth = self.written.depth(before);
@@ -77,18 +76,18 @@ impl Volume {
         later.then_some(depth)
     }
 
-    /// The block after the one with this stack distance, if it is in a state like `state`.
+    /// Returns the block after the one with this stack distance if its state is like `state`.
     pub(super) fn resume(&self, depth: u32, state: State) -> Option<u32> {
         let block = self.written.at(depth)? + 1;
         self.fits(block, state).then_some(block)
     }
 
-    /// Whether there is a `block`, and its state is like `state`.
+    /// Returns whether `block` exists and its state is like `state`.
     pub(super) fn fits(&self, block: u32, state: State) -> bool {
         block < self.blocks && self.state(block).is_like(state)
     }
 
-    /// A block in `state`, or if there is none, one most like it.
+    /// Returns a block in `state`, or else one that is similar.
     pub(super) fn find(&mut self, state: State) -> u32 {
         let found = match state {
             State::Written(depth) => self.written.at(depth).or_else(|| self.trimmed.at(depth)),
@@ -102,7 +101,7 @@ impl Volume {
             .expect("a block is fresh, written or trimmed")
     }
 
-    /// The first fresh block from `block` on; the search shortens the links of the blocks it passes.
+    /// Returns the first fresh block at or after `block`, and shortens the links on the way.
     fn fresh_from(&mut self, block: u32) -> Option<u32> {
         let mut found = block;
         while self.fresh[found as usize] != found {
@@ -115,14 +114,14 @@ impl Volume {
         (found < self.blocks).then_some(found)
     }
 
-    /// `block` is written.
+    /// Records a write of `block`.
     pub(super) fn write(&mut self, block: u32) {
         self.use_up(block);
         self.trimmed.remove(block);
         self.written.push(block);
     }
 
-    /// `block` is trimmed.
+    /// Records a trim of `block`.
     pub(super) fn trim(&mut self, block: u32) {
         self.use_up(block);
         if self.holds_data(block) {

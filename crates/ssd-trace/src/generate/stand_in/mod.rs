@@ -1,22 +1,21 @@
 //! Stand-ins for volumes of the MSR Cambridge traces, which must not be redistributed.
 //!
-//! Each is generated in two phases. The first million requests have the statistics measured on the real
-//! volume's first million; the rest have statistics that complete those of the whole week (Liang et al.,
-//! "Boosting Performance of SSD with Chip-level RAID by Deferring Garbage Collection", IEICE Electronics
-//! Express 2018, table II), so that both hold and the trace is not stationary. Decided where nothing is
-//! published:
+//! Each stand-in is generated in two phases. The first million requests have the statistics measured on the first
+//! million of the real volume. The remaining requests complete these to the statistics of the whole week (Liang et al.,
+//! "Boosting Performance of SSD with Chip-level RAID by Deferring Garbage Collection", IEICE Electronics Express 2018,
+//! table II). Both therefore hold, and the trace is not stationary. Assumptions where nothing is published:
 //!
-//! - The paper's *working set* is more than the requests can touch (`src2_0` reads 2 GB in all, writes 1.2 GB
-//!   of pages, and has 15.6 GB): it is taken to be the range of addresses.
-//! - A written page is new with the share that leads to the *unique write space*, otherwise one written
-//!   before: recent ones more often, as are pages of journals and tables.
-//! - Half of the reads go to what was written, half to anywhere in the range.
-//! - `wdev_0` has no statistics of its first million: its means are those of the other four, and it has
-//!   one phase.
-//! - Requests arrive as a Poisson process at the mean gap of the phase; a volume's trace is a week long.
+//! - The paper's *working set* exceeds what the requests can touch (`src2_0` reads 2 GB in total, writes 1.2 GB of
+//!   pages, and has 15.6 GB). It is therefore taken as the range of addresses.
+//! - A written page is new with the probability that leads to the *unique write space*, and otherwise was written
+//!   before: recently written pages are more likely, as in journals and tables.
+//! - Half of the reads go to written pages, half to random addresses in the range.
+//! - `wdev_0` has no statistics of its first million requests. It has the means of the other four volumes, and one
+//!   phase.
+//! - Requests arrive as a Poisson process with the mean gap of the phase; a trace lasts a week.
 //!
-//! The last decision, and that sizes and addresses do not depend on the previous request, are defaults of the
-//! keys of the pattern ([`PatternKeys`], module `pattern`): real volumes come in bursts.
+//! The last assumption, and the independence of sizes and addresses from the previous request, are defaults of the keys
+//! of the pattern ([`PatternKeys`], module `pattern`): real volumes have bursts.
 
 mod pattern;
 
@@ -32,15 +31,15 @@ use ssd_core::rng::Stream;
 use ssd_core::units::Nanos;
 use std::collections::VecDeque;
 
-/// Written blocks are together in chunks of this many (16 MiB), and the chunks are anywhere.
+/// Written blocks are contiguous in chunks of this many blocks (16 MiB); the chunks are scattered.
 const CHUNK: u64 = 4096;
 /// Share of the reads that go to written pages.
 const READ_WRITTEN: f64 = 0.5;
 
-/// The file of a real `volume` in `folder`.
+/// Returns the path of the real trace of `volume` in `folder`.
 ///
 /// # Errors
-/// There is none; the message lists the names that were tried.
+/// There is no such file; the message lists the names that were tried.
 pub(crate) fn real_file(folder: &str, volume: &str) -> Result<String, SourceError> {
     let names = ["csv", "csv.gz", "csv.zst"].map(|end| format!("{volume}.{end}"));
     let mut paths = names.iter().map(|name| std::path::Path::new(folder).join(name));
@@ -63,7 +62,7 @@ struct Draws {
     updates: Deck<bool>,
     write_sectors: Deck<u32>,
     read_sectors: Deck<u32>,
-    /// Probability that a read and a write repeat the size of the one before in their train.
+    /// Probability that a read or a write repeats the size of the previous one in its train.
     repeats: [f64; 2],
     gaps: Gaps,
 }
@@ -78,7 +77,7 @@ impl Draws {
         let stream = |what: &str| Stream::new(seed, &format!("stand-in.{number}.{what}"));
         let write_sectors = Deck::sizes(phase.write_bytes, 1, stream("write size"));
         let read_sectors = Deck::sizes(phase.read_bytes, 1, stream("read size"));
-        // Two sizes are also equal by chance; what is repeated does not depend on the size, so that means hold.
+        // Two sizes may also be equal by chance. Repetition does not depend on the size, so the means hold.
         let repeats = [&read_sectors, &write_sectors].map(|deck| {
             let by_chance = deck.pairs();
             ((keys.same_size - by_chance) / (1.0 - by_chance).max(f64::EPSILON)).clamp(0.0, 1.0)
@@ -94,7 +93,7 @@ impl Draws {
         })
     }
 
-    /// Sectors of the next request.
+    /// Draws the sectors of the next request.
     fn size(&mut self, op: Op) -> u32 {
         if op == Op::Write { self.write_sectors.draw() } else { self.read_sectors.draw() }
     }
@@ -103,15 +102,15 @@ impl Draws {
 /// The last write.
 #[derive(Clone, Copy)]
 struct LastWrite {
-    /// Index of the block after it, counted as `StandIn::written` is.
+    /// Index of the block after it, in the numbering of `StandIn::written`.
     end: u64,
     sector_end: u64,
     update: bool,
 }
 
-/// A generated trace of a volume; the same figures and seed give the same requests.
+/// A generated trace of a volume; the same statistics and seed give the same requests.
 pub struct StandIn {
-    /// The remaining phases, the next one last.
+    /// Remaining phases, the next one last.
     phases: Vec<Draws>,
     scatter: Scatter,
     range_blocks: u64,
@@ -119,24 +118,24 @@ pub struct StandIn {
     written: u64,
     at_ns: f64,
     random: Stream,
-    /// Whether sizes are repeated.
+    /// Decides whether sizes are repeated.
     repeat: Stream,
     sequential: Quota,
     recent: Quota,
     /// Sizes of the last read and of the last write of the current train.
     sizes: [Option<u32>; 2],
     last_write: Option<LastWrite>,
-    /// Sectors of the last pages written, the newest last; only if `recent` is used.
+    /// Sectors of the last written pages, the newest last; used only with `recent`.
     last_pages: VecDeque<u64>,
     requests: u64,
     made: u64,
 }
 
 impl StandIn {
-    /// The first `requests` of `week` (`None`: all) on a volume of `span_bytes`, in the pattern of `keys`.
+    /// Creates the first `requests` of `week` (`None`: all) on a volume of `span_bytes`, with the pattern of `keys`.
     ///
     /// # Errors
-    /// The volume is smaller than the range of addresses, or no gaps meet `keys`.
+    /// The volume is smaller than the range of addresses, or no gaps match `keys`.
     pub fn new(
         week: &Week,
         keys: &PatternKeys,
@@ -183,7 +182,7 @@ impl StandIn {
         })
     }
 
-    /// Sectors of the next request of this operation.
+    /// Draws the sectors of the next request of this operation.
     fn size(&mut self, op: Op) -> u32 {
         let (phase, which) =
             (self.phases.last_mut().expect("a phase"), usize::from(op == Op::Write));
@@ -196,13 +195,13 @@ impl StandIn {
         sectors
     }
 
-    /// Sector of a write of `blocks`.
+    /// Returns the sector of a write of `blocks`.
     fn write(&mut self, blocks: u64, sectors: u32) -> u64 {
         let asked = self.sequential.asks();
         let following = self.last_write.filter(|_| asked).filter(|last| self.follows(last, blocks));
         let phase = self.phases.last_mut().expect("a phase");
         let (index, update) = if let Some(last) = following {
-            // A run of writes is all new or all old, so that runs do not end where the two alternate.
+            // A run of writes is entirely new or entirely old; otherwise it would end at every change between them.
             (last.end, last.update)
         } else {
             let update = phase.updates.draw();
@@ -222,7 +221,7 @@ impl StandIn {
         sector
     }
 
-    /// Whether a write of `blocks` may follow the `last` one, and is as new or old as that.
+    /// Returns whether a write of `blocks` may follow `last`, with the same age.
     fn follows(&self, last: &LastWrite, blocks: u64) -> bool {
         let within = last.end % CHUNK;
         let same_age =
@@ -230,12 +229,12 @@ impl StandIn {
         within != 0 && within + blocks <= CHUNK && same_age
     }
 
-    /// Index of a write of `blocks` that follows nothing.
+    /// Returns the index of a write of `blocks` that follows no other write.
     fn placed(&mut self, blocks: u64, update: bool) -> u64 {
         if update && self.written >= blocks {
             return self.rewritten(blocks);
         }
-        // Requests do not cross the end of their chunk; the rest of it stays unwritten.
+        // Requests do not cross the end of their chunk; the rest of it remains unwritten.
         let room = CHUNK - self.written % CHUNK;
         let new = if room < blocks { self.written + room } else { self.written };
         if new / CHUNK >= self.range_blocks / CHUNK {
@@ -244,7 +243,7 @@ impl StandIn {
         new
     }
 
-    /// Index of `blocks` that were written before, recently more likely than long ago.
+    /// Returns the index of `blocks` written before; recent writes are more likely.
     fn rewritten(&mut self, blocks: u64) -> u64 {
         let unit = self.random.unit();
         let ago = (unit * unit * unit * (self.written - blocks) as f64) as u64;
@@ -253,7 +252,7 @@ impl StandIn {
         index - over
     }
 
-    /// Sector of a read of `blocks`.
+    /// Returns the sector of a read of `blocks`.
     fn read(&mut self, blocks: u64) -> u64 {
         if !self.recent.asks() {
             let sector = self.independent_read(blocks);
@@ -278,7 +277,7 @@ impl StandIn {
         self.random.below(self.range_blocks - blocks) * BLOCK
     }
 
-    /// Sector of a block that is the `index`-th written.
+    /// Returns the sector of the block that was written `index`-th.
     fn sector(&self, index: u64) -> u64 {
         (self.scatter.place(index / CHUNK) * CHUNK + index % CHUNK) * BLOCK
     }

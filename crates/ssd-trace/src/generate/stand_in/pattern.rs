@@ -1,5 +1,5 @@
-//! How the requests of a stand-in depend on one another: trains of arrivals, repeated sizes, and requests
-//! that return to what was just written.
+//! Dependence between the requests of a stand-in: trains of arrivals, repeated sizes, and requests that return to
+//! recently written pages.
 
 use crate::config::PatternKeys;
 use crate::read::info::SHORT_NS;
@@ -7,10 +7,10 @@ use libm::{pow, sqrt};
 use ssd_core::host::source::SourceError;
 use ssd_core::rng::Stream;
 
-/// Positive numbers with a given mean and coefficient of variation: up to 1 a constant and an exponential
-/// number added, above that an exponential number of one of two means, each with half of the sum. Two such
-/// phases fit the gaps of recorded storage traces best among twenty distributions (Wajahat et al., "Analyzing
-/// the distribution fit for storage workload and Internet traffic traces", Performance Evaluation 2020).
+/// Positive numbers with a given mean and coefficient of variation. Up to 1, they are the sum of a constant and an
+/// exponential number; above 1, exponential numbers with one of two means, which contribute half of the sum each. Two
+/// such phases fit the gaps of recorded storage traces best among twenty distributions (Wajahat et al., "Analyzing the
+/// distribution fit for storage workload and Internet traffic traces", Performance Evaluation 2020).
 #[derive(Clone, Copy)]
 struct Spread {
     constant: f64,
@@ -45,24 +45,24 @@ pub(super) enum Gaps {
     Trains(Trains),
 }
 
-/// Trains, and the gaps in them and between them.
+/// Trains of requests, with the gaps within and between them.
 pub(super) struct Trains {
     random: Stream,
-    /// Requests of the current train that are still to come.
+    /// Remaining requests of the current train.
     left: u64,
-    /// A short gap is `SHORT_NS` times the power of a uniform number with this exponent; `None`: all are 0.
+    /// A short gap is `SHORT_NS` times a uniform number to the power of this exponent; `None`: all are 0.
     exponent: Option<f64>,
-    /// What a gap between trains is longer than `SHORT_NS`, ns.
+    /// Excess of a gap between trains over `SHORT_NS`, ns.
     longer: Spread,
     /// Mean of the Poisson number of requests after the first of a train.
     further: Spread,
 }
 
 impl Gaps {
-    /// Those of `keys` with a mean of `mean_ns`.
+    /// Creates the gaps of `keys` with a mean of `mean_ns`.
     ///
     /// # Errors
-    /// No gaps have these figures.
+    /// No gaps have these statistics.
     pub(super) fn new(
         keys: &PatternKeys,
         mean_ns: f64,
@@ -79,7 +79,7 @@ impl Gaps {
         let long_mean = (mean_ns - short * short_mean) / (1.0 - short);
         let square = (1.0 + gap_cv * gap_cv) * mean_ns * mean_ns;
         let variance = (square - short * short_square) / (1.0 - short) - long_mean * long_mean;
-        // Rounding alone may make it negative where all long gaps are equal.
+        // Rounding alone may make it negative if all long gaps are equal.
         if long_mean <= limit || variance < -1e-9 * long_mean * long_mean {
             return Err(SourceError(format!(
                 "no gaps with a mean of {:.3} ms have workload.short_gaps = {short}, workload.gap_cv = \
@@ -101,7 +101,7 @@ impl Gaps {
         }))
     }
 
-    /// Time to the next request, ns, and whether it begins a train; `random` is for the Poisson process.
+    /// Returns the time to the next request, ns, and whether it begins a train; `random` serves the Poisson process.
     pub(super) fn next(&mut self, random: &mut Stream) -> (f64, bool) {
         match self {
             Gaps::Poisson(mean) => (random.exponential() * *mean, true),
@@ -113,7 +113,7 @@ impl Gaps {
 impl Trains {
     fn next(&mut self) -> (f64, bool) {
         let random = &mut self.random;
-        // Whole nanoseconds, so that a gap remains as long as it is when arrivals are rounded.
+        // Gaps are whole nanoseconds, so that they are not changed when arrivals are rounded.
         if self.left > 0 {
             self.left -= 1;
             let unit = random.unit();
@@ -132,16 +132,16 @@ impl Trains {
     }
 }
 
-/// Keeps the share of requests that do something: those that do it by chance count.
+/// Maintains the share of requests with a property; those that have it by chance count, too.
 pub(super) struct Quota {
     share: f64,
-    /// Requests that should have done it, less those that did.
+    /// Requests that should have had the property, less those that had it.
     due: i64,
     random: Stream,
 }
 
 impl Quota {
-    /// A `share` of 0 asks for none.
+    /// A `share` of 0 requires no request to have it.
     pub(super) fn new(share: f64, random: Stream) -> Quota {
         Quota { share, due: 0, random }
     }
@@ -150,7 +150,7 @@ impl Quota {
         self.share > 0.0
     }
 
-    /// Whether the next request should do it.
+    /// Returns whether the next request should have it.
     pub(super) fn asks(&mut self) -> bool {
         if !self.is_used() {
             return false;
@@ -159,7 +159,7 @@ impl Quota {
         self.due > 0
     }
 
-    /// Whether it did.
+    /// Records whether a request had it.
     pub(super) fn count(&mut self, did: bool) {
         self.due -= i64::from(did);
     }
@@ -169,7 +169,7 @@ impl Quota {
 mod tests {
     use super::*;
 
-    /// Mean gap, share of short gaps, their mean, and coefficient of variation of all gaps.
+    /// Returns mean gap, share of short gaps, their mean, and coefficient of variation of all gaps.
     fn measured(keys: &PatternKeys, mean_ns: f64) -> [f64; 4] {
         let (count, mut random) = (400_000, Stream::new(1, "unused"));
         let mut gaps = Gaps::new(keys, mean_ns, Stream::new(1, "pattern test")).unwrap();
@@ -182,7 +182,7 @@ mod tests {
         [mean, share, mean_of(&short), sqrt(mean_of(&squares)) / mean]
     }
 
-    /// The short gaps count where the mean gap is short, too.
+    /// Short gaps also count if the mean gap is short.
     #[test]
     fn gaps_as_stated_at_any_mean() {
         let sample = PatternKeys::MSR_SAMPLE;
@@ -201,7 +201,7 @@ mod tests {
             Gaps::new(&keys, mean_ns, Stream::new(1, "pattern test")).is_err()
         };
         let sample = PatternKeys::MSR_SAMPLE;
-        // Long gaps have at least 1 ms: (mean - 0.797 * 48.2 us) / 0.203 is that at 241.4 us.
+        // Long gaps have at least 1 ms: (mean - 0.797 * 48.2 us) / 0.203 is 1 ms at 241.4 us.
         assert!(refused(sample, 241_000.0) && !refused(sample, 242_000.0));
         assert!(refused(PatternKeys { short_gaps: 0.0, gap_cv: 0.0, ..sample }, 1_000_000.0));
     }

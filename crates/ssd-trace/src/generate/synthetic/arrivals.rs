@@ -24,7 +24,7 @@ impl Arrivals {
         Ok(Arrivals { random, arrival, at: 0, left_in_burst: arrival.burst })
     }
 
-    /// Arrival of request `index`, which counts from 0 and goes up by 1.
+    /// Returns the arrival of request `index`, which starts at 0 and increases by 1.
     #[inline(always)]
     pub(super) fn next_arrival(&mut self, index: u64) -> Result<Nanos, SourceError> {
         let gap = if index == 0 {
@@ -40,10 +40,10 @@ impl Arrivals {
         Ok(Nanos(self.at))
     }
 
-    /// Append `count` copies of `request`, with the arrivals of the requests from `first` on.
+    /// Appends `count` copies of `request`, with the arrivals of the requests from `first` on.
     ///
     /// # Errors
-    /// As [`Arrivals::next_arrival`]; the requests before that one are in `batch`.
+    /// Fails like [`Arrivals::next_arrival`]; `batch` then has the requests before the failing one.
     pub(super) fn fill(
         &mut self,
         batch: &mut Vec<TimedRequest>,
@@ -66,7 +66,7 @@ impl Arrivals {
         Ok(())
     }
 
-    /// Time to the next request.
+    /// Returns the time to the next request.
     #[inline(always)]
     fn gap(&mut self) -> u64 {
         match self.arrival.kind {
@@ -84,13 +84,13 @@ impl Arrivals {
         }
     }
 
-    /// Exponential with the mean interval, rounded to nanoseconds.
+    /// Draws from an exponential distribution with the mean interval, rounded to nanoseconds.
     fn exponential(&mut self) -> u64 {
         (self.random.exponential() * self.arrival.interval_ns as f64 + 0.5) as u64
     }
 }
 
-/// Whether a run can last until `at`, in nanoseconds.
+/// Returns whether a run can last until `at`, in nanoseconds.
 fn in_time(at: u64) -> bool {
     at < 1 << 62
 }

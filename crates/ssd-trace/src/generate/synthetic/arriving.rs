@@ -1,4 +1,4 @@
-//! A source whose requests arrive at other times than it gives them.
+//! A source with replaced arrival times.
 
 use super::arrivals::Arrivals;
 use crate::config::Workload;
@@ -6,7 +6,7 @@ use ssd_core::host::request::TimedRequest;
 use ssd_core::host::source::{Source, SourceError};
 use ssd_core::rng::Stream;
 
-/// The requests of a source, at other times.
+/// The requests of a source with other arrival times.
 pub struct Arriving<S> {
     source: S,
     arrivals: Arrivals,
@@ -14,7 +14,7 @@ pub struct Arriving<S> {
 }
 
 impl<S: Source> Arriving<S> {
-    /// The requests of `source` at the times of `workload.arrival`.
+    /// Gives the requests of `source` the times of `workload.arrival`.
     ///
     /// # Errors
     /// A value of `workload.arrival` is out of range.

@@ -8,7 +8,7 @@ use super::check_share;
 use ssd_core::host::source::SourceError;
 use ssd_core::rng::Stream;
 
-/// Two regions.
+/// A hot and a cold region.
 pub(super) struct HotCold {
     hot: u64,
     cold: u64,
@@ -16,7 +16,7 @@ pub(super) struct HotCold {
 }
 
 impl HotCold {
-    /// `pages` pages, of which the first `space` of them get `access` of the accesses.
+    /// Creates the regions of `pages` pages: the first `space` of them get `access` of the accesses.
     pub(super) fn new(pages: u64, space: f64, access: f64) -> Result<HotCold, SourceError> {
         check_share("hot_space", space)?;
         check_share("hot_access", access)?;

@@ -7,7 +7,7 @@ use ssd_core::host::source::SourceError;
 use ssd_core::rng::Stream;
 use ssd_core::units::SECTOR_BYTES;
 
-/// Reads and TRIMs by share; the rest are writes.
+/// Reads and TRIMs by share; the rest is writes.
 pub(super) struct Operations {
     random: Stream,
     read: f64,
@@ -41,7 +41,7 @@ impl Operations {
         }
     }
 
-    /// Draw the operations of requests, which are writes so far.
+    /// Draws the operations of requests, which are writes before.
     #[inline]
     pub(super) fn assign(&mut self, requests: &mut [TimedRequest]) {
         if self.read_or_trim > 0.0 {
@@ -55,7 +55,7 @@ impl Operations {
 /// Request sizes by weight.
 pub(super) struct Sizes {
     random: Stream,
-    /// Sectors, and the sum of the weights up to this size.
+    /// Sectors, and the sum of the weights up to and including this size.
     shares: Vec<(u32, f64)>,
     total: f64,
 }
@@ -80,18 +80,18 @@ impl Sizes {
         Ok(Sizes { random, shares, total })
     }
 
-    /// The largest size, sectors.
+    /// Returns the largest size, sectors.
     pub(super) fn largest(&self) -> u32 {
         self.shares.iter().map(|share| share.0).max().unwrap_or(1)
     }
 
-    /// The only size, if there is one, sectors.
+    /// Returns the size, sectors, if there is only one.
     #[inline(always)]
     pub(super) fn only(&self) -> Option<u32> {
         if let [(sectors, _)] = self.shares[..] { Some(sectors) } else { None }
     }
 
-    /// Draw the sizes of requests, which have the largest so far.
+    /// Draws the sizes of requests, which have the largest size before.
     #[inline]
     pub(super) fn assign(&mut self, requests: &mut [TimedRequest]) {
         if self.only().is_none() {
@@ -101,7 +101,7 @@ impl Sizes {
         }
     }
 
-    /// A size, sectors.
+    /// Draws a size, sectors.
     #[inline(always)]
     pub(super) fn draw(&mut self) -> u32 {
         if let Some(sectors) = self.only() {
@@ -109,7 +109,7 @@ impl Sizes {
         }
         let draw = self.random.unit() * self.total;
         let last = self.shares.len() - 1;
-        // The product may round up to the total itself.
+        // Rounding may make the product equal to the total.
         let index = self.shares[..last].partition_point(|share| share.1 <= draw);
         self.shares[index].0
     }

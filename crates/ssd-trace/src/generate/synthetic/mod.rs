@@ -1,11 +1,11 @@
-//! Synthetic workloads: addresses by one of four rules, operations, sizes and arrivals by share.
+//! Synthetic workloads: addresses by one of four rules; operations, sizes and arrivals by share.
 //!
-//! Four random streams, so that changing one property of a workload leaves the draws of the others
-//! as they were: `workload.address`, `workload.op`, `workload.size`, `workload.arrival`.
+//! Four random streams keep properties independent: a change of one property leaves the draws of the others unchanged.
+//! They are `workload.address`, `workload.op`, `workload.size`, `workload.arrival`.
 //!
-//! Alignment: a request of at least a page starts on a page boundary; a smaller one is within one page, at a
-//! multiple of its size. Start pages are drawn from the first `span * user_pages - (pages of the largest size
-//! - 1)` pages, so that every size fits after every start and none is moved or truncated.
+//! Alignment: a request of at least a page starts on a page boundary; a smaller one lies within a page, at a multiple
+//! of its size. Start pages are drawn from the first `span * user_pages - (pages of the largest size - 1)` pages, so
+//! that every size fits at every start, and no request is moved or truncated.
 
 mod arrivals;
 mod arriving;
@@ -44,7 +44,7 @@ pub struct Synthetic {
 
 /// Where a request starts.
 enum Addresses {
-    /// Every start page is equally likely; holds their number.
+    /// Every start page is equally likely; holds the number of start pages.
     Uniform(u64),
     Zipf(Zipf, Scatter),
     HotCold(HotCold),
@@ -52,10 +52,10 @@ enum Addresses {
 }
 
 impl Synthetic {
-    /// The workload of `workload.kind` on a device of `user_pages` pages of `page_bytes` bytes.
+    /// Creates the workload of `workload.kind` on a device of `user_pages` pages of `page_bytes` bytes.
     ///
     /// # Errors
-    /// A value is out of range or the span is too small for it; the message names the key.
+    /// A value is out of range, or the span is too small; the message names the key.
     pub fn new(
         workload: &Workload,
         page_bytes: u32,
@@ -102,7 +102,7 @@ impl Synthetic {
         })
     }
 
-    /// First sector of the next request, which has `sectors` sectors.
+    /// Returns the first sector of the next request, which has `sectors` sectors.
     #[inline]
     fn sector(&mut self, sectors: u32) -> u64 {
         let random = &mut self.random;
@@ -122,7 +122,7 @@ impl Synthetic {
         start + random.below(self.sectors_per_page / size) * size
     }
 
-    /// Give requests, whose sizes are set, their first sectors.
+    /// Sets the first sectors of requests whose sizes are set.
     fn place(&mut self, requests: &mut [TimedRequest]) {
         let sectors_per_page = self.sectors_per_page;
         if let (Addresses::Uniform(starts), Some(sectors)) = (&self.addresses, self.sizes.only())
@@ -153,8 +153,8 @@ impl Source for Synthetic {
         Ok(Some(TimedRequest { at, request: Request::new(op, sector, sectors) }))
     }
 
-    /// One property after the other over the whole batch: each has its own random stream, so that these are the
-    /// requests that come one by one.
+    /// Fills the batch one property at a time. Each property has its own random stream, so the requests equal those
+    /// that are generated one by one.
     fn fill(&mut self, batch: &mut Vec<TimedRequest>, most: usize) -> Result<(), SourceError> {
         let (old, count) = (batch.len(), (self.requests - self.made).min(most as u64));
         let request = Request::new(Op::Write, 0, self.sizes.largest());
@@ -172,7 +172,7 @@ impl Source for Synthetic {
     }
 }
 
-/// Pages that the workload addresses.
+/// Returns the number of pages that the workload addresses.
 fn span_pages(span: f64, user_pages: u32) -> Result<u64, SourceError> {
     if !(span > 0.0 && span <= 1.0) {
         let text = format!("workload.span is {span}; it must be above 0 and at most 1");
@@ -187,7 +187,7 @@ fn span_pages(span: f64, user_pages: u32) -> Result<u64, SourceError> {
     }
 }
 
-/// A share from 0 to 1.
+/// Checks that a share is from 0 to 1.
 fn check_share(key: &str, value: f64) -> Result<(), SourceError> {
     if (0.0..=1.0).contains(&value) {
         return Ok(());

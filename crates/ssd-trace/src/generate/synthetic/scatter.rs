@@ -1,4 +1,4 @@
-//! A fixed bijection over `0..n` that looks random: spreads Zipf ranks over the pages.
+//! A fixed bijection over `0..n` that looks random and spreads Zipf ranks over the pages.
 
 /// Multiplier of the first round, odd (2^64 divided by the golden ratio).
 const FIRST: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -6,7 +6,7 @@ const FIRST: u64 = 0x9e37_79b9_7f4a_7c15;
 /// OOPSLA 2014).
 const SECOND: u64 = 0xbf58_476d_1ce4_e5b9;
 
-/// The bijection. It depends on `n` alone: the same pages are hot under every seed.
+/// The bijection. It depends only on `n`: the same pages are hot under every seed.
 ///
 /// Over `0..2^b >= n`: add a constant, then shift-xor and multiply by an odd number, twice; each
 /// step can be undone, so the whole is a bijection. Numbers beyond `n` are mapped again until one
@@ -20,7 +20,7 @@ pub struct Scatter {
 }
 
 impl Scatter {
-    /// Over `0..n`, `n` from 1 to 2^63.
+    /// Creates the bijection over `0..n`, `n` from 1 to 2^63.
     #[must_use]
     pub fn new(n: u64) -> Scatter {
         assert!(n > 0 && n <= 1 << 63, "a domain of 1 to 2^63 elements, not {n}");
@@ -28,7 +28,7 @@ impl Scatter {
         Scatter { n, mask: size - 1, shift: size.trailing_zeros().div_ceil(2) }
     }
 
-    /// The element that `x`, below `n`, is mapped to.
+    /// Returns the image of `x`, which is below `n`.
     #[inline(always)]
     #[must_use]
     pub fn place(&self, x: u64) -> u64 {

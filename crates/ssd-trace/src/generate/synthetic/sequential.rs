@@ -1,19 +1,19 @@
 //! Ascending addresses that start again at 0 where a request would cross the end of the span.
 
-/// Where the next request goes.
+/// State of a sequential workload.
 pub(super) struct Sequential {
     next: u64,
     span: u64,
 }
 
 impl Sequential {
-    /// Over the first `span` sectors, which hold every request.
+    /// Creates a workload on the first `span` sectors, which have room for every request.
     pub(super) fn new(span: u64) -> Sequential {
         assert!(span > 0, "a span has sectors");
         Sequential { next: 0, span }
     }
 
-    /// First sector of a request of `sectors` sectors: the next free one that is aligned.
+    /// Returns the first sector of a request of `sectors` sectors: the next free aligned one.
     #[inline(always)]
     pub(super) fn sector(&mut self, sectors: u32, sectors_per_page: u64) -> u64 {
         let size = u64::from(sectors);

@@ -1,9 +1,9 @@
 //! Zipf: rank `k` of `1..=n` has probability proportional to `k^-theta`, exactly, in O(1).
 //!
-//! Rejection-inversion: Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone
-//! discrete distributions", ACM TOMACS 6(3), 1996, with `H` the integral of `x^-theta`. Their closed forms
-//! need `theta != 1`; here `(e^t - 1) / t` and `log(1 + t) / t` replace them, which covers every `theta >=
-//! 0`. All logarithms and exponentials are libm's, so that every machine draws the same ranks.
+//! Rejection-inversion: Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete
+//! distributions", ACM TOMACS 6(3), 1996, with `H` the integral of `x^-theta`. Their closed forms need `theta != 1`;
+//! here `(e^t - 1) / t` and `log(1 + t) / t` replace them and cover every `theta >= 0`. All logarithms and exponentials
+//! are libm's, so that every machine draws the same ranks.
 
 use ssd_core::host::source::SourceError;
 use ssd_core::rng::Stream;
@@ -17,12 +17,12 @@ pub struct Zipf {
     low: f64,
     /// `H(n + 0.5)`: its upper end.
     high: f64,
-    /// A candidate at most this far right of its rank's centre is accepted without computing.
+    /// A candidate at most this far right of its rank's centre is accepted without further computation.
     squeeze: f64,
 }
 
 impl Zipf {
-    /// Over ranks `1..=n`, `n` at least 1 and below 2^52, with skew `theta >= 0` (0: uniform).
+    /// Creates the distribution over ranks `1..=n`, `n` from 1 to below 2^52, with exponent `theta >= 0` (0: uniform).
     ///
     /// # Errors
     /// `theta` is negative, infinite or not a number.
@@ -39,13 +39,13 @@ impl Zipf {
         Ok(zipf)
     }
 
-    /// Draws a rank, 1 the most likely.
+    /// Draws a rank; 1 is the most likely.
     #[inline]
     pub fn rank(&self, random: &mut Stream) -> u64 {
         loop {
             let area = self.high + random.unit() * (self.low - self.high);
             let x = self.inverse(area);
-            // Rounding may carry x just past the ends.
+            // Rounding may move x just past the ends.
             let rank = (x + 0.5).floor().clamp(1.0, self.n);
             if rank - x <= self.squeeze || area >= self.integral(rank + 0.5) - self.density(rank) {
                 return rank as u64;
@@ -53,12 +53,12 @@ impl Zipf {
         }
     }
 
-    /// `x^-theta`.
+    /// Returns `x^-theta`.
     fn density(&self, x: f64) -> f64 {
         libm::exp(-self.theta * libm::log(x))
     }
 
-    /// `H(x)`: the integral of the density from 1 to `x`, `(x^(1 - theta) - 1) / (1 - theta)`.
+    /// Returns `H(x)`: the integral of the density from 1 to `x`, `(x^(1 - theta) - 1) / (1 - theta)`.
     fn integral(&self, x: f64) -> f64 {
         let log = libm::log(x);
         let t = (1.0 - self.theta) * log;
@@ -66,10 +66,10 @@ impl Zipf {
         ratio * log
     }
 
-    /// The `x` at which `H(x) = area`.
+    /// Returns the `x` for which `H(x) = area`.
     #[inline]
     fn inverse(&self, area: f64) -> f64 {
-        // Rounding may carry the argument just below -1, where the logarithm ends.
+        // Rounding may move the argument just below -1, where the logarithm is not defined.
         let t = (area * (1.0 - self.theta)).max(-1.0);
         let ratio = if t.abs() > 1e-8 { libm::log1p(t) / t } else { 1.0 - t * 0.5 };
         libm::exp(ratio * area)

@@ -6,14 +6,14 @@ use ssd_core::units::Nanos;
 use std::iter::repeat_n;
 use std::ops::Range;
 
-/// A column of one block: as many values as there are requests.
+/// A column of a block, with one value per request.
 #[derive(Clone, Copy)]
 enum Column<'a> {
-    /// All of them 0; there are no bytes.
+    /// All values are 0; the column has no bytes.
     None,
-    /// Four bytes each, from the lowest.
+    /// Four bytes each, least significant first.
     Four(&'a [[u8; 4]]),
-    /// Eight bytes each.
+    /// Eight bytes each, least significant first.
     Eight(&'a [[u8; 8]]),
 }
 
@@ -27,12 +27,12 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Appends requests `range` of a block to `batch`. `at` is the arrival of the request before the
-/// range (the block's first arrival if there is none in the block) and becomes that of its last.
+/// Appends requests `range` of a block to `batch`. `at` is the arrival of the request before the range (the block's
+/// first arrival at the start of the block), and becomes the arrival of its last request.
 ///
-/// False if one of them is impossible: no sectors, sectors beyond 2^64, time running backwards. Then nothing
-/// is appended. A block whose bases rule out such values is decoded without these checks; nearly every file
-/// written by ssdlab has only such blocks.
+/// Returns false and appends nothing if a request is impossible: no sectors, sectors beyond 2^64, time running
+/// backwards. A block whose bases rule out such values is decoded without these checks; nearly every file written by
+/// ssdlab has only such blocks.
 #[must_use]
 pub(super) fn requests(
     header: &BlockHeader,
@@ -56,7 +56,7 @@ pub(super) fn requests(
     let lengths = Column::of(length, length_width);
     let mut core = Core { header, at: *at, impossible: false, batch };
     match Column::of(time, time_width) {
-        // Equal distances: the first request of the block has none before it.
+        // All distances are equal; the first request of the block has no distance.
         Column::None => core.with_time(range.map(|i| u64::from(i != 0)), sectors, lengths),
         Column::Four(time) => core.with_time(time.iter().map(four), sectors, lengths),
         Column::Eight(time) => core.with_time(time.iter().map(eight), sectors, lengths),
@@ -88,8 +88,8 @@ fn eight(bytes: &[u8; 8]) -> u64 {
     u64::from_le_bytes(*bytes)
 }
 
-/// The columns that every request has. The widths are chosen once per call, so that each combination has a
-/// separate loop without branches.
+/// The columns that every request has. The widths are chosen once per call, so that each combination has its own loop
+/// without branches.
 struct Core<'a> {
     header: &'a BlockHeader,
     at: u64,
@@ -139,14 +139,14 @@ impl Core<'_> {
     fn append<const LOOK: bool>(&mut self, columns: impl Iterator<Item = ((u64, u64), u64)>) {
         let BlockHeader { unit, sector, length, volume, stream, flags, .. } = *self.header;
         let (mut at, mut impossible) = (self.at, false);
-        // Sums may wrap in a file that no writer produced: such a request is impossible, and detected below.
+        // Sums wrap only in a file that no writer produced. Such a request is impossible and detected below.
         self.batch.extend(columns.map(|((tick, offset), above)| {
             let now = at.wrapping_add(tick.wrapping_mul(unit));
             let backwards = now < at;
             at = now;
             let (sector, length) = (sector.wrapping_add(offset), length.wrapping_add(above));
             let sectors = (length >> 2) as u32;
-            // Below 3 is a read, write or trim of no sectors.
+            // A value below 3 is a read, write or trim of no sectors.
             let no_length = length < 3 || length >> LENGTH_BITS != 0;
             let beyond = sector.checked_add(u64::from(sectors)).is_none();
             debug_assert!(LOOK || !(backwards || no_length || beyond));

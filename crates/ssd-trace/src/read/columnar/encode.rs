@@ -3,11 +3,11 @@
 use super::layout::{ALIGN, BlockHeader, MAX_BLOCK_REQUESTS, checksum};
 use ssd_core::host::request::TimedRequest;
 
-/// Bytes of the block that holds `requests`, which are in order of arrival, appended to `bytes`.
+/// Appends the bytes of a block of `requests`, which are in order of arrival, to `bytes`.
 ///
-/// Each column uses the smallest number of bytes per request that can represent all its values: none if all
-/// are equal, four if they are close together, eight otherwise. So one value that does not fit costs its
-/// block 4 bytes a request, and no value is ever truncated.
+/// Each column uses the smallest width that can represent all its values: no bytes if all are equal, four per request
+/// if they are close together, eight otherwise. A value that does not fit thus costs its block 4 bytes per request, and
+/// no value is ever truncated.
 pub(crate) fn block(requests: &[TimedRequest], bytes: &mut Vec<u8>) {
     assert!((1..=MAX_BLOCK_REQUESTS).contains(&requests.len()));
     debug_assert!(requests.is_sorted_by_key(|timed| timed.at));
@@ -57,7 +57,7 @@ pub(crate) fn block(requests: &[TimedRequest], bytes: &mut Vec<u8>) {
     debug_assert!((bytes.len() - start).is_multiple_of(ALIGN));
 }
 
-/// Sectors and operation in one number.
+/// Returns sectors and operation in one number.
 fn length_of(timed: &TimedRequest) -> u64 {
     u64::from(timed.request.sectors) << 2 | timed.request.op as u64
 }
@@ -79,7 +79,7 @@ fn column(
     }
 }
 
-/// Width and base of a column of offsets.
+/// Returns width and base of a column of offsets.
 fn base_form(requests: &[TimedRequest], value: impl Fn(&TimedRequest) -> u64) -> (u8, u64) {
     let (mut low, mut high) = (u64::MAX, 0);
     for timed in requests {
@@ -95,8 +95,8 @@ fn base_form(requests: &[TimedRequest], value: impl Fn(&TimedRequest) -> u64) ->
     }
 }
 
-/// Width and unit of the time column: distances of neighbours in units that all of them are whole
-/// multiples of. A clock of 100 ns or 1 us then needs four bytes where nanoseconds would need eight.
+/// Returns width and unit of the time column: distances of successive arrivals, in a common unit if that saves bytes. A
+/// clock of 100 ns or 1 us then needs four bytes where nanoseconds would need eight.
 fn time_form(requests: &[TimedRequest]) -> (u8, u64) {
     let steps = || requests.windows(2).map(|pair| pair[1].at.0 - pair[0].at.0);
     let (mut low, mut high) = (u64::MAX, 0);
@@ -104,7 +104,7 @@ fn time_form(requests: &[TimedRequest]) -> (u8, u64) {
         (low, high) = (low.min(step), high.max(step));
     }
     if low >= high {
-        // All distances are equal, or there is none.
+        // All distances are equal, or there are none.
         return (0, high);
     }
     if high <= u64::from(u32::MAX) {
@@ -116,7 +116,7 @@ fn time_form(requests: &[TimedRequest]) -> (u8, u64) {
     if fits { (4, unit) } else { (8, 1) }
 }
 
-/// Greatest common divisor; that of 0 and `b` is `b`.
+/// Returns the greatest common divisor, which is `b` if `a` is 0.
 fn common_divisor(a: u64, b: u64) -> u64 {
     let (mut a, mut b) = (a, b);
     while a != 0 {

@@ -1,33 +1,33 @@
-//! The fixed parts of a trace file: file header, block header, checksum. `docs/trace-file.md` is
-//! the specification for other programs; the two are changed together.
+//! The fixed parts of a trace file: file header, block header, checksum. `docs/trace-file.md` is the specification for
+//! other programs; both must be changed together.
 
 use crate::read::digest::Digest;
 use ssd_core::host::request::{Op, TimedRequest};
 use ssd_core::units::Nanos;
 
-/// First bytes of every trace file. The first one is not ASCII and the last two are a line end, so that text
-/// is never mistaken for a trace file and a copy in text mode is detected.
+/// First bytes of every trace file. The first byte is not ASCII and the last two are a line end, so that text is never
+/// mistaken for a trace file and a copy in text mode is detected.
 pub const MAGIC: [u8; 8] = *b"\x89SSDTR\r\n";
-/// Version of the layout that is written, and the only one that is read.
+/// Version of the layout, the only one that is written or read.
 pub const VERSION: u32 = 1;
 /// Bytes of the file header.
 pub const HEADER_BYTES: usize = 128;
 /// Bytes of a block header.
 pub const BLOCK_HEADER_BYTES: usize = 64;
-/// Most requests in one block. A reader needs memory for one block, 1.8 MB at this limit.
+/// Maximum number of requests in a block. A reader needs memory for one block, 1.8 MB at this limit.
 pub const MAX_BLOCK_REQUESTS: usize = 1 << 16;
-/// Blocks, and the columns in them, end at a multiple of this many bytes after the file's start.
+/// Blocks and their columns end at a multiple of this many bytes from the start of the file.
 pub(super) const ALIGN: usize = 64;
-/// Bits of a length with its operation: 32 of sectors, 2 of [`Op`].
+/// Bits of a length with its operation: 32 bits of sectors, 2 of [`Op`].
 pub(super) const LENGTH_BITS: u32 = 34;
 
 /// Unexpected content of a file.
 pub(super) struct Fault {
     /// Bytes from the start of the file.
     pub(super) at: u64,
-    /// What was expected there.
+    /// Expected content.
     pub(super) expected: String,
-    /// What was found.
+    /// Actual content.
     pub(super) found: String,
 }
 
@@ -41,11 +41,11 @@ impl Fault {
     }
 }
 
-/// Sum over `head` and then `body`, each padded with zero bytes to a multiple of 64 bytes.
+/// Returns the checksum over `head` and then `body`, each padded with zero bytes to a multiple of 64 bytes.
 ///
-/// Eight lanes of 64-bit words, so that eight multiplications are in flight at once. Every step is a
-/// bijection of the lane and of the word, as is the final fold of each lane: a change inside one aligned
-/// 8-byte word is always detected, not only with high probability.
+/// It has eight lanes of 64-bit words, so that eight multiplications are in flight at once. Every step is a bijection
+/// of the lane and of the word, as is the final fold of each lane. A change within one aligned 8-byte word is therefore
+/// always detected, not only with high probability.
 pub(super) fn checksum(head: &[u8], body: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut lanes = [0u64; 8];
@@ -72,7 +72,7 @@ pub(super) fn checksum(head: &[u8], body: &[u8]) -> u64 {
     })
 }
 
-/// Little-endian fields of a fixed place.
+/// Returns a little-endian field at a fixed position.
 pub(super) fn field<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut value = [0; N];
     value.copy_from_slice(&bytes[at..at + N]);
@@ -87,7 +87,7 @@ pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(field(bytes, at))
 }
 
-/// Which optional columns hold anything but zero.
+/// Optional columns with values other than zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Columns {
     /// Some request has a volume other than 0.
@@ -104,10 +104,10 @@ impl Columns {
     }
 }
 
-/// Header of a trace file: everything that a program needs to know before it reads 10 GB.
+/// Header of a trace file: what a program needs to know before it reads 10 GB.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// Length of the file, bytes, this header included.
+    /// Length of the file with this header, bytes.
     pub file_bytes: u64,
     /// Requests.
     pub requests: u64,
@@ -115,29 +115,29 @@ pub struct Header {
     pub by_op: [u64; 4],
     /// Blocks.
     pub blocks: u64,
-    /// Arrival of the first request; 0 if there is none.
+    /// Arrival of the first request; 0 without requests.
     pub first: Nanos,
-    /// Arrival of the last request; 0 if there is none.
+    /// Arrival of the last request; 0 without requests.
     pub last: Nanos,
-    /// Lowest sector that a request touches, 512 bytes each; 0 if none touches any.
+    /// Lowest 512-byte sector that a request touches; 0 if none touches a sector.
     pub first_sector: u64,
-    /// One more than the highest sector that a request touches; 0 if none touches any.
+    /// One more than the highest sector that a request touches; 0 if none touches a sector.
     pub end_sector: u64,
-    /// Which optional columns hold anything but zero.
+    /// Optional columns with values other than zero.
     pub columns: Columns,
     /// Digest of all requests in order: see [`Header::digest_hex`].
     pub digest: u64,
 }
 
 impl Header {
-    /// The digest as 16 hexadecimal digits. It covers every field of every request; for a trace
-    /// without volumes and streams it is the `trace_digest` of [`crate::TraceFacts`].
+    /// Returns the digest as 16 hexadecimal digits. It covers every field of every request. For a trace without volumes
+    /// and streams it equals the `trace_digest` of [`crate::TraceFacts`].
     #[must_use]
     pub fn digest_hex(&self) -> String {
         format!("{:016x}", self.digest)
     }
 
-    /// The bytes of the header.
+    /// Returns the bytes of the header.
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
         debug_assert_eq!(self.by_op.iter().sum::<u64>(), self.requests);
         assert!(self.first <= self.last && self.first_sector <= self.end_sector);
@@ -159,7 +159,7 @@ impl Header {
         fixed.expect("16 bytes and 14 words make 128 bytes")
     }
 
-    /// From the first bytes of a file, fewer only if it is shorter.
+    /// Decodes the first bytes of a file, which are fewer than a header only if the file is shorter.
     pub(super) fn decode(bytes: &[u8]) -> Result<Header, Fault> {
         let known = bytes.len().min(MAGIC.len());
         if known == 0 {
@@ -210,7 +210,7 @@ impl Header {
         header.check(columns).map(|()| header)
     }
 
-    /// Whether the numbers agree with each other; they differ only if the writer is faulty.
+    /// Checks that the numbers agree; they differ only after a faulty writer.
     fn check(&self, columns: u64) -> Result<(), Fault> {
         let sum = self.by_op.iter().try_fold(0u64, |sum, count| sum.checked_add(*count));
         if sum != Some(self.requests) {
@@ -238,14 +238,14 @@ impl Header {
     }
 }
 
-/// Sums up requests into a [`Header`].
+/// Summarises requests in a [`Header`].
 pub(crate) struct Summary {
     header: Header,
     digest: Digest,
 }
 
 impl Summary {
-    /// Of no requests.
+    /// Creates the summary of no requests.
     pub(crate) const fn new() -> Summary {
         let columns = Columns { volume: false, stream: false, flags: false };
         Summary {
@@ -296,7 +296,7 @@ impl Summary {
         self.header.file_bytes += bytes as u64;
     }
 
-    /// The header of all requests added.
+    /// Returns the header of all added requests.
     pub(crate) const fn header(&self) -> &Header {
         &self.header
     }
@@ -307,8 +307,8 @@ impl Summary {
 pub(super) struct BlockHeader {
     /// Number of requests, at least 1.
     pub(super) requests: u32,
-    /// Bytes a request in each column: 0, 4 or 8 for time, sector and length, 0 or 2 for volume, 0
-    /// or 1 for stream and flags.
+    /// Bytes per request in each column: 0, 4 or 8 for time, sector and length, 0 or 2 for volume, 0 or 1 for stream
+    /// and flags.
     pub(super) widths: [u8; 6],
     /// Stream of all requests if its width is 0.
     pub(super) stream: u8,
@@ -318,7 +318,7 @@ pub(super) struct BlockHeader {
     pub(super) volume: u16,
     /// Arrival of the first request, nanoseconds.
     pub(super) time: u64,
-    /// Nanoseconds of one in the time column; the distance of neighbours if its width is 0.
+    /// Nanoseconds per unit of the time column; the distance of successive arrivals if its width is 0.
     pub(super) unit: u64,
     /// Added to every value of the sector column.
     pub(super) sector: u64,
@@ -337,17 +337,17 @@ const WIDTHS: [(&str, &[u8]); 6] = [
 ];
 
 impl BlockHeader {
-    /// Bytes of the columns, without the padding.
+    /// Returns the bytes of the columns without padding.
     pub(super) fn column_bytes(&self) -> usize {
         self.widths.iter().map(|width| usize::from(*width)).sum::<usize>() * self.requests as usize
     }
 
-    /// Bytes of the columns with the padding after them.
+    /// Returns the bytes of the columns with the padding after them.
     pub(super) fn payload_bytes(&self) -> usize {
         self.column_bytes().next_multiple_of(ALIGN)
     }
 
-    /// The bytes before the checksum.
+    /// Returns the bytes before the checksum.
     pub(super) fn encode(&self) -> [u8; BLOCK_HEADER_BYTES - 8] {
         let mut bytes = [0; BLOCK_HEADER_BYTES - 8];
         bytes[0..4].copy_from_slice(&self.requests.to_le_bytes());
@@ -363,7 +363,7 @@ impl BlockHeader {
         bytes
     }
 
-    /// From its bytes, which start `at` bytes into the file. Afterwards `requests` and `widths` are
+    /// Decodes the header from its bytes, which start `at` bytes into the file. Afterwards `requests` and `widths` are
     /// in range, so that [`BlockHeader::payload_bytes`] may be allocated; nothing else is checked.
     pub(super) fn decode(bytes: &[u8; BLOCK_HEADER_BYTES], at: u64) -> Result<BlockHeader, Fault> {
         let header = BlockHeader {
@@ -397,8 +397,7 @@ impl BlockHeader {
         Ok(header)
     }
 
-    /// Whether the bases leave the arithmetic of a reader in 64 bits; the requests themselves are
-    /// checked as they are read.
+    /// Checks that a reader's arithmetic with the bases fits 64 bits; the requests are checked as they are read.
     pub(super) fn check(&self, at: u64) -> Result<(), Fault> {
         let [time, sector, length, ..] = self.widths;
         let steps = u64::from(self.requests) - 1;
@@ -427,8 +426,8 @@ impl BlockHeader {
 }
 
 impl BlockHeader {
-    /// Whether every possible content of the columns decodes to valid requests. False may be overcautious: it
-    /// only costs a check of each request. For a header that [`BlockHeader::check`] accepts.
+    /// Returns whether every possible content of the columns decodes to valid requests. A false negative only costs a
+    /// check of each request. The header must have passed [`BlockHeader::check`].
     pub(super) fn is_always_possible(&self) -> bool {
         let [time, sector, length, ..] = self.widths;
         let most = u64::from(u32::MAX);
@@ -448,7 +447,7 @@ impl BlockHeader {
     }
 }
 
-/// The operation in the low two bits of a length.
+/// Returns the operation in the low two bits of a length.
 #[inline(always)]
 pub(super) const fn op_of(length: u64) -> Op {
     match length & 3 {

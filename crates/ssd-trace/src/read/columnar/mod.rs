@@ -1,11 +1,10 @@
-//! Trace files: ssdlab's binary trace format, for traces that are read more than once.
+//! Trace files: ssdlab's binary format for traces that are read more than once.
 //!
-//! A file (`.ssdtrace`) is a header and blocks of columns: time, sector, length with operation, and, where
-//! used, volume, stream and flags. A request of a typical trace takes 12 bytes, one of a regular workload
-//! fewer, and no value is ever truncated. Checksums cover every byte; `docs/trace-file.md` specifies the
-//! layout byte by byte.
+//! A file (`.ssdtrace`) is a header and blocks of columns: time, sector, length with operation, and, where used,
+//! volume, stream and flags. A request of a typical trace takes 12 bytes, one of a regular workload fewer, and no value
+//! is ever truncated. Checksums cover every byte. `docs/trace-file.md` specifies the layout byte by byte.
 //!
-//! [`Reader`] reads them, [`crate::write::Columnar`] writes them.
+//! [`Reader`] reads trace files, [`crate::write::Columnar`] writes them.
 
 mod decode;
 pub(crate) mod encode;

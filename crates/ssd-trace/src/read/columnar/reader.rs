@@ -17,25 +17,25 @@ const BUFFER: usize = 1 << 18;
 /// Requests decoded at a time for [`Source::next_request`].
 const AHEAD: usize = 256;
 
-/// A trace file that is being read, in memory for one block whatever its length.
+/// A reader of a trace file, which has one block in memory.
 pub struct Reader<R = Box<dyn Read>> {
-    /// Name in messages.
+    /// Name of the file in messages.
     file: String,
     header: Header,
-    /// The remaining bytes.
+    /// Remaining unpacked bytes.
     plain: R,
-    /// Bytes of the file up to the end of the present block.
+    /// Bytes of the file up to the end of the current block.
     position: u64,
-    /// The present block: its header, its columns, where they start.
+    /// Current block: its header, its columns, and their position in the file.
     block: BlockHeader,
     columns: Vec<u8>,
     columns_at: u64,
-    /// Requests of the present block that have been decoded, and the arrival of the last of them.
+    /// Requests of the current block that have been decoded, and the arrival of the last of them.
     decoded: usize,
     at: u64,
     blocks: u64,
     requests: u64,
-    /// Decoded and not yet returned; only `next_request` fills it.
+    /// Requests decoded and not yet returned; only `next_request` fills it.
     ahead: Vec<TimedRequest>,
     handed_out: usize,
     failed: Option<SourceError>,
@@ -45,9 +45,8 @@ impl Reader {
     /// Opens the trace file at `path`, plain or packed.
     ///
     /// # Errors
-    /// The file cannot be read, is not a trace file, or its header is damaged; the message names the
-    /// file, the byte, what was expected and what was found. Damaged blocks are found when they are
-    /// reached.
+    /// The file cannot be read, is not a trace file, or its header is damaged; the message names the file, the byte,
+    /// and the expected and actual content. A damaged block is detected when it is reached.
     pub fn open(path: &Path) -> Result<Reader, SourceError> {
         let name = path.display().to_string();
         let file = File::open(path)
@@ -55,11 +54,10 @@ impl Reader {
         Reader::stream(&name, file)
     }
 
-    /// Reads a trace file from any reader, plain or packed; `name` is its name
-    /// in messages.
+    /// Reads a trace file from any reader, plain or packed; `name` is its name in messages.
     ///
     /// # Errors
-    /// As [`Reader::open`].
+    /// As for [`Reader::open`].
     pub fn stream(name: &str, raw: impl Read + 'static) -> Result<Reader, SourceError> {
         let plain = unpacked(BufReader::with_capacity(BUFFER, raw));
         Reader::of(name, plain.map_err(|error| unreadable(name, 0, &error))?)
@@ -67,7 +65,7 @@ impl Reader {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads a trace file that is not compressed.
+    /// Reads a trace file that is not packed.
     pub(crate) fn of(name: &str, mut plain: R) -> Result<Reader<R>, SourceError> {
         let mut start = Vec::with_capacity(HEADER_BYTES);
         let read = plain.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut start);
@@ -95,19 +93,18 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The header of the file.
+    /// Returns the header of the file.
     #[must_use]
     pub const fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Reads everything that is left of a reader just opened and compares it with the header:
-    /// counts, time range, sector range, columns, digest. Reading alone compares the number of
-    /// requests, the number of blocks, the last arrival and all checksums.
+    /// Reads the rest of a newly opened reader and compares it with the header: counts, time range, sector range,
+    /// columns, digest. Reading without this call compares only the number of requests, the number of blocks, the last
+    /// arrival and all checksums.
     ///
     /// # Errors
-    /// As [`Source::next_request`], or a number differs. A reader that has returned requests
-    /// already is refused.
+    /// As for [`Source::next_request`], or a number differs. A reader that has already returned requests is refused.
     pub fn verify(mut self) -> Result<Header, SourceError> {
         if self.requests > 0 {
             let text = format!("{}: only a reader just opened can be verified", self.file);
@@ -122,7 +119,7 @@ impl<R: Read> Reader<R> {
                 break;
             }
         }
-        // Length and blocks have been compared while reading.
+        // Length and number of blocks were compared while reading.
         let Header { file_bytes, blocks, .. } = self.header;
         let found = Header { file_bytes, blocks, ..*summary.header() };
         if found != self.header {
@@ -135,7 +132,7 @@ impl<R: Read> Reader<R> {
         Ok(found)
     }
 
-    /// Goes to the next block; false at the end of the file.
+    /// Moves to the next block; returns false at the end of the file.
     #[inline(never)]
     fn next_block(&mut self) -> Result<bool, SourceError> {
         assert_eq!(self.decoded, self.block.requests as usize);
@@ -156,7 +153,7 @@ impl<R: Read> Reader<R> {
         self.columns.resize(block.payload_bytes(), 0);
         let read = self.plain.read_exact(&mut self.columns);
         read.map_err(|error| unreadable(&self.file, self.columns_at, &error))?;
-        // The block is whole, so what follows is about its contents.
+        // The checksum is right, so the remaining errors concern the contents of the block.
         self.check_block(&block, &head, start).map_err(|fault| report(&self.file, &fault))?;
         self.block = block;
         (self.decoded, self.at) = (0, block.time);
@@ -190,7 +187,7 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// The header of the next block.
+    /// Reads the header of the next block.
     fn read_head(&mut self, head: &mut [u8; BLOCK_HEADER_BYTES]) -> Result<(), SourceError> {
         let end = self.position + BLOCK_HEADER_BYTES as u64;
         if end > self.header.file_bytes {
@@ -200,7 +197,7 @@ impl<R: Read> Reader<R> {
         read.map_err(|error| unreadable(&self.file, self.position, &error))
     }
 
-    /// Whether the file ends where its header says, with the content that it states.
+    /// Checks that the file ends where its header says, with the stated content.
     fn at_end(&mut self) -> Result<(), SourceError> {
         let Header { file_bytes, requests, last, .. } = self.header;
         if self.position != file_bytes {
@@ -220,14 +217,14 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// A block reaches beyond the end that the header names.
+    /// Returns the error for a block that reaches beyond the end in the file header.
     #[cold]
     fn cut(&self, end: u64) -> SourceError {
         let expected = format!("block {} of {}", self.blocks + 1, self.header.blocks);
         report(&self.file, &Fault::new(end, expected, "the end of the file"))
     }
 
-    /// Appends up to `most` requests to `batch`, past those decoded ahead.
+    /// Appends up to `most` requests to `batch`, after those decoded ahead.
     fn decode(&mut self, batch: &mut Vec<TimedRequest>, most: usize) -> Result<(), SourceError> {
         let mut left = most;
         while left > 0 {
@@ -257,7 +254,7 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Remembers an error: a source that has failed does not continue.
+    /// Stores an error, because a source that has failed does not continue.
     fn remember<T>(&mut self, result: Result<T, SourceError>) -> Result<T, SourceError> {
         if let Err(error) = &result {
             self.failed = Some(error.clone());
@@ -272,7 +269,7 @@ impl<R: Read> Source for Reader<R> {
             let mut ahead = std::mem::take(&mut self.ahead);
             ahead.clear();
             self.handed_out = 0;
-            // Requests before an error come first.
+            // Requests before an error are returned first.
             let error = self.fill(&mut ahead, AHEAD).err();
             self.ahead = ahead;
             if let Some(error) = error
@@ -306,7 +303,7 @@ impl<R: Read> Source for Reader<R> {
     }
 }
 
-/// The message for a fault.
+/// Returns the message for a fault.
 #[cold]
 fn report(file: &str, fault: &Fault) -> SourceError {
     let Fault { at, expected, found } = fault;
@@ -322,7 +319,7 @@ fn report(file: &str, fault: &Fault) -> SourceError {
     ))
 }
 
-/// The message when bytes cannot be read or decompressed.
+/// Returns the message for bytes that cannot be read or decompressed.
 #[cold]
 fn unreadable(file: &str, at: u64, error: &io::Error) -> SourceError {
     if error.kind() == ErrorKind::UnexpectedEof {

@@ -1,4 +1,4 @@
-//! Files that no writer of ssdlab produces, but whose checksums are right: a reader must not trust them.
+//! Files with correct checksums that no writer of ssdlab produces; a reader must not trust them.
 
 use super::layout::{BLOCK_HEADER_BYTES, BlockHeader, Header, Summary, checksum};
 use super::{HEADER_BYTES, Reader, encode};
@@ -13,7 +13,7 @@ fn timed(at: u64, op: Op, sector: u64, sectors: u32) -> TimedRequest {
     TimedRequest { at: Nanos(at), request: Request::new(op, sector, sectors) }
 }
 
-/// Everything in `bytes`, or the error.
+/// Returns all requests in `bytes`, or the error.
 fn read(bytes: Vec<u8>) -> Result<Vec<TimedRequest>, String> {
     let mut reader = Reader::stream("x.ssdtrace", Cursor::new(bytes)).map_err(|error| error.0)?;
     let mut requests = Vec::new();
@@ -26,7 +26,7 @@ fn read(bytes: Vec<u8>) -> Result<Vec<TimedRequest>, String> {
     }
 }
 
-/// A file of one block with this header and these columns; the file header agrees with it.
+/// Returns a file of one block with this header and these columns, and with a matching file header.
 fn file(block: &BlockHeader, columns: &[u8], last: u64) -> Vec<u8> {
     let mut head = block.encode().to_vec();
     let sum = checksum(&head, columns);
@@ -93,7 +93,7 @@ proptest! {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             if small && state >> 60 != 0 { 0 } else { (state >> 56) as u8 }
         }).collect();
-        // The first distance is 0, or the block goes no further.
+        // The reader refuses a first distance other than 0.
         columns[..usize::from(block.widths[0])].fill(0);
         columns.resize(block.payload_bytes(), 0);
         if let Ok(requests) = read(file(&block, &columns, last)) {
@@ -105,7 +105,7 @@ proptest! {
     #[test]
     fn any_bytes_are_an_error(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
         prop_assert!(read(bytes.clone()).is_err());
-        // With the right beginning, too.
+        // The same bytes after a valid beginning.
         let bytes = [&super::MAGIC[..], &1u32.to_le_bytes(), &128u32.to_le_bytes(), &bytes].concat();
         prop_assert!(read(bytes).is_err());
     }
@@ -137,10 +137,10 @@ fn impossible_requests_of_a_forged_block_are_named() {
     assert!(error.contains("2 requests up to 9 ns"), "{error}");
 }
 
-/// Places of some numbers in a header, and what stands there.
+/// Positions of numbers in a header, and their values.
 type Numbers<'a> = &'a [(usize, u64)];
 
-/// Headers whose checksum is right and whose numbers contradict each other. Nothing else is read.
+/// Headers with correct checksums whose numbers contradict each other. Only the header is read.
 #[test]
 fn a_header_that_contradicts_itself_is_named() {
     const REQUESTS: usize = 1;
@@ -157,7 +157,7 @@ fn a_header_that_contradicts_itself_is_named() {
         end_sector: 24,
         ..*Summary::new().header()
     };
-    // The numbers from byte 16 on, of which some are others.
+    // Some of the numbers from byte 16 on are replaced.
     let opened = |forged: Numbers| {
         let mut bytes = good.encode().to_vec();
         for &(word, value) in forged {
@@ -198,7 +198,7 @@ fn a_block_of_forged_size_allocates_nothing() {
     }
 }
 
-/// The examples of `docs/trace-file.md`, so that other readers and writers can be tried.
+/// The examples of `docs/trace-file.md`, with which other implementations can be checked.
 #[test]
 fn the_checksum_is_the_documented_one() {
     assert_eq!(checksum(&[], &[]), EMPTY, "{:016x}", checksum(&[], &[]));

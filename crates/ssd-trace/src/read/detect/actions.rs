@@ -1,4 +1,4 @@
-//! Which action of a log of block events is that of its requests.
+//! The action that marks the requests in a log of block events.
 
 use super::{Decision, File};
 use crate::config::Workload;
@@ -8,8 +8,8 @@ use crate::read::readings::{Counts, Reading};
 use crate::read::tally::LETTERS_AT_ISSUE;
 
 impl File<'_> {
-    /// Whether the requests of the file are taken at their issue, since its first lines have no events before that,
-    /// and no other action was chosen. The files of several CPUs have to be read whole to tell.
+    /// Returns whether the requests are taken at their issue, because the head has no earlier events and no other
+    /// action was chosen. The files of several CPUs must be read completely to decide this.
     pub(super) fn is_at_issue(&self, format: TraceFormat, how: &ReadAs) -> bool {
         let is_text = [TraceFormat::BlockEvent, TraceFormat::Tracepoint].contains(&format);
         if !is_text || how.action != b'Q' {
@@ -22,12 +22,12 @@ impl File<'_> {
         }) && self.counts_of_action(format, how, b'D').is_some()
     }
 
-    /// The workload that takes requests at their issue.
+    /// Returns the workload that takes requests at their issue.
     pub(super) fn at_issue(&self) -> Workload {
         Workload { action: 'D', ..self.workload.clone() }
     }
 
-    /// `decision`, with a note that it takes requests at their issue.
+    /// Returns `decision` with a note that requests are taken at their issue.
     pub(super) fn noted(&self, (format, how, mut notes): Decision) -> Decision {
         let name = self.name;
         notes.push(format!(
@@ -36,7 +36,7 @@ impl File<'_> {
         (format, how, notes)
     }
 
-    /// What the head has of each action, if it has no request of the one that is chosen.
+    /// Returns the numbers of each action in the head if the head has no request of the chosen action.
     pub(super) fn of_actions(&self, format: TraceFormat, how: &ReadAs) -> Vec<(char, String)> {
         let chosen = how.action;
         if !formats::has_actions(format)
@@ -53,7 +53,7 @@ impl File<'_> {
         ['Q', 'D', 'C'].into_iter().filter_map(of).collect()
     }
 
-    /// What the head has of this action, if it has a request of it.
+    /// Returns the numbers of this action in the head if it has a request of it.
     pub(super) fn counts_of_action(
         &self,
         format: TraceFormat,
@@ -66,7 +66,7 @@ impl File<'_> {
     }
 }
 
-/// Finds the letters of the actions in a head of lines.
+/// Collects the letters of the actions in the lines of a head.
 struct Letters<'a> {
     how: &'a ReadAs,
     head: &'a Head<'a>,

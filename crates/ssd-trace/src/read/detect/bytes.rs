@@ -1,4 +1,4 @@
-//! Tables whose numbers are bytes rather than sectors.
+//! Tables with numbers in bytes instead of sectors.
 
 use super::File;
 use super::refusal::Refusal;
@@ -8,10 +8,10 @@ use crate::read::guess;
 use crate::read::guess::extended::{Extended, bytes_named_sectors};
 use crate::read::readings::{self, Reading};
 
-/// Readings in bytes, and in sectors, that a message lists.
+/// Maximum number of readings in bytes, and in sectors, in a message.
 const EACH: usize = 3;
 
-/// The columns of these readings, and their texts `in_bytes`; `None` unless all have such a text.
+/// Returns the columns of these readings and their texts `in_bytes`, or `None` if one has no such text.
 fn with_bytes(
     readings: &[Reading],
     in_bytes: impl Fn(&Mapping) -> Option<String>,
@@ -23,8 +23,8 @@ fn with_bytes(
 }
 
 impl File<'_> {
-    /// The refusal of a table whose column names say bytes, but whose requests are not whole sectors. With
-    /// `workload.skip_bad`, such requests are bad lines like any others, unless they are the majority.
+    /// Returns a refusal if the column names say bytes, but requests are not whole sectors. With `workload.skip_bad`,
+    /// such requests are bad lines like any others, unless they are the majority.
     pub(super) fn named_bytes_unaligned(&self) -> Option<Refusal> {
         let extended = Extended::of_named_bytes(self.head)?;
         let readings = guess::of(self.head, self.workload.action as u8);
@@ -45,8 +45,8 @@ impl File<'_> {
         )))
     }
 
-    /// The refusal of a table that fits in sectors only because its bytes are not whole sectors. `readings` are those
-    /// by the names of its columns.
+    /// Returns a refusal if the table fits in sectors only because its bytes are not whole sectors. `readings` are the
+    /// readings by column names.
     pub(super) fn bytes_in_doubt(&self, readings: &[Reading]) -> Option<Refusal> {
         let [texts, bytes] = with_bytes(readings, Mapping::with_bytes_for_sectors)?;
         let extended = Extended::of_open_units(self.head)?;
@@ -80,7 +80,7 @@ impl File<'_> {
         )))
     }
 
-    /// The refusal of a table whose column names say sectors, but whose numbers look like bytes.
+    /// Returns a refusal if the column names say sectors, but the numbers look like bytes.
     pub(super) fn sectors_in_doubt(&self, readings: &[Reading]) -> Option<Refusal> {
         let (why, is_address) = bytes_named_sectors(self.head)?;
         let [texts, bytes] = with_bytes(readings, |columns| {

@@ -1,4 +1,4 @@
-//! Tables: whether the columns that are set, or those that names give, fit the file.
+//! Tables: whether columns that are set, or recognised by names, fit the file.
 
 use super::refusal::Refusal;
 use super::{Decision, File, SHOWN, lines_of};
@@ -17,11 +17,11 @@ use crate::read::readings::{self, Reading, of_distinct_times};
 use ssd_core::config::Word;
 use std::sync::Arc;
 
-/// Readings with each column of volumes that a message lists.
+/// Maximum number of readings with each column of volumes in a message.
 const VOLUME_READINGS: usize = 3;
 
 impl File<'_> {
-    /// Checks that the columns that are set fit the file.
+    /// Checks that columns that are set fit the file.
     pub(super) fn mapped(&self, format: TraceFormat, how: ReadAs) -> Result<Decision, Refusal> {
         let named = how.columns.as_ref().expect("it is mapped");
         self.units_are_given_once("workload.columns gives", named)?;
@@ -59,8 +59,8 @@ impl File<'_> {
         Ok((format, how, notes))
     }
 
-    /// Refuses a unit beside columns that have their own. `given` begins the message with what gives these units, such
-    /// as "workload.columns gives".
+    /// Refuses a unit for columns with their own units. `given` is the start of the message, and says where these units
+    /// are set, such as "workload.columns gives".
     fn units_are_given_once(&self, given: &str, columns: &Mapping) -> Result<(), Refusal> {
         let Workload { unit, time_unit, .. } = self.workload;
         let time = columns.time.as_ref().is_some_and(|time| time.unit.is_some());
@@ -79,8 +79,9 @@ impl File<'_> {
         Err(self.unit_given_twice(given, (key, option, what), columns))
     }
 
-    /// The refusal of a unit that the workload states although a column has one. `given` begins the message with what
-    /// gives the unit of the column; `key` and `option` state the other, and `what` is the field.
+    /// Returns the refusal of a unit in the workload for a column with its own unit. `given` is the start of the
+    /// message and says where the unit of the column is set; `key` and `option` set the other unit, and `what` is the
+    /// field.
     pub(super) fn unit_given_twice(
         &self,
         given: &str,
@@ -93,7 +94,7 @@ impl File<'_> {
         ))
     }
 
-    /// Refuses columns that give numbers no device has, and lists columns that give possible ones.
+    /// Refuses columns with numbers that no device has, and lists columns with possible numbers.
     fn numbers_are_possible(&self, format: TraceFormat, how: &ReadAs) -> Result<(), Refusal> {
         let reading = Reading::of_some(String::new(), format, how, self.head);
         let Some(why) = reading.and_then(|reading| reading.counts.implausible()) else {
@@ -133,7 +134,7 @@ impl File<'_> {
         })
     }
 
-    /// Refuses columns that fit none of the lines.
+    /// Refuses columns that fit no line.
     fn some_line_fits(&self, how: &ReadAs) -> Result<(), Refusal> {
         let all = formats::table::bad(how, self.head);
         if all.records > 0 || all.bad.is_empty() {
@@ -170,7 +171,7 @@ impl File<'_> {
         let named = guess::of(self.head, action);
         let mut readings =
             if named.is_empty() { guess::values::of(self.head, action) } else { named };
-        // A reading that has times needs no filter.
+        // A reading with times needs no filter.
         if !readings.iter().any(Reading::has_times)
             && let Some(refusal) = self.refusal_by_notation(how).or_else(|| {
                 let all = [&rewriting::FORMS[..], &rewriting::LOGS];
@@ -190,10 +191,10 @@ impl File<'_> {
         Err(self.doubt(format!("{what}; these fit"), readings))
     }
 
-    /// The refusal of a table that the columns fit once a filter has rewritten its numbers.
+    /// Returns a refusal if the columns fit only after a filter has rewritten the numbers.
     pub(super) fn refusal_by_notation(&self, how: &ReadAs) -> Option<Refusal> {
         let columns = how.columns.as_ref()?;
-        // A date and a time of day are joined in the first of their columns.
+        // The filter joins a date and a time of day in the first of their columns.
         let mappings = [
             Some(columns.text.clone()),
             Some(columns.without_time_unit()),
@@ -221,7 +222,7 @@ impl File<'_> {
             if !case.is_empty() {
                 outcome = format!("if {case}: {outcome}");
             }
-            // One of several commands with the same outcome is enough.
+            // Of several commands with the same outcome, one is enough.
             if choices.iter().all(|(_, other)| *other != outcome) {
                 choices.push((command, outcome));
                 reasons.extend((!reasons.contains(&what)).then_some(what));
@@ -233,7 +234,7 @@ impl File<'_> {
         })
     }
 
-    /// The error for a table in which all times are the same number, which may be intervals.
+    /// Returns a refusal if all times are the same number, because they may be intervals.
     fn all_at_once(&self, readings: &[Reading]) -> Option<Refusal> {
         let first = readings.first().filter(|first| first.has_times())?;
         let is_constant =
@@ -267,8 +268,8 @@ impl File<'_> {
         self.rewritten(&all)
     }
 
-    /// The refusal of a table whose times are dates or times of day that are not read, in a column of unknown name.
-    /// `reading` leaves them out.
+    /// Returns a refusal if a column of unknown name has dates or times of day in an unsupported notation. `reading`
+    /// has no times.
     fn unread_times(&self, reading: &Reading) -> Option<Refusal> {
         let mapping = reading.columns.as_ref()?;
         let place = guess::clock_times(self.head, mapping)?;
@@ -285,7 +286,7 @@ impl File<'_> {
         }))
     }
 
-    /// The error for a table with several columns of volumes, of which none tells all volumes apart.
+    /// Returns a refusal if there are several columns of volumes, and none of them distinguishes all volumes.
     fn volumes_in_doubt(&self, readings: &[Reading]) -> Option<Refusal> {
         if readings.is_empty() {
             return None;
@@ -326,7 +327,7 @@ impl File<'_> {
         Some(Refusal::Filtered(format!("{what}{open}; {}", list(&choices, str::to_owned))))
     }
 
-    /// The error for a table whose columns have known names, but whose operations are words without a meaning.
+    /// Returns a refusal if the columns have known names, but the operations are unknown words.
     pub(super) fn unknown_words(&self) -> Option<Refusal> {
         let (columns, all) = unknown::columns_and_words(self.head)?;
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
@@ -416,7 +417,7 @@ impl File<'_> {
         if !unused.is_empty() {
             note += &format!("; unused columns: {}", shown(unused.join(", ").as_bytes()));
         }
-        // If a file has the records of one host behind those of another, the second host is below the first lines.
+        // If a file has the records of hosts one after the other, the second host is beyond the head.
         let volumes: Vec<&str> = unused
             .iter()
             .map(String::as_str)
@@ -440,7 +441,7 @@ impl File<'_> {
     }
 }
 
-/// Whether addresses or lengths are in pages of 4 KiB because their column is named after pages of no stated size.
+/// Returns whether addresses or lengths are taken as pages of 4 KiB because their column names pages without a size.
 fn is_page_size_assumed(columns: &Mapping) -> bool {
     let size = match &columns.size {
         Size::Of(column) => Some((&column.place, column.unit)),
@@ -453,8 +454,8 @@ fn is_page_size_assumed(columns: &Mapping) -> bool {
     })
 }
 
-/// What the names of the columns leave open: the respects in which these readings differ, and words whose meanings are
-/// taken from known ones; empty if nothing is open.
+/// Returns what the column names leave open: the differences between these readings, and words whose meaning is derived
+/// from known ones; empty if nothing is open.
 fn what_names_leave_open(readings: &[Reading]) -> String {
     let all: Vec<&Mapping> =
         readings.iter().filter_map(|reading| reading.columns.as_deref()).collect();
@@ -498,7 +499,7 @@ fn what_names_leave_open(readings: &[Reading]) -> String {
     if is_one_of_several { "which of them are those of a request".to_owned() } else { open }
 }
 
-/// The options that read a file as `how` says, whatever its numbers are.
+/// Returns the options that read a file as `how` says, whatever its numbers are.
 pub(crate) fn insisted(format: TraceFormat, how: &ReadAs) -> String {
     let columns = how.columns.as_ref().map(|columns| format!(" --columns {}", word(&columns.text)));
     format!("--format {}{}", format.word(), columns.unwrap_or_default())

@@ -1,4 +1,4 @@
-//! Doubts about a detected format: several that fit, names that contradict it, times in another unit.
+//! Doubts about a detected format: other formats that fit, contradicting names, other units of time.
 
 use super::File;
 use super::refusal::Refusal;
@@ -13,22 +13,22 @@ use ssd_core::config::Word;
 use ssd_core::units::SECTOR_BYTES;
 use std::collections::BTreeSet;
 
-/// Sectors in a block of 4 KiB, which most file systems use. Addresses in sectors are then multiples of it.
+/// Sectors in a block of 4 KiB, the block size of most file systems, which divides addresses in sectors.
 const PAGE_SECTORS: u64 = 8;
-/// Nanoseconds from 1970 to 2001. Calendar times are taken to be later.
+/// Nanoseconds from 1970 to 2001. Calendar times are assumed to be later.
 const CALENDAR_NS: u64 = 1_000_000_000_000_000_000;
 
-/// Digits that spreadsheets keep of a number.
+/// Digits that spreadsheets preserve of a number.
 const SPREADSHEET_DIGITS: usize = 15;
-/// Rows from which zeros at the end of all numbers are no chance.
+/// Minimum rows for zeros at the end of all numbers to be more than chance.
 const LEAST_ROWS: usize = 8;
-/// Requests of which fewer than one by chance begins at a multiple of its length in bytes.
+/// Number of requests of which, by chance, fewer than one begins at a multiple of its length in bytes.
 const FEW_NATURAL: usize = 8;
-/// Requests below which a mean is that of a small sample.
+/// Number of requests below which a sample is small.
 pub(super) const FEW: u64 = 16;
 
 impl File<'_> {
-    /// Whether the file begins with names of columns that are not the format's, and which say something else.
+    /// Returns whether the file begins with column names of another format and another meaning.
     pub(super) fn names_contradict(&self, format: TraceFormat, how: &ReadAs) -> bool {
         !guess::is_own_line(format, how, self.head)
             && !guess::of(self.head, self.workload.action as u8).is_empty()
@@ -43,7 +43,7 @@ impl File<'_> {
         if how.time_ns.is_some() {
             return Ok(());
         }
-        // The last line may be cut.
+        // The last line may be incomplete.
         let few = self.head.lines.len().div_ceil(2);
         let few = Head { lines: &self.head.lines[..few], ..*self.head };
         let first = || Reading::of(String::new(), format, how, &few)?.counts.first_ns;
@@ -76,7 +76,7 @@ impl File<'_> {
         }
     }
 
-    /// Refuses Alibaba's columns if the times of its traces, microseconds since 1970, would be before 2001.
+    /// Refuses Alibaba's columns if their times, microseconds since 1970, would be before 2001.
     fn microseconds_are_certain(&self, how: &ReadAs, first_ns: Option<u64>) -> Result<(), Refusal> {
         let Some(first_ns) = first_ns.filter(|&first_ns| first_ns < CALENDAR_NS) else {
             return Ok(());
@@ -101,12 +101,12 @@ impl File<'_> {
         Err(self.doubt(what, readings))
     }
 
-    /// Refuses output of blkparse if its lengths are more likely bytes, which `blkparse -f` prints, too (`%N`).
+    /// Refuses output of blkparse if its lengths are more likely bytes, which `blkparse -f` can also print (`%N`).
     fn sectors_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
         let action = self.workload.action;
         let range = |line: &&[u8]| {
             let cells = cells_of(line);
-            // ssdlab's own lines are in sectors.
+            // ssdlab itself writes sectors.
             let is_chosen = cells.get(5)?.chars().eq([action])
                 && cells.get(8)? == "+"
                 && cells.last()? != "[ssdlab]";
@@ -131,9 +131,9 @@ impl File<'_> {
         self.lengths_are_certain(TraceFormat::Diskmon, how, ranges, columns)
     }
 
-    /// Refuses a format whose lengths are sectors if those of these `ranges` are more likely bytes, as in `columns`:
-    /// all of them would be multiples of 256 KiB, but hardly a request begins at a multiple of its length, or where
-    /// another ends.
+    /// Refuses a format with lengths in sectors if the lengths in `ranges` are more likely bytes, as in `columns`: all
+    /// would be multiples of 256 KiB, but few requests begin at a multiple of their length or at the end of another
+    /// request.
     fn lengths_are_certain(
         &self,
         format: TraceFormat,
@@ -164,11 +164,11 @@ impl File<'_> {
         Err(self.doubt(what, in_bytes.into_iter().chain(self.as_format(format, how)).collect()))
     }
 
-    /// Refuses output of biosnoop if all addresses look like numbers of bytes, where biosnoop has sectors.
+    /// Refuses output of biosnoop if all addresses look like bytes; biosnoop prints sectors.
     fn biosnoop_sectors_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
         let mut rows = self.head.lines.iter().map(|line| cells_of(line));
         let names = rows.next().unwrap_or_default();
-        // The names of processes may have blanks, so columns are counted from the end.
+        // The names of processes may contain blanks, so columns are counted from the end.
         let place = |name: &str| Some(names.len() - names.iter().position(|cell| cell == name)?);
         let [Some(op), Some(offset), Some(size), Some(volume)] =
             ["T", "SECTOR", "BYTES", "DISK"].map(place)
@@ -192,7 +192,7 @@ impl File<'_> {
         Err(self.doubt(what, in_bytes.into_iter().chain(detected).collect()))
     }
 
-    /// Whether all addresses, in this column, are multiples of `unit`.
+    /// Returns whether all addresses in this column are multiples of `unit`.
     fn addresses_are_multiples(&self, column: usize, unit: u64) -> bool {
         let address = |line: &&[u8]| cells_of(line).get(column)?.parse().ok();
         let addresses: Vec<u64> = self.head.lines.iter().filter_map(address).collect();
@@ -200,7 +200,7 @@ impl File<'_> {
             && addresses.iter().any(|&address| address > 0)
     }
 
-    /// Refuses SPC's columns if all addresses look like numbers of bytes, where the format has sectors.
+    /// Refuses SPC's columns if all addresses look like bytes; the format has sectors.
     fn spc_sectors_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
         if self.head.lines.len() < 3 || !self.addresses_are_multiples(1, SECTOR_BYTES) {
             return Ok(());
@@ -212,8 +212,8 @@ impl File<'_> {
         Err(self.doubt(what, in_bytes.into_iter().chain(detected).collect()))
     }
 
-    /// The number that divides all addresses of MiDAS's columns, and the unit that they seem to have for that reason;
-    /// `None` if they look like pages.
+    /// Returns the number that divides all addresses of MiDAS's columns, and the unit that it suggests; `None` if they
+    /// look like pages.
     fn other_addresses(&self) -> Option<(u64, &'static str)> {
         let range = |line: &&[u8]| {
             let cells = cells_of(line);
@@ -237,7 +237,7 @@ impl File<'_> {
         are_sectors.then_some((PAGE_SECTORS, "sectors"))
     }
 
-    /// MiDAS's columns with times in `time` and addresses in each of these units.
+    /// Returns readings of MiDAS's columns with times in `time` and addresses in each of these units.
     fn in_units_of_address(&self, time: &str, units: &[&str]) -> Vec<Reading> {
         let codes = "read=0,write=1,discard=3";
         let in_unit = |unit: &&str| {
@@ -246,7 +246,7 @@ impl File<'_> {
         units.iter().filter_map(in_unit).collect()
     }
 
-    /// Refuses MiDAS's columns if all addresses look like numbers of bytes or sectors, where the format has pages.
+    /// Refuses MiDAS's columns if all addresses look like bytes or sectors; the format has pages.
     fn addresses_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
         let Some((unit, like)) = self.other_addresses() else { return Ok(()) };
         let others = self.in_units_of_address("s", &["B", "512B"]);
@@ -258,18 +258,18 @@ impl File<'_> {
         Err(self.doubt(what, detected.into_iter().chain(others).collect()))
     }
 
-    /// The reading as `format`, which the file was detected to be.
+    /// Returns the reading as `format`, the detected format.
     pub(super) fn as_format(&self, format: TraceFormat, how: &ReadAs) -> Option<Reading> {
         Reading::of(format!("--format {}", format.word()), format, how, self.head)
     }
 
-    /// The reading as a table with these columns.
+    /// Returns the reading as a table with these columns.
     pub(super) fn with_columns(&self, columns: &str) -> Option<Reading> {
         guess::reading(columns, self.head, self.workload.action as u8)
     }
 
-    /// What the numbers of a detected format mean, if its lines have nothing else: another program may mean the
-    /// opposite by the same columns.
+    /// Returns the meaning of the numbers of a detected format that consists only of numbers, because another program
+    /// may use the same columns with the opposite meaning.
     pub(super) fn meaning_of_numbers(&self, format: TraceFormat) -> Option<String> {
         let codes = match format {
             TraceFormat::Disksim => "an odd flag is a read, an even one a write",
@@ -286,20 +286,20 @@ impl File<'_> {
         ))
     }
 
-    /// The note about a column in which a spreadsheet may have replaced the last digits of long numbers by 0. Times of
-    /// coarser clocks have still more zeros.
+    /// Returns the note about a column in which a spreadsheet may have replaced the last digits of long numbers by 0.
+    /// Times of coarser clocks have still more zeros.
     pub(super) fn cut_digits(&self) -> Option<String> {
-        // The last line may be cut.
+        // The last line may be incomplete.
         let lines = &self.head.lines[..self.head.lines.len().saturating_sub(1)];
         let rows: Vec<Vec<String>> = lines.iter().map(|line| cells_of(line)).collect();
         let width = rows.last()?.len();
         let cut = |at: usize| {
             let cells = || rows.iter().filter_map(|row| row.get(at));
-            // The first may be a name.
+            // The first cell may be a name.
             let cells: Vec<&String> =
                 cells().skip(usize::from(cells().count() > LEAST_ROWS)).collect();
             let digits = cells.first()?.len();
-            // A single 0 is that of a clock of 10 us.
+            // A single 0 comes from a clock of 10 us.
             let zeros =
                 "0".repeat(digits.checked_sub(SPREADSHEET_DIGITS).filter(|&zeros| zeros > 1)?);
             let is_cut = |cell: &&String| {
@@ -321,8 +321,8 @@ impl File<'_> {
         ))
     }
 
-    /// Chooses among several formats that fit: the only one that finds requests, or else an error that lists what each
-    /// of them would read.
+    /// Chooses among several formats that fit: the only one with requests, or else an error that lists the result of
+    /// each.
     #[cold]
     pub(super) fn alike(
         &self,
@@ -338,7 +338,7 @@ impl File<'_> {
         if let [format] = formats[..] {
             return Ok(format);
         }
-        // Copies in bytes are in circulation; other numbers are hardly multiples of 512.
+        // Some published copies are in bytes; other numbers are rarely all multiples of 512.
         if self.workload.unit == TraceUnit::Auto {
             let in_bytes = formats.iter().filter(|&&format| formats::unit_varies(format));
             let in_bytes = in_bytes.filter_map(|&format| {
@@ -348,13 +348,13 @@ impl File<'_> {
             });
             readings.extend(in_bytes.filter(|reading| reading.counts.bad == 0));
         }
-        // Other simulators' copies have other units of time.
+        // Copies from other simulators have other units of time.
         if let Some(&format) = formats.iter().find(|&&format| varies(format)) {
             let in_units =
                 ["100ns", "us"].into_iter().filter_map(|unit| self.in_unit(format, unit));
             readings.extend(of_distinct_times(in_units.collect()));
         }
-        // No device has the numbers of readings that are not plausible.
+        // No device has the numbers of an implausible reading.
         if readings.iter().any(|reading| reading.counts.is_plausible()) {
             readings.retain(|reading| reading.counts.is_plausible());
         }
@@ -374,14 +374,14 @@ impl File<'_> {
         Err(Refusal::Doubt(what, readings::all_choices(readings, self.whole)))
     }
 
-    /// The error for a file that fits a format only with its times in another unit.
+    /// Returns a refusal if the file fits a format only with another unit of time.
     #[cold]
     pub(super) fn other_times(&self, first: &[u8]) -> Option<Refusal> {
         if self.workload.time_unit != TimeUnit::Auto {
             return None;
         }
         let varies = formats::ALL.iter().filter(|info| varies(info.format));
-        // MQSim's traces do not state the unit of time, so MQSim comes first; an equal reading as DiskSim is left out.
+        // MQSim's traces do not state the unit of time, so MQSim comes first; an equal reading as DiskSim is omitted.
         let mut varies: Vec<TraceFormat> = varies.map(|info| info.format).collect();
         varies.sort_by_key(|&format| format != TraceFormat::Mqsim);
         let mut readings: Vec<Reading> =
@@ -396,7 +396,8 @@ impl File<'_> {
         })
     }
 
-    /// As [`File::in_units`]; before those of MiDAS are those with addresses in other units, if these seem to be.
+    /// Like [`File::in_units`]; for MiDAS, readings with addresses in other units come first if the addresses suggest
+    /// them.
     fn in_units_of_time(&self, format: TraceFormat) -> Vec<Reading> {
         let all = self.in_units(format);
         let other =
@@ -408,13 +409,13 @@ impl File<'_> {
         of_distinct_times(others).into_iter().chain(all).collect()
     }
 
-    /// The readings of a format with each unit of time.
+    /// Returns the readings of a format with each unit of time.
     fn in_units(&self, format: TraceFormat) -> Vec<Reading> {
         let units = TIME_UNITS.iter().rev().filter_map(|(name, _)| self.in_unit(format, name));
         of_distinct_times(units.collect())
     }
 
-    /// The reading of a format with this unit of time.
+    /// Returns the reading of a format with this unit of time.
     fn in_unit(&self, format: TraceFormat, unit: &str) -> Option<Reading> {
         let &(_, ns) = TIME_UNITS.iter().find(|(name, _)| *name == unit)?;
         let how = ReadAs { time_ns: Some(ns), ..self.how(format).ok()? };
@@ -423,12 +424,12 @@ impl File<'_> {
     }
 }
 
-/// Whether files of the format have times in several units.
+/// Returns whether files of the format have times in different units.
 fn varies(format: TraceFormat) -> bool {
     formats::info(format).is_some_and(|info| matches!(info.time, TimeRule::Varies(_)))
 }
 
-/// The unit, seconds or milliseconds, in which a time since 1970 falls between 2001 and 2096.
+/// Returns the unit, seconds or milliseconds, in which a time since 1970 is between 2001 and 2096.
 fn calendar_unit(time: u64) -> Option<&'static str> {
     match time {
         1_000_000_000..4_000_000_000 => Some("s"),

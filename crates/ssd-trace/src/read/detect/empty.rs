@@ -1,4 +1,4 @@
-//! Files of a known format, or tables with known names, in which every request has length 0.
+//! Files of a known format, or tables with known names, in which all requests have length 0.
 
 use super::File;
 use super::refusal::Refusal;
@@ -10,7 +10,7 @@ use crate::read::readings::Reading;
 use ssd_core::host::request::Op;
 use std::sync::Arc;
 
-/// Whether all of these lines with an address and a length are requests of a format, but of length 0.
+/// Checks that all of these lines with an address and a length are requests of a format with length 0.
 struct Empty<'a> {
     how: &'a ReadAs,
     lines: &'a [&'a [u8]],
@@ -29,7 +29,7 @@ impl Work for Empty<'_> {
             match parser.parse(line) {
                 Err(reject) if reject.expected == EMPTY => empty += 1,
                 Ok(Line::Event(event)) if event.op == Op::Flush => {}
-                // The first line may be names.
+                // The first line may contain names.
                 Err(_) if at == 0 => {}
                 Ok(Line::Event(_) | Line::LongDiscard(..)) | Err(_) => return false,
                 Ok(_) => {}
@@ -40,7 +40,7 @@ impl Work for Empty<'_> {
 }
 
 impl File<'_> {
-    /// The refusal of a file of a known format, or with known names of columns, in which every request has length 0.
+    /// Returns a refusal if all requests of a known format, or of a table with known names, have length 0.
     pub(super) fn has_no_lengths(&self) -> Option<Refusal> {
         if self.workload.skip_bad {
             return None;

@@ -1,4 +1,4 @@
-//! Files with the columns of FIU traces whose numbers have other units.
+//! Files with the columns of FIU traces, but other units.
 
 use super::File;
 use super::refusal::Refusal;
@@ -8,11 +8,10 @@ use crate::read::guess::numbers::Numbers;
 use ssd_core::metrics::numbers::duration;
 use std::collections::BTreeSet;
 
-/// Mean difference between times, nanoseconds, below which these are more likely in a larger unit. The recorder
-/// computed a digest of each page, so the requests of a burst are tens of microseconds apart, unless they have the
-/// same time.
+/// Mean difference of times, nanoseconds, below which a larger unit is more likely. The recorder computed a digest of
+/// each page, so the requests of a burst have the same time or are tens of microseconds apart.
 const FASTEST_NS: u64 = 5_000;
-/// Fewer times have no pace.
+/// Minimum number of times for a mean difference.
 const FEW: usize = 16;
 
 impl File<'_> {
@@ -20,7 +19,7 @@ impl File<'_> {
     pub(super) fn fiu_units_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
         let Some(detected) = self.as_format(TraceFormat::Fiu, how) else { return Ok(()) };
         let in_units = |time: &str, unit: &str| {
-            // The names of processes may have blanks, so columns are counted from the end.
+            // The names of processes may contain blanks, so columns are counted from the end.
             let places = format!("op=-4,offset=-6:{unit},size=-5:{unit},volume=-2");
             self.with_columns(&format!("separator=blanks,time=1:{time},{places}"))
         };
@@ -46,7 +45,7 @@ impl File<'_> {
         Err(self.doubt(what, others.into_iter().flatten().chain([detected]).collect()))
     }
 
-    /// Mean difference between its different times; `None` if it has few.
+    /// Returns the mean difference between distinct times, or `None` if there are few.
     fn gap(&self) -> Option<u64> {
         let times = self.head.lines.iter().filter_map(|line| cells_of(line).first()?.parse().ok());
         let times: BTreeSet<u64> = times.collect();
@@ -54,7 +53,7 @@ impl File<'_> {
         (times.len() >= FEW).then(|| range / (times.len() as u64 - 1))
     }
 
-    /// Its addresses and lengths.
+    /// Returns the addresses and lengths.
     fn fiu_numbers(&self) -> Numbers {
         let range = |line: &&[u8]| -> Option<(u64, u64)> {
             let cells = cells_of(line);

@@ -1,4 +1,4 @@
-//! MSR Cambridge traces of several hosts, whose disk numbers count per host.
+//! MSR Cambridge traces of several hosts, each with its own disk numbers.
 
 use super::File;
 use super::refusal::Refusal;
@@ -9,14 +9,14 @@ use crate::read::lines::{listed, shown};
 use crate::read::readings::{Counts, Reading};
 use std::collections::BTreeSet;
 
-/// Most hosts that a message lists.
+/// Maximum number of hosts in a message.
 const LISTED: usize = 6;
-/// Largest share of bad lines in such a file, per cent.
+/// Maximum share of bad lines in such a file, per cent.
 const BAD: u64 = 10;
 
 impl File<'_> {
-    /// The refusal of a file whose lines are of the format, but not all of the same host. `None` if they are of one
-    /// host, if too many of them are bad, or if the name of a host is not UTF-8.
+    /// Returns a refusal if lines of the format have several hosts. Returns `None` if there is one host, too many lines
+    /// are bad, or the name of a host is not UTF-8.
     pub(super) fn of_several_hosts(&self) -> Option<Refusal> {
         let how = self.how(TraceFormat::Msr).ok()?;
         let mut hosts: Vec<(&str, Vec<&[u8]>)> = Vec::new();
@@ -33,7 +33,7 @@ impl File<'_> {
                 }
             }
         }
-        // The last line may be cut.
+        // The last line may be incomplete.
         let is_cut = self.head.lines.last().is_some_and(|last| self.head.bytes.ends_with(last));
         let bad = bad.saturating_sub(u64::from(is_cut));
         if hosts.len() < 2 || bad * 100 > BAD * self.head.lines.len() as u64 {

@@ -1,4 +1,4 @@
-//! What reads a file of which no line is of the format that is set.
+//! Alternatives for a file without any line in the configured format.
 
 use super::File;
 use super::refusal::Refusal;
@@ -8,18 +8,18 @@ use crate::read::formats::{self, ReadAs, TraceFormat};
 use crate::read::readings::{Reading, choices};
 use ssd_core::config::Word;
 
-/// Longest first line of a file that may be read otherwise, bytes.
+/// Maximum length of the first line of a file with alternatives, bytes.
 const LONGEST: usize = 4096;
 
 impl File<'_> {
-    /// Whether no line of the file is of the `format` that is stated.
+    /// Returns whether no line of the file is in the configured `format`.
     pub(super) fn is_of_another_format(&self, format: TraceFormat, how: &ReadAs) -> bool {
         let counts = || Reading::counts_of(format, how, self.head);
         self.workload.format != TraceFormat::Auto
             && counts().is_some_and(|counts| counts.requests() + counts.others == 0)
     }
 
-    /// The refusal of a table without columns.
+    /// Returns the refusal of a table without columns.
     pub(super) fn needs_columns(&self, format: TraceFormat) -> Refusal {
         let example = || {
             let source = formats::info(format).map_or("", |info| info.source);
@@ -30,8 +30,8 @@ impl File<'_> {
         self.refused(&format!("format {word:?} needs the columns of the file: {instead}"))
     }
 
-    /// The end of a message: what the file is if neither format nor columns are set, and the commands that read it.
-    /// `None` if there is no way to read it.
+    /// Returns the end of a message: what the file is if neither format nor columns are set, and the commands that read
+    /// it. Returns `None` if there is no way to read it.
     pub(super) fn instead(&self) -> Option<String> {
         if self.head.lines.first().is_none_or(|line| line.len() > LONGEST) {
             return None;

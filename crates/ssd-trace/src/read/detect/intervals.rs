@@ -8,8 +8,7 @@ use crate::read::formats::TraceFormat;
 use ssd_core::metrics::numbers::duration;
 
 impl File<'_> {
-    /// The refusal of events whose times may be the intervals of perf script --deltatime, or times that are not in
-    /// order.
+    /// Returns a refusal if times of events may be the intervals of perf script --deltatime, or are out of order.
     pub(super) fn intervals_in_doubt(&self) -> Option<Refusal> {
         let Intervals { filter, sum_ns, range_ns, are_likely } = intervals(self.head.bytes)?;
         let how = self.how(TraceFormat::Tracepoint).ok()?;

@@ -1,4 +1,4 @@
-//! Times in seconds that are more likely milliseconds or microseconds, since requests would be too far apart.
+//! Times in seconds that are more likely milliseconds or microseconds, because requests would be too far apart.
 
 use super::File;
 use super::doubts::FEW;
@@ -8,17 +8,17 @@ use crate::read::formats::{self, ReadAs, TraceFormat};
 use crate::read::readings::Reading;
 use ssd_core::metrics::numbers::duration;
 
-/// Mean times between requests, nanoseconds, from which it is in doubt that times are seconds: for fewer than [`FEW`]
-/// requests, and for more.
+/// Mean times between requests, nanoseconds, from which seconds are in doubt: for fewer than [`FEW`] requests, and for
+/// more.
 const SLOWEST_NS: u64 = 10_000_000_000;
 const SLOW_NS: u64 = 500_000_000;
-/// Most decimals of times in milliseconds. Those in seconds mostly have at least six.
+/// Maximum decimals of times in milliseconds. Times in seconds mostly have at least six.
 const MOST_DECIMALS: usize = 3;
-/// A second.
+/// Nanoseconds in a second.
 const SECOND_NS: u64 = 1_000_000_000;
 
 impl File<'_> {
-    /// Refuses SPC's columns if none of its times has decimals, which those in seconds have.
+    /// Refuses SPC's columns if no time has decimals, which times in seconds have.
     pub(super) fn seconds_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
         let times = self.head.lines.iter().filter_map(|line| cells_of(line).pop());
         let mut times: Vec<String> = times.collect();
@@ -36,14 +36,14 @@ impl File<'_> {
         Err(self.doubt(what, detected.into_iter().chain(others).collect()))
     }
 
-    /// Refuses a format whose times are seconds if its requests would be so far apart that the times are more likely
-    /// milliseconds or microseconds.
+    /// Refuses a format with times in seconds if its requests would be so far apart that milliseconds or microseconds
+    /// are more likely.
     pub(super) fn pace_is_certain(&self, format: TraceFormat, how: &ReadAs) -> Result<(), Refusal> {
         let [Some(ms), Some(us)] = ["ms", "us"].map(|unit| columns_in(format, unit)) else {
             return Ok(());
         };
         let Some(detected) = self.as_format(format, how) else { return Ok(()) };
-        // Times in whole seconds are those of slow devices, too.
+        // Whole seconds also occur in traces of slow devices.
         let are_whole = format == TraceFormat::Libcachesim;
         let is_small = detected.counts.requests() < FEW;
         let slowest = if is_small || are_whole { SLOWEST_NS } else { SLOW_NS };
@@ -52,7 +52,7 @@ impl File<'_> {
         self.slow_times(&what, detected, [ms, us], slowest).map_or(Ok(()), Err)
     }
 
-    /// The refusal of a table whose column of times is in seconds by its name, if its requests would be far apart.
+    /// Returns a refusal if the column names say seconds, but the requests would be far apart.
     pub(super) fn pace_in_doubt(&self, readings: &[Reading]) -> Option<Refusal> {
         let [reading] = readings else { return None };
         let columns = reading.columns.as_deref()?;
@@ -65,8 +65,8 @@ impl File<'_> {
         self.slow_times("the name of its column of times says seconds", own, others, SLOWEST_NS)
     }
 
-    /// The refusal of times in seconds, as `what` says, that would put requests `slowest` nanoseconds apart or more,
-    /// if one of the `others` may be read: the same columns with milliseconds, and with microseconds.
+    /// Returns a refusal of times in seconds, as `what` says, that put requests at least `slowest` nanoseconds apart,
+    /// if one of the `others` can be read: the same columns with milliseconds, and with microseconds.
     fn slow_times(
         &self,
         what: &str,
@@ -88,7 +88,7 @@ impl File<'_> {
         if readings.is_empty() {
             return None;
         }
-        // Microseconds come first if milliseconds would be as slow.
+        // Microseconds come first if milliseconds would also be too slow.
         readings.sort_by_key(|reading| reading.counts.gap_ns() >= slowest);
         readings.push(own);
         let what = format!(
@@ -100,7 +100,7 @@ impl File<'_> {
     }
 }
 
-/// The columns of a format whose times are seconds, with times in `unit`; `None` unless copies have other times.
+/// Returns the columns of a format with times in `unit` instead of seconds, if there are copies with other times.
 fn columns_in(format: TraceFormat, unit: &str) -> Option<String> {
     let (time, rest) = match format {
         TraceFormat::Midas => (1, "op=2,offset=3:4KiB,size=4:B,read=0,write=1,discard=3"),

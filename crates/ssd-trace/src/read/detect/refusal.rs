@@ -1,4 +1,4 @@
-//! Why a file is not read, with the commands that read it.
+//! Reasons why a file is not read, with the commands that read it.
 
 use super::File;
 use crate::config::Workload;
@@ -7,18 +7,18 @@ use crate::read::foreign::Filter;
 use crate::read::readings::{self, Reading};
 use ssd_core::host::source::SourceError;
 
-/// Why a file is not read.
+/// The reason why a file is not read.
 pub(super) enum Refusal {
     /// A complete message, to which nothing is added.
     Error(SourceError),
-    /// It has several readings: what is in doubt, and for each reading its options and the numbers that it gives.
+    /// Several readings fit: what is in doubt, and for each reading its options and its numbers.
     Doubt(String, Vec<(String, String)>),
-    /// It can be read behind a filter: why, and the commands.
+    /// A filter makes it readable: the reason, and the commands.
     Filtered(String),
 }
 
 impl Refusal {
-    /// As the error for `file`.
+    /// Returns the error for `file`.
     pub(super) fn error(self, file: &str) -> SourceError {
         match self {
             Refusal::Error(error) => error,
@@ -37,23 +37,23 @@ impl From<SourceError> for Refusal {
 }
 
 impl File<'_> {
-    /// The refusal of the file for this reason.
+    /// Returns the refusal of the file for this reason.
     pub(super) fn refused(&self, why: &str) -> Refusal {
         Refusal::Error(SourceError(format!("{}: {why}", self.name)))
     }
 
-    /// The refusal of a file that is known not to be a trace. The name of the file replaces `FILE` in `text`.
+    /// Returns the refusal of a file that is known not to be a trace. The name of the file replaces `FILE` in `text`.
     pub(super) fn foreign(&self, text: &str) -> Refusal {
         self.refused(&with_name(self.name, text))
     }
 
-    /// The refusal of a file that can be read behind a filter.
+    /// Returns the refusal of a file that can be read through a filter.
     pub(super) fn filtered(&self, Filter { what, filter, options }: &Filter) -> Refusal {
         Refusal::Filtered(format!("{what}: {}", self.behind(filter, options)))
     }
 
-    /// The end of a sentence that says what a filter does: its command. There is no `filter` where awk would split the
-    /// cells differently.
+    /// Returns the end of a sentence that says what a filter does: its command. `filter` is `None` if awk would split
+    /// the cells differently.
     pub(super) fn remedy(&self, filter: Option<&str>, options: &str) -> String {
         match filter {
             Some(filter) => format!(": {}", self.behind(filter, options)),
@@ -62,20 +62,20 @@ impl File<'_> {
         }
     }
 
-    /// The command that reads the output of a `filter` of FILE with these options, and those of the workload
-    /// that do not depend on the columns.
+    /// Returns the command that reads the output of a `filter` of FILE with these options, and with the options of the
+    /// workload that do not depend on the columns.
     pub(super) fn behind(&self, filter: &str, options: &str) -> String {
         self.through(&[filter], options)
     }
 
-    /// The command that reads the file as it is with these options, behind the filters that have already rewritten it.
+    /// Returns the command that reads the file with these options, through the filters that have already rewritten it.
     pub(super) fn as_it_is(&self, options: &str) -> String {
         self.through(&[], options)
     }
 
     fn through(&self, filters: &[&str], options: &str) -> String {
         let Workload { action, volume, sort, skip_bad, .. } = *self.workload;
-        // The options of the reading may already say so.
+        // The options of the reading may already contain these.
         let skip_bad = skip_bad && !options.contains("workload.skip_bad=true");
         let volume = volume.filter(|_| !options.contains("workload.volume="));
         let independent = Workload { action, volume, skip_bad, ..Workload::default() };
@@ -90,7 +90,7 @@ impl File<'_> {
         format!("{} | ssdlab trace info -{space}{options}", filter_of(self.name, filters))
     }
 
-    /// The refusal of a file with several readings: what is in doubt, and the commands of which each settles it.
+    /// Returns the refusal of a file with several readings: what is in doubt, and one command for each.
     pub(super) fn doubt(&self, what: impl Into<String>, readings: Vec<Reading>) -> Refusal {
         let (what, choices) = (what.into(), readings::choices(readings, self.whole));
         if choices.is_empty() {
@@ -100,7 +100,7 @@ impl File<'_> {
         Refusal::Doubt(what, choices)
     }
 
-    /// The refusal of a file with several readings behind a filter.
+    /// Returns the refusal of a file with several readings through a filter.
     pub(super) fn doubt_behind(
         &self,
         what: &str,

@@ -1,4 +1,4 @@
-//! Tables with a column that may be a part of the address or of the volume.
+//! Tables with a column that may belong to the address or to the volume.
 
 use super::File;
 use super::refusal::Refusal;
@@ -7,11 +7,11 @@ use crate::read::guess::{self, regions};
 use crate::read::lines::shown;
 use crate::read::readings::{self, Reading};
 
-/// Readings with such a column, and without it, that a message lists.
+/// Maximum number of readings with such a column, and without it, in a message.
 const EACH: usize = 3;
 
 impl File<'_> {
-    /// The refusal of a table with such a column. `readings` are those by the names of its columns.
+    /// Returns a refusal if the table has such a column. `readings` are the readings by column names.
     pub(super) fn region_in_doubt(&self, readings: &[Reading]) -> Option<Refusal> {
         let place = regions::of(self.head, readings.first()?.columns.as_ref()?)?;
         let action = self.workload.action as u8;

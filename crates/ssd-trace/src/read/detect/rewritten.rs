@@ -1,4 +1,4 @@
-//! Files that can be read once a filter has rewritten them.
+//! Files that can be read after a filter has rewritten them.
 
 use super::refusal::Refusal;
 use super::{File, lines_of};
@@ -8,23 +8,23 @@ use crate::read::formats::{self, Head, ReadAs, TraceFormat};
 use crate::read::guess;
 use crate::read::readings::{self, Counts, Reading};
 
-/// Most readings that a message lists behind each of two filters.
+/// Maximum number of readings in a message for each of two filters.
 const READINGS: usize = 3;
-/// Most filters that a message puts one behind the other.
+/// Maximum number of filters in a pipeline.
 const FILTERS: usize = 3;
 
-/// How a file reads once a filter has rewritten it.
+/// How a file can be read after a filter has rewritten it.
 enum Behind {
-    /// Its only reading: the options, and the numbers that they give.
+    /// The only reading: its options and numbers.
     Certain((String, String)),
-    /// Its readings: the options of each, and the numbers that it gives.
+    /// The options and numbers of each reading.
     Choices(Vec<(String, String)>),
-    /// A message with the commands for it.
+    /// A message with the commands.
     Refused(String),
 }
 
 impl Behind {
-    /// Its readings; `None` if there is a message instead.
+    /// Returns the readings, or `None` for a message.
     fn choices(&self) -> Option<&[(String, String)]> {
         match self {
             Behind::Certain(choice) => Some(std::slice::from_ref(choice)),
@@ -35,7 +35,7 @@ impl Behind {
 }
 
 impl File<'_> {
-    /// The refusal of a file that can be read, or read differently, once one of `all` has rewritten it.
+    /// Returns a refusal if the file can be read, or read differently, after one of `all` has rewritten it.
     pub(super) fn rewritten(&self, all: &[Rewrite]) -> Option<Refusal> {
         self.rewritten_as(all, false)
     }
@@ -47,7 +47,7 @@ impl File<'_> {
             return None;
         }
         let ended = match self.head.bytes.iter().rposition(|&byte| byte == b'\n') {
-            // The last line may be cut.
+            // The last line may be incomplete.
             Some(end) if !self.whole => &self.head.bytes[..=end],
             _ => self.head.bytes,
         };
@@ -62,7 +62,7 @@ impl File<'_> {
         })
     }
 
-    /// The refusal of a table whose separator only a mapping can name.
+    /// Returns a refusal if only a mapping can name the separator of the table.
     pub(super) fn of_other_separator(&self) -> Option<Refusal> {
         let (separator, mark) = marks::separator(self.head.bytes)?;
         let Behind::Choices(choices) =
@@ -79,7 +79,7 @@ impl File<'_> {
         Some(Refusal::Doubt(format!("its cells are separated by {mark}"), choices))
     }
 
-    /// The refusal of a file that can be read behind a filter, for this reason.
+    /// Returns the refusal of a file that can be read through a filter, for this reason.
     fn refusal_behind(&self, what: &str, filter: &str, behind: Behind) -> Refusal {
         match behind {
             Behind::Refused(next) => Refusal::Filtered(format!("{what}; {next}")),
@@ -90,7 +90,7 @@ impl File<'_> {
         }
     }
 
-    /// The refusal of a file that can be read behind either of two filters.
+    /// Returns the refusal of a file that can be read through either of two filters.
     fn refusal_of_two(
         &self,
         [first, other]: [&Rewriting; 2],
@@ -107,7 +107,7 @@ impl File<'_> {
             );
             return self.refusal_behind(&what, &first.filter, behind);
         };
-        // The readings that both have, if there are any.
+        // Lists the readings that both filters share, if there are any.
         let is_shared = |(options, _): &&(String, String)| {
             [choices, others].iter().all(|all| all.iter().any(|(other, _)| other == options))
         };
@@ -145,7 +145,7 @@ impl File<'_> {
             return Some(certain(options, counts.unwrap_or_default()));
         }
         let refusal = match file.decision(TraceFormat::Auto, None) {
-            // The nearest format may be one that the lines do not fit.
+            // Lines may not fit the nearest format.
             Ok((format, how, _)) => {
                 let counts = Reading::counts_of(format, &how, &head)?;
                 let action = file.only_action(format, &how);
@@ -175,7 +175,7 @@ impl File<'_> {
         (!is_same).then_some(Behind::Choices(choices))
     }
 
-    /// The option that chooses the action of the requests in the head, if it has none of the usual action.
+    /// Returns the option for the action of the requests in the head, if the head has none of the usual action.
     pub(super) fn only_action(&self, format: TraceFormat, how: &ReadAs) -> String {
         let has = |action: u8| self.counts_of_action(format, how, action).is_some();
         let is_open = formats::has_actions(format) && self.workload.action == 'Q' && !has(b'Q');
@@ -186,7 +186,7 @@ impl File<'_> {
     }
 }
 
-/// The columns in the options of a reading, and the options behind them.
+/// Returns the columns in the options of a reading, and the options after them.
 fn options_of(options: &str) -> Option<(&str, &str)> {
     let columns = options.strip_prefix("--columns ")?;
     match columns.strip_prefix('\'') {

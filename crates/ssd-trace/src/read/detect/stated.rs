@@ -1,4 +1,4 @@
-//! Units that the workload states for a table whose columns are known by their names.
+//! Units that the workload states for a table with known column names.
 
 use super::File;
 use super::refusal::Refusal;
@@ -8,22 +8,22 @@ use crate::read::formats::{Mapping, ReadAs};
 use crate::read::guess;
 use crate::read::readings::Reading;
 
-/// The columns of a reading by names.
+/// Returns the columns of a reading by names.
 fn columns_of(reading: &Reading) -> &Mapping {
     reading.columns.as_deref().expect("it is by columns")
 }
 
-/// The beginning of a message about what gives the unit of a column.
+/// Returns the start of a message about where the unit of a column comes from.
 fn giving(place: &Place) -> &'static str {
     let is_named = place.name().is_some_and(guess::names::has_unit);
     if is_named { "its header gives" } else { "the size of its values gives" }
 }
 
 impl File<'_> {
-    /// Those of the `readings` that have the units stated by the workload.
+    /// Returns those of `readings` with the units stated by the workload.
     ///
     /// # Errors
-    /// None of them has these units.
+    /// No reading has these units.
     pub(super) fn with_stated_units(
         &self,
         how: &ReadAs,
@@ -61,7 +61,7 @@ impl File<'_> {
         Ok(readings)
     }
 
-    /// The refusal of a table whose times are not in the unit that the workload states.
+    /// Returns the refusal of a table whose times are not in the unit stated by the workload.
     fn not_in_time_unit(&self, columns: &Mapping) -> Refusal {
         match &columns.time {
             None => self.refused(

@@ -1,4 +1,4 @@
-//! Tables of formats in bytes with requests that are not whole sectors.
+//! Tables in bytes with requests that are not whole sectors.
 
 use super::File;
 use super::refusal::Refusal;
@@ -9,7 +9,7 @@ use crate::read::guess;
 use crate::read::guess::extended::{Extended, range_of};
 use crate::read::readings::Reading;
 
-/// A format, the column of its offsets (that of its sizes is the next), and its other columns.
+/// A format, the column of its offsets (the sizes are in the next column), and its other columns.
 const TABLES: [(TraceFormat, usize, &str); 3] = [
     (TraceFormat::Msr, 5, "time=1:100ns,op=4,volume=3"),
     (TraceFormat::Alibaba, 3, "time=5:us,op=2,volume=1"),
@@ -17,7 +17,7 @@ const TABLES: [(TraceFormat, usize, &str); 3] = [
 ];
 
 impl File<'_> {
-    /// The refusal of such a table: the command that extends its requests to whole sectors, and its readings in
+    /// Returns a refusal for such a table, with the command that extends requests to whole sectors and its readings in
     /// sectors.
     pub(super) fn unaligned(&self) -> Option<Refusal> {
         let (head, action) = (self.head, self.workload.action as u8);

@@ -1,4 +1,4 @@
-//! Columns that are set, whose times are not in order: a clock that wraps, or another notation of times.
+//! Configured columns with times out of order: a clock that wraps around, or another notation of times.
 
 use super::File;
 use super::refusal::Refusal;
@@ -7,17 +7,17 @@ use crate::read::formats::{Head, ReadAs, TraceFormat, Unit};
 use crate::read::guess::wraps::{self, Unwrapped};
 use crate::read::readings::{self, Reading};
 
-/// Most readings of a table without names of columns that a message lists.
+/// Maximum number of readings in a message about a table without column names.
 const READINGS: usize = 3;
 
-/// A clock that wraps around: what it is, and the commands that read its times without the jumps back and in order.
+/// A clock that wraps around: a description, and the commands that read its times unwrapped or sorted.
 struct Wrapped {
     what: String,
     choices: [(String, String); 2],
 }
 
 impl File<'_> {
-    /// Refuses times that a filter puts in order: those of a clock that wraps, or in another notation.
+    /// Refuses times that a filter puts in order: times of a clock that wraps around, or in another notation.
     pub(super) fn times_are_in_order(&self, how: &ReadAs) -> Result<(), Refusal> {
         let reading = Reading::of(String::new(), TraceFormat::Table, how, self.head);
         let descends = reading.is_some_and(|reading| reading.counts.descents > 0);
@@ -29,12 +29,12 @@ impl File<'_> {
         refusal.map_or(Ok(()), Err)
     }
 
-    /// Whether times that are not in order are sorted or skipped.
+    /// Returns whether the workload sorts or skips times that are out of order.
     fn takes_any_order(&self) -> bool {
         self.workload.sort || self.workload.skip_bad
     }
 
-    /// The refusal of times that jump back as a clock does that wraps around, in the likeliest of these `readings`.
+    /// Returns a refusal if the times jump back like a clock that wraps around, in the likeliest of these `readings`.
     pub(super) fn clocks_that_wrap(&self, readings: &[Reading]) -> Option<Refusal> {
         if self.takes_any_order() {
             return None;
@@ -48,7 +48,7 @@ impl File<'_> {
         refusal_of(&all.take(READINGS).collect::<Vec<Wrapped>>())
     }
 
-    /// The times without the jumps back of a clock that wraps around, and those in order.
+    /// Returns the times unwrapped, and the times sorted.
     fn unwrapped(&self, how: &ReadAs) -> Option<Wrapped> {
         let columns = how.columns.as_ref()?;
         let Unwrapped { what, filter, lines } = wraps::unwrapped(self.head, columns)?;
@@ -59,7 +59,7 @@ impl File<'_> {
         let of = |head: &Head<'_>| Reading::of(options.clone(), TraceFormat::Table, how, head);
         let (mut sorted, mut unwrapped) = (of(self.head)?, of(&head)?);
         sorted.sort();
-        // A request may be late by a little, too.
+        // Some requests may also be slightly out of order.
         if unwrapped.counts.descents > 0 {
             unwrapped.sort();
         }
@@ -73,7 +73,7 @@ impl File<'_> {
     }
 }
 
-/// The refusal of a file in each of these readings.
+/// Returns the refusal of a file with each of these readings.
 fn refusal_of(all: &[Wrapped]) -> Option<Refusal> {
     let what = &all.first()?.what;
     let choices: Vec<_> = all.iter().flat_map(|wrapped| wrapped.choices.clone()).collect();

@@ -1,4 +1,4 @@
-//! Text around requests, and forms in which other programs wrap them, with the filters that leave the requests.
+//! Text around requests, and forms in which other programs wrap them, with filters that extract the requests.
 
 use super::boxes::{boxed_table, values_on_lines};
 use super::html::{html_tables, preformatted_text};
@@ -11,7 +11,7 @@ use crate::read::formats::{self, Head, TraceFormat};
 use crate::read::guess::{LINES, is_names};
 use std::collections::BTreeSet;
 
-/// Rewrites that are tried whatever the format is.
+/// Rewrites that are tried for any format.
 pub(crate) const AROUND: [Rewrite; 21] = [
     without_colours,
     without_line_numbers,
@@ -36,7 +36,7 @@ pub(crate) const AROUND: [Rewrite; 21] = [
     value_pairs,
 ];
 
-/// The columns that bpftrace scripts print most often: first those with times in nanoseconds, then in microseconds.
+/// Most frequent columns of bpftrace scripts: first with times in nanoseconds, then in microseconds.
 const BPFTRACE_COLUMNS: [&str; 8] = [
     "time=1:ns,op=2,offset=3:512B,size=4",
     "time=1:ns,op=2,offset=3:512B,size=4:512B",
@@ -47,26 +47,26 @@ const BPFTRACE_COLUMNS: [&str; 8] = [
     "time=1:us,op=3,offset=4:512B,size=5",
     "time=1:us,op=3,offset=4:512B,size=5:512B",
 ];
-/// As [`BPFTRACE_COLUMNS`], for lines with the device in the second column.
+/// Like [`BPFTRACE_COLUMNS`], for lines with the device in the second column.
 const DEVICE_COLUMNS: [&str; 4] = [
     "time=1:ns,op=3,offset=4:512B,size=5,volume=2",
     "time=1:ns,op=3,offset=4:512B,size=5:512B,volume=2",
     "time=1:us,op=3,offset=4:512B,size=5,volume=2",
     "time=1:us,op=3,offset=4:512B,size=5:512B,volume=2",
 ];
-/// Intervals between requests are mostly shorter, seconds.
+/// Intervals between requests are mostly shorter than this, seconds.
 const LONG_S: f64 = 100.0;
-/// From here on, times since the start of the machine are nanoseconds: as microseconds they would exceed 30 years.
+/// From this value up, times since boot are nanoseconds: as microseconds they would exceed 30 years.
 const FIRST_NANOSECONDS: u64 = 1_000_000_000_000_000;
 
-/// The columns that the lines of a bpftrace script may have.
+/// Returns the possible columns of the lines of a bpftrace script.
 fn bpftrace_columns(lines: &[u8]) -> &'static [&'static str] {
     let line = lines.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let line = line.trim_ascii_start();
     let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let time = std::str::from_utf8(&line[..digits]).ok().and_then(|time| time.parse::<u64>().ok());
     let second = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).nth(1);
-    // A device has a number in one or two parts; a name may be that of a process.
+    // A device has a number in one or two parts; a name may be the name of a process.
     let is_device = |word: &[u8]| {
         word.len() > 2 && word.iter().all(|byte| byte.is_ascii_digit() || b":,".contains(byte))
     };
@@ -76,7 +76,7 @@ fn bpftrace_columns(lines: &[u8]) -> &'static [&'static str] {
     if is_in_nanoseconds { &all[..all.len() / 2] } else { all }
 }
 
-/// Text without the zero bytes behind it, as a crash leaves them.
+/// Removes zero bytes after the text, which a crash leaves.
 fn without_zeros(bytes: &[u8]) -> Option<Rewriting> {
     let end = bytes.iter().rposition(|&byte| byte != 0)? + 1;
     let text = &bytes[..end];
@@ -85,8 +85,7 @@ fn without_zeros(bytes: &[u8]) -> Option<Rewriting> {
     is_text.then(|| notation(what, r"tr -d '\000' < FILE", bytes, text.to_vec()))?
 }
 
-/// Text without its zero bytes, as a crash leaves them between two recordings, and without what stands before them in
-/// their lines.
+/// Removes zero bytes, which a crash leaves between two recordings, and the text before them in their lines.
 pub(crate) fn behind_zeros(bytes: &[u8]) -> Option<Rewriting> {
     let first = bytes.split(|&byte| byte == b'\n').position(|line| line.contains(&0))? + 1;
     let kept = bytes.split_inclusive(|&byte| byte == b'\n').filter_map(|line| {
@@ -104,26 +103,26 @@ pub(crate) fn behind_zeros(bytes: &[u8]) -> Option<Rewriting> {
     is_text.then(|| notation(&what, filter, bytes, rewritten))?
 }
 
-/// The requests of a known format below comments, which it does not have.
+/// Removes comments above the requests of a known format without comments.
 fn without_comments(bytes: &[u8]) -> Option<Rewriting> {
     if !bytes.starts_with(b"#") {
         return None;
     }
     let rewritten = lines_without(bytes, |line| line.starts_with(b"#"));
     let lines: Vec<&[u8]> = rewritten.split(|&byte| byte == b'\n').collect();
-    // The last line may be cut.
+    // The last line may be incomplete.
     let lines = &lines[..lines.len().saturating_sub(1).min(LINES)];
     let shares = formats::detect(&Head { bytes: &rewritten, lines });
     let is_known =
         shares.iter().any(|&(format, share)| format != TraceFormat::Table && share == 100);
     let comments = bytes.split(|&byte| byte == b'\n').take_while(|line| line.starts_with(b"#"));
-    // The names of its columns may say something else.
+    // A comment with column names may give another meaning to the columns.
     let is_named = comments.last().is_some_and(|line| is_names(&line[1..]));
     let what = "comment lines precede the requests; remove them";
     (is_known && !is_named).then(|| notation(what, "grep -av '^#' FILE", bytes, rewritten))?
 }
 
-/// The first of several files, the parts of which head or tail has printed below the name of their file.
+/// Extracts the first of several files that head or tail has printed, each below its name.
 fn first_of_several(bytes: &[u8]) -> Option<Rewriting> {
     let (text, name) = (characters(bytes), pattern(r"^==> ([\w./:@+-]+) <==\r?$"));
     let first = name.captures(text.lines().next()?)?[1].to_owned();
@@ -148,7 +147,7 @@ fn first_of_several(bytes: &[u8]) -> Option<Rewriting> {
     notation(&what, &filter, bytes, bytes_of(&lines))
 }
 
-/// The rows of a table that Python has printed as tuples or lists.
+/// Converts the rows of a table that Python has printed as tuples or lists.
 fn tuples(bytes: &[u8]) -> Option<Rewriting> {
     let is_list = bytes.strip_prefix(b"[").is_some_and(|rest| !rest.trim_ascii().starts_with(b"{"));
     if !bytes.starts_with(b"(") && !is_list {
@@ -168,7 +167,7 @@ fn tuples(bytes: &[u8]) -> Option<Rewriting> {
     (!rows.is_empty()).then(|| notation(what, &filter, bytes, bytes_of(&rows)))?
 }
 
-/// The text without what bpftrace prints before and after the lines of a script.
+/// Removes what bpftrace prints before and after the lines of a script.
 fn without_status_lines(bytes: &[u8]) -> Option<Rewriting> {
     if !bytes.starts_with(b"Attaching ") {
         return None;
@@ -183,7 +182,7 @@ fn without_status_lines(bytes: &[u8]) -> Option<Rewriting> {
     Some(Rewriting { columns: bpftrace_columns(&rewritten.bytes), ..rewritten })
 }
 
-/// The lines that bpftrace has printed as JSON (`-f json`).
+/// Extracts the lines that bpftrace has printed as JSON (`-f json`).
 fn printed_lines(bytes: &[u8]) -> Option<Rewriting> {
     if !bytes.starts_with(b"{\"type\": \"") {
         return None;
@@ -203,7 +202,7 @@ fn printed_lines(bytes: &[u8]) -> Option<Rewriting> {
     Some(Rewriting { columns: bpftrace_columns(&rewritten.bytes), ..rewritten })
 }
 
-/// The events of perf script without the stacks below them.
+/// Removes the stacks below the events of perf script.
 fn without_stacks(bytes: &[u8]) -> Option<Rewriting> {
     let is_frame = |line: &[u8]| {
         let text = line.trim_ascii_start();
@@ -219,7 +218,7 @@ fn without_stacks(bytes: &[u8]) -> Option<Rewriting> {
     has_stacks.then(|| notation(what, filter, bytes, lines_without(bytes, is_frame)))?
 }
 
-/// The events of trace-cmd without the time since the one above (`--ts-diff`).
+/// Removes the time since the previous event from the events of trace-cmd (`--ts-diff`).
 fn without_differences(bytes: &[u8]) -> Option<Rewriting> {
     let rewritten = by_line(bytes, |line| {
         let start = line.windows(4).position(|part| part == b": (+")?;
@@ -231,20 +230,20 @@ fn without_differences(bytes: &[u8]) -> Option<Rewriting> {
     notation(what, r"sed -E 's/: \([+][0-9]+\)/:/' FILE", bytes, rewritten)
 }
 
-/// Times that may be the intervals of perf script --deltatime, which can be read as they stand.
+/// Times that may be the intervals of perf script --deltatime, but are readable without a filter.
 pub(crate) struct Intervals {
-    /// The command that adds them up.
+    /// The command that adds up the intervals.
     pub(crate) filter: String,
-    /// Their sum.
+    /// The sum of the times.
     pub(crate) sum_ns: f64,
-    /// The difference between the smallest and the largest.
+    /// The difference between the smallest and the largest time.
     pub(crate) range_ns: f64,
-    /// At least half of them are smaller than an earlier one, or all are equal, which times hardly ever are.
+    /// At least half of the times are smaller than an earlier one, or all are equal; both are rare for times.
     pub(crate) are_likely: bool,
 }
 
-/// The times of tracepoint events if they may be intervals: at least a fifth of them are smaller than an earlier one,
-/// or all are equal.
+/// Returns the times of tracepoint events if they may be intervals: at least a fifth is smaller than an earlier one, or
+/// all are equal.
 pub(crate) fn intervals(bytes: &[u8]) -> Option<Intervals> {
     let time = r"(\d+[.]\d+)(: +\w+:\w+: )";
     let (text, event) = (characters(bytes), pattern(time));
@@ -266,7 +265,7 @@ pub(crate) fn intervals(bytes: &[u8]) -> Option<Intervals> {
     })
 }
 
-/// The cells of a row between rules; `None` if it is no row.
+/// Returns the cells of a row between rules; `None` for other lines.
 fn ruled_cells(line: &[u8]) -> Option<Vec<&str>> {
     let text = std::str::from_utf8(line).ok()?.trim();
     let is_row = text.contains('|') && !text.bytes().all(|byte| b"-+|: ".contains(&byte));
@@ -275,7 +274,7 @@ fn ruled_cells(line: &[u8]) -> Option<Vec<&str>> {
     is_row.then(|| cells.collect())
 }
 
-/// The rows of a table with rules between its cells, as psql, mysql and Markdown write them.
+/// Converts a table with rules between its cells, in the form of psql, mysql and Markdown.
 fn ruled_table(bytes: &[u8]) -> Option<Rewriting> {
     let is_rule = |line: &[u8]| {
         line.windows(2).any(|part| part == b"--")
@@ -301,7 +300,7 @@ fn ruled_table(bytes: &[u8]) -> Option<Rewriting> {
     let what = format!(
         "the file is a table with ruled lines (psql, mysql, Markdown); convert it to CSV{without}"
     );
-    // Not every sed knows the carriage return.
+    // Some versions of sed do not know the carriage return.
     let (before, file) =
         if bytes.contains(&b'\r') { (r"tr -d '\r' < FILE | ", "") } else { ("", " FILE") };
     let filter = format!(
@@ -310,7 +309,7 @@ fn ruled_table(bytes: &[u8]) -> Option<Rewriting> {
     (has_rule && !rows.is_empty()).then(|| notation(&what, &filter, bytes, table.into_bytes()))?
 }
 
-/// The rows that statements of SQL insert, below the names of the columns where the statements have them.
+/// Extracts the rows of SQL INSERT statements, below the column names if the statements have them.
 fn inserted_rows(bytes: &[u8]) -> Option<Rewriting> {
     let text = String::from_utf8_lossy(bytes);
     let mut rows = String::new();
@@ -345,8 +344,8 @@ fn inserted_rows(bytes: &[u8]) -> Option<Rewriting> {
     (!rows.is_empty()).then(|| notation(what, filter, bytes, rows.into_bytes()))?
 }
 
-/// The rows of the first table in a dump of pg_dump that has the columns of requests, below their names. The rows stand
-/// between `COPY TABLE (NAMES) FROM stdin;` and `\.`.
+/// Extracts the rows of the first table in a dump of pg_dump that has the columns of requests, below their names. The
+/// rows are between `COPY TABLE (NAMES) FROM stdin;` and `\.`.
 fn copied_rows(bytes: &[u8]) -> Option<Rewriting> {
     let command = pattern(r#"(?i)^COPY ([\w."]+) \(([^()]*)\) FROM stdin;"#);
     let text = characters(bytes);
@@ -377,8 +376,8 @@ fn copied_rows(bytes: &[u8]) -> Option<Rewriting> {
     notation(&what, &filter, bytes, bytes_of(&rows))
 }
 
-/// A table of the values in lines of `NAME=VALUE`, below the names. All lines may begin with the same text, but not
-/// with a time, which would be lost.
+/// Converts lines of `NAME=VALUE` pairs to a table of the values below the names. All lines may begin with the same
+/// text, but not with a time, which would be lost.
 fn value_pairs(bytes: &[u8]) -> Option<Rewriting> {
     let text = String::from_utf8_lossy(bytes);
     let before = text[..pattern(r"\b\w+=").find(&text)?.start()].to_owned();
@@ -403,7 +402,7 @@ fn value_pairs(bytes: &[u8]) -> Option<Rewriting> {
             table += &(row_names.join(",") + "\n");
             names = row_names;
         } else if names != row_names {
-            // The last line may be cut.
+            // The last line may be incomplete.
             if line.ends_with('\n') {
                 return None;
             }
@@ -423,7 +422,7 @@ fn value_pairs(bytes: &[u8]) -> Option<Rewriting> {
     (names.len() > 2).then(|| notation(what, filter, bytes, table.into_bytes()))?
 }
 
-/// The lines of `bytes` for which `is_other` is false.
+/// Returns the lines of `bytes` for which `is_other` is false.
 fn lines_without(bytes: &[u8], is_other: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     let lines = bytes.split_inclusive(|&byte| byte == b'\n');
     let lines = lines.filter(|line| !is_other(line.strip_suffix(b"\n").unwrap_or(line)));

@@ -1,17 +1,17 @@
-//! Filters of awk that rewrite columns of a table.
+//! awk filters that rewrite columns of a table.
 
 /// A table that a filter rewrites.
 pub(crate) struct Table<'a> {
     pub(crate) separator: u8,
-    /// Its lines that are not blank.
+    /// Lines that are not blank.
     pub(crate) lines: &'a [&'a [u8]],
-    /// The line with its names, counted from 1; 0 if it has none.
+    /// The line of the column names, counted from 1; 0 without names.
     pub(crate) names: usize,
 }
 
 impl Table<'_> {
-    /// The command that does `title` to the names and `statement` to every line below, and writes the numbers that it
-    /// calculates with so many `decimals`. `None` if awk would split the cells differently, within quotes.
+    /// Returns the command that applies `title` to the names and `statement` to every line below, and writes calculated
+    /// numbers with `decimals`. Returns `None` if awk would split quoted cells differently.
     pub(crate) fn filter(
         &self,
         title: &str,
@@ -19,12 +19,12 @@ impl Table<'_> {
         decimals: Option<usize>,
     ) -> Option<String> {
         let separator = char::from(self.separator);
-        // A command cannot show control characters, and within it, a quote and a backslash mean something else.
+        // A command cannot show control characters, and quotes and backslashes have another meaning in it.
         if separator != '\t' && (separator.is_control() || r"'\".contains(separator)) {
             return None;
         }
         let has = |byte: u8| self.lines.iter().any(|line| line.contains(&byte));
-        // A carriage return would be a part of the last cell, or the only cell of a blank line.
+        // A carriage return would belong to the last cell, or be the only cell of a blank line.
         let has_returns = self.lines.iter().any(|line| line.ends_with(b"\r"));
         let first = if has_returns { r#"{ sub(/\r$/, "") } "# } else { "" };
         let mut before = String::new();
@@ -34,7 +34,7 @@ impl Table<'_> {
             }
             before += "gsub(/\"/, \"\"); ";
         }
-        // Blanks around cells are not part of them.
+        // Blanks around cells do not belong to them.
         let spaced = [[self.separator, b' '], [b' ', self.separator]];
         let is_spaced =
             |line: &&[u8]| line.windows(2).any(|pair| spaced.iter().any(|mark| pair == mark));
@@ -66,7 +66,7 @@ impl Table<'_> {
     }
 }
 
-/// Whether a cell in quotes contains the separator.
+/// Returns whether a quoted cell contains the separator.
 pub(super) fn cuts_quotes(line: &[u8], separator: u8) -> bool {
     line.split(|&byte| byte == b'"').skip(1).step_by(2).any(|cell| cell.contains(&separator))
 }

@@ -1,17 +1,17 @@
-//! Files that begin with the mark of their kind, and binary data of no known kind.
+//! Files with a known signature, and binary data of unknown kinds.
 
 use super::RECORD;
 use crate::read::commands::command;
 
-/// What to do with text in UTF-32.
+/// Remedy for text in UTF-32.
 const UTF_32: &str = "convert it: iconv -f UTF-32 -t UTF-8 FILE | ssdlab trace info -";
-/// What to do with a pickle, such as that of a data frame.
+/// Remedy for a pickle, such as one of a data frame.
 const PICKLE: &str = concat!(
     "if you trust it (it can run any program when it is loaded), convert its table to CSV: python3 -c 'import sys, ",
     "pandas as p; p.DataFrame(p.read_pickle(sys.argv[1])).to_csv(sys.stdout, index=False)' FILE | ssdlab trace info -"
 );
 
-/// How to convert a file that pandas reads with the function of this name.
+/// Remedy for a file that pandas reads with the function of this name.
 macro_rules! pandas {
     ($kind:literal) => {
         pandas!($kind, "")
@@ -27,7 +27,7 @@ macro_rules! pandas {
     };
 }
 
-/// First bytes of a kind of file, what it is, and what to do with it.
+/// Signatures of files, what the files are, and the remedy.
 const KNOWN: [(&[u8], &str, &str); 39] = [
     (b"\xff\xfe\0\0", "text in UTF-32", UTF_32),
     (b"\0\0\xfe\xff", "text in UTF-32", UTF_32),
@@ -118,14 +118,14 @@ const KNOWN: [(&[u8], &str, &str); 39] = [
     (b"%PDF", "a PDF document", "pass the trace itself"),
 ];
 
-/// The mark of RocksDB's own traces, behind the time, type and length of their first record.
+/// The signature of RocksDB's own traces, after the time, type and length of their first record.
 const ROCKSDB: &[u8] = b"feedcafedeadbeef";
-/// Bytes that decide whether data are binary or text: the first sector of a disk.
+/// Bytes that decide between binary data and text: the first sector of a disk.
 const HEAD: usize = 512;
-/// The mark at the end of the first sector of a disk.
+/// The signature at the end of the first sector of a disk.
 const BOOTABLE: [u8; 2] = [0x55, 0xaa];
 
-/// The message about a file that begins with the mark of a kind.
+/// Returns the message about a file with a known signature.
 pub(super) fn marked(bytes: &[u8]) -> Option<String> {
     let head = &bytes[..bytes.len().min(64)];
     if head.windows(ROCKSDB.len()).any(|part| part == ROCKSDB) {
@@ -142,14 +142,14 @@ pub(super) fn marked(bytes: &[u8]) -> Option<String> {
     Some(format!("the file is {what}, not a trace; {remedy}"))
 }
 
-/// Whether `bytes` are not text.
+/// Returns whether `bytes` are binary data.
 fn is_binary(bytes: &[u8]) -> bool {
     let head = &bytes[..bytes.len().min(HEAD)];
     let is_control = |byte: &&u8| matches!(byte, 1..=8 | 14..=26 | 28..=31 | 127);
     head.contains(&0) || 20 * head.iter().filter(is_control).count() > head.len()
 }
 
-/// The message about binary data of no known format at the beginning of `file`.
+/// Returns the message about binary data of an unknown format at the beginning of `file`.
 pub(crate) fn unmarked(file: &str, bytes: &[u8]) -> Option<String> {
     if !is_binary(bytes) {
         return None;

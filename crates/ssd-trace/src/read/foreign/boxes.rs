@@ -1,17 +1,17 @@
-//! Tables that programs print for people: in boxes, or with each value of a row on a line of its own.
+//! Tables formatted for reading: in boxes, or with each value of a row on a separate line.
 
 use super::pattern::{bytes_of, characters, pattern};
 use super::{Rewriting, notation};
 
-/// The lines between cells, as bytes of UTF-8: light, heavy, dashed and double.
+/// Lines between cells as UTF-8 bytes: light, heavy, dashed and double.
 const BARS: &str = r"\xe2\x94[\x82\x83\x86]|\xe2\x95\x91";
-/// Any other line of a box.
+/// Other lines of a box.
 const RULE: &str = r"\xe2[\x94\x95]";
-/// The start of a row that stands for those that were left out.
+/// Start of a row that replaces omitted rows.
 const LEFT_OUT: &str = r"^(\xc2\xb7|\xe2\x80\xa6)";
 
-/// The rows of a table in a box. Of the lines before the second rule, only the first counts: it has the names, and
-/// types may follow.
+/// Extracts the rows of a table in a box. Of the lines before the second rule, only the first is used: it has the
+/// names, and types may follow.
 pub(super) fn boxed_table(bytes: &[u8]) -> Option<Rewriting> {
     let text = characters(bytes);
     let (bars, rule, left_out) = (pattern(BARS), pattern(RULE), pattern(LEFT_OUT));
@@ -55,11 +55,11 @@ pub(super) fn boxed_table(bytes: &[u8]) -> Option<Rewriting> {
     (rules > 1 && width > 1).then(|| notation(what, &filter, bytes, bytes_of(&rows)))?
 }
 
-/// The start of a row, and what ends the names in it: in the expanded output of psql (`\x`), and in the vertical one of
+/// Start of a row, and the end of the names in it: in the expanded output of psql (`\x`), and in the vertical output of
 /// mysql (`\G`).
 const ROWS: [(&str, &str); 2] = [(r"^-\[ RECORD \d", "[|]"), (r"^\*+ \d+[.] row", ":")];
 
-/// The rows of a table that has each value on a line of its own.
+/// Extracts the rows of a table with each value on a separate line.
 pub(super) fn values_on_lines(bytes: &[u8]) -> Option<Rewriting> {
     let text = characters(bytes);
     let first = text.lines().find(|line| !line.trim().is_empty())?;
@@ -81,7 +81,7 @@ pub(super) fn values_on_lines(bytes: &[u8]) -> Option<Rewriting> {
     let names_of =
         |row: &[(&str, &str)]| row.iter().map(|cell| cell.0.to_owned()).collect::<Vec<_>>();
     let names = names_of(&rows[0]);
-    // The last row may be cut.
+    // The last row may be incomplete.
     if rows.last().is_some_and(|row| row.len() < names.len()) {
         rows.pop();
     }

@@ -1,4 +1,4 @@
-//! Notations of dates that a filter rewrites, the year first.
+//! Notations of dates that a filter rewrites with the year first.
 
 use super::pattern::{bytes_of, characters, pattern, replaced};
 use super::times::numbers_at;
@@ -6,12 +6,12 @@ use super::{Rewriting, by_line, filled_lines, notation};
 use crate::read::formats::mapping::Words;
 use regex_lite::Captures;
 
-/// Dates with the year last, rewritten as ssdlab reads them. Where days and months may both be first, both are tried.
+/// Rewrites dates that have the year last. If both day and month may be first, both are tried.
 pub(super) fn with_year_first(bytes: &[u8]) -> Option<Rewriting> {
     let both = [(1, "month"), (2, "day")].map(|(place, first)| with_month_at(place, first, bytes));
     let mut both: Vec<(Disorder, Rewriting)> = both.into_iter().flatten().collect();
     both.sort_by_key(|(disorder, _)| *disorder);
-    // If one notation puts the dates in order and the other does not, only the first is kept.
+    // If one notation puts the dates in order and the other does not, only that is used.
     if both.iter().any(|(disorder, _)| !disorder.is_unsorted) {
         both.retain(|(disorder, _)| !disorder.is_unsorted);
     }
@@ -24,7 +24,7 @@ pub(super) fn with_year_first(bytes: &[u8]) -> Option<Rewriting> {
     Some(Rewriting { what: what.to_owned(), other: Some(other), otherwise, ..first })
 }
 
-/// How unlikely a notation of dates is: first whether the dates are out of order, then how many days they cover.
+/// Unlikelihood of a notation of dates: whether the dates are out of order, then how many days they cover.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Disorder {
     is_unsorted: bool,
@@ -32,7 +32,7 @@ struct Disorder {
 }
 
 impl Disorder {
-    /// That of years, months and days.
+    /// Returns the disorder of years, months and days.
     fn of(dates: &[[u32; 3]]) -> Disorder {
         let all = || dates.iter().map(|[year, month, day]| (year * 12 + month) * 31 + day);
         let days = all().max().unwrap_or(0) - all().min().unwrap_or(0);
@@ -40,8 +40,8 @@ impl Disorder {
     }
 }
 
-/// As [`with_year_first`], if the number at `place`, the first or second, of all dates may be the month. `first` says
-/// what the first number is.
+/// Like [`with_year_first`], if the number at `place`, the first or second, of all dates may be the month. `first`
+/// names the first number.
 fn with_month_at(place: usize, first: &str, bytes: &[u8]) -> Option<(Disorder, Rewriting)> {
     let marks = if place == 1 { "/" } else { "/." };
     let mut dates = Vec::new();
@@ -72,19 +72,19 @@ fn with_month_at(place: usize, first: &str, bytes: &[u8]) -> Option<(Disorder, R
     Some((Disorder::of(&dates), Rewriting { case, ..rewriting }))
 }
 
-/// The names of the months, three letters each.
+/// Names of the months, three letters each.
 const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
 /// What a filter does to dates with names of months.
 const WITHOUT_NAMES: &str =
     "its dates have month names; write the month as a number, and the year first";
 
-/// The number of a month.
+/// Returns the number of a month.
 fn month_number(name: &str) -> usize {
     MONTHS.find(name).map_or(0, |at| at / 3 + 1)
 }
 
-/// Dates such as 14/Nov/2023:13:59:59 +0000 and 14-Nov-2023 13:59:59, with month numbers.
+/// Replaces month names in dates such as 14/Nov/2023:13:59:59 +0000 and 14-Nov-2023 13:59:59.
 pub(super) fn with_month_numbers(bytes: &[u8]) -> Option<Rewriting> {
     const DATE: &str = r"(\d\d?)[/-]([A-Z][a-z][a-z])[/-](\d{4})[: ](\d\d:\d\d:\d\d(?:[.]\d+)?)(?: ([+-]\d\d)(\d\d))?";
     let rewritten = replaced(bytes, DATE, |part| {
@@ -104,8 +104,8 @@ pub(super) fn with_month_numbers(bytes: &[u8]) -> Option<Rewriting> {
     notation(WITHOUT_NAMES, &filter, bytes, rewritten)
 }
 
-/// Dates such as Tue Nov 14 13:59:59 2023 and Nov 14 13:59:59 in cells of their own, with the year first and the month
-/// as a number. Dates without a year begin in 2000, and the year changes where January follows December.
+/// Rewrites dates in separate cells, such as Tue Nov 14 13:59:59 2023 and Nov 14 13:59:59, with the year first and the
+/// month as a number. Dates without a year begin in 2000, and the year changes when January follows December.
 pub(super) fn with_months_first(bytes: &[u8]) -> Option<Rewriting> {
     const DATE: &str = concat!(
         r#"(?m)(^|[\[,;\t|"])(?:[A-Z][a-z][a-z],? )?([A-Z][a-z][a-z]) +(\d\d?) "#,
@@ -115,7 +115,7 @@ pub(super) fn with_months_first(bytes: &[u8]) -> Option<Rewriting> {
     let (mut has_years, mut missing, mut latest) = (true, 2000, None);
     let mut numbered = |part: &Captures<'_>| {
         let (month, day) = (month_number(&part[2]), part[3].parse::<u8>().unwrap_or(0));
-        // A request may be late by a little, before or after the new year.
+        // A request may be slightly late, before or after the new year.
         let before = latest.replace(month).unwrap_or(month);
         missing += i32::from(month + 6 < before) - i32::from(month > before + 6);
         has_years &= part.get(5).is_some();
@@ -129,7 +129,7 @@ pub(super) fn with_months_first(bytes: &[u8]) -> Option<Rewriting> {
             let (start, end) = part.get(0).map_or((at, at), |all| (all.start(), all.end()));
             done += &line[at..start];
             done += &numbered(&part);
-            // The separator behind it belongs to the next date, too.
+            // The separator after it also belongs to the next date.
             at = end - part[6].len();
         }
         Some(bytes_of(&(done + &line[at..])))
@@ -148,7 +148,7 @@ pub(super) fn with_months_first(bytes: &[u8]) -> Option<Rewriting> {
     notation(&what, &filter, bytes, rewritten)
 }
 
-/// Dates with the year first, such as 2024/03/05 10:00:00 and 20240305T100000, with the separators that are read.
+/// Rewrites the separators of dates that have the year first, such as 2024/03/05 10:00:00 and 20240305T100000.
 pub(super) fn with_hyphens(bytes: &[u8]) -> Option<Rewriting> {
     const SLASHES: &str = r"\b(\d{4})/(\d\d)/(\d\d)[ T]";
     const PLAIN: &str = r"\b(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)";
@@ -163,8 +163,8 @@ pub(super) fn with_hyphens(bytes: &[u8]) -> Option<Rewriting> {
     notation(what, &filter, bytes, rewritten)
 }
 
-/// Dates such as 2024-03-05 10:00:00 CET without the abbreviation of their zone. A date with another zone, farther
-/// below, keeps it and is refused there.
+/// Removes the abbreviation of the time zone from dates such as 2024-03-05 10:00:00 CET. A later date with another zone
+/// is unchanged, and is refused there.
 pub(super) fn without_zone(bytes: &[u8]) -> Option<Rewriting> {
     const DATE: &str = r"\b(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.]\d+)?) ?";
     let text = characters(bytes);
@@ -179,14 +179,14 @@ pub(super) fn without_zone(bytes: &[u8]) -> Option<Rewriting> {
         count += 1;
         part[1].to_owned()
     });
-    // The first line may have names.
+    // The first line may contain names.
     let is_in_all = count > 0 && count + 1 >= filled_lines(bytes).count();
     let what = format!("all dates of its first lines have the time zone {zone}; remove it");
     let filter = format!("perl -pe 's/{date}/$1/g' < FILE");
     is_in_all.then(|| notation(&what, &filter, bytes, rewritten))?
 }
 
-/// Dates of digits only, such as 20231114135959995, with separators. They have to be at the start of lines.
+/// Adds separators to dates of digits only, such as 20231114135959995, at the start of lines.
 pub(super) fn with_marks(bytes: &[u8]) -> Option<Rewriting> {
     const DATE: &str =
         r"^((?:19|20)\d\d)(0\d|1[0-2])([0-2]\d|3[01])([01]\d|2[0-3])([0-5]\d)([0-5]\d)(\d{1,9})\b";

@@ -1,16 +1,16 @@
-//! Files of fio that are not read as they stand: I/O logs of other versions or without `add` lines, logs of its
-//! results, and job files.
+//! Files of fio that are not readable: I/O logs of other versions or without `add` lines, logs of results, and job
+//! files.
 
 use std::collections::BTreeSet;
 
-/// The version that the first line of an I/O log names.
+/// Returns the version in the first line of an I/O log.
 fn version_of(bytes: &[u8]) -> Option<u32> {
     let line = bytes.split(|byte| *byte == b'\n').next()?.trim_ascii();
     let version = line.strip_prefix(b"fio version ")?.strip_suffix(b" iolog")?;
     std::str::from_utf8(version).ok()?.parse().ok()
 }
 
-/// The message about an I/O log of fio of a version that is not read.
+/// Returns the message about an I/O log of an unsupported version.
 pub(super) fn other_iolog(bytes: &[u8]) -> Option<String> {
     let version = version_of(bytes)?;
     let remedy = match version {
@@ -26,7 +26,7 @@ pub(super) fn other_iolog(bytes: &[u8]) -> Option<String> {
     ))
 }
 
-/// The message about an I/O log with a request for a file that no line above it has added.
+/// Returns the message about an I/O log with a request for a file that no earlier line has added.
 pub(crate) fn without_files(lines: &[&[u8]]) -> Option<String> {
     let version = version_of(lines.first()?)?;
     let (name, columns) = match version {
@@ -58,7 +58,7 @@ pub(crate) fn without_files(lines: &[&[u8]]) -> Option<String> {
     None
 }
 
-/// What a log of results or a job file is, and what to do with it.
+/// Returns what a log of results or a job file is, and the remedy.
 pub(super) fn named(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     match log_content(bytes) {
         Some(Content::IssueTimes) => Some((
@@ -82,17 +82,17 @@ pub(super) fn named(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// What the lines of a log of results contain.
+/// Contents of a log of results.
 enum Content {
-    /// Latencies, bandwidths or rates only.
+    /// Only latencies, bandwidths or rates.
     Results,
-    /// Addresses, too.
+    /// Also addresses.
     Offsets,
-    /// Addresses and the times at which the requests were issued.
+    /// Also addresses, and the issue times of the requests.
     IssueTimes,
 }
 
-/// What a log of results contains: lines `TIME, VALUE, DIRECTION, SIZE[, OFFSET][, PRIORITY[, ISSUE_TIME]]`.
+/// Returns the contents of a log of results: lines `TIME, VALUE, DIRECTION, SIZE[, OFFSET][, PRIORITY[, ISSUE_TIME]]`.
 fn log_content(bytes: &[u8]) -> Option<Content> {
     let text =
         std::str::from_utf8(&bytes[..bytes.iter().rposition(|&byte| byte == b'\n')?]).ok()?;
@@ -109,7 +109,7 @@ fn log_content(bytes: &[u8]) -> Option<Content> {
             4 => false,
             5 => !is_priority(4) && number(4)? > 0,
             6 if is_priority(5) => number(4)? > 0,
-            // An issue time, but no offset.
+            // An issue time without an offset.
             6 if is_priority(4) && number(5).is_some() && size.is_multiple_of(512) => false,
             7 if is_priority(5) => {
                 has_times |= number(6)? > 0;
@@ -117,7 +117,7 @@ fn log_content(bytes: &[u8]) -> Option<Content> {
             }
             _ => return None,
         };
-        // Where all values are whole sectors, they are addresses.
+        // If all values are whole sectors, they are addresses.
         has_results |= !value.is_multiple_of(512);
         if time < last {
             return None;
@@ -131,11 +131,11 @@ fn log_content(bytes: &[u8]) -> Option<Content> {
     })
 }
 
-/// Keys of job files, of which each job has one.
+/// Keys of job files; each job has at least one of them.
 const KEYS: [&str; 8] =
     ["rw", "readwrite", "ioengine", "bs", "size", "filename", "runtime", "iodepth"];
 
-/// Whether it is a job file: sections with such keys.
+/// Returns whether it is a job file: sections with such keys.
 fn is_job(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let lines = text.lines().map(str::trim);

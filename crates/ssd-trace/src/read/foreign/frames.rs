@@ -1,16 +1,16 @@
-//! Data frames in JSON, as `to_json` of pandas writes them. The first bytes of a file seldom contain whole rows, so
-//! what the filters make of them is not calculated.
+//! Data frames in JSON, as written by `to_json` of pandas. The head of a file rarely contains complete rows, so the
+//! output of the filters is not calculated.
 
 use super::Filter;
 use super::pattern::{characters, pattern};
 use crate::read::guess::names::is_needed_field;
 
-/// Bytes in which the form of a frame shows.
+/// Bytes that are enough to recognise the form of a frame.
 const START: usize = 4096;
-/// Digits of numbers that are exact in floating point.
+/// Digits of a number that may be inexact in floating point.
 const EXACT: &str = r"[0-9]{16}";
 
-/// How a frame starts: by columns or by rows, between which its names decide, and in parts (`split` and `table`).
+/// Start of a frame: by columns or by rows, which its names distinguish, or in parts (`split` and `table`).
 const NESTED: &str = r#"^\s*\{\s*"([^"]+)"\s*:\s*\{\s*"([^"]+)"\s*:\s*[^{\[\s]"#;
 const SPLIT: &str = r#"^\s*\{\s*"columns"\s*:\s*\[\s*""#;
 const TABLE: &str = r#"^\s*\{\s*"schema"\s*:\s*\{\s*"fields"\s*:\s*\["#;
@@ -23,7 +23,7 @@ const OF_ROWS: &str = "[.[]] | (.[0] | keys_unsorted) as $k | $k, (.[] | [.[$k[]
 const OF_SPLIT: &str = ".columns, .data[] | @csv";
 const OF_TABLE: &str = ".data | (.[0] | keys_unsorted) as $k | $k, (.[] | [.[$k[]]]) | @csv";
 
-/// The filter that makes a table of a data frame; `None` if `bytes` do not begin one.
+/// Returns the filter that converts a data frame to a table; `None` if `bytes` do not begin one.
 pub(crate) fn of(bytes: &[u8]) -> Option<Filter> {
     let text = characters(&bytes[..bytes.len().min(START)]);
     let is = |start: &str| pattern(start).is_match(&text);
@@ -33,7 +33,7 @@ pub(crate) fn of(bytes: &[u8]) -> Option<Filter> {
         // If each line has an object within another, a line is a request.
         let is_line = text.find('\n').is_some_and(|end| text[end..].trim_start().starts_with('{'));
         let [outer, inner] = [1, 2].map(|at| is_needed_field(&names[at]));
-        // Rows of a frame are named by their numbers. Other objects within objects are not rows.
+        // Numbers name the rows of a frame. Other nested objects are not rows.
         let is_number = names[1].starts_with(|first: char| first.is_ascii_digit());
         match (outer, inner) {
             (true, false) if !is_line => Some(OF_COLUMNS),

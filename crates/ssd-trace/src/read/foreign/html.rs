@@ -5,17 +5,17 @@ use super::{Rewriting, notation};
 
 /// Tags of which the start of an HTML page has at least one.
 const ELEMENTS: &str = r"(?i)<(!doctype +html|html|table|pre|style)[\s>]";
-/// Bytes in which one of them is searched.
+/// Bytes that are searched for these tags.
 const START: usize = 4096;
 
-/// Whether `bytes` begin a page.
+/// Returns whether `bytes` begin a page.
 pub(super) fn is_page(bytes: &[u8]) -> bool {
     let start = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
     let start = &start[..start.len().min(START)];
     start.starts_with(b"<") && pattern(ELEMENTS).is_match(&characters(start))
 }
 
-/// The rows of the tables in a page.
+/// Extracts the rows of the tables in a page.
 pub(super) fn html_tables(bytes: &[u8]) -> Option<Rewriting> {
     let page = is_page(bytes).then(|| characters(bytes))?;
     let row = pattern(r"(?i)<tr\b");
@@ -40,7 +40,7 @@ pub(super) fn html_tables(bytes: &[u8]) -> Option<Rewriting> {
     (!rows.is_empty()).then(|| notation(what, filter, bytes, bytes_of(&rows)))?
 }
 
-/// The preformatted text in a page.
+/// Extracts the preformatted text in a page.
 pub(super) fn preformatted_text(bytes: &[u8]) -> Option<Rewriting> {
     let page = is_page(bytes).then(|| characters(bytes))?;
     let preformatted = pattern(r"(?si)<pre\b[^>]*>(.*?)(?:</pre>|$)");

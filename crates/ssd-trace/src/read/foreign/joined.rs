@@ -1,4 +1,4 @@
-//! Times and addresses in two columns, with the filters that join them.
+//! Times and addresses that are split into two columns, and the filters that join them.
 
 use super::Rewriting;
 use super::pattern::pattern;
@@ -7,14 +7,14 @@ use super::times::is_rising;
 use crate::read::guess::names::{is_address, is_time};
 use regex_lite::Regex;
 
-/// Seconds with decimals in a table without names, where whole seconds and the rest are in neighbouring columns.
+/// Joins whole seconds and their decimals in neighbouring columns of a table without names.
 pub(super) fn with_joined_times(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
     let numbers = |at: usize| -> Option<Vec<u64>> {
         table.body().iter().map(|row| row[at].parse().ok()).collect()
     };
     let columns: Vec<Option<Vec<u64>>> = (0..table.rows[0].len()).map(numbers).collect();
-    // An address and a length are needed beside them.
+    // The table also needs an address and a length.
     if table.has_names || columns.iter().flatten().count() < 4 {
         return None;
     }
@@ -25,8 +25,8 @@ pub(super) fn with_joined_times(bytes: &[u8]) -> Option<Rewriting> {
         let is_one_time = pairs.is_sorted()
             && !rest.is_sorted()
             && pairs.windows(2).filter(is_common).count() > 1;
-        // The largest of other numbers, such as process IDs, milliseconds and addresses, is hardly ever in the second
-        // half of a second.
+        // Other numbers, such as process IDs, milliseconds and addresses, rarely have their maximum in the second half
+        // of a second.
         let largest = *rest.iter().max()?;
         let is_near =
             |digits: &u32| (5 * 10u64.pow(*digits - 1)..10u64.pow(*digits)).contains(&largest);
@@ -46,7 +46,7 @@ pub(super) fn with_joined_times(bytes: &[u8]) -> Option<Rewriting> {
     })
 }
 
-/// Dates and times of day in neighbouring columns, joined in the first of them.
+/// Joins dates and times of day in neighbouring columns, in the first of them.
 pub(crate) fn with_joined_dates(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes).filter(|table| table.body().len() > 1)?;
     let all = |at: usize, is_kind: &Regex| {
@@ -93,7 +93,7 @@ pub(crate) fn with_joined_dates(bytes: &[u8]) -> Option<Rewriting> {
     })
 }
 
-/// Addresses of 64 bits from a column with their upper halves and another with their lower halves.
+/// Joins the upper and lower halves of 64-bit addresses in two columns.
 pub(super) fn with_joined_addresses(bytes: &[u8]) -> Option<Rewriting> {
     const HALVES: [(&str, &str); 4] =
         [("hi", "lo"), ("high", "low"), ("upper", "lower"), ("msb", "lsb")];

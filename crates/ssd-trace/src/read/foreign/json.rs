@@ -1,23 +1,23 @@
-//! JSON whose objects are requests: the table that jq makes of it.
+//! JSON with requests as objects, and the table that jq makes of it.
 
 use super::Rewriting;
 use crate::read::guess::names::{
     is_address, is_field, is_length, is_needed_field, is_operation, is_time,
 };
 
-/// Fewest and most fields of an object that make a request.
+/// Minimum and maximum number of fields of an object that is a request.
 const FIELDS: [usize; 2] = [3, 8];
 
-/// The name of NVMe's lengths.
+/// NVMe's name of the length.
 const NLB: &str = "nlb";
 
 /// Digits of numbers that are exact in floating point.
 const EXACT: usize = 15;
 
-/// Most levels of nested objects in which fields are looked for.
+/// Maximum depth of nested objects that are searched for fields.
 const DEEPEST: usize = 4;
 
-/// A position in JSON.
+/// A position in JSON text.
 pub(super) struct Cursor<'a> {
     text: &'a [u8],
     at: usize,
@@ -25,8 +25,8 @@ pub(super) struct Cursor<'a> {
     lists: Vec<(String, usize)>,
 }
 
-/// The fields of an object: names, and values as text unless they are lists or deep. The fields of an object within
-/// have its name and a point before their own.
+/// The fields of an object: names, and values as text unless they are lists or too deep. The name of a field in a
+/// nested object starts with the name of that object and a point.
 pub(super) type Object = Vec<(String, Option<String>)>;
 
 impl Cursor<'_> {
@@ -46,7 +46,7 @@ impl Cursor<'_> {
         is_next
     }
 
-    /// A string, with its escapes.
+    /// Reads a string with its escapes.
     fn string(&mut self) -> Option<String> {
         if !self.take(b'"') {
             return None;
@@ -62,7 +62,7 @@ impl Cursor<'_> {
         None
     }
 
-    /// A value; nested ones are skipped.
+    /// Reads a value; nested values are skipped.
     fn value(&mut self) -> Option<Option<String>> {
         match self.peek()? {
             b'"' => self.string().map(Some),
@@ -97,7 +97,7 @@ impl Cursor<'_> {
         self.object_within("", 0)
     }
 
-    /// An object at `depth`, below the objects named in `path`.
+    /// Reads an object at `depth`, within the objects named in `path`.
     fn object_within(&mut self, path: &str, depth: usize) -> Option<Object> {
         let mut fields = Vec::new();
         if !self.take(b'{') {
@@ -134,7 +134,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// Note a list of objects that begins here.
+    /// Records a list of objects that begins here.
     fn note_list(&mut self, path: &str) {
         let start = self.at;
         if self.take(b'[') && self.peek() == Some(b'{') && path.split('.').all(is_plain) {
@@ -143,8 +143,8 @@ impl Cursor<'_> {
         self.at = start;
     }
 
-    /// Goes to the first object of a list: the text itself, or the only one in the object that is the text, if this
-    /// object has no fields of requests. Returns the path of the list for jq; `None` if there is no such list.
+    /// Moves to the first object of a list: the whole text, or the only list in the object that is the whole text, if
+    /// this object has no fields of requests. Returns the path of the list for jq; `None` if there is no such list.
     fn enter_list(&mut self) -> Option<String> {
         if self.take(b'[') {
             return Some("[]".to_owned());
@@ -165,14 +165,14 @@ impl Cursor<'_> {
     }
 }
 
-/// Whether the name of a field can be a title. Logstash's `@timestamp` can, too.
+/// Returns whether the name of a field can be a column name. Logstash's `@timestamp` can, too.
 fn is_plain(name: &str) -> bool {
     let name = name.strip_prefix('@').unwrap_or(name);
     name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// The path of a field for jq, which takes names with an `@` in quotes only.
+/// Returns the path of a field for jq, which requires quotes around names with an `@`.
 fn path_of(name: &str) -> String {
     let quoted = |part: &str| {
         if part.starts_with('@') { format!(".\"{part}\"") } else { format!(".{part}") }
@@ -180,14 +180,14 @@ fn path_of(name: &str) -> String {
     name.split('.').map(quoted).collect()
 }
 
-/// The last part of a path, without the `@` of Logstash.
+/// Returns the last part of a path, without the `@` of Logstash.
 fn name_of(path: &str) -> &str {
     let name = path.rsplit('.').next().unwrap_or_default();
     name.trim_start_matches('@')
 }
 
-/// The names of the columns for the fields at these paths: those of the fields, behind that of their object if the
-/// field is a part of a time, or if two are alike.
+/// Returns the column names for the fields at these paths: the field names, after the name of their object if the field
+/// is a part of a time or the name is not unique.
 fn titles(paths: &[&str]) -> Vec<String> {
     let is_alone = |name: &str| paths.iter().filter(|path| name_of(path) == name).count() == 1;
     let title = |path: &&str| {
@@ -198,8 +198,8 @@ fn titles(paths: &[&str]) -> Vec<String> {
     paths.iter().map(title).collect()
 }
 
-/// The table of lines of objects, or of a list of them, perhaps in a field of an object. The fields of requests in the
-/// first object are its columns.
+/// Converts lines of objects, or a list of objects, perhaps in a field of an object, to a table. Its columns are the
+/// fields of requests in the first object.
 pub(super) fn table(bytes: &[u8]) -> Option<Rewriting> {
     let mut cursor = Cursor::of(bytes);
     let list = cursor.enter_list().unwrap_or_default();
@@ -211,7 +211,7 @@ pub(super) fn table(bytes: &[u8]) -> Option<Rewriting> {
     let is_used = |path: &&str| {
         let (object, _) = path.rsplit_once('.').unwrap_or(("", path));
         let name = name_of(path);
-        // What a device is says nothing of its requests.
+        // Properties of a device are not properties of its requests.
         let is_of_device = is_field(object) && !is_needed_field(object);
         let is_part = is_needed_field(&format!("{object}_{name}"));
         !is_of_device && (is_field(name) || name == NLB || is_part)
@@ -219,7 +219,7 @@ pub(super) fn table(bytes: &[u8]) -> Option<Rewriting> {
     let fields = objects.first()?.iter().filter(|(_, value)| value.is_some());
     let scalars: Vec<&str> = fields.map(|(name, _)| name.as_str()).collect();
     let mut names: Vec<&str> = scalars.iter().copied().filter(is_used).collect();
-    // Another column may hold a field that no name states, and its place or its values tell which.
+    // A field that no name states may be in another column, whose position or values identify it.
     let is_stated = |is: fn(&str) -> bool| {
         let is_field = |path: &&str| is(name_of(path)) || is(&path.replace('.', "_"));
         names.iter().any(is_field)

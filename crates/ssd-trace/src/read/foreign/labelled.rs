@@ -6,8 +6,8 @@ use super::pattern::{self, Pattern, characters};
 use regex_lite::Captures;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Patterns of the times in a log, each with the cell for the time: calendar times and times of day, perhaps with a
-/// decimal comma, and numbers. The last pattern is for logs without times.
+/// Patterns of the times in a log, each with the cell for the time: calendar times and times of day, with a point or a
+/// comma before decimals, and numbers. The last pattern is for logs without times.
 const TIMES: [(&str, &str); 9] = [
     (r"^\W*(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d),(\d+)(?:Z|\b)", "$1.$2"),
     (r"^\W*(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?)(?:Z|[^.\w]|$)", "$1"),
@@ -19,16 +19,16 @@ const TIMES: [(&str, &str); 9] = [
     (r"^.*?[^.\w](\d+\.\d{3,9})(?:[^.\w]|$)", "$1"),
     ("", ""),
 ];
-/// The operation in a line of a log; the words for completions do not match.
+/// The operation in a line of a log; words for completions do not match.
 const OPERATION: &str = concat!(
     r"(?:\b|_)p?(read|write|trim|discard|unmap)",
     r"(?:v|_(?:6|10|12|16|32|rq|req|request|start|begin|submit|issue|enter|cmd|command))?[^a-z0-9_]"
 );
-/// An operation of SCSI. Those of registers look alike.
+/// An operation of SCSI. Accesses to registers look alike.
 const SCSI: &str = r"(?i)(?:read|write)_(?:6|10|12|16|32)\b";
 /// A number in a line of a log.
 const NUMBER: &str = r"\W{1,3}(0x[0-9a-f]+|\d+)\b";
-/// Names of addresses and of lengths in logs, each with the name of its column.
+/// Names of addresses and of lengths in logs, each with its column name.
 const ADDRESSES: [(&str, &str); 9] = [
     ("offset", "offset"),
     ("off", "offset"),
@@ -59,7 +59,7 @@ const LENGTHS: [(&str, &str); 17] = [
     ("npages", "pages"),
     ("pages", "pages"),
 ];
-/// Devices and parts of them in a line of a log, by their names or numbers.
+/// Devices and their partitions in a line of a log, by names or numbers.
 const DEVICES: [&str; 5] = [
     r"(?:sd|vd|xvd)(?:[a-z]|a[a-z])\d{0,3}|hd[a-h]\d{0,3}",
     r"nvme\d+(?:c\d+)?(?:n\d+)?(?:p\d+)?",
@@ -67,28 +67,28 @@ const DEVICES: [&str; 5] = [
     r"iqn\.[\w.:-]+",
     r"(?:nsid|lun|target)[ :=]{1,3}\d+",
 ];
-/// A device by its major and minor number.
+/// A device by major and minor number.
 const NUMBERED_DEVICE: &str = r"(\(\d{1,3},\d{1,3}\))";
-/// The readings of a clock that has run for long differ by less than this share.
+/// The times of a clock that has run for long differ by less than this share.
 const CLOCK_SHARE: f64 = 0.001;
-/// A length as blkparse prints it, behind the address.
+/// A length after the address in the notation of blkparse.
 const PLUS: (&str, &str) = ("+", "size");
 
-/// A pattern of the lines that hold a request, and the numbers of its groups.
+/// A pattern of the lines with a request, and the numbers of its groups.
 struct Request {
     pattern: String,
     operation: usize,
-    /// The name of the address, and the address behind it.
+    /// The name of the address; the address is in the next group.
     address: usize,
-    /// The name of the length, and the length behind it.
+    /// The name of the length; the length is in the next group.
     length: usize,
-    /// The device, if the pattern has it.
+    /// The device, if the pattern includes it.
     device: Option<usize>,
 }
 
 impl Request {
-    /// The pattern of lines with a time and [`Numbers`], and perhaps with a device at a place. Lines without the device
-    /// match, too.
+    /// Returns the pattern of lines with a time and [`Numbers`], and optionally with a device at a place. Lines without
+    /// the device match, too.
     fn of(time: &str, numbers: &Numbers, device: Option<(Place, &str)>) -> Request {
         let optional = |place: Place| match device {
             Some((device, name)) if device == place => format!("(?:.*?{name}|)"),
@@ -102,7 +102,7 @@ impl Request {
             &format!(".*?{}", numbers.pattern),
             &optional(Place::Last),
         ];
-        // The number of a part's first group.
+        // Returns the number of the first group of a part.
         let group_of = |part: usize| {
             let before = parts[..part].concat();
             let is_group =
@@ -118,21 +118,21 @@ impl Request {
         }
     }
 
-    /// The operation, address and length of a request.
+    /// Returns the operation, address and length of a request.
     fn values<'t>(&self, caught: &Captures<'t>) -> [&'t str; 3] {
         [self.operation, self.address + 1, self.length + 1]
             .map(|group| caught.get(group).map_or("", |part| part.as_str()))
     }
 }
 
-/// Where a device stands in a line: its part of the pattern.
+/// Position of a device in a line: its part of the pattern.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     /// Before the operation.
     First = 1,
-    /// Behind the operation.
+    /// After the operation.
     Second = 3,
-    /// Behind the numbers.
+    /// After the numbers.
     Last = 5,
 }
 
@@ -143,12 +143,12 @@ struct Numbers {
     length: usize,
 }
 
-/// A table of the requests in such a log.
+/// Converts such a log to a table of its requests.
 pub(crate) fn labelled(bytes: &[u8]) -> Option<Rewriting> {
     let text = characters(bytes);
     let lower = text.to_ascii_lowercase();
     let count = lower.lines().filter(|line| !line.trim().is_empty()).count();
-    // The names in the text suffice.
+    // Only the names in the text are needed.
     let labels = |known: &[(&'static str, &str)]| {
         let names = known.iter().map(|(name, _)| *name);
         let names: Vec<&str> = names.filter(|name| lower.contains(name)).collect();
@@ -164,7 +164,7 @@ pub(crate) fn labelled(bytes: &[u8]) -> Option<Rewriting> {
     let plus = order(format!(r"{address} (\+) (\d+)\b"), [0, 2]);
     let mut orders: Vec<Numbers> = both.into_iter().flatten().chain([plus]).collect();
     let is_log = |requests: &[Captures<'_>]| requests.len() > 1 && 2 * requests.len() >= count;
-    // Lines without requests in this order have none below a time, either.
+    // A pattern that fails without a time also fails with one.
     orders.retain(|numbers| {
         is_log(&pattern::requests(&format!("(?i){OPERATION}.*?{}", numbers.pattern), &text))
     });
@@ -183,7 +183,7 @@ pub(crate) fn labelled(bytes: &[u8]) -> Option<Rewriting> {
     None
 }
 
-/// The table of the requests in `text`, with the cell `of_time`. The text has `count` lines, which name the `devices`.
+/// Returns the table of the requests in `text`, which has `count` lines and names `devices`, with the cell `of_time`.
 fn table(
     text: &str,
     count: usize,
@@ -239,12 +239,12 @@ fn table(
     Some(with_dates(Rewriting::of(what, pattern.filter(), pattern.table(requests))))
 }
 
-/// A pattern of devices of these kinds. Folders and files are none.
+/// Returns a pattern of devices of these kinds, which excludes folders and files.
 fn device(kinds: &[&str]) -> String {
     format!(r"\b({})(?:[^\w\x2f]|$)", kinds.join("|"))
 }
 
-/// The devices that each line with a request names. A line names several if the request passes through stacked devices,
+/// Returns the devices in each line with a request. A line has several if the request passes through stacked devices,
 /// or if a name has several parts.
 fn devices_of(text: &str, request: &Request) -> Vec<Vec<String>> {
     let device = pattern::pattern(&format!("(?i){}|{NUMBERED_DEVICE}", device(&DEVICES)));
@@ -262,7 +262,7 @@ fn devices_of(text: &str, request: &Request) -> Vec<Vec<String>> {
     lines.iter().map(named).collect()
 }
 
-/// The pattern with a group for the device, if all lines name as many `devices`, of which one differs between them.
+/// Adds a group for the device to the pattern, if all lines have equally many `devices` and one of them differs.
 fn with_devices(
     text: &str,
     request: &Request,
@@ -291,7 +291,7 @@ fn with_devices(
         };
         found.len() == requests.len() && found.iter().zip(&requests).zip(devices).all(is_same)
     };
-    // The kinds of names in the text suffice.
+    // Only the kinds of names in the text are needed.
     let is_named =
         |kind: &&str| pattern::pattern(&format!("(?i){}", device(&[kind]))).is_match(text);
     let places = [Place::First, Place::Second, Place::Last];
@@ -300,8 +300,8 @@ fn with_devices(
     candidates.into_iter().find(is_right)
 }
 
-/// Whether the first group may be an arrival. Numbers of threads are whole; latencies differ by more than the readings
-/// of a clock do, which need not be in order.
+/// Returns whether the first group may be an arrival. Thread numbers are whole; latencies differ more than the times of
+/// a clock, which need not be in order.
 fn is_arrival(requests: &[Captures<'_>], of_time: &str) -> bool {
     let numbers: Option<Vec<f64>> = requests
         .iter()
@@ -313,7 +313,7 @@ fn is_arrival(requests: &[Captures<'_>], of_time: &str) -> bool {
     numbers.is_sorted() || (numbers.iter().any(is_fraction) && most - least < least * CLOCK_SHARE)
 }
 
-/// Whether the log also has the ends of requests: most requests come twice, in lines of two kinds.
+/// Returns whether the log also has the ends of requests: most requests occur twice, in lines of two kinds.
 fn has_ends(requests: &[Captures<'_>], request: &Request) -> bool {
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     let mut distinct: BTreeSet<[&str; 3]> = BTreeSet::new();

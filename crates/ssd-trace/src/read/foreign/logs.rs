@@ -1,23 +1,23 @@
-//! Logs in which some lines have a request, with the filters that make a table of these.
+//! Logs in which some lines have a request, and the filters that make a table of these lines.
 
 use super::pattern::{Pattern, characters, replaced, requests};
 use super::times::with_a_date;
 use super::{Rewriting, filled_lines, notation};
 
-/// A log of a program.
+/// A known kind of log.
 struct Log {
-    /// What it is, and what its numbers are taken for.
+    /// What it is, and how its numbers are interpreted.
     what: &'static str,
-    /// A line with a request, in the syntax that Perl and [`Regex`] share.
+    /// A line with a request, in the syntax common to Perl and [`Regex`].
     request: &'static str,
-    /// The row for such a line: groups of it, as in `$1`, and numbers that are calculated from them, as in `{$2 + 1}`.
+    /// The row for such a line: its groups, as in `$1`, and calculated numbers, as in `{$2 + 1}`.
     row: &'static str,
-    /// The columns of that row; none if it is a line of a known format.
+    /// The columns of that row; empty for a line of a known format.
     columns: &'static [&'static str],
 }
 
 impl Log {
-    /// The table in `text`, if it has any row.
+    /// Returns the table in `text`, if it has any row.
     fn table(&self, text: &str) -> Option<Rewriting> {
         let pattern = Pattern { title: "", request: self.request, row: self.row };
         let bytes = pattern.table(&requests(self.request, text));
@@ -27,20 +27,20 @@ impl Log {
     }
 }
 
-/// The table with dates before its times of day, if it has times of day.
+/// Adds dates to times of day in the table, if it has any.
 pub(super) fn with_dates(table: Rewriting) -> Rewriting {
     let Some(dated) = with_a_date(&table.bytes) else { return table };
     let filter = format!("{} | {}", table.filter, dated.filter.replacen(" < FILE", "", 1));
     Rewriting { filter, bytes: dated.bytes, ..table }
 }
 
-/// A table of seconds, sectors, numbers of sectors and volumes.
+/// Columns of seconds, sectors, numbers of sectors and volumes.
 const IN_SECTORS: &[&str] = &["time=1:s,op=2,offset=3:512B,size=4:512B,volume=5"];
 
-/// Output of ftrace whose times have no decimal point.
+/// Output of ftrace with times without a decimal point.
 const COUNTED_TIMES: &str = "output of ftrace whose trace_clock counts nanoseconds, cycles or events; convert it to a \
                              table (if they are cycles, divide them by the clock rate in GHz)";
-/// The columns of its rows.
+/// Columns of its rows.
 const COUNTED_COLUMNS: &[&str] = &[
     "time=1:ns,op=2,offset=3:512B,size=4:512B,volume=5",
     "op=2,offset=3:512B,size=4:512B,volume=5",
@@ -303,7 +303,7 @@ const LOGS: [(&[&str], Log); 24] = [
         &["Event Name, "],
         Log {
             what: "output of tracerpt; convert its disk events to a table",
-            // Of the data of an event: disk, flags, size, and behind a reserved field the address.
+            // The used fields of an event are disk, flags, size, and after a reserved field the address.
             request: concat!(
                 r"^ *DiskIo, +(Read|Write),(?:[^,]*,){14} *(\d+),(?:[^,]*,){2} *(\d+), *0x\w+, *(0x\w+),",
                 r" *\w+, *(0x\w+)"
@@ -340,7 +340,7 @@ const LOGS: [(&[&str], Log); 24] = [
         &[" bdev(0x"],
         Log {
             what: "a log of a Ceph OSD with the requests to its device; convert these to a table",
-            // A line with `aio 0x...` behind the range repeats one.
+            // A line with `aio 0x...` after the range repeats another line.
             request: concat!(
                 r"^(\d{4}-\d\d-\d\d[ T][0-9:.]+).* bdev\(0x\w+ ([^)]*)\) (?:aio_|_)?(read|write|discard) ",
                 r"(0x[0-9a-f]+)~([0-9a-f]+)(?: \(\w+\))?\s*$"
@@ -354,7 +354,7 @@ const LOGS: [(&[&str], Log); 24] = [
         Log {
             what: "output of perf script with block events but without their names; convert those that issue a request \
                    to a table (events that insert or merge requests look the same: record only block_rq_issue)",
-            // Those that complete one lack the number of bytes.
+            // Completions have no number of bytes.
             request: r"^ *(?:\S+ .*)?\b(\d+\.\d+): +(\d+,\d+) (\w+) \d+ \(\S*\) (\d+) \+ (\d+) ",
             row: "$1 $3 $4 $5 $2",
             columns: IN_SECTORS,
@@ -362,7 +362,7 @@ const LOGS: [(&[&str], Log); 24] = [
     ),
 ];
 
-/// A table of times, first sectors and end sectors, as btt -B writes it.
+/// A table of times, first sectors and end sectors, as written by btt -B.
 const ENDS: Log = Log {
     what: "a table of times, first sectors and end sectors, as btt -B writes it; only its name tells the operation \
            (NAME_r.dat has reads, NAME_w.dat writes); convert the ends to lengths",
@@ -374,7 +374,7 @@ const ENDS: Log = Log {
     ],
 };
 
-/// A table of the requests in a known log.
+/// Converts a known log to a table of its requests.
 pub(crate) fn known(bytes: &[u8]) -> Option<Rewriting> {
     let has = |word: &&str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
     let text = characters(bytes);
@@ -382,7 +382,7 @@ pub(crate) fn known(bytes: &[u8]) -> Option<Rewriting> {
     named.into_iter().find_map(|(_, log)| log.table(&text))
 }
 
-/// A table of the requests in a file in which every line has a time, a first sector and an end sector.
+/// Converts a file in which every line has a time, a first sector and an end sector.
 pub(crate) fn ranges_with_ends(bytes: &[u8]) -> Option<Rewriting> {
     let text = std::str::from_utf8(bytes).ok()?;
     let cells = |line: &str| -> Vec<u64> {
@@ -392,8 +392,8 @@ pub(crate) fn ranges_with_ends(bytes: &[u8]) -> Option<Rewriting> {
     (!text.is_empty() && text.lines().all(is_range)).then(|| ENDS.table(text))?
 }
 
-/// Rows of biosnoop that lack the names of its columns, below these names. A dash replaces the name of the command,
-/// which may contain blanks.
+/// Adds the missing column names to rows of biosnoop. A dash replaces the name of the command, which may contain
+/// blanks.
 pub(crate) fn biosnoop_rows(bytes: &[u8]) -> Option<Rewriting> {
     const NAMES: &str = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)";
     const ROW: &str = r"(?m)^ *(\d+\.\d+) +\S.*? +(\d+ +\S+ +[A-Z]+ +\d+ +\d+ +\d+\.\d+[ \r]*)$";

@@ -1,19 +1,18 @@
-//! Marks around and between the cells of a table that are not read as such: single quotes, and unusual separators.
+//! Single quotes around the cells of a table, and unusual separators between them.
 
 use super::pattern::{characters, pattern, replaced};
 use super::{Rewriting, filled_lines, notation};
 use crate::read::formats::mapping::{Words, separated};
 
-/// Marks that may separate cells only if a mapping says so, the longer ones first. A colon belongs to times, too.
+/// Separators that only a mapping can select, longer ones first. A colon also occurs in times.
 const SEPARATORS: [&str; 17] = [
     "::", "->", "=>", "~", "^", "!", "*", "&", "#", "@", "%", "$", "\\", "\x01", "\x02", "\x1f",
     ":",
 ];
-/// Fewest separators on a line.
+/// Minimum number of separators on a line.
 const FEWEST: usize = 3;
 
-/// Cells without the single quotes around them, if every line below the first has a number or an operation in such
-/// quotes.
+/// Removes single quotes around cells if every line below the first has a number or an operation in such quotes.
 pub(crate) fn without_single_quotes(bytes: &[u8]) -> Option<Rewriting> {
     let quoted = r"'[^',;|\t]*'";
     let line = pattern(&format!(
@@ -35,7 +34,7 @@ pub(crate) fn without_single_quotes(bytes: &[u8]) -> Option<Rewriting> {
     is_known.then(|| notation(what, "tr -d \"'\" < FILE", bytes, plain()))?
 }
 
-/// Commas for the separator of a table that only a mapping can name.
+/// Replaces the separator of a table by commas if only a mapping can name it.
 pub(crate) fn with_commas(bytes: &[u8]) -> Option<Rewriting> {
     let mark = other_separator(bytes)?;
     let rewritten = std::str::from_utf8(bytes).ok()?.replace(mark, ",");
@@ -49,7 +48,7 @@ pub(crate) fn with_commas(bytes: &[u8]) -> Option<Rewriting> {
     notation(&what, &filter, bytes, rewritten.into_bytes())
 }
 
-/// The separator of a table as a mapping names it, if only a mapping can, and what it is.
+/// Returns the separator of a table in the notation of a mapping, and a description, if only a mapping can name it.
 pub(crate) fn separator(bytes: &[u8]) -> Option<(String, String)> {
     let mark = other_separator(bytes).filter(|mark| mark.len() == 1)?;
     let name =
@@ -65,7 +64,7 @@ fn shown(mark: &str) -> String {
     }
 }
 
-/// The mark that separates numbers and words on all lines, as often on each, where no usual separator does.
+/// Returns the separator of numbers and words that occurs equally often on all lines, if there is no usual separator.
 fn other_separator(bytes: &[u8]) -> Option<&'static str> {
     let lines = filled_lines(bytes).map(|line| std::str::from_utf8(line).ok());
     let lines: Vec<&str> = lines.collect::<Option<Vec<&str>>>()?;
@@ -91,7 +90,7 @@ fn other_separator(bytes: &[u8]) -> Option<&'static str> {
     SEPARATORS.into_iter().find(is_separator)
 }
 
-/// Devices such as 8:16 for those in brackets, whose comma is one of those between cells.
+/// Rewrites devices in brackets as 8:16, because their comma also separates cells.
 pub(super) fn with_devices(bytes: &[u8]) -> Option<Rewriting> {
     const DEVICE: &str = r"(?m)(^|,) *\((\d+), *(\d+)\) *(,|\r?$)";
     let text = characters(bytes);

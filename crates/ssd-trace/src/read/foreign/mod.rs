@@ -1,5 +1,5 @@
-//! Recognises files that are not traces of requests, or cannot be read as they stand: what they are, and how to get
-//! the requests.
+//! Recognises files that are not traces of requests, or are not readable without a filter: what they are, and how to
+//! get the requests.
 
 pub(crate) mod around;
 pub(crate) mod awk;
@@ -30,7 +30,7 @@ pub(crate) use texts::named_text;
 const RECORD: &str =
     "record the requests of the device: blktrace -d /dev/DEVICE -w 60 -o - | blkparse -i - > OUT";
 
-/// A filter that makes a trace of FILE. Its effect on the first bytes is not calculated.
+/// A filter that converts FILE to a trace. Its effect on the head is not calculated.
 pub(crate) struct Filter {
     /// Why it is needed.
     pub(crate) what: String,
@@ -42,48 +42,48 @@ pub(crate) struct Filter {
 
 /// A filter that makes text readable.
 pub(crate) struct Rewriting {
-    /// What is to be rewritten.
+    /// What must be rewritten.
     pub(crate) what: String,
     /// The command, which reads FILE and writes to standard output.
     pub(crate) filter: String,
-    /// What the command makes of the bytes.
+    /// Output of the command for the bytes of the head.
     pub(crate) bytes: Vec<u8>,
-    /// The columns that this may have: a single one is certain; of several, all that fit are offered.
+    /// Possible columns of the output: a single one is certain; of several, all that fit are offered.
     pub(crate) columns: &'static [&'static str],
     /// The rewriting under the other reading of an ambiguous notation.
     pub(crate) other: Option<Box<Rewriting>>,
-    /// The condition under which this reading is right, such as "the day is first"; empty if there is no other.
+    /// The condition for this reading, such as "the day is first"; empty without another reading.
     pub(crate) case: String,
-    /// How to edit this filter into the other one, as in "swap $1 and $2"; empty if there is no other.
+    /// How to edit this filter into the other one, as in "swap $1 and $2"; empty without another reading.
     pub(crate) otherwise: &'static str,
 }
 
 impl Rewriting {
-    /// This one, and the other if there is one.
+    /// Returns this rewriting, and the other one if there is one.
     pub(crate) fn with_other(mut self) -> Vec<Rewriting> {
         let other = self.other.take().map(|other| *other);
         [Some(self), other].into_iter().flatten().collect()
     }
 
-    /// This reading and the `other` one, which are right under these two conditions; `otherwise` says how to edit the
-    /// first filter into the other.
+    /// Combines this reading and the `other` one, which are right under these two conditions; `otherwise` says how to
+    /// edit the first filter into the other.
     fn or(self, cases: [&str; 2], other: Rewriting, otherwise: &'static str) -> Rewriting {
         let [case, other_case] = cases.map(str::to_owned);
         let other = Some(Box::new(Rewriting { case: other_case, ..other }));
         Rewriting { case, other, otherwise, ..self }
     }
 
-    /// That of a filter with this result.
+    /// Returns the rewriting by a filter with this result.
     fn of(what: String, filter: String, bytes: Vec<u8>) -> Rewriting {
         let (columns, other, case, otherwise) = (&[], None, String::new(), "");
         Rewriting { what, filter, bytes, columns, other, case, otherwise }
     }
 }
 
-/// Finds what a filter makes of bytes, if they have what it rewrites.
+/// A function that returns the rewriting of bytes, if they need it.
 pub(crate) type Rewrite = fn(&[u8]) -> Option<Rewriting>;
 
-/// The message about a file that begins with `bytes`, if it is known not to be a trace.
+/// Returns the message about a file that begins with `bytes`, if it is known not to be a trace.
 pub(crate) fn named(bytes: &[u8]) -> Option<String> {
     if let Some(text) = binary::marked(bytes).or_else(|| fio::other_iolog(bytes)) {
         return Some(text);
@@ -99,17 +99,17 @@ pub(crate) fn named(bytes: &[u8]) -> Option<String> {
     })
 }
 
-/// The text `rewritten`, unless it is the same.
+/// Returns the rewriting to `rewritten`, unless that equals `bytes`.
 fn notation(what: &str, filter: &str, bytes: &[u8], rewritten: Vec<u8>) -> Option<Rewriting> {
     (rewritten != bytes).then(|| Rewriting::of(what.to_owned(), filter.to_owned(), rewritten))
 }
 
-/// The lines of `bytes` that are not blank.
+/// Returns the lines of `bytes` that are not blank.
 fn filled_lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty())
 }
 
-/// The lines of `bytes`, of which `change` rewrites some.
+/// Returns the lines of `bytes` after `change` has rewritten some of them.
 fn by_line(bytes: &[u8], mut change: impl FnMut(&[u8]) -> Option<Vec<u8>>) -> Vec<u8> {
     let lines = bytes.split_inclusive(|&byte| byte == b'\n');
     lines.flat_map(|line| change(line).unwrap_or_else(|| line.to_vec())).collect()

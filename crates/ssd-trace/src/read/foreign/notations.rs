@@ -105,7 +105,7 @@ pub(crate) const NUMBERS: [Rewrite; 13] = [
     },
 ];
 
-/// The digits of numbers with exponents, such as R and spreadsheets write.
+/// Writes out numbers with exponents, as printed by R and spreadsheets.
 pub(crate) fn with_digits(bytes: &[u8]) -> Option<Rewriting> {
     let what = "its numbers have exponents; write their digits out";
     let written = r#"my $n = sprintf "%.9f", $&; $n =~ s{[.]?0+$}{}; $n"#;
@@ -113,7 +113,7 @@ pub(crate) fn with_digits(bytes: &[u8]) -> Option<Rewriting> {
     notation(what, &filter, bytes, without_exponents(bytes))
 }
 
-/// The text with the digits of numbers such as 1.5e+03 written out.
+/// Returns the text with numbers such as 1.5e+03 written out.
 fn without_exponents(bytes: &[u8]) -> Vec<u8> {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b".+-".contains(&byte);
     let mut done = Vec::with_capacity(bytes.len());
@@ -133,7 +133,7 @@ fn without_exponents(bytes: &[u8]) -> Vec<u8> {
     done
 }
 
-/// The text with a point for the comma of quoted numbers, if the commas of some cannot separate thousands.
+/// Replaces the comma of quoted numbers by a point, if some of the commas cannot separate thousands.
 fn with_quoted_points(bytes: &[u8]) -> Vec<u8> {
     let (mut done, mut is_decimal) = (Vec::with_capacity(bytes.len()), false);
     let mut rest = bytes;
@@ -156,7 +156,7 @@ fn with_quoted_points(bytes: &[u8]) -> Vec<u8> {
     if is_decimal { done } else { bytes.to_vec() }
 }
 
-/// The text with `16KiB` for `16KB`, `16kb` and `16 KB`.
+/// Replaces `16KB`, `16kb` and `16 KB` by `16KiB`.
 fn with_binary_units(bytes: &[u8]) -> Vec<u8> {
     let mut done: Vec<u8> = Vec::with_capacity(bytes.len());
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._".contains(&byte);
@@ -177,8 +177,7 @@ fn with_binary_units(bytes: &[u8]) -> Vec<u8> {
     done
 }
 
-/// `bytes` without the blanks, perhaps no-break spaces, that stand between a digit and three others, if something else
-/// separates its cells.
+/// Removes blanks, perhaps no-break spaces, between a digit and three more digits, if cells have another separator.
 fn without_blanks(bytes: &[u8]) -> Option<Vec<u8>> {
     const BLANKS: [&[u8]; 3] = [b"\xe2\x80\xaf", b"\xc2\xa0", b" "];
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
@@ -203,8 +202,8 @@ fn filter_of_groups(mark: &str, then: &str) -> String {
     format!("perl -pe 's/{number}/$&=~tr|{mark}||dr/ge{then}' < FILE")
 }
 
-/// `bytes` without the `mark` between groups of three digits, if a number there has two of them: one may be a decimal
-/// point.
+/// Removes the `mark` between groups of three digits, if a number has two of them, because a single one may be a
+/// decimal point.
 fn without_groups(bytes: &[u8], mark: u8) -> Vec<u8> {
     let is_part = |byte: u8| byte == mark || byte == b'_' || byte.is_ascii_alphanumeric();
     let is_grouped = |word: &[u8]| {
@@ -225,7 +224,7 @@ fn without_groups(bytes: &[u8], mark: u8) -> Vec<u8> {
             all.extend(word);
         }
     }
-    // A comma may separate cells unless something else does.
+    // A comma may separate cells unless there is another separator.
     let has_other = mark != b',' || bytes.iter().any(|byte| matches!(byte, b';' | b'\t' | b' '));
     if is_certain && has_other { all } else { bytes.to_vec() }
 }
@@ -242,7 +241,7 @@ fn without_thousands(bytes: &[u8]) -> Vec<u8> {
         let groups: Vec<&[u8]> = part.split(|&byte| byte == b',').collect();
         let is_grouped = groups[1..].iter().all(|group| group.len() == 3) && groups[0] != b"0";
         if number && groups.len() > 1 && !is_grouped {
-            // The comma of this number is a decimal one.
+            // This number has a decimal comma.
             return bytes.to_vec();
         }
         done.extend(part.iter().filter(|&&byte| !(number && byte == b',')));
@@ -251,15 +250,15 @@ fn without_thousands(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn with_points(bytes: &[u8]) -> Vec<u8> {
-    // A comma may separate cells unless something else does.
+    // A comma may separate cells unless there is another separator.
     if !bytes.iter().any(|byte| matches!(byte, b';' | b'\t')) {
         return bytes.to_vec();
     }
     bytes.iter().map(|&byte| if byte == b',' { b'.' } else { byte }).collect()
 }
 
-/// Whole numbers of columns without the points between their groups of three digits, if one of the table has two of
-/// these points, or else of the columns in which all are multiples of 512 without them.
+/// Removes the points between groups of three digits from columns of whole numbers, if a number of the table has two
+/// points, or else from columns in which all numbers are then multiples of 512.
 pub(crate) fn without_points(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
     let digits = |cell: &str| {

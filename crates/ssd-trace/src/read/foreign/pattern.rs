@@ -1,33 +1,33 @@
-//! Lines with a request, and the rows that a filter makes of them: the same in Perl and here.
+//! Lines with a request, and the rows that a filter makes of them, with the same result in Perl and here.
 
 use regex_lite::{Captures, Regex};
 
-/// Longest line in which a request is looked for, bytes: on longer ones Perl may take minutes.
+/// Maximum length of a line that is searched for a request, bytes; Perl may take minutes for longer lines.
 const LONGEST: usize = 2000;
 
-/// A line with a request, and the row for it.
+/// A line with a request, and its row.
 pub(super) struct Pattern<'a> {
-    /// The first line of the table; empty if it has none.
+    /// The first line of the table; empty if it has no names.
     pub(super) title: &'a str,
-    /// The line, in the syntax that Perl and [`Regex`] share.
+    /// The line, in the syntax common to Perl and [`Regex`].
     pub(super) request: &'a str,
-    /// Groups of it, as in `$1`, and numbers that are calculated from them, as in `{$2 + 1}`.
+    /// Groups of the line, as in `$1`, and calculated numbers, as in `{$2 + 1}`.
     pub(super) row: &'a str,
 }
 
-/// A pattern in the syntax that Perl and [`Regex`] share.
+/// Compiles a pattern in the syntax common to Perl and [`Regex`].
 pub(crate) fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("it is a pattern")
 }
 
-/// What the pattern `request` finds in each line of the [`characters`] of a file.
+/// Returns the matches of the pattern `request` in the lines of the [`characters`] of a file.
 pub(super) fn requests<'t>(request: &str, text: &'t str) -> Vec<Captures<'t>> {
     let request = pattern(request);
     let lines = text.split('\n').filter(|line| line.len() <= LONGEST);
     lines.filter_map(|line| request.captures(line)).collect()
 }
 
-/// The bytes of a file in which `with` replaces what the pattern `text` finds.
+/// Returns the bytes of a file after `with` has replaced the matches of the pattern `text`.
 pub(super) fn replaced(
     bytes: &[u8],
     text: &str,
@@ -36,18 +36,18 @@ pub(super) fn replaced(
     bytes_of(&pattern(text).replace_all(&characters(bytes), with))
 }
 
-/// The text with a character for each byte, as Perl sees it.
+/// Returns the text with a character for each byte, as Perl sees it.
 pub(super) fn characters(bytes: &[u8]) -> String {
     bytes.iter().map(|&byte| char::from(byte)).collect()
 }
 
-/// The bytes for [`characters`].
+/// Returns the bytes for [`characters`].
 pub(super) fn bytes_of(text: &str) -> Vec<u8> {
     text.chars().map(|letter| u8::try_from(letter).unwrap_or(b'?')).collect()
 }
 
 impl Pattern<'_> {
-    /// The table of these [`requests`].
+    /// Returns the table of these [`requests`].
     pub(super) fn table(&self, requests: &[Captures<'_>]) -> Vec<u8> {
         let rows = requests.iter().map(|caught| filled(self.row, caught));
         let title = Some(self.title.to_owned()).filter(|title| !title.is_empty());
@@ -55,7 +55,7 @@ impl Pattern<'_> {
         bytes_of(&table)
     }
 
-    /// The command that does so.
+    /// Returns the command that writes this table.
     pub(super) fn filter(&self) -> String {
         let title = match self.title {
             "" => String::new(),
@@ -69,7 +69,7 @@ impl Pattern<'_> {
     }
 }
 
-/// The `row` for a line.
+/// Returns the `row` for a line.
 fn filled(row: &str, caught: &Captures<'_>) -> String {
     let mut done = String::new();
     let mut rest = row;
@@ -88,7 +88,7 @@ fn filled(row: &str, caught: &Captures<'_>) -> String {
     done + rest
 }
 
-/// The number that a calculation gives, as in `$1 + 1`.
+/// Returns the result of a calculation, as in `$1 + 1`.
 fn calculated(calculation: &str, caught: &Captures<'_>) -> u64 {
     let number = |word: &str| {
         let group = word.strip_prefix('$').and_then(|group| group.parse().ok());

@@ -1,11 +1,11 @@
-//! What other programs put before the lines of a trace, or into them: numbers of lines, the fields of a log, colours.
+//! Additions of other programs to the lines of a trace: line numbers, fields of a log, colours.
 
 use super::pattern::{pattern, replaced};
 use super::{Rewriting, filled_lines, notation};
 
 /// Codes that colour text in a terminal.
 const COLOURS: &str = r"\x1b\[[0-9;]*[mK]";
-/// A number as `cat -n` and `nl` write it, in six columns, and as `grep -n` does.
+/// A number in the notation of `cat -n` and `nl`, in six columns, or of `grep -n`.
 const NUMBER: &str = r"^(?: {5}\d| {4}\d\d| {3}\d{3}| {2}\d{4}| \d{5}|\d{6})\t|^\d+:";
 /// Time, host and program of a line in the system's log.
 const LOG: &str = concat!(
@@ -13,7 +13,7 @@ const LOG: &str = concat!(
     r"\S+ [^\s:\[]+(?:\[\d+\])?: "
 );
 
-/// Text without colours.
+/// Removes colours from text.
 pub(super) fn without_colours(bytes: &[u8]) -> Option<Rewriting> {
     let what = "its text has the codes of colours (grep --color=always); remove them";
     let filter = format!("perl -pe 's/{COLOURS}//g' < FILE");
@@ -21,7 +21,7 @@ pub(super) fn without_colours(bytes: &[u8]) -> Option<Rewriting> {
     has.then(|| notation(what, &filter, bytes, replaced(bytes, COLOURS, |_| String::new())))?
 }
 
-/// Lines without their numbers, if all of them have one and the numbers rise.
+/// Removes line numbers, if all lines have one and the numbers rise.
 pub(super) fn without_line_numbers(bytes: &[u8]) -> Option<Rewriting> {
     let number = pattern(NUMBER);
     let (mut before, mut count) = (0, 0);
@@ -47,7 +47,7 @@ pub(super) fn without_line_numbers(bytes: &[u8]) -> Option<Rewriting> {
         .then(|| notation(what, &filter, bytes, replaced(bytes, &per_line, |_| String::new())))?
 }
 
-/// The rows that a program has written to the system's log.
+/// Extracts the rows that a program has written to the system's log.
 pub(super) fn without_log_prefix(bytes: &[u8]) -> Option<Rewriting> {
     let log = pattern(LOG);
     let (mut rows, mut count) = (Vec::new(), 0);
@@ -68,7 +68,7 @@ pub(super) fn without_log_prefix(bytes: &[u8]) -> Option<Rewriting> {
         .then(|| notation(what, &filter, bytes, rows.concat()))?
 }
 
-/// The rows of the kernel's log, with the time in front without its brackets.
+/// Extracts the rows of the kernel's log, with the time at the start without its brackets.
 pub(super) fn with_kernel_times(bytes: &[u8]) -> Option<Rewriting> {
     const TIME: &str = r"^(?:<\d+>)?\[ *(\d+[.]\d+)\] *";
     let time = pattern(TIME);

@@ -1,4 +1,4 @@
-//! Text that can be read once a filter has rewritten it: the filter, and what it makes of the first lines.
+//! Text that is readable after a filter has rewritten it: the filter, and its output for the head.
 
 use super::joined::{with_joined_addresses, with_joined_dates, with_joined_times};
 use super::labelled::labelled;
@@ -14,7 +14,7 @@ use crate::read::guess::names::{
     is_address, is_field, is_length, is_operation, is_time, letters_of,
 };
 
-/// Forms that are never tables of requests as they stand.
+/// Forms that are never readable tables of requests.
 pub(crate) const FORMS: [Rewrite; 16] = [
     without_single_quotes,
     with_commas,
@@ -34,10 +34,10 @@ pub(crate) const FORMS: [Rewrite; 16] = [
     with_times_from_zero,
 ];
 
-/// Logs whose lines have requests, with labels or not.
+/// Logs with requests in their lines, with labels or without.
 pub(crate) const LOGS: [Rewrite; 3] = [labelled, with_kernel_times, without_brackets];
 
-/// A template of the filter for JSON that [`FORMS`] do not make readable.
+/// Returns a template of the filter for JSON that [`FORMS`] do not make readable.
 pub(crate) fn of_json(bytes: &[u8]) -> Option<Filter> {
     bytes.windows(2).any(|part| part == b"{\"").then(|| Filter {
         what: "the file is JSON; convert it to a table, with the names of its fields in place of TIME, OP, OFFSET and \
@@ -48,7 +48,7 @@ pub(crate) fn of_json(bytes: &[u8]) -> Option<Filter> {
     })
 }
 
-/// The message about XML, and about tables with zero-based lengths, that [`FORMS`] do not make readable.
+/// Returns the message about XML or a table with zero-based lengths that [`FORMS`] do not make readable.
 pub(crate) fn of_form(bytes: &[u8]) -> Option<&'static str> {
     let has = |word: &str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
     if has(",nlb") || is_nlb_named(bytes) {
@@ -66,7 +66,7 @@ pub(crate) fn of_form(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Lines that a carriage return ends.
+/// Replaces carriage returns at the ends of lines.
 fn with_newlines(bytes: &[u8]) -> Option<Rewriting> {
     let lines = bytes.iter().map(|&byte| if byte == b'\r' { b'\n' } else { byte }).collect();
     let what = "carriage returns end its lines; replace them with newlines";
@@ -74,7 +74,7 @@ fn with_newlines(bytes: &[u8]) -> Option<Rewriting> {
     notation(what, r"tr '\r' '\n' < FILE", bytes, lines).filter(|_| !has_newlines)
 }
 
-/// The rows without the numbers of the columns above them, which pandas writes where columns have no names.
+/// Removes column numbers above the rows, which pandas writes for columns without names.
 fn without_column_numbers(bytes: &[u8]) -> Option<Rewriting> {
     let end = bytes.iter().position(|&byte| byte == b'\n')? + 1;
     let (_, cells) = separated(&bytes[..end])?;
@@ -84,7 +84,7 @@ fn without_column_numbers(bytes: &[u8]) -> Option<Rewriting> {
     are_numbers.then(|| notation(what, "sed 1d FILE", bytes, bytes[end..].to_vec()))?
 }
 
-/// Text of one byte a character, as older programs for Windows write it.
+/// Converts text with one byte per character, as written by older programs for Windows.
 pub(crate) fn with_utf8(bytes: &[u8]) -> Option<Rewriting> {
     let what = "its text is not UTF-8; convert it (taken as Latin-1)";
     let text = characters(bytes).into_bytes();
@@ -92,16 +92,16 @@ pub(crate) fn with_utf8(bytes: &[u8]) -> Option<Rewriting> {
     rewritten.filter(|_| is_of_other_encoding(bytes))
 }
 
-/// Whether `bytes` are text in an encoding that is not UTF-8.
+/// Returns whether `bytes` are text in an encoding other than UTF-8.
 fn is_of_other_encoding(bytes: &[u8]) -> bool {
     let is_text = |byte: &u8| !byte.is_ascii_control() || matches!(byte, b'\t' | b'\n' | b'\r');
-    // The last character may be cut.
+    // The last character may be incomplete.
     let is_other = std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_some());
     is_other && bytes.iter().all(is_text)
 }
 
-/// The likeliest encoding of text with whole words that are not UTF-8; `None` of other bytes. Most letters of Cyrillic
-/// text are above 0xbf in CP1251, and those of Japanese text in SHIFT_JIS have bytes below 0xa0.
+/// Returns the likeliest encoding of text with whole words that are not UTF-8; `None` for other bytes. Most letters of
+/// Cyrillic text are above 0xbf in CP1251, and those of Japanese text in SHIFT_JIS have bytes below 0xa0.
 pub(crate) fn likely_encoding(bytes: &[u8]) -> Option<&'static str> {
     let count = |from: u8| bytes.iter().filter(|&&byte| byte >= from).count();
     let has_words = bytes.windows(2).any(|pair| pair[0] > 0x7f && pair[1] > 0x7f);
@@ -117,17 +117,17 @@ pub(crate) fn likely_encoding(bytes: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// What precedes hexadecimal numbers.
+/// Prefix of hexadecimal numbers.
 const MARK: &str = "0x";
 /// Sizes of a block of NVMe, as powers of 2.
 const BLOCK_SIZES: std::ops::RangeInclusive<u32> = 9..=16;
 
-/// The last part of the name of a column in lower case: fields of Wireshark are paths, as in `nvme.cmd.nlb`.
+/// Returns the last part of a column name in lower case: fields of Wireshark are paths, as in `nvme.cmd.nlb`.
 fn last_part(name: &str) -> String {
     name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase()
 }
 
-/// Whether the first line names a column NLB.
+/// Returns whether the first line names a column NLB.
 fn is_nlb_named(bytes: &[u8]) -> bool {
     let names = filled_lines(bytes).next().and_then(separated);
     let is_number = |name: &String| name.starts_with(|first: char| first.is_ascii_digit());
@@ -136,13 +136,13 @@ fn is_nlb_named(bytes: &[u8]) -> bool {
     })
 }
 
-/// The field NLB of NVMe, which counts from 0, as a number of sectors, or of blocks of 4 KiB.
+/// Converts the field NLB of NVMe, which counts from 0, to a number of sectors, or of blocks of 4 KiB.
 fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
     let named = |name: &str| table.rows[0].iter().position(|cell| last_part(cell) == name);
     let address = || table.rows[0].iter().position(|cell| is_address(cell));
     let (length, start) = (named("nlb")?, named("slba").or_else(|| named("lba")).or_else(address)?);
-    // Commands without a range have none.
+    // Commands without a range have no length.
     let is_number =
         |row: &Vec<String>| row[length].is_empty() || row[length].parse::<u32>().is_ok();
     if !table.has_names || !table.body().iter().all(is_number) {
@@ -190,8 +190,8 @@ fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
     Some(first.or(cases, as_table(["lpn", "pages"], 1, "")?, otherwise))
 }
 
-/// The table with these names of `[address, count]`, and so many `more` blocks in each length. The column `exponent`
-/// has the sizes of the blocks as powers of 2.
+/// Returns the table with these names of `[address, count]`, and with `more` added to each length in blocks. The column
+/// `exponent` has the sizes of the blocks as powers of 2.
 fn with_counted_blocks(
     bytes: &[u8],
     [start, length]: [usize; 2],
@@ -225,11 +225,11 @@ fn with_counted_blocks(
     })
 }
 
-/// Endings of the names of zero-based lengths, as letters and digits in lower case.
+/// Endings of the names of zero-based lengths, reduced to letters and digits in lower case.
 const ZERO_BASED: [&str; 4] = ["minus1", "minusone", "0based", "zerobased"];
 
-/// The column of lengths whose name says that they are zero-based, and a name for lengths that are not. `None` if
-/// another column has lengths.
+/// Returns the column of lengths with a name for zero-based lengths, and a name for lengths that are not. Returns
+/// `None` if another column has lengths.
 fn zero_based(names: &[String]) -> Option<(usize, String)> {
     let stem = |cell: &String| {
         let letters = letters_of(cell);
@@ -239,7 +239,7 @@ fn zero_based(names: &[String]) -> Option<(usize, String)> {
         let is_minus = cell.ends_with("-1").then_some("1");
         let mut ends = ZERO_BASED.iter().copied().chain(is_minus);
         match ends.find_map(|end| letters.strip_suffix(end))? {
-            // By its own name, the field of NVMe would be zero-based, too.
+            // Under its own name, the field of NVMe would be zero-based, too.
             "nlb" => Some("blocks".to_owned()),
             stem => is_length(stem).then(|| stem.to_owned()),
         }
@@ -248,7 +248,7 @@ fn zero_based(names: &[String]) -> Option<(usize, String)> {
     stems.next().filter(|_| !names.iter().any(|cell| is_length(cell)))
 }
 
-/// The lengths plus 1, in a table of [`zero_based`] ones.
+/// Adds 1 to the lengths in a table of [`zero_based`] lengths.
 fn with_lengths_plus_one(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
     let (at, name) = zero_based(&table.rows[0])?;
@@ -263,7 +263,7 @@ fn with_lengths_plus_one(bytes: &[u8]) -> Option<Rewriting> {
     })
 }
 
-/// Times that begin at 0, in a table whose first times are negative because they count from a later event.
+/// Shifts times to begin at 0, in a table whose first times are negative because they count from a later event.
 fn with_times_from_zero(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
     let may_be_time = |at: &usize| !table.has_names || is_time(&table.rows[0][*at]);
@@ -288,14 +288,14 @@ fn with_times_from_zero(bytes: &[u8]) -> Option<Rewriting> {
     })
 }
 
-/// A name for the first column, which R's write.table leaves without one.
+/// Adds a name for the first column, which R's write.table omits.
 fn with_name_of_rows(bytes: &[u8]) -> Option<Rewriting> {
     let mut lines = filled_lines(bytes).take(16);
     let first = lines.next()?;
     let (separator, names) = separated(first)?;
     let width = |line: &[u8]| separated_by(line, separator).len();
     let mut widths: Vec<usize> = lines.map(width).collect();
-    // The last line may be cut.
+    // The last line may be incomplete.
     if widths.len() > 1 {
         widths.pop();
     }
@@ -308,7 +308,7 @@ fn with_name_of_rows(bytes: &[u8]) -> Option<Rewriting> {
     (is_wider && is_names(first)).then(|| notation(what, &filter, bytes, named))?
 }
 
-/// Units from the second line of a table in the names above them.
+/// Moves units from the second line of a table to the names above them.
 fn with_units_in_names(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
     let [names, units, ..] = &table.rows[..] else { return None };
@@ -356,7 +356,7 @@ fn with_units_in_names(bytes: &[u8]) -> Option<Rewriting> {
     notation(what, &filter, bytes, rewritten)
 }
 
-/// The operation from the lengths of what is read and written.
+/// Derives the operation from the lengths of reads and writes.
 fn with_operation_of_lengths(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
     let letters = |cell: &String| -> String {
@@ -409,8 +409,8 @@ fn with_operation_of_lengths(bytes: &[u8]) -> Option<Rewriting> {
     Table { rows, ..table }.rewritten(what, [&title, &statement], None, |_, _| ())
 }
 
-/// Hexadecimal numbers with 0x before them: in columns with the name hex, or else in a column with the letters of such
-/// numbers, and in the next column if its numbers are whole sectors or pages only as hexadecimal ones.
+/// Adds 0x to hexadecimal numbers: in columns with the name hex, or else in a column with hexadecimal letters, and in
+/// the next column if its numbers are whole sectors or pages only in hexadecimal.
 pub(super) fn with_marked_hexadecimal(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
     let body = table.body();

@@ -1,15 +1,15 @@
-//! A table of text, and how awk rewrites it.
+//! A table as text, and how awk rewrites it.
 
 use super::{Rewriting, awk, filled_lines};
 use crate::read::formats::mapping::{separated, separated_by};
 
-/// A table of text: lines of cells between the same separators.
+/// A table as text: lines of cells with the same separators.
 pub(super) struct Table<'a> {
     pub(super) separator: u8,
     pub(super) lines: Vec<&'a [u8]>,
-    /// Without the blanks and quotes around cells.
+    /// Cells without surrounding blanks and quotes.
     pub(super) rows: Vec<Vec<String>>,
-    /// Its first row names the columns.
+    /// Whether the first row has the column names.
     pub(super) has_names: bool,
 }
 
@@ -19,7 +19,7 @@ impl<'a> Table<'a> {
         let (separator, first) = separated(lines.first()?)?;
         let mut rows: Vec<Vec<String>> =
             lines.iter().map(|line| separated_by(line, separator)).collect();
-        // The last line may be cut.
+        // The last line may be incomplete.
         if rows.last()?.len() != first.len() {
             lines.pop();
             rows.pop();
@@ -32,8 +32,8 @@ impl<'a> Table<'a> {
         Some(Table { separator, lines, rows, has_names })
     }
 
-    /// The table as awk rewrites it: `title` changes the names and `statement` the rows below. `change` does the same
-    /// to the cells of a row, given its number. awk prints the numbers that it calculates with this many `decimals`.
+    /// Returns the table after awk has rewritten it: `title` changes the names and `statement` the rows below. `change`
+    /// does the same to the cells of a row, given its number. awk prints calculated numbers with this many `decimals`.
     pub(super) fn rewritten(
         self,
         what: &str,
@@ -52,7 +52,7 @@ impl<'a> Table<'a> {
         Some(Rewriting::of(what.to_owned(), filter, bytes.into_bytes()))
     }
 
-    /// The rows below the names.
+    /// Returns the rows below the names.
     pub(super) fn body(&self) -> &[Vec<String>] {
         &self.rows[usize::from(self.has_names)..]
     }

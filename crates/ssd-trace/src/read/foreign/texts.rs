@@ -4,10 +4,10 @@ use super::{RECORD, filled_lines, fio, html};
 use crate::read::formats::mapping::cells_of;
 use crate::read::guess::names::{is_address, is_length, is_operation, is_rate};
 
-/// What several kinds of output have instead of requests, and these kinds: words in them, and what they are.
+/// What several kinds of output have instead of requests, and these kinds: their words, and what they are.
 type Lacking = (&'static str, &'static [(&'static [&'static str], &'static str)]);
 
-/// Text whose requests have to be recorded with another tool.
+/// Text whose requests must be recorded with another tool.
 const LACKING: [Lacking; 6] = [
     (
         ", which has totals per interval but no requests",
@@ -78,7 +78,7 @@ const LACKING: [Lacking; 6] = [
     ),
 ];
 
-/// Words in other text, what the text is, and what to do with it.
+/// Words in other text, what the text is, and the remedy.
 const TEXTS: [(&[&str], &str, &str); 6] = [
     (
         &["\"fio version\"", ": (groupid="],
@@ -112,7 +112,7 @@ const TEXTS: [(&[&str], &str, &str); 6] = [
     ),
 ];
 
-/// The message about text of no known format, if it is known not to be a trace.
+/// Returns the message about text of unknown format, if it is known not to be a trace.
 pub(crate) fn named_text(bytes: &[u8]) -> Option<String> {
     let has = |words: &[&str]| {
         words.iter().any(|word| bytes.windows(word.len()).any(|part| part == word.as_bytes()))
@@ -136,8 +136,8 @@ pub(crate) fn named_text(bytes: &[u8]) -> Option<String> {
     Some(format!("the file is {what}; {remedy}"))
 }
 
-/// Whether it is a table of rates: the first line names one, and neither an operation nor an address, and the next line
-/// has as many cells.
+/// Returns whether it is a table of rates: the first line names a rate, but neither an operation nor an address, and
+/// the next line has as many cells.
 fn is_table_of_rates(bytes: &[u8]) -> bool {
     let mut rows = filled_lines(bytes).map(cells_of);
     let (Some(names), Some(row)) = (rows.next(), rows.next()) else { return false };
@@ -151,15 +151,15 @@ fn is_table_of_rates(bytes: &[u8]) -> bool {
         && !names.iter().any(|name| is_other(name))
 }
 
-/// What a page without requests is.
+/// Returns what a page without requests is.
 fn page(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     let what = "an HTML page in which no requests were recognised";
     html::is_page(bytes)
         .then_some((what, "if it comes from a failed download, download the file again"))
 }
 
-/// What a trace of RocksDB's block cache is, in the form of block_cache_trace_analyzer: 21 columns, the name of the
-/// column family among numbers.
+/// Recognises a trace of RocksDB's block cache in the form of block_cache_trace_analyzer: 21 columns, with the name of
+/// the column family among numbers.
 fn block_cache(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     let line = bytes.split(|&byte| byte == b'\n').next()?;
     let cells: Vec<&[u8]> = line.trim_ascii().split(|&byte| byte == b',').collect();
@@ -172,8 +172,8 @@ fn block_cache(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     ))
 }
 
-/// What a trace of flash operations is: its names have the block and the page of a channel, chip or die, and neither
-/// another address nor a length.
+/// Recognises a trace of flash operations: its names include the block and the page of a channel, chip or die, but no
+/// other address and no length.
 fn flash_operations(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     let names = cells_of(bytes.split(|&byte| byte == b'\n').next()?);
     let names: Vec<String> = names.iter().map(|name| name.to_ascii_lowercase()).collect();
@@ -191,7 +191,7 @@ fn flash_operations(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     ))
 }
 
-/// A table of numbers that btt writes (`*.dat`): times with one value each.
+/// Recognises a table of numbers by btt (`*.dat`): times with one value each.
 fn values_of_btt(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     let text =
         std::str::from_utf8(&bytes[..=bytes.iter().rposition(|&byte| byte == b'\n')?]).ok()?;

@@ -6,8 +6,8 @@ use super::{Rewriting, by_line, filled_lines, notation};
 use crate::read::guess::names::is_time;
 use crate::read::guess::times::is_latency;
 
-/// Times as seconds and nanoseconds, or microseconds, of which the latter have no leading zeros: they are in order as
-/// pairs, but not as decimals.
+/// Pads the fractions of times in seconds and nanoseconds, or microseconds, without leading zeros. Such times are in
+/// order as pairs, but not as decimals.
 pub(super) fn with_padded_fractions(bytes: &[u8]) -> Option<Rewriting> {
     let is_part = |letter: char| letter == '.' || letter.is_ascii_digit();
     let parted = |line: &[u8]| {
@@ -50,7 +50,7 @@ pub(super) fn with_padded_fractions(bytes: &[u8]) -> Option<Rewriting> {
         return nanoseconds();
     }
     let microseconds = of_unit("microseconds without leading zeros", 6)?;
-    // Within the first millisecond of a second, nanoseconds are below a million, too.
+    // Within the first millisecond of a second, nanoseconds are also below a million.
     if pairs.first().map(|(seconds, _)| seconds) != pairs.last().map(|(seconds, _)| seconds) {
         return Some(microseconds);
     }
@@ -58,7 +58,7 @@ pub(super) fn with_padded_fractions(bytes: &[u8]) -> Option<Rewriting> {
     Some(nanoseconds()?.or(cases, microseconds, "put 6 in place of 9"))
 }
 
-/// Three numbers at `at` with one of the `marks` between them, and where they end.
+/// Returns three numbers at `at` with one of the `marks` between them, and the position of their end.
 pub(super) fn numbers_at(text: &[u8], mut at: usize, marks: &[u8]) -> Option<([u32; 3], usize)> {
     let mut numbers = [0; 3];
     for (index, number) in numbers.iter_mut().enumerate() {
@@ -76,7 +76,7 @@ pub(super) fn numbers_at(text: &[u8], mut at: usize, marks: &[u8]) -> Option<([u
 /// Days of January 2000, to which times without a date are moved.
 const DAYS: i32 = 31;
 
-/// Times of day with a date before them, the next one after midnight.
+/// Adds dates to times of day; the date changes after midnight.
 pub(super) fn with_a_date(bytes: &[u8]) -> Option<Rewriting> {
     let (mut day, mut latest, mut last) = (1, None, 0);
     let rewritten = by_line(bytes, |line| {
@@ -93,7 +93,7 @@ pub(super) fn with_a_date(bytes: &[u8]) -> Option<Rewriting> {
                 .any(|time| line[at..].starts_with(time.as_bytes()));
             is_time.then_some((at, hour))
         })?;
-        // A request may be late by a little, before or after midnight. Hours from 24 on count without days.
+        // A request may be slightly late, before or after midnight. Hours from 24 up count without days.
         let before = latest.replace(hour).unwrap_or(hour);
         day += i32::from(hour + 12 < before) - i32::from(hour < 24 && hour > before + 12);
         let digits = line[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -112,13 +112,13 @@ pub(super) fn with_a_date(bytes: &[u8]) -> Option<Rewriting> {
     (last <= DAYS).then(|| notation(what, filter, bytes, rewritten))?
 }
 
-/// Whether numbers are in order, and rise at half of the steps or more.
+/// Returns whether numbers are in order, and rise in at least half of the steps.
 pub(super) fn is_rising<T: PartialOrd>(numbers: &[T]) -> bool {
     let steps = numbers.windows(2).filter(|pair| pair[0] < pair[1]).count();
     numbers.is_sorted() && 2 * steps >= numbers.len()
 }
 
-/// Times in minutes and seconds, as times of day.
+/// Converts times in minutes and seconds to times of day.
 pub(super) fn with_hours(bytes: &[u8]) -> Option<Rewriting> {
     let time = r"(?m)(^|[\s,;|])(\d+):([0-5]\d(?:[.]\d+)?)([\s,;|]|$)";
     let mut times = Vec::new();
@@ -129,7 +129,7 @@ pub(super) fn with_hours(bytes: &[u8]) -> Option<Rewriting> {
         format!("{}2000-01-{day:02}T{hour:02}:{minute:02}:{}{}", &parts[1], &parts[3], &parts[4])
     });
     let lines = filled_lines(bytes).count();
-    // The first line may be names.
+    // The first line may contain names.
     let is_on_every_line = times.len() == lines || times.len() + 1 == lines;
     let may_be_hours =
         times.iter().all(|(minutes, seconds)| *minutes < 24 && !seconds.contains('.'));
@@ -143,13 +143,13 @@ pub(super) fn with_hours(bytes: &[u8]) -> Option<Rewriting> {
         ),
         time = time
     );
-    // Device numbers (8:16) look like such times, but seldom rise from line to line.
+    // Device numbers (8:16) look like such times, but rarely rise from line to line.
     let are_times = is_on_every_line && is_rising(&times);
     let are_in_month = times.iter().all(|(minutes, _)| *minutes < DAYS as u64 * 1440);
     (are_times && are_in_month).then(|| notation(&what, &filter, bytes, rewritten))?
 }
 
-/// The text without the colons behind times in seconds, where most lines have one.
+/// Removes colons after times in seconds, if most lines have one.
 pub(super) fn without_colons(bytes: &[u8]) -> Vec<u8> {
     let mut count = 0;
     let rewritten = by_line(bytes, |line| {
@@ -167,7 +167,7 @@ pub(super) fn without_colons(bytes: &[u8]) -> Vec<u8> {
     if 2 * count > lines { rewritten } else { bytes.to_vec() }
 }
 
-/// Seconds for durations such as `0 days 00:00:01.5`, as pandas writes them.
+/// Converts durations such as `0 days 00:00:01.5`, as written by pandas, to seconds.
 pub(super) fn with_seconds(bytes: &[u8]) -> Option<Rewriting> {
     let rewritten = by_line(bytes, |line| {
         let text = std::str::from_utf8(line).ok()?;
@@ -194,7 +194,7 @@ pub(super) fn with_seconds(bytes: &[u8]) -> Option<Rewriting> {
     notation(what, filter, bytes, rewritten)
 }
 
-/// Times of day with AM and PM, as hours from 0 to 23.
+/// Converts times of day with AM and PM to hours from 0 to 23.
 pub(super) fn with_24_hours(bytes: &[u8]) -> Option<Rewriting> {
     let pattern = r"(\d+)(:\d\d:\d\d(?:[.]\d+)?) ?([AP])M\b";
     let rewritten = replaced(bytes, pattern, |time| {
@@ -209,7 +209,7 @@ pub(super) fn with_24_hours(bytes: &[u8]) -> Option<Rewriting> {
     notation(what, filter, bytes, rewritten)
 }
 
-/// Dates in brackets at the start of lines, without the brackets.
+/// Removes the brackets around dates at the start of lines.
 pub(super) fn without_brackets(bytes: &[u8]) -> Option<Rewriting> {
     const DATE: &str =
         r"^\[(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d(?:[.,]\d+)?)(Z|[+-]\d\d:?\d\d)?\] *";

@@ -1,8 +1,8 @@
 //! Alibaba block traces: `device_id,opcode,offset,length,timestamp`.
 //!
-//! Source: README of alibaba/block-traces; Li et al., "An In-Depth Analysis of Cloud Block Storage
-//! Workloads in Large-Scale Production", IISWC 2020. Offset and length in bytes, time in whole
-//! microseconds, opcode R or W. Decided: a time with decimals is another unit: refused.
+//! Source: README of alibaba/block-traces; Li et al., "An In-Depth Analysis of Cloud Block Storage Workloads in
+//! Large-Scale Production", IISWC 2020. Offset and length are in bytes, the time in whole microseconds, and the opcode
+//! is R or W. Decided: a time with decimals is in another unit and refused.
 
 use super::cursor::Cursor;
 use super::{

@@ -1,9 +1,9 @@
-//! `TIME_NS DEVICE SECTOR SECTORS TYPE`, shared by SSDSim and MQSim.
+//! `TIME_NS DEVICE SECTOR SECTORS TYPE`, the layout of SSDSim and MQSim.
 
 use super::cursor::Cursor;
 use super::{Line, Range, Reject, Unit, in_sectors};
 
-/// Column names of the three middle fields, shared with DiskSim: device, sector, length.
+/// Reads the three middle fields, in common with DiskSim: device, sector and length.
 #[inline(always)]
 pub(super) fn place(cursor: &mut Cursor<'_>, unit: Unit) -> Result<(u64, Range), Reject> {
     let device = cursor.value("the device number")?;
@@ -13,7 +13,7 @@ pub(super) fn place(cursor: &mut Cursor<'_>, unit: Unit) -> Result<(u64, Range),
     Ok((device, unit.in_sectors(range)?))
 }
 
-/// The five fields; the cursor stands behind them.
+/// Reads the five fields, and leaves the cursor after them.
 #[inline(always)]
 pub(super) fn record(cursor: &mut Cursor<'_>, unit: Unit, time_ns: u64) -> Result<Line, Reject> {
     let at_ns = if time_ns == 1 {

@@ -1,9 +1,9 @@
 //! Output of biosnoop, of bcc and libbpf-tools.
 //!
-//! Source: iovisor/bcc, tools/biosnoop.py and libbpf-tools/biosnoop.c: names `TIME(s) COMM PID DISK T
-//! SECTOR BYTES`, then `QUE(ms)` with -Q, `P` with -P, and `LAT(ms)`. SECTOR in 512 bytes. T is R or W, or
-//! the letters of RWBS in libbpf-tools. Decided: COMM may have blanks in it, so the columns behind it are
-//! counted from the end; a row of 0 bytes, such as a flush, has no data.
+//! Source: iovisor/bcc, tools/biosnoop.py and libbpf-tools/biosnoop.c: names `TIME(s) COMM PID DISK T SECTOR BYTES`,
+//! then `QUE(ms)` with -Q, `P` with -P, and `LAT(ms)`. SECTOR is in 512 bytes. T is R or W, or the letters of RWBS in
+//! libbpf-tools. Decided: COMM may contain blanks, so the columns after it are counted from the end; a row of 0 bytes,
+//! such as a flush, has no data.
 
 use super::mapping::known::{Known, Mapped};
 use super::{Clock, FormatInfo, TimeRule, TraceFormat, UnitRule};
@@ -29,7 +29,7 @@ pub const INFO: FormatInfo = FormatInfo {
             addresses that look like bytes: refused",
 };
 
-/// What is particular to it.
+/// Properties of the format.
 pub struct Biosnoop;
 
 impl Known for Biosnoop {

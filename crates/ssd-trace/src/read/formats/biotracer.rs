@@ -1,10 +1,10 @@
 //! BIOtracer, smartphone storage traces: `SECTOR SECTORS BYTES TYPE` and four times.
 //!
-//! Source: Zhou, Pan, Wang, Xie, "I/O Characteristics of Smartphone Applications and Their Implications for
-//! eMMC Design", IISWC 2015; SNIA IOTTA; the layout follows existing readers. Address and length in 512-byte
-//! sectors, then the length again in bytes, TYPE odd for a write, then seconds: when the request was
-//! generated, taken up, submitted to the device, finished. Decided: the first time is the arrival; the higher
-//! bits of TYPE describe how the request waited and are not used; two lengths that differ are an error.
+//! Source: Zhou, Pan, Wang, Xie, "I/O Characteristics of Smartphone Applications and Their Implications for eMMC
+//! Design", IISWC 2015; SNIA IOTTA; the layout follows existing readers. Address and length are in 512-byte sectors,
+//! then the length follows in bytes, TYPE, which is odd for a write, and the times in seconds at which the request was
+//! generated, taken up, submitted to the device, and finished. Decided: the first time is the arrival; the higher bits
+//! of TYPE, which describe how the request waited, are ignored; two different lengths are an error.
 
 use super::cursor::Cursor;
 use super::{Clock, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_sectors};

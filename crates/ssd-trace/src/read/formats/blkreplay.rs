@@ -1,9 +1,8 @@
 //! Load files of blkreplay: `START ; SECTOR ; SECTORS ; R|W ; DELAY ; DURATION`.
 //!
-//! Source: blkreplay, scripts/conv_blktrace_to_load.sh. Times in seconds, address and length in
-//! 512-byte sectors, after free text. Decided: everything before the first line that begins with a
-//! digit is that text; RA is a read with the read-ahead flag; delay and duration, which belong to an
-//! earlier replay, are not used and may be missing.
+//! Source: blkreplay, scripts/conv_blktrace_to_load.sh. Times are in seconds, address and length in 512-byte sectors,
+//! after free text. Decided: the text ends before the first line that begins with a digit; RA is a read with the
+//! read-ahead flag; delay and duration belong to an earlier replay, are ignored, and may be missing.
 
 use super::cursor::Cursor;
 use super::{Clock, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_sectors};
@@ -30,7 +29,7 @@ pub const INFO: FormatInfo = FormatInfo {
 /// The parser.
 #[derive(Default)]
 pub struct Parser {
-    /// A record, or a line that should be one, has been seen.
+    /// Whether a record, or a line that should be a record, has been read.
     started: bool,
 }
 
@@ -71,13 +70,13 @@ impl Format for Parser {
     }
 
     fn understood(line: &[u8]) -> usize {
-        // Without a semicolon it only begins with a number.
+        // A line without a semicolon merely begins with a number.
         let reject = Parser::default().parse(line).err().filter(|_| line.contains(&b';'));
         reject.map_or(0, |reject| reject.column)
     }
 }
 
-/// A semicolon between blanks.
+/// Reads a semicolon between blanks.
 fn semicolon(cursor: &mut Cursor<'_>, expected: &'static str) -> Result<(), Reject> {
     cursor.blanks();
     cursor.byte(b';', expected)?;

@@ -1,12 +1,12 @@
-//! Binary files of blktrace: one for each CPU as blktrace writes them (`sda.blktrace.0`; any of them
-//! stands for all, as for blkparse), or merged (`blkparse -d`).
+//! Binary files of blktrace: one per CPU as written by blktrace (`sda.blktrace.0`; as for blkparse, any one of them
+//! selects all), or merged (`blkparse -d`).
 //!
-//! Source: blktrace_api.h of the Linux kernel, `struct blk_io_trace`, version 7: 48 bytes and a tail
-//! of `pdu_len` bytes, in the byte order of the recording machine, which the magic number reveals. Time in
-//! nanoseconds, sector of 512 bytes, length in bytes. Decided: actions and bits are translated to what
-//! blkparse prints for them and are then treated as [`super::block_event`] treats its letters; notifications
-//! (names of processes, clock, messages) are not events; a remap is an event of action A of the device mapped
-//! to, and the cgroup bit changes nothing. Version 8 has another layout: refused.
+//! Source: blktrace_api.h of the Linux kernel, `struct blk_io_trace`, version 7: 48 bytes and a tail of `pdu_len`
+//! bytes, in the byte order of the recording machine, which the magic number shows. The time is in nanoseconds, the
+//! sector has 512 bytes, the length is in bytes. Decided: actions and bits are translated to blkparse's letters and
+//! then treated like those in [`super::block_event`]; notifications (names of processes, clock, messages) are not
+//! events; a remap is an event of action A of the target device, and the cgroup bit is ignored. Version 8 has another
+//! layout and is refused.
 
 use super::block_event::{Rwbs, Verb};
 use super::{
@@ -40,11 +40,11 @@ pub const INFO: FormatInfo = FormatInfo {
 const RECORD: usize = 48;
 /// Magic number and version.
 const MAGIC: u32 = 0x6561_7407;
-/// Bit of an action: the tail begins with the cgroup.
+/// Bit of an action for a tail that begins with the cgroup.
 const CGROUP: u32 = 1 << 8;
 /// Letters of the actions, from number 1.
 const LETTERS: &[u8; 15] = b"QMFGSRDCPUUIXBA";
-/// Numbers of the actions "abort" and "driver data", for which blkparse prints nothing.
+/// Numbers of the actions "abort" and "driver data", which blkparse does not print.
 const SILENT: [u32; 2] = [16, 17];
 
 /// Bits of an action, above its number.
@@ -60,7 +60,7 @@ mod bits {
     pub(super) const FUA: u32 = 1 << 31;
 }
 
-/// Where the fields of a record begin.
+/// Offsets of the fields in a record.
 mod at {
     pub(super) const TIME: usize = 8;
     pub(super) const SECTOR: usize = 16;
@@ -84,14 +84,14 @@ struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// `None` if the magic number is not there.
+    /// Returns the record, or `None` without the magic number.
     fn of(bytes: &'a [u8]) -> Option<Record<'a>> {
         let magic = *bytes.first_chunk::<RECORD>()?.first_chunk::<4>()?;
         let big = magic == MAGIC.to_be_bytes();
         (big || magic == MAGIC.to_le_bytes()).then_some(Record { bytes, big })
     }
 
-    /// The field of `N` bytes from byte `at`.
+    /// Returns the field of `N` bytes at byte `at`.
     fn field<const N: usize>(&self, at: usize) -> u64 {
         if self.big {
             big_endian(&self.bytes[at..][..N])
@@ -104,7 +104,7 @@ impl<'a> Record<'a> {
         RECORD + self.field::<2>(at::TAIL) as usize
     }
 
-    /// Letters of the operation, as blkparse makes them.
+    /// Returns the letters of the operation, as printed by blkparse.
     fn rwbs(&self, action: u32) -> Rwbs {
         let verb = match action {
             _ if action & bits::DISCARD != 0 => Verb::Discard,
@@ -145,7 +145,7 @@ impl Format for Parser {
             let expected = "the magic number 0x65617407 (blktrace, version 7) in either byte order";
             return Err(Reject::new(expected, 0));
         };
-        // Four bytes fit.
+        // Four bytes fit 32 bits.
         let action = record.field::<4>(at::ACTION) as u32;
         if action & bits::NOTIFY != 0 {
             return Ok(Line::Header);

@@ -1,28 +1,28 @@
-//! Block-event text, one line: the default output of `blkparse` and the same fields from tracefs.
+//! Block-event text, line by line: the default output of `blkparse`, and the same fields from tracefs.
 //!
-//! `MAJ,MIN CPU SEQ TIME PID ACTION RWBS SECTOR + N [COMM]`, fields separated by blanks, TIME in
-//! seconds with up to nine decimals, SECTOR and N in 512-byte sectors; everything after N (an
-//! elapsed time, the process name, an error code) is ignored.
+//! `MAJ,MIN CPU SEQ TIME PID ACTION RWBS SECTOR + N [COMM]`, fields separated by blanks, TIME in seconds with up to
+//! nine decimals, SECTOR and N in 512-byte sectors. The rest of the line (an elapsed time, the process name, an error
+//! code) is ignored.
 //!
-//! Source: blkparse(1), and `blk_fill_rwbs` of the Linux kernel for RWBS, which is a set of letters
-//! and not a word. Decided, where they are silent:
+//! Source: blkparse(1), and `blk_fill_rwbs` of the Linux kernel for RWBS, which is a set of letters and not a word.
+//! Decided where the sources are silent:
 //!
 //! | letter | meaning here |
 //! |---|---|
 //! | F before the operation | preflush |
 //! | R, W | read, write |
 //! | D, then perhaps E | discard (E: secure erase), a TRIM |
-//! | N, or W then Z | write zeroes: a write, since nothing says that the device may unmap |
-//! | F in the operation's place | flush |
+//! | N, or W then Z | write zeroes: a write, because the log does not show whether the device may unmap |
+//! | F as the operation | flush |
 //! | F after the operation | FUA |
 //! | A, S, M | read-ahead, sync, metadata |
-//! | C | part of a copy: R a source range, the W after them the destination; ssdlab's, no kernel's |
+//! | C | part of a copy: R is a source range, the W after the sources is the destination; only ssdlab writes it |
 //! | B | barrier (kernels before 2.6.37): preflush |
 //! | U | atomic write: no flag here |
 //!
-//! Events of the chosen action that carry no data are not requests: a flush that stands alone
-//! becomes [`Op::Flush`]; packet commands (no `+ N`), `N` without a length, and at action C the
-//! end of a flush sequence (a zero-length write) are [`Line::Dataless`].
+//! Events of the chosen action without data are not requests, except that a flush becomes [`Op::Flush`]. Packet
+//! commands (no `+ N`), `N` without a length, and the end of a flush sequence at action C (a zero-length write) are
+//! [`Line::Dataless`].
 
 use super::cursor::Cursor;
 use super::{
@@ -84,7 +84,7 @@ impl Format for Parser {
     }
 }
 
-/// Parses one line without its newline; `action` is the letter of the chosen action.
+/// Parses a line without its newline; `action` is the letter of the chosen action.
 ///
 /// # Errors
 /// [`Reject`] says what was expected and where.
@@ -112,7 +112,7 @@ pub fn parse_line(line: &[u8], action: u8) -> Result<Line, Reject> {
     request(&mut cursor, action, at_ns, super::major_minor(major, minor))
 }
 
-/// The part after the action: RWBS, sector and length.
+/// Parses the part after the action: RWBS, sector and length.
 #[inline(always)]
 fn request(cursor: &mut Cursor<'_>, action: u8, at_ns: u64, volume: u64) -> Result<Line, Reject> {
     let letters_at = cursor.at;
@@ -147,12 +147,12 @@ pub(super) struct Rwbs {
 }
 
 impl Rwbs {
-    /// A flush when it carries no data.
+    /// Returns whether it is a flush if it has no data.
     pub(super) const fn flushes(self) -> bool {
         matches!(self.verb, Verb::Flush) || self.flags & flags::PREFLUSH != 0
     }
 
-    /// The request that it makes of a range.
+    /// Returns the request for a range.
     #[inline(always)]
     pub(super) fn request(
         self,
@@ -196,7 +196,7 @@ impl Rwbs {
         in_sectors(at_ns, volume, op, self.flags, range)
     }
 
-    /// From its letters; the error says what was expected.
+    /// Parses the letters; the error says what was expected.
     #[inline(always)]
     pub(super) fn parse(letters: &[u8]) -> Result<Rwbs, &'static str> {
         let (preflush, rest) = match letters {
@@ -235,21 +235,21 @@ impl Rwbs {
                 _ => return Err("letters R W D N F S M A C E Z B U in the operation (RWBS)"),
             };
         }
-        // PREFLUSH adds nothing to a flush.
+        // PREFLUSH has no effect on a flush.
         let set = if verb == Verb::Flush { set & !flags::PREFLUSH } else { set };
         Ok(Rwbs { verb, flags: set })
     }
 }
 
-/// `SECTOR + N`, or `None` if blkparse prints none: `[COMM]`, `BYTES (PACKET) [COMM]`,
-/// `SECTOR [ERROR]`.
+/// Parses `SECTOR + N`; returns `None` if blkparse prints `[COMM]`, `BYTES (PACKET) [COMM]` or `SECTOR [ERROR]`
+/// instead.
 #[inline(always)]
 fn address(cursor: &mut Cursor<'_>) -> Result<Option<(u64, u64)>, Reject> {
     if let Some(b'[' | b'(') = cursor.peek() {
         return Ok(None);
     }
     let (sector, _) = cursor.number("the first sector")?;
-    // Formats of users (`blkparse -f`) may have no blanks around the `+`.
+    // The user's formats (`blkparse -f`) may have no blanks around the `+`.
     if cursor.peek() != Some(b'+') {
         cursor.gap("a blank after the sector")?;
         if let Some(b'[' | b'(') = cursor.peek() {
@@ -271,7 +271,7 @@ fn address(cursor: &mut Cursor<'_>) -> Result<Option<(u64, u64)>, Reject> {
 mod tests {
     use super::*;
 
-    /// Operation and flags of a line with these letters and this length at action `action`.
+    /// Returns operation and flags of a line with these letters and this length at action `action`.
     fn letters(rwbs: &str, sectors: u64, action: u8) -> Result<Line, Reject> {
         let line = format!("8,0 1 2 0.5 3 {} {rwbs} 64 + {sectors} [x]", char::from(action));
         parse_line(line.as_bytes(), action)

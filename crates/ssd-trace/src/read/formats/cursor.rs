@@ -1,12 +1,12 @@
-//! A position in a line, and what can be read from there: numbers, times, words, separators.
+//! A position in a line, with methods to read numbers, times, words and separators.
 
 use super::{Range, Reject};
 use ssd_core::host::request::Op;
 
-/// A time that does not fit.
+/// The message for a time that is too large.
 pub(crate) const TOO_LATE: &str = "a time below 2^64 ns (584 years)";
 
-/// Powers of ten from 10^9 down: nanoseconds of one in each decimal of a second.
+/// Powers of ten from 10^9 down: nanoseconds per unit of each decimal of a second.
 const POWERS: [u64; 10] =
     [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
 
@@ -14,12 +14,12 @@ const POWERS: [u64; 10] =
 pub(crate) struct Cursor<'a> {
     /// The line.
     pub(crate) line: &'a [u8],
-    /// The next byte.
+    /// Position of the next byte.
     pub(crate) at: usize,
 }
 
 impl<'a> Cursor<'a> {
-    /// At the first byte of a line that is not blank; `None` if there is none.
+    /// Returns a cursor at the first byte of a line that is not blank; `None` for a blank line.
     #[inline(always)]
     pub(crate) fn of(line: &'a [u8]) -> Option<Cursor<'a>> {
         let mut cursor = Cursor { line, at: 0 };
@@ -32,7 +32,7 @@ impl<'a> Cursor<'a> {
         self.line.get(self.at).copied()
     }
 
-    /// At the end of the line, but for a carriage return.
+    /// Returns whether the line ends here, except for a carriage return.
     #[inline(always)]
     pub(crate) fn is_end(&self) -> bool {
         matches!(&self.line[self.at..], [] | [b'\r'])
@@ -57,7 +57,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// One given byte.
+    /// Reads a given byte.
     #[inline(always)]
     pub(crate) fn byte(&mut self, wanted: u8, expected: &'static str) -> Result<(), Reject> {
         if self.peek() != Some(wanted) {
@@ -67,11 +67,11 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// The eight bytes from here with `'0'` taken off each, and how many of them lead as digits;
-    /// `None` near the end of the line.
+    /// Returns the next eight bytes with `'0'` removed from each, and how many of the first ones are digits; `None`
+    /// near the end of the line.
     ///
-    /// A byte is a digit if nothing is left above 9: adding 0x76 then leaves its high bit clear.
-    /// Carries go upward only, so the first byte that is none is found exactly.
+    /// A byte is a digit if its value is at most 9: adding 0x76 then leaves its high bit clear. Carries only move
+    /// upward, so the first byte that is not a digit is found exactly.
     #[inline(always)]
     pub(crate) fn eight(&self) -> Option<(u64, u32)> {
         let bytes = self.line.get(self.at..)?.first_chunk::<8>()?;
@@ -80,7 +80,7 @@ impl<'a> Cursor<'a> {
         Some((values, others.trailing_zeros() / 8))
     }
 
-    /// Digits whose value is not needed.
+    /// Skips digits whose value is not needed.
     #[inline(always)]
     pub(crate) fn digits(&mut self, expected: &'static str) -> Result<(), Reject> {
         if let Some((_, digits @ 1..=7)) = self.eight() {
@@ -94,7 +94,7 @@ impl<'a> Cursor<'a> {
         if self.at == start { Err(Reject::new(expected, start)) } else { Ok(()) }
     }
 
-    /// A decimal number and the count of its digits.
+    /// Reads a decimal number, and returns it with the count of its digits.
     #[inline(always)]
     pub(crate) fn number(&mut self, expected: &'static str) -> Result<(u64, usize), Reject> {
         let start = self.at;
@@ -121,7 +121,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The value of the more than 19 digits from `start`.
+    /// Returns the value of the more than 19 digits from `start`.
     #[cold]
     pub(crate) fn long_number(&self, start: usize) -> Result<u64, Reject> {
         let digits = self.line[start..self.at].iter();
@@ -138,7 +138,7 @@ impl<'a> Cursor<'a> {
         u32::try_from(value).map_err(|_| Reject::new("a number below 2^32", start))
     }
 
-    /// Letters, 1 to `most` of them, up to a blank or the end of the line.
+    /// Reads 1 to `most` letters up to a blank or the end of the line.
     #[inline(always)]
     pub(crate) fn word(&mut self, most: usize, expected: &'static str) -> Result<&'a [u8], Reject> {
         let start = self.at;
@@ -153,13 +153,13 @@ impl<'a> Cursor<'a> {
         Ok(word)
     }
 
-    /// A number below 2^64.
+    /// Reads a number below 2^64.
     #[inline(always)]
     pub(crate) fn value(&mut self, expected: &'static str) -> Result<u64, Reject> {
         self.number(expected).map(|(value, _)| value)
     }
 
-    /// A whole number of units of `unit_ns` nanoseconds, in nanoseconds.
+    /// Reads a whole number of units of `unit_ns` nanoseconds, and returns nanoseconds.
     #[inline(always)]
     pub(crate) fn time(&mut self, unit_ns: u64, expected: &'static str) -> Result<u64, Reject> {
         let start = self.at;
@@ -167,8 +167,8 @@ impl<'a> Cursor<'a> {
         time.ok_or_else(|| Reject::new(TOO_LATE, start))
     }
 
-    /// A number with decimals of a unit of `unit_ns` nanoseconds (a power of ten up to a second), in
-    /// nanoseconds, exactly: no more decimals than the unit has in nanoseconds.
+    /// Reads a decimal number of units of `unit_ns` nanoseconds (a power of ten up to a second), and returns the exact
+    /// nanoseconds. It must have no decimals below a nanosecond.
     #[inline(always)]
     pub(crate) fn decimal(
         &mut self,
@@ -182,7 +182,7 @@ impl<'a> Cursor<'a> {
         if self.peek() == Some(b'.') {
             self.at += 1;
             let (fraction, digits) = self.number("decimals of the time")?;
-            // The inner quotient is a constant of the format: no division by a variable here.
+            // The inner quotient is a constant of the format, so there is no division by a variable.
             match POWERS.get(digits).map(|power| power / (POWERS[0] / unit_ns)) {
                 Some(scale @ 1..) => nanos = fraction * scale,
                 _ => return Err(Reject::new(exact, start)),
@@ -192,13 +192,13 @@ impl<'a> Cursor<'a> {
         time.ok_or_else(|| Reject::new(TOO_LATE, start))
     }
 
-    /// A comma.
+    /// Reads a comma.
     #[inline(always)]
     pub(crate) fn comma(&mut self, expected: &'static str) -> Result<(), Reject> {
         self.byte(b',', expected)
     }
 
-    /// The operation as one byte: one of `read` or one of `write`.
+    /// Reads the operation as one byte, from `read` or `write`.
     #[inline(always)]
     pub(crate) fn op(
         &mut self,
@@ -215,7 +215,7 @@ impl<'a> Cursor<'a> {
         Ok(op)
     }
 
-    /// An address and a length with `separator` between them; `between` describes the separator in errors.
+    /// Reads an address and a length with `separator` between them; `between` describes the separator in errors.
     #[inline(always)]
     pub(super) fn range(
         &mut self,
@@ -232,7 +232,7 @@ impl<'a> Cursor<'a> {
         Ok(Range { start, length, start_at, length_at })
     }
 
-    /// A first sector and a number of sectors, parted by blanks.
+    /// Reads a first sector and a number of sectors, separated by blanks.
     #[inline(always)]
     pub(super) fn sectors(&mut self) -> Result<Range, Reject> {
         self.range(
@@ -243,7 +243,7 @@ impl<'a> Cursor<'a> {
         )
     }
 
-    /// The bytes up to `stop`, at least one, which is stepped over.
+    /// Reads at least one byte up to `stop`, and skips `stop`.
     #[inline(always)]
     pub(crate) fn until(&mut self, stop: u8, expected: &'static str) -> Result<&'a [u8], Reject> {
         let rest = &self.line[self.at..];
@@ -256,7 +256,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The bytes up to a blank or the end of the line, at least one.
+    /// Reads at least one byte up to a blank or the end of the line.
     #[inline(always)]
     pub(crate) fn token(&mut self, expected: &'static str) -> Result<&'a [u8], Reject> {
         let start = self.at;
@@ -269,7 +269,7 @@ impl<'a> Cursor<'a> {
         Ok(&self.line[start..self.at])
     }
 
-    /// Nothing but blanks up to the end of the line.
+    /// Checks that only blanks follow up to the end of the line.
     #[inline(always)]
     pub(crate) fn end(&mut self, expected: &'static str) -> Result<(), Reject> {
         self.blanks();
@@ -277,8 +277,8 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The number that eight digit values make, the first one in the lowest byte: neighbours are joined
-/// to pairs, pairs to fours, fours to all.
+/// Returns the number of eight digit values, the first one in the lowest byte: digits are joined to pairs, pairs to
+/// fours, fours to the number.
 #[inline(always)]
 const fn eight_digits(values: u64) -> u64 {
     let pairs = (values.wrapping_mul(10) + (values >> 8)) & 0x00ff_00ff_00ff_00ff;

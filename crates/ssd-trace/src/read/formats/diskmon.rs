@@ -1,8 +1,8 @@
 //! Windows DiskMon: `# TIME DURATION DISK Read|Write SECTOR LENGTH`.
 //!
-//! Source: Sysinternals DiskMon 2, the columns of the list it saves. Times in seconds, SECTOR and LENGTH in
-//! 512-byte sectors. Decided: the number of the record and the duration are not used. With its clock enabled,
-//! DiskMon writes times of day, which restart at midnight: refused.
+//! Source: Sysinternals DiskMon 2, the columns of its saved list. Times are in seconds, SECTOR and LENGTH in 512-byte
+//! sectors. Decided: the number of the record and the duration are ignored. With its clock enabled, DiskMon writes
+//! times of day, which restart at midnight and are refused.
 
 use super::cursor::Cursor;
 use super::{

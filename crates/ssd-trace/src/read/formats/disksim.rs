@@ -1,12 +1,11 @@
 //! DiskSim's ASCII requests: `TIME_MS DEVICE SECTOR SECTORS FLAGS`.
 //!
-//! Source: DiskSim's ASCII input as used by its SSD extension (valid/*.trace). Time in
-//! milliseconds with decimals, address and length in 512-byte sectors, FLAGS hexadecimal: bit 0 set
-//! is a read, clear a write. Decided: the other bits are hints for DiskSim's scheduler and are not used. More
-//! than six decimals would lose precision below a nanosecond: refused. Copies in bytes (Heimdall) and in
-//! pages have the same columns. No single line distinguishes them, but all lines together usually do: see
-//! [`crate::read::unit`]. FlashSim's traces have lengths in pages and addresses in sectors: ssdlab warns about
-//! them, but does not read them.
+//! Source: DiskSim's ASCII input as used by its SSD extension (valid/*.trace). The time is in milliseconds with
+//! decimals, address and length are in 512-byte sectors, and FLAGS is hexadecimal: bit 0 is set for a read, clear for a
+//! write. Decided: the other bits, hints for DiskSim's scheduler, are ignored. More than six decimals would lose
+//! precision below a nanosecond and are refused. Copies in bytes (Heimdall) and in pages have the same columns. A
+//! single line does not distinguish them, but all lines together usually do: see [`crate::read::unit`]. FlashSim's
+//! traces have lengths in pages and addresses in sectors: ssdlab detects them with a warning, but does not read them.
 
 use super::cursor::Cursor;
 use super::{
@@ -38,7 +37,7 @@ pub const INFO: FormatInfo = FormatInfo {
 /// The parser.
 pub struct Parser {
     unit: Unit,
-    /// Nanoseconds of one in a time.
+    /// Nanoseconds per unit of the time.
     time_ns: u64,
 }
 

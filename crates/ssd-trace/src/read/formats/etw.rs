@@ -1,12 +1,11 @@
-//! Disk events of Windows as CSV: what `xperf` prints of an ETW log, and Microsoft's traces of its
-//! servers.
+//! Disk events of Windows as CSV: `xperf`'s output for an ETW log, and Microsoft's traces of its servers.
 //!
-//! Source: the header that such a file contains between `BeginHeader` and `EndHeader`; Kavalanekar et al.,
-//! "Characterization of Storage Workload Traces from Production Windows Servers", IISWC 2008; SNIA IOTTA.
-//! TimeStamp in microseconds, ByteOffset and IOSize hexadecimal bytes. Decided: requests are `DiskRead`,
-//! `DiskWrite` and `DiskFlush`; other disk events, and anything else that the header names, are not. Windows
-//! logs these three on completion: TimeStamp, the only time with an address, is that of the completion. Newer
-//! versions have a column CPU before IrpPtr. The columns after DiskNum are not used.
+//! Source: the header between `BeginHeader` and `EndHeader` in such a file; Kavalanekar et al., "Characterization of
+//! Storage Workload Traces from Production Windows Servers", IISWC 2008; SNIA IOTTA. TimeStamp is in microseconds,
+//! ByteOffset and IOSize are hexadecimal bytes. Decided: requests are `DiskRead`, `DiskWrite` and `DiskFlush`, but no
+//! other disk events or events in the header. Windows logs these three on completion, so TimeStamp, the only time with
+//! an address, is the completion time. Newer versions have a column CPU before IrpPtr. The columns after DiskNum are
+//! ignored.
 
 use super::cursor::Cursor;
 use super::{
@@ -38,19 +37,19 @@ pub const INFO: FormatInfo = FormatInfo {
 
 /// Events of the disk that are not requests.
 const OTHERS: [&[u8]; 3] = [b"DiskReadInit", b"DiskWriteInit", b"DiskFlushInit"];
-/// How the lines begin that stand between the header and the first event.
+/// Start of the lines between the header and the first event.
 const PREAMBLE: [&[u8]; 2] = [b"OS Version:", b"FirstReliable"];
-/// Most events that a header may name.
+/// Maximum number of events in a header.
 const MAX_EVENTS: usize = 4096;
-/// Longest name of an event, bytes.
+/// Maximum length of the name of an event, bytes.
 const MAX_NAME: usize = 64;
 
 /// The parser.
 #[derive(Default)]
 pub struct Parser {
-    /// Between `BeginHeader` and `EndHeader`.
+    /// Whether it is between `BeginHeader` and `EndHeader`.
     in_header: bool,
-    /// Events that the header names.
+    /// Events that the header describes.
     events: BTreeSet<Vec<u8>>,
 }
 
@@ -83,7 +82,7 @@ impl Format for Parser {
         };
         cursor.blanks();
         if cursor.line[cursor.at..].starts_with(b"TimeStamp") {
-            // A line of the header, in a file from which its ends were cut.
+            // A header line in a file from which the marks of the header were removed.
             return Ok(Line::Header);
         }
         let at_ns = cursor.time(1000, "the time stamp, whole microseconds")?;
@@ -121,14 +120,14 @@ impl Format for Parser {
     }
 
     fn detect(head: &Head<'_>) -> u32 {
-        // The header may be longer than the part that is examined.
+        // The header may be longer than the head.
         let header = head.lines.first().is_some_and(|line| line.trim_ascii() == b"BeginHeader");
         if header { 100 } else { share(&mut Parser::default(), head.lines) }
     }
 }
 
 impl Parser {
-    /// Keeps the name of an event that a line of the header describes.
+    /// Stores the name of an event that a line of the header describes.
     fn name_event(&mut self, name: &[u8], column: usize) -> Result<Line, Reject> {
         if name.len() > MAX_NAME || self.events.len() == MAX_EVENTS {
             return Err(Reject::new(
@@ -141,7 +140,7 @@ impl Parser {
     }
 }
 
-/// ByteOffset and IOSize, and the comma behind them.
+/// Reads ByteOffset and IOSize, and the comma after them.
 fn range(cursor: &mut Cursor<'_>) -> Result<Range, Reject> {
     let start_at = cursor.at;
     let start = hexadecimal(cursor, "ByteOffset, hexadecimal with its 0x")?;
@@ -152,7 +151,7 @@ fn range(cursor: &mut Cursor<'_>) -> Result<Range, Reject> {
     Ok(Range { start, length, start_at, length_at })
 }
 
-/// A comma between blanks.
+/// Reads a comma between blanks.
 fn comma(cursor: &mut Cursor<'_>, expected: &'static str) -> Result<(), Reject> {
     cursor.blanks();
     cursor.comma(expected)?;
@@ -160,7 +159,7 @@ fn comma(cursor: &mut Cursor<'_>, expected: &'static str) -> Result<(), Reject> 
     Ok(())
 }
 
-/// `0x` and up to sixteen digits.
+/// Reads `0x` and up to sixteen digits.
 fn hexadecimal(cursor: &mut Cursor<'_>, expected: &'static str) -> Result<u64, Reject> {
     let start = cursor.at;
     let digits = cursor.line[start..].strip_prefix(b"0x").unwrap_or_default();

@@ -1,9 +1,9 @@
 //! I/O log of fio, version 2: `FILE ACTION OFFSET LENGTH`.
 //!
-//! Source: HOWTO of fio, "Trace file format v2". Offset and length in bytes. The only times are those of
-//! `wait` lines: microseconds, in place of the offset. Decided: waits add up, short ones too (fio drops those
-//! below 100 us); what follows a wait arrives at its end. Sync and datasync are flushes. fio itself does something else
-//! (`fio_v2_clock`): a log with waits is read by the manual, with a warning that says so.
+//! Source: HOWTO of fio, "Trace file format v2". Offset and length are in bytes. The only times are those of `wait`
+//! lines: microseconds in place of the offset. Decided: waits add up, including short ones (fio drops those below 100
+//! us); the requests after a wait arrive at its end. Sync and datasync are flushes. fio itself behaves differently
+//! (`fio_v2_clock`): a log with waits is read according to the manual, with a warning.
 
 use super::iolog::{Iolog, Times, Version};
 use super::{Clock, FormatInfo, TimeRule, TraceFormat, UnitRule};

@@ -1,8 +1,8 @@
 //! I/O log of fio, version 2, as fio itself replays it: `FILE ACTION OFFSET LENGTH`.
 //!
 //! Source: fio 3.33, measured: after `wait 3000`, `wait 2000` and `wait 5000` the requests come 3, 3 and 5 s after the
-//! start, so the numbers are milliseconds since then. Its HOWTO says otherwise (`fio_v2`). Decided: what has passed is
-//! not waited for; nothing in a log tells which of both was meant, so this format has to be asked for.
+//! start, so the numbers are milliseconds since the start. Its HOWTO says otherwise (`fio_v2`). Decided: a time that
+//! has passed causes no wait; a log does not show which meaning was intended, so this format must be set explicitly.
 
 use super::iolog::{Iolog, Times, Version};
 use super::{Clock, FormatInfo, TimeRule, TraceFormat, UnitRule};
@@ -25,7 +25,7 @@ pub const INFO: FormatInfo = FormatInfo {
     traps: "is not detected: set it; a `wait` of a number that has passed takes no time",
 };
 
-/// Version 2, by the clock.
+/// Version 2 with waits as times since the start.
 pub struct Version2Clock;
 
 impl Version for Version2Clock {

@@ -1,8 +1,8 @@
 //! I/O log of fio, version 3: `TIME FILE ACTION OFFSET LENGTH`.
 //!
-//! Source: HOWTO of fio, "Trace file format v3", and its iolog.c. Offset and length in bytes, time from the
-//! start of the run. Decided: the HOWTO states no unit for the time; fio writes whole microseconds
-//! (`log_io_u`), so they are read as such. Sync and datasync are flushes.
+//! Source: HOWTO of fio, "Trace file format v3", and its iolog.c. Offset and length are in bytes, the time counts from
+//! the start of the run. Decided: the HOWTO states no unit of the time; it is read as whole microseconds, because fio
+//! writes these (`log_io_u`). Sync and datasync are flushes.
 
 use super::iolog::{Iolog, Times, Version};
 use super::{Clock, FormatInfo, TimeRule, TraceFormat, UnitRule};

@@ -1,9 +1,9 @@
 //! FIU traces: `TIME PID PROCESS LBA SECTORS OP MAJOR MINOR MD5`.
 //!
-//! Source: Verma et al., "SRCMap", FAST 2010; Koller, Rangaswami, "I/O Deduplication", FAST 2010; SNIA IOTTA.
-//! Time in nanoseconds, address and length in 512-byte sectors, OP W or R. Decided: the name of the process
-//! may contain blanks, so the last six fields are counted from the end of the line. MD5 (of 4096 B, in
-//! `homes` of 512 B) must have the form of one and is not used.
+//! Source: Verma et al., "SRCMap", FAST 2010; Koller, Rangaswami, "I/O Deduplication", FAST 2010; SNIA IOTTA. The time
+//! is in nanoseconds, address and length are in 512-byte sectors, OP is W or R. Decided: the name of the process may
+//! contain blanks, so the last six fields are counted from the end of the line. MD5 (of 4096 B, in `homes` of 512 B)
+//! must have the form of a digest and is ignored.
 
 use super::cursor::Cursor;
 use super::{Clock, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_sectors};
@@ -79,7 +79,7 @@ impl Format for Parser {
     }
 }
 
-/// Where the last `fields` fields of a line begin.
+/// Returns the position of the last `fields` fields of a line.
 fn tail(line: &[u8], fields: usize) -> Option<usize> {
     let (mut found, mut inside) = (0, false);
     for at in (0..line.len()).rev() {

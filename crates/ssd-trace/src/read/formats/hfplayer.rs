@@ -1,8 +1,8 @@
 //! Traces of hfplayer (TraceRAR): CSV below a line of names.
 //!
-//! Source: umn-cris/hfplayer, bin/sampleTrace.csv and IOLogDumpSchema.h: names with a type behind a dot,
-//! LBA and NBLKS in blocks of 512 bytes, ELAPSED_USECS from the start. Decided: rows of completions
-//! (`RD_OUT`, `WR_OUT`) are not requests.
+//! Source: umn-cris/hfplayer, bin/sampleTrace.csv and IOLogDumpSchema.h: names with a type after a dot, LBA and NBLKS
+//! in blocks of 512 bytes, ELAPSED_USECS from the start. Decided: rows of completions (`RD_OUT`, `WR_OUT`) are not
+//! requests.
 
 use super::mapping::known::{Known, Mapped};
 use super::{Clock, FormatInfo, TimeRule, TraceFormat, UnitRule};
@@ -26,7 +26,7 @@ pub const INFO: FormatInfo = FormatInfo {
     traps: "RD_IN and WR_IN are requests, RD_OUT and WR_OUT their completions, which are counted and not used",
 };
 
-/// What is particular to it.
+/// Properties of the format.
 pub struct Hfplayer;
 
 impl Known for Hfplayer {

@@ -7,9 +7,9 @@ use ssd_core::host::request::Op;
 use ssd_core::metrics::numbers::{count, duration};
 use std::marker::PhantomData;
 
-/// Longest file name, bytes: as in fio.
+/// Maximum length of a file name, bytes, as in fio.
 const MAX_NAME: usize = 256;
-/// Most files of one log.
+/// Maximum number of files in a log.
 const MAX_FILES: usize = 4096;
 
 /// The differences between the versions.
@@ -18,20 +18,20 @@ pub trait Version {
     const INFO: &'static FormatInfo;
     /// First line of a log.
     const HEAD: &'static str;
-    /// Where its times are.
+    /// Position of the times.
     const TIMES: Times;
-    /// It is found by the first line; else it has to be asked for.
+    /// Whether the first line identifies the format; otherwise it must be set explicitly.
     const FOUND: bool;
 }
 
-/// Where the times of a log are.
+/// Position and meaning of the times in a log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Times {
-    /// Every line starts with one.
+    /// Every line starts with a time.
     Lines,
     /// `wait` lines are pauses, in microseconds.
     Pauses,
-    /// `wait` lines say until when, in milliseconds from the start of the replay.
+    /// `wait` lines give the end of a wait, in milliseconds from the start of the replay.
     Clock,
 }
 
@@ -44,14 +44,14 @@ pub(crate) struct Waits {
 }
 
 impl Waits {
-    /// Another line, that says `number`.
+    /// Counts another line, with `number`.
     pub(crate) fn add(&mut self, number: u64) {
         self.lines += 1;
         self.sum = self.sum.saturating_add(number);
         self.largest = self.largest.max(number);
     }
 
-    /// How the numbers were read although the format was not set, and what else they may mean.
+    /// Returns how the numbers were read although the format was not set, and what else they may mean.
     pub(crate) fn doubt(&self, file: &str) -> Option<String> {
         let waits = |ns: u64, each: u64| duration(ns.saturating_mul(each) as f64);
         (self.lines > 0).then(|| {
@@ -69,14 +69,14 @@ impl Waits {
     }
 }
 
-/// The state of reading a log.
+/// State of the reader of a log.
 pub struct Iolog<V> {
     started: bool,
     /// Files by number, in the order of their `add` lines.
     files: Vec<Vec<u8>>,
-    /// The file used last.
+    /// The most recent file.
     last: usize,
-    /// Without times: what the waits have come to, nanoseconds.
+    /// In a log without times, the sum of the waits so far, nanoseconds.
     now_ns: u64,
     version: PhantomData<V>,
 }
@@ -146,7 +146,7 @@ impl<V: Version> Format for Iolog<V> {
     }
 
     fn detect(head: &Head<'_>) -> u32 {
-        // Its first line is a statement: what is wrong below it, is wrong in such a log.
+        // The first line states the format, so errors below it are errors of such a log.
         let stated = head.lines.first().is_some_and(|line| line.trim_ascii() == V::HEAD.as_bytes());
         if stated && V::FOUND { 100 } else { 0 }
     }
@@ -159,7 +159,7 @@ impl<V: Version> Format for Iolog<V> {
 }
 
 impl<V: Version> Iolog<V> {
-    /// `FILE wait NUMBER [LENGTH]`.
+    /// Reads `FILE wait NUMBER [LENGTH]`.
     fn wait(&mut self, cursor: &mut Cursor<'_>) -> Result<Line, Reject> {
         cursor.gap("a blank after `wait`")?;
         let at = cursor.at;
@@ -177,7 +177,7 @@ impl<V: Version> Iolog<V> {
         }
         cursor.end("the end of the line after the wait")?;
         let now = match V::TIMES {
-            // What has passed is not waited for.
+            // A time that has passed causes no wait.
             Times::Clock => Some(self.now_ns.max(number * 1_000_000)),
             _ => self.now_ns.checked_add(number * 1000),
         };
@@ -199,7 +199,7 @@ impl<V: Version> Iolog<V> {
         Ok(())
     }
 
-    /// Number of a file.
+    /// Returns the number of a file.
     fn file(&mut self, name: &[u8], column: usize) -> Result<usize, Reject> {
         if self.files.get(self.last).is_none_or(|last| last != name) {
             let found = self.files.iter().position(|file| file == name);
@@ -210,7 +210,7 @@ impl<V: Version> Iolog<V> {
     }
 }
 
-/// The rest of a `sync` line: offset and length have no meaning there and may be missing.
+/// Reads the rest of a `sync` line: offset and length have no meaning and may be missing.
 fn flush(cursor: &mut Cursor<'_>, at_ns: u64, volume: u64) -> Result<Line, Reject> {
     for _ in 0..2 {
         if !cursor.is_end() {

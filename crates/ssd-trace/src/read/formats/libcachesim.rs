@@ -1,9 +1,8 @@
 //! CSV of libCacheSim from CloudPhysics traces: `VERSION,TIME,OP,SIZE,LBN`.
 //!
-//! Source: 1a1a11a/libCacheSim, data/trace.csv and the flags `time-col=2,obj-id-col=5,obj-size-col=4` of
-//! its examples; FAQ.md gives the unit of the time. OP is the SCSI command in hexadecimal, SIZE is in
-//! bytes, LBN in sectors of 512 bytes. Decided: other tables of libCacheSim have columns that the user
-//! chooses there, and `--columns` says here.
+//! Source: 1a1a11a/libCacheSim, data/trace.csv and the flags `time-col=2,obj-id-col=5,obj-size-col=4` of its examples;
+//! FAQ.md states the unit of the time. OP is the SCSI command in hexadecimal, SIZE is in bytes, LBN in sectors of 512
+//! bytes. Decided: for other tables of libCacheSim, whose columns the user chooses there, use `--columns` here.
 
 use super::mapping::known::{Known, Mapped};
 use super::{Clock, FormatInfo, Reject, TimeRule, TraceFormat, UnitRule};
@@ -27,7 +26,7 @@ pub const INFO: FormatInfo = FormatInfo {
             have microseconds (workload.time_unit)",
 };
 
-/// What is particular to it.
+/// Properties of the format.
 pub struct Libcachesim;
 
 impl Known for Libcachesim {

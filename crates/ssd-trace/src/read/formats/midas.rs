@@ -1,8 +1,8 @@
 //! Traces of MiDAS: `TIME_S TYPE LBA BYTES [STREAM]`.
 //!
-//! Source: dgist-datalab/MiDAS, README.md: time in seconds, type 0 read, 1 write, 3 trim, LBA in units of 4
-//! KiB, size in bytes. Decided: the columns are those of DiskSim, too (milliseconds, device, sector,
-//! sectors, flags), so the file is taken for MiDAS's only if all sizes are whole blocks of 4 KiB.
+//! Source: dgist-datalab/MiDAS, README.md: time in seconds, type 0 read, 1 write, 3 trim, LBA in units of 4 KiB, size
+//! in bytes. Decided: DiskSim has the same number of columns (milliseconds, device, sector, sectors, flags), so a file
+//! is read as MiDAS's only if all sizes are whole blocks of 4 KiB.
 
 use super::mapping::known::{Known, Mapped};
 use super::{Clock, FormatInfo, Reject, TimeRule, TraceFormat, UnitRule};
@@ -27,7 +27,7 @@ pub const INFO: FormatInfo = FormatInfo {
             sizes that are not multiples of 4 KiB: refused",
 };
 
-/// What is particular to it.
+/// Properties of the format.
 pub struct Midas;
 
 impl Known for Midas {
@@ -37,7 +37,7 @@ impl Known for Midas {
 
     fn check(line: &[u8]) -> Result<(), Reject> {
         let mut cells = line.split(u8::is_ascii_whitespace).filter(|cell| !cell.is_empty());
-        // Words such as `R` and `W` are another tool's, whose addresses are hardly pages.
+        // Words such as `R` and `W` come from another tool, whose addresses are rarely pages.
         if cells.nth(1).is_some_and(|op| !matches!(op, b"0" | b"1" | b"3")) {
             return Err(Reject::new("the type, 0 (read), 1 (write) or 3 (trim)", 0));
         }

@@ -1,9 +1,8 @@
-//! Trace formats, text and binary. One file per format; the macro line below lists them.
+//! Trace formats, text and binary. Each format has a file; the macro call below lists them.
 //!
-//! The folder also contains what several formats share: `cursor` (reading a line), `ascii` (five columns),
-//! `iolog` (both versions of fio's log), `mapping` (tables whose columns are named). A plug turns one line
-//! into one [`Line`]; it reads no file, skips nothing and corrects nothing: a line that it cannot accept is
-//! a [`Reject`].
+//! The folder also contains what several formats share: `cursor` (reading a line), `ascii` (five columns), `iolog`
+//! (both versions of fio's log), `mapping` (tables with named columns). A plug turns one line into one [`Line`]. It
+//! reads no file, skips nothing and corrects nothing; a line that it cannot accept is a [`Reject`].
 
 mod ascii;
 mod cursor;
@@ -30,11 +29,11 @@ use ssd_core::units::Nanos;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Longest read or write that is accepted, sectors (1 GiB).
+/// Maximum length of a read or write, sectors (1 GiB).
 pub const MAX_TRANSFER_SECTORS: u64 = 1 << 21;
-/// Longest discard that is accepted, sectors: 1 PiB, the largest device.
+/// Maximum length of a discard, sectors: 1 PiB, the largest device.
 pub const MAX_DISCARD_SECTORS: u64 = 1 << 41;
-/// Sectors of the pieces of a discard that is longer than an event holds (1 TiB).
+/// Sectors of each piece of a discard that is too long for an event (1 TiB).
 pub(crate) const DISCARD_PIECE: u32 = 1 << 31;
 
 /// One request of a trace.
@@ -42,7 +41,7 @@ pub(crate) const DISCARD_PIECE: u32 = 1 << 31;
 pub struct Event {
     /// Time of the event in the file's clock, nanoseconds.
     pub at_ns: u64,
-    /// Its volume, as [`FormatInfo::volume`] numbers them.
+    /// Volume, in the numbering of [`FormatInfo::volume`].
     pub volume: u64,
     /// First sector; 0 for a flush.
     pub sector: u64,
@@ -57,13 +56,13 @@ pub struct Event {
 }
 
 impl Event {
-    /// A request of a trace file.
+    /// Returns a request of a trace file.
     pub(crate) fn of(timed: &TimedRequest) -> Event {
         let Request { sector, sectors, op, volume, stream, flags } = timed.request;
         Event { at_ns: timed.at.0, volume: u64::from(volume), sector, sectors, op, flags, stream }
     }
 
-    /// The request that arrives at `at` nanoseconds, of volume 0.
+    /// Returns the request that arrives at `at` nanoseconds, of volume 0.
     #[inline(always)]
     pub(crate) fn request(&self, at: u64) -> TimedRequest {
         let Event { sector, sectors, op, flags, stream, .. } = *self;
@@ -75,20 +74,20 @@ impl Event {
 /// The content of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Line {
-    /// Nothing but blanks.
+    /// Only blanks.
     Blank,
     /// A request.
     Event(Event),
-    /// A discard of this many sectors, more than an event holds, from that of the event on; it is split.
+    /// A discard that is too long for an event, with its first sector and this many sectors; it is split.
     LongDiscard(Event, u64),
-    /// Of the chosen action, without data and not a flush (block-event text).
+    /// An event of the chosen action without data that is not a flush (block-event text).
     Dataless,
-    /// Of another action: its letter, the first one of `UT` (block-event text).
+    /// An event of another action: its letter, the first letter of `UT` (block-event text).
     Other(u8),
-    /// Part of the format, but no request: names of columns, free text before the first record,
-    /// the opening of a file.
+    /// A part of the format that is not a request: column names, free text before the first record, the opening of a
+    /// file.
     Header,
-    /// A pause that says this number (I/O log of fio).
+    /// A pause with this number (I/O log of fio).
     Wait(u64),
 }
 
@@ -102,7 +101,7 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// For the reference.
+    /// Returns the text for the reference.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -115,24 +114,24 @@ impl Clock {
 /// Whether the unit of addresses and lengths is certain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UnitRule {
-    /// Always the defined one.
+    /// Always the defined unit.
     Fixed,
-    /// Sectors by definition; files in bytes are noticed.
+    /// Sectors by definition; files in bytes are detected.
     Sectors,
-    /// Files may count in units other than the defined one (`workload.unit`).
+    /// Files may have units other than the defined one (`workload.unit`).
     Varies,
-    /// As `workload.columns` says; what it leaves open has the unit of `workload.unit`, or is in bytes.
+    /// As in `workload.columns`; open units are those of `workload.unit`, or bytes.
     Mapped,
 }
 
 /// Whether the unit of times is certain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimeRule {
-    /// Always the defined one.
+    /// Always the defined unit.
     Fixed,
-    /// This many nanoseconds by definition; files differ (`workload.time_unit`).
+    /// This many nanoseconds by definition, but files differ (`workload.time_unit`).
     Varies(u64),
-    /// As `workload.columns` says; what it leaves open has the unit of `workload.time_unit`.
+    /// As in `workload.columns`; an open unit is that of `workload.time_unit`.
     Mapped,
 }
 
@@ -141,11 +140,11 @@ pub enum TimeRule {
 pub struct FormatInfo {
     /// The format.
     pub format: TraceFormat,
-    /// Its word in the config.
+    /// Name in the configuration.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Description in one line.
     pub summary: &'static str,
-    /// Its name in messages.
+    /// Title in messages.
     pub title: &'static str,
     /// Form of a line.
     pub form: &'static str,
@@ -153,7 +152,7 @@ pub struct FormatInfo {
     pub unit: UnitRule,
     /// Whether the unit of times is certain.
     pub time: TimeRule,
-    /// Whether the events have actions, of which one is chosen.
+    /// Whether the events have actions, one of which is chosen.
     pub actions: bool,
     /// Units of times, addresses and lengths.
     pub units: &'static str,
@@ -161,39 +160,39 @@ pub struct FormatInfo {
     pub clock: Clock,
     /// The number of a volume in `workload.volume`.
     pub volume: &'static str,
-    /// Order of the records that is required.
+    /// Required order of the records.
     pub order: &'static str,
-    /// Where the layout is defined.
+    /// Definition of the layout.
     pub source: &'static str,
     /// What is refused or decided, and why.
     pub traps: &'static str,
 }
 
-/// How a file is split into the pieces that [`Format::parse`] reads.
+/// How a file is split into pieces for [`Format::parse`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cut {
     /// Text: lines, without their newlines.
     Lines,
-    /// Binary: records; this many of their first bytes let [`Format::length`] determine their length.
+    /// Binary: records; [`Format::length`] determines their length from this many of their first bytes.
     Records(usize),
 }
 
 /// The beginning of a file.
 pub struct Head<'a> {
-    /// Its bytes.
+    /// Bytes of the head.
     pub bytes: &'a [u8],
-    /// Its complete lines that are not blank.
+    /// Complete lines that are not blank.
     pub lines: &'a [&'a [u8]],
 }
 
-/// How a file is read, in the formats that leave it open.
+/// How a file is read, in formats with open properties.
 #[derive(Clone, Debug)]
 pub struct ReadAs {
     /// Letter of the chosen action; see [`has_actions`].
     pub action: u8,
     /// Unit of addresses and lengths; see [`unit_varies`].
     pub unit: Unit,
-    /// Nanoseconds of one in a time; `None`: as the format or the columns define it.
+    /// Nanoseconds per unit of time; `None`: as defined by the format or the columns.
     pub time_ns: Option<u64>,
     /// The columns of a table.
     pub columns: Option<Arc<Mapping>>,
@@ -205,7 +204,7 @@ impl Default for ReadAs {
     }
 }
 
-/// A format: reads lines (or records), one after the other.
+/// A format: reads lines or records one after the other.
 pub trait Format: Default {
     /// Its description.
     const INFO: &'static FormatInfo;
@@ -213,35 +212,35 @@ pub trait Format: Default {
     /// How a file is split.
     const CUT: Cut = Cut::Lines;
 
-    /// At the start of a file that is read according to `how`.
+    /// Creates a parser at the start of a file that is read according to `how`.
     fn new(_how: &ReadAs) -> Self {
         Self::default()
     }
 
-    /// Reads the next line, without its newline: any bytes.
+    /// Reads the next line without its newline; the line may be any bytes.
     ///
     /// # Errors
     /// [`Reject`] says what was expected and where.
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject>;
 
-    /// Bytes of the record that begins with `head`, at least as many; `None` if none begins there.
-    /// Only for [`Cut::Records`].
+    /// Returns the bytes of the record that begins with `head`, at least as many as `head` has; `None` if no record
+    /// begins there. Only for [`Cut::Records`].
     fn length(&self, _head: &[u8]) -> Option<usize> {
         None
     }
 
-    /// The key by which records of several files are ordered: the time of this one, in any unit.
+    /// Returns the key that orders records of several files: the time of this record, in any unit.
     fn time(&self, _record: &[u8]) -> u64 {
         0
     }
 
-    /// Name of a volume in messages.
+    /// Returns the name of a volume in messages.
     fn volume_name(&self, volume: u64) -> String {
         volume.to_string()
     }
 
-    /// How well the beginning of a file matches this format, 0 to 100: the [`share`] of lines that are
-    /// its records, or whether it begins with a binary one.
+    /// Returns how well the head of a file matches this format, 0 to 100: the [`share`] of lines that are its records,
+    /// or whether it begins with a binary record.
     #[must_use]
     fn detect(head: &Head<'_>) -> u32 {
         let Cut::Records(first) = Self::CUT else { return share(&mut Self::default(), head.lines) };
@@ -251,22 +250,22 @@ pub trait Format: Default {
         if record.is_some_and(|record| parser.parse(record).is_ok()) { 100 } else { 0 }
     }
 
-    /// Bytes of a bad `line` up to the first that this format does not accept; none for any other line.
+    /// Returns the bytes of a bad `line` before the first that this format does not accept; 0 for any other line.
     #[must_use]
     fn understood(line: &[u8]) -> usize {
         Self::default().parse(line).err().map_or(0, |reject| reject.column)
     }
 }
 
-/// What is done with a format that is known only when a file is read.
+/// An operation for a format that is known only when a file is read.
 pub(crate) trait Work {
-    /// What comes of it.
+    /// Result of the operation.
     type Done;
-    /// Do it with the parser `P`.
+    /// Runs the operation with the parser `P`.
     fn with<P: Format>(self) -> Self::Done;
 }
 
-/// Share of `lines` that are records of a format, per cent; lines that are not records but may occur in the
+/// Returns the share of `lines` that are records of a format, per cent. Lines that are not records but may occur in the
 /// file do not count.
 fn share<P: Format>(parser: &mut P, lines: &[&[u8]]) -> u32 {
     let (mut records, mut others) = (0, 0);
@@ -316,7 +315,7 @@ macro_rules! formats {
             vec![$((TraceFormat::$variant, $file::Parser::understood(line))),+]
         }
 
-        /// Does `work` with the parser of `format`; `None`: it has none.
+        /// Runs `work` with the parser of `format`; returns `None` if it has no parser.
         pub(crate) fn with<W: Work>(format: TraceFormat, work: W) -> Option<W::Done> {
             match format {
                 $(TraceFormat::$variant => Some(work.with::<$file::Parser>()),)+
@@ -326,7 +325,7 @@ macro_rules! formats {
     };
 }
 
-// One line a format, sorted by file name.
+// One line per format, sorted by file name.
 formats! {
     alibaba Alibaba,
     biosnoop Biosnoop,
@@ -384,7 +383,7 @@ impl<'de> Deserialize<'de> for TraceFormat {
     }
 }
 
-/// `words` after the first, by name.
+/// Sorts `words` after the first by name.
 const fn sorted<const N: usize>(
     mut words: [(&'static str, &'static str); N],
 ) -> [(&'static str, &'static str); N] {
@@ -400,7 +399,7 @@ const fn sorted<const N: usize>(
     words
 }
 
-/// Whether `a` sorts before `b`.
+/// Returns whether `a` sorts before `b`.
 const fn before(a: &[u8], b: &[u8]) -> bool {
     let mut at = 0;
     while at < a.len() && at < b.len() {
@@ -412,59 +411,59 @@ const fn before(a: &[u8], b: &[u8]) -> bool {
     a.len() < b.len()
 }
 
-/// Description of `format`; `None` for `auto`.
+/// Returns the description of `format`; `None` for `auto`.
 #[must_use]
 pub fn info(format: TraceFormat) -> Option<&'static FormatInfo> {
     ALL.iter().copied().find(|info| info.format == format)
 }
 
-/// Whether the events of `format` have actions, of which one is chosen.
+/// Returns whether the events of `format` have actions, one of which is chosen.
 pub(crate) fn has_actions(format: TraceFormat) -> bool {
     info(format).is_some_and(|info| info.actions)
 }
 
-/// Whether files of `format` may count addresses and lengths in units other than the defined one.
+/// Returns whether files of `format` may have addresses and lengths in units other than the defined one.
 pub(crate) fn unit_varies(format: TraceFormat) -> bool {
     info(format).is_some_and(|info| info.unit == UnitRule::Varies)
 }
 
-/// Whether a user may set the unit of addresses and lengths of `format`.
+/// Returns whether a user may set the unit of addresses and lengths of `format`.
 pub(crate) fn unit_may_be_set(format: TraceFormat) -> bool {
     info(format).is_some_and(|info| matches!(info.unit, UnitRule::Varies | UnitRule::Mapped))
 }
 
-/// Whether the columns of `format` are those of `workload.columns`.
+/// Returns whether `workload.columns` defines the columns of `format`.
 pub(crate) fn is_mapped(format: TraceFormat) -> bool {
     matches!(format, TraceFormat::Table | TraceFormat::Records)
 }
 
-/// Whether addresses and lengths of `format` are in sectors by definition.
+/// Returns whether addresses and lengths of `format` are in sectors by definition.
 pub(crate) fn counts_sectors(format: TraceFormat) -> bool {
     info(format).is_some_and(|info| info.unit == UnitRule::Sectors)
 }
 
-/// A Linux device as one number.
+/// Returns a Linux device as one number.
 #[inline(always)]
 fn major_minor(major: u32, minor: u32) -> u64 {
     u64::from(major) << 32 | u64::from(minor)
 }
 
-/// `MAJ,MIN` of such a number.
+/// Returns `MAJ,MIN` of such a number.
 fn major_minor_name(volume: u64) -> String {
     format!("{},{}", volume >> 32, volume & 0xffff_ffff)
 }
 
-/// The number in `bytes`, eight at most, the lowest first.
+/// Returns the number in at most eight `bytes`, lowest first.
 fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
-/// The number in `bytes`, eight at most, the highest first.
+/// Returns the number in at most eight `bytes`, highest first.
 fn big_endian(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
-/// Whether `line` consists of the names of its columns.
+/// Returns whether `line` consists of the column names.
 #[inline(always)]
 fn is_header(line: &[u8], names: &str) -> bool {
     line.first().is_some_and(|byte| !byte.is_ascii_digit())

@@ -1,9 +1,9 @@
 //! MQSim's ASCII requests: `TIME DEVICE SECTOR SECTORS TYPE`.
 //!
 //! Source: README of MQSim (Request_Arrival_Time, Device_Number, Starting_Logical_Sector_Address,
-//! Request_Size_In_Sectors, Type). Address and length in 512-byte sectors, type 0 is a write and 1 a read.
-//! Decided: the unit of the time is set in MQSim's workload file (Time_Unit) and not in the trace; it is
-//! taken to be nanoseconds, as in its samples. For another unit set `workload.time_unit`.
+//! Request_Size_In_Sectors, Type). Address and length are in 512-byte sectors, type 0 is a write and 1 a read. Decided:
+//! MQSim's workload file sets the unit of the time (Time_Unit), which the trace does not state; it is assumed to be
+//! nanoseconds, as in its samples. For another unit set `workload.time_unit`.
 
 use super::cursor::Cursor;
 use super::{
@@ -32,7 +32,7 @@ pub const INFO: FormatInfo = FormatInfo {
 /// The parser.
 pub struct Parser {
     unit: Unit,
-    /// Nanoseconds of one in a time.
+    /// Nanoseconds per unit of the time.
     time_ns: u64,
 }
 

@@ -1,9 +1,9 @@
 //! MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`.
 //!
-//! Source: Narayanan, Donnelly, Rowstron, "Write Off-Loading", FAST 2008; SNIA IOTTA trace 388.
-//! Timestamp is a Windows FILETIME (100 ns since 1601), Offset and Size are bytes.
-//! Decided: a timestamp before 1970 is not a FILETIME but in another unit: refused. One file is one host;
-//! a second host is refused, because disk numbers count per host. ResponseTime is not used.
+//! Source: Narayanan, Donnelly, Rowstron, "Write Off-Loading", FAST 2008; SNIA IOTTA trace 388. Timestamp is a Windows
+//! FILETIME (100 ns since 1601), Offset and Size are in bytes. Decided: a timestamp before 1970 is not a FILETIME but
+//! in another unit, and is refused. A file has one host; a second host is refused, because disk numbers count per host.
+//! ResponseTime is ignored.
 
 use super::cursor::Cursor;
 use super::{
@@ -33,17 +33,17 @@ pub const INFO: FormatInfo = FormatInfo {
             that read one of them, or all with each disk as a volume",
 };
 
-/// Its columns, as `--columns` takes them.
+/// Its columns, in the notation of `--columns`.
 pub(crate) const COLUMNS: &str = "time=1:100ns,op=4,offset=5:B,size=6:B,volume=3";
 
-/// The filter that makes a table of records of several hosts, the options that read it, and what it gives.
+/// The filter that makes a table of the records of several hosts, the options that read it, and the result.
 pub(crate) const EACH_DISK: [&str; 3] = [
     r#"awk -F, -v OFS=, '{ $2 = $2 "-" $3 } 1' FILE"#,
     "--columns time=1:100ns,op=4,offset=5:B,size=6:B,volume=2 --set workload.volume=all",
     "all hosts, each disk a volume of its own",
 ];
 
-/// The filter that keeps the records of the `host`; `None` if people cannot paste its name.
+/// Returns the filter that selects the records of `host`; `None` if its name cannot be pasted.
 pub(crate) fn of_host(host: &str) -> Option<String> {
     if host.contains(|letter: char| letter.is_control() || letter == '\u{fffd}') {
         return None;
@@ -52,7 +52,7 @@ pub(crate) fn of_host(host: &str) -> Option<String> {
     Some(format!(r#"awk -F, '$2 == "{host}"' FILE"#))
 }
 
-/// What a message says of a host with so many disks: each has addresses of its own, so that several have no span.
+/// Returns the text about a host with this many disks. Each disk has its own addresses, so several have no common span.
 pub(crate) fn of_disks(disks: usize, counts: Counts) -> String {
     if disks < 2 {
         return counts.summary();
@@ -60,11 +60,11 @@ pub(crate) fn of_disks(disks: usize, counts: Counts) -> String {
     format!("{}, on {disks} disks", Counts::together([&counts].into_iter()).summary())
 }
 
-/// Nanoseconds of one in a timestamp.
+/// Nanoseconds per unit of the timestamp.
 const TICK_NS: u64 = 100;
 /// 1970-01-01 in nanoseconds since 1601-01-01.
 const YEAR_1970_NS: u64 = 116_444_736_000_000_000 * TICK_NS;
-/// Longest host name, bytes.
+/// Maximum length of a host name, bytes.
 const MAX_HOST: usize = 255;
 
 /// The parser.
@@ -122,7 +122,7 @@ impl Format for Parser {
 }
 
 impl Parser {
-    /// Keeps the host of the first record; no other may follow.
+    /// Stores the host of the first record; no other host may follow.
     #[cold]
     fn first_host(&mut self, host: &[u8], column: usize) -> Result<(), Reject> {
         if host.len() > MAX_HOST {

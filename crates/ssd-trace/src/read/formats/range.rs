@@ -1,9 +1,9 @@
-//! Addresses and lengths, from the units of a file to the sectors of a request.
+//! Conversion of addresses and lengths from the units of a file to sectors.
 
 use super::{Event, Line, MAX_DISCARD_SECTORS, MAX_TRANSFER_SECTORS, Reject};
 use ssd_core::host::request::Op;
 
-/// A read or write of an address and a length, with the columns of both.
+/// Address and length of a read or write, with the columns of both.
 #[derive(Clone, Copy)]
 pub(crate) struct Range {
     pub(crate) start: u64,
@@ -13,7 +13,7 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// In sectors, with its length, which is in bytes.
+    /// Converts the length from bytes to sectors.
     pub(super) fn of_length_in_bytes(self) -> Result<Range, Reject> {
         if self.length.is_multiple_of(512) {
             return Ok(Range { length: self.length / 512, ..self });
@@ -21,8 +21,8 @@ impl Range {
         Err(Reject::new("a length in bytes, a multiple of 512", self.length_at))
     }
 
-    /// In sectors, from bytes. A value that is not a whole number of sectors cannot be the address of a block
-    /// device, but suggests a copy of the format in other units.
+    /// Converts bytes to sectors. A value that is not a whole number of sectors cannot belong to a block device, and
+    /// suggests a copy of the format in other units.
     #[inline(always)]
     pub(crate) fn of_bytes(self) -> Result<Range, Reject> {
         if !self.start.is_multiple_of(512) {
@@ -40,7 +40,7 @@ impl Range {
 /// The message for a request of length 0.
 pub(crate) const EMPTY: &str = "a length of at least one sector";
 
-/// A request in sectors.
+/// Returns a request in sectors.
 #[inline(always)]
 pub(super) fn in_sectors(
     at_ns: u64,
@@ -74,7 +74,7 @@ pub(super) fn in_sectors(
     }
 }
 
-/// A request in bytes.
+/// Returns a request from a range in bytes.
 #[inline(always)]
 pub(super) fn in_bytes(at_ns: u64, volume: u64, op: Op, range: Range) -> Result<Line, Reject> {
     in_sectors(at_ns, volume, op, 0, range.of_bytes()?)

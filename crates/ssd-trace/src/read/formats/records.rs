@@ -1,9 +1,9 @@
-//! Fixed binary records with fields of the user's: `workload.columns` with `record=BYTES`.
+//! Fixed binary records with fields from the user: `workload.columns` with `record=BYTES`.
 //!
-//! `mapping` reads the records; this is its place among the formats.
+//! `mapping` reads the records; this file adds the format to the others.
 //!
-//! Source: the user, who names the fields. Decided: a record at the end of the file that is cut short is bad,
-//! and negative numbers are refused.
+//! Source: the user, who names the fields. Decided: an incomplete record at the end of the file is bad, and negative
+//! numbers are refused.
 
 use super::mapping::binary;
 use super::mapping::lines::Units;

@@ -1,8 +1,8 @@
 //! SPC text, as in the UMass repository: `ASU,LBA,Size,Opcode,Timestamp`.
 //!
-//! Source: Storage Performance Council, "SPC trace file format specification", revision 1.0.1.
-//! LBA in 512-byte blocks, size in bytes, opcode R or W in either case, time in seconds from the
-//! start. Decided: fields after the time, which the specification leaves to the user, are not used.
+//! Source: Storage Performance Council, "SPC trace file format specification", revision 1.0.1. LBA is in 512-byte
+//! blocks, the size in bytes, the opcode R or W in either case, the time in seconds from the start. Decided: fields
+//! after the time, which the specification leaves to the user, are ignored.
 
 use super::cursor::Cursor;
 use super::{

@@ -1,9 +1,9 @@
 //! SSDSim's ASCII requests: `TIME_NS DEVICE SECTOR SECTORS TYPE [DIGEST]`.
 //!
-//! Source: the requests that SSDSim reads (example.ascii of its distribution). Time in whole
-//! nanoseconds, address and length in 512-byte sectors, type 0 is a write and 1 a read.
-//! Decided: a sixth column, a digest of the data in some copies, is allowed and not used. A time
-//! with decimals is refused: it is a file for DiskSim, in milliseconds.
+//! Source: the requests that SSDSim reads (example.ascii of its distribution). The time is in whole nanoseconds,
+//! address and length are in 512-byte sectors, type 0 is a write and 1 a read. Decided: a sixth column, a digest of the
+//! data in some copies, is allowed and ignored. A time with decimals is refused, because the file is for DiskSim, in
+//! milliseconds.
 
 use super::cursor::Cursor;
 use super::{
@@ -33,7 +33,7 @@ pub const INFO: FormatInfo = FormatInfo {
 /// The parser.
 pub struct Parser {
     unit: Unit,
-    /// Nanoseconds of one in a time.
+    /// Nanoseconds per unit of the time.
     time_ns: u64,
 }
 

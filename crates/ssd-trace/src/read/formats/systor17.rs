@@ -1,8 +1,8 @@
 //! SYSTOR '17 LUN traces: `Timestamp,Response,IOType,LUN,Offset,Size`.
 //!
-//! Source: Lee et al., "Understanding Storage Traffic Characteristics on Enterprise Virtual Desktop
-//! Infrastructure", SYSTOR 2017; SNIA IOTTA. Times in seconds, offset and size in bytes.
-//! Decided: the response time may be empty and is not used.
+//! Source: Lee et al., "Understanding Storage Traffic Characteristics on Enterprise Virtual Desktop Infrastructure",
+//! SYSTOR 2017; SNIA IOTTA. Times are in seconds, offset and size in bytes. Decided: the response time may be empty and
+//! is ignored.
 
 use super::cursor::Cursor;
 use super::{

@@ -1,9 +1,9 @@
-//! A table of text with columns of the user's: `workload.columns`.
+//! A table as text with columns from the user: `workload.columns`.
 //!
-//! `mapping` reads the lines; this is its place among the formats.
+//! `mapping` reads the lines; this file adds the format to the others.
 //!
-//! Source: the user, who names the columns. Decided: without `workload.columns` no file is of this format,
-//! since columns of numbers can be anything; digits of a time below a nanosecond are dropped.
+//! Source: the user, who names the columns. Decided: no file has this format without `workload.columns`, because
+//! columns of numbers are ambiguous; digits of a time below a nanosecond are dropped.
 
 use super::mapping::lines::{Table, Units};
 use super::{
@@ -64,15 +64,15 @@ impl Format for Parser {
     }
 }
 
-/// How the lines of a file fit a table.
+/// How the lines of a file fit the columns of a table.
 pub(crate) struct Fits<'a> {
-    /// Lines that are requests, or events that are none.
+    /// Lines that are requests, or events that are not requests.
     pub(crate) records: usize,
     /// Lines that do not fit, and why.
     pub(crate) bad: Vec<(&'a [u8], Reject)>,
 }
 
-/// How the first lines of a file fit the columns that `how` has.
+/// Returns how the head of a file fits the columns in `how`.
 pub(crate) fn bad<'a>(how: &ReadAs, head: &Head<'a>) -> Fits<'a> {
     let mut parser = Parser::new(how);
     let mut fits = Fits { records: 0, bad: Vec::new() };

@@ -1,8 +1,8 @@
 //! Tencent cloud block storage: `Timestamp,Offset,Size,IOType,VolumeID`.
 //!
-//! Source: Zhang et al., "OSCA: An Online-Model Based Cache Allocation Scheme in Cloud Block Storage
-//! Systems", USENIX ATC 2020; SNIA IOTTA. Time in seconds, offset and size in 512-byte sectors, IOType 0 is a
-//! read and 1 a write. Decided: the units follow existing readers; the data set states none.
+//! Source: Zhang et al., "OSCA: An Online-Model Based Cache Allocation Scheme in Cloud Block Storage Systems", USENIX
+//! ATC 2020; SNIA IOTTA. The time is in seconds, offset and size are in 512-byte sectors, IOType 0 is a read and 1 a
+//! write. Decided: the units follow existing readers, because the data set does not state them.
 
 use super::cursor::Cursor;
 use super::{
@@ -33,7 +33,7 @@ pub const INFO: FormatInfo = FormatInfo {
 /// The parser.
 pub struct Parser {
     unit: Unit,
-    /// Nanoseconds of one in a time.
+    /// Nanoseconds per unit of the time.
     time_ns: u64,
 }
 

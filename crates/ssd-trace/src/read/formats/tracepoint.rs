@@ -3,10 +3,10 @@
 //! `COMM-PID [CPU] FLAGS TIME: EVENT: MAJ,MIN RWBS ...` and `COMM PID [CPU] TIME: block:EVENT: MAJ,MIN RWBS
 //! ...`.
 //!
-//! Source: include/trace/events/block.h of the Linux kernel, which prints `BYTES (CMD) SECTOR + N` for
-//! requests, `SECTOR + N` for bios and an I/O priority behind N since 6.10; trace-input.c of trace-cmd for the
-//! first lines of a report. Decided: events have the letters of blkparse's actions; those of other tracepoints in
-//! the file are counted and not used.
+//! Source: include/trace/events/block.h of the Linux kernel, which prints `BYTES (CMD) SECTOR + N` for requests,
+//! `SECTOR + N` for bios and an I/O priority after N since 6.10; trace-input.c of trace-cmd for the first lines of a
+//! report. Decided: events have the letters of blkparse's actions; events of other tracepoints in the file are counted
+//! and ignored.
 
 use super::block_event::Rwbs;
 use super::cursor::Cursor;
@@ -81,7 +81,7 @@ impl Format for Parser {
         let at_ns = time(&mut cursor)?;
         let event_at = cursor.at;
         let event = cursor.until(b':', "the name of an event and `:`")?;
-        // perf has the system in front.
+        // perf prints the system first.
         let event = if event == b"block" {
             cursor.until(b':', "the name of an event and `:`")?
         } else {
@@ -138,8 +138,8 @@ impl Format for Parser {
     }
 }
 
-/// Whether a line is what `trace-cmd report` begins with: the version of the file, the number of CPUs, and those
-/// without events.
+/// Returns whether a line is from the start of `trace-cmd report`: the version of the file, the number of CPUs, or a
+/// CPU without events.
 fn is_of_cpus(line: &[u8]) -> bool {
     let number = line.strip_prefix(b"cpus=");
     let number = number.or_else(|| line.strip_prefix(b"CPU ")?.strip_suffix(b" is empty"));
@@ -147,8 +147,7 @@ fn is_of_cpus(line: &[u8]) -> bool {
     number.is_some_and(|number| number.iter().all(u8::is_ascii_digit))
 }
 
-/// The time of a line, behind what leads it: the word of digits that a colon ends. The cursor stands at the
-/// event.
+/// Reads the time of a line, the first word of digits with a colon after it, and leaves the cursor at the event.
 fn time(cursor: &mut Cursor<'_>) -> Result<u64, Reject> {
     let line = cursor.line;
     let mut at = cursor.at;

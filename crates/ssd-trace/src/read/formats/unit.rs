@@ -1,4 +1,4 @@
-//! The unit in which a file counts addresses and lengths.
+//! The unit of addresses and lengths in a file.
 
 use super::{MAX_TRANSFER_SECTORS, Range, Reject};
 
@@ -15,7 +15,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Bytes of one in a column whose unit is not stated; a user who says nothing means bytes.
+    /// Returns the bytes per unit of a column without a stated unit; the default is bytes.
     pub(crate) fn bytes_of_table(self) -> u64 {
         match self {
             Unit::Bytes => 1,
@@ -24,7 +24,7 @@ impl Unit {
         }
     }
 
-    /// `range` in sectors.
+    /// Converts `range` to sectors.
     #[inline(always)]
     pub(crate) fn in_sectors(self, range: Range) -> Result<Range, Reject> {
         match self {

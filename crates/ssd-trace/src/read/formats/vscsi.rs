@@ -1,11 +1,11 @@
 //! CloudPhysics vscsi traces: SCSI commands of virtual disks, binary.
 //!
-//! Source: Waldspurger et al., "Efficient MRC Construction with SHARDS", FAST 2015; the layout follows
-//! existing readers. Little-endian. Version 1 has 32 bytes: serial number, length in bytes and segments (4
-//! bytes each), command and version (2), first sector and time in microseconds (8). Version 2 has 40: command
-//! and version (2), serial number, length and segments (4), first sector, time and response time (8). The
-//! upper byte of `version` is 1 or 2. Decided: the first record determines the version for all; commands are
-//! READ(10) and WRITE(10), the only ones seen.
+//! Source: Waldspurger et al., "Efficient MRC Construction with SHARDS", FAST 2015; the layout follows existing
+//! readers. Fields are little-endian. Version 1 has 32 bytes: serial number, length in bytes and segments (4 bytes
+//! each), command and version (2), first sector and time in microseconds (8). Version 2 has 40: command and version
+//! (2), serial number, length and segments (4), first sector, time and response time (8). The upper byte of `version`
+//! is 1 or 2. Decided: the first record determines the version of all; the only supported commands are READ(10) and
+//! WRITE(10), because no others were seen.
 
 use super::cursor::TOO_LATE;
 use super::{
@@ -33,9 +33,9 @@ pub const INFO: FormatInfo = FormatInfo {
             than READ(10) (0x28) and WRITE(10) (0x2a): refused",
 };
 
-/// Bytes that contain the version.
+/// Bytes that include the version.
 const HEAD: usize = 16;
-/// Where the first sector and the time begin.
+/// Offsets of the first sector and the time.
 const SECTOR_AT: usize = 16;
 const TIME_AT: usize = 24;
 
@@ -45,7 +45,7 @@ struct Layout {
     record: usize,
     length_at: usize,
     command_at: usize,
-    /// The upper byte of the version.
+    /// Offset of the upper byte of the version.
     version_at: usize,
 }
 
@@ -57,12 +57,12 @@ const LAYOUTS: [Layout; 2] = [
 /// The parser.
 #[derive(Default)]
 pub struct Parser {
-    /// Of the first record.
+    /// Layout of the first record.
     layout: Option<&'static Layout>,
 }
 
 impl Parser {
-    /// The layout of the record that begins with `head`.
+    /// Returns the layout of the record that begins with `head`.
     fn layout(&self, head: &[u8]) -> Option<&'static Layout> {
         let fits = |layout: &&Layout| head.get(layout.version_at) == Some(&layout.version);
         self.layout.or_else(|| LAYOUTS.iter().find(fits))

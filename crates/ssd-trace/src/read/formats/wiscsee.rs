@@ -1,9 +1,8 @@
 //! Events of wiscsee: `PID ACTION OPERATION OFFSET SIZE TIME GAP SYNC`.
 //!
-//! Source: junhe/wiscsee, `event_file_column_names` of its configuration and utilities that write them from
-//! blkparse. Offset and size in bytes, time in seconds. Decided: events of action D (issued) are the
-//! requests, those of action C (completed) are counted; a negative offset, which stands before the
-//! partition that was traced, is refused.
+//! Source: junhe/wiscsee, `event_file_column_names` of its configuration and utilities that write them from blkparse.
+//! Offset and size are in bytes, the time in seconds. Decided: events of action D (issued) are the requests, events of
+//! action C (completed) are counted; a negative offset, which is before the traced partition, is refused.
 
 use super::mapping::known::{Known, Mapped};
 use super::{Clock, FormatInfo, Reject, TimeRule, TraceFormat, UnitRule};
@@ -27,7 +26,7 @@ pub const INFO: FormatInfo = FormatInfo {
     traps: "every request has two lines, D (issued) and C (completed): D counts; negative offsets: refused",
 };
 
-/// What is particular to it.
+/// Properties of the format.
 pub struct Wiscsee;
 
 impl Known for Wiscsee {

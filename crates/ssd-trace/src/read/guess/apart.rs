@@ -1,31 +1,30 @@
-//! Tables with several columns of volumes, such as hosts and their disks, of which no single one tells all volumes
-//! apart.
+//! Tables with several columns of volumes, such as hosts and their disks, none of which distinguishes all volumes.
 
 use super::table::{Change, Table};
 use crate::read::formats::Head;
 use crate::read::lines::listed;
 
-/// Most of these columns that a message lists.
+/// Maximum number of these columns in a message.
 pub(crate) const LISTED: usize = 4;
-/// What may stand between the parts of a volume's name.
+/// Separators between the parts of a volume's name.
 const MARKS: [&str; 4] = ["-", "_", "/", "."];
 
-/// The columns of a table that may each be a part of the volume.
+/// Columns of a table, each of which may be a part of the volume.
 pub(crate) struct Parts {
     /// Why the volume is in doubt, for a message.
     pub(crate) what: String,
-    /// The filter that writes all of them into the one that is read; `None` if awk would split the cells differently.
+    /// The filter that joins all parts in the column that is read; `None` if awk would split the cells differently.
     pub(crate) filter: Option<String>,
-    /// The columns as a mapping calls them, the likeliest first.
+    /// The columns in the notation of mappings, the likeliest first.
     pub(crate) places: Vec<String>,
-    /// The columns as messages call them, in the same order.
+    /// The columns as named in messages, in the same order.
     pub(crate) names: Vec<String>,
     /// These names in the order of the table, as in "host, target and lun".
     pub(crate) listing: String,
 }
 
 impl Parts {
-    /// The parts in the table in `head`; `None` if one column tells all volumes apart, or if no column holds volumes.
+    /// Returns the parts in the table in `head`; `None` if one column distinguishes all volumes, or none has volumes.
     pub(crate) fn of(head: &Head<'_>) -> Option<Parts> {
         let table = Table::of(head)?;
         let columns = table.columns.clone().with_known_words(&table.names, &table.rows);

@@ -1,4 +1,4 @@
-//! The columns of a request by their names, and the mappings that these leave open.
+//! The columns of a request by their names, and the mappings that the names allow.
 
 use super::comments::StatedUnits;
 use super::names::{
@@ -13,9 +13,9 @@ use ssd_core::units::SECTOR_BYTES;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
 
-/// Most columns of a table whose names are examined.
+/// Maximum number of columns of a table whose names are examined.
 const MOST: usize = 512;
-/// Most rivals of a column that are tried.
+/// Maximum number of alternatives to a column that are tried.
 const RIVALS: usize = 4;
 /// Names of columns with the ends of requests.
 const ENDS: [&str; 14] = [
@@ -34,7 +34,7 @@ const ENDS: [&str; 14] = [
     "blockend",
     "stop",
 ];
-/// Names of columns with the starts of requests, beside their ends.
+/// Names of columns with the starts of requests, next to their ends.
 const STARTS: [&str; 4] = ["start", "begin", "first", "from"];
 /// Names of columns with the size of a sector.
 pub(super) const SECTOR_SIZES: [&str; 10] = [
@@ -50,14 +50,14 @@ pub(super) const SECTOR_SIZES: [&str; 10] = [
     "pagesizekb",
 ];
 
-/// A column whose name was recognised, with the unit that the name states or implies.
+/// A column with a known name, and the unit that the name states or implies.
 #[derive(Clone)]
 pub(super) struct Named {
-    /// Its place in the row.
+    /// Index in the row.
     pub(super) at: usize,
-    /// As a mapping calls it.
+    /// Notation in a mapping.
     pub(super) place: String,
-    /// The letters and digits of its name, in lower case.
+    /// Letters and digits of the name, in lower case.
     pub(super) letters: String,
     pub(super) unit: Option<&'static str>,
 }
@@ -70,7 +70,7 @@ pub(super) struct Columns {
     pub(super) offset: Named,
     pub(super) size: Named,
     volumes: Vec<Named>,
-    /// The lengths are to be calculated from ends.
+    /// Lengths must be calculated from ends.
     pub(super) is_end: bool,
 }
 
@@ -81,7 +81,7 @@ impl Columns {
         }
         let first = |known: &[&str]| all_named(names, known).into_iter().next();
         Some(Columns {
-            // `start_sector` is an address, although it is `start` with a unit behind it, too.
+            // `start_sector` is an address, although it also reads as `start` followed by a unit.
             time: all_named(names, &TIMES)
                 .into_iter()
                 .find(|time| time.unit.is_none_or(|unit| unit.ends_with('s'))),
@@ -100,7 +100,7 @@ impl Columns {
         })
     }
 
-    /// The columns of a table with starts and ends instead of addresses and lengths.
+    /// Returns the columns of a table with starts and ends instead of addresses and lengths.
     pub(super) fn with_ends(names: &[String]) -> Option<Columns> {
         if names.len() > MOST {
             return None;
@@ -111,7 +111,7 @@ impl Columns {
         let is_address = |start: &Named| start.unit.is_none_or(|unit| !unit.ends_with('s'));
         let start = first(&STARTS).filter(is_address);
         let offset = match first(&OFFSETS) {
-            // A start beside an address is a time.
+            // A start next to an address is a time.
             Some(offset) if start.as_ref().is_some_and(|start| start.at != offset.at) => {
                 return None;
             }
@@ -123,8 +123,8 @@ impl Columns {
         Some(Columns { time, op: first(&OPS)?, offset, size, volumes, is_end: true })
     }
 
-    /// These columns, and variants with another column for one of the fields. Only a column whose name has a unit is a
-    /// rival of one whose name has a unit.
+    /// Returns these columns, and variants with another column for one of the fields. If the name of a column has a
+    /// unit, only columns whose names have one are its rivals.
     pub(super) fn with_rivals(self, names: &[String], rows: &Rows) -> Vec<Columns> {
         let rivals = |field: &Named, known: &[&str]| {
             let all = all_named(names, known).into_iter().filter(|other| other.at != field.at);
@@ -148,10 +148,9 @@ impl Columns {
         [vec![self], others].concat()
     }
 
-    /// The columns with addresses that count in another space than those of these columns, such as `abs_sector` beside
-    /// `sector`.
+    /// Returns the columns with addresses in another space than these columns, such as `abs_sector` next to `sector`.
     fn addresses_of_other_spaces(&self, names: &[String]) -> Vec<Named> {
-        // Without a column of its own, the address is no rival.
+        // An address without a separate column has no rival.
         if self.offset.at == self.size.at {
             return Vec::new();
         }
@@ -162,7 +161,7 @@ impl Columns {
         named.filter(|other| other.unit.is_some() || self.offset.unit.is_none()).collect()
     }
 
-    /// These columns in the units that comments state, where their names state none; `None` if the comments add no
+    /// Returns these columns with the units from comments where their names state none; `None` if the comments add no
     /// unit.
     pub(super) fn with_units(&self, stated: StatedUnits) -> Option<Columns> {
         let mut columns = self.clone();
@@ -179,7 +178,7 @@ impl Columns {
         is_changed.then_some(columns)
     }
 
-    /// These columns, with the first of several columns of operations whose words are known.
+    /// Returns these columns with the first of several columns of operations whose words are known.
     pub(super) fn with_known_words(self, names: &[String], rows: &Rows) -> Columns {
         let is_known = |op: &Named| {
             op.letters.starts_with("is")
@@ -193,7 +192,7 @@ impl Columns {
         }
     }
 
-    /// These columns, with the time in the finest unit in which several columns hold it.
+    /// Returns these columns with the time in the finest unit, if several columns have it in different units.
     pub(super) fn with_finest_time(self, names: &[String], rows: &Rows) -> Columns {
         let ns = |column: &Named| column.unit.and_then(time_unit).map(|ns| ns as f64);
         let stem = |column: &Named| letters_of(without_unit(&names[column.at]));
@@ -217,13 +216,13 @@ impl Columns {
         }
     }
 
-    /// The columns that may hold the volumes.
+    /// Returns the columns that may have the volumes.
     fn free_volumes(&self) -> impl Iterator<Item = &Named> {
         let used = [self.op.at, self.offset.at, self.size.at];
         self.volumes.iter().filter(move |column| !used.contains(&column.at))
     }
 
-    /// The column of the volumes: that with the most different values.
+    /// Returns the column of the volumes, which has the most distinct values.
     pub(super) fn volume(&self, rows: &Rows) -> Option<&Named> {
         self.free_volumes().max_by_key(|column| {
             let rank = VOLUMES.iter().position(|name| *name == column.letters);
@@ -231,8 +230,8 @@ impl Columns {
         })
     }
 
-    /// The column of the volumes, followed by all columns whose values neither determine its values nor are determined
-    /// by them. Empty if there is no such other column.
+    /// Returns the column of the volumes, followed by all columns whose values neither determine its values nor are
+    /// determined by them. Empty if there is no such other column.
     pub(super) fn parts_of_volume(&self, rows: &Rows) -> Vec<&Named> {
         let Some(volume) = self.volume(rows) else { return Vec::new() };
         let is_part = |other: &&Named| {
@@ -243,8 +242,8 @@ impl Columns {
         if others.is_empty() { others } else { [vec![volume], others].concat() }
     }
 
-    /// The parts `time=...` of a mapping, one for each column and unit that the time may have. If no column has the
-    /// name of a time, any column of ascending numbers may hold it, or the table may have no time.
+    /// Returns the parts `time=...` of a mapping, one for each possible column and unit. If no column has the name of a
+    /// time, any column of ascending numbers may be the time, or the table may have no time.
     fn times(&self, rows: &Rows) -> Vec<String> {
         let with = |place: &str, unit: &str| {
             let colon = if unit.is_empty() { "" } else { ":" };
@@ -265,7 +264,7 @@ impl Columns {
                 };
                 let ranked = steps.iter().flat_map(|step| of_step(step).into_iter().enumerate());
                 let mut all: Vec<(usize, String)> = ranked.collect();
-                // Traces of objects come from caches and mostly have times in seconds.
+                // Traces of objects come from caches, which mostly record seconds.
                 let is_of_objects = unit.is_none() && self.offset.letters.contains("obj");
                 all.sort_by_key(|(rank, time)| (is_of_objects && !time.ends_with(":s,"), *rank));
                 all.into_iter().map(|(_, time)| time).collect()
@@ -276,7 +275,7 @@ impl Columns {
                 let others: Vec<usize> = others.collect();
                 let has_unit = |at: &usize| unit_of_time(&rows.names[*at]).is_some();
                 let certain: Vec<usize> = others.iter().copied().filter(has_unit).collect();
-                // The ends of requests are not their arrivals.
+                // Ends of requests are not arrivals.
                 if !certain.is_empty() && !certain.iter().any(|&at| rows.is_end(at)) {
                     return certain.into_iter().flat_map(of_values).collect();
                 }
@@ -287,7 +286,7 @@ impl Columns {
         }
     }
 
-    /// What to add to a mapping for the operations, once for each possible meaning of their words.
+    /// Returns what a mapping needs for the operations: a text for each possible meaning of their words.
     fn meanings(&self, rows: &Rows) -> Vec<String> {
         let cells = || rows.column(self.op.at);
         if let Some(meaning) = meanings::meaning_of_flag(&self.op.letters, cells()) {
@@ -295,17 +294,17 @@ impl Columns {
         }
         let likely = words::by_verb(rows, self.op.at, Some([self.offset.at, self.size.at]));
         let known = [meanings::meanings(cells()), likely, meanings::meanings_of_two(cells())];
-        // Otherwise nothing is added, since most words may be known.
+        // Otherwise nothing is added, because most words may be known.
         let mut all =
             known.into_iter().find(|all| !all.is_empty()).unwrap_or_else(|| vec![String::new()]);
-        // Opcodes are most likely those of NVMe: 1 is a write, 2 a read.
+        // Opcodes are most likely NVMe's: 1 is a write, 2 a read.
         if self.op.letters.ends_with("opcode") || self.op.letters.ends_with("opc") {
             all.sort_by_key(|words| !words.starts_with(",read=2,write=1"));
         }
         all
     }
 
-    /// The size of a sector that a column of the table states, if it is not 512 B.
+    /// Returns the sector size that a column of the table states, unless it is 512 B.
     fn stated_sector(&self, rows: &Rows) -> Option<&'static str> {
         let is_size = |name: &String| SECTOR_SIZES.contains(&letters_of(name).as_str());
         let at = rows.names.iter().position(is_size)?;
@@ -320,7 +319,7 @@ impl Columns {
         }
     }
 
-    /// The pairs of units, of address and length, that the names allow, the likeliest first.
+    /// Returns the possible pairs of units of address and length by the names, the likeliest first.
     fn units(&self, rows: &Rows) -> Vec<(&'static str, &'static str)> {
         let is_block = |column: &Named| {
             ["block", "blk", "lba", "obj"].iter().any(|part| column.letters.contains(part))
@@ -335,7 +334,7 @@ impl Columns {
             (None, Some(size)) => vec![("B", size), ("512B", size)],
             (None, None) => vec![("B", "B"), ("512B", "512B"), ("512B", "B")],
         };
-        // Addresses that are whole sectors in bytes, beside lengths that are not, may be bytes beside sectors.
+        // Addresses that are multiples of 512, with lengths that are not, may be in bytes while lengths are in sectors.
         let starts = numbers(&self.offset);
         let are_bytes = starts.iter().all(|start| start.is_multiple_of(SECTOR_BYTES))
             && starts.iter().any(|&start| start > 0);
@@ -348,7 +347,7 @@ impl Columns {
         if (self.offset.unit, self.size.unit) == (Some("B"), None) && !are_multiples(SECTOR_BYTES) {
             all.push(("B", "1KiB"));
         }
-        // If lengths are whole blocks of 4 KiB but addresses are not, the addresses may count such blocks.
+        // If lengths are whole blocks of 4 KiB but addresses are not, addresses may count such blocks.
         let residues: BTreeSet<u64> = starts.iter().map(|start| start % 8).collect();
         if (self.offset.unit, self.size.unit) == (Some("512B"), Some("B"))
             && are_multiples(4096)
@@ -360,7 +359,7 @@ impl Columns {
             all.push(("4KiB", "B"));
         }
         if blocks && self.size.unit.is_none() {
-            // Blocks are those of a device, or of a file system.
+            // Blocks belong to a device or to a file system.
             all.push((if self.offset.unit == Some("B") { "B" } else { "4KiB" }, "4KiB"));
         }
         let [before, behind] = Numbers { starts, sizes }.units(self.offset.unit, self.size.unit);
@@ -374,7 +373,7 @@ impl Columns {
         all
     }
 
-    /// The mappings of these columns, in all units and with all meanings that are open, the likeliest first.
+    /// Returns the mappings of these columns, in all open units and with all open meanings, the likeliest first.
     pub(super) fn mappings(&self, rows: &Rows) -> Vec<String> {
         let place = |at: usize| place_of(&rows.names, at);
         let request = [self.op.at, self.offset.at, self.size.at];
@@ -400,8 +399,8 @@ impl Columns {
     }
 }
 
-/// The columns with one of the `known` names, those with exactly such a name first: `sectors` is a length, although it
-/// is `sector` with the s of seconds, too.
+/// Returns the columns with one of the `known` names, exact names first: `sectors` is a length, although it also reads
+/// as `sector` with the s of seconds.
 fn all_named(names: &[String], known: &[&str]) -> Vec<Named> {
     let recognised = |(at, cell): (usize, &String)| {
         let unit = unit_named(cell, known)?;
@@ -409,21 +408,20 @@ fn all_named(names: &[String], known: &[&str]) -> Vec<Named> {
     };
     let mut all: Vec<Named> = names.iter().enumerate().filter_map(recognised).collect();
     all.sort_by_key(|column| !known.contains(&column.letters.as_str()));
-    // Beside an address, `off` may be a flag.
+    // `off` next to another address may be a flag.
     if all.iter().any(|column| column.letters != "off") {
         all.retain(|column| column.letters != "off");
     }
     all
 }
 
-/// Words in the names of addresses that say in which space they count.
+/// Words in the names of addresses that name their address space.
 const SPACES: [&str; 11] = [
     "abs", "absolute", "rel", "relative", "phys", "physical", "logical", "orig", "original", "raw",
     "mapped",
 ];
 
-/// A name without the word before or behind it that says in which space its addresses count, as in `abs_sector`;
-/// `None` if it has none.
+/// Returns a name without its first or last word if that names an address space, as in `abs_sector`; otherwise `None`.
 fn without_space(name: &str) -> Option<String> {
     let words = words::parts_of(name);
     let is_space = |word: &String| SPACES.contains(&word.as_str());
@@ -434,8 +432,8 @@ fn without_space(name: &str) -> Option<String> {
     }
 }
 
-/// A column as a mapping calls it: by its name, or by its number if another column has the same name, or if people
-/// cannot paste the name.
+/// Returns a column in the notation of a mapping: its name, or its number if the name is not unique or cannot be
+/// pasted.
 pub(super) fn place_of(names: &[String], at: usize) -> String {
     let is_alone = names.iter().filter(|name| **name == names[at]).count() == 1;
     if is_alone && is_pasted(&names[at]) { quoted(&names[at]) } else { (at + 1).to_string() }

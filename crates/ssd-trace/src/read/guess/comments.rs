@@ -1,8 +1,8 @@
-//! Units that comments above the names of a table state, as in `# offset and size in 4 KiB pages, time in ms`.
+//! Units in comments above the column names, as in `# offset and size in 4 KiB pages, time in ms`.
 
 use super::names::{is_address, is_length, is_time};
 
-/// The units of the columns, where comments state them.
+/// Units of the columns, as far as comments state them.
 #[derive(Default, Clone, Copy)]
 pub(super) struct StatedUnits {
     pub(super) time: Option<&'static str>,
@@ -10,10 +10,10 @@ pub(super) struct StatedUnits {
     pub(super) size: Option<&'static str>,
 }
 
-/// Marks between the columns that a comment names and their unit.
+/// Separators between the columns in a comment and their unit.
 const MARKS: [&str; 4] = [" in ", ": ", "=", " are "];
 
-/// Units of time, each by the words that name it.
+/// Units of time, each with its words.
 const TIMES: [(&str, &[&str]); 5] = [
     ("100ns", &["100ns", "100 ns", "filetime"]),
     ("ns", &["ns", "nanosecond"]),
@@ -21,7 +21,7 @@ const TIMES: [(&str, &[&str]); 5] = [
     ("ms", &["ms", "millisecond"]),
     ("s", &["s", "sec", "second"]),
 ];
-/// Units of addresses and lengths, each by the words that name it.
+/// Units of addresses and lengths, each with its words.
 const RANGES: [(&str, &[&str]); 5] = [
     ("4KiB", &["4 kib", "4kib", "4 kb", "4kb", "4k", "4096-byte", "4096 byte", "page"]),
     ("512B", &["512b", "512 b", "512-byte", "512 byte", "sector"]),
@@ -30,7 +30,7 @@ const RANGES: [(&str, &[&str]); 5] = [
     ("B", &["byte", "b"]),
 ];
 
-/// The unit that `text` begins with.
+/// Returns the unit at the start of `text`.
 fn unit_of(text: &str, known: &[(&'static str, &[&str])]) -> Option<&'static str> {
     let is = |word: &&str| {
         text.strip_prefix(*word).is_some_and(|rest| {
@@ -41,7 +41,7 @@ fn unit_of(text: &str, known: &[(&'static str, &[&str])]) -> Option<&'static str
     known.iter().find(|(_, words)| words.iter().any(is)).map(|&(unit, _)| unit)
 }
 
-/// The units that the comments among `lines` state.
+/// Returns the units that the comments among `lines` state.
 pub(super) fn stated_units(lines: &[&[u8]]) -> StatedUnits {
     let mut stated = StatedUnits::default();
     for line in lines.iter().filter(|line| line.starts_with(b"#")) {

@@ -1,10 +1,10 @@
-//! Dates in tables that a filter has to rewrite: the days of a spreadsheet, and dates of digits only.
+//! Dates that a filter must rewrite: days of a spreadsheet, and dates without separators.
 
 use super::columns::Named;
 use super::table::{Change, Table};
 
 impl Table {
-    /// The time from the days since 1900 that a spreadsheet has made of dates: decimals between 2000 and 2099.
+    /// Returns the time from a spreadsheet's days since 1900: decimals between 2000 and 2099.
     pub(super) fn days(&self) -> Option<Change> {
         let Named { at, unit: None, .. } = self.columns.time.as_ref()? else { return None };
         let is_day = |cell: &str| {
@@ -23,7 +23,7 @@ impl Table {
         })
     }
 
-    /// The time from dates of 14 digits, with or without decimals, such as 20231114135959.995.
+    /// Returns the time from dates of 14 digits, with or without decimals, such as 20231114135959.995.
     pub(super) fn packed_dates(&self) -> Option<Change> {
         let Named { at, unit: None, .. } = self.columns.time.as_ref()? else { return None };
         let is_packed = |cell: &str| {

@@ -1,4 +1,4 @@
-//! Columns from which a filter has to derive a field: intervals between requests, minutes, parts of a time, flags of
+//! Columns from which a filter must derive a field: intervals between requests, minutes, parts of a time, flags of
 //! discards, cylinders.
 
 use super::Columns;
@@ -39,15 +39,15 @@ const INTERVALS: [&str; 24] = [
     "sleep",
     "step",
 ];
-/// A unit of time that `--columns` does not know.
+/// A unit of time that `--columns` does not support.
 struct OtherUnit {
     suffixes: &'static [&'static str],
     what: &'static str,
-    /// What makes seconds of it, in awk.
+    /// The conversion to seconds, in awk.
     conversion: &'static str,
-    /// Decimals of these seconds. For jiffies, more of them would show how awk rounds.
+    /// Decimals of these seconds. More decimals of jiffies would show awk's rounding.
     decimals: usize,
-    /// It counts the ticks of a clock, so a column that is named after it holds times.
+    /// It counts the ticks of a clock, so a column with its name has times.
     is_clock: bool,
 }
 
@@ -95,25 +95,25 @@ const OTHER_UNITS: [OtherUnit; 6] = [
         is_clock: true,
     },
 ];
-/// Words beside a clock in the name of a time, in addition to [`TIMES`].
+/// Words next to a clock in the name of a time, in addition to [`TIMES`].
 const CLOCK_WORDS: [&str; 6] = ["when", "submit", "issue", "begin", "at", "cpu"];
 /// Parts of the names of addresses and lengths in blocks.
 const BLOCKS: [&str; 7] = ["lba", "lbn", "block", "blk", "lpn", "page", "count"];
 
-/// Units of addresses and lengths above a sector, with the bytes of one, binary and decimal.
+/// Units of addresses and lengths above a sector, with their bytes, binary and decimal.
 const LARGE_UNITS: [(&str, u64, u64); 3] =
     [("1KiB", 1 << 10, 1000), ("1MiB", 1 << 20, 1_000_000), ("1GiB", 1 << 30, 1_000_000_000)];
 
-/// What a filter derives from the columns of a file.
+/// A derivation of a field from the columns of a file.
 pub(crate) struct Derivation {
-    /// Why, and what it does.
+    /// The reason, and what the filter does.
     pub(crate) what: String,
     /// The filter; `None` if awk would split the cells differently.
     pub(crate) filter: Option<String>,
 }
 
 impl Table {
-    /// The time, from intervals or from a unit that `--columns` does not know.
+    /// Derives the time from intervals, or from a unit that `--columns` does not support.
     fn time(&self) -> Option<Change> {
         if self.columns.time.is_some() {
             return None;
@@ -128,7 +128,7 @@ impl Table {
             }
             let letters = letters_of(name);
             let is_time = |rest: &str| rest.is_empty() || TIMES.contains(&rest);
-            // `min` alone more likely means a minimum, `day` a date, and `tps` a rate.
+            // `min` alone more likely is a minimum, `day` a date, and `tps` a rate.
             let is_word = ["min", "day", "days", "ps", "tps"].contains(&letters.as_str());
             let ends = |end: &&str| !is_word && letters.strip_suffix(*end).is_some_and(is_time);
             let unit = OTHER_UNITS.into_iter().find(|unit| unit.suffixes.iter().any(ends));
@@ -137,7 +137,8 @@ impl Table {
         named.or_else(|| self.clock_ticks())
     }
 
-    /// The time from ticks of a clock (`start_tsc`): the only unused column in order, whose name has no other words.
+    /// Derives the time from clock ticks (`start_tsc`): the only unused column in order, with no other words in its
+    /// name.
     fn clock_ticks(&self) -> Option<Change> {
         let Columns { op, offset, size, .. } = &self.columns;
         let used = [op.at, offset.at, size.at];
@@ -155,7 +156,7 @@ impl Table {
         Some(self.in_seconds(at + 1, &unit))
     }
 
-    /// The time from a column in another unit.
+    /// Derives the time from a column in another unit.
     fn in_seconds(&self, column: usize, unit: &OtherUnit) -> Change {
         Change {
             what: format!(
@@ -169,8 +170,8 @@ impl Table {
         }
     }
 
-    /// The time from a column whose name states a multiple of a unit behind a mark, as in `time_10us`. A number beside
-    /// the letters is that of a clock, or its width, as in `ts64_ns`.
+    /// Derives the time from a column whose name states a multiple of a unit after a separator, as in `time_10us`. A
+    /// number directly after letters names a clock or its width, as in `ts64_ns`.
     fn multiplied(&self, column: usize) -> Option<Change> {
         let name = with_letter_u(&self.names[column - 1]).to_ascii_lowercase();
         let stated = pattern(r"^(.*[^a-z\d])(10|100|1000)[^a-z\d]*([num]s)[^a-z\d]*$");
@@ -187,7 +188,7 @@ impl Table {
         })
     }
 
-    /// The time as the sum of the intervals in a column.
+    /// Derives the time as the sum of the intervals in a column.
     fn sum(&self, column: usize, why: &str) -> Change {
         let name = unit_of_time(&self.names[column - 1])
             .map_or("time".to_owned(), |unit| format!("time_{unit}"));
@@ -199,7 +200,7 @@ impl Table {
         }
     }
 
-    /// The time from columns with its whole units and with the rest of them.
+    /// Derives the time from columns with its whole units and with the rest.
     fn joined_time(&self) -> Option<Change> {
         let (whole, rest, digits) = self.parts()?;
         let unit = unit_of_time(&self.names[whole - 1])?;
@@ -219,7 +220,7 @@ impl Table {
         })
     }
 
-    /// The length from the end, where no column has a length: the last sector or byte, or the one behind it.
+    /// Derives the length from the end if no column has a length. The end is the last sector or byte, or the next one.
     fn lengths(&self) -> Option<Change> {
         let Columns { offset, size, is_end, .. } = &self.columns;
         if !is_end || !self.is_plain(offset.at) || !self.is_plain(size.at) {
@@ -232,7 +233,7 @@ impl Table {
             .map(|(start, end)| end.checked_sub(*start).filter(|&length| length <= LONGEST));
         let lengths: Vec<u64> = lengths.collect::<Option<Vec<u64>>>()?;
         let is_even = |length: &u64| length.is_multiple_of(2);
-        // Lengths are hardly ever odd, and never 0.
+        // Lengths are rarely odd, and never 0.
         let is_last =
             lengths.contains(&0) || !lengths.iter().any(|length| is_even(length) || *length == 1);
         let is_certain = is_last || lengths.iter().all(is_even);
@@ -263,7 +264,7 @@ impl Table {
         })
     }
 
-    /// Addresses and lengths in bytes, from decimals in larger units.
+    /// Derives addresses and lengths in bytes from decimals in larger units.
     fn whole_sectors(&self) -> Option<Change> {
         let Columns { offset, size, is_end, .. } = &self.columns;
         let in_bytes = |column: &Named| {
@@ -300,11 +301,11 @@ impl Table {
         })
     }
 
-    /// Addresses and lengths in bytes, from blocks of several sizes, which a column states.
+    /// Derives addresses and lengths in bytes from blocks of several sizes, which a column states.
     fn blocks_of_several_sizes(&self) -> Option<Change> {
         let Columns { offset, size, is_end, .. } = &self.columns;
         let of = self.column_named(&SECTOR_SIZES)?;
-        // Linux counts sectors of 512 B whatever the size of a block.
+        // Linux counts sectors of 512 B regardless of the block size.
         let counts_blocks = |column: &Named| {
             let is_named = BLOCKS.iter().any(|name| column.letters.contains(name));
             is_named && !column.letters.contains("sector") && self.is_plain(column.at)
@@ -329,7 +330,7 @@ impl Table {
         })
     }
 
-    /// The address from cylinder, head and sector.
+    /// Derives the address from cylinder, head and sector.
     fn geometry(&self) -> Option<Change> {
         let [cylinder, head, sector] = [&["cylinder", "cyl"][..], &["head"], &["sector", "sec"]]
             .map(|known| self.column_named(known));
@@ -347,8 +348,8 @@ impl Table {
         })
     }
 
-    /// The column that holds whole units of a time with the column that holds the rest of them, and the digits of that:
-    /// columns whose names differ in their units only.
+    /// Returns the column of whole units of a time, the column of the rest, and the digits of the rest. The names of
+    /// these columns differ only in their units.
     fn parts(&self) -> Option<(usize, usize, usize)> {
         let Table { names, rows, .. } = self;
         let stem = |at: usize| letters_of(without_unit(&names[at]));
@@ -375,7 +376,7 @@ impl Table {
     }
 }
 
-/// The filter for a table that lacks a field but has columns from which it can be derived.
+/// Returns the filter for a table that lacks a field but has columns from which it can be derived.
 pub(crate) fn of(head: &Head<'_>) -> Option<Derivation> {
     changed(head, |table| {
         let all = [
@@ -394,12 +395,12 @@ pub(crate) fn of(head: &Head<'_>) -> Option<Derivation> {
     })
 }
 
-/// The filter for a table whose times are all the same, if they may be intervals.
+/// Returns the filter for a table whose times are all equal, if they may be intervals.
 pub(crate) fn of_constant_time(head: &Head<'_>) -> Option<Derivation> {
     changed(head, |table| {
         let at = table.columns.time.as_ref()?.at;
         let first: f64 = table.rows.column(at).next()?.parse().ok()?;
-        // Calendar times in whole seconds may be the same for many rows.
+        // Calendar times in whole seconds may be equal in many rows.
         (first > 0.0 && first < 1e9).then(|| {
             let why =
                 "has the same number in all rows, perhaps the time since the previous request";
@@ -408,7 +409,7 @@ pub(crate) fn of_constant_time(head: &Head<'_>) -> Option<Derivation> {
     })
 }
 
-/// The change that `derive` finds for the table in `head`.
+/// Returns the derivation for the change that `derive` finds in the table in `head`.
 fn changed(head: &Head<'_>, derive: impl FnOnce(&Table) -> Option<Change>) -> Option<Derivation> {
     let table = Table::of(head)?;
     let change = derive(&table)?;

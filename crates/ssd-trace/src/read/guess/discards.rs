@@ -1,4 +1,4 @@
-//! Columns beside the operations that say which of the requests are discards.
+//! Columns in addition to the operations that mark requests as discards.
 
 use super::columns::Columns;
 use super::table::{Change, Table};
@@ -7,20 +7,20 @@ use crate::read::foreign::pattern::pattern;
 use crate::read::formats::mapping::{Meaning, Words};
 use ssd_core::host::request::Op;
 
-/// Names of columns that say which of the requests are discards.
+/// Names of columns that mark requests as discards.
 const DISCARDS: [&str; 6] = ["isdiscard", "istrim", "isunmap", "discard", "trim", "unmap"];
 
-/// Words for discards, alone or beside others, as in `REQ_DISCARD` and `TrimCommand`, in the syntax that awk and Rust
-/// share. The name of a process, such as fstrim, is not one.
+/// Words for discards, alone or within other words, as in `REQ_DISCARD` and `TrimCommand`, in the syntax common to awk
+/// and Rust. The name of a process, such as fstrim, is no such word.
 const DISCARDING: &str = concat!(
     "(^|[^A-Za-z])(discard|unmap|trim|deallocate)([^a-z]|$)|(^|[^A-Z])(Discard|Unmap|Trim|Deallocate)([^a-z]|$)",
     "|(^|[^A-Za-z])(DISCARD|UNMAP|TRIM|DEALLOCATE)([^A-Za-z]|$)"
 );
-/// Most different words in a column of flags.
+/// Maximum number of distinct words in a column of flags.
 const MOST_WORDS: usize = 16;
 
 impl Table {
-    /// The operation from its column and from one that says which requests are discards.
+    /// Derives the operation from its column and from a column that marks discards.
     pub(super) fn discards(&self) -> Option<Change> {
         let (op, flag) = (self.columns.op.at + 1, self.column_named(&DISCARDS)?);
         let flags = || self.rows.column(flag - 1).map(str::to_ascii_lowercase);
@@ -30,7 +30,7 @@ impl Table {
         let mut flagged =
             self.rows.column(op - 1).zip(flags()).filter(|(_, cell)| YES.contains(&&cell[..]));
         let is_known = flagged.all(|(op, _)| is_discard(op));
-        // Rows below these may be flagged.
+        // Rows below these may have the flag.
         let is_all = self.rows.rows.len() < LINES;
         let is_set = flags().any(|cell| YES.contains(&&cell[..]));
         if is_known && (is_set || is_all) {
@@ -57,7 +57,7 @@ impl Table {
         })
     }
 
-    /// The operation from its column and from another whose words name discards, such as `REQ_DISCARD` among flags.
+    /// Derives the operation from its column and from another with words for discards, such as `REQ_DISCARD`.
     pub(super) fn discards_by_word(&self) -> Option<Change> {
         let Columns { op, offset, size, .. } = &self.columns;
         let discarding = pattern(DISCARDING);
@@ -85,7 +85,7 @@ impl Table {
     }
 }
 
-/// Whether a cell is a word for a discard.
+/// Returns whether a cell is a word for a discard.
 fn is_discard(cell: &str) -> bool {
     Words::default().meaning(cell.as_bytes()) == Some(Meaning::Request(Op::Trim, 0))
 }

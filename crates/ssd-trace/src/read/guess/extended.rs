@@ -1,4 +1,4 @@
-//! Tables whose requests, in bytes, are not whole sectors.
+//! Tables of requests in bytes that are not whole sectors.
 
 use super::columns::Named;
 use super::numbers::Numbers;
@@ -9,7 +9,7 @@ use crate::read::formats::mapping::cells_of;
 use ssd_core::metrics::numbers::count;
 use ssd_core::units::SECTOR_BYTES;
 
-/// The lines of a table with their requests extended to whole sectors.
+/// The lines of a table with requests extended to whole sectors.
 pub(crate) struct Extended {
     pub(crate) lines: Vec<Vec<u8>>,
     requests: usize,
@@ -20,8 +20,8 @@ pub(crate) struct Extended {
 }
 
 impl Extended {
-    /// The `table` with its addresses and lengths in two columns, counted from 1; `None` if all requests are whole
-    /// sectors.
+    /// Extends the `table` with addresses and lengths in these columns, counted from 1; returns `None` if all requests
+    /// are whole sectors.
     pub(crate) fn of(table: &awk::Table<'_>, offset: usize, size: usize) -> Option<Extended> {
         let (mut requests, mut unaligned) = (0, 0);
         let lines = table.lines.iter().enumerate().map(|(above, line)| {
@@ -46,8 +46,8 @@ impl Extended {
         (unaligned > 0).then_some(Extended { lines, requests, unaligned, filter })
     }
 
-    /// The extended requests of the table in `head`; `None` unless its columns are named as those of requests and
-    /// `is_meant` accepts their units and numbers.
+    /// Extends the table in `head`; returns `None` unless its columns have the names of a request and `is_meant`
+    /// accepts their units and numbers.
     fn of_names(
         head: &Head<'_>,
         is_meant: impl Fn([Option<&str>; 2], &Numbers) -> bool,
@@ -62,18 +62,18 @@ impl Extended {
         Extended::of(&lines, offset.at + 1, size.at + 1)
     }
 
-    /// Those of the table in `head`, if the names of its columns say that addresses and lengths are in bytes.
+    /// Extends the table in `head` if its column names say that addresses and lengths are in bytes.
     pub(crate) fn of_named_bytes(head: &Head<'_>) -> Option<Extended> {
         Extended::of_names(head, |units, _| units == [Some("B"); 2])
     }
 
-    /// Those of the table in `head`, if the names of its columns say nothing of units, and its numbers are less likely
-    /// sectors than bytes.
+    /// Extends the table in `head` if its column names state no units, and its numbers are more likely bytes than
+    /// sectors.
     pub(crate) fn of_open_units(head: &Head<'_>) -> Option<Extended> {
         Extended::of_names(head, |units, numbers| units == [None; 2] && numbers.may_be_records())
     }
 
-    /// "24 of the first 24 requests".
+    /// Returns a text such as "24 of the first 24 requests".
     pub(crate) fn share(&self) -> String {
         let (unaligned, requests) = (count(self.unaligned as u64), count(self.requests as u64));
         format!("{unaligned} of the first {requests} requests")
@@ -81,7 +81,7 @@ impl Extended {
 }
 
 impl Table {
-    /// Addresses and lengths of its first rows, if all are digits.
+    /// Returns addresses and lengths of the first rows, if all are digits.
     pub(super) fn numbers(&self) -> Option<Numbers> {
         let digits = |column: &Named| {
             let is_digits = |cell: &str| cell.bytes().all(|byte| byte.is_ascii_digit());
@@ -91,19 +91,19 @@ impl Table {
     }
 }
 
-/// Address and length of a row, which are in these columns, counted from 1; `None` if it has none.
+/// Returns address and length of a row in these columns, counted from 1; `None` if it has none.
 pub(crate) fn range_of(cells: &[String], offset: usize, size: usize) -> Option<(u64, u64)> {
     Some((cells.get(offset - 1)?.parse().ok()?, cells.get(size - 1)?.parse().ok()?))
 }
 
-/// The whole sectors, in bytes, that a range of bytes is in.
+/// Returns the whole sectors, in bytes, that contain a range of bytes.
 fn whole_sectors((start, length): (u64, u64)) -> Option<(u64, u64)> {
     let from = start - start % SECTOR_BYTES;
     let end = start.checked_add(length)?.checked_next_multiple_of(SECTOR_BYTES)?;
     Some((from, end - from))
 }
 
-/// The cells as a line. A cell that contains the separator is in quotes.
+/// Returns the cells as a line. A cell that contains the separator is quoted.
 fn joined(cells: &[String], separator: u8) -> Vec<u8> {
     let separator = char::from(separator);
     let quoted = cells
@@ -112,8 +112,8 @@ fn joined(cells: &[String], separator: u8) -> Vec<u8> {
     quoted.collect::<Vec<_>>().join(&separator.to_string()).into_bytes()
 }
 
-/// What looks like bytes in the table in `head` although the names of its columns say sectors, and whether that is the
-/// address alone; `None` if nothing does.
+/// Returns what looks like bytes in the table in `head` although the column names say sectors, and whether that is only
+/// the address; `None` if nothing does.
 pub(crate) fn bytes_named_sectors(head: &Head<'_>) -> Option<(&'static str, bool)> {
     let table = Table::of(head).filter(|table| !table.columns.is_end)?;
     let numbers = table.numbers()?;

@@ -1,4 +1,4 @@
-//! Tables of at most three columns that lack the length of requests, the operation or both: readings that assume them.
+//! Readings of tables with at most three columns that assume the missing length of requests, operation or both.
 
 use super::columns::place_of;
 use super::meanings::meanings;
@@ -9,16 +9,16 @@ use crate::read::formats::Head;
 use crate::read::formats::mapping::{TRIED, separated_by};
 use crate::read::readings::{Reading, of_distinct_times};
 
-/// Most columns of such a table.
+/// Maximum number of columns of such a table.
 const COLUMNS: usize = 3;
-/// Fewest rows of one.
+/// Minimum number of rows of such a table.
 const ROWS: usize = 3;
-/// Units of times that are tried.
+/// Number of units of times that are tried.
 const TIMES_TRIED: usize = 2;
-/// The length that is assumed where no column has it.
+/// The assumed length if no column has it.
 pub(crate) const LENGTH: &str = "4KiB";
 
-/// The rows of such a table, all of the same number of cells.
+/// Returns the rows of such a table, all with the same number of cells.
 fn rows_of(head: &Head<'_>) -> Option<Rows> {
     let is_comment = |line: &&&[u8]| !line.starts_with(b"#");
     let lines: Vec<&[u8]> = ended_lines(head).iter().filter(is_comment).copied().collect();
@@ -37,7 +37,7 @@ fn rows_of(head: &Head<'_>) -> Option<Rows> {
     (rows.len() >= ROWS).then_some(Rows { above: 0, names, rows })
 }
 
-/// The readings of the table in `head`, if it is such a table, the likeliest first.
+/// Returns the readings of the table in `head` if it is such a table, the likeliest first.
 pub(super) fn of(head: &Head<'_>, action: u8) -> Few {
     let Some(rows) = rows_of(head) else { return Few::default() };
     let all: Vec<String> =
@@ -52,11 +52,11 @@ pub(super) fn of(head: &Head<'_>, action: u8) -> Few {
 #[derive(Default)]
 pub(super) struct Few {
     pub(super) readings: Vec<Reading>,
-    /// Names say which columns they use.
+    /// Names determine the columns.
     pub(super) is_named: bool,
 }
 
-/// The columns of a request, except that of the operation.
+/// The columns of a request, except the operation.
 #[derive(Clone, Copy)]
 struct Request {
     time: Option<usize>,
@@ -66,14 +66,14 @@ struct Request {
 }
 
 impl Request {
-    /// That of an address.
+    /// Returns a request with only an address.
     fn at(offset: usize) -> Request {
         Request { time: None, offset, size: None, volume: None }
     }
 }
 
 impl Rows {
-    /// The column of operations: known words, or 0 and 1. Names may say that it is another field.
+    /// Returns the column of operations: known words, or 0 and 1. Names may assign the column to another field.
     fn operation(&self) -> Option<usize> {
         let is_free = |at: &usize| {
             let is_other = [&OFFSETS[..], &SIZES, &TIMES].iter().any(|all| self.is_named(*at, all));
@@ -89,13 +89,13 @@ impl Rows {
         (0..self.width()).filter(is_free).find(is_known)
     }
 
-    /// The column that has the name of volumes.
+    /// Returns the column with the name of volumes.
     fn volume(&self) -> Option<usize> {
         volumes_named(&self.names).next().map(|(at, _)| at)
     }
 
-    /// The columns of a request by their names. Other columns, such as durations, are left out. `None` if the address
-    /// has no known name, if the words of the operations are unknown, or if nothing is missing.
+    /// Returns the columns of a request by their names. Other columns, such as durations, are ignored. Returns `None`
+    /// if the address has no known name, if the words of the operations are unknown, or if nothing is missing.
     fn named_request(&self) -> Option<Request> {
         let named = |known: &[&str]| (0..self.width()).find(|&at| self.is_named(at, known));
         let is_time = |&at: &usize| self.is_named(at, &TIMES) && !self.is_named(at, &OFFSETS);
@@ -109,7 +109,7 @@ impl Rows {
         (!is_unknown && !is_whole).then_some(Request { time, offset, size, volume })
     }
 
-    /// The columns that may be time, address and length. One of them is missing.
+    /// Returns the columns that may be time, address and length; one of them is missing.
     fn requests(&self) -> Vec<Request> {
         if !self.names.is_empty() {
             return self.named_request().into_iter().collect();
@@ -138,12 +138,12 @@ impl Rows {
         }
     }
 
-    /// Whether the column has the name of a length.
+    /// Returns whether the column has the name of a length.
     fn is_named_length(&self, at: usize) -> bool {
         self.is_named(at, &SIZES) && !self.is_named(at, &OFFSETS)
     }
 
-    /// The mappings for these columns, in all units.
+    /// Returns the mappings for these columns in all units.
     fn mappings(&self, Request { time, offset, size, volume: volume_at }: Request) -> Vec<String> {
         let volume = volume_at.map_or(String::new(), |at| format!(",volume={}", at + 1));
         let times = time.map_or(vec![String::new()], |at| {
@@ -174,7 +174,7 @@ impl Rows {
             *of_offset = stated(offset, &OFFSETS).unwrap_or(of_offset);
             *of_size = size.and_then(|size| stated(size, &SIZES)).unwrap_or(of_size);
         }
-        // With a single column of several, the name tells the separator.
+        // With only one of the columns in use, its name determines the separator.
         let is_alone = time.or(size).or(volume_at).or(self.operation()).is_none();
         let is_named = is_alone && !self.names.is_empty();
         let offset =

@@ -1,4 +1,4 @@
-//! What the codes and words of operations may mean.
+//! Possible meanings of the codes and words of operations.
 
 use super::{NO, YES, words};
 use crate::read::formats::mapping::{Meaning, Words};
@@ -21,7 +21,7 @@ const CODES: [[&[&str]; 3]; 11] = [
     [YES.split_at(1).1, NO.split_at(1).1, &[]],
 ];
 
-/// Codes of NVMe in three notations: reads, writes (of zeros, too), discards and flushes. In decimal, 0 is more likely
+/// Codes of NVMe in three notations: reads, writes (also of zeros), discards and flushes. In decimal, 0 is more likely
 /// a flag.
 const NVME: [[&str; 4]; 3] = [
     ["2", "1|8", "9", ""],
@@ -29,8 +29,8 @@ const NVME: [[&str; 4]; 3] = [
     ["0x02", "0x01|0x08", "0x09", "0x00"],
 ];
 
-/// What to add to a mapping whose column of operations has these `cells`: one text for each way to read them, a single
-/// empty text if all of them are known words.
+/// Returns what a mapping needs for a column of operations with these `cells`: a text for each possible meaning, or a
+/// single empty text if all cells are known words.
 pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> {
     let cells: BTreeSet<&str> = cells.collect();
     let known = Words::default();
@@ -53,7 +53,7 @@ pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> 
     let fits = |codes: &&[&[&str]; 3]| {
         let has = |codes: &[&str]| cells.iter().any(|cell| codes.contains(cell));
         let hexadecimal = cells.iter().all(|cell| cell.starts_with("0x"));
-        // Codes without 0x are a read and a write, since other numbers look like them.
+        // Codes without 0x must include a read and a write, because other numbers look like them.
         let both = has(codes[0]) && has(codes[1]);
         (hexadecimal || both)
             && cells.iter().all(|cell| codes.iter().any(|codes| codes.contains(cell)))
@@ -72,19 +72,19 @@ pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> 
     all
 }
 
-/// Whether what is added to a mapping has words for reads and for writes.
+/// Returns whether this part of a mapping has words for reads and for writes.
 pub(super) fn has_both(words: &str) -> bool {
     [",read=", ",write="].iter().all(|key| words.contains(key))
 }
 
-/// Whether one of the cells is a known word.
+/// Returns whether one of the cells is a known word.
 pub(super) fn has_known<'a>(mut cells: impl Iterator<Item = &'a str>) -> bool {
     let known = Words::default();
     cells.any(|cell| known.meaning(cell.as_bytes()).is_some())
 }
 
-/// What to add to a mapping for codes of NVMe, in lower case: all of them, since discards and flushes may follow below
-/// the first lines.
+/// Returns what a mapping needs for codes of NVMe, in lower case: all codes, because discards and flushes may follow
+/// after the head.
 fn of_nvme(cells: &BTreeSet<&str>, codes: &[&str; 4]) -> Option<String> {
     let is_code =
         |cell: &&str| codes.iter().any(|codes| codes.split('|').any(|code| code == *cell));
@@ -98,7 +98,7 @@ fn of_nvme(cells: &BTreeSet<&str>, codes: &[&str; 4]) -> Option<String> {
         .then(|| words.map(|(key, codes)| format!(",{key}={codes}")).collect())
 }
 
-/// As [`meanings`], for two unknown words, either of which may mean a read.
+/// Like [`meanings`], for two unknown words, either of which may mean a read.
 pub(super) fn meanings_of_two<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> {
     let cells: BTreeSet<&str> = cells.collect();
     let known = Words::default();
@@ -119,7 +119,7 @@ pub(super) fn meanings_of_two<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<S
     all.iter().map(|(read, write)| format!(",read={read},write={write}")).collect()
 }
 
-/// What to add to a mapping for a column such as `is_write`, whose name says what 1 or true means.
+/// Returns what a mapping needs for a column such as `is_write`, whose name determines the meaning of 1 or true.
 pub(super) fn meaning_of_flag<'a>(
     letters: &str,
     cells: impl Iterator<Item = &'a str>,
@@ -132,7 +132,7 @@ pub(super) fn meaning_of_flag<'a>(
     let known = Words::default();
     let cells: BTreeSet<String> = cells.map(str::to_ascii_lowercase).collect();
     let is_flag = |cell: &String| NO.contains(&&cell[..]) || YES.contains(&&cell[..]);
-    // The word for the operation may stand for yes. N beside it means no, although it is a write elsewhere.
+    // The word for the operation may stand for yes. N is then no, although it is a write elsewhere.
     let is_op = |cell: &String| known.meaning(cell.as_bytes()) == Some(Meaning::Request(op, 0));
     // Later rows may have the opposite value.
     let pairs =

@@ -1,4 +1,4 @@
-//! The columns of a table below names, from these and the values under them.
+//! The columns of a table, from its column names and values.
 
 pub(crate) mod apart;
 mod columns;
@@ -28,33 +28,33 @@ use columns::Columns;
 use rows::Rows;
 use std::sync::Arc;
 
-/// Values of a flag that mean no and yes, in lower case, numbers first. A value and its opposite have the same index.
+/// Values of a flag for no and yes, in lower case, numbers first. Opposite values have the same index.
 const NO: [&str; 5] = ["0", "false", "f", "no", "n"];
 const YES: [&str; 5] = ["1", "true", "t", "yes", "y"];
 
 /// Lines of the head from which a format, or the columns of a table, are recognised.
 pub(crate) const LINES: usize = 64;
-/// First lines of the head in which the names of columns are looked for.
+/// First lines of the head that may have the column names.
 const HEADER: usize = 8;
 
-/// The readings of a table whose column names are known; a reading that is the only one is all but certain.
+/// Returns the readings of a table with known column names; a single reading is almost certain.
 pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
     let mut readings = of_names(head, action);
-    // Times that are not in order do not matter here: no unit puts them in order.
+    // Times out of order do not matter here, because no unit puts them in order.
     readings.retain(|reading| reading.counts.is_plausible());
     let (timed, untimed): (Vec<Reading>, Vec<Reading>) =
         readings.into_iter().partition(Reading::has_times);
     of_distinct_times(timed).into_iter().chain(untimed).collect()
 }
 
-/// As [`of`], but with the readings that are not plausible, or in which all times are equal.
+/// Like [`of`], including implausible readings and readings in which all times are equal.
 pub(crate) fn of_names(head: &Head<'_>, action: u8) -> Vec<Reading> {
     let lines = head.lines.iter().take(HEADER).enumerate();
     let mut all = lines.map(|(above, line)| readings_below(&cells_of(line), above, head, action));
     all.find(|readings| !readings.is_empty()).unwrap_or_default()
 }
 
-/// The names of columns in `head` that a mapping does not use.
+/// Returns the column names in `head` that a mapping does not use.
 pub(crate) fn unused(head: &Head<'_>, mapping: &Mapping) -> Vec<String> {
     let names = head.lines.iter().take(HEADER).map(|line| cells_of(line));
     let Some(names) = names.into_iter().find(|names| Columns::of(names).is_some()) else {
@@ -64,8 +64,8 @@ pub(crate) fn unused(head: &Head<'_>, mapping: &Mapping) -> Vec<String> {
     names.into_iter().filter(|name| !name.is_empty() && !used.contains(&name.as_str())).collect()
 }
 
-/// The column with times of day, as a mapping calls it, that `mapping` does not use, if the columns of the table have
-/// known names.
+/// Returns the column with times of day, in the notation of a mapping, that `mapping` does not use, if the table has
+/// known column names.
 pub(crate) fn clock_times(head: &Head<'_>, mapping: &Mapping) -> Option<String> {
     let table = table::Table::of(head)?;
     let places = mapping.places();
@@ -75,7 +75,7 @@ pub(crate) fn clock_times(head: &Head<'_>, mapping: &Mapping) -> Option<String> 
     Some(columns::place_of(&table.names, at))
 }
 
-/// The mappings that the names of the columns in `head` allow, whatever the numbers below them are.
+/// Returns the mappings that the column names in `head` allow, regardless of the numbers.
 pub(crate) fn mappings(head: &Head<'_>) -> Vec<Mapping> {
     let table = table::Table::of(head).filter(|table| !table.columns.is_end);
     let Some(table::Table { names, columns, rows, line, .. }) = table else { return Vec::new() };
@@ -84,12 +84,12 @@ pub(crate) fn mappings(head: &Head<'_>) -> Vec<Mapping> {
     all.filter_map(|columns| Mapping::parse(&(columns + &skip)).ok()).collect()
 }
 
-/// Whether `line` has the names of the columns of requests.
+/// Returns whether `line` has the column names of requests.
 pub(crate) fn is_names(line: &[u8]) -> bool {
     Columns::of(&cells_of(line)).is_some()
 }
 
-/// The readings of the table below `names`, which have `above` lines above them.
+/// Returns the readings of the table below `names`, which have `above` lines above them.
 fn readings_below(names: &[String], above: usize, head: &Head<'_>, action: u8) -> Vec<Reading> {
     let Some(columns) = Columns::of(names) else { return Vec::new() };
     let rows = Rows::below(names, &head.lines[above + 1..]);
@@ -102,8 +102,8 @@ fn readings_below(names: &[String], above: usize, head: &Head<'_>, action: u8) -
     for (rival, columns) in stated.into_iter().chain(all) {
         for text in columns.mappings(&rows) {
             let Some(reading) = reading(&(text.clone() + &skip), head, action) else { continue };
-            // A reading in bytes remains a rival of one in sectors even if it fits few lines: bytes that are not whole
-            // sectors are refused.
+            // A reading in bytes remains a rival of one in sectors even if it fits few lines, because bytes that are
+            // not whole sectors are refused.
             let is_in_bytes =
                 reading.columns.as_ref().is_some_and(|columns| columns.offset.unit == Some(1));
             let is_open =
@@ -118,13 +118,13 @@ fn readings_below(names: &[String], above: usize, head: &Head<'_>, action: u8) -
     different
 }
 
-/// Whether the first line of `head` is a request of `format`, or the names that it defines.
+/// Returns whether the first line of `head` is a request of `format`, or has the names that the format defines.
 pub(crate) fn is_own_line(format: TraceFormat, how: &ReadAs, head: &Head<'_>) -> bool {
     let first = Head { lines: &head.lines[..head.lines.len().min(1)], ..*head };
     Reading::counts_of(format, how, &first).is_some_and(|counts| counts.bad == 0)
 }
 
-/// The reading of `head` with these columns; `None` if no line fits.
+/// Returns the reading of `head` with these columns; `None` if no line fits.
 pub(crate) fn reading(columns: &str, head: &Head<'_>, action: u8) -> Option<Reading> {
     let mapping = Mapping::parse(columns).ok()?;
     let how = ReadAs { action, unit: Unit::Bytes, time_ns: None, columns: Some(Arc::new(mapping)) };
@@ -138,8 +138,8 @@ fn quoted(name: &str) -> String {
 /// Bytes of a record of libCacheSim's oracleGeneral.
 const ORACLE: usize = 24;
 
-/// Whether `bytes` are records of oracleGeneral: time, object, size, and the number of the next record of the same
-/// object. Source: 1a1a11a/libCacheSim, FAQ.md and oracleGeneralBin.h.
+/// Returns whether `bytes` are records of oracleGeneral: time, object, size, and the number of the next record of the
+/// same object. Source: 1a1a11a/libCacheSim, FAQ.md and oracleGeneralBin.h.
 pub(crate) fn is_oracle_general(bytes: &[u8]) -> bool {
     let mut earlier = 0;
     let mut records = 0;
@@ -159,8 +159,8 @@ pub(crate) fn is_oracle_general(bytes: &[u8]) -> bool {
     records > 1
 }
 
-/// The readings of such records: the number of an object counts sectors, blocks of 4 KiB or bytes, and all requests are
-/// writes, or all are reads.
+/// Returns the readings of such records: the object number counts sectors, blocks of 4 KiB or bytes, and the requests
+/// are all writes or all reads.
 pub(crate) fn of_oracle_general(head: &Head<'_>) -> Vec<Reading> {
     let mut readings = Vec::new();
     for op in ["write", "read"] {

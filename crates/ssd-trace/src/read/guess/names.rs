@@ -1,8 +1,8 @@
-//! Names of the columns of tables, and the units that they state.
+//! Names of the columns of tables, and the units in these names.
 
-/// Longest name of a column that is recognised, bytes.
+/// Maximum length of a recognised column name, bytes.
 const LONGEST_NAME: usize = 40;
-/// Names of columns, as their letters and digits in lower case.
+/// Names of columns, reduced to letters and digits in lower case.
 pub(super) const TIMES: [&str; 20] = [
     "time",
     "datetime",
@@ -195,10 +195,10 @@ pub(super) const VOLUMES: [&str; 57] = [
     "devt",
 ];
 
-/// What may follow such a name.
+/// Words for a number after such a name.
 const NUMBERS: [&str; 5] = ["no", "nr", "num", "number", "id"];
 
-/// The one of [`VOLUMES`] that a column is called by, perhaps with a word for its number, as in `disk_no`.
+/// Returns the member of [`VOLUMES`] that a column is named after, perhaps with a word for its number, as in `disk_no`.
 fn volume_named(cell: &str) -> Option<&'static str> {
     // Fields of Wireshark are paths, as in `nvme.cmd.nsid`.
     let letters = letters_of(cell.rsplit('.').next().unwrap_or(cell));
@@ -208,7 +208,7 @@ fn volume_named(cell: &str) -> Option<&'static str> {
     is_pasted(cell).then_some(*known)
 }
 
-/// The columns that the names of volumes have, each with the one of [`VOLUMES`]. Beside `maj`, `min` is the minor
+/// Returns the columns with names of volumes, each with its member of [`VOLUMES`]. Next to `maj`, `min` is the minor
 /// number of a device.
 pub(super) fn volumes_named(names: &[String]) -> impl Iterator<Item = (usize, &'static str)> {
     let has_major = names.iter().any(|name| volume_named(name) == Some("maj"));
@@ -218,28 +218,28 @@ pub(super) fn volumes_named(names: &[String]) -> impl Iterator<Item = (usize, &'
     })
 }
 
-/// Beginnings of words in the names of columns that hold durations or the ends of requests.
+/// Beginnings of words in the names of columns with durations or ends of requests.
 pub(super) const LATENCIES: [&str; 10] =
     ["lat", "resp", "serv", "svc", "complet", "end", "finish", "duration", "queue", "qtime"];
 
-/// A name with u for the micro sign, of which there are two.
+/// Returns a name with u for the micro sign, which has two code points.
 pub(super) fn with_letter_u(name: &str) -> String {
     name.replace(['\u{b5}', '\u{3bc}'], "u")
 }
 
-/// The letters and digits of a name, in lower case.
+/// Returns the letters and digits of a name, in lower case.
 pub(crate) fn letters_of(cell: &str) -> String {
     let letters: String = with_letter_u(cell).chars().filter(char::is_ascii_alphanumeric).collect();
     letters.to_ascii_lowercase()
 }
 
-/// Whether people can paste a command that contains this name.
+/// Returns whether a command with this name can be pasted.
 pub(super) fn is_pasted(cell: &str) -> bool {
     cell.len() <= LONGEST_NAME && !cell.chars().any(char::is_control)
 }
 
-/// The unit that a name states or implies, `Some(None)` if it has none; `None` if it is none of the `known` names,
-/// alone or with a unit behind it.
+/// Returns the unit that a name states or implies, `Some(None)` if it has none, and `None` if it is not one of the
+/// `known` names, with or without a unit after it.
 pub(super) fn unit_named(cell: &str, known: &[&str]) -> Option<Option<&'static str>> {
     if !is_pasted(cell) {
         return None;
@@ -292,7 +292,7 @@ pub(super) fn unit_named(cell: &str, known: &[&str]) -> Option<Option<&'static s
         ("b", "B"),
     ] {
         let stem = letters.strip_suffix(ending);
-        // As in `size_in_bytes`.
+        // For example `size_in_bytes`.
         let stem = stem.map(|stem| stem.strip_suffix("in").filter(|stem| is(stem)).unwrap_or(stem));
         if let Some(stem) = stem.filter(|stem| is(stem)) {
             let is_plural = ending == "s" && TIMES.contains(&stem) && !is_apart(cell);
@@ -302,8 +302,8 @@ pub(super) fn unit_named(cell: &str, known: &[&str]) -> Option<Option<&'static s
     None
 }
 
-/// Whether the last letter of a name is a word of its own, behind a mark or a change of case: the s of seconds in
-/// `time_s`, but not in `times`.
+/// Returns whether the last letter of a name is a separate word, after a separator or a change of case: the s of
+/// seconds in `time_s`, but not in `times`.
 fn is_apart(name: &str) -> bool {
     let name = name.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
     let mut letters = name.chars().rev();
@@ -313,23 +313,23 @@ fn is_apart(name: &str) -> bool {
     before.is_some_and(|letter| !letter.is_ascii_alphabetic() || !is_same(letter))
 }
 
-/// Whether a column of this name may be a field of a request.
+/// Returns whether a column of this name may be a field of a request.
 pub(crate) fn is_field(name: &str) -> bool {
     is_needed_field(name) || is_volume(name)
 }
 
-/// Whether a column of this name may hold the volumes, or parts of their names.
+/// Returns whether a column of this name may have the volumes, or parts of their names.
 pub(crate) fn is_volume(name: &str) -> bool {
     volume_named(name).is_some()
 }
 
-/// Whether the name of an address, a length or a time states its unit.
+/// Returns whether the name of an address, a length or a time states its unit.
 pub(crate) fn has_unit(name: &str) -> bool {
     let all: [&[&str]; 3] = [&OFFSETS, &SIZES, &TIMES];
     all.iter().any(|known| unit_named(name, known).is_some_and(|unit| unit.is_some()))
 }
 
-/// Whether a column of this name may be the time, the operation, the address or the length of a request.
+/// Returns whether a column of this name may be the time, the operation, the address or the length of a request.
 pub(crate) fn is_needed_field(name: &str) -> bool {
     let others: [&[&str]; 2] = [&TIMES, &OPS];
     is_length(name)
@@ -337,38 +337,38 @@ pub(crate) fn is_needed_field(name: &str) -> bool {
         || others.iter().any(|known| unit_named(name, known).is_some())
 }
 
-/// Whether a column of this name may hold times.
+/// Returns whether a column of this name may have times.
 pub(crate) fn is_time(name: &str) -> bool {
     unit_named(name, &TIMES).is_some()
 }
 
-/// Whether a column of this name may hold the addresses of requests.
+/// Returns whether a column of this name may have the addresses of requests.
 pub(crate) fn is_address(name: &str) -> bool {
     unit_named(name, &OFFSETS).is_some()
 }
 
-/// Whether a column of this name may hold the lengths of requests.
+/// Returns whether a column of this name may have the lengths of requests.
 pub(crate) fn is_length(name: &str) -> bool {
     unit_named(name, &SIZES).is_some()
 }
 
-/// Whether a column of this name may hold operations.
+/// Returns whether a column of this name may have operations.
 pub(crate) fn is_operation(name: &str) -> bool {
     unit_named(name, &OPS).is_some()
 }
 
-/// Whether a column of this name holds requests per second.
+/// Returns whether a column of this name has requests per second.
 pub(crate) fn is_rate(name: &str) -> bool {
     let letters = letters_of(name);
     letters.starts_with("iops") || letters.ends_with("iops")
 }
 
-/// Whether a column of this name, as letters and digits in lower case, is in pages.
+/// Returns whether a column of this name, reduced to letters and digits in lower case, is in pages.
 pub(crate) fn is_of_pages(letters: &str) -> bool {
     ["lpn", "page"].iter().any(|word| letters.contains(word))
 }
 
-/// The unit that the name of an address or a length implies.
+/// Returns the unit that the name of an address or a length implies.
 fn unit_of_name(letters: &str) -> Option<&'static str> {
     match letters {
         "lba" | "lbn" | "sector" | "startsector" | "lbastart" | "sectorstart" | "startlba"
@@ -382,7 +382,7 @@ fn unit_of_name(letters: &str) -> Option<&'static str> {
     }
 }
 
-/// The unit of time that is the last word of a name.
+/// Returns the unit of time in the last word of a name.
 pub(super) fn unit_of_time(name: &str) -> Option<&'static str> {
     let name = with_letter_u(name);
     let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
@@ -396,18 +396,18 @@ pub(super) fn unit_of_time(name: &str) -> Option<&'static str> {
     })
 }
 
-/// A name without its last word, which is its unit.
+/// Returns a name without its last word, which is its unit.
 pub(super) fn without_unit(name: &str) -> &str {
     let words = name.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
     words.trim_end_matches(|letter: char| letter.is_ascii_alphanumeric())
 }
 
-/// The unit of addresses or lengths that stands behind a name in any language, in brackets or as a word of its own.
+/// Returns the unit of addresses or lengths at the end of a name in any language, in brackets or as a separate word.
 pub(super) fn unit_behind(name: &str) -> Option<&'static str> {
     let name = name.trim_end();
     let unit = match name.strip_suffix([']', ')']) {
         Some(inner) => inner.rfind(['[', '(']).map(|at| &inner[at + 1..]),
-        // The last letter of a name may mean something else, unless it is a capital behind small ones.
+        // The last letter of a name may mean something else, unless it is a capital after lower-case letters.
         None => name
             .rsplit_once(['_', '-', '.', ' '])
             .filter(|(stem, word)| {

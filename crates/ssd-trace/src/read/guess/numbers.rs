@@ -1,23 +1,22 @@
-//! What the numbers of a table say of the units that the names of its columns leave open.
+//! Evidence in the numbers of a table for units that the column names leave open.
 
 use ssd_core::units::SECTOR_BYTES;
 
 /// Sectors of 4 KiB, the block of nearly every file system.
 const BLOCK: u64 = 8;
-/// Fewer requests do not show multiples of a block.
+/// Minimum number of requests that can show multiples of a block.
 const FEW: usize = 16;
-/// Fewest requests whose multiples of 512 contradict names that say sectors. As sectors, one in 64 blocks is at such a
-/// multiple, so a single request may be, but hardly three.
+/// Minimum number of requests whose multiples of 512 contradict names that say sectors. Of addresses in sectors, one in
+/// 64 blocks is such a multiple: one request may match by chance, but three rarely do.
 const LEAST: usize = 3;
-/// As [`LEAST`], for addresses alone, since files may begin at multiples of 1 MiB, and for numbers of pages.
+/// Like [`LEAST`], for addresses alone, because files may begin at multiples of 1 MiB, and for numbers of pages.
 const LEAST_ADDRESSES: usize = 8;
-/// Mean length, as a number, from which requests that start anywhere are more likely records of bytes than sectors.
+/// Mean length, as a number, from which requests with arbitrary starts are more likely records of bytes than sectors.
 const LONG: u64 = 64;
-/// Mean length, as a number, above which it is more likely one of bytes: requests in sectors are hardly ever longer
-/// than 1 MiB on average.
+/// Mean length, as a number, above which bytes are more likely: requests in sectors rarely exceed 1 MiB on average.
 const LONGEST: u64 = 2048;
 
-/// A unit of addresses and one of lengths.
+/// A unit of addresses and a unit of lengths.
 pub(super) type Units = (&'static str, &'static str);
 
 /// Addresses and lengths of the first requests of a file.
@@ -31,7 +30,7 @@ impl Numbers {
         values.iter().all(|value| value.is_multiple_of(of))
     }
 
-    /// How many requests fit the condition.
+    /// Returns the number of lengths that fit the condition.
     fn count(&self, fits: impl Fn(u64) -> bool) -> usize {
         self.sizes.iter().filter(|&&size| fits(size)).count()
     }
@@ -41,14 +40,14 @@ impl Numbers {
         (sum / (self.sizes.len() as u128).max(1)) as u64
     }
 
-    /// Whether the addresses, as sectors, start anywhere within blocks: no place has half of them.
+    /// Returns whether the addresses, as sectors, are spread over blocks: no offset in a block has half of them.
     fn start_anywhere(&self) -> bool {
         let mut places = [0usize; BLOCK as usize];
         self.starts.iter().for_each(|start| places[(start % BLOCK) as usize] += 1);
         places.iter().all(|&of_place| 2 * of_place < self.starts.len())
     }
 
-    /// Whether all addresses and lengths are multiples of 512, as those in bytes are, and not few.
+    /// Returns whether there are several addresses and lengths, all multiples of 512, as bytes are.
     fn are_whole_sectors(&self) -> bool {
         self.starts.len() >= LEAST
             && [&self.starts, &self.sizes]
@@ -57,14 +56,14 @@ impl Numbers {
             && self.starts.iter().any(|&start| start > 0)
     }
 
-    /// Whether a request begins where the one above it ends.
+    /// Returns whether a request begins at the end of the previous one.
     fn are_adjacent(&self) -> bool {
         let ends =
             self.starts.iter().zip(&self.sizes).map(|(start, size)| start.wrapping_add(*size));
         self.starts.iter().skip(1).zip(ends).any(|(start, end)| *start == end)
     }
 
-    /// Whether numbers that fit sectors are less likely sectors than bytes of requests that begin and end anywhere.
+    /// Returns whether numbers that fit sectors are more likely bytes of requests with arbitrary starts and ends.
     pub(super) fn may_be_records(&self) -> bool {
         let odd = self.count(|size| !size.is_multiple_of(BLOCK));
         let is_long = self.mean() >= LONG || 2 * odd > self.sizes.len();
@@ -72,12 +71,12 @@ impl Numbers {
             && (self.mean() > LONGEST || (is_long && !self.are_short() && self.start_anywhere()))
     }
 
-    /// Whether numbers of bytes are too large for sectors.
+    /// Returns whether numbers in bytes are too large for sectors.
     pub(crate) fn are_too_large_for_sectors(&self) -> bool {
         self.are_whole_sectors() && self.mean() > LONGEST
     }
 
-    /// Whether addresses are multiples of 512, as those in bytes are. Those in sectors are, too, if all lengths are
+    /// Returns whether addresses are multiples of 512, as bytes are. Addresses in sectors also are if all lengths are
     /// multiples of `long`.
     pub(crate) fn has_addresses_in_bytes(&self, long: u64) -> bool {
         self.starts.len() >= LEAST_ADDRESSES
@@ -86,7 +85,7 @@ impl Numbers {
             && !Self::are_multiples(&self.sizes, long)
     }
 
-    /// Whether many lengths are, as sectors, shorter than a block, as numbers of pages are.
+    /// Returns whether many lengths, as sectors, are shorter than a block, like numbers of pages.
     fn are_short(&self) -> bool {
         let halves = self.count(|size| size.is_multiple_of(BLOCK / 2));
         let blocks = self.count(|size| size.is_multiple_of(BLOCK));
@@ -95,13 +94,13 @@ impl Numbers {
             && 2 * blocks < self.sizes.len()
     }
 
-    /// Whether the numbers, read as sectors, look like numbers of pages.
+    /// Returns whether the numbers, read as sectors, look like numbers of pages.
     pub(crate) fn are_pages(&self) -> bool {
         self.starts.len() >= LEAST_ADDRESSES && self.are_short() && self.start_anywhere()
     }
 
-    /// Units beside those that the names of the columns allow: pages of 4 KiB, where they say nothing of a length, and
-    /// bytes. Those that go before the others are in the first list.
+    /// Returns units in addition to those that the column names allow: pages of 4 KiB if the names state no length, and
+    /// bytes. The first list has the units that take precedence.
     pub(super) fn units(&self, offset: Option<&str>, size: Option<&str>) -> [Vec<Units>; 2] {
         let mut all = [Vec::new(), Vec::new()];
         let are_placed = self.starts.len() < FEW || !self.start_anywhere();

@@ -5,7 +5,7 @@ use super::table::Table;
 use crate::read::formats::{Head, Mapping};
 use std::collections::BTreeSet;
 
-/// Names of such columns, as their letters and digits in lower case.
+/// Names of such columns, reduced to letters and digits in lower case.
 const REGIONS: [&str; 31] = [
     "zone",
     "zoneid",
@@ -39,18 +39,18 @@ const REGIONS: [&str; 31] = [
     "shard",
     "shardid",
 ];
-/// Those that may identify requests instead.
+/// Names among these that may identify requests instead.
 const NAMES_OF_REQUESTS: [&str; 3] = ["uuid", "guid", "fd"];
-/// Parts of names of addresses that count from the start of the device. An offset, a block or a page may count from the
-/// start of a part.
+/// Parts of names of addresses from the start of the device. An offset, a block or a page may count from the start of a
+/// part.
 const OF_DEVICE: [&str; 5] = ["lba", "lbn", "sector", "lpn", "blk"];
 
-/// The first such column of the table in `head`, as a mapping calls it, if it has several values, if `columns` does not
-/// use it, and if neither the volume nor the address determines it.
+/// Returns the first such column of the table in `head`, in the notation of a mapping, if it has several values,
+/// `columns` does not use it, and neither the volume nor the address determines it.
 pub(crate) fn of(head: &Head<'_>, columns: &Mapping) -> Option<String> {
     let table = Table::of(head)?;
     let letters = &table.columns.offset.letters;
-    // An address is one of the device, unless two parts have it.
+    // An address counts from the start of the device, unless two parts have the same address.
     let is_address = letters.contains("addr");
     if OF_DEVICE.iter().any(|part| letters.contains(part)) {
         return None;
@@ -68,27 +68,27 @@ pub(crate) fn of(head: &Head<'_>, columns: &Mapping) -> Option<String> {
     Some(super::columns::place_of(&table.names, at))
 }
 
-/// Different values of the column, different addresses, and different pairs of both.
+/// Returns the numbers of distinct values of the column, of distinct addresses, and of distinct pairs of both.
 fn distinct(table: &Table, at: usize) -> [usize; 3] {
     let (rows, offset) = (&table.rows, table.columns.offset.at);
     let pairs: BTreeSet<_> = rows.whole_column(at).zip(rows.whole_column(offset)).collect();
     [rows.distinct(at), rows.distinct(offset), pairs.len()]
 }
 
-/// Whether a value of the column has several addresses. One that names a request has a single one.
+/// Returns whether a value of the column has several addresses. The name of a request has only one.
 fn has_ranges(table: &Table, at: usize) -> bool {
     let [values, _, pairs] = distinct(table, at);
     pairs > values
 }
 
-/// Whether several values of the column have an address in common.
+/// Returns whether several values of the column share an address.
 fn has_equal_addresses(table: &Table, at: usize) -> bool {
     let [_, addresses, pairs] = distinct(table, at);
     pairs > addresses
 }
 
-/// Whether the values of the column rise with the addresses of each volume, as those of a column do that is calculated
-/// from them, or are the same.
+/// Returns whether the values of the column are constant or rise with the addresses of each volume, as in a column
+/// calculated from addresses.
 fn is_in_order(table: &Table, at: usize) -> bool {
     let number = |cell: &str| cell.parse::<u64>().ok();
     let offset = table.columns.offset.at;

@@ -1,4 +1,4 @@
-//! The rows of a table whose columns are to be guessed, and what its columns look like.
+//! The rows of a table with unknown columns, and properties of its columns.
 
 use super::LINES;
 use super::names::{unit_named, volumes_named};
@@ -10,13 +10,13 @@ use regex_lite::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-/// Most columns of a table that is examined.
+/// Maximum number of columns of an examined table.
 const COLUMNS: usize = 64;
-/// Most volumes in the lines that are examined.
+/// Maximum number of volumes in the examined lines.
 const VOLUME_COUNT: usize = 16;
-/// Most events of a request, or layers that it passes.
+/// Maximum number of events of a request, or of layers that it passes.
 const MOST_EVENTS: usize = 6;
-/// Words for the start of a request, as columns of events have them.
+/// Words for the start of a request in columns of events.
 pub(super) const STARTED: [&str; 14] = [
     "queue",
     "queued",
@@ -33,7 +33,7 @@ pub(super) const STARTED: [&str; 14] = [
     "started",
     "begin",
 ];
-/// Words for the end of a request, as columns of events have them.
+/// Words for the end of a request in columns of events.
 pub(super) const ENDED: [&str; 8] =
     ["complete", "completed", "completion", "finish", "finished", "end", "ended", "done"];
 
@@ -41,21 +41,21 @@ pub(super) const ENDED: [&str; 8] =
 pub(super) struct Rows {
     /// Lines above the first row.
     pub(super) above: usize,
-    /// Names of the columns; empty if there are none.
+    /// Column names; empty if there are none.
     pub(super) names: Vec<String>,
     pub(super) rows: Vec<Vec<String>>,
 }
 
 impl Rows {
-    /// The rows of `head`; `None` unless at least half of its lines are rows.
+    /// Returns the rows of `head`; `None` unless at least half of its lines are rows.
     pub(super) fn of(head: &Head<'_>) -> Option<Rows> {
         Rows::cut(head, cells_of)
     }
 
-    /// As [`Rows::of`], with the cells that `cut` makes of a line.
+    /// Like [`Rows::of`], with cells from `cut`.
     pub(super) fn cut(head: &Head<'_>, cut: impl Fn(&[u8]) -> Vec<String>) -> Option<Rows> {
         let lines = ended_lines(head);
-        // The last of the comments may have the names.
+        // The last comment may have the column names.
         let comments = lines.iter().take_while(|line| line.starts_with(b"#")).count();
         let before = comments.saturating_sub(1);
         let lines = &lines[before..];
@@ -74,7 +74,7 @@ impl Rows {
             .then_some(Rows { above, names, rows })
     }
 
-    /// Those of `lines` that have as many cells as the `names` above them.
+    /// Returns the rows among `lines` that have as many cells as the `names` above them.
     pub(super) fn below(names: &[String], lines: &[&[u8]]) -> Rows {
         let rows = lines.iter().map(|line| cells_of(line));
         let rows = rows.filter(|cells| cells.len() == names.len()).collect();
@@ -85,34 +85,34 @@ impl Rows {
         self.rows.first().map_or(0, Vec::len)
     }
 
-    /// Whether the column has one of the `known` names.
+    /// Returns whether the column has one of the `known` names.
     pub(super) fn is_named(&self, at: usize, known: &[&str]) -> bool {
         self.names.get(at).is_some_and(|name| unit_named(name, known).is_some())
     }
 
-    /// The cells of a column in the first rows.
+    /// Returns the cells of a column in the first rows.
     pub(super) fn column(&self, at: usize) -> impl Iterator<Item = &str> {
         self.whole_column(at).take(LINES)
     }
 
-    /// The cells of a column in all rows.
+    /// Returns the cells of a column in all rows.
     pub(super) fn whole_column(&self, at: usize) -> impl Iterator<Item = &str> {
         self.rows.iter().map(move |row| row[at].as_str())
     }
 
-    /// Different cells of a column in all rows.
+    /// Returns the number of distinct cells of a column in all rows.
     pub(super) fn distinct(&self, at: usize) -> usize {
         self.whole_column(at).collect::<BTreeSet<&str>>().len()
     }
 
-    /// The number of distinct pairs of cells of two columns in all rows. It exceeds that of the first column alone if
-    /// the first does not determine the second.
+    /// Returns the number of distinct pairs of cells of two columns in all rows. It exceeds the number of distinct
+    /// cells of the first column if that does not determine the second.
     pub(super) fn distinct_pairs(&self, first: usize, second: usize) -> usize {
         let pairs = self.whole_column(first).zip(self.whole_column(second));
         pairs.collect::<BTreeSet<(&str, &str)>>().len()
     }
 
-    /// The whole numbers of a column, if it has only such.
+    /// Returns the whole numbers of a column if it has nothing else.
     pub(super) fn numbers(&self, at: usize) -> Option<Vec<u64>> {
         let number = |cell: &str| whole(cell.as_bytes(), "").ok().or_else(|| bytes_of(cell));
         self.column(at).map(number).collect()
@@ -122,7 +122,7 @@ impl Rows {
         self.column(at).all(|cell| date(cell.as_bytes()).is_some())
     }
 
-    /// Whether all times in a column state their units: dates, or durations such as 1.46s.
+    /// Returns whether all times in a column state their units: dates, or durations such as 1.46s.
     pub(super) fn has_stated_times(&self, at: usize) -> bool {
         self.column(at).all(|cell| stated_time(cell.as_bytes()).is_some())
             && self.column(at).any(|cell| cell.bytes().any(|byte| byte.is_ascii_alphabetic()))
@@ -133,7 +133,7 @@ impl Rows {
         self.column(at).all(|cell| time(cell.as_bytes(), 1).is_ok())
     }
 
-    /// The values of a column, durations in nanoseconds; NaN for a cell that is not a number.
+    /// Returns the values of a column, durations in nanoseconds; NaN for a cell that is not a number.
     pub(super) fn values(&self, at: usize) -> Vec<f64> {
         let value = |cell: &str| {
             let duration = || stated_time(cell.as_bytes()).map(|ns| ns as f64);
@@ -148,7 +148,7 @@ impl Rows {
         self.column(at).any(|cell| cell.contains('.'))
     }
 
-    /// Whether a column has times in order that are not all the same.
+    /// Returns whether a column has times in order that are not all equal.
     pub(super) fn ascends(&self, at: usize) -> bool {
         let times = self.values(at);
         (self.has_times(at) || self.has_stated_times(at))
@@ -156,14 +156,14 @@ impl Rows {
             && times.first() < times.last()
     }
 
-    /// Whether a column numbers the rows.
+    /// Returns whether a column numbers the rows.
     pub(super) fn is_count(&self, at: usize) -> bool {
         let numbers = self.numbers(at).unwrap_or_default();
         numbers.len() > 2 && numbers.windows(2).all(|pair| pair[1] == pair[0].wrapping_add(1))
     }
 
-    /// The column that holds volumes, by values such as sda, nvme0n1 and `8,16`, or else by its name: `used` are those
-    /// of the other fields.
+    /// Returns the column of volumes, by values such as sda, nvme0n1 and `8,16`, or else by its name; `used` are the
+    /// columns of the other fields.
     pub(super) fn devices(&self, used: &[usize]) -> Option<usize> {
         let has_all = |at: usize, is: &dyn Fn(&str) -> bool| {
             let cells = self.cells_of_volumes(at, used).unwrap_or_default();
@@ -179,7 +179,7 @@ impl Rows {
         all.clone().find(is_disk).or_else(|| all.clone().find(is_named))
     }
 
-    /// What to say of the `volume` that commands read, and of another column that its values do not determine.
+    /// Returns a text about the `volume` that commands read, and about another column that it does not determine.
     pub(super) fn read_volumes(&self, volume: usize, used: &[usize]) -> String {
         let used: Vec<usize> = used.iter().copied().chain([volume]).collect();
         let is_part = |&other: &usize| self.distinct_pairs(volume, other) > self.distinct(volume);
@@ -196,14 +196,14 @@ impl Rows {
         )
     }
 
-    /// The values of a column, if they are as few as volumes, and the column is none of those `used`.
+    /// Returns the values of a column if they are as few as volumes and the column is not in `used`.
     fn cells_of_volumes(&self, at: usize, used: &[usize]) -> Option<BTreeSet<&str>> {
         let cells: BTreeSet<&str> = self.column(at).collect();
         let are_few = (2..=VOLUME_COUNT).contains(&cells.len());
         (are_few && !self.ascends(at) && !used.contains(&at)).then_some(cells)
     }
 
-    /// The first column whose values may be volumes.
+    /// Returns the first column whose values may be volumes.
     fn other_volumes(&self, used: &[usize]) -> Option<usize> {
         let is_name = |cell: &str| {
             let has = |kind: fn(&u8) -> bool| cell.bytes().any(|byte| kind(&byte));
@@ -212,11 +212,11 @@ impl Rows {
         };
         let looks = |&at: &usize| {
             let cells = self.cells_of_volumes(at, used).unwrap_or_default();
-            // The first column holds them in many tables.
+            // In many tables, the first column has the volumes.
             let may_be = |cell: &&str| is_plain(cell) && (at == 0 || is_name(cell));
             !cells.is_empty() && cells.iter().all(may_be)
         };
-        // The minor number of a device follows its major number, which is the same everywhere.
+        // The minor number of a device follows its major number, which is constant.
         let is_minor = |&at: &usize| {
             let is_major = |cell: &str| MAJOR.is_match(cell);
             let cells = self.cells_of_volumes(at, used).unwrap_or_default();
@@ -234,7 +234,7 @@ impl Rows {
             .or_else(|| all.clone().find(is_minor))
     }
 
-    /// What to say of a column that may hold volumes, if there is one: `used` are those of the other fields.
+    /// Returns a text about a column that may have volumes, if any; `used` are the columns of the other fields.
     pub(super) fn unused_volumes(&self, used: &[usize]) -> Option<String> {
         let at = self.other_volumes(used)?;
         Some(format!(
@@ -244,7 +244,7 @@ impl Rows {
         ))
     }
 
-    /// The beginning of a sentence: how many distinct values a column has, and which.
+    /// Returns the start of a sentence with the number of distinct values of a column, and the values.
     fn values_of(&self, at: usize) -> String {
         let cells: BTreeSet<&str> = self.column(at).collect();
         let are_quoted = cells.iter().any(|cell| cell.contains(','));
@@ -255,13 +255,13 @@ impl Rows {
         format!("column {} has {} distinct values ({})", at + 1, shown.len(), listed(&shown))
     }
 
-    /// The words of a column, in the order in which they come.
+    /// Returns the words of a column in order of appearance.
     fn words_of(&self, at: usize) -> Vec<&str> {
         let mut seen = BTreeSet::new();
         self.column(at).filter(|word| seen.insert(*word)).collect()
     }
 
-    /// The words of a column, such as the layers that a request passes, if the rows of each word hold the same
+    /// Returns the words of a column, such as the layers that a request passes, if the rows of each word have the same
     /// requests, except for a few at the end.
     fn same_events(&self, at: usize, request: [usize; 3]) -> Option<Vec<&str>> {
         let words = self.words_of(at);
@@ -286,10 +286,10 @@ impl Rows {
         (are_few && others.iter().all(is_same)).then_some(words)
     }
 
-    /// What to add to a mapping for a column of actions, as blkparse prints them, or of other events of a request: one
-    /// text for each event that may be the request, or a single empty text if there is no such column. `place` writes
-    /// its column, and that of the operations is `op`. A column of a few words is one of events, too, if the rows of
-    /// each word hold the same requests: `request` are the columns of operation, address and length.
+    /// Returns what a mapping needs for a column of actions in the notation of blkparse, or of other events: a text for
+    /// each event that may mark the request, or a single empty text without such a column. `place` returns the notation
+    /// of its column; `op` is the column of operations. A column of a few words has events, too, if the rows of each
+    /// word have the same requests; `request` are the columns of operation, address and length.
     pub(super) fn events(
         &self,
         op: Option<usize>,
@@ -305,7 +305,7 @@ impl Rows {
             let cells = distinct_cells(at);
             let actions = ["Q", "D", "C"].into_iter().filter(|action| cells.contains(action));
             let actions: Vec<&str> = actions.collect();
-            // A completion alone may have its request in another event.
+            // The request of a completion may be in another event.
             let are_completions = actions == ["C"] && cells.len() > 1;
             if cells.iter().all(is_action) && actions.iter().any(|action| *action != "D") {
                 return if are_completions { self.words_of(at) } else { actions };
@@ -325,7 +325,7 @@ impl Rows {
     }
 }
 
-/// The lines of `head` except a last one without a newline, which may be cut.
+/// Returns the lines of `head` except a last line without a newline, which may be incomplete.
 pub(super) fn ended_lines<'a>(head: &Head<'a>) -> &'a [&'a [u8]] {
     match head.lines {
         [lines @ .., last] if lines.len() > 1 && head.bytes.ends_with(last) => lines,
@@ -340,16 +340,16 @@ static DISK: LazyLock<Regex> = LazyLock::new(|| {
         r"|[A-Z]:\\?|\d+:\d+:\d+:\d+)$"
     ))
 });
-/// Linux's device numbers, such as `8,16`: those of disks, loops, mapped devices, memory cards and virtual disks.
+/// Linux's device numbers, such as `8,16`, of disks, loops, mapped devices, memory cards and virtual disks.
 static NUMBER: LazyLock<Regex> =
     LazyLock::new(|| pattern(&format!("^(?:{MAJORS})[,:](?:{MINORS})$")));
 const MAJORS: &str = "[789]|11|31|43|6[5-9]|7[01]|12[89]|13[0-5]|179|202|230|25[2-9]";
 const MINORS: &str = "0|[1-9][0-9]{0,2}";
-/// Such a major number in a column of its own, and a minor number in the next.
+/// Such a major number in a separate column, and a minor number in the next.
 static MAJOR: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("^(?:{MAJORS})$")));
 static MINOR: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("^(?:{MINORS})$")));
 
-/// Whether a cell may be the name of a volume: it has neither blanks nor the `.` and `,` of numbers.
+/// Returns whether a cell may be the name of a volume: it has neither blanks nor the `.` and `,` of numbers.
 fn is_plain(cell: &str) -> bool {
     cell.bytes().all(|byte| byte.is_ascii_graphic() && !b".,".contains(&byte))
 }

@@ -1,4 +1,4 @@
-//! A table whose columns have known names, and how a filter changes it.
+//! A table with known column names, and the change that a filter makes.
 
 use super::HEADER;
 use super::columns::Columns;
@@ -9,30 +9,30 @@ use crate::read::formats::Head;
 use crate::read::formats::mapping::separated;
 use crate::read::lines::shown;
 
-/// A table with the names of its columns above its rows.
+/// A table with its column names above its rows.
 pub(super) struct Table {
     pub(super) names: Vec<String>,
     pub(super) columns: Columns,
     pub(super) rows: Rows,
     pub(super) separator: u8,
-    /// The line with its names, counted from 1.
+    /// The line of the column names, counted from 1.
     pub(super) line: usize,
 }
 
 /// How a filter derives a field.
 pub(super) struct Change {
-    /// Why, and what it does.
+    /// The reason, and what the filter does.
     pub(super) what: String,
-    /// The names that it changes, in awk.
+    /// The changed names, in awk.
     pub(super) title: String,
-    /// What it does to a row, in awk.
+    /// The change of a row, in awk.
     pub(super) statement: String,
-    /// Decimals of the numbers that it calculates, if any.
+    /// Decimals of the calculated numbers, if any.
     pub(super) decimals: Option<usize>,
 }
 
 impl Table {
-    /// The table in `head`, if one of its first lines has the names of the columns of requests.
+    /// Returns the table in `head` if one of its first lines has the column names of requests.
     pub(super) fn of(head: &Head<'_>) -> Option<Table> {
         let mut lines = (1..).zip(head.lines.iter().take(HEADER));
         lines.find_map(|(line, text)| {
@@ -43,7 +43,7 @@ impl Table {
         })
     }
 
-    /// The filter that makes a change to the table in `head`; `None` if awk cannot.
+    /// Returns the filter that makes a change to the table in `head`; `None` if awk cannot make it.
     pub(super) fn filter(&self, head: &Head<'_>, change: &Change) -> Option<String> {
         let Table { separator, line, .. } = *self;
         let table = awk::Table { separator, lines: head.lines, names: line };
@@ -54,7 +54,7 @@ impl Table {
         shown(self.names[column - 1].as_bytes())
     }
 
-    /// The first column with one of the `known` names, counted from 1.
+    /// Returns the first column with one of the `known` names, counted from 1.
     pub(super) fn column_named(&self, known: &[&str]) -> Option<usize> {
         self.names
             .iter()
@@ -62,7 +62,7 @@ impl Table {
             .map(|at| at + 1)
     }
 
-    /// Whether all cells of a column are digits, which awk calculates with.
+    /// Returns whether all cells of a column are digits, with which awk calculates.
     pub(super) fn is_plain(&self, at: usize) -> bool {
         self.rows.column(at).all(|cell| cell.bytes().all(|byte| byte.is_ascii_digit()))
     }

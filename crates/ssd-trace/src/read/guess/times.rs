@@ -1,20 +1,20 @@
-//! The columns of a table that hold times.
+//! The columns of a table with times.
 
 use super::names::{LATENCIES, TIMES, letters_of, unit_of_time, without_unit};
 use super::rows::{ENDED, Rows, STARTED};
 use crate::read::foreign::pattern::pattern;
 use crate::read::formats::mapping::time_unit;
 
-/// A column of times, with its units, the likeliest first.
+/// A column of times with its possible units, the likeliest first.
 pub(super) struct Times {
     pub(super) at: usize,
     pub(super) units: Vec<&'static str>,
-    /// They are not in order, so the requests have to be sorted.
+    /// The times are out of order, so the requests must be sorted.
     pub(super) sort: bool,
 }
 
 impl Rows {
-    /// Units of the times in a column, the likeliest first; "" stands for dates.
+    /// Returns the possible units of the times in a column, the likeliest first; "" stands for dates.
     pub(super) fn units_of(&self, at: usize) -> Vec<&'static str> {
         if let Some(unit) = self.names.get(at).and_then(|name| unit_of_time(name))
             && self.has_times(at)
@@ -28,7 +28,7 @@ impl Rows {
             return vec!["s", "ms", "us", "100ns", "ns", ""];
         }
         let first = self.values(at).into_iter().fold(f64::INFINITY, f64::min);
-        // Times since 1970, or since 1601 in Windows, tell their unit.
+        // Times since 1970, or since 1601 in Windows, show their unit.
         let units: &[&str] = match (self.has_decimals(at), first) {
             (true, 1e9..4e9) => &["s"],
             (true, 1e12..4e12) => &["ms"],
@@ -45,7 +45,7 @@ impl Rows {
         units.to_vec()
     }
 
-    /// Whether the columns are those of MSR traces: time, host, disk, operation, offset, size and latency.
+    /// Returns whether the columns match MSR traces: time, host, disk, operation, offset, size and latency.
     fn has_msr_columns(&self) -> bool {
         let is_operation =
             |cell: &str| ["read", "write"].iter().any(|verb| cell.eq_ignore_ascii_case(verb));
@@ -55,8 +55,8 @@ impl Rows {
             && self.column(3).all(is_operation)
     }
 
-    /// The column of times, if there is one. With `sort`, it is the first column, if all of its times differ; they need
-    /// not be in order.
+    /// Returns the column of times, if there is one. With `sort`, it is the first column if all its times differ, in
+    /// any order.
     pub(super) fn time(&self, sort: bool) -> Option<Times> {
         let columns = 0..self.width();
         if let Some(at) = columns.clone().find(|&at| self.has_dates(at)) {
@@ -81,8 +81,8 @@ impl Rows {
         Some(Times { at, units: self.units_of(at), sort })
     }
 
-    /// Columns that may hold times although their names are unknown, because their values are in order. Durations and
-    /// ends of requests count only if there are no others.
+    /// Returns the columns of unknown name that may have times because their values are in order. Durations and ends of
+    /// requests are returned only if there are no others.
     pub(super) fn other_times(&self) -> Vec<usize> {
         let columns = (0..self.width()).filter(|&at| self.has_dates(at) || self.ascends(at));
         let named = columns.filter(|&at| !self.is_count(at) && !self.names[at].is_empty());
@@ -90,8 +90,8 @@ impl Rows {
         if others.is_empty() { ends } else { others }
     }
 
-    /// Whether the name of a column in order is that of durations or ends. What is called queue holds the times at
-    /// which requests came to one if those of a later step stand beside it.
+    /// Returns whether the name of a column in order means durations or ends. A column named queue has the times at
+    /// which requests were queued if there is a column with times of a later step.
     pub(super) fn is_end(&self, at: usize) -> bool {
         let is_before = |other: usize| {
             self.values(at).iter().zip(self.values(other)).all(|(time, later)| *time <= later)
@@ -103,9 +103,9 @@ impl Rows {
         is_latency(&self.names[at]) && !is_arrival()
     }
 
-    /// Columns beside `chosen`, which is in `unit` and has the name of a step, such as `submit_us`, that hold the times
-    /// of another step of each request, such as `dispatch_us`. A column of the same times in another unit, or since
-    /// another moment, is none of them.
+    /// Returns the columns with times of another step of each request, such as `dispatch_us`, if `chosen`, in `unit`,
+    /// has the name of a step, such as `submit_us`. A column of the same times in another unit, or from another origin,
+    /// does not count.
     pub(super) fn other_steps(&self, chosen: usize, unit: Option<&str>) -> Vec<usize> {
         if !is_step(&self.names[chosen]) {
             return Vec::new();
@@ -133,23 +133,23 @@ impl Rows {
         (0..self.width()).filter(is_other).collect()
     }
 
-    /// Whether a column has times of which at least three in four are not below those above them. Durations are not.
+    /// Returns whether at least three in four times of a column are not below the previous one, unlike durations.
     fn mostly_ascends(&self, at: usize) -> bool {
         let times = self.values(at);
         let steps = times.windows(2).filter(|pair| pair[0] <= pair[1]).count();
         self.has_times(at) && times.first() < times.last() && 4 * (steps + 1) >= 3 * times.len()
     }
 
-    /// Most decimals of the numbers in a column.
+    /// Returns the maximum number of decimals in a column.
     fn decimals(&self, at: usize) -> usize {
         let decimals = |cell: &str| cell.split_once('.').map_or(0, |(_, part)| part.len());
         self.column(at).map(decimals).max().unwrap_or(0)
     }
 
-    /// Columns of numbers that are not in order, whose names are those of arrivals or ends of requests, with a unit.
+    /// Returns the columns of numbers out of order that have the name of arrivals or ends of requests, with a unit.
     pub(super) fn unordered_times(&self) -> Vec<usize> {
         let is_arrival = |name: &str| {
-            // A queue takes time.
+            // A queue may be a duration.
             let is_queue = is_word(name, &["queue"]);
             let is_known =
                 is_word(name, &TIMES) || is_word(name, &STARTED) || is_word(name, &ENDED);
@@ -163,7 +163,7 @@ impl Rows {
         (0..self.width()).filter(is_time).collect()
     }
 
-    /// A column that looks like times of day or dates of another notation, which are not read.
+    /// Returns a column that looks like times of day or dates in an unsupported notation.
     pub(super) fn unread_times(&self) -> Option<usize> {
         let looks = |cell: &str| {
             let marks = cell.bytes().filter(|byte| matches!(byte, b':' | b'/')).count();
@@ -173,9 +173,9 @@ impl Rows {
         (0..self.width()).find(unread).filter(|_| self.time(false).is_none())
     }
 
-    /// Columns that look like times of day, perhaps with dates.
+    /// Returns the columns that look like times of day, perhaps with dates.
     pub(super) fn clock_times(&self) -> Vec<usize> {
-        // Between colons, addresses of PCI have other numbers, and those of Ethernet more of them.
+        // Between colons, PCI addresses have other numbers, and Ethernet addresses have more numbers.
         let day = r"([a-z]{3,9}[ ,.]+|[\d/.-]+[ T,]+)*";
         let zone = r"( ?(am|pm|z|utc|gmt|[+-]\d\d:?\d\d|\d{4}))*";
         let clock = format!(r"(?i)^(\d{{8}}T\d{{6}}|{day}\d{{1,2}}:\d\d:\d\d)([.,]\d+)?{zone}$");
@@ -187,7 +187,7 @@ impl Rows {
     }
 }
 
-/// Whether a name is that of a step of requests, such as `submit_us` and `dispatch_time_us`.
+/// Returns whether a name means a step of requests, such as `submit_us` and `dispatch_time_us`.
 fn is_step(name: &str) -> bool {
     let has_unit = unit_of_time(name).is_some();
     let letters = letters_of(if has_unit { without_unit(name) } else { name });
@@ -195,7 +195,7 @@ fn is_step(name: &str) -> bool {
     STARTED.contains(&word.unwrap_or(&letters))
 }
 
-/// Whether a name, without its unit, is one of `words`.
+/// Returns whether a name without its unit is one of `words`.
 fn is_word(name: &str, words: &[&str]) -> bool {
     words.contains(&letters_of(without_unit(name)).as_str())
 }

@@ -1,4 +1,4 @@
-//! The columns of a table from its values alone: readings to choose from, of which none is certain.
+//! The columns of a table from its values alone: readings to choose from, none of them certain.
 
 use super::few::{self, Few};
 use super::meanings::{has_both, has_known, meaning_of_flag, meanings, meanings_of_two};
@@ -11,17 +11,17 @@ use crate::read::formats::{Head, Mapping};
 use crate::read::readings::{Reading, of_distinct_times};
 use std::collections::BTreeSet;
 
-/// Ways to read operations, and readings in all, that are tried.
+/// Maximum number of meanings of operations, and of readings in total, that are tried.
 const MEANINGS: usize = 4;
 const READINGS: usize = 12;
-/// Pairs of columns that may be address and length.
+/// Maximum number of column pairs that may be address and length.
 const PAIRS: usize = 2;
-/// Largest number, of bytes or sectors, that is taken for a length.
+/// Largest number, of bytes or sectors, that may be a length.
 pub(super) const LONGEST: u64 = 1 << 30;
-/// Numbers below this are more likely those of devices or threads than addresses.
+/// Numbers below this are more likely devices or threads than addresses.
 const FEW: u64 = 16;
 
-/// Columns of address and length, with pairs of their units, the likeliest first.
+/// Columns of address and length with pairs of their units, the likeliest first.
 #[derive(Default)]
 struct Range {
     offset: usize,
@@ -29,18 +29,18 @@ struct Range {
     units: Vec<[&'static str; 2]>,
 }
 
-/// A way to read a table, field by field.
+/// A reading of a table, field by field.
 #[derive(Clone, Copy)]
 struct Choice<'a> {
-    /// The lower, the likelier.
+    /// Lower is likelier.
     rank: usize,
     range: &'a Range,
     units: [&'a str; 2],
-    /// The part of the mapping for the time; empty if there is none.
+    /// The part of the mapping for the time; empty without a time.
     time: &'a str,
     /// Column of the operations, or the operation of all requests.
     op: &'a str,
-    /// What their words mean, unless they are known.
+    /// Meanings of the words, unless they are known.
     words: &'a str,
     event: &'a str,
     /// Column of the volumes.
@@ -48,8 +48,8 @@ struct Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    /// Each of `all` with each of the values that a field may have, which `with` sets; each value of the field is
-    /// less likely than the one before it by `step`.
+    /// Combines each of `all` with each possible value of a field, which `with` sets; `step` is added to the rank for
+    /// each further value.
     fn each<T: 'a>(
         all: &[Choice<'a>],
         step: usize,
@@ -67,13 +67,13 @@ impl<'a> Choice<'a> {
         all.iter().flat_map(chosen_from).collect()
     }
 
-    /// The columns of address, length and operation.
+    /// Returns the columns of address, length and operation.
     fn used(&self) -> Vec<usize> {
         let op = self.op.parse::<usize>().ok().map(|column| column - 1);
         [self.range.offset, self.range.size].into_iter().chain(op).collect()
     }
 
-    /// Whether the operation is in a column of its own.
+    /// Returns whether the operation has a separate column.
     fn is_apart(&self) -> bool {
         [self.range.offset, self.range.size].iter().all(|at| (at + 1).to_string() != self.op)
     }
@@ -90,14 +90,14 @@ impl<'a> Choice<'a> {
 }
 
 impl Rows {
-    /// The ways to read the operations in a column.
+    /// Returns the possible meanings of the operations in a column.
     fn meanings_at(&self, at: usize) -> Vec<String> {
         let letters = self.names.get(at).map(|name| letters_of(name)).unwrap_or_default();
         let of_flag = meaning_of_flag(&letters, self.column(at));
         of_flag.map_or_else(|| meanings(self.column(at)), |meaning| vec![meaning])
     }
 
-    /// The columns that may hold operations, each with what to add to a mapping for the meanings of its words.
+    /// Returns the columns that may have operations, each with what a mapping needs for the meanings of its words.
     fn operations(&self, time: Option<usize>) -> Vec<(String, String)> {
         let mut codes = Vec::new();
         let counts = |at: usize| {
@@ -108,7 +108,7 @@ impl Rows {
         let columns: Vec<(usize, Vec<String>)> =
             columns.map(|at| (at, self.meanings_at(at))).collect();
         let known = columns.iter().filter(|(_, all)| all.iter().any(String::is_empty));
-        // A column of actions may say D everywhere.
+        // A column of actions may be D throughout.
         let most =
             known.rev().max_by_key(|(at, _)| self.column(*at).collect::<BTreeSet<_>>().len());
         if let Some((at, _)) = most {
@@ -127,7 +127,7 @@ impl Rows {
             codes.extend(all.iter().map(|words| ((at + 1).to_string(), words.clone())));
         }
         if codes.is_empty() && (0..self.width()).all(plain) {
-            // No column has operations, as in files that contain only reads or only writes.
+            // No column has operations, as in files with only reads or only writes.
             return ["write", "read"].map(|op| (op.to_owned(), String::new())).into();
         }
         if let ([], [(at, likely)]) = (&codes[..], &by_verb[..]) {
@@ -139,15 +139,15 @@ impl Rows {
         codes
     }
 
-    /// Whether the name of a column is none of the `known`, but one of the `others`, that of a volume, or a name with a
-    /// unit of time. `blocks` is a length, although it is `block` with the s of seconds, too.
+    /// Returns whether the name of a column is not among the `known`, but among the `others`, names a volume, or has a
+    /// unit of time. `blocks` is a length, although it also reads as `block` with the s of seconds.
     fn is_named_otherwise(&self, at: usize, known: &[&str], others: &[&str]) -> bool {
         let is_other = |name: &String| is_volume(name) || unit_of_time(name).is_some();
         let name = self.names.get(at).filter(|_| !self.is_named(at, known));
         name.is_some_and(|name| self.is_named(at, others) || is_other(name))
     }
 
-    /// Columns that may be address and length, the likeliest first.
+    /// Returns the columns that may be address and length, the likeliest first.
     fn ranges(&self, time: Option<usize>) -> Vec<Range> {
         let mut all = Vec::new();
         let numbers: Vec<Option<Vec<u64>>> = (0..self.width()).map(|at| self.numbers(at)).collect();
@@ -157,8 +157,8 @@ impl Rows {
             let (Some(starts), Some(lengths)) = (usable(offset), usable(size)) else { continue };
             let most = |values: &[u64]| values.iter().copied().max().unwrap_or(0);
             let (last, longest) = (most(starts), most(lengths));
-            // Numbers with a 0 among them are zero-based, or no lengths. If all are larger than the addresses, and
-            // different as these are, they are ends.
+            // Numbers that include 0 are zero-based, or not lengths. Numbers that all exceed the addresses, and are as
+            // distinct, are ends.
             let is_end = starts.iter().zip(lengths).all(|(start, length)| length > start)
                 && self.distinct(size) * 2 > self.distinct(offset);
             // Days and times of day may have leading zeros; lengths have them if addresses do.
@@ -215,7 +215,7 @@ impl Rows {
     }
 }
 
-/// Sentences of a message about columns that no reading uses: times in another notation, and volumes.
+/// Returns sentences about columns that no reading uses: times in another notation, and volumes.
 pub(crate) fn unread(head: &Head<'_>) -> Vec<String> {
     let Some(rows) = Rows::of(head) else { return Vec::new() };
     let time = rows.time(false).map(|times| times.at);
@@ -237,7 +237,7 @@ pub(crate) fn unread(head: &Head<'_>) -> Vec<String> {
     of_times.into_iter().chain(of_volumes).collect()
 }
 
-/// What to say of a column that may hold volumes and that a mapping does not use.
+/// Returns a text about a column that may have volumes and that a mapping does not use.
 pub(crate) fn unused_volumes(head: &Head<'_>, mapping: &Mapping) -> Option<String> {
     let rows = Rows::of(head)?;
     let at = |place: &Place| match place {
@@ -250,7 +250,7 @@ pub(crate) fn unused_volumes(head: &Head<'_>, mapping: &Mapping) -> Option<Strin
     rows.unused_volumes(&used)
 }
 
-/// The readings of a table, the likeliest first.
+/// Returns the readings of a table, the likeliest first.
 pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
     let Few { readings: few, is_named } = few::of(head, action);
     let Some(rows) = Rows::of(head).filter(|_| !is_named) else { return few };
@@ -258,7 +258,7 @@ pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
         let times = rows.time(sort)?;
         Some((of_rows(&rows, Some(&times), head, action), times)).filter(|(all, _)| !all.is_empty())
     };
-    // Addresses in order, or all different, look like times.
+    // Addresses look like times if they are in order or all distinct.
     let is_address = |times: &Times| {
         let numbers = rows.numbers(times.at).unwrap_or_default();
         let is_other = times.sort || rows.is_count(times.at);
@@ -272,12 +272,12 @@ pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
         timed.extend(without);
     }
     let mut timed = timed.unwrap_or_default();
-    // Readings with assumed lengths come last, but some of them are listed.
+    // Readings with assumed lengths come last, but some of them must be listed.
     timed.truncate(if few.is_empty() { READINGS } else { READINGS / 3 });
     timed.into_iter().chain(few).collect()
 }
 
-/// The readings of rows with the column `times`.
+/// Returns the readings of rows with the column `times`.
 fn of_rows(rows: &Rows, times: Option<&Times>, head: &Head<'_>, action: u8) -> Vec<Reading> {
     let (at, sort) = (times.map(|times| times.at), times.is_some_and(|times| times.sort));
     let times: Vec<String> = match times {
@@ -329,7 +329,7 @@ fn of_rows(rows: &Rows, times: Option<&Times>, head: &Head<'_>, action: u8) -> V
     let all = all.into_iter().take(READINGS);
     let all = all.filter_map(|(_, columns)| reading(&columns, head, action));
     let mut all: Vec<Reading> = of_distinct_times(all.filter(is_possible).collect());
-    // A command that fails at a line is not offered where another reads all of them, unless that line is cut.
+    // A command that fails at a line is not offered if another reads all lines, unless that line is incomplete.
     if all.iter().any(|reading| reading.counts.bad == 0) {
         let ended = Head { lines: ended_lines(head), ..*head };
         let fails = |reading: &Reading| {

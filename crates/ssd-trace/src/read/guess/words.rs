@@ -1,4 +1,4 @@
-//! Words for operations that resemble known ones, such as `ReadAhead` and `REQ_OP_READ`.
+//! Words for operations that resemble known words, such as `ReadAhead` and `REQ_OP_READ`.
 
 use super::rows::{ENDED, Rows};
 use crate::read::formats::Mapping;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// The keys of a mapping whose values are words for operations.
 pub(super) const KEYS: [&str; 5] = ["read", "write", "discard", "flush", "ignore"];
-/// Parts of words that stand for an operation but are not known words by themselves, in lower case, each with its key.
+/// Parts of words that mean an operation but are not known words themselves, in lower case, each with its key.
 const VERBS: [(&str, &str); 13] = [
     ("pread", "read"),
     ("pwrite", "write"),
@@ -26,7 +26,7 @@ const VERBS: [(&str, &str); 13] = [
     ("synchronise", "flush"),
     ("fdatasync", "flush"),
 ];
-/// As [`VERBS`], in other languages.
+/// Verbs like [`VERBS`] in other languages.
 const FOREIGN: [(&str, &str); 34] = [
     ("lesen", "read"),
     ("schreiben", "write"),
@@ -63,9 +63,9 @@ const FOREIGN: [(&str, &str); 34] = [
     ("odczyt", "read"),
     ("zapis", "write"),
 ];
-/// What may follow a verb in the same part.
+/// Endings that may follow a verb in the same part.
 const ENDINGS: [&str; 8] = ["ahead", "back", "file", "fua", "page", "pages", "v", "through"];
-/// Verbs with which a longer part may begin, each with its key.
+/// Verbs at the start of longer parts, each with its key.
 const STARTS: [(&str, &str); 6] = [
     ("read", "read"),
     ("write", "write"),
@@ -74,8 +74,8 @@ const STARTS: [(&str, &str); 6] = [
     ("unmap", "discard"),
     ("flush", "flush"),
 ];
-/// Parts of words, in lower case, which show that a word may mean something other than a request with the address and
-/// length in its row, such as an end, a failure or a command without data. The words in [`ENDED`] are such parts, too.
+/// Parts of words, in lower case, that indicate something other than a request with the address and length of its row,
+/// such as an end, a failure or a command without data. The words in [`ENDED`] are such parts, too.
 const OTHERS: [&str; 33] = [
     "uncorrectable",
     "verify",
@@ -111,12 +111,12 @@ const OTHERS: [&str; 33] = [
     "append",
     "erase",
 ];
-/// Most bytes of all words together in a command that people can paste.
+/// Maximum bytes of all words together in a command that can be pasted.
 const PASTED: usize = 200;
-/// Most words that a message lists.
+/// Maximum number of words in a message.
 const LISTED: usize = 6;
 
-/// The parts of a word, cut at marks and before capitals, in lower case.
+/// Returns the parts of a word, split at separators and before capitals, in lower case.
 pub(super) fn parts_of(word: &str) -> Vec<String> {
     let letters: Vec<char> = word.chars().collect();
     let mut text = String::new();
@@ -136,7 +136,7 @@ pub(super) fn parts_of(word: &str) -> Vec<String> {
     parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
-/// The key of a part that is a verb, alone or with one of the [`ENDINGS`]. A single letter is not a verb.
+/// Returns the key of a part that is a verb, alone or with one of the [`ENDINGS`]. A single letter is not a verb.
 fn key_of(part: &str) -> Option<&'static str> {
     let part = part.trim_end_matches(|letter: char| letter.is_ascii_digit());
     let ended = ENDINGS.iter().filter_map(|ending| part.strip_suffix(ending));
@@ -154,16 +154,16 @@ fn key_of(part: &str) -> Option<&'static str> {
     })
 }
 
-/// The keys of a mapping for the operations that an unknown `word` may mean, the likeliest first: a single key if the
-/// word has one clear verb, and `ignore` alone if it has no verb.
+/// Returns the keys of a mapping for the possible operations of an unknown `word`, the likeliest first: a single key if
+/// the word has one clear verb, and only `ignore` if it has no verb.
 pub(crate) fn meanings_of(word: &str) -> Vec<&'static str> {
-    // Beside r and w, the letter stands for unmap.
+    // Next to r and w, the letter means unmap.
     if word.eq_ignore_ascii_case("u") {
         return vec!["discard", "ignore"];
     }
     let parts = parts_of(word);
     let mut keys: Vec<&str> = Vec::new();
-    // `sync` beside another verb says how the request is done, and does not make it a flush.
+    // `sync` next to another verb is a property of the request, and does not make it a flush.
     for is_sync in [false, true] {
         let verbs = parts.iter().filter(|part| part.contains("sync") == is_sync);
         for key in verbs.filter_map(|part| key_of(part)) {
@@ -184,8 +184,8 @@ pub(crate) fn meanings_of(word: &str) -> Vec<&'static str> {
     keys
 }
 
-/// The unknown words of `rows` in the column `op`, in the order in which they come. Spellings that differ in case only
-/// are one word.
+/// Returns the unknown words of `rows` in the column `op`, in order of appearance. Words that differ only in case count
+/// as one.
 pub(super) fn unknown_words(rows: &Rows, op: usize) -> Vec<&str> {
     let known = Words::default();
     let mut unknown: Vec<&str> = Vec::new();
@@ -198,12 +198,12 @@ pub(super) fn unknown_words(rows: &Rows, op: usize) -> Vec<&str> {
     unknown
 }
 
-/// What to add to a mapping whose operations are in the column `op`: one text for each way to take the unknown words,
-/// the likeliest first, and one that ignores all of them. Empty if none of the words resembles a known one, or if a
-/// command cannot contain all of them.
+/// Returns what a mapping needs for operations in the column `op`: a text for each reading of the unknown words, the
+/// likeliest first, and one that ignores all of them. Empty if no word resembles a known one, or if a command cannot
+/// contain all of them.
 ///
-/// `request` are the columns of address and length, if they are known. If the rows of a word repeat those of an earlier
-/// word with the same verb, it probably stands for the ends of these requests and is ignored first.
+/// `request` are the columns of address and length, if known. If the rows of a word repeat those of an earlier word
+/// with the same verb, the word probably marks the ends of these requests and is ignored first.
 pub(super) fn by_verb(rows: &Rows, op: usize, request: Option<[usize; 2]>) -> Vec<String> {
     let unknown = unknown_words(rows, op);
     let requests = |word: &str| -> BTreeSet<[&str; 2]> {
@@ -229,7 +229,7 @@ pub(super) fn by_verb(rows: &Rows, op: usize, request: Option<[usize; 2]>) -> Ve
     let all: Vec<Vec<&str>> = (0..unknown.len()).map(meanings).collect();
     let has_verb = |keys: &&Vec<&str>| keys.len() > 1 || keys[0] != "ignore";
     let resembling = all.iter().filter(has_verb).count();
-    // If only one of two words has a verb, either may still be the read.
+    // If only one of two words has a verb, either may be the read.
     let cells: BTreeSet<&str> = rows.column(op).collect();
     let is_open = cells.len() == 2 && unknown.len() == 2 && resembling < 2;
     let is_pasted = unknown.iter().map(|word| word.len()).sum::<usize>() <= PASTED
@@ -240,7 +240,7 @@ pub(super) fn by_verb(rows: &Rows, op: usize, request: Option<[usize; 2]>) -> Ve
     let ignoring = format!(",ignore={}", unknown.join("|"));
     if resembling == 0 {
         return match unknown[..] {
-            // A header line may come again.
+            // A header line may be repeated.
             [word]
                 if has_known_requests(rows, op) && !rows.names.iter().any(|name| name == word) =>
             {
@@ -264,7 +264,7 @@ pub(super) fn by_verb(rows: &Rows, op: usize, request: Option<[usize; 2]>) -> Ve
     texts
 }
 
-/// Whether most words in the column `op` are known, and both reads and writes are among them.
+/// Returns whether most words in the column `op` are known, and include both reads and writes.
 fn has_known_requests(rows: &Rows, op: usize) -> bool {
     let words = Words::default();
     let ops = || rows.column(op).filter_map(|cell| words.meaning(cell.as_bytes()));
@@ -273,8 +273,8 @@ fn has_known_requests(rows: &Rows, op: usize) -> bool {
     has(Op::Read) && has(Op::Write) && 2 * ops().count() > rows.column(op).count()
 }
 
-/// The unknown words to which the `columns` of a mapping give meanings, if at least one of them resembles a known word;
-/// empty otherwise.
+/// Returns the unknown words to which the `columns` of a mapping give meanings, if at least one of them resembles a
+/// known word; empty otherwise.
 pub(crate) fn guessed_words(columns: &Mapping) -> Vec<&str> {
     let (known, mut unknown) = (Words::default(), columns.words_of(&KEYS));
     let is_foreign = |word: &str| FOREIGN.iter().any(|(verb, _)| *verb == word.to_lowercase());
@@ -283,7 +283,7 @@ pub(crate) fn guessed_words(columns: &Mapping) -> Vec<&str> {
     if unknown.iter().any(is_resembling) { unknown } else { Vec::new() }
 }
 
-/// The first `words`, as a message lists them.
+/// Returns the first `words` in the form of messages.
 pub(crate) fn shown_words(words: &[&str]) -> String {
     let more = if words.len() > LISTED { " and others" } else { "" };
     let few = words.iter().take(LISTED).map(|word| shown(word.as_bytes()));

@@ -1,4 +1,4 @@
-//! Clocks that wrap around: the filter that adds what they lose.
+//! Clocks that wrap around, and the filter that adds the lost periods.
 
 use super::rows::{Rows, ended_lines};
 use super::table::Change;
@@ -10,13 +10,13 @@ use crate::read::lines::shown;
 /// Nanoseconds of a day.
 const DAY_NS: u64 = 86_400_000_000_000;
 
-/// Requests are late by less than this part of the period of a clock.
+/// Requests are late by less than the period of a clock divided by this number.
 const LATE: f64 = 100.0;
 
-/// A clock that begins again at 0.
+/// A clock that starts again at 0.
 #[derive(Clone, Copy)]
 pub(super) struct Clock {
-    /// All its times are below this.
+    /// All times are below this.
     period: u64,
     what: &'static str,
     added: &'static str,
@@ -24,7 +24,7 @@ pub(super) struct Clock {
 }
 
 impl Rows {
-    /// The clock of the times in a column, of this unit in nanoseconds, if they jump back as such a clock does.
+    /// Returns the clock of the times in a column, in units of `unit_ns`, if they jump back like a wrapping clock.
     pub(super) fn clock_that_wraps(&self, at: usize, unit_ns: Option<u64>) -> Option<Clock> {
         let times = self.values(at);
         let (what, added, decimals) = ("a 32-bit clock does when it wraps around", "2^32", 0);
@@ -43,7 +43,7 @@ impl Rows {
 }
 
 impl Clock {
-    /// The change that adds the period after each jump, to the column `at`, which messages call `name`.
+    /// Returns the change that adds the period after each jump in the column `at`, which messages call `name`.
     pub(super) fn change(self, at: usize, name: &str) -> Change {
         let Clock { period, what, added, decimals } = self;
         let (column, half) = (at + 1, period / 2);
@@ -58,7 +58,7 @@ impl Clock {
         }
     }
 
-    /// The times of a column after that change.
+    /// Returns the times of a column after that change.
     fn unwrapped(self, times: &[f64]) -> Vec<f64> {
         let (period, half) = (self.period as f64, self.period as f64 / 2.0);
         let (mut before, mut added) = (0.0, 0.0);
@@ -75,15 +75,15 @@ impl Clock {
     }
 }
 
-/// A table whose clock does not wrap, and the filter that makes it.
+/// A table with unwrapped times, and the filter that unwraps them.
 pub(crate) struct Unwrapped {
     pub(crate) what: String,
     pub(crate) filter: String,
-    /// Its lines.
+    /// Lines of the table.
     pub(crate) lines: Vec<String>,
 }
 
-/// The table in `head` without the jumps back of the clock in the column that `mapping` names, if it wraps.
+/// Returns the table in `head` with unwrapped times in the column that `mapping` names, if its clock wraps.
 pub(crate) fn unwrapped(head: &Head<'_>, mapping: &Mapping) -> Option<Unwrapped> {
     let time = mapping.time.as_ref()?;
     let lines = ended_lines(head);
@@ -104,7 +104,7 @@ pub(crate) fn unwrapped(head: &Head<'_>, mapping: &Mapping) -> Option<Unwrapped>
     let filter = table.filter(&title, &statement, decimals)?;
     let times: Vec<f64> = rows.whole_column(at).map(|cell| cell.parse().unwrap_or(0.0)).collect();
     let unwrapped = clock.unwrapped(&times);
-    // A request may be late by a little. Numbers without any order jump back, too.
+    // A request may be slightly late. Numbers without any order jump back, too.
     let most = clock.period as f64 / LATE;
     if unwrapped.windows(2).any(|pair| pair[0] - pair[1] > most) {
         return None;

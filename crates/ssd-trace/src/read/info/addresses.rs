@@ -1,9 +1,9 @@
-//! Where reads and writes lie.
+//! Statistics of the addresses of reads and writes.
 
 use serde::Serialize;
 use ssd_core::units::SECTOR_BYTES;
 
-/// Addresses of reads and writes, on all volumes together, bytes.
+/// Addresses of reads and writes over all volumes, bytes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(crate) struct Addresses {
     pub(crate) lowest_bytes: Option<u64>,
@@ -15,14 +15,14 @@ pub(crate) struct Addresses {
 /// Collects [`Addresses`].
 #[derive(Default)]
 pub(super) struct Collector {
-    /// First sector, and the end of the last.
+    /// First sector, and the end of the last one.
     range: Option<(u64, u64)>,
-    /// Bits that are set in some address or length, in sectors.
+    /// Bits that are set in any address or length, in sectors.
     bits: u64,
 }
 
 impl Collector {
-    /// Adds a read or write from sector `start` up to `end`, excluded.
+    /// Adds a read or write of the sectors `start..end`.
     pub(super) fn add(&mut self, start: u64, end: u64) {
         let (low, high) = self.range.unwrap_or((start, end));
         self.range = Some((low.min(start), high.max(end)));

@@ -1,7 +1,7 @@
-//! Statistics of a trace, independent of any device: takes requests one by one, returns [`Info`].
+//! Statistics of a trace, independent of any device: collects requests one by one and returns [`Info`].
 //!
-//! Every statistic is defined once, at its field in `python/ssdlab/traces/info.py`, from which
-//! `docs/trace-info.md` is generated; the names here are the same.
+//! Every statistic is defined once, at its field in `python/ssdlab/traces/info.py`, from which `docs/trace-info.md` is
+//! generated; the names here are the same.
 //!
 //! Memory: 16 bytes for each page of every 64 KiB area that is read or written (and at most 4.2 of
 //! index, 6.2 while it grows), 16 bytes for each separate run of discarded pages, and a constant (of
@@ -32,19 +32,19 @@ pub(crate) use trains::SHORT_NS;
 use crate::read::page_runs::RunCollector;
 use crate::read::worker::{Consumer, Worker};
 
-/// Sectors of a page, whatever the device will have.
+/// Sectors of a page, regardless of the device.
 const PAGE_SECTORS: u64 = 8;
 /// Bytes of a page.
 const PAGE_BYTES: u64 = PAGE_SECTORS * SECTOR_BYTES;
-/// Operations that carry an address: read, write, trim.
+/// Number of operations with an address: read, write, trim.
 const ADDRESSED: usize = 3;
 
-/// What to collect.
+/// Options of the collection.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Sectors of the file system's journal, as ranges without their ends.
+    /// Sectors of the file system's journal, as half-open ranges.
     pub journal: Vec<(u64, u64)>,
-    /// Memory that the table of pages may use, bytes.
+    /// Maximum memory of the table of pages, bytes.
     pub memory: u64,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct OpInfo {
     pub(crate) run_bytes: Distribution,
 }
 
-/// Operations, and how they follow one another.
+/// Operations, and sequences of operations.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(crate) struct Ops {
     pub(crate) read: OpInfo,
@@ -102,7 +102,7 @@ pub(crate) struct VolumeInfo {
     pub(crate) pages_written: u64,
 }
 
-/// Statistics of a trace; see the head of this module for where they are defined.
+/// Statistics of a trace; the head of this module says where they are defined.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Info {
     pub(crate) requests: u64,
@@ -135,12 +135,12 @@ pub struct Info {
     pub(crate) table_bytes: u64,
 }
 
-/// `part` of `whole`; undefined for nothing of nothing.
+/// Returns `part` of `whole`; undefined if `whole` is 0.
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// The pages that the sectors from `start` up to `end`, excluded, lie in.
+/// Returns the pages of the sectors `start..end`.
 fn pages_of(start: u64, end: u64) -> RangeInclusive<u64> {
     start / PAGE_SECTORS..=(end - 1) / PAGE_SECTORS
 }
@@ -155,12 +155,12 @@ struct Volume {
     sectors: [u64; ADDRESSED],
 }
 
-/// Takes the requests of a trace. Reading, the table of pages, which waits for memory, and the other statistics take
-/// about equally long. Each therefore has its own thread.
+/// Collects the requests of a trace. The reading, the table of pages, which waits for memory, and the other statistics
+/// take about the same time, so each has a thread.
 pub struct Collector(Worker<Statistics>);
 
 impl Collector {
-    /// Without requests.
+    /// Creates a collector without requests.
     ///
     /// # Errors
     /// The system starts no thread.
@@ -168,25 +168,25 @@ impl Collector {
         Ok(Collector(Worker::new(Statistics::new(options)?)?))
     }
 
-    /// The next request in order of arrival.
+    /// Adds the next request in order of arrival.
     ///
     /// # Errors
-    /// The pages touched take more memory than was allowed, or a count or time is larger than the table can hold. The
-    /// error may belong to an earlier request, by tens of thousands. No call may follow.
+    /// The touched pages take more memory than allowed, or a count or time exceeds the range of the table. The error
+    /// may belong to an earlier request, up to tens of thousands before. No call may follow.
     pub fn push(&mut self, timed: &TimedRequest) -> Result<(), SourceError> {
         self.0.push(*timed)
     }
 
-    /// The statistics.
+    /// Returns the statistics.
     ///
     /// # Errors
-    /// As [`Collector::push`].
+    /// As for [`Collector::push`].
     pub fn finish(self) -> Result<Info, SourceError> {
         self.0.finish()?.finish()
     }
 }
 
-/// The statistics of the requests taken so far.
+/// Statistics of the requests so far.
 struct Statistics {
     journal_ranges: Vec<(u64, u64)>,
     journal: Journal,
@@ -200,7 +200,7 @@ struct Statistics {
     trains: trains::Collector,
     copies: u64,
     sectors_copied: u64,
-    /// By number.
+    /// Volumes by number.
     volumes: Vec<Option<Box<Volume>>>,
 }
 
@@ -273,7 +273,7 @@ impl Statistics {
         self.pages.push(Access { op, volume, sector, end, after })
     }
 
-    /// Part of a copy: the destination is its arrival, and nothing else is known of its pages.
+    /// Adds a part of a copy: the destination is the arrival, and the contents of its pages are unknown.
     #[cold]
     fn add_copy(&mut self, timed: &TimedRequest) -> Result<(), SourceError> {
         if timed.request.op == Op::Write {
@@ -358,7 +358,7 @@ impl Statistics {
 }
 
 impl Ops {
-    /// Those with these `counts` and `bytes` of their requests.
+    /// Returns the operations with these `counts` and `bytes` of requests.
     fn of(
         (sizes, runs): (&[sizes::Sizes; ADDRESSED], &[order::Runs; ADDRESSED]),
         counts: &[u64; 4],
@@ -391,7 +391,7 @@ impl Ops {
 }
 
 impl Volume {
-    /// The one of this number.
+    /// Returns the volume with this number.
     fn of(all: &mut Vec<Option<Box<Volume>>>, number: u16) -> &mut Volume {
         let place = usize::from(number);
         if all.len() <= place {

@@ -1,4 +1,4 @@
-//! Which request follows which: sequential runs and repeated records.
+//! Sequences of requests: sequential runs and repeated records.
 
 use super::ADDRESSED;
 use ssd_core::host::request::TimedRequest;
@@ -7,7 +7,7 @@ use ssd_core::units::SECTOR_BYTES;
 
 /// Runs of one operation, over all volumes.
 pub(super) struct Runs {
-    /// Requests that begin where the previous one ended.
+    /// Requests that begin at the end of the previous one.
     pub(super) followers: u64,
     pub(super) follower_bytes: u64,
     /// Lengths of runs.
@@ -22,7 +22,7 @@ impl Default for Runs {
     }
 }
 
-/// The run that an operation is in.
+/// The current run of an operation.
 #[derive(Clone, Copy)]
 struct Run {
     end: u64,
@@ -30,12 +30,12 @@ struct Run {
     sectors: u64,
 }
 
-/// Where the last requests of a volume ended.
+/// Ends of the last requests of a volume.
 #[derive(Default)]
 pub(super) struct Order {
-    /// Requests that begin where the previous one ended, whatever either was.
+    /// Requests that begin at the end of the previous one, regardless of both operations.
     pub(super) any: u64,
-    /// The same among requests of one operation.
+    /// Requests that begin at the end of the previous one of the same operation.
     pub(super) same: u64,
     last_end: Option<u64>,
     runs: [Option<Run>; ADDRESSED],
@@ -61,7 +61,7 @@ impl Order {
         }
     }
 
-    /// Ends the runs that are still open.
+    /// Ends the open runs.
     pub(super) fn end(&mut self, all: &mut [Runs]) {
         for (run, runs) in self.runs.iter_mut().zip(all) {
             if let Some(run) = run.take() {
@@ -78,15 +78,15 @@ impl Run {
     }
 }
 
-/// Requests that are looked back at.
+/// Number of earlier requests that are searched for repetitions.
 const LOOK_BACK: usize = 64;
-/// Time that is looked back, nanoseconds.
+/// Maximum distance of a repetition, nanoseconds.
 const DOUBLED_WITHIN: u64 = 1_000_000;
 
-/// Places in which the requests that are looked back at are counted.
+/// Size of the hash table of the searched requests.
 const PLACES: usize = 1024;
 
-/// What is kept of a request that is looked back at.
+/// What is stored of a searched request.
 #[derive(Clone, Copy)]
 struct Seen {
     at: u64,
@@ -96,20 +96,20 @@ struct Seen {
 }
 
 impl Seen {
-    /// The place in which it is counted; equal requests have the same one.
+    /// Returns its index in the hash table; equal requests have the same index.
     fn place(&self) -> usize {
         let mixed = (self.sector ^ self.rest.rotate_left(20)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> 54) as usize // The upper ten bits: as many as there are places.
+        (mixed >> 54) as usize // The upper ten bits select one of 1024 entries.
     }
 }
 
-/// Finds repeated records, as in logs of stacked devices.
+/// Detects repeated records, as in logs of stacked devices.
 pub(super) struct Doubled {
     pub(super) count: u64,
     /// The last requests: request `n` is at `n` modulo [`LOOK_BACK`].
     recent: [Seen; LOOK_BACK],
     seen: usize,
-    /// How many of them are in each place: where there is none, no search can find one.
+    /// Number of recent requests per index; at 0 no search is needed.
     places: Box<[u8; PLACES]>,
 }
 
@@ -138,7 +138,7 @@ impl Doubled {
         self.seen += 1;
     }
 
-    /// Whether one of the last requests, less than [`DOUBLED_WITHIN`] before it, was the same.
+    /// Returns whether one of the last requests, less than [`DOUBLED_WITHIN`] earlier, is the same.
     fn repeats(&self, new: &Seen) -> bool {
         let back = 1..=self.seen.min(LOOK_BACK);
         back.map(|back| &self.recent[(self.seen - back) % LOOK_BACK])

@@ -1,22 +1,21 @@
 //! Requests over time, and pages over time and address: counts in a bounded number of bins.
 //!
-//! Neither the span of a trace nor its addresses are known before its end. Bins start as small as
-//! possible; whenever a request lies outside of all of them, neighbours are merged. Bins are
-//! aligned (to the first arrival, and to address 0), so a merged bin holds exactly what its parts
-//! had counted, whatever the order of the addresses.
+//! The span of a trace and its addresses are known only at its end. Bins start as small as possible, and neighbours are
+//! merged whenever a request lies outside of all bins. Bins are aligned (to the first arrival, and to address 0), so a
+//! merged bin has exactly the counts of its parts, in any order of addresses.
 
 use serde::Serialize;
 use ssd_core::host::request::Op;
 use std::ops::RangeInclusive;
 
-/// Most bins of the rate: about as many as a plot has pixels.
+/// Maximum number of bins of the rate, about the pixels of a plot.
 const RATE_BINS: usize = 512;
-/// Most columns (bins of time) of the map.
+/// Maximum number of columns (bins of time) of the map.
 const COLUMNS: usize = 128;
-/// Most rows (bins of addresses) of the map.
+/// Maximum number of rows (bins of addresses) of the map.
 const ROWS: u64 = 64;
-/// 5^9 ns, 1.95 ms. Shorter bins are powers of 5, longer ones this times a power of 2: whole
-/// fractions and whole multiples of a second.
+/// 5^9 ns, 1.95 ms. Shorter bins are powers of 5, longer ones are this times a power of 2: whole fractions and whole
+/// multiples of a second.
 const FINE_NS: u64 = 1_953_125;
 
 /// Requests in bins of time.
@@ -39,9 +38,9 @@ pub(crate) struct AddressMap {
     pub(crate) writes: Vec<Vec<u64>>,
 }
 
-/// What is counted in a bin of time.
+/// Counts of a bin of time.
 trait Counts {
-    /// Nothing.
+    /// Returns counts of 0.
     fn none() -> Self;
     /// Adds the counts of a neighbour.
     fn merge(&mut self, other: &Self);
@@ -53,7 +52,7 @@ struct Bins<T> {
     width: u64,
     most: usize,
     bins: Vec<T>,
-    /// The bin used last, and when it begins: most requests arrive in the same one as the one before.
+    /// The last used bin, and its start. Most requests arrive in the bin of the previous request.
     last: usize,
     begins: u64,
 }
@@ -64,7 +63,7 @@ impl<T: Counts> Bins<T> {
         Bins { width: 1, most, bins: Vec::new(), last: 0, begins: 0 }
     }
 
-    /// The bin of a request `after` nanoseconds after the first.
+    /// Returns the bin of a request `after` nanoseconds after the first.
     #[inline]
     fn at(&mut self, after: u64) -> &mut T {
         if after.wrapping_sub(self.begins) >= self.width || self.bins.is_empty() {
@@ -94,7 +93,7 @@ fn sum<T: Counts>(group: &[T]) -> T {
     whole
 }
 
-/// Reads, writes, discards, and the rest.
+/// Reads, writes, discards, and others.
 impl Counts for [u64; 4] {
     fn none() -> Self {
         [0; 4]
@@ -104,7 +103,7 @@ impl Counts for [u64; 4] {
     }
 }
 
-/// Pages read and written by row; a row is found at its number modulo [`ROWS`].
+/// Pages read and written by row; a row is stored at its number modulo [`ROWS`].
 struct Column(Box<[[u64; 2]; ROWS as usize]>);
 
 impl Counts for Column {
@@ -123,9 +122,9 @@ impl Counts for Column {
 pub(super) struct OverTime {
     rate: Bins<[u64; 4]>,
     map: Bins<Column>,
-    /// Pages of a row, as a power of two.
+    /// Binary logarithm of the pages of a row.
     bin_shift: u32,
-    /// Numbers of the lowest and the highest row, if there is one.
+    /// Numbers of the lowest and the highest row, if any.
     rows: Option<(u64, u64)>,
 }
 
@@ -156,7 +155,7 @@ impl OverTime {
         }
     }
 
-    /// Merges rows until those from `first` to `last` (pages) and all before are at most [`ROWS`].
+    /// Merges rows until there are at most [`ROWS`], including those of the pages `first` to `last`.
     fn hold(&mut self, first: u64, last: u64) {
         loop {
             let (a, b) = (first >> self.bin_shift, last >> self.bin_shift);
@@ -173,7 +172,7 @@ impl OverTime {
         }
     }
 
-    /// The counts: over time, and over time and address.
+    /// Returns the counts over time, and over time and address.
     pub(super) fn finish(self) -> (Rate, AddressMap) {
         let rates = &self.rate.bins;
         let of = |kind: usize| rates.iter().map(|counts| counts[kind]).collect();

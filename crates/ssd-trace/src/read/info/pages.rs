@@ -15,7 +15,7 @@ mod tests;
 
 pub(crate) use survey::{Footprint, Hot, Touched};
 
-/// Requests whose pages are fetched from memory together.
+/// Number of requests whose pages are fetched from memory together.
 const TOGETHER: usize = 64;
 /// Pages of an area (64 KiB of addresses): large enough that the index is small in comparison, small enough
 /// that scattered requests do not pay for much that they never touch.
@@ -25,13 +25,13 @@ const AREA_PAGES: u64 = 16;
 const SLAB_AREAS: usize = 1 << 17;
 /// Bits of the number of the last write.
 const NUMBER_BITS: u32 = 36;
-/// Bits of the time of the last write, nanoseconds: 208 days.
+/// Bits for the time of the last write, nanoseconds: 208 days.
 const TIME_BITS: u32 = 54;
-/// A page is just written if it is among this many last page writes.
+/// A page is just written if its last write is among this many last page writes.
 pub(crate) const RECENT_PAGES: u64 = 64;
 
-/// One page. `count`: writes, above the number of its last write among all page writes. `state`:
-/// the time of that write, above its sectors ever written (8 bits), read, mapped.
+/// A page. `count` has its number of writes, above the number of its last write among all page writes. `state` has the
+/// time of that write, above its sectors ever written (8 bits), read, mapped.
 #[derive(Clone, Copy, Default)]
 struct Page {
     count: u64,
@@ -65,7 +65,7 @@ impl Page {
 
 type Area = [Page; AREA_PAGES as usize];
 
-/// Memory of an area, with the number of its volume.
+/// Memory of an area, including the number of its volume.
 const AREA_BYTES: usize = size_of::<Area>() + size_of::<u16>();
 
 /// A slot of the index.
@@ -73,7 +73,7 @@ const AREA_BYTES: usize = size_of::<Area>() + size_of::<u16>();
 struct Slot {
     area: u64,
     volume: u16,
-    /// Number of the area in the slabs; `FREE`.
+    /// Number of the area in the slabs, or `FREE`.
     index: u32,
 }
 
@@ -107,19 +107,19 @@ pub(super) struct Access {
     pub(super) volume: u16,
     /// First sector.
     pub(super) sector: u64,
-    /// The sector behind the last one.
+    /// The sector after the last one.
     pub(super) end: u64,
-    /// Nanoseconds from the first request.
+    /// Nanoseconds after the first request.
     pub(super) after: u64,
 }
 
 pub(super) struct Pages {
     slots: Vec<Slot>,
-    /// All but the last are full.
+    /// All slabs except the last are full.
     slabs: Vec<Vec<Area>>,
     /// The volume of each area.
     volumes: Vec<u16>,
-    /// The area found last: most requests stay near the one before.
+    /// The area of the last search, because most requests are near the previous one.
     last: Slot,
     limit: u64,
     page_reads: u64,
@@ -138,11 +138,11 @@ pub(super) struct Pages {
 impl Consumer for Pages {
     type Item = Access;
 
-    /// Puts accesses into the table.
+    /// Adds accesses to the table.
     ///
     /// # Errors
-    /// The pages touched take more memory than was allowed or than the system has, or a count or time is larger than
-    /// the table can hold.
+    /// The touched pages take more memory than is allowed or available, or a count or time exceeds the range of the
+    /// table.
     fn consume(&mut self, accesses: &[Access]) -> Result<(), SourceError> {
         accesses.chunks(TOGETHER).try_for_each(|chunk| self.settle(chunk))
     }
@@ -169,18 +169,18 @@ impl Pages {
         }
     }
 
-    /// Bytes of the table.
+    /// Returns the size of the table, bytes.
     pub(super) fn bytes(&self) -> u64 {
         (self.slots.len() * size_of::<Slot>() + self.volumes.len() * AREA_BYTES) as u64
     }
 
-    /// The first slot in which an area may be.
+    /// Returns the first slot of the search for an area.
     fn home(slots: &[Slot], volume: u16, area: u64) -> usize {
         let mixed = (area ^ (u64::from(volume) << 48)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed >> 32) as usize & (slots.len() - 1)
     }
 
-    /// Slot of an area in the index, or the free one where it would go.
+    /// Returns the slot of an area in the index, or the free slot for it.
     fn place(slots: &[Slot], volume: u16, area: u64) -> usize {
         let mask = slots.len() - 1;
         let mut at = Pages::home(slots, volume, area);
@@ -190,7 +190,7 @@ impl Pages {
         at
     }
 
-    /// Number of the area, if anything in it was touched.
+    /// Returns the number of the area, if any page in it was touched.
     #[inline]
     fn find(&mut self, volume: u16, area: u64) -> Option<usize> {
         if (self.last.area, self.last.volume) != (area, volume) || self.last.index == FREE {
@@ -203,7 +203,7 @@ impl Pages {
         Some(self.last.index as usize)
     }
 
-    /// Number of the area, which is created if necessary.
+    /// Returns the number of the area, which is created if necessary.
     fn touch(&mut self, volume: u16, area: u64) -> Result<usize, SourceError> {
         if let Some(index) = self.find(volume, area) {
             return Ok(index);
@@ -211,7 +211,7 @@ impl Pages {
         self.create(volume, area)
     }
 
-    /// Creates the area, which is not in the index.
+    /// Creates an area that is not in the index.
     #[inline(never)]
     fn create(&mut self, volume: u16, area: u64) -> Result<usize, SourceError> {
         let index = self.volumes.len();
@@ -248,7 +248,7 @@ impl Pages {
         Ok(())
     }
 
-    /// The message when another area needs more memory than is allowed.
+    /// Returns the error for an area beyond the allowed memory.
     #[cold]
     fn full(&self) -> SourceError {
         let mib = self.limit >> 20;
@@ -258,7 +258,7 @@ impl Pages {
         )
     }
 
-    /// The message when the system has no memory for another area.
+    /// Returns the error for an area beyond the memory of the system.
     #[cold]
     fn refused(&self) -> SourceError {
         self.no_memory("more memory than the system provides", "")
@@ -272,12 +272,12 @@ impl Pages {
         ))
     }
 
-    /// Areas that contain pages `first..until`.
+    /// Returns the areas that contain pages `first..until`.
     fn areas_of(first: u64, until: u64) -> std::ops::Range<u64> {
         first / AREA_PAGES..until.div_ceil(AREA_PAGES)
     }
 
-    /// The pages of `first..until` within an area, as positions in it.
+    /// Returns the pages of `first..until` within an area, as positions in it.
     fn within(area: u64, first: u64, until: u64) -> std::ops::Range<usize> {
         let start = area * AREA_PAGES;
         let low = first.max(start) - start;
@@ -285,11 +285,11 @@ impl Pages {
         low as usize..high as usize
     }
 
-    /// Puts at most [`TOGETHER`] accesses into the table.
+    /// Adds at most [`TOGETHER`] accesses to the table.
     ///
-    /// Their pages are anywhere in memory, and are found by way of the index, which is not in the caches either.
-    /// Fetches that do not depend on one another overlap. Therefore each step is done for all accesses before the
-    /// next one: fetch the slots, find the areas, fetch the pages, change them.
+    /// Their pages are scattered in memory, and the index that locates them is not in the caches either. Independent
+    /// fetches overlap. Each step is therefore done for all accesses before the next one: fetch the slots, find the
+    /// areas, fetch the pages, change them.
     fn settle(&mut self, accesses: &[Access]) -> Result<(), SourceError> {
         let area_of = |access: &Access| access.sector / PAGE_SECTORS / AREA_PAGES;
         let slots = self.slots.as_slice();
@@ -319,7 +319,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Sectors `sector..end` are read.
+    /// Records a read of the sectors `sector..end`.
     fn read(&mut self, volume: u16, sector: u64, end: u64) -> Result<(), SourceError> {
         let (first, until) = (sector / PAGE_SECTORS, end.div_ceil(PAGE_SECTORS));
         let (mut start, number) = (None, self.page_writes);
@@ -339,7 +339,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Sectors `sector..end` are written, `after` nanoseconds from the first request.
+    /// Records a write of the sectors `sector..end`, `after` nanoseconds after the first request.
     fn write(&mut self, volume: u16, sector: u64, end: u64, after: u64) -> Result<(), SourceError> {
         let (first, until) = (sector / PAGE_SECTORS, end.div_ceil(PAGE_SECTORS));
         if after >> TIME_BITS > 0 || (self.page_writes + until - first) >> NUMBER_BITS > 0 {
@@ -371,7 +371,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Pages `first..until` are discarded whole.
+    /// Records a discard of the whole pages `first..until`.
     fn trim(&mut self, volume: u16, first: u64, until: u64) {
         if first >= until {
             return;
@@ -385,7 +385,7 @@ impl Pages {
                 }
             }
         } else {
-            // A discard of a large disk: cheaper to visit every existing area.
+            // For a discard of a large disk, visiting every existing area is cheaper.
             for at in 0..self.slots.len() {
                 let Slot { area, volume: owner, index } = self.slots[at];
                 if index != FREE && owner == volume && areas.contains(&area) {

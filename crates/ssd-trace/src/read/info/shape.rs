@@ -1,4 +1,4 @@
-//! How values are distributed: extremes, mean, percentiles, and counts by powers of two.
+//! Distributions of values: extremes, mean, percentiles, and counts by powers of two.
 
 use serde::Serialize;
 use ssd_core::metrics::histogram::Histogram;
@@ -20,7 +20,7 @@ pub(crate) struct Distribution {
 }
 
 impl Distribution {
-    /// Of recorded values, each times `unit`, a power of two (so that buckets stay buckets).
+    /// Returns the distribution of recorded values times `unit`, a power of two, which maps buckets to buckets.
     pub(crate) fn of(values: &Histogram, unit: u64) -> Distribution {
         assert!(unit.is_power_of_two(), "buckets begin at powers of two");
         let percentile = |q| values.percentile(q).map(|value| value.saturating_mul(unit));
@@ -42,8 +42,8 @@ impl Distribution {
         shape
     }
 
-    /// Adds `count` values from `value` on, in ascending order; empty buckets between are kept, so
-    /// that the arrays can be drawn as they are.
+    /// Adds `count` values from `value` on, in ascending order. Empty buckets between values are included, so that the
+    /// arrays can be plotted directly.
     fn count_bucket(&mut self, value: u64, count: u64) {
         let low = if value == 0 { 0 } else { 1 << value.ilog2() };
         while self.bucket_low.last() != Some(&low) {

@@ -6,9 +6,9 @@ use serde::Serialize;
 use ssd_core::metrics::histogram::Histogram;
 use ssd_core::units::SECTOR_BYTES;
 
-/// Longest size that is counted separately, sectors (4 MiB).
+/// Largest size that is counted exactly, sectors (4 MiB).
 const COUNTED: usize = 8192;
-/// Sizes that are listed.
+/// Number of listed sizes.
 const LISTED: usize = 5;
 
 /// A frequent size.
@@ -20,7 +20,7 @@ pub(crate) struct Frequent {
 }
 
 pub(super) struct Sizes {
-    /// Requests that begin and end at pages.
+    /// Requests that begin and end at page boundaries.
     pub(super) aligned: u64,
     all: Histogram,
     exact: Vec<u64>,
@@ -43,12 +43,12 @@ impl Sizes {
         }
     }
 
-    /// Bytes.
+    /// Returns the distribution of sizes, bytes.
     pub(super) fn distribution(&self) -> Distribution {
         Distribution::of(&self.all, SECTOR_BYTES)
     }
 
-    /// The most frequent first; of equals the smaller.
+    /// Returns the most frequent sizes; of equally frequent sizes, the smaller comes first.
     pub(super) fn frequent(&self) -> Vec<Frequent> {
         let mut found: Vec<(u64, u64)> =
             (0u64..).zip(self.exact.iter().copied()).filter(|&(_, count)| count > 0).collect();

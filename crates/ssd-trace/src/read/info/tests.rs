@@ -1,4 +1,4 @@
-//! Traces small enough to be worked out by hand, every statistic at least once.
+//! Traces that are small enough to check by hand; every statistic occurs at least once.
 
 use super::*;
 use ssd_core::rng::Stream;
@@ -100,7 +100,7 @@ fn footprint_updates_and_discards() {
     let updates = &found.updates;
     assert_eq!((updates.page_writes, updates.rewrites), (5, 2));
     near(updates.rewrite_share, 2.0 / 5.0);
-    // Page 1: writes 1 and 2; page 0: writes 0 and 3.
+    // Page 1 has the writes 1 and 2; page 0 has the writes 0 and 3.
     assert_eq!((updates.interval_pages.min, updates.interval_pages.max), (Some(1), Some(3)));
     assert_eq!((updates.interval_ns.min, updates.interval_ns.max), (Some(10), Some(30)));
     let freed = &found.discards;
@@ -119,7 +119,7 @@ fn trains_of_requests() {
         timed(MS + 1, Op::Write, 160, 16), // as large as the last write, a read between
         timed(2 * MS + 1, Op::Write, 0, 16), // 1 ms later: another train
         timed(2 * MS + 1, Op::Write, 0, 16),
-        timed(6 * MS + 1, Op::Flush, 0, 0), // a train of its own
+        timed(6 * MS + 1, Op::Flush, 0, 0), // a separate train
     ]);
     let trains = &found.trains;
     near(trains.short_gap_share, 4.0 / 6.0);
@@ -218,7 +218,7 @@ fn journal_doubles_and_volumes() {
         timed(2 * MS - 1, Op::Write, 100, 8), // a whole millisecond later: not
         timed(2 * MS, Op::Read, 100, 8),      // another operation: not
         far,                                  // another volume: not
-        timed(4 * MS, Op::Write, 200, 24),    // behind the journal
+        timed(4 * MS, Op::Write, 200, 24),    // after the journal
     ];
     let journal = vec![(100, 200)];
     let found = info_with(Options { journal, ..options() }, &requests);
@@ -239,7 +239,7 @@ fn journal_doubles_and_volumes() {
 #[test]
 fn doubles_are_those_of_a_plain_search() {
     let mut random = Stream::new(39, "doubles");
-    // Dense and sparse, and more different requests than places.
+    // Dense and sparse requests, and more distinct requests than the hash table has entries.
     for (gap, sectors) in [(1, 20), (40_000, 20), (1, 1 << 20), (20_000, 300)] {
         let (mut at, mut requests) = (0, Vec::new());
         for _ in 0..4000 {
@@ -340,7 +340,7 @@ fn corner_cases_are_said_to_be_empty() {
 
 #[test]
 fn a_discard_of_everything_frees_everything() {
-    // Long enough that the areas that exist are looked at instead of those of the discard.
+    // The discard is long enough that the existing areas are visited instead of its own.
     let writes = (0..500u64).map(|n| timed(n, Op::Write, n * 8000, 8));
     let found = info(&writes.chain([timed(900, Op::Trim, 0, u32::MAX)]).collect::<Vec<_>>());
     assert_eq!(found.discards.effective_bytes, 500 * 4096);
@@ -351,7 +351,7 @@ fn what_does_not_fit_is_refused() {
     let refused = |memory: u64, count: u64, distance: u64| {
         let mut collector = Collector::new(Options { memory, ..options() }).unwrap();
         let mut scattered = (0..count).map(|n| timed(n, Op::Write, n * distance, 8));
-        // A thread may find it some requests later.
+        // The thread may detect it some requests later.
         let refused = scattered.find_map(|request| collector.push(&request).err());
         refused.or_else(|| collector.finish().err()).expect("a refusal").0
     };
@@ -385,7 +385,7 @@ fn many_areas_are_all_found_again() {
     assert!(found.table_bytes <= 70_000 * (258 + 64), "{}", found.table_bytes);
 }
 
-/// Sums of a map: pages read and pages written.
+/// Returns the sums of a map: pages read and pages written.
 fn mapped(map: &over_time::AddressMap) -> (u64, u64) {
     let sum = |rows: &[Vec<u64>]| rows.iter().flatten().sum();
     (sum(&map.reads), sum(&map.writes))
@@ -402,8 +402,7 @@ fn arrivals_in_bins_of_time() {
         timed(7 + 600 * second, Op::Flush, 0, 0),
     ])
     .rate;
-    // 600 s in at most 512 bins, from the first arrival on: 300 bins of 2 s, and the last arrival
-    // begins one more.
+    // 600 s in at most 512 bins, from the first arrival on: 300 bins of 2 s, and one more for the last arrival.
     assert_eq!((found.bin_ns, found.reads.len()), (2 * second, 301));
     assert_eq!((found.reads[0], found.writes[0], found.writes[1]), (1, 1, 1));
     assert_eq!((found.trims[1], found.others[300]), (1, 1));
@@ -413,14 +412,14 @@ fn arrivals_in_bins_of_time() {
 
 #[test]
 fn pages_in_cells_of_time_and_address() {
-    // Pages 10 to 12; 12; 40 to 103, of which the first read begins in the middle of one.
+    // Pages 10 to 12; 12; 40 to 103. The first read begins in the middle of a page.
     let found = info(&[
         timed(0, Op::Write, 80, 24),
         timed(127, Op::Read, 96, 4),
         timed(127, Op::Read, 324, 508),
     ])
     .map;
-    // 94 pages in at most 64 rows: two a row, from page 10 on.
+    // 94 pages in at most 64 rows: two pages per row, from page 10 on.
     assert_eq!((found.bin_ns, found.bin_pages, found.first_page), (1, 2, 10));
     assert_eq!((found.writes.len(), found.writes[0].len()), (47, 128));
     assert_eq!((found.writes[0][0], found.writes[1][0], found.reads[1][127]), (2, 1, 1));
@@ -432,7 +431,7 @@ fn pages_in_cells_of_time_and_address() {
 
 #[test]
 fn bins_that_are_merged_lose_nothing() {
-    // Spans and addresses that grow in both directions, by steps from nothing to the largest.
+    // Spans and addresses grow in both directions, in steps from 0 to the maximum.
     let (mut state, mut at, mut all) = (1u64, 0u64, Vec::new());
     let mut draw = |bits: u32| {
         state =
@@ -456,7 +455,7 @@ fn bins_that_are_merged_lose_nothing() {
     assert!((32..=64).contains(&rows), "{rows} rows");
     assert!((64..=128).contains(&columns), "{columns} columns");
     assert!((256..=512).contains(&rate.reads.len()));
-    // Every cell, counted again now that the bins are known.
+    // Counts every cell again with the final bins.
     let mut cells = vec![vec![[0u64; 2]; columns]; rows];
     for one in &all {
         let first = one.request.sector;
@@ -473,7 +472,7 @@ fn bins_that_are_merged_lose_nothing() {
             assert_eq!(found.map.writes[row][column], *writes, "row {row}, column {column}");
         }
     }
-    // From one end of time and addresses to the other.
+    // The minimum and maximum of time and addresses.
     let far = info(&[timed(0, Op::Read, 0, 8), timed(u64::MAX, Op::Read, u64::MAX - 8, 8)]);
     assert_eq!(mapped(&far.map), (1 + 2, 0));
     assert_eq!(far.rate.reads.last(), Some(&1));

@@ -5,9 +5,9 @@ use serde::Serialize;
 use ssd_core::host::source::SourceError;
 use ssd_core::metrics::histogram::Histogram;
 
-/// Windows in which arrivals are counted, nanoseconds.
+/// Windows for the counts of arrivals, nanoseconds.
 const WINDOWS: [u64; 3] = [10_000_000, 100_000_000, 1_000_000_000];
-/// Gaps that are counted, nanoseconds; from the first one on they are idle periods.
+/// Thresholds of gaps, nanoseconds; gaps from the first threshold up are idle periods.
 const IDLE: [u64; 5] = [super::SHORT_NS, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000];
 
 /// Arrivals in windows of one length.
@@ -31,11 +31,11 @@ pub(crate) struct Idle {
     pub(crate) time_share: [Option<f64>; IDLE.len()],
 }
 
-/// The window that is being counted, and the sums over those before it.
+/// The current window, and the sums over the previous ones.
 #[derive(Clone, Copy, Default)]
 struct Window {
     index: u64,
-    /// When it ends, after the first arrival.
+    /// Its end, nanoseconds after the first arrival.
     ends: u64,
     arrivals: u64,
     squares: u128,
@@ -43,7 +43,7 @@ struct Window {
 }
 
 impl Window {
-    /// Ends the window.
+    /// Closes the window.
     fn closed(mut self) -> Window {
         self.squares += u128::from(self.arrivals).pow(2);
         self.peak = self.peak.max(self.arrivals);
@@ -73,7 +73,7 @@ impl Default for Gaps {
 }
 
 impl Arrivals {
-    /// Counts an arrival; nanoseconds since the first one.
+    /// Counts an arrival; returns the nanoseconds since the first one.
     pub(super) fn add(&mut self, at: u64) -> Result<u64, SourceError> {
         self.count += 1;
         let (first, before) = *self.ends.get_or_insert((at, at));
@@ -96,7 +96,7 @@ impl Arrivals {
         Ok(at - first)
     }
 
-    /// Time from the last arrival to one at `at`, if there was one.
+    /// Returns the time from the last arrival to `at`, if there was an arrival.
     pub(super) fn since_last(&self, at: u64) -> Option<u64> {
         self.ends.map(|(_, last)| at.saturating_sub(last))
     }
@@ -121,7 +121,7 @@ impl Arrivals {
         self.ends.map_or(0, |(first, last)| last - first)
     }
 
-    /// Requests a second.
+    /// Returns the requests per second.
     pub(super) fn rate(&self) -> Option<f64> {
         let duration = self.duration();
         (duration > 0).then(|| self.count as f64 * 1e9 / duration as f64)
@@ -132,7 +132,7 @@ impl Arrivals {
             let (whole, windows) = (window.closed(), window.index + 1);
             let (n, w) = (u128::from(self.count), u128::from(windows));
             let said = windows > 1;
-            // Variance over mean, with both multiplied by the windows so that integers suffice.
+            // Variance over mean, both multiplied by the number of windows, so that integers suffice.
             let spread = (w * whole.squares - n * n) as f64 / (w * n).max(1) as f64;
             let mean = self.count as f64 / windows as f64;
             Burst {

@@ -1,4 +1,4 @@
-//! Trains: requests whose gaps are short, and what repeats within them.
+//! Trains: requests with short gaps, and repetitions within them.
 
 use super::shape::Distribution;
 use super::{ADDRESSED, share};
@@ -9,7 +9,7 @@ use ssd_core::metrics::histogram::Histogram;
 /// Gaps below this are within a train, nanoseconds.
 pub(crate) const SHORT_NS: u64 = 1_000_000;
 
-/// How requests come in trains.
+/// Statistics of trains.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(crate) struct Trains {
     pub(crate) gap_cv: Option<f64>,
@@ -39,13 +39,13 @@ impl Moments {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// Standard deviation (of the population) over mean; undefined where that is 0.
+    /// Returns standard deviation (of the population) over mean; undefined if the mean is 0.
     fn cv(&self) -> Option<f64> {
         if self.sum == 0 {
             return None;
         }
         let (n, mean) = (u128::from(self.count), self.sum as f64 / self.count as f64);
-        // In whole numbers as long as they are large enough for it: equal values have no deviation at all.
+        // Uses integers as long as they fit, so that equal values have a deviation of exactly 0.
         let both = n.checked_mul(self.squares).zip(self.sum.checked_mul(self.sum));
         let relative = match both {
             Some((all, square)) => (all - square) as f64 / square as f64,
@@ -55,23 +55,23 @@ impl Moments {
     }
 }
 
-/// Takes the requests in order of arrival.
+/// Collects the requests in order of arrival.
 #[derive(Default)]
 pub(super) struct Collector {
     gaps: Moments,
     short: Moments,
     lengths: Moments,
     by_length: Histogram,
-    /// Requests of the train so far.
+    /// Requests of the current train so far.
     length: u64,
-    /// Sectors of its last request of each operation.
+    /// Sectors of the last request of each operation in the train.
     last: [Option<u32>; ADDRESSED],
     followers: u64,
     same: u64,
 }
 
 impl Collector {
-    /// A request, and the time since the one before it.
+    /// Adds a request, and the time since the previous one.
     pub(super) fn add(&mut self, gap: Option<u64>, request: &Request) {
         if let Some(gap) = gap {
             self.gaps.add(gap);
@@ -91,7 +91,7 @@ impl Collector {
         }
     }
 
-    /// The train ends.
+    /// Ends the train.
     fn end(&mut self) {
         self.lengths.add(self.length);
         self.by_length.record(self.length);

@@ -1,4 +1,4 @@
-//! Messages about lines that are not taken.
+//! Messages about lines that cannot be used.
 
 use super::{LISTED, Scan};
 use crate::config::Workload;
@@ -15,14 +15,14 @@ use ssd_core::host::source::SourceError;
 use ssd_core::metrics::numbers::count;
 
 impl Scan<'_, '_> {
-    /// The message for a line whose bytes are no longer there.
+    /// Returns the message for a line whose bytes are no longer available.
     #[cold]
     pub(super) fn short(&self, noun: &str, number: u64, reject: &Reject) -> String {
         let said = format!("{}, {noun} {number}: expected {}", self.file, reject.expected);
         if self.skip_bad { said } else { format!("{said}; {}", self.skip_remedy()) }
     }
 
-    /// The message for a trace that is out of order, `first` that for the first such line.
+    /// Returns the error for a trace out of order; `first` is the message for the first such line.
     #[cold]
     pub(super) fn unsorted(&self, first: &str, tally: &Tally) -> SourceError {
         let (late, cut) = (&tally.late, tally.cut());
@@ -42,7 +42,7 @@ impl Scan<'_, '_> {
         ))
     }
 
-    /// The message for a bad line (or record).
+    /// Returns the message for a bad line or record.
     #[cold]
     pub(super) fn message<P: Format, I: Pieces<P>>(
         &self,
@@ -56,7 +56,7 @@ impl Scan<'_, '_> {
         let good =
             tally.chosen + tally.sorted + tally.header_lines + tally.others.iter().sum::<u64>();
         let is_other = || P::new(&ReadAs { action: 0, ..self.how.clone() }).parse(bad).is_err();
-        // Names of columns may have been taken for those of the format.
+        // Column names may have been read as those of the format.
         if self.instead.is_some() || (good == 0 && tally.skipped_lines == 0 && is_other()) {
             let instead = self.instead.clone().or_else(|| self.format_of(bad));
             let instead = instead.map(|text| format!("read this file in another way: {text}"));
@@ -85,7 +85,7 @@ impl Scan<'_, '_> {
                 list(&self.of_hosts(hosts, tally, pieces.number()), str::to_owned)
             );
         }
-        // A word at the end of the file may have been cut, and then means something else.
+        // A word at the end of the file may be incomplete, and then has another meaning.
         let mut choices = match &reject.flaw {
             Flaw::Operation(operation) if !pieces.is_unended() => self.meanings(operation),
             _ => Vec::new(),
@@ -101,10 +101,10 @@ impl Scan<'_, '_> {
         format!("{said}; correct the {noun}, or {}", one_of(file, &choices))
     }
 
-    /// The commands that read the records of each of the `hosts`, or all; the records above this `line` are those of
-    /// the first.
+    /// Returns the commands that read the records of each of the `hosts`, or of all; the records before this `line`
+    /// belong to the first.
     fn of_hosts(&self, hosts: &[Box<str>], tally: &Tally, line: u64) -> Vec<(String, String)> {
-        // The disks of one host, or of all, are numbered anew.
+        // The disks of one host, or of all hosts, are numbered again.
         let workload =
             Workload { format: TraceFormat::Auto, volume: None, ..self.workload.clone() };
         let command = |filter: &str, options: &str| {
@@ -132,7 +132,7 @@ impl Scan<'_, '_> {
         hosts.iter().map(AsRef::as_ref).enumerate().filter_map(of_host).chain([each_disk]).collect()
     }
 
-    /// The options that choose one of the first volumes, or all, each with what it reads.
+    /// Returns the options that choose one of the first volumes, or all, each with its result.
     #[cold]
     pub(super) fn of_volumes(
         &self,
@@ -159,7 +159,7 @@ impl Scan<'_, '_> {
         choices.chain(all).collect()
     }
 
-    /// The options that give an unknown `operation` a meaning, the likeliest first.
+    /// Returns the options that give an unknown `operation` a meaning, the likeliest first.
     fn meanings(&self, operation: &str) -> Vec<(String, String)> {
         let Some(columns) = &self.how.columns else { return Vec::new() };
         let of = |key: &str, what: String| {
@@ -177,7 +177,7 @@ impl Scan<'_, '_> {
         keys.into_iter().filter_map(|key| of(key, what(key))).collect()
     }
 
-    /// The options that skip bad lines, and what they do; `None` if most lines are bad.
+    /// Returns the options that skip bad lines, and their effect; `None` if most lines are bad.
     fn skip_options(&self) -> Option<(String, String)> {
         let (Skipping::Few(skipping) | Skipping::Many(skipping)) = &self.skipping else {
             return None;
@@ -186,7 +186,7 @@ impl Scan<'_, '_> {
         Some((options, "to count and skip such lines".to_owned()))
     }
 
-    /// The command for the format whose lines look like this one, if it is the only one.
+    /// Returns the command for the format of this line, if only one format fits.
     fn format_of(&self, line: &[u8]) -> Option<String> {
         let head = Head { bytes: line, lines: &[line] };
         let all = formats::detect(&head);
@@ -200,7 +200,7 @@ impl Scan<'_, '_> {
         all.next().is_none().then(|| text + &one_of(self.file, &[choice]))
     }
 
-    /// The command that skips bad lines. If these are many, the columns or the format may be wrong.
+    /// Returns the command that skips bad lines. If there are many, the columns or the format may be wrong.
     fn skip_remedy(&self) -> String {
         let doubt = |share: &str| match &self.how.columns {
             Some(_) => format!("give other columns ({share} lines do not fit these)"),
@@ -213,7 +213,7 @@ impl Scan<'_, '_> {
     }
 }
 
-/// Why an event earlier than one of time `latest` is not taken.
+/// Returns why an event before an earlier one at `latest` is not used.
 #[cold]
 pub(super) fn late(latest: u64) -> Reject {
     let expected = format!("a time not before that of an event above it ({latest} ns)");

@@ -1,4 +1,4 @@
-//! An archive as the one file in it.
+//! Reads an archive as the single file in it.
 
 use super::told;
 use crate::read::commands::word;
@@ -6,40 +6,40 @@ use crate::read::cpu_files::parse_cpu_file;
 use std::fmt;
 use std::io::{self, ErrorKind, Read};
 
-/// Bytes of a member that are kept for the message about an archive of several files.
+/// Bytes of a member that are stored for the message about an archive of several files.
 const HEAD: usize = 64 << 10;
-/// Most members in that message.
+/// Maximum number of members in that message.
 const LISTED: usize = 6;
-/// Most bytes of the members behind the first that are passed over for it.
+/// Maximum number of bytes that are skipped to find these members.
 const PASSED: u64 = 256 << 20;
 
 /// A member of an archive.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) name: String,
-    /// Its first bytes.
+    /// First bytes of the member.
     pub(crate) head: Vec<u8>,
-    /// They are all of it.
+    /// Whether `head` is the whole member.
     pub(crate) is_whole: bool,
 }
 
-/// The error of an archive with several files, of which one has to be chosen.
+/// The error of an archive with several files, one of which must be selected.
 #[derive(Debug)]
 pub(crate) struct Several {
     /// The command that writes a file of the archive FILE to standard output.
     pub(crate) command: &'static str,
-    /// The argument of the command that selects the file of this name alone, before it is quoted.
+    /// The argument of the command that selects only the file of this name, before quoting.
     pub(crate) selecting: fn(&str) -> String,
     /// The command that extracts all files of the archive FILE.
     pub(crate) unpack: &'static str,
     /// The first members, two or more.
     pub(crate) members: Vec<Member>,
-    /// There may be further ones.
+    /// Whether there may be more members.
     pub(crate) is_more: bool,
 }
 
 impl Several {
-    /// What `error` is, if it is such an error.
+    /// Returns the `Several` in `error`, if there is one.
     pub(crate) fn of(error: &io::Error) -> Option<&Several> {
         error.get_ref()?.downcast_ref()
     }
@@ -56,7 +56,7 @@ impl fmt::Display for Several {
 impl std::error::Error for Several {}
 
 impl Member {
-    /// Whether the name is that of a document that accompanies traces.
+    /// Returns whether the name belongs to a document that accompanies traces.
     pub(crate) fn is_document(&self) -> bool {
         let last = self.name.rsplit('/').next().unwrap_or(&self.name).to_ascii_lowercase();
         ["readme", "license", "licence", "copying"].iter().any(|word| last.starts_with(word))
@@ -64,15 +64,15 @@ impl Member {
     }
 }
 
-/// The members of an archive, one after the other.
+/// Sequential access to the members of an archive.
 pub(super) trait Members {
-    /// Steps to the next file (folders and the like are none); its name.
+    /// Moves to the next file, skipping folders and the like; returns its name.
     fn next_file(&mut self) -> io::Result<Option<String>>;
-    /// Bytes of the file; none at its end.
+    /// Reads bytes of the file; returns 0 at its end.
     fn read_file(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
     /// The command that writes a file of such an archive to standard output.
     const COMMAND: &'static str;
-    /// The argument of that command that selects the file of this name alone, before it is quoted.
+    /// Returns the argument of that command that selects only the file of this name, before quoting.
     fn selecting(name: &str) -> String;
     /// The command that extracts all files of such an archive.
     const UNPACK: &'static str;
@@ -86,7 +86,7 @@ pub(super) struct Archive<M> {
 
 enum State {
     Start,
-    /// In this file.
+    /// Within this file.
     Open(Member),
     End,
 }
@@ -96,7 +96,7 @@ impl<M: Members> Archive<M> {
         Archive { members, state: State::Start }
     }
 
-    /// The next file that is not an addition of the packing program.
+    /// Returns the next file that the packing program has not added itself.
     fn next_file(&mut self) -> io::Result<Option<String>> {
         loop {
             match self.members.next_file()? {
@@ -134,7 +134,7 @@ impl<M: Members> Read for Archive<M> {
 }
 
 impl<M: Members> Archive<M> {
-    /// The error of an archive in which a file named `second` follows the `first`.
+    /// Returns the error of an archive in which a file named `second` follows the `first`.
     #[cold]
     fn several(&mut self, first: Member, second: String) -> io::Error {
         let of_cpu = [&first.name, &second].into_iter().find_map(|name| parse_cpu_file(name));
@@ -161,8 +161,8 @@ impl<M: Members> Archive<M> {
         io::Error::new(ErrorKind::Unsupported, several)
     }
 
-    /// The file of this name, which is passed over if it is not longer than the bytes that are `left`. Nothing is left
-    /// behind a damaged one.
+    /// Returns the file of this name, and skips it if it is not longer than `left`, the bytes that may still be
+    /// skipped. A damaged file sets `left` to 0.
     fn member(&mut self, name: String, left: &mut u64) -> Member {
         let mut member = Member { name, head: Vec::new(), is_whole: true };
         let mut buffer = vec![0; HEAD];
@@ -183,7 +183,7 @@ impl<M: Members> Archive<M> {
     }
 }
 
-/// What packers add: resource forks of macOS, and the like.
+/// Returns whether packers add files of this name, such as resource forks of macOS.
 fn is_hidden(name: &str) -> bool {
     let last = name.rsplit('/').next().unwrap_or(name);
     name.starts_with("__MACOSX/")

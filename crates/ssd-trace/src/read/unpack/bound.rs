@@ -1,4 +1,4 @@
-//! A bound on what packed bytes grow to.
+//! A limit on the growth of unpacked bytes.
 
 use super::told;
 use ssd_core::metrics::numbers::size;
@@ -6,13 +6,13 @@ use std::cell::Cell;
 use std::io::{self, Read};
 use std::rc::Rc;
 
-/// Ratio that no trace reaches: its times or addresses differ from line to line, so a line costs some bits.
-/// Lines that repeat another come to 1032 with deflate, and to 20,000 and more with zstd and bzip2.
+/// A ratio that no trace reaches: times or addresses differ between lines, so a line costs some bits. Repeated lines
+/// reach 1032 with deflate, and 20,000 and more with zstd and bzip2.
 const MOST: u64 = 250;
-/// Bytes from which the ratio counts: so much is read of anything.
+/// Bytes from which the ratio is checked; this much is read of any file.
 const FROM: u64 = 64 << 20;
 
-/// A reader that fails when it has grown beyond the ratio.
+/// A reader that fails when the ratio is exceeded.
 pub(super) struct Bounded<R> {
     reader: R,
     packed: Rc<Cell<u64>>,
@@ -21,7 +21,7 @@ pub(super) struct Bounded<R> {
 }
 
 impl<R> Bounded<R> {
-    /// `packed` counts the bytes of the file, `command` unpacks them to standard output.
+    /// Creates the reader; `packed` counts the bytes of the file, `command` unpacks them to standard output.
     pub(super) fn new(reader: R, packed: Rc<Cell<u64>>, command: &'static str) -> Bounded<R> {
         Bounded { reader, packed, count: 0, command }
     }

@@ -1,4 +1,4 @@
-//! gzip: members one behind the other, and zeros behind the last, as tapes and block devices leave them.
+//! gzip: consecutive members, and zeros after the last one, which tapes and block devices leave.
 
 use super::{Bytes, told};
 use flate2::bufread::GzDecoder;
@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Read};
 
 /// Reads all members.
 pub(super) struct Gzip<'a> {
-    /// `None` after the last.
+    /// `None` after the last member.
     member: Option<GzDecoder<BufReader<Bytes<'a>>>>,
 }
 

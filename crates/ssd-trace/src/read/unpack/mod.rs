@@ -1,8 +1,6 @@
-//! The bytes of a trace without what they are packed in: compression, an archive of one file, an encoding
-//! of text.
+//! Unpacks the bytes of a trace: compression, an archive of one file, an encoding of text.
 //!
-//! Layers are recognised by their first bytes and taken off until none is left. What they may grow by is
-//! bounded.
+//! Layers are recognised by their first bytes and removed until none is left. The growth of the bytes is bounded.
 
 mod archive;
 mod bound;
@@ -22,21 +20,21 @@ use std::rc::Rc;
 
 /// Any reader.
 pub(crate) type Bytes<'a> = Box<dyn Read + 'a>;
-/// Most layers: a compressed file in a compressed archive in another.
+/// Maximum number of layers: a compressed file in a compressed archive in another archive.
 const MOST_LAYERS: usize = 4;
-/// First bytes that are looked at: the header of a member of a tar archive.
+/// First bytes that are inspected: the header of a member of a tar archive.
 const HEAD: usize = 512;
 /// Largest zstd window that is accepted, as a power of two (2 GiB, the format's `--long=31`).
 const ZSTD_WINDOW_LOG: u32 = 31;
 /// Memory that a file of xz may ask for, KiB; `xz -9` asks for 64 MiB.
 const XZ_MEMORY_KIB: u32 = 1 << 20;
 
-/// An error that says what the file is: a whole sentence, to which nothing is to be added.
+/// Returns an error whose text is a complete sentence about the file, to which callers add nothing.
 pub(crate) fn told(text: impl Into<String>) -> io::Error {
     io::Error::new(ErrorKind::Unsupported, text.into())
 }
 
-/// What bytes are packed in.
+/// A layer of packing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Layer {
     Zstd,
@@ -49,7 +47,7 @@ enum Layer {
 }
 
 impl Layer {
-    /// Of bytes that begin with `head`.
+    /// Returns the layer of bytes that begin with `head`.
     fn of(head: &[u8]) -> Option<Layer> {
         match head {
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Layer::Zstd),
@@ -67,7 +65,7 @@ impl Layer {
         }
     }
 
-    /// The command that unpacks a file to standard output.
+    /// Returns the command that unpacks a file to standard output.
     fn command(self) -> &'static str {
         match self {
             Layer::Zstd => "zstd -dc FILE",
@@ -80,7 +78,7 @@ impl Layer {
         }
     }
 
-    /// What is in it.
+    /// Returns the content of the layer.
     fn open<'a>(self, packed: Bytes<'a>) -> io::Result<Bytes<'a>> {
         let buffered = BufReader::new(packed);
         Ok(match self {
@@ -101,7 +99,7 @@ impl Layer {
     }
 }
 
-/// zstd, whose errors name a dictionary as a cause, because such a file need not say that it has one.
+/// zstd. Its errors name a dictionary as a cause, because a file need not say that it needs one.
 struct Zstd<'a>(zstd::Decoder<'static, BufReader<Bytes<'a>>>);
 
 impl Read for Zstd<'_> {
@@ -116,7 +114,7 @@ impl Read for Zstd<'_> {
     }
 }
 
-/// lz4, all frames of it.
+/// All frames of an lz4 file.
 struct Lz4<'a>(lz4_flex::frame::FrameDecoder<BufReader<Bytes<'a>>>);
 
 impl Read for Lz4<'_> {
@@ -131,7 +129,7 @@ impl Read for Lz4<'_> {
     }
 }
 
-/// Counts the bytes that pass.
+/// Counts the bytes that are read.
 struct Counted<R> {
     reader: R,
     count: Rc<Cell<u64>>,
@@ -145,17 +143,17 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// The first bytes of `reader`, and all of it again.
+/// Returns the first bytes of `reader`, and a reader of all of it.
 fn peeked<'a>(mut reader: Bytes<'a>) -> io::Result<(Vec<u8>, Bytes<'a>)> {
     let mut head = Vec::with_capacity(HEAD);
     reader.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
     Ok((head.clone(), Box::new(Cursor::new(head).chain(reader))))
 }
 
-/// The content of `raw`, which may be packed.
+/// Returns the content of `raw`, which may be packed.
 ///
 /// # Errors
-/// The beginning cannot be read, or says that the rest cannot be used.
+/// The first bytes cannot be read, or show that the rest cannot be used.
 pub(crate) fn unpacked<'a>(raw: impl Read + 'a) -> io::Result<Bytes<'a>> {
     let packed = Rc::new(Cell::new(0));
     let counted = Counted { reader: raw, count: Rc::clone(&packed) };

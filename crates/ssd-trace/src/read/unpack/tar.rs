@@ -10,10 +10,10 @@ use std::io::{self, BufReader, ErrorKind, Read};
 const BLOCK: usize = 512;
 /// Longest name that is read.
 const LONGEST_NAME: u64 = 4096;
-/// Most bytes that are read of the records of pax about a member.
+/// Maximum number of bytes that are read of a member's pax records.
 const LONGEST_RECORDS: u64 = 64 << 10;
 
-/// Whether `head` is the header of a member: its checksum is right.
+/// Returns whether `head` is the header of a member, with the right checksum.
 pub(super) fn begins(head: &[u8]) -> bool {
     head.first_chunk::<BLOCK>().is_some_and(|block| block[0] != 0 && is_header(block))
 }
@@ -36,7 +36,7 @@ fn octal(field: &[u8]) -> Option<u64> {
     value.filter(|_| !digits.is_empty())
 }
 
-/// The size of a member: octal, or of 95 bits with the highest byte first.
+/// Returns the size of a member: octal, or 95 bits with the highest byte first.
 fn size(field: &[u8]) -> Option<u64> {
     if field[0] == 0x80 {
         let (high, low) = field[1..].split_at(3);
@@ -48,13 +48,13 @@ fn size(field: &[u8]) -> Option<u64> {
     octal(field)
 }
 
-/// The text of a field that ends with a zero byte or fills its place.
+/// Returns the text of a field that ends at a zero byte or fills the field.
 fn until_zero(field: &[u8]) -> String {
     let text = field.split(|byte| *byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(text).into_owned()
 }
 
-/// The name in a header, which may begin in a second field.
+/// Returns the name in a header, which may begin in a second field.
 fn name_in(block: &[u8; BLOCK]) -> String {
     let name = until_zero(&block[..100]);
     if &block[257..263] == b"ustar\0" && block[345] != 0 {
@@ -64,7 +64,7 @@ fn name_in(block: &[u8; BLOCK]) -> String {
     }
 }
 
-/// The name of the next member in the records of pax, each `LENGTH KEY=VALUE` and a line feed.
+/// Returns the name of the next member in pax records, each of which is `LENGTH KEY=VALUE` and a line feed.
 fn path_of(mut records: &[u8]) -> Option<String> {
     let mut path = None;
     while let Some(blank) = records.iter().position(|byte| *byte == b' ') {
@@ -81,7 +81,7 @@ fn path_of(mut records: &[u8]) -> Option<String> {
 /// Reads the members of an archive.
 pub(super) struct Tar<'a> {
     packed: BufReader<Bytes<'a>>,
-    /// Bytes of the member that are left, and of the padding behind it.
+    /// Remaining bytes of the member, and of the padding after it.
     left: u64,
     padding: u64,
 }
@@ -96,7 +96,7 @@ impl<'a> Tar<'a> {
         if skipped == bytes { Ok(()) } else { Err(ErrorKind::UnexpectedEof.into()) }
     }
 
-    /// The first bytes of the member, at most so many.
+    /// Reads the first bytes of the member, at most `most`.
     fn first_bytes(&mut self, most: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let length = self.left.min(most);
@@ -105,7 +105,7 @@ impl<'a> Tar<'a> {
         Ok(bytes)
     }
 
-    /// The next header; none at the end of the archive.
+    /// Reads the next header; returns `None` at the end of the archive.
     fn header(&mut self) -> io::Result<Option<[u8; BLOCK]>> {
         let rest = self.left + self.padding;
         self.skip(rest)?;
@@ -132,7 +132,7 @@ impl Members for Tar<'_> {
     const COMMAND: &'static str = "tar -xOf FILE";
     const UNPACK: &'static str = "tar -xf FILE";
 
-    /// tar takes a backslash for the begin of an escape.
+    /// tar reads a backslash as the start of an escape.
     fn selecting(name: &str) -> String {
         name.replace('\\', r"\\")
     }
@@ -143,7 +143,7 @@ impl Members for Tar<'_> {
             match block[156] {
                 b'0' | b'7' | 0 => {
                     let name = long_name.unwrap_or_else(|| name_in(&block));
-                    // Old archives have a slash behind the names of folders.
+                    // Old archives put a slash after the names of folders.
                     if name.ends_with('/') {
                         long_name = None;
                         continue;

@@ -26,7 +26,7 @@ fn lz4(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A member of a tar archive.
+/// Returns a member of a tar archive.
 fn tar(name: &str, kind: u8, bytes: &[u8]) -> Vec<u8> {
     let mut block = vec![0; 512];
     block[..name.len()].copy_from_slice(name.as_bytes());
@@ -40,7 +40,7 @@ fn tar(name: &str, kind: u8, bytes: &[u8]) -> Vec<u8> {
     block
 }
 
-/// A member of a zip archive, whose header has the sizes or whose descriptor.
+/// Returns a member of a zip archive with its sizes in the header or in a descriptor.
 fn zip(name: &str, bytes: &[u8], deflated: bool, described: bool) -> Vec<u8> {
     let packed = if deflated {
         let mut encoder =
@@ -111,7 +111,7 @@ fn utf_16_becomes_utf_8() {
     let big: Vec<u8> = units.iter().flat_map(|unit| unit.to_be_bytes()).collect();
     assert_eq!(read(&[&[0xff, 0xfe], &little[..]].concat()).as_deref(), Ok(text.as_bytes()));
     assert_eq!(read(&[&[0xfe, 0xff], &big[..]].concat()).as_deref(), Ok(text.as_bytes()));
-    // Half a character is none.
+    // Half of a surrogate pair is not a character.
     let lone = [&[0xff, 0xfe, b'a', 0], &[0x3d, 0xd8][..]].concat();
     assert_eq!(read(&lone).as_deref(), Ok("a\u{fffd}".as_bytes()));
 }
@@ -188,7 +188,7 @@ fn a_bomb_is_not_unpacked() {
     }
 }
 
-/// Requests one after the other, at even times: no recorded trace packs better.
+/// Consecutive requests at equal intervals: no recorded trace compresses better.
 #[test]
 fn the_most_regular_trace_is_no_bomb() {
     let line = |at: u64| {
@@ -200,7 +200,7 @@ fn the_most_regular_trace_is_no_bomb() {
     }
 }
 
-/// Every cut and many damaged bytes: an end or an error, and no panic.
+/// Truncated and damaged files end or fail, without panic.
 #[test]
 fn damaged_layers_come_to_an_end() {
     let packed = [

@@ -1,4 +1,4 @@
-//! Encodings of text: a byte order mark is left out, and UTF-16 becomes UTF-8, with a mark or without.
+//! Encodings of text: a byte order mark is removed, and UTF-16 with or without a mark becomes UTF-8.
 
 use super::Bytes;
 use std::io::{self, BufRead, BufReader, Read};
@@ -13,7 +13,7 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// That of text which begins with `head`. After a mark, an ASCII character has to follow.
+    /// Returns the encoding of text that begins with `head`. A mark must be followed by an ASCII character.
     pub(crate) fn of(head: &[u8]) -> Option<Encoding> {
         match head {
             [0xff, 0xfe, 0x09..=0x7e, 0, ..] => Some(Encoding::Little),
@@ -25,10 +25,10 @@ impl Encoding {
     }
 }
 
-/// The bytes of `reader`, which begins with `head`, as UTF-8 if they are Unicode.
+/// Returns the bytes of `reader`, which begins with `head`, as UTF-8 if they are Unicode.
 pub(super) fn decoded<'a>(head: &[u8], mut reader: Bytes<'a>) -> Bytes<'a> {
     if head.starts_with(&[0xef, 0xbb, 0xbf]) {
-        // The three bytes come from memory.
+        // The three bytes are already in memory.
         let mut mark = [0; 3];
         return match reader.read_exact(&mut mark) {
             Ok(()) => reader,
@@ -42,10 +42,10 @@ pub(super) fn decoded<'a>(head: &[u8], mut reader: Bytes<'a>) -> Bytes<'a> {
     }
 }
 
-/// Bytes from which UTF-16 is recognised without a mark.
+/// Minimum number of bytes to recognise UTF-16 without a mark.
 const UNMARKED: usize = 16;
 
-/// Whether `head` is ASCII text whose characters take two bytes each, the one `at` and a zero.
+/// Returns whether `head` is ASCII text in pairs of a zero byte and a character, which is at index `at`.
 fn is_ascii_in_pairs(head: &[u8], at: usize) -> bool {
     let is_ascii = |pair: &[u8]| matches!(pair[at], 0x09..=0x7e) && pair[1 - at] == 0;
     head.len() >= UNMARKED && head.chunks_exact(2).all(is_ascii)
@@ -59,17 +59,17 @@ impl Read for Failed {
     }
 }
 
-/// Turns UTF-16 into UTF-8. What is not a character becomes U+FFFD, which no number or word contains.
+/// Converts UTF-16 to UTF-8. Invalid units become U+FFFD, which no number or word contains.
 struct Utf16<'a> {
     packed: BufReader<Bytes<'a>>,
     join: fn([u8; 2]) -> u16,
     ready: Vec<u8>,
     done: usize,
-    /// A lower half may follow this upper one.
+    /// An upper surrogate that a lower one may follow.
     upper: Option<u16>,
 }
 
-/// Units that are turned at a time.
+/// Units that are converted at a time.
 const UNITS: usize = 32 << 10;
 
 impl<'a> Utf16<'a> {

@@ -1,4 +1,4 @@
-//! zip, from its first byte to its last, as a pipe gives it: by the headers before the members.
+//! Reads zip sequentially, as from a pipe, by the headers before the members.
 //!
 //! Source: PKWARE, APPNOTE.TXT 6.3, 4.3.7 (local file header), 4.3.9 (data descriptor), 4.5.3 (Zip64).
 
@@ -14,7 +14,7 @@ type Packed<'a> = BufReader<Bytes<'a>>;
 pub(super) struct Zip<'a> {
     member: Member<'a>,
     crc: Crc,
-    /// Of the header; without it the member is followed by a descriptor.
+    /// Checksum in the header; without it a descriptor follows the member.
     expected: Option<u32>,
     /// The sizes in a descriptor have eight bytes.
     zip64: bool,
@@ -24,11 +24,11 @@ enum Member<'a> {
     None(Packed<'a>),
     Stored(io::Take<Packed<'a>>),
     Deflated(Box<DeflateDecoder<Packed<'a>>>),
-    /// While it is replaced, and at the end.
+    /// Being replaced, or at the end.
     Gone,
 }
 
-/// Names of the methods that are not read (APPNOTE.TXT 4.4.5).
+/// Names of unsupported methods (APPNOTE.TXT 4.4.5).
 const METHODS: [(u64, &str); 9] = [
     (1, "shrink"),
     (6, "implode"),
@@ -58,7 +58,7 @@ impl<'a> Zip<'a> {
         Zip { member: Member::None(packed), crc: Crc::new(), expected: None, zip64: false }
     }
 
-    /// The archive behind the current member, which is read to its end and checked.
+    /// Reads the current member to its end, checks it, and returns the archive after it.
     fn behind(&mut self) -> io::Result<Option<Packed<'a>>> {
         if matches!(self.member, Member::Stored(_) | Member::Deflated(_)) {
             let mut scratch = [0; 4096];
@@ -81,7 +81,7 @@ impl<'a> Zip<'a> {
     }
 }
 
-/// The checksum in the descriptor behind a member; its signature may be missing.
+/// Reads the checksum in the descriptor after a member; its signature may be missing.
 fn descriptor(packed: &mut Packed<'_>, zip64: bool) -> io::Result<u32> {
     let mut first = [0; 4];
     packed.read_exact(&mut first)?;
@@ -93,7 +93,7 @@ fn descriptor(packed: &mut Packed<'_>, zip64: bool) -> io::Result<u32> {
     Ok(u32::from_le_bytes(first))
 }
 
-/// The packed size in an extra field of Zip64, and whether there is one.
+/// Returns the packed size in a Zip64 extra field, and whether there is such a field.
 fn zip64(mut extra: &[u8], of_data: u64, of_packed: u64) -> (u64, bool) {
     while let Some((head, rest)) = extra.split_first_chunk::<4>() {
         let length = little(&head[2..]) as usize;
@@ -112,7 +112,7 @@ impl Members for Zip<'_> {
     const COMMAND: &'static str = "unzip -p FILE";
     const UNPACK: &'static str = "unzip FILE";
 
-    /// unzip matches patterns, and takes a hyphen at the start for an option.
+    /// unzip matches patterns, and reads a hyphen at the start as an option.
     fn selecting(name: &str) -> String {
         let (hyphen, rest) = name.strip_prefix('-').map_or(("", name), |rest| ("[-]", rest));
         let escape = |letter: char| {
@@ -201,7 +201,7 @@ impl Members for Zip<'_> {
 }
 
 impl Zip<'_> {
-    /// Behind a folder, which has no bytes.
+    /// Skips the descriptor after a folder, which has no bytes.
     fn skip_descriptor(&mut self) -> io::Result<()> {
         if let Member::Stored(take) = &mut self.member {
             let packed = take.get_mut();

@@ -26,7 +26,7 @@ fn every_pass_has_the_mean_and_the_share() {
 #[test]
 fn pairs_of_equal_sizes() {
     let random = || Stream::new(1, "deck test");
-    // 2 KiB and 4 KiB, half each: 512 * 511 * 2 of 1024 * 1023 pairs.
+    // Half are 2 KiB and half are 4 KiB: 512 * 511 * 2 of 1024 * 1023 pairs are equal.
     let half = Deck::sizes(3072.0, 1, random()).pairs();
     assert!((half - 511.0 / 1023.0).abs() < 1e-12, "{half}");
     assert!((Deck::sizes(4096.0, 1, random()).pairs() - 1.0).abs() < 1e-12);

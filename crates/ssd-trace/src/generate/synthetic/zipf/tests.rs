@@ -33,7 +33,7 @@ fn chi_square_accepts_every_skew() {
                 let off = rest_seen - rest_expected;
                 (chi, classes) = (chi + off * off / rest_expected, classes + 1.0);
             }
-            // Mean f, variance 2 f: beyond five deviations (and a bit, for its long tail).
+            // The limit is five deviations (mean f, variance 2 f) and an allowance for the long tail.
             let freedom: f64 = classes - 1.0;
             let limit = freedom + 5.0 * (2.0 * freedom).sqrt() + 8.0;
             assert!(chi <= limit, "theta {theta}, n {n}: {chi} for {freedom} degrees");

@@ -1,4 +1,4 @@
-//! Fixed binary records as a mapping says.
+//! Fixed binary records according to a mapping.
 
 use super::lines::{Units, flush, request};
 use super::ops::Meaning;
@@ -7,7 +7,7 @@ use crate::read::formats::cursor::TOO_LATE;
 use crate::read::formats::{Line, Range, Reject};
 use ssd_core::host::request::Op;
 
-/// The number at a place, and where it stands.
+/// Returns the number at a place, and its position.
 fn number(record: &[u8], place: &Place, what: &'static str) -> Result<(u64, usize), Reject> {
     let Place::Bytes(kind, at) = place else { unreachable!("the mapping was checked") };
     if record.len() < at + kind.bytes() {

@@ -2,10 +2,10 @@
 
 use std::ops::Range as Span;
 
-/// The order in which separators are tried: a comma may be a part of a number, and a colon of a time.
+/// The order in which separators are tried: a comma may belong to a number, and a colon to a time.
 pub(crate) const TRIED: [u8; 5] = [b'\t', b';', b'|', b',', b' '];
 
-/// Words for separators, and the byte; blanks and tabs in any number are `blanks`.
+/// Words for separators, and their bytes; `blanks` are any number of blanks and tabs.
 const SEPARATORS: [(&str, u8); 6] = [
     ("comma", b','),
     ("semicolon", b';'),
@@ -15,7 +15,7 @@ const SEPARATORS: [(&str, u8); 6] = [
     ("blanks", b' '),
 ];
 
-/// The byte of a separator, as `separator=` states it.
+/// Returns the byte of a separator in the notation of `separator=`.
 pub(super) fn separator(word: &str) -> Result<u8, String> {
     let named = SEPARATORS.iter().find(|&&(name, _)| name == word).map(|&(_, byte)| byte);
     let mark = match word.as_bytes() {
@@ -35,14 +35,14 @@ pub(super) fn separator(word: &str) -> Result<u8, String> {
     })
 }
 
-/// How messages call a separator.
+/// Returns the name of a separator in messages.
 pub(super) fn name_of(separator: u8) -> String {
     let named = SEPARATORS.iter().find(|&&(_, byte)| byte == separator);
     let mark = || char::from(separator).escape_default().to_string();
     named.map_or_else(mark, |(name, _)| (*name).to_owned())
 }
 
-/// The bytes of a cell, without blanks and quotes around it.
+/// Returns the bytes of a cell without surrounding blanks and quotes.
 pub(super) fn cell<'l>(line: &'l [u8], span: &Span<usize>) -> &'l [u8] {
     let text = line[span.clone()].trim_ascii();
     match text {
@@ -51,14 +51,14 @@ pub(super) fn cell<'l>(line: &'l [u8], span: &Span<usize>) -> &'l [u8] {
     }
 }
 
-/// Where the cell that begins at `at` ends: at a separator outside of quotes, or with the line.
+/// Returns the end of the cell that begins at `at`: a separator outside of quotes, or the end of the line.
 pub(super) fn end_of_cell(line: &[u8], at: usize, separator: u8) -> usize {
     let rest = &line[at..];
     let blank = |byte: u8| byte == separator || (separator == b' ' && byte == b'\t');
     let mut from = 0;
     let lead = rest.iter().take_while(|byte| **byte == b' ' && separator != b' ').count();
     if rest.get(lead) == Some(&b'"') {
-        // Two quotes in quotes are one of the text, and need no care here: they end and begin.
+        // A doubled quote needs no special case: the first one closes the text, and the second one opens it again.
         let closing = rest[lead + 1..].iter().position(|byte| *byte == b'"');
         from = closing.map_or(0, |length| lead + length + 2);
         while from > 0 && rest.get(from) == Some(&b'"') {
@@ -73,18 +73,18 @@ pub(super) fn end_of_cell(line: &[u8], at: usize, separator: u8) -> usize {
         .map_or(line.len(), |length| at + from + length)
 }
 
-/// The cells of a line of names, as the first separator that makes several cuts it.
+/// Returns the cells of a line of names, split by the first separator that gives several cells.
 pub(crate) fn cells_of(line: &[u8]) -> Vec<String> {
     separated(line).map_or(Vec::new(), |(_, cells)| cells)
 }
 
-/// The separator of a line, the first that makes several cells, with these.
+/// Returns the first separator that splits a line into several cells, and the cells.
 pub(crate) fn separated(line: &[u8]) -> Option<(u8, Vec<String>)> {
     let cut = |separator: u8| (separator, separated_by(line, separator));
     TRIED.into_iter().map(cut).find(|(_, cells)| cells.len() > 2)
 }
 
-/// The cells of a line.
+/// Returns the cells of a line.
 pub(crate) fn separated_by(line: &[u8], separator: u8) -> Vec<String> {
     let start = line.iter().position(|byte| !matches!(byte, b'#' | b' ' | b'\t')).unwrap_or(0);
     let line = line[start..].trim_ascii_end();

@@ -1,26 +1,26 @@
-//! Formats that are tables with constant columns: ready mappings.
+//! Formats that are tables with fixed columns, defined by a mapping.
 
 use super::Mapping;
 use super::lines::{Table, Units};
 use crate::read::formats::{Format, FormatInfo, Line, ReadAs, Reject, TimeRule};
 use std::marker::PhantomData;
 
-/// What is particular to such a format.
+/// Properties of such a format.
 pub trait Known {
     /// Its description.
     const INFO: &'static FormatInfo;
-    /// Its mapping, as `--columns` takes it.
+    /// Its mapping, in the notation of `--columns`.
     const COLUMNS: &'static str;
-    /// The column whose cells may have blanks in them.
+    /// The column whose cells may contain blanks.
     const SPARE: Option<&'static str> = None;
 
-    /// How lines begin that may stand above the names.
+    /// Start of lines that may precede the names.
     const PREAMBLE: Option<&'static str> = None;
 
-    /// A row of length 0 is not a request.
+    /// Whether a row of length 0 is not a request.
     const EMPTY: bool = false;
 
-    /// What a line of a request or an event has to be, beyond what the mapping asks of it.
+    /// Checks requirements on a line of a request or an event beyond those of the mapping.
     ///
     /// # Errors
     /// [`Reject`] says what was expected and where.
@@ -79,7 +79,7 @@ impl<K: Known> Format for Mapped<K> {
     }
 
     fn understood(_line: &[u8]) -> usize {
-        // A mapping accepts many a line of other formats in part.
+        // A mapping partly accepts many lines of other formats.
         0
     }
 }

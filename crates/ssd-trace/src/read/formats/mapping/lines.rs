@@ -1,4 +1,4 @@
-//! Lines of text as a mapping says: cells between separators, in quotes or not, below names or not.
+//! Lines of text according to a mapping: separated cells, with or without quotes, with or without names above.
 
 use super::cells::{TRIED, cell, end_of_cell, name_of};
 use super::names::{columns_named, is_name};
@@ -10,16 +10,16 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range as Span;
 
-/// Most different names of volumes.
+/// Maximum number of distinct volume names.
 const MOST_NAMES: usize = 65_536;
-/// The least number of a name in a column that has numbers, too: most numbers are smaller.
+/// Lowest number for a name in a column that also has numbers, most of which are smaller.
 const NAMED: u64 = 1 << 15;
-/// Numbers of volumes from here on are taken as names.
+/// Numbers of volumes from here up are treated as names.
 const NUMBERED: u64 = 1 << 63;
 /// The message for a size with a unit in a column whose unit is not bytes.
 const OTHER_UNIT: &str =
     "a plain number: both the value and its column have a unit (leave out that of the columns)";
-/// The columns of a mapping, by their number from 0, or from 1 at the end if negative.
+/// The columns of a mapping, by index from 0, or from -1 backwards at the end.
 #[derive(Clone, Copy, Debug)]
 struct Columns {
     time: Option<i32>,
@@ -30,38 +30,38 @@ struct Columns {
     event: Option<i32>,
 }
 
-/// Units that are not stated in the mapping.
+/// Units that the mapping does not state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Units {
-    /// Nanoseconds of one in a time.
+    /// Nanoseconds per unit of time.
     pub(crate) time_ns: Option<u64>,
-    /// Bytes of one in an address or length.
+    /// Bytes per unit of address or length.
     pub(crate) bytes: u64,
 }
 
-/// Reads the lines of one file.
+/// A reader of the lines of a file.
 pub(crate) struct Table {
     mapping: Mapping,
     units: Units,
-    /// A column whose cells may have blanks in them, where blanks separate: what is behind it is counted
-    /// from the end.
+    /// A column whose cells may contain blanks although blanks separate cells; columns after it are counted from the
+    /// end.
     spare: Option<&'static str>,
-    /// A row of length 0 is not a request.
+    /// Whether a row of length 0 is not a request.
     pub(super) empty: bool,
     separator: Option<u8>,
     columns: Option<Columns>,
     cells: Vec<Span<usize>>,
-    /// Lines above, blank ones excluded.
+    /// Lines so far, without blank ones.
     lines: usize,
-    /// A line of cells was read, or names.
+    /// Whether a line of cells, or the names, have been read.
     started: bool,
-    /// The line with the names of its columns.
+    /// The line of the column names.
     title: Vec<u8>,
-    /// The names of volumes in the order in which they come, and their numbers.
+    /// Volume names in order of appearance, and their numbers.
     names: Vec<Vec<u8>>,
     numbers: BTreeMap<Vec<u8>, usize>,
     last_name: usize,
-    /// The number of the first name: 0, or above the numbers that volumes had before it.
+    /// Number of the first name: 0, or above the earlier numbers of volumes.
     first_name: u64,
 }
 
@@ -116,7 +116,7 @@ impl Table {
             self.started = true;
             return Ok(Line::Header);
         }
-        // Joined files repeat the names, perhaps behind a mark of UTF-8.
+        // Joined files repeat the names, perhaps after a UTF-8 byte order mark.
         let unmarked = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         if parsed.is_err() && !self.title.is_empty() && self.title == unmarked {
             return Ok(Line::Header);
@@ -144,7 +144,7 @@ impl Table {
         Reject::new(format!("a line with the names of columns {}", names.join(", ")), 0)
     }
 
-    /// Whether `line` has the names of the mapping; then the columns are known.
+    /// Returns whether `line` has the names of the mapping; if so, it sets the columns.
     fn header(&mut self, line: &[u8]) -> bool {
         let start = line.iter().position(|byte| !matches!(byte, b'#' | b' ' | b'\t')).unwrap_or(0);
         let tried: Vec<u8> = self.mapping.separator.map_or(TRIED.to_vec(), |byte| vec![byte]);
@@ -164,7 +164,7 @@ impl Table {
         false
     }
 
-    /// The numbers of the columns in a table with these names; `None` unless each name is that of one column.
+    /// Returns the columns in a table with these names; `None` unless each name belongs to exactly one column.
     fn resolved(&self, names: &[Vec<u8>]) -> Option<Columns> {
         let spare = self.spare.and_then(|spare| names.iter().position(|name| is_name(name, spare)));
         let number = |place: &Place| match place {
@@ -199,7 +199,7 @@ impl Table {
         })
     }
 
-    /// The first separator that cuts `line` into as many cells as the mapping needs.
+    /// Returns the first separator that splits `line` into as many cells as the mapping needs.
     fn separator_of(&mut self, line: &[u8], columns: &Columns) -> u8 {
         let all = [
             columns.time,
@@ -220,11 +220,11 @@ impl Table {
             }
             most = if self.cells.len() > most.0 { (self.cells.len(), separator) } else { most };
         }
-        // A column is missing; the message counts those that there are.
+        // A column is missing. The message counts the existing columns.
         most.1
     }
 
-    /// Finds the cells of `line`.
+    /// Splits `line` into cells.
     fn cut(&mut self, line: &[u8]) {
         self.cells.clear();
         let separator = self.separator.unwrap_or(b' ');
@@ -246,7 +246,7 @@ impl Table {
         }
     }
 
-    /// The cell of a column, without blanks and quotes around it, and where it begins.
+    /// Returns the cell of a column without surrounding blanks and quotes, and its position.
     fn cell<'l>(
         &self,
         line: &'l [u8],
@@ -304,7 +304,7 @@ impl Table {
         request(&self.mapping, self.units, (at_ns, volume, op, flags), range)
     }
 
-    /// Nanoseconds.
+    /// Returns the time, nanoseconds.
     fn time(&self, line: &[u8], column: Option<i32>) -> Result<u64, Reject> {
         let (Some(at), Some(Column { unit, .. })) = (column, &self.mapping.time) else {
             return Ok(0);
@@ -318,7 +318,7 @@ impl Table {
         values::time(text, unit).map_err(|expected| Reject::new(expected, start))
     }
 
-    /// Address and length, in their units.
+    /// Returns address and length, in their units.
     fn range(&self, line: &[u8], columns: &Columns) -> Result<Range, Reject> {
         let whole = |at: i32, unit: Option<u64>, what: &'static str, expected: &'static str| {
             let (text, start) = self.cell(line, at, what)?;
@@ -345,7 +345,7 @@ impl Table {
         Ok(Range { start, length, start_at, length_at })
     }
 
-    /// The number in the cell, or that of the name in it.
+    /// Returns the number in the cell, or the number of the name in it.
     fn volume(&mut self, line: &[u8], column: i32) -> Result<u64, Reject> {
         let (text, start) = self.cell(line, column, "the volume")?;
         let end = if self.names.is_empty() { NUMBERED } else { self.first_name };
@@ -371,7 +371,7 @@ impl Table {
         Ok(self.first_name + self.last_name as u64)
     }
 
-    /// Whether no cell that has to be a number begins like one: names of columns above a table.
+    /// Returns whether no cell that must be a number begins like a number, as in column names above a table.
     fn is_names(&self, line: &[u8], columns: Columns) -> bool {
         let numbers = [columns.time, Some(columns.offset), columns.size];
         numbers.into_iter().flatten().all(|at| {
@@ -394,7 +394,7 @@ fn unknown_op(word: &[u8], at: usize) -> Reject {
     Reject { flaw, ..Reject::new(format!("an operation, such as R, W or read ({how})"), at) }
 }
 
-/// An event that is not a request.
+/// Returns an event that is not a request.
 fn other(word: &[u8]) -> Line {
     Line::Other(word.first().copied().unwrap_or(b'?') & 127)
 }
@@ -403,7 +403,7 @@ pub(super) fn flush(at_ns: u64, volume: u64, flags: u8) -> Line {
     Line::Event(Event { at_ns, volume, sector: 0, sectors: 0, op: Op::Flush, flags, stream: 0 })
 }
 
-/// The request of a range in the units of a mapping.
+/// Returns the request for a range in the units of a mapping.
 pub(super) fn request(
     mapping: &Mapping,
     units: Units,
@@ -420,7 +420,7 @@ pub(super) fn request(
     in_sectors(at_ns, volume, op, flags, Range { start, length, ..range })
 }
 
-/// `value` units of `unit` bytes, in sectors.
+/// Converts `value` units of `unit` bytes to sectors.
 fn sectors(value: u64, unit: u64, at: usize, what: &str) -> Result<u64, Reject> {
     if unit == 1 {
         if value.is_multiple_of(512) {

@@ -1,8 +1,8 @@
-//! A mapping of columns: which column of a table holds which field of a request, and in which unit.
+//! A mapping of columns: the column of each field of a request, and its unit.
 //!
-//! Written as `time=2:us,op=3,offset=5:512B,size=4` (`workload.columns`), read here; `lines` applies it to
-//! lines of text, `binary` to fixed records. The formats `table` and `records` have it from the user, ready
-//! mappings from their file.
+//! It is written as `time=2:us,op=3,offset=5:512B,size=4` (`workload.columns`), and parsed here. `lines` applies it to
+//! lines of text, `binary` to fixed records. The user gives the mapping of the formats `table` and `records`; known
+//! tables have theirs in their file.
 
 pub(super) mod binary;
 mod cells;
@@ -25,9 +25,9 @@ use ssd_core::config::text::quantity::{SIZE, by_letter};
 use ssd_core::host::request::Op;
 use ssd_core::units::SECTOR_BYTES;
 
-/// What messages show as an example.
+/// The example in messages.
 const EXAMPLE: &str = "time=1:us,op=2,offset=3:512B,size=4";
-/// The names that may stand before `=`.
+/// The keys before `=`.
 const KEYS: [&str; 14] = [
     "time",
     "op",
@@ -46,22 +46,22 @@ const KEYS: [&str; 14] = [
 ];
 /// Longest record, bytes.
 const LONGEST_RECORD: usize = 4096;
-/// Most of them.
+/// Maximum number of skipped lines.
 const MOST_SKIPPED: usize = 1 << 20;
 /// Units of times, nanoseconds.
 pub(crate) const TIME_UNITS: [(&str, u64); 5] =
     [("ns", 1), ("100ns", 100), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
-/// Which column is which.
+/// The columns of the fields of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mapping {
-    /// As it was written.
+    /// Text of the mapping.
     pub(crate) text: String,
-    /// Bytes of a binary record; `None`: lines of text.
+    /// Bytes of a binary record; `None` for lines of text.
     pub(crate) record: Option<usize>,
-    /// Lines before the first that counts.
+    /// Lines to skip at the start.
     pub(crate) skip: usize,
     pub(crate) separator: Option<u8>,
-    /// `None`: everything arrives at time 0, in the order of the file.
+    /// `None`: all requests arrive at time 0, in the order of the file.
     pub(crate) time: Option<Column>,
     pub(crate) op: Operation,
     pub(crate) offset: Column,
@@ -72,7 +72,7 @@ pub struct Mapping {
     pub(crate) words: Words,
 }
 
-/// The parts of a mapping while it is read.
+/// The parts of a mapping during parsing.
 #[derive(Default)]
 struct Parts<'a> {
     said: Vec<(&'a str, &'a str)>,
@@ -98,7 +98,7 @@ impl<'a> Parts<'a> {
                 return Err(format!("{key} is given twice; keep one of them"));
             }
             if value.is_empty() && key == "separator" {
-                // What stood behind it was a comma, or nothing.
+                // A comma, or nothing, followed the key.
                 cells::separator(value)?;
             }
             if value.is_empty() {
@@ -152,12 +152,12 @@ fn wrong_unit(key: &str, unit: &str) -> String {
     )
 }
 
-/// Nanoseconds of a unit of time.
+/// Returns the nanoseconds of a unit of time.
 pub(crate) fn time_unit(text: &str) -> Option<u64> {
     TIME_UNITS.iter().find(|&&(name, _)| name == text).map(|&(_, worth)| worth)
 }
 
-/// Bytes of a unit of addresses.
+/// Returns the bytes of a unit of addresses.
 fn size_unit(text: &str) -> Option<u64> {
     match text {
         "B" | "bytes" => Some(1),
@@ -166,19 +166,19 @@ fn size_unit(text: &str) -> Option<u64> {
     }
 }
 
-/// A size that is a multiple of a sector.
+/// Returns a size that is a multiple of a sector.
 fn size_of(text: &str) -> Option<u64> {
     bytes_of(text).filter(|bytes| *bytes > 0 && bytes.is_multiple_of(512))
 }
 
-/// The bytes of a size with its unit; "4k" is that of a request, "4KiB".
+/// Returns the bytes of a size with its unit; "4k" is read as "4KiB", like a request size.
 pub(crate) fn bytes_of(text: &str) -> Option<u64> {
     let binary = by_letter(text).map(|[_, binary]| binary);
     let (bytes, exact) = SIZE.read(binary.as_deref().unwrap_or(text)).ok()?;
     u64::try_from(bytes).ok().filter(|_| exact)
 }
 
-/// The parts between commas outside of quotes.
+/// Returns the parts between commas outside of quotes.
 fn split(text: &str) -> Vec<&str> {
     let mut quoted = false;
     text.split(|letter: char| {
@@ -216,10 +216,10 @@ fn place_of(key: &str, text: &str) -> Result<Place, String> {
 }
 
 impl Mapping {
-    /// Reads a mapping.
+    /// Parses a mapping.
     ///
     /// # Errors
-    /// What is wrong with it, without its key.
+    /// Describes the error, without the key of the mapping.
     pub fn parse(text: &str) -> Result<Mapping, String> {
         let parts = Parts::of(text)?;
         let missing = |key: &str| format!("{key} is missing; give it, as in {EXAMPLE}");
@@ -262,51 +262,51 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Those of address and length that are in sectors.
+    /// Returns which of address and length are in sectors.
     fn in_sectors(&self) -> Vec<&'static str> {
         let both = [("offset", self.offset.unit), ("size", self.size.unit())];
         let in_sectors = both.into_iter().filter(|(_, unit)| *unit == Some(SECTOR_BYTES));
         in_sectors.map(|(field, _)| field).collect()
     }
 
-    /// Whether addresses and lengths are in sectors.
+    /// Returns whether addresses and lengths are in sectors.
     pub(crate) fn is_in_sectors(&self) -> bool {
         self.in_sectors().len() == 2
     }
 
-    /// Its text with bytes in place of sectors; `None` if it has no sectors.
+    /// Returns its text with bytes instead of sectors; `None` if it has no sectors.
     pub(crate) fn with_bytes_for_sectors(&self) -> Option<String> {
         let units: Vec<_> = self.in_sectors().into_iter().map(|field| (field, "B")).collect();
         (!units.is_empty()).then(|| self.text_with(&units))
     }
 
-    /// Its text with the address in bytes.
+    /// Returns its text with the address in bytes.
     pub(crate) fn with_address_in_bytes(&self) -> String {
         self.text_with(&[("offset", "B")])
     }
 
-    /// The text of this mapping with `word` among the operations of `key`, such as those that it ignores; `None` if no
-    /// mapping can have that word.
+    /// Returns its text with `word` among the operations of `key`, such as the ignored ones; `None` if no mapping can
+    /// contain that word.
     pub(crate) fn text_meaning(&self, key: &str, word: &str) -> Option<String> {
         let parts = Parts::of(&self.text).ok()?;
         let words = parts.get(key).map_or(String::new(), |words| format!("|{words}"));
         is_word(word).then(|| format!("{},{key}={word}{words}", self.text_without(&[key])))
     }
 
-    /// Its text with the time in the column before, without a unit; `None` if that column is not known by its number.
+    /// Returns its text with the time in the previous column, without a unit; `None` if its column has no number.
     pub(crate) fn with_time_before(&self) -> Option<String> {
         let Some(Column { place: Place::At(column @ 2..), .. }) = &self.time else { return None };
         Some(format!("time={},{}", column - 1, self.text_without(&["time"])))
     }
 
-    /// Its text without these keys.
+    /// Returns its text without these keys.
     pub(crate) fn text_without(&self, keys: &[&str]) -> String {
         let is_other =
             |part: &&str| !part.split_once('=').is_some_and(|(key, _)| keys.contains(&key.trim()));
         split(&self.text).into_iter().filter(is_other).collect::<Vec<_>>().join(",")
     }
 
-    /// Its text with this column of volumes, in place of the one that it may have.
+    /// Returns its text with this column of volumes, which replaces any other.
     pub(crate) fn text_with_volume(&self, place: &str) -> String {
         let part = |part: &str| match part.split_once('=') {
             Some((key, _)) if key.trim() == "volume" => format!("{key}={place}"),
@@ -319,14 +319,14 @@ impl Mapping {
         parts.join(",")
     }
 
-    /// The words for operations under these keys, as they were written.
+    /// Returns the words for operations under these keys, unchanged.
     pub(crate) fn words_of(&self, keys: &[&str]) -> Vec<&str> {
         let parts = split(&self.text).into_iter().filter_map(|part| part.split_once('='));
         let words = parts.filter(|(key, _)| keys.contains(&key.trim())).map(|(_, words)| words);
         words.flat_map(|words| words.split('|')).collect()
     }
 
-    /// What is read, by the name of its field.
+    /// Returns the columns that are read, with the names of their fields.
     pub(crate) fn places(&self) -> Vec<(&'static str, &Place)> {
         let mut all = Vec::new();
         all.extend(self.time.as_ref().map(|column| ("time", &column.place)));
@@ -342,7 +342,7 @@ impl Mapping {
         all
     }
 
-    /// Its text with other units: of addresses and lengths, then of times.
+    /// Returns its text with other units: of addresses and lengths, then of times.
     pub(crate) fn in_other_units(&self) -> Vec<String> {
         let pairs = [["B", "B"], ["512B", "B"], ["512B", "512B"], ["4KiB", "4KiB"]];
         let ranges =
@@ -351,17 +351,17 @@ impl Mapping {
         ranges.into_iter().chain(times).collect()
     }
 
-    /// Its text with another unit of the time.
+    /// Returns its text with another unit of the time.
     pub(crate) fn text_in_time(&self, unit: &str) -> String {
         self.text_with(&[("time", unit)])
     }
 
-    /// Its text without a unit of the time, as for dates.
+    /// Returns its text without a unit of the time, as for dates.
     pub(crate) fn without_time_unit(&self) -> String {
         self.text_in_time("")
     }
 
-    /// Its text with these units of the columns of these fields; an empty one removes the unit.
+    /// Returns its text with these units of the columns of these fields; an empty text removes the unit.
     fn text_with(&self, units: &[(&str, &str)]) -> String {
         let part = |part: &str| {
             let (key, column) = part.split_once('=').unwrap_or((part, ""));
@@ -381,8 +381,8 @@ impl Mapping {
         split(&self.text).into_iter().map(part).collect::<Vec<_>>().join(",")
     }
 
-    /// What is wrong with the names above a table: several columns have one of them, or some are missing although
-    /// others are there.
+    /// Returns the error in the names above a table: several columns have the same name, or some names are missing
+    /// while others exist.
     pub(crate) fn wrong_names(&self, lines: &[&[u8]]) -> Option<String> {
         let places = self.places();
         let wanted: Vec<&str> = places.iter().filter_map(|(_, place)| place.name()).collect();

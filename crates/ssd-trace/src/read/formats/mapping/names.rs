@@ -1,7 +1,7 @@
-//! Names of columns in a header.
+//! Column names in a header.
 
-/// The columns that are named `wanted`: by exact match, failing that, in another case, and failing that, with a type
-/// behind a dot, as in `LBA.I`.
+/// Returns the columns named `wanted`: exactly, or else in another case, or else with a type after a dot, as in
+/// `LBA.I`.
 pub(super) fn columns_named(names: &[impl AsRef<[u8]>], wanted: &str) -> Vec<usize> {
     let ranks: Vec<Option<u8>> =
         names.iter().map(|name| rank_of_name(name.as_ref(), wanted)).collect();
@@ -10,7 +10,7 @@ pub(super) fn columns_named(names: &[impl AsRef<[u8]>], wanted: &str) -> Vec<usi
     (0..names.len()).filter(is_best).collect()
 }
 
-/// How well a cell of a header matches the name `wanted`, the lower the better; `None` if it does not.
+/// Returns how well a cell of a header matches the name `wanted`, lower is better; `None` if it does not match.
 fn rank_of_name(cell: &[u8], wanted: &str) -> Option<u8> {
     let is_alike = |name: &[u8]| name.eq_ignore_ascii_case(wanted.as_bytes());
     match cell {
@@ -21,7 +21,7 @@ fn rank_of_name(cell: &[u8], wanted: &str) -> Option<u8> {
     }
 }
 
-/// Whether a cell of a header is the name `wanted`.
+/// Returns whether a cell of a header is the name `wanted`.
 pub(super) fn is_name(cell: &[u8], wanted: &str) -> bool {
     rank_of_name(cell, wanted).is_some()
 }

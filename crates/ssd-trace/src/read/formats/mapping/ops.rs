@@ -3,20 +3,19 @@
 use crate::read::formats::block_event::{Rwbs, Verb};
 use ssd_core::host::request::Op;
 
-/// Longest word for an operation, bytes.
+/// Maximum length of a word for an operation, bytes.
 const LONGEST_WORD: usize = 64;
 
-/// What a word says.
+/// Meaning of a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Meaning {
     /// An operation, and the flags of its request.
     Request(Op, u8),
-    /// No request.
+    /// Not a request.
     Ignored,
 }
 
-/// Words that everybody knows, in lower case. Numbers are not among them: 0 is a read in some files, a
-/// write in others.
+/// Common words, in lower case. Numbers are not included, because 0 is a read in some files and a write in others.
 const KNOWN: [(Op, &[&str]); 4] = [
     (
         Op::Read,
@@ -65,7 +64,7 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// `value` has the words of a key, with `|` between them.
+    /// Parses words; `value` returns the words of a key, separated by `|`.
     pub(super) fn of<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Result<Words, String> {
         let mut given: Vec<(String, Meaning)> = Vec::new();
         for (key, meaning) in [
@@ -91,11 +90,11 @@ impl Words {
         Ok(Words { given })
     }
 
-    /// What contradicts the usual meanings: a word for reads that usually means a write, or the reverse.
+    /// Returns a contradiction to the usual meanings: a word for reads that usually means a write, or the reverse.
     pub(crate) fn contradiction(&self) -> Option<String> {
         let usual = Words::default();
         self.given.iter().find_map(|(word, meaning)| {
-            // Given words are in lower case; the letters of blktrace are known in capitals only.
+            // The words of the mapping are in lower case; the letters of blktrace are known only as capitals.
             let capitals = word.to_ascii_uppercase();
             let verbs =
                 [*meaning, usual.meaning(capitals.as_bytes())?].map(|meaning| match meaning {
@@ -112,7 +111,7 @@ impl Words {
         })
     }
 
-    /// The meaning of a word; `None` if it has none.
+    /// Returns the meaning of a word, or `None` for an unknown word.
     pub(crate) fn meaning(&self, word: &[u8]) -> Option<Meaning> {
         let given =
             self.given.iter().find(|(known, _)| known.as_bytes().eq_ignore_ascii_case(word));
@@ -137,13 +136,13 @@ impl Words {
     }
 }
 
-/// Whether a mapping can have `word`: bytes that are no UTF-8 have been replaced, and nobody pastes a longer one.
+/// Returns whether a mapping can contain `word`; invalid UTF-8 has been replaced, and longer words are not pasted.
 pub(crate) fn is_word(word: &str) -> bool {
     let is_said = |letter: char| !letter.is_control() && !",|=\"\u{fffd}".contains(letter);
     (1..=LONGEST_WORD).contains(&word.len()) && word.chars().all(is_said)
 }
 
-/// The name of a SCSI command without its length: `READ` for `READ_10`, `READ(16)` or `read10`.
+/// Returns the name of a SCSI command without its length: `READ` for `READ_10`, `READ(16)` or `read10`.
 fn without_length(word: &[u8]) -> &[u8] {
     let word = word.strip_suffix(b")").unwrap_or(word);
     let lengths: [&[u8]; 4] = [b"10", b"12", b"16", b"6"];
@@ -177,7 +176,7 @@ mod tests {
         for word in ["READ_10", "read(16)", "Read10", "read"] {
             assert_eq!(op(word), Some(Meaning::Request(Op::Read, 0)));
         }
-        // It carries no preflush.
+        // A flush has no preflush.
         assert_eq!(op("FF"), Some(Meaning::Request(Op::Flush, 0)));
         assert_eq!(op("2"), None);
         assert_eq!(op("r10"), None);

@@ -1,21 +1,21 @@
-//! Where the fields of a request stand.
+//! Positions of the fields of a request.
 
 use super::Number;
 use ssd_core::host::request::Op;
 
-/// Where a value stands.
+/// Position of a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
     /// The column of this number, from 1; from the end if negative.
     At(i32),
-    /// The column under this name.
+    /// The column with this name.
     Named(String),
     /// A number in a binary record.
     Bytes(Number, usize),
 }
 
 impl Place {
-    /// The name of the column, if it has one.
+    /// Returns the name of the column, if it has one.
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
             Place::Named(name) => Some(name),
@@ -24,21 +24,21 @@ impl Place {
     }
 }
 
-/// A column with the size of one of its unit, nanoseconds or bytes; `None` if that is not stated.
+/// A column, with the nanoseconds or bytes of its unit; `None` if the unit is not stated.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Column {
     pub(crate) place: Place,
     pub(crate) unit: Option<u64>,
 }
 
-/// Where the operation is from.
+/// Source of the operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Operation {
     Of(Place),
     Always(Op),
 }
 
-/// Where the length is from.
+/// Source of the length.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Size {
     Of(Column),
@@ -47,7 +47,7 @@ pub(crate) enum Size {
 }
 
 impl Size {
-    /// The size of one unit of its column, in bytes; `None` if none is stated.
+    /// Returns the bytes of the unit of its column; `None` if no unit is stated.
     pub(crate) fn unit(&self) -> Option<u64> {
         match self {
             Size::Of(column) => column.unit,

@@ -12,7 +12,7 @@ pub struct Number {
 }
 
 impl Number {
-    /// `u8` to `i64`, followed by `be` if the highest byte comes first.
+    /// Parses `u8` to `i64`, followed by `be` if the highest byte comes first.
     pub(super) fn named(name: &str) -> Option<Number> {
         let (name, big) = name.strip_suffix("be").map_or((name, false), |rest| (rest, true));
         let (signed, bits) = match name.strip_prefix('i') {
@@ -29,17 +29,17 @@ impl Number {
         Some(Number { bytes, signed, big })
     }
 
-    /// For messages.
+    /// Returns the names, for messages.
     pub(super) const fn names() -> &'static str {
         "u8, u16, u32, u64, i8, i16, i32, i64, followed by `be` if the highest byte comes first"
     }
 
-    /// Its length.
+    /// Returns its length, bytes.
     pub(crate) fn bytes(self) -> usize {
         usize::from(self.bytes)
     }
 
-    /// The value at `at` of a record that holds it; `None` if it is negative.
+    /// Returns the value at `at` of a record, which contains it; `None` if it is negative.
     pub(crate) fn read(self, record: &[u8], at: usize) -> Option<u64> {
         let bytes = &record[at..at + self.bytes()];
         let join = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
@@ -49,14 +49,14 @@ impl Number {
     }
 }
 
-/// Digits of a number that no program rounds further.
+/// Number of digits that no program rounds.
 const ALL_DIGITS: usize = 15;
 
-/// Digits that awk and `%g` leave of a number.
+/// Number of digits that awk and `%g` print.
 const DIGITS_OF_AWK: usize = 6;
 
-/// Whether `text` is a number as spreadsheets round it: 1.28166E+17. One that has all its digits is none. With a
-/// lower-case e, programs write all digits, except awk and `%g`.
+/// Returns whether `text` is a number rounded by a spreadsheet, such as 1.28166E+17, and not one with all its digits.
+/// Programs that print a lower-case e print all digits, except awk and `%g`.
 pub(crate) fn is_rounded(text: &[u8]) -> bool {
     let Some(at) = text.iter().position(|byte| matches!(byte, b'e' | b'E')) else { return false };
     let (digits, exponent) = (&text[..at], &text[at + 1..]);
@@ -68,7 +68,7 @@ pub(crate) fn is_rounded(text: &[u8]) -> bool {
     let marks = usize::from(mark.is_some());
     let is_exact = |exponent: usize| exponent <= decimals || whole.len() >= ALL_DIGITS;
     let is_short = text[at] == b'E' || whole.len() == DIGITS_OF_AWK;
-    // Other digits with an E between them are a hexadecimal number.
+    // Otherwise, digits around an E are a hexadecimal number.
     let is_decimal = mark.is_some() || text.contains(&b'+');
     number(exponent)
         && is_short
@@ -83,7 +83,7 @@ pub(crate) fn is_rounded(text: &[u8]) -> bool {
 pub(crate) const ROUNDED: &str =
     "a number with all its digits: a spreadsheet has rounded it, and the rest is lost";
 
-/// A whole number, decimal or after `0x` hexadecimal; decimals that are all 0 may follow.
+/// Parses a whole number, decimal or hexadecimal after `0x`, perhaps followed by decimals of 0.
 pub(crate) fn whole(text: &[u8], what: &'static str) -> Result<u64, Cow<'static, str>> {
     let fail = || if is_rounded(text) { ROUNDED.into() } else { what.into() };
     if let Some(digits) = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")) {
@@ -100,16 +100,16 @@ pub(crate) fn whole(text: &[u8], what: &'static str) -> Result<u64, Cow<'static,
     whole.ok_or(Cow::Borrowed("a number below 2^64"))
 }
 
-/// The number that leads `text`, and what follows it; `None` without a digit, `Some((None, _))` if it is
-/// too large.
+/// Returns the number at the start of `text`, and the rest; `None` without a digit, `Some((None, _))` if it is too
+/// large.
 fn digits(text: &[u8]) -> Option<(Option<u64>, &[u8])> {
     let mut cursor = Cursor { line: text, at: 0 };
     let value = cursor.value("").ok();
     (cursor.at > 0).then(|| (value, &text[cursor.at..]))
 }
 
-/// A calendar date with its time of day, as in "2016-02-22 17:03:00.123" or "2016-02-22T17:03:00+01:00", in
-/// nanoseconds since 1970; UTC if no zone is given. `None` for other texts, and before 1970.
+/// Parses a calendar date with a time of day, such as "2016-02-22 17:03:00.123" or "2016-02-22T17:03:00+01:00", to
+/// nanoseconds since 1970; UTC without a zone. Returns `None` for other texts, and before 1970.
 pub(crate) fn date(text: &[u8]) -> Option<u64> {
     const DAY: u64 = 86_400;
     let mut cursor = Cursor { line: text, at: 0 };
@@ -128,7 +128,7 @@ pub(crate) fn date(text: &[u8]) -> Option<u64> {
     }
     let fraction = fraction(&mut cursor)?;
     let east = zone(&text[cursor.at..])?;
-    // Every fourth year is a leap year, but for three in 400 years; 1970 is 477 leap days after year 1.
+    // Every fourth year is a leap year, except three in 400 years; 1970 is 477 leap days after year 1.
     let whole = year - 1;
     let days = (year - 1970) * 365 + whole / 4 - whole / 100 + whole / 400 - 477 + before + day - 1;
     let seconds = days * DAY + hour * 3600 + minute * 60 + second;
@@ -147,8 +147,8 @@ const DURATION_UNITS: [(&str, u64); 8] = [
     ("ns", 1),
 ];
 
-/// A duration with its units, the longer ones first, such as "1.46s" or "2m3.5s", or 0, in nanoseconds. `None` for
-/// other texts.
+/// Parses a duration with its units, longer ones first, such as "1.46s" or "2m3.5s", or 0, to nanoseconds. Returns
+/// `None` for other texts.
 fn duration(text: &[u8]) -> Option<u64> {
     if text == b"0" {
         return Some(0);
@@ -171,12 +171,12 @@ fn duration(text: &[u8]) -> Option<u64> {
     Some(ns)
 }
 
-/// A time that states its unit, nanoseconds: a [`date`], or a duration such as "1.46s".
+/// Parses a time with its unit to nanoseconds: a [`date`], or a duration such as "1.46s".
 pub(crate) fn stated_time(text: &[u8]) -> Option<u64> {
     date(text).or_else(|| duration(text))
 }
 
-/// Three numbers of so many digits, with a separator between them.
+/// Reads three numbers with these counts of digits, with a separator between them.
 fn fields(cursor: &mut Cursor<'_>, digits: [usize; 3], separator: u8) -> Option<[u64; 3]> {
     let mut values = [0; 3];
     for (at, value) in values.iter_mut().enumerate() {
@@ -189,7 +189,7 @@ fn fields(cursor: &mut Cursor<'_>, digits: [usize; 3], separator: u8) -> Option<
     Some(values)
 }
 
-/// Nanoseconds of the decimals of a second, if there are any; those below a nanosecond are dropped.
+/// Returns the nanoseconds of the decimals of a second, if any; digits below a nanosecond are dropped.
 fn fraction(cursor: &mut Cursor<'_>) -> Option<u64> {
     if !matches!(cursor.peek(), Some(b'.' | b',')) {
         return Some(0);
@@ -201,7 +201,7 @@ fn fraction(cursor: &mut Cursor<'_>) -> Option<u64> {
     Some(decimals.fold(0, |ns, byte| 10 * ns + u64::from(byte - b'0')))
 }
 
-/// Seconds by which a zone is ahead of UTC: "Z", "+01:00", "+0100", "+01" or nothing.
+/// Returns the seconds by which a zone is ahead of UTC: "Z", "+01:00", "+0100", "+01" or nothing.
 fn zone(text: &[u8]) -> Option<i64> {
     let (sign, digits) = match text {
         [] | [b'Z'] | [b' ', b'U', b'T', b'C'] => return Some(0),
@@ -247,7 +247,7 @@ pub(crate) fn time(text: &[u8], unit_ns: u64) -> Result<u64, Cow<'static, str>> 
     let mut worth = unit_ns;
     let mut rest = 0;
     for byte in decimals {
-        // 100 ns have two decimals of whole nanoseconds, a second nine; what divides no further is below one.
+        // 100 ns have two decimals of whole nanoseconds, a second has nine; further digits are below a nanosecond.
         if worth < 10 {
             break;
         }

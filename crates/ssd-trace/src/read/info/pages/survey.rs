@@ -1,12 +1,12 @@
-//! What the table of pages holds in the end: footprint, volumes, hot and cold pages.
+//! Final contents of the table of pages: footprint, volumes, hot and cold pages.
 
 use super::{PAGE_BYTES, PAGE_SECTORS, Pages, READ, share};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Shares of the written pages that are examined, per cent.
+/// Examined shares of the written pages, per cent.
 pub(super) const HOTTEST: [u64; 4] = [1, 5, 10, 20];
-/// Pages of fewer writes than this are counted in an array.
+/// Pages with fewer writes than this are counted in an array.
 const FEW_WRITES: usize = 256;
 
 /// Footprint.
@@ -38,19 +38,19 @@ pub(crate) struct Touched {
     pub(crate) written: u64,
 }
 
-/// Pages by what was done with them.
+/// Pages by their history.
 #[derive(Clone, Default)]
 pub(crate) struct Survey {
     all: Touched,
     read: u64,
     sectors_written: u64,
     pub(crate) volumes: BTreeMap<u16, Touched>,
-    /// Pages by the number of their writes, where they have any.
+    /// Written pages by the number of their writes.
     by_writes: BTreeMap<u64, u64>,
 }
 
 impl Pages {
-    /// What the table holds in the end.
+    /// Returns a survey of the final table.
     pub(crate) fn survey(&self) -> Survey {
         let mut found = Survey::default();
         let mut few = [0u64; FEW_WRITES];

@@ -1,4 +1,4 @@
-//! The table against its literal twin: a map of pages that takes each access at once.
+//! The table compared with a literal version: a map of pages that processes each access at once.
 
 use super::survey::HOTTEST;
 use super::*;
@@ -15,7 +15,7 @@ struct PlainPage {
     mapped: bool,
 }
 
-/// The statistics by their definitions.
+/// The statistics according to their definitions.
 #[derive(Default)]
 struct Plain {
     pages: BTreeMap<(u16, u64), PlainPage>,
@@ -108,7 +108,7 @@ impl Plain {
         }
     }
 
-    /// Writes to the hottest pages over all.
+    /// Returns the share of writes that go to the hottest pages.
     fn hot(&self) -> [Option<f64>; HOTTEST.len()] {
         let mut writes: Vec<u64> =
             self.pages.values().map(|page| page.writes).filter(|&writes| writes > 0).collect();
@@ -129,7 +129,7 @@ impl Plain {
     }
 }
 
-/// Accesses to `volumes` volumes of so many sectors, of which the lowest are hot.
+/// Returns accesses to `volumes` volumes with this many sectors, of which the lowest are hot.
 fn accesses(seed: u64, count: u64, volumes: u64, sectors: u64) -> Vec<Access> {
     let (mut random, mut after) = (Stream::new(seed, "accesses"), 0);
     let mut draw = |_| {
@@ -146,7 +146,7 @@ fn accesses(seed: u64, count: u64, volumes: u64, sectors: u64) -> Vec<Access> {
 
 #[test]
 fn the_table_is_that_of_a_plain_map() {
-    // Crowded and scattered pages, whole batches and not; more writes of a page than are counted apart.
+    // Crowded and scattered pages, complete and incomplete batches, and more writes of a page than the array counts.
     let cases =
         [(0, 1, 1000), (1, 1, 100), (63, 2, 500), (64, 1, 40), (6001, 3, 200_000), (9000, 1, 16)];
     for (count, volumes, sectors) in cases {
