@@ -68,7 +68,7 @@ def _write(path: Path, table: Path) -> None:
     try:
         file = parquet.ParquetFile(path)
     except (pa.ArrowException, OSError) as error:
-        raise WorkloadError(f"{path}: not a whole Parquet file: {error}") from None
+        raise _damaged(path, error) from None
     decimals = pa.decimal128(38, 9)  # A float would be written as 4.74471424e+10.
 
     def spelled_out(column: pa.Array) -> pa.Array:
@@ -90,10 +90,20 @@ def _write(path: Path, table: Path) -> None:
         schema = pa.schema(
             [one.with_type(pa.string()) if types.is_floating(one.type) else one for one in fields]
         )
+        batches = file.iter_batches(columns=names)
         with csv.CSVWriter(out, schema) as writer:
-            try:
-                for batch in file.iter_batches(columns=names):
-                    columns = [spelled_out(column) for column in batch.columns]
-                    writer.write_batch(pa.record_batch(columns, schema=schema))
-            except pa.ArrowException as error:
-                raise WorkloadError(f"{path}: not a whole Parquet file: {error}") from None
+            while True:
+                # An error of the file, unlike one of the output.
+                try:
+                    batch = next(batches, None)
+                except (pa.ArrowException, OSError) as error:
+                    raise _damaged(path, error) from None
+                if batch is None:
+                    break
+                columns = [spelled_out(column) for column in batch.columns]
+                writer.write_batch(pa.record_batch(columns, schema=schema))
+
+
+def _damaged(path: Path, error: Exception) -> WorkloadError:
+    """The error of a file that is not whole, in one line."""
+    return WorkloadError(f"{path}: not a whole Parquet file: {' '.join(str(error).split())}")

@@ -2,6 +2,7 @@
 
 mod actions;
 mod bytes;
+mod clocks;
 mod columns;
 mod doubts;
 mod empty;
@@ -13,6 +14,7 @@ mod pace;
 mod refusal;
 mod regions;
 mod rewritten;
+mod rounded;
 mod stated;
 mod unaligned;
 mod wrapped;
@@ -23,7 +25,6 @@ use crate::config::{TimeUnit, Workload};
 use crate::read::columnar::MAGIC;
 use crate::read::commands::{command, filter_of};
 use crate::read::foreign::{self, around, frames, logs, notations, rewriting};
-use crate::read::formats::mapping::{cells_of, is_rounded};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TimeRule, TraceFormat, Unit};
 use crate::read::guess::{self, LINES};
 use crate::read::input::{Whole, unreadable};
@@ -149,7 +150,7 @@ struct File<'a> {
     whole: bool,
     /// The filters that have rewritten the head, in order.
     filters: &'a [String],
-    /// One of the filters has rewritten the notation of numbers.
+    /// Whether one of the filters has rewritten the notation of numbers.
     is_notated: bool,
 }
 
@@ -268,6 +269,14 @@ impl File<'_> {
         let most = shares.iter().map(|&(_, share)| share).max().unwrap_or(0).max(LEAST_SHARE);
         let alike: Vec<TraceFormat> =
             shares.iter().filter(|&&(_, share)| share == most).map(|&(format, _)| format).collect();
+        let fits = |reading: &Reading| reading.counts.fit();
+        // The names of a table may be the only line that such a format does not fit.
+        if !alike.is_empty()
+            && most < 100
+            && guess::of(self.head, self.workload.action as u8).iter().any(fits)
+        {
+            return Ok(TraceFormat::Table);
+        }
         match alike[..] {
             [format] => Ok(format),
             [] => self.of_no_format(first),
@@ -344,7 +353,7 @@ impl File<'_> {
             return Err(refusal);
         }
         let below = self.nearest_below();
-        let readings = guess::values::of(self.head, action);
+        let readings = self.in_stated_units(guess::values::of(self.head, action));
         if below.is_none()
             && let Some(refusal) = self.clocks_that_wrap(&readings)
         {
@@ -365,7 +374,8 @@ impl File<'_> {
             let known = self.unknown_words().or_else(|| self.of_other_encoding(first));
             known.unwrap_or_else(|| self.unknown(first))
         };
-        nearest(first).or(below).ok_or_else(unknown)
+        let is_single = self.head.lines.len() == 1;
+        nearest(first).filter(|_| !is_single).or(below).ok_or_else(unknown)
     }
 
     /// Returns a refusal if columns with known names have numbers that no device has in any unit.
@@ -433,45 +443,6 @@ impl File<'_> {
         let format = self.head.lines.iter().take(LINES).find_map(|line| nearest(line))?;
         let first = Head { lines: &self.head.lines[..1], ..*self.head };
         formats::detect(&first).contains(&(format, 100)).then_some(format)
-    }
-
-    /// Returns the message about a file with numbers rounded by a spreadsheet.
-    fn rounded(&self) -> Option<String> {
-        let of = |line: &[u8]| cells_of(line);
-        let cells = self.head.lines.iter().take(LINES).map(|line| of(line));
-        let cells =
-            cells.into_iter().find(|cells| cells.iter().any(|cell| is_rounded(cell.as_bytes())))?;
-        let at = cells.iter().position(|cell| is_rounded(cell.as_bytes()))?;
-        let is_word = |cell: &&String| cell.starts_with(|c: char| c.is_ascii_alphabetic());
-        let is_number =
-            |cell: &String| !cell.is_empty() && cell.bytes().all(|byte| byte.is_ascii_digit());
-        let op = cells.iter().enumerate().filter(|(_, cell)| is_word(cell)).find(|(_, cell)| {
-            ["r", "w", "read", "write", "d", "trim"].contains(&cell.to_ascii_lowercase().as_str())
-        });
-        let op = op.map(|(op, _)| op);
-        let numbers = (0..cells.len()).filter(|&column| is_number(&cells[column]));
-        let behind: Vec<usize> =
-            numbers.filter(|&column| op.is_none_or(|op| column > op)).collect();
-        // A number before the operation, or after address and length, is a time.
-        let is_time = op.is_some_and(|op| at < op) || behind.get(1).is_some_and(|&size| at > size);
-        let order = match (op, behind.first()) {
-            (Some(op), Some(offset)) if is_time => {
-                let size = behind.get(1).map_or("4KiB".to_owned(), |size| (size + 1).to_string());
-                let columns = format!("--columns op={},offset={},size={size}", op + 1, offset + 1);
-                format!(
-                    "; to read the requests in order but without times: {}",
-                    command(self.name, &columns)
-                )
-            }
-            _ => String::new(),
-        };
-        Some(format!(
-            "column {} has numbers such as {}: a spreadsheet has rounded them, so they are useless as {}; use the \
-             original file{order}",
-            at + 1,
-            cells[at],
-            if is_time { "times" } else { "addresses or lengths" },
-        ))
     }
 
     /// Returns the refusal if no format fits.

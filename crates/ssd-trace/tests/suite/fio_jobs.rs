@@ -2,6 +2,7 @@
 
 use ssd_core::host::request::{Op, flags};
 use ssd_core::host::source::Source;
+use ssd_core::units::Nanos;
 use ssd_trace::fio::JobFile;
 use std::collections::BTreeMap;
 
@@ -489,4 +490,25 @@ fn a_job_keeps_its_requests() {
     ] {
         assert_eq!(digest(options), expected, "{options}");
     }
+}
+
+#[test]
+fn a_job_that_ends_by_time_is_refused_where_time_stands_still() {
+    let text = "[a]\nfilename=f\nrw=randread\nsize=64k\nruntime=3\ntime_based\n";
+    let source = || JobFile::parse(text, "a").unwrap().source(1 << 20, 1).unwrap();
+    let refused = |advance: u64| {
+        let (mut source, mut now) = (source(), 0);
+        let clients = source.clients().unwrap();
+        (0..5_000_000).find_map(|number| {
+            now += advance;
+            let arrived = clients.arrive(Nanos(now)).map(|request| request.expect("a request"));
+            arrived.inspect(|_| clients.completed(number)).err()
+        })
+    };
+    let error = refused(0).expect("an error").0;
+    assert!(
+        error.contains("at one time (0 ns)") && error.contains("precondition.fill=1"),
+        "{error}"
+    );
+    assert!(refused(1).is_none());
 }

@@ -248,6 +248,16 @@ fn mutated(count: usize) {
     }
 }
 
+/// Maximum growth of memory while a million files are read, bytes; other tests run at the same time.
+const GROWTH: u64 = 256 << 20;
+
+/// Returns the bytes of this process in memory; `None` where the system does not report them.
+fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
+}
+
 #[test]
 fn changed_files_are_read_or_refused() {
     mutated(10_000);
@@ -256,5 +266,10 @@ fn changed_files_are_read_or_refused() {
 #[test]
 #[ignore = "a million files, minutes: part of `make test-all`"]
 fn a_million_changed_files_are_read_or_refused() {
+    // The first files fill what stays.
+    mutated(10_000);
+    let before = resident_bytes();
     mutated(1_000_000);
+    let (Some(before), Some(after)) = (before, resident_bytes()) else { return };
+    assert!(after < before + GROWTH, "{before} bytes in memory have become {after}");
 }

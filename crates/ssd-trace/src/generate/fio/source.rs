@@ -29,6 +29,8 @@ pub struct FioSource {
     /// Time on a device that takes none, and why such a device is refused.
     now: u64,
     needs_time: Option<SourceError>,
+    /// The latest time, and the number of requests that had arrived before it.
+    instant: (u64, u64),
     /// No instance has begun yet.
     is_new: bool,
 }
@@ -42,6 +44,8 @@ struct Entry {
 
 /// Turns per request of an instance with a depth of 1; deeper instances get as many turns as their depth.
 const TURN: u64 = 1 << 32;
+/// Requests at one time from which on a job that ends by time is taken to stand still.
+const STANDSTILL: u64 = 1 << 22;
 
 impl FioSource {
     /// Creates the clients `instances` of `jobs`.
@@ -69,6 +73,7 @@ impl FioSource {
             heard: Vec::new(),
             now: 0,
             needs_time,
+            instant: (0, 0),
             is_new: true,
         }
     }
@@ -104,6 +109,24 @@ impl FioSource {
                 self.ready.insert((entry.turns, at));
             }
         }
+    }
+
+    /// Checks that time advances if jobs end by time.
+    ///
+    /// # Errors
+    /// More than [`STANDSTILL`] requests have arrived at one time.
+    fn moves_on(&mut self, now: u64) -> Result<(), SourceError> {
+        if now > self.instant.0 {
+            self.instant = (now, self.arrived);
+        }
+        if self.needs_time.is_none() || self.arrived - self.instant.1 <= STANDSTILL {
+            return Ok(());
+        }
+        Err(SourceError(format!(
+            "{STANDSTILL} requests have completed at one time ({now} ns), so that a job that ends by time never does: \
+             reads of pages that were never written take no time; fill the drive (--set precondition.fill=1), or let \
+             another job write the file first"
+        )))
     }
 
     /// Ends the jobs that `exitall` names after instance `at` has ended.
@@ -149,6 +172,7 @@ impl FioSource {
 impl Clients for FioSource {
     fn arrive(&mut self, now: Nanos) -> Result<Option<TimedRequest>, SourceError> {
         let now = now.0;
+        self.moves_on(now)?;
         if std::mem::take(&mut self.is_new) {
             self.unblock(now);
         }

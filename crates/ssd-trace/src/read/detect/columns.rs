@@ -9,8 +9,7 @@ use crate::read::formats::mapping::{Size, TIME_UNITS, is_word};
 use crate::read::formats::{self, Head, Mapping, ReadAs, TraceFormat};
 use crate::read::guess::apart::{self, Parts};
 use crate::read::guess::derived::Derivation;
-use crate::read::guess::names::{self, is_of_pages, letters_of};
-use crate::read::guess::times::is_latency;
+use crate::read::guess::names::{is_of_pages, letters_of};
 use crate::read::guess::{self, LINES, unknown, words};
 use crate::read::lines::shown;
 use crate::read::readings::{self, Reading, of_distinct_times};
@@ -244,46 +243,6 @@ impl File<'_> {
         let insisted = command(self.name, &first.options);
         let remedy = self.remedy(filter.as_deref(), "");
         Some(self.refused(&format!("{what}{remedy}; if all requests arrive at once: {insisted}")))
-    }
-
-    /// The refusal of a table of which none of the `readings` has times, but whose times can be read behind a filter.
-    fn times_in_other_notation(&self, readings: &[Reading]) -> Option<Refusal> {
-        if readings.is_empty() || readings.iter().any(Reading::has_times) {
-            return None;
-        }
-        let is_arrival = |reading: &Reading| {
-            let time = reading.columns.as_ref().and_then(|columns| columns.time.as_ref());
-            let name = time.map(|time| time.place.name().unwrap_or_default());
-            let is_plausible = reading.counts.is_plausible();
-            name.is_some_and(|name| is_plausible && !is_latency(name) && !names::is_volume(name))
-        };
-        let has_times = |rewrite: &Rewrite| {
-            rewrite(self.head.bytes).is_some_and(|Rewriting { bytes, .. }| {
-                let lines = lines_of(&bytes, !self.whole);
-                let head = Head { bytes: &bytes, lines: &lines };
-                guess::of(&head, self.workload.action as u8).iter().any(is_arrival)
-            })
-        };
-        let all: Vec<Rewrite> = notations::TIMES.into_iter().filter(has_times).collect();
-        self.rewritten(&all)
-    }
-
-    /// Returns a refusal if a column of unknown name has dates or times of day in an unsupported notation. `reading`
-    /// has no times.
-    fn unread_times(&self, reading: &Reading) -> Option<Refusal> {
-        let mapping = reading.columns.as_ref()?;
-        let place = guess::clock_times(self.head, mapping)?;
-        let text = &mapping.text;
-        let columns = Mapping::parse(&format!("time={place},{text}")).ok()?;
-        let how = ReadAs { columns: Some(Arc::new(columns)), ..ReadAs::default() };
-        Some(self.refusal_by_notation(&how).unwrap_or_else(|| {
-            self.refused(&format!(
-                "its column {} seems to hold times in a notation that ssdlab does not read; write them as 2016-02-22 \
-                 17:03:00.123; if all requests arrive at once: {}",
-                shown(place.as_bytes()),
-                self.as_it_is(&reading.options)
-            ))
-        }))
     }
 
     /// Returns a refusal if there are several columns of volumes, and none of them distinguishes all volumes.

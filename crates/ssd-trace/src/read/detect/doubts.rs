@@ -70,8 +70,15 @@ impl File<'_> {
                 self.addresses_are_certain(how)
             }
             TraceFormat::Spc => {
-                self.seconds_are_certain(how).and_then(|()| self.spc_sectors_are_certain(how))
+                self.seconds_are_certain(how)?;
+                let in_bytes = "time=5:s,op=4,offset=2:B,size=3:B,volume=1";
+                self.addresses_are_sectors(format, how, (1, in_bytes))
             }
+            TraceFormat::Blkreplay => {
+                let in_bytes = "separator=semicolon,time=1:s,op=4,offset=2:B,size=3:B";
+                self.addresses_are_sectors(format, how, (1, in_bytes))
+            }
+            TraceFormat::Disksim => self.milliseconds_are_certain(how),
             _ => self.pace_is_certain(format, how),
         }
     }
@@ -200,16 +207,24 @@ impl File<'_> {
             && addresses.iter().any(|&address| address > 0)
     }
 
-    /// Refuses SPC's columns if all addresses look like bytes; the format has sectors.
-    fn spc_sectors_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
-        if self.head.lines.len() < 3 || !self.addresses_are_multiples(1, SECTOR_BYTES) {
+    /// Refuses a format with addresses in sectors, in the column at `place`, if all of them look like bytes, as in these
+    /// columns.
+    fn addresses_are_sectors(
+        &self,
+        format: TraceFormat,
+        how: &ReadAs,
+        (place, columns): (usize, &str),
+    ) -> Result<(), Refusal> {
+        if self.head.lines.len() < 3 || !self.addresses_are_multiples(place, SECTOR_BYTES) {
             return Ok(());
         }
-        let detected = self.as_format(TraceFormat::Spc, how);
-        let in_bytes = self.with_columns("time=5:s,op=4,offset=2:B,size=3:B,volume=1");
-        let what = "the columns are those of an SPC trace, whose addresses are sectors, but all of its addresses are \
-                    multiples of 512, as those in bytes are";
-        Err(self.doubt(what, in_bytes.into_iter().chain(detected).collect()))
+        let detected = self.as_format(format, how);
+        let what = format!(
+            "the columns are those of {}, whose addresses are sectors, but all of its addresses are multiples of 512, \
+             as those in bytes are",
+            formats::info(format).map_or("", |info| info.title)
+        );
+        Err(self.doubt(what, self.with_columns(columns).into_iter().chain(detected).collect()))
     }
 
     /// Returns the number that divides all addresses of MiDAS's columns, and the unit that it suggests; `None` if they
@@ -416,7 +431,7 @@ impl File<'_> {
     }
 
     /// Returns the reading of a format with this unit of time.
-    fn in_unit(&self, format: TraceFormat, unit: &str) -> Option<Reading> {
+    pub(super) fn in_unit(&self, format: TraceFormat, unit: &str) -> Option<Reading> {
         let &(_, ns) = TIME_UNITS.iter().find(|(name, _)| *name == unit)?;
         let how = ReadAs { time_ns: Some(ns), ..self.how(format).ok()? };
         let options = format!("--format {} --time-unit {unit}", format.word());

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 /// Mean difference of times, nanoseconds, below which a larger unit is more likely. The recorder computed a digest of
 /// each page, so the requests of a burst have the same time or are tens of microseconds apart.
-const FASTEST_NS: u64 = 5_000;
+pub(super) const FASTEST_NS: u64 = 5_000;
 /// Minimum number of times for a mean difference.
 const FEW: usize = 16;
 

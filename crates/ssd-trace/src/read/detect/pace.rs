@@ -1,7 +1,8 @@
-//! Times in seconds that are more likely milliseconds or microseconds, because requests would be too far apart.
+//! Times that are more likely in another unit, because requests would be too far apart, or too close.
 
 use super::File;
 use super::doubts::FEW;
+use super::fiu::FASTEST_NS;
 use super::refusal::Refusal;
 use crate::read::formats::mapping::cells_of;
 use crate::read::formats::{self, ReadAs, TraceFormat};
@@ -20,7 +21,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 impl File<'_> {
     /// Refuses SPC's columns if no time has decimals, which times in seconds have.
     pub(super) fn seconds_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
-        let times = self.head.lines.iter().filter_map(|line| cells_of(line).pop());
+        // More cells may follow.
+        let times = self.head.lines.iter().filter_map(|line| cells_of(line).into_iter().nth(4));
         let mut times: Vec<String> = times.collect();
         if times.iter().any(|time| time.contains('.')) {
             return self.pace_is_certain(TraceFormat::Spc, how);
@@ -34,6 +36,22 @@ impl File<'_> {
         let detected = self.as_format(TraceFormat::Spc, how);
         let what = "the columns are those of an SPC trace, whose times are seconds, but its times have no decimals";
         Err(self.doubt(what, detected.into_iter().chain(others).collect()))
+    }
+
+    /// Refuses DiskSim's columns if its times are more likely seconds, because milliseconds would be too close.
+    pub(super) fn milliseconds_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
+        let Some(detected) = self.as_format(TraceFormat::Disksim, how) else { return Ok(()) };
+        let gap = detected.counts.gap_ns();
+        if detected.counts.requests() < FEW || gap >= FASTEST_NS {
+            return Ok(());
+        }
+        let what = format!(
+            "the columns are those of a DiskSim trace, whose times are milliseconds, but then its requests would be {} \
+             apart on average",
+            duration(gap as f64)
+        );
+        let in_seconds = self.in_unit(TraceFormat::Disksim, "s");
+        Err(self.doubt(what, in_seconds.into_iter().chain([detected]).collect()))
     }
 
     /// Refuses a format with times in seconds if its requests would be so far apart that milliseconds or microseconds

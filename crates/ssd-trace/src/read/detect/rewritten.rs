@@ -40,7 +40,7 @@ impl File<'_> {
         self.rewritten_as(all, false)
     }
 
-    /// As [`File::rewritten`]; `are_numeric`: `all` rewrite notations of numbers.
+    /// Like [`File::rewritten`]; `are_numeric`: `all` rewrite notations of numbers.
     pub(super) fn rewritten_as(&self, all: &[Rewrite], are_numeric: bool) -> Option<Refusal> {
         // A second filter for numbers could undo the first.
         if self.filters.len() == FILTERS || self.is_notated && are_numeric {
@@ -124,8 +124,7 @@ impl File<'_> {
         Refusal::Filtered(format!("{what}; {}", list(&choices, str::to_owned)))
     }
 
-    /// What is known of the file behind the filter of `rewriting`; `None` if it cannot be read there, or not otherwise
-    /// than without the filter.
+    /// Returns how the output of `rewriting` can be read; `None` if it cannot be read, or only as without the filter.
     fn examined(&self, rewriting: &Rewriting, is_numeric: bool) -> Option<Behind> {
         let Rewriting { filter, bytes, columns, .. } = rewriting;
         let lines = lines_of(bytes, false);

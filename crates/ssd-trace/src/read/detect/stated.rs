@@ -2,11 +2,12 @@
 
 use super::File;
 use super::refusal::Refusal;
-use crate::config::TraceUnit;
+use crate::config::{TimeUnit, TraceUnit, Workload};
 use crate::read::formats::mapping::Place;
-use crate::read::formats::{Mapping, ReadAs};
+use crate::read::formats::{Mapping, ReadAs, TraceFormat, Unit};
 use crate::read::guess;
 use crate::read::readings::Reading;
+use ssd_core::config::Word;
 
 /// Returns the columns of a reading by names.
 fn columns_of(reading: &Reading) -> &Mapping {
@@ -59,6 +60,30 @@ impl File<'_> {
             return Err(self.unit_given_twice(giving(&first.offset.place), what, &first));
         }
         Ok(readings)
+    }
+
+    /// Returns `readings` by values in the units stated by the workload, or all of them if none can be in these units.
+    pub(super) fn in_stated_units(&self, readings: Vec<Reading>) -> Vec<Reading> {
+        let Workload { unit, time_unit, .. } = *self.workload;
+        let time = (time_unit != TimeUnit::Auto).then(|| time_unit.word());
+        let range = Unit::of(self.name, TraceFormat::Table, self.workload).ok();
+        let range = range.filter(|_| unit != TraceUnit::Auto);
+        let range = range.map(|unit| format!("{}B", unit.bytes_of_table()).replacen("1B", "B", 1));
+        if time.is_none() && range.is_none() {
+            return readings;
+        }
+        let mut stated: Vec<Reading> = Vec::new();
+        for reading in &readings {
+            let text = columns_of(reading).text_in(time, range.as_deref());
+            let stated_reading = self.with_columns(&text).filter(|it| it.counts.is_sound());
+            stated.extend(
+                stated_reading.filter(|it| stated.iter().all(|other| other.options != it.options)),
+            );
+        }
+        if stated.iter().any(Reading::has_times) {
+            stated.retain(|reading| time.is_none() || reading.has_times());
+        }
+        if stated.is_empty() { readings } else { stated }
     }
 
     /// Returns the refusal of a table whose times are not in the unit stated by the workload.

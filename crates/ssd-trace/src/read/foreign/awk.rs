@@ -42,7 +42,7 @@ impl Table<'_> {
             let mark = separator.escape_default();
             before += &format!("gsub(/ *[{mark}] */, \"{mark}\"); sub(/^ +/, \"\"); ");
         }
-        // Comments above stay comments if the names need no change.
+        // Comments above remain comments if the names do not change.
         let names = self.names.checked_sub(1).and_then(|above| self.lines.get(above));
         if !title.is_empty() && names.is_some_and(|names| names.starts_with(b"#")) {
             before += "sub(/^# */, \"\"); ";

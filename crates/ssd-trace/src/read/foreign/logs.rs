@@ -46,14 +46,14 @@ const COUNTED_COLUMNS: &[&str] = &[
     "op=2,offset=3:512B,size=4:512B,volume=5",
 ];
 
-/// What precedes the fields of a request in a line of spdk_trace, with a group for the time.
+/// The start of a line of spdk_trace with a request, with a group for the time.
 macro_rules! bdev_io_start {
     () => {
         r"^(?:\[\w+\] core)? *\d+:\s*([0-9.]+)\s.*BDEV_IO_START\s+"
     };
 }
 
-/// Logs, each with words of which its text has one.
+/// Logs, each with words of which its text contains at least one.
 const LOGS: [(&[&str], Log); 24] = [
     (
         &["block_rq_issue: "],
@@ -257,8 +257,8 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &["64("],
         Log {
-            what: "output of strace with calls on a device; make a table of its pread64 and pwrite64 calls (other calls \
-                   are left out; without O_DIRECT, the page cache may answer reads and merge writes)",
+            what: "output of strace with calls on a device; make a table of its pread64 and pwrite64 calls (other \
+                   calls are left out; without O_DIRECT, the page cache may answer reads and merge writes)",
             // Seconds since 1970, not the intervals of strace -r.
             request: concat!(
                 r"^(?:\[pid +\d+\] +|\d+ +)?(\d{9,}\.\d+|\d\d:\d\d:\d\d(?:\.\d+)?) p(read|write)64",

@@ -10,7 +10,7 @@ use super::times::{
 };
 use super::{Rewrite, Rewriting, notation};
 
-/// Notations of times that ssdlab does not read: a filter has to rewrite them.
+/// Notations of times that need a filter.
 pub(crate) const TIMES: [Rewrite; 10] = [
     with_padded_fractions,
     with_year_first,
@@ -28,8 +28,8 @@ pub(crate) const TIMES: [Rewrite; 10] = [
     },
 ];
 
-/// Notations of numbers that ssdlab does not read, since they are ambiguous: 1,024 is 1024 with a thousands separator,
-/// and 1.024 with a decimal comma.
+/// Notations of numbers that need a filter because they are ambiguous: 1,024 is 1024 with a thousands separator, and
+/// 1.024 with a decimal comma.
 pub(crate) const NUMBERS: [Rewrite; 13] = [
     with_marked_hexadecimal,
     with_digits,
@@ -196,7 +196,7 @@ fn without_blanks(bytes: &[u8]) -> Option<Vec<u8>> {
     bytes.iter().any(|byte| matches!(byte, b';' | b'\t')).then_some(done)
 }
 
-/// The command that does what [`without_groups`] does; `then` is Perl code that follows it.
+/// Returns the command that does what [`without_groups`] does; `then` is Perl code that follows it.
 fn filter_of_groups(mark: &str, then: &str) -> String {
     let number = format!(r"(?<![\w{mark}])(?<!\d:)[1-9]\d{{0,2}}([{mark}]\d{{3}})+(?![\w{mark}])");
     format!("perl -pe 's/{number}/$&=~tr|{mark}||dr/ge{then}' < FILE")

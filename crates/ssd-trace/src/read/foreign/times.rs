@@ -222,7 +222,7 @@ pub(super) fn without_brackets(bytes: &[u8]) -> Option<Rewriting> {
     notation(what, &filter, bytes, rewritten)
 }
 
-/// Times such as `0.001331 s` without the blank before their unit.
+/// Removes the blank between times such as `0.001331 s` and their unit.
 pub(super) fn with_adjacent_unit(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes).filter(|table| table.separator != b' ')?;
     let times = pattern(r"^\d+(?:[.]\d+)? (?:s|ms|us|ns)$");

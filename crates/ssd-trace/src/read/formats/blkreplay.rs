@@ -5,7 +5,9 @@
 //! read-ahead flag; delay and duration belong to an earlier replay, are ignored, and may be missing.
 
 use super::cursor::Cursor;
-use super::{Clock, Format, FormatInfo, Line, Reject, TimeRule, TraceFormat, UnitRule, in_sectors};
+use super::{
+    Clock, Format, FormatInfo, Head, Line, Reject, TimeRule, TraceFormat, UnitRule, in_sectors,
+};
 use ssd_core::host::request::{Op, flags};
 
 /// The format.
@@ -67,6 +69,18 @@ impl Format for Parser {
             cursor.byte(b';', "the end of the line or `;` after the operation")?;
         }
         in_sectors(at_ns, 0, op, flags, range)
+    }
+
+    fn detect(head: &Head<'_>) -> u32 {
+        let begins_record = |line: &[u8]| line.first().is_some_and(u8::is_ascii_digit);
+        let marks = |line: &[u8]| line.iter().filter(|&&byte| byte == b';').count();
+        // Free text has no cells. Names of columns above the first record are those of another table.
+        let has_names = head.lines.windows(2).any(|pair| {
+            !begins_record(pair[0])
+                && begins_record(pair[1])
+                && marks(pair[0]) >= marks(pair[1]).max(1)
+        });
+        if has_names { 0 } else { super::share(&mut Parser::default(), head.lines) }
     }
 
     fn understood(line: &[u8]) -> usize {

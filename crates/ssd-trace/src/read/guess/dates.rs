@@ -4,6 +4,29 @@ use super::columns::Named;
 use super::table::{Change, Table};
 
 impl Table {
+    /// Returns the change that makes times of the ticks that .NET counts since year 1. As nanoseconds, they would exceed
+    /// 64 bits.
+    pub(super) fn ticks(&self) -> Option<Change> {
+        let is_tick = |cell: &str| {
+            cell.parse().is_ok_and(|tick: u64| {
+                (620_000_000_000_000_000..660_000_000_000_000_000).contains(&tick)
+            })
+        };
+        let are_ticks = |&at: &usize| self.rows.rows.len() > 1 && self.rows.column(at).all(is_tick);
+        let at = (0..self.rows.width()).find(are_ticks)?;
+        let column = at + 1;
+        Some(Change {
+            what: format!(
+                "its column {} seems to hold the ticks of .NET, of 100 ns since year 1; drop their first digit, so \
+                 that they fit",
+                self.named(column)
+            ),
+            title: format!("${column} = \"time_100ns\""),
+            statement: format!("sub(/^6/, \"\", ${column})"),
+            decimals: None,
+        })
+    }
+
     /// Returns the time from a spreadsheet's days since 1900: decimals between 2000 and 2099.
     pub(super) fn days(&self) -> Option<Change> {
         let Named { at, unit: None, .. } = self.columns.time.as_ref()? else { return None };

@@ -382,6 +382,7 @@ pub(crate) fn of(head: &Head<'_>) -> Option<Derivation> {
         let all = [
             Table::joined_time,
             Table::days,
+            Table::ticks,
             Table::packed_dates,
             Table::time,
             Table::discards,

@@ -1,9 +1,12 @@
 //! The columns of a table with times.
 
-use super::names::{LATENCIES, TIMES, letters_of, unit_of_time, without_unit};
+use super::names::{LATENCIES, TIMES, is_volume, letters_of, unit_of_time, without_unit};
 use super::rows::{ENDED, Rows, STARTED};
 use crate::read::foreign::pattern::pattern;
 use crate::read::formats::mapping::time_unit;
+
+/// Minimum number of rows that show whether a column is nearly in order.
+const ORDERED: usize = 10;
 
 /// A column of times with its possible units, the likeliest first.
 pub(super) struct Times {
@@ -103,6 +106,15 @@ impl Rows {
         is_latency(&self.names[at]) && !is_arrival()
     }
 
+    /// Returns whether at least nine in ten numbers of a column are above the previous one, and its name is not that of
+    /// a volume or a duration.
+    fn nearly_ascends(&self, at: usize) -> bool {
+        let (name, times) = (&self.names[at], self.values(at));
+        let steps = times.windows(2).filter(|pair| pair[0] < pair[1]).count();
+        let is_nearly = times.len() >= ORDERED && 10 * steps >= 9 * (times.len() - 1);
+        self.has_times(at) && is_nearly && !name.is_empty() && !is_latency(name) && !is_volume(name)
+    }
+
     /// Returns the columns with times of another step of each request, such as `dispatch_us`, if `chosen`, in `unit`,
     /// has the name of a step, such as `submit_us`. A column of the same times in another unit, or from another origin,
     /// does not count.
@@ -146,7 +158,8 @@ impl Rows {
         self.column(at).map(decimals).max().unwrap_or(0)
     }
 
-    /// Returns the columns of numbers out of order that have the name of arrivals or ends of requests, with a unit.
+    /// Returns the columns of numbers out of order that have the name of arrivals or ends of requests, with a unit, or
+    /// that are nearly in order.
     pub(super) fn unordered_times(&self) -> Vec<usize> {
         let is_arrival = |name: &str| {
             // A queue may be a duration.
@@ -158,7 +171,8 @@ impl Rows {
         let is_time = |at: &usize| {
             let name = &self.names[*at];
             let is_number = self.has_times(*at) && self.distinct(*at) > 1;
-            unit_of_time(name).is_some() && is_arrival(name) && is_number && !self.ascends(*at)
+            let has_unit = unit_of_time(name).is_some() && is_arrival(name) && is_number;
+            (has_unit || self.nearly_ascends(*at)) && !self.ascends(*at)
         };
         (0..self.width()).filter(is_time).collect()
     }
@@ -200,7 +214,7 @@ fn is_word(name: &str, words: &[&str]) -> bool {
     words.contains(&letters_of(without_unit(name)).as_str())
 }
 
-/// Whether a column of this name holds durations or the ends of requests.
+/// Returns whether a column of this name has durations or the ends of requests.
 pub(crate) fn is_latency(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());

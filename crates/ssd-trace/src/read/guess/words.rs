@@ -10,12 +10,15 @@ use std::collections::BTreeSet;
 /// The keys of a mapping whose values are words for operations.
 pub(super) const KEYS: [&str; 5] = ["read", "write", "discard", "flush", "ignore"];
 /// Parts of words that mean an operation but are not known words themselves, in lower case, each with its key.
-const VERBS: [(&str, &str); 13] = [
+const VERBS: [(&str, &str); 15] = [
     ("pread", "read"),
     ("pwrite", "write"),
     ("zeroes", "write"),
     ("program", "write"),
     ("append", "write"),
+    // Of YCSB and other databases.
+    ("update", "write"),
+    ("insert", "write"),
     ("erase", "discard"),
     // Linux and Windows use Dataset Management of NVMe only to deallocate.
     ("dsm", "discard"),

@@ -1,4 +1,4 @@
-//! History of every page: a table of 16 bytes a page in areas of 16 pages.
+//! History of every page: a table with 16 bytes per page in areas of 16 pages.
 
 use super::shape::Distribution;
 use super::{PAGE_BYTES, PAGE_SECTORS, share};
@@ -17,11 +17,11 @@ pub(crate) use survey::{Footprint, Hot, Touched};
 
 /// Number of requests whose pages are fetched from memory together.
 const TOGETHER: usize = 64;
-/// Pages of an area (64 KiB of addresses): large enough that the index is small in comparison, small enough
-/// that scattered requests do not pay for much that they never touch.
+/// Pages of an area (64 KiB of addresses). The size keeps the index small, and limits the memory of untouched pages
+/// around scattered requests.
 const AREA_PAGES: u64 = 16;
-/// Areas for which memory is reserved at once: 32 MiB, which the system provides as they are filled, nearly all of
-/// it in huge pages if it has them.
+/// Areas for which memory is reserved at once: 32 MiB, which the system provides as it is used, nearly all of it in
+/// huge pages if available.
 const SLAB_AREAS: usize = 1 << 17;
 /// Bits of the number of the last write.
 const NUMBER_BITS: u32 = 36;

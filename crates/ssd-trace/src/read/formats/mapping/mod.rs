@@ -356,6 +356,13 @@ impl Mapping {
         self.text_with(&[("time", unit)])
     }
 
+    /// Returns its text with these units of times, and of addresses and lengths.
+    pub(crate) fn text_in(&self, time: Option<&str>, range: Option<&str>) -> String {
+        let of_range = range.into_iter().flat_map(|unit| [("offset", unit), ("size", unit)]);
+        let units: Vec<_> = time.map(|unit| ("time", unit)).into_iter().chain(of_range).collect();
+        self.text_with(&units)
+    }
+
     /// Returns its text without a unit of the time, as for dates.
     pub(crate) fn without_time_unit(&self) -> String {
         self.text_in_time("")

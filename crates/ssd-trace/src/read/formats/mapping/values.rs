@@ -224,7 +224,8 @@ fn zone(text: &[u8]) -> Option<i64> {
     (hours < 15 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
-/// A time in units of `unit_ns` nanoseconds, decimal or hexadecimal behind 0x; digits below a nanosecond are dropped.
+/// Parses a time in units of `unit_ns` nanoseconds, decimal or, after 0x, hexadecimal; digits below a nanosecond are
+/// dropped.
 pub(crate) fn time(text: &[u8], unit_ns: u64) -> Result<u64, Cow<'static, str>> {
     let fail = || {
         if is_rounded(text) {
