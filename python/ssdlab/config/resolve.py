@@ -309,7 +309,7 @@ class Source:
             messages = [renamed(message, names) for message in error.args[0]]
             if self.file is not None and self._is_other(messages):
                 name = self.file[0]
-                job = f"ssdlab run greedy-8ch --set {shlex.quote(f'workload.job={name}')}"
+                job = f"ssdlab run greedy-8ch {option('workload.job', name)}"
                 messages[-1] += f"; {_trial_of(name)}; to run it as a job of fio: {job}"
             raise ConfigError(messages) from None
 

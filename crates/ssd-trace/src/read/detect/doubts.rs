@@ -207,8 +207,8 @@ impl File<'_> {
             && addresses.iter().any(|&address| address > 0)
     }
 
-    /// Refuses a format with addresses in sectors, in the column at `place`, if all of them look like bytes, as in these
-    /// columns.
+    /// Refuses a format with addresses in sectors, in the column at `place`, if all of them look like bytes, as in
+    /// `columns`.
     fn addresses_are_sectors(
         &self,
         format: TraceFormat,

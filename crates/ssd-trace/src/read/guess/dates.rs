@@ -4,8 +4,8 @@ use super::columns::Named;
 use super::table::{Change, Table};
 
 impl Table {
-    /// Returns the change that makes times of the ticks that .NET counts since year 1. As nanoseconds, they would exceed
-    /// 64 bits.
+    /// Returns the change that makes times of the ticks that .NET counts since year 1. In nanoseconds, these would
+    /// exceed 64 bits.
     pub(super) fn ticks(&self) -> Option<Change> {
         let is_tick = |cell: &str| {
             cell.parse().is_ok_and(|tick: u64| {
