@@ -307,16 +307,26 @@ class Source:
             return Config(self._noted([*sets, *tables]), self.path, self.origin)
         except _core.ConfigError as error:
             messages = [renamed(message, names) for message in error.args[0]]
-            if self.file is not None and self._is_other(messages):
-                name = self.file[0]
-                job = f"ssdlab run greedy-8ch {option('workload.job', name)}"
-                messages[-1] += f"; {_trial_of(name)}; to run it as a job of fio: {job}"
+            others = [at for at, message in enumerate(messages) if self._is_other(message)]
+            for last in others[-1:]:
+                messages[last] += f"; {self._uses()}"
             raise ConfigError(messages) from None
 
-    def _is_other(self, messages: list[str]) -> bool:
-        """Whether the file is not named as TOML, and has lines that are not."""
-        is_named = self.path is not None and self.path.suffix == ".toml"
-        return not is_named and any(": not TOML: " in message for message in messages)
+    def _is_other(self, message: str) -> bool:
+        """Whether a message says that a line is not TOML, of a file that is not named as TOML."""
+        if self.path is None or self.path.suffix == ".toml":
+            return False
+        return message.startswith(f"{self.path}:") and ": not TOML: " in message
+
+    def _uses(self) -> str:
+        """What to do with the file if it is a trace or a job of fio."""
+        job = option("workload.job", str(self.path))
+        uses = [
+            _trial_of(str(self.path)),
+            f"to run it as a job of fio: ssdlab run greedy-8ch {job}",
+        ]
+        is_job = self.path is not None and self.path.suffix == ".fio"
+        return "; ".join(reversed(uses) if is_job else uses)
 
     def _noted(self, sets: list[tuple[str, str]]) -> str:
         """The configuration as JSON, with the note on its drive."""

@@ -270,15 +270,19 @@ impl File<'_> {
         let alike: Vec<TraceFormat> =
             shares.iter().filter(|&&(_, share)| share == most).map(|&(format, _)| format).collect();
         let fits = |reading: &Reading| reading.counts.fit();
+        let has_own_names =
+            |&format: &TraceFormat| guess::is_own_line(format, &ReadAs::default(), self.head);
         // The names of a table may be the only line that such a format does not fit.
         if !alike.is_empty()
             && most < 100
+            && !alike.iter().any(has_own_names)
             && guess::of(self.head, self.workload.action as u8).iter().any(fits)
         {
             return Ok(TraceFormat::Table);
         }
         match alike[..] {
-            [format] => Ok(format),
+            [format] if !self.has_unreadable_events(format) => Ok(format),
+            [_] => self.of_no_format(first),
             [] => self.of_no_format(first),
             _ => self.alike(first, &alike),
         }
@@ -374,8 +378,8 @@ impl File<'_> {
             let known = self.unknown_words().or_else(|| self.of_other_encoding(first));
             known.unwrap_or_else(|| self.unknown(first))
         };
-        let is_single = self.head.lines.len() == 1;
-        nearest(first).filter(|_| !is_single).or(below).ok_or_else(unknown)
+        let nearest = nearest(first).filter(|&format| !self.is_only_start(format));
+        nearest.or(below).ok_or_else(unknown)
     }
 
     /// Returns a refusal if columns with known names have numbers that no device has in any unit.
@@ -436,6 +440,12 @@ impl File<'_> {
                 shown(names)
             ))
         })
+    }
+
+    /// Returns whether the file has one line, which is only the start of a line of the format.
+    fn is_only_start(&self, format: TraceFormat) -> bool {
+        let [line] = self.head.lines else { return false };
+        formats::understood(line).contains(&(format, line.len()))
     }
 
     /// Returns the format of the first line, if the first bad line nearly has that format, too.

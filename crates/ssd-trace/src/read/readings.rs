@@ -21,9 +21,9 @@ pub(crate) const LONGEST_NS: u64 = 208 * 86_400_000_000_000;
 const USUAL_GAPS: std::ops::Range<u64> = 2_000..200_000_000;
 /// Like [`USUAL_GAPS`], for times in seconds, the unit of slow traces.
 const USUAL_GAPS_OF_SECONDS: std::ops::Range<u64> = 2_000..10_000_000_000;
-/// Nanoseconds from 1970 to a date between 2010 and 2040. A unit that makes such dates of the times is likely, whatever
+/// Nanoseconds from 1970 to a date between 2005 and 2040. A unit that makes such dates of the times is likely, whatever
 /// the pace.
-const DATES_NS: std::ops::Range<u64> = 1_262_304_000_000_000_000..2_208_988_800_000_000_000;
+const DATES_NS: std::ops::Range<u64> = 1_104_537_600_000_000_000..2_208_988_800_000_000_000;
 /// Fewest requests that have a pace.
 const FEWEST_WITH_PACE: u64 = 5;
 /// Bytes per second above which a rate is possible but unusual.

@@ -29,8 +29,11 @@ pub struct FioSource {
     /// Time on a device that takes none, and why such a device is refused.
     now: u64,
     needs_time: Option<SourceError>,
+    /// Whether a job without a pace repeats until its time is over.
+    is_endless: bool,
     /// The latest time, and the number of requests that had arrived before it.
-    instant: (u64, u64),
+    latest: u64,
+    earlier: u64,
     /// No instance has begun yet.
     is_new: bool,
 }
@@ -44,7 +47,7 @@ struct Entry {
 
 /// Turns per request of an instance with a depth of 1; deeper instances get as many turns as their depth.
 const TURN: u64 = 1 << 32;
-/// Requests at one time from which on a job that ends by time is taken to stand still.
+/// Maximum number of requests at one time, beyond which a job that repeats until its time is over stands still.
 const STANDSTILL: u64 = 1 << 22;
 
 impl FioSource {
@@ -73,7 +76,9 @@ impl FioSource {
             heard: Vec::new(),
             now: 0,
             needs_time,
-            instant: (0, 0),
+            is_endless: jobs.iter().any(|job| job.time_based && job.pacing.is_timeless(job.mix)),
+            latest: 0,
+            earlier: 0,
             is_new: true,
         }
     }
@@ -111,21 +116,21 @@ impl FioSource {
         }
     }
 
-    /// Checks that time advances if jobs end by time.
+    /// Checks that time advances if a job repeats until its time is over.
     ///
     /// # Errors
     /// More than [`STANDSTILL`] requests have arrived at one time.
-    fn moves_on(&mut self, now: u64) -> Result<(), SourceError> {
-        if now > self.instant.0 {
-            self.instant = (now, self.arrived);
+    fn check_time_advances(&mut self, now: u64) -> Result<(), SourceError> {
+        if now > self.latest {
+            (self.latest, self.earlier) = (now, self.arrived);
         }
-        if self.needs_time.is_none() || self.arrived - self.instant.1 <= STANDSTILL {
+        if !self.is_endless || self.arrived - self.earlier <= STANDSTILL {
             return Ok(());
         }
         Err(SourceError(format!(
-            "{STANDSTILL} requests have completed at one time ({now} ns), so that a job that ends by time never does: \
-             reads of pages that were never written take no time; fill the drive (--set precondition.fill=1), or let \
-             another job write the file first"
+            "more than {STANDSTILL} requests have arrived at one time ({now} ns), so that a job with time_based never \
+             ends: reads of pages that were never written take no time; fill the drive (--set precondition.fill=1), or \
+             let another job write the file first"
         )))
     }
 
@@ -172,7 +177,7 @@ impl FioSource {
 impl Clients for FioSource {
     fn arrive(&mut self, now: Nanos) -> Result<Option<TimedRequest>, SourceError> {
         let now = now.0;
-        self.moves_on(now)?;
+        self.check_time_advances(now)?;
         if std::mem::take(&mut self.is_new) {
             self.unblock(now);
         }

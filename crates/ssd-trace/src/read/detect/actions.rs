@@ -7,6 +7,9 @@ use crate::read::formats::{self, Cut, Format, Head, Line, ReadAs, TraceFormat, W
 use crate::read::readings::{Counts, Reading};
 use crate::read::tally::LETTERS_AT_ISSUE;
 
+/// The actions of requests: their arrival, issue and completion.
+const ACTIONS: [u8; 3] = *b"QDC";
+
 impl File<'_> {
     /// Returns whether the requests are taken at their issue, because the head has no earlier events and no other
     /// action was chosen. The files of several CPUs must be read completely to decide this.
@@ -20,6 +23,17 @@ impl File<'_> {
             letters.contains(&b'D')
                 && letters.iter().all(|letter| LETTERS_AT_ISSUE.contains(letter))
         }) && self.counts_of_action(format, how, b'D').is_some()
+    }
+
+    /// Returns whether the head has events of requests, but no line of them can be read.
+    pub(super) fn has_unreadable_events(&self, format: TraceFormat) -> bool {
+        let is_text = [TraceFormat::BlockEvent, TraceFormat::Tracepoint].contains(&format);
+        let Some(how) = self.how(format).ok().filter(|_| is_text) else { return false };
+        if ACTIONS.iter().any(|&action| self.counts_of_action(format, &how, action).is_some()) {
+            return false;
+        }
+        let letters = formats::with(format, Letters { how: &how, head: self.head });
+        letters.is_some_and(|letters| letters.iter().any(|letter| ACTIONS.contains(letter)))
     }
 
     /// Returns the workload that takes requests at their issue.
@@ -50,7 +64,7 @@ impl File<'_> {
             let counts = self.counts_of_action(format, how, action as u8)?;
             Some((action, format!("{}{place}", counts.summary())))
         };
-        ['Q', 'D', 'C'].into_iter().filter_map(of).collect()
+        ACTIONS.map(char::from).into_iter().filter_map(of).collect()
     }
 
     /// Returns the numbers of this action in the head if it has a request of it.

@@ -218,13 +218,15 @@ impl File<'_> {
         if self.head.lines.len() < 3 || !self.addresses_are_multiples(place, SECTOR_BYTES) {
             return Ok(());
         }
+        let in_bytes = self.with_columns(columns).filter(|reading| reading.counts.is_sound());
+        let Some(in_bytes) = in_bytes else { return Ok(()) };
         let detected = self.as_format(format, how);
         let what = format!(
             "the columns are those of {}, whose addresses are sectors, but all of its addresses are multiples of 512, \
              as those in bytes are",
             formats::info(format).map_or("", |info| info.title)
         );
-        Err(self.doubt(what, self.with_columns(columns).into_iter().chain(detected).collect()))
+        Err(self.doubt(what, [in_bytes].into_iter().chain(detected).collect()))
     }
 
     /// Returns the number that divides all addresses of MiDAS's columns, and the unit that it suggests; `None` if they

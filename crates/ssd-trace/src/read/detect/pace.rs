@@ -42,16 +42,19 @@ impl File<'_> {
     pub(super) fn milliseconds_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
         let Some(detected) = self.as_format(TraceFormat::Disksim, how) else { return Ok(()) };
         let gap = detected.counts.gap_ns();
-        if detected.counts.requests() < FEW || gap >= FASTEST_NS {
+        let in_seconds = self.in_unit(TraceFormat::Disksim, "s");
+        let is_usual = gap == 0 || gap >= FASTEST_NS;
+        let Some(in_seconds) =
+            in_seconds.filter(|_| !is_usual && detected.counts.requests() >= FEW)
+        else {
             return Ok(());
-        }
+        };
         let what = format!(
             "the columns are those of a DiskSim trace, whose times are milliseconds, but then its requests would be {} \
              apart on average",
             duration(gap as f64)
         );
-        let in_seconds = self.in_unit(TraceFormat::Disksim, "s");
-        Err(self.doubt(what, in_seconds.into_iter().chain([detected]).collect()))
+        Err(self.doubt(what, vec![in_seconds, detected]))
     }
 
     /// Refuses a format with times in seconds if its requests would be so far apart that milliseconds or microseconds

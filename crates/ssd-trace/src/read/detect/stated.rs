@@ -63,22 +63,34 @@ impl File<'_> {
     }
 
     /// Returns `readings` by values in the units stated by the workload, or all of them if none can be in these units.
+    /// One of address and length may have another unit than the stated one.
     pub(super) fn in_stated_units(&self, readings: Vec<Reading>) -> Vec<Reading> {
         let Workload { unit, time_unit, .. } = *self.workload;
         let time = (time_unit != TimeUnit::Auto).then(|| time_unit.word());
         let range = Unit::of(self.name, TraceFormat::Table, self.workload).ok();
         let range = range.filter(|_| unit != TraceUnit::Auto);
-        let range = range.map(|unit| format!("{}B", unit.bytes_of_table()).replacen("1B", "B", 1));
         if time.is_none() && range.is_none() {
             return readings;
         }
+        let has_unit = |columns: &Mapping| {
+            let bytes = range.map(Unit::bytes_of_table);
+            bytes.is_none_or(|bytes| {
+                columns.offset.unit == Some(bytes) || columns.size.unit() == Some(bytes)
+            })
+        };
+        let word = range.map(Unit::word_of_table);
+        let of_both =
+            readings.iter().map(|reading| columns_of(reading).text_in(time, word.as_deref()));
+        let all = readings.iter().map(columns_of);
+        let of_one =
+            all.filter(|columns| has_unit(columns)).map(|columns| columns.text_in(time, None));
         let mut stated: Vec<Reading> = Vec::new();
-        for reading in &readings {
-            let text = columns_of(reading).text_in(time, range.as_deref());
-            let stated_reading = self.with_columns(&text).filter(|it| it.counts.is_sound());
-            stated.extend(
-                stated_reading.filter(|it| stated.iter().all(|other| other.options != it.options)),
-            );
+        for text in of_both.chain(of_one) {
+            let is_new =
+                |reading: &Reading| !stated.iter().any(|other| other.options == reading.options);
+            let reading = self.with_columns(&text).filter(|reading| reading.counts.is_sound());
+            let reading = reading.filter(is_new);
+            stated.extend(reading);
         }
         if stated.iter().any(Reading::has_times) {
             stated.retain(|reading| time.is_none() || reading.has_times());

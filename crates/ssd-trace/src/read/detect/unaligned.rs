@@ -2,12 +2,13 @@
 
 use super::File;
 use super::refusal::Refusal;
+use crate::read::commands::list;
 use crate::read::foreign::awk;
 use crate::read::formats::mapping::cells_of;
 use crate::read::formats::{self, Head, ReadAs, TraceFormat};
 use crate::read::guess;
 use crate::read::guess::extended::{Extended, range_of};
-use crate::read::readings::Reading;
+use crate::read::readings::{self, Reading};
 
 /// A format, the column of its offsets (the sizes are in the next column), and its other columns.
 const TABLES: [(TraceFormat, usize, &str); 3] = [
@@ -43,18 +44,36 @@ impl File<'_> {
             });
             let in_sectors: Vec<Reading> =
                 in_sectors.filter(|reading| reading.counts.is_sound()).collect();
+            let title = formats::info(format).map_or("", |info| info.title);
             let what = format!(
-                "its columns are those of {}, which counts bytes, but in {} the offset or the size is not a multiple \
-                 of 512; extend these requests to whole sectors{}",
-                formats::info(format).map_or("", |info| info.title),
+                "its columns are those of {title}, which counts bytes, but in {} the offset or the size is not a \
+                 multiple of 512",
                 extended.share(),
-                self.remedy(extended.filter.as_deref(), ""),
             );
-            Some(if in_sectors.is_empty() {
-                Refusal::Filtered(what)
-            } else {
-                self.doubt(format!("{what}; its numbers may also be sectors"), in_sectors)
-            })
+            let remedy = self.remedy(extended.filter.as_deref(), "");
+            let extend = format!("{what}; extend these requests to whole sectors{remedy}");
+            if in_sectors.is_empty() {
+                return Some(Refusal::Filtered(extend));
+            }
+            let Some(filter) = extended.filter.as_deref() else {
+                let what = format!("{extend}; its numbers may also be sectors");
+                return Some(self.doubt(what, in_sectors));
+            };
+            let place = if self.whole { "" } else { ", in its first lines" };
+            let summary = read.counts.summary();
+            let gives = format!("in bytes, extended to whole sectors: {summary}{place}");
+            let mut choices = vec![(self.behind(filter, ""), gives)];
+            choices.extend(
+                readings::choices(in_sectors, self.whole)
+                    .into_iter()
+                    .map(|(options, gives)| (self.as_it_is(&options), format!("in sectors: {gives}"))),
+            );
+            // Bytes are mostly whole sectors.
+            if extended.are_all() {
+                choices.rotate_left(1);
+            }
+            let choices = list(&choices, str::to_owned);
+            Some(Refusal::Filtered(format!("{what}; its numbers are bytes, or sectors; {choices}")))
         })
     }
 }

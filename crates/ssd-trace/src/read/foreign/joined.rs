@@ -4,6 +4,7 @@ use super::Rewriting;
 use super::pattern::pattern;
 use super::table::Table;
 use super::times::is_rising;
+use crate::read::formats::mapping;
 use crate::read::guess::names::{is_address, is_time};
 use regex_lite::Regex;
 
@@ -68,15 +69,23 @@ pub(crate) fn with_joined_dates(bytes: &[u8]) -> Option<Rewriting> {
     if table.has_names && table.rows[0].iter().enumerate().any(has_time) {
         return None;
     }
+    let (day, time) = if are_joined(&at) { (at, at + 1) } else { (at + 1, at) };
+    // Numbers beside them may be the same times, but exact.
+    let at_ns = |row: &Vec<String>| mapping::date(format!("{}T{}", row[day], row[time]).as_bytes());
+    let clock: Option<Vec<u64>> = table.body().iter().map(at_ns).collect();
     let is_exact = |other: usize| {
         let numbers = table.body().iter().map(|row| row[other].parse().ok());
-        let numbers: Option<Vec<f64>> = numbers.collect();
-        table.body()[0][other].contains('.') && numbers.is_some_and(|all| is_rising(&all))
+        let numbers = numbers.collect::<Option<Vec<f64>>>().filter(|all| is_rising(all));
+        let span = |all: &[f64]| all[all.len() - 1] - all[0];
+        let seconds = |all: &[u64]| (all[all.len() - 1].saturating_sub(all[0])) as f64 / 1e9;
+        table.body()[0][other].contains('.')
+            && numbers
+                .zip(clock.as_ref())
+                .is_some_and(|(numbers, clock)| (span(&numbers) - seconds(clock)).abs() <= 1.0)
     };
-    if !table.has_names && (0..width).any(is_exact) {
+    if is_blank && !table.has_names && (0..width).any(is_exact) {
         return None;
     }
-    let (day, time) = if are_joined(&at) { (at, at + 1) } else { (at + 1, at) };
     let what = format!(
         "its columns {} and {} are the date and the time of day; join them",
         day + 1,

@@ -258,7 +258,8 @@ const LOGS: [(&[&str], Log); 24] = [
         &["64("],
         Log {
             what: "output of strace with calls on a device; make a table of its pread64 and pwrite64 calls (other \
-                   calls are left out; without O_DIRECT, the page cache may answer reads and merge writes)",
+                   calls, and reads that another thread interrupts, are left out; without O_DIRECT, the page cache may \
+                   answer reads and merge writes)",
             // Seconds since 1970, not the intervals of strace -r.
             request: concat!(
                 r"^(?:\[pid +\d+\] +|\d+ +)?(\d{9,}\.\d+|\d\d:\d\d:\d\d(?:\.\d+)?) p(read|write)64",
@@ -280,9 +281,10 @@ const LOGS: [(&[&str], Log); 24] = [
             // The duration of a call that lines of other threads interrupt is missing.
             request: concat!(
                 r"^ *([0-9.]+) \( *(?:[0-9.]+ ms)?\): .*\bp(read|write)64\(fd: \d+<",
-                r"(\x2fdev\x2f(?:mapper\x2f)?[\w.-]+)>, .*count: (\d+), pos: (\d+)\) *(?:= +[1-9]|\.\.\.)"
+                r"(\x2fdev\x2f(?:mapper\x2f)?[\w.-]+)>, .*count: (\d+)(?:, pos: (\d+))?\) *(?:= +[1-9]|\.\.\.)"
             ),
-            row: "$1,$2,$5,$4,$3",
+            // A position of 0 is not printed.
+            row: "$1,$2,{$5 + 0},$4,$3",
             columns: &["time=1:ms,op=2,offset=3,size=4,volume=5"],
         },
     ),

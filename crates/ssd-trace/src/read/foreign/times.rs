@@ -211,13 +211,12 @@ pub(super) fn with_24_hours(bytes: &[u8]) -> Option<Rewriting> {
 
 /// Removes the brackets around dates at the start of lines.
 pub(super) fn without_brackets(bytes: &[u8]) -> Option<Rewriting> {
-    const DATE: &str =
-        r"^\[(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d(?:[.,]\d+)?)(Z|[+-]\d\d:?\d\d)?\] *";
+    const DATE: &str = r"^\[(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)[.,]?(\d*)(Z|[+-]\d\d:?\d\d)?\] *";
     let what = "its dates are in brackets; remove the brackets";
-    let filter = format!("perl -pe 's/{DATE}/$1T$2$3 /' < FILE");
+    let filter = format!("perl -pe 's/{DATE}/$1T$2.${{3}}0$4 /' < FILE");
     let rewritten = replaced(bytes, &format!("(?m){DATE}"), |date| {
-        let zone = date.get(3).map_or("", |zone| zone.as_str());
-        format!("{}T{}{zone} ", &date[1], &date[2])
+        let zone = date.get(4).map_or("", |zone| zone.as_str());
+        format!("{}T{}.{}0{zone} ", &date[1], &date[2], &date[3])
     });
     notation(what, &filter, bytes, rewritten)
 }

@@ -72,15 +72,17 @@ impl Format for Parser {
     }
 
     fn detect(head: &Head<'_>) -> u32 {
-        let begins_record = |line: &[u8]| line.first().is_some_and(u8::is_ascii_digit);
-        let marks = |line: &[u8]| line.iter().filter(|&&byte| byte == b';').count();
-        // Free text has no cells. Names of columns above the first record are those of another table.
-        let has_names = head.lines.windows(2).any(|pair| {
-            !begins_record(pair[0])
-                && begins_record(pair[1])
-                && marks(pair[0]) >= marks(pair[1]).max(1)
-        });
-        if has_names { 0 } else { super::share(&mut Parser::default(), head.lines) }
+        let begins_record =
+            |line: &&[u8]| line.trim_ascii_start().first().is_some_and(u8::is_ascii_digit);
+        let first = head.lines.iter().position(|line| begins_record(&line.as_ref()));
+        let above = first.and_then(|first| first.checked_sub(1)).map(|above| head.lines[above]);
+        let has_cells = |line: &[u8]| line.iter().filter(|&&byte| byte == b';').count() > 2;
+        let is_own = |line: &[u8]| line.trim_ascii_start().starts_with(b"start");
+        // Free text has no cells. Other names above the first record are those of another table.
+        if above.is_some_and(|line| has_cells(line) && !is_own(line)) {
+            return 0;
+        }
+        super::share(&mut Parser::default(), head.lines)
     }
 
     fn understood(line: &[u8]) -> usize {

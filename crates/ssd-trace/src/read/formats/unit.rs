@@ -15,6 +15,14 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// Returns the unit of a column as a mapping states it.
+    pub(crate) fn word_of_table(self) -> String {
+        match self {
+            Unit::Bytes => "B".to_owned(),
+            Unit::Sectors | Unit::Pages(_) => format!("{}B", self.bytes_of_table()),
+        }
+    }
+
     /// Returns the bytes per unit of a column without a stated unit; the default is bytes.
     pub(crate) fn bytes_of_table(self) -> u64 {
         match self {

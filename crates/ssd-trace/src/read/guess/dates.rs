@@ -2,6 +2,7 @@
 
 use super::columns::Named;
 use super::table::{Change, Table};
+use super::times::is_latency;
 
 impl Table {
     /// Returns the change that makes times of the ticks that .NET counts since year 1. In nanoseconds, these would
@@ -12,8 +13,12 @@ impl Table {
                 (620_000_000_000_000_000..660_000_000_000_000_000).contains(&tick)
             })
         };
-        let are_ticks = |&at: &usize| self.rows.rows.len() > 1 && self.rows.column(at).all(is_tick);
-        let at = (0..self.rows.width()).find(are_ticks)?;
+        let are_ticks = |at: usize| self.rows.rows.len() > 1 && self.rows.column(at).all(is_tick);
+        if self.columns.time.as_ref().is_some_and(|time| !are_ticks(time.at)) {
+            return None;
+        }
+        let all = || (0..self.rows.width()).filter(|&at| are_ticks(at));
+        let at = all().find(|&at| !is_latency(&self.names[at])).or_else(|| all().next())?;
         let column = at + 1;
         Some(Change {
             what: format!(
@@ -21,7 +26,7 @@ impl Table {
                  that they fit",
                 self.named(column)
             ),
-            title: format!("${column} = \"time_100ns\""),
+            title: format!("${column} = ${column} \"_100ns\""),
             statement: format!("sub(/^6/, \"\", ${column})"),
             decimals: None,
         })

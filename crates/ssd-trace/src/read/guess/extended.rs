@@ -73,6 +73,11 @@ impl Extended {
         Extended::of_names(head, |units, numbers| units == [None; 2] && numbers.may_be_records())
     }
 
+    /// Returns whether no request is whole sectors.
+    pub(crate) fn are_all(&self) -> bool {
+        self.unaligned == self.requests
+    }
+
     /// Returns a text such as "24 of the first 24 requests".
     pub(crate) fn share(&self) -> String {
         let (unaligned, requests) = (count(self.unaligned as u64), count(self.requests as u64));

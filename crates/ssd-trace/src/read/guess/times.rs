@@ -1,10 +1,12 @@
 //! The columns of a table with times.
 
-use super::names::{LATENCIES, TIMES, is_volume, letters_of, unit_of_time, without_unit};
+use super::names::{LATENCIES, TIMES, letters_of, unit_of_time, without_unit};
 use super::rows::{ENDED, Rows, STARTED};
 use crate::read::foreign::pattern::pattern;
 use crate::read::formats::mapping::time_unit;
 
+/// Parts of unknown names that suggest times.
+const LIKE_TIMES: [&str; 4] = ["time", "stamp", "when", "clock"];
 /// Minimum number of rows that show whether a column is nearly in order.
 const ORDERED: usize = 10;
 
@@ -38,6 +40,8 @@ impl Rows {
             (true, 1e15..4e15) => &["us"],
             (true, _) => &["s", "ms", "us"],
             (false, 1.2e17..=2.0e17) => &["100ns"],
+            // Ticks of .NET since year 1, which exceed 64 bits in nanoseconds.
+            (false, 6.2e17..=6.6e17) => &[],
             (false, 1e18..) => &["ns"],
             (false, 1e15..=1e16) => &["us", "ns"],
             (false, 1e12..=1e13) => &["ms", "us", "ns"],
@@ -106,13 +110,15 @@ impl Rows {
         is_latency(&self.names[at]) && !is_arrival()
     }
 
-    /// Returns whether at least nine in ten numbers of a column are above the previous one, and its name is not that of
-    /// a volume or a duration.
+    /// Returns whether at least nine in ten numbers of a column are above the previous one, and its name is like that of
+    /// times.
     fn nearly_ascends(&self, at: usize) -> bool {
         let (name, times) = (&self.names[at], self.values(at));
         let steps = times.windows(2).filter(|pair| pair[0] < pair[1]).count();
         let is_nearly = times.len() >= ORDERED && 10 * steps >= 9 * (times.len() - 1);
-        self.has_times(at) && is_nearly && !name.is_empty() && !is_latency(name) && !is_volume(name)
+        let letters = letters_of(name);
+        let is_like_time = LIKE_TIMES.iter().any(|part| letters.contains(part));
+        self.has_times(at) && is_nearly && is_like_time && !is_latency(name)
     }
 
     /// Returns the columns with times of another step of each request, such as `dispatch_us`, if `chosen`, in `unit`,
