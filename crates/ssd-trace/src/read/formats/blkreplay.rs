@@ -74,7 +74,7 @@ impl Format for Parser {
     fn detect(head: &Head<'_>) -> u32 {
         let begins_record =
             |line: &&[u8]| line.trim_ascii_start().first().is_some_and(u8::is_ascii_digit);
-        let first = head.lines.iter().position(|line| begins_record(&line.as_ref()));
+        let first = head.lines.iter().position(begins_record);
         let above = first.and_then(|first| first.checked_sub(1)).map(|above| head.lines[above]);
         let has_cells = |line: &[u8]| line.iter().filter(|&&byte| byte == b';').count() > 2;
         let is_own = |line: &[u8]| line.trim_ascii_start().starts_with(b"start");

@@ -110,7 +110,7 @@ impl Rows {
         is_latency(&self.names[at]) && !is_arrival()
     }
 
-    /// Returns whether at least nine in ten numbers of a column are above the previous one, and its name is like that of
+    /// Returns whether at least nine in ten numbers of a column are above the previous one, and its name suggests
     /// times.
     fn nearly_ascends(&self, at: usize) -> bool {
         let (name, times) = (&self.names[at], self.values(at));
