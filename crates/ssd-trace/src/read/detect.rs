@@ -209,7 +209,7 @@ impl File<'_> {
             return self.guessed(self.how(TraceFormat::Table)?);
         }
         self.numbers_are_certain(format, &how)?;
-        Ok((format, how, self.meaning_of_numbers(format).into_iter().collect()))
+        Ok((format, how, self.meaning_of(format).into_iter().collect()))
     }
 
     /// Returns how bad lines may be skipped. If the head is the whole file, the options also allow the existing number.

@@ -285,14 +285,17 @@ impl File<'_> {
         guess::reading(columns, self.head, self.workload.action as u8)
     }
 
-    /// Returns the meaning of the numbers of a detected format that consists only of numbers, because another program
-    /// may use the same columns with the opposite meaning.
-    pub(super) fn meaning_of_numbers(&self, format: TraceFormat) -> Option<String> {
+    /// Returns the note about the meaning of a detected format: of its times, if these are completions, or of its codes,
+    /// if it consists only of numbers, because another program may use the same columns with the opposite meaning.
+    pub(super) fn meaning_of(&self, format: TraceFormat) -> Option<String> {
         let codes = match format {
             TraceFormat::Disksim => "an odd flag is a read, an even one a write",
             TraceFormat::Ssdsim => "1 is a read, 0 a write",
             TraceFormat::Midas => "0 is a read, 1 a write, 3 a TRIM",
             TraceFormat::Tencent => "0 is a read, 1 a write",
+            TraceFormat::Biosnoop => {
+                return Some(format!("{}: its times are those of completions", self.name));
+            }
             _ => return None,
         };
         let info = formats::info(format)?;

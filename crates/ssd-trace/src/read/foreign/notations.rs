@@ -47,7 +47,7 @@ pub(crate) const NUMBERS: [Rewrite; 13] = [
         let what = "its numbers have thousands separators; remove them";
         notation(
             what,
-            r#"perl -pe 's/"\d[\d,]*"/$&=~tr|,||dr/ge' < FILE"#,
+            r#"perl -pe 's/"\d[\d,]*([.]\d+)?"/$&=~tr|,||dr/ge' < FILE"#,
             bytes,
             without_thousands(bytes),
         )
@@ -234,11 +234,18 @@ fn without_thousands(bytes: &[u8]) -> Vec<u8> {
     let mut done = parts.next().unwrap_or_default().to_vec();
     for part in parts {
         done.push(b'"');
-        let number =
-            !part.is_empty() && part.iter().all(|byte| byte.is_ascii_digit() || *byte == b',');
+        let (whole, decimals) = match part.iter().position(|&byte| byte == b'.') {
+            Some(at) => (&part[..at], &part[at + 1..]),
+            None => (part, &b"0"[..]),
+        };
+        let are_digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+        let number = whole.iter().all(|byte| byte.is_ascii_digit() || *byte == b',');
         // After a closing quote, a comma separates cells.
-        let number = number && part[0] != b',' && part[part.len() - 1] != b',';
-        let groups: Vec<&[u8]> = part.split(|&byte| byte == b',').collect();
+        let number = number
+            && whole.first().is_some_and(u8::is_ascii_digit)
+            && whole.last().is_some_and(u8::is_ascii_digit)
+            && are_digits(decimals);
+        let groups: Vec<&[u8]> = whole.split(|&byte| byte == b',').collect();
         let is_grouped = groups[1..].iter().all(|group| group.len() == 3) && groups[0] != b"0";
         if number && groups.len() > 1 && !is_grouped {
             // This number has a decimal comma.

@@ -25,7 +25,7 @@ pub(super) const TIMES: [&str; 20] = [
     "optime",
     "walltimestamp",
 ];
-pub(super) const OPS: [&str; 24] = [
+pub(super) const OPS: [&str; 26] = [
     "kind",
     "op",
     "operation",
@@ -37,6 +37,8 @@ pub(super) const OPS: [&str; 24] = [
     "opc",
     "cmd",
     "command",
+    "commandtype",
+    "cmdtype",
     "rw",
     "rwbs",
     "rwflag",
@@ -90,12 +92,14 @@ pub(super) const OFFSETS: [&str; 37] = [
     "objectid",
     "objid",
 ];
-pub(super) const SIZES: [&str; 43] = [
+pub(super) const SIZES: [&str; 45] = [
     "size",
     "length",
     "len",
     "bytes",
     "iosize",
+    "datalength",
+    "iodatalength",
     "requestsize",
     "reqsize",
     "nsectors",

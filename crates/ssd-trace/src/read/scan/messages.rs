@@ -60,13 +60,23 @@ impl Scan<'_, '_> {
         if self.instead.is_some() || (good == 0 && tally.skipped_lines == 0 && is_other()) {
             let instead = self.instead.clone().or_else(|| self.format_of(bad));
             let instead = instead.map(|text| format!("read this file in another way: {text}"));
+            let (title, form) = (P::INFO.title, P::INFO.form);
+            let wrong =
+                format!("expected {form}, found {found}; at byte {column}, expected {expected}");
+            if self.workload.format == TraceFormat::Auto {
+                let columns = command(file, "--columns time=1:us,op=2,offset=3:512B,size=4");
+                let instead = instead
+                    .unwrap_or_else(|| format!("name the columns of the file, as in {columns}"));
+                return format!(
+                    "{file}, {place}: it matches no known format; for the nearest, {title}: {wrong}; correct the \
+                     {noun}, or {instead}"
+                );
+            }
             let instead = instead
                 .unwrap_or_else(|| "set workload.format to the format of the file".to_owned());
             return format!(
-                "{file}, {place}: this is not {}: expected {}, found {found}; at byte {column}, expected {expected}; \
-                 give a trace of that format, plain or compressed, or {instead}",
-                P::INFO.title,
-                P::INFO.form,
+                "{file}, {place}: this is not {title}: {wrong}; give a trace of that format, plain or compressed, or \
+                 {instead}"
             );
         }
         let zeros = if I::NOUN == "line" && bad.contains(&0) {
