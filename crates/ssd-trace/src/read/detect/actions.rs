@@ -29,11 +29,16 @@ impl File<'_> {
     pub(super) fn has_unreadable_events(&self, format: TraceFormat) -> bool {
         let is_text = [TraceFormat::BlockEvent, TraceFormat::Tracepoint].contains(&format);
         let Some(how) = self.how(format).ok().filter(|_| is_text) else { return false };
-        if ACTIONS.iter().any(|&action| self.counts_of_action(format, &how, action).is_some()) {
-            return false;
-        }
         let letters = formats::with(format, Letters { how: &how, head: self.head });
-        letters.is_some_and(|letters| letters.iter().any(|letter| ACTIONS.contains(letter)))
+        let letters = letters.unwrap_or_default().into_iter();
+        let is_readable = |action: u8| {
+            let how = ReadAs { action, ..how.clone() };
+            let counts = Reading::counts_of(format, &how, self.head);
+            // Events without data are read, too.
+            counts.is_some_and(|counts| counts.requests() > 0 || counts.bad == 0)
+        };
+        let mut actions = letters.filter(|letter| ACTIONS.contains(letter)).peekable();
+        actions.peek().is_some() && !actions.any(is_readable)
     }
 
     /// Returns the workload that takes requests at their issue.

@@ -285,8 +285,8 @@ impl File<'_> {
         guess::reading(columns, self.head, self.workload.action as u8)
     }
 
-    /// Returns the note about the meaning of a detected format: of its times, if these are completions, or of its codes,
-    /// if it consists only of numbers, because another program may use the same columns with the opposite meaning.
+    /// Returns the note about the meaning of a detected format: of its times, if these are completions, or of its
+    /// codes, if it consists only of numbers, because other programs use the same columns with the opposite meaning.
     pub(super) fn meaning_of(&self, format: TraceFormat) -> Option<String> {
         let codes = match format {
             TraceFormat::Disksim => "an odd flag is a read, an even one a write",
