@@ -307,26 +307,25 @@ class Source:
             return Config(self._noted([*sets, *tables]), self.path, self.origin)
         except _core.ConfigError as error:
             messages = [renamed(message, names) for message in error.args[0]]
-            others = [at for at, message in enumerate(messages) if self._is_other(message)]
-            for last in others[-1:]:
-                messages[last] += f"; {self._uses()}"
-            raise ConfigError(messages) from None
+            raise ConfigError(self._with_uses(messages)) from None
 
-    def _is_other(self, message: str) -> bool:
-        """Whether a message says that a line is not TOML, of a file that is not named as TOML."""
-        if self.path is None or self.path.suffix == ".toml":
-            return False
-        return message.startswith(f"{self.path}:") and ": not TOML: " in message
+    def _with_uses(self, messages: list[str]) -> list[str]:
+        """The messages, with the uses of a file that is no TOML, such as a trace or a job of fio.
 
-    def _uses(self) -> str:
-        """What to do with the file if it is a trace or a job of fio."""
-        job = option("workload.job", str(self.path))
-        uses = [
-            _trial_of(str(self.path)),
-            f"to run it as a job of fio: ssdlab run greedy-8ch {job}",
+        They follow the last message that says so, unless the file is named as TOML.
+        """
+        name = "" if self.file is None else self.file[0]
+        parts = [
+            message.startswith(f"{name}:") and ": not TOML: " in message for message in messages
         ]
-        is_job = self.path is not None and self.path.suffix == ".fio"
-        return "; ".join(reversed(uses) if is_job else uses)
+        if name.endswith(".toml") or not any(parts):
+            return messages
+        job = f"ssdlab run greedy-8ch {option('workload.job', name)}"
+        uses = [_trial_of(name), f"to run it as a job of fio: {job}"]
+        last = len(parts) - 1 - parts[::-1].index(True)
+        uses = uses[::-1] if name.endswith(".fio") else uses
+        messages[last] = "; ".join([messages[last], *uses])
+        return messages
 
     def _noted(self, sets: list[tuple[str, str]]) -> str:
         """The configuration as JSON, with the note on its drive."""

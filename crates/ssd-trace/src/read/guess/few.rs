@@ -174,7 +174,7 @@ impl Rows {
             *of_offset = stated(offset, &OFFSETS).unwrap_or(of_offset);
             *of_size = size.and_then(|size| stated(size, &SIZES)).unwrap_or(of_size);
         }
-        // With only one of the columns in use, its name determines the separator.
+        // If a single column is used, its name determines the separator.
         let is_alone = time.or(size).or(volume_at).or(self.operation()).is_none();
         let is_named = is_alone && !self.names.is_empty();
         let offset =
