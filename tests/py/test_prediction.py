@@ -22,6 +22,20 @@ def test_half_the_pages_show_what_is_left_of_the_error() -> None:
     assert spread.interval[1] - spread.mean == pytest.approx(0.2 + 0.24843 * 7**0.5, abs=1e-4)
 
 
+def test_the_residual_widens_the_interval_and_no_ratio() -> None:
+    bare, widened = (Predicted((2.2, 2.2), 2.0, residual=share) for share in (0.0, 0.05))
+    assert widened.interval == pytest.approx((2.2 - 0.05 * 2.4, 2.6 + 0.05 * 2.4))
+    other = Predicted((2.1, 2.1), 2.0, residual=0.05)
+    assert widened.against(other) == bare.against(other)
+
+
+def test_only_small_blocks_of_a_trial_have_a_residual() -> None:
+    """As many pages as the drive has leave nothing to extrapolate."""
+    shares = [scale.residual(pages, 24_576) for pages in (28, 341, 2047, 2048, 3530)]
+    assert shares == [0.04, 0.04, 0.04, 0.0, 0.0]
+    assert [scale.residual(pages, 256) for pages in (255, 256)] == [0.04, 0.0]
+
+
 def test_nothing_writes_less_than_the_host() -> None:
     interval = Predicted((1.001, 1.001), 1.02).interval
     assert interval is not None

@@ -25,7 +25,9 @@ DRIVE = "tlc-960gb"
 UNIFORM = Load("uniform", "")
 
 
-def outcome(full: dict[str, float], trial: dict[str, float], halved: float = 0.0) -> Scales:
+def outcome(
+    full: dict[str, float], trial: dict[str, float], halved: float = 0.0, size: str = "8 GiB"
+) -> Scales:
     """Runs under uniform writes: at full size, and trials whose halved one has so much less."""
 
     def report(waf: float) -> Report:
@@ -37,7 +39,7 @@ def outcome(full: dict[str, float], trial: dict[str, float], halved: float = 0.0
     }
     for policy, waf in trial.items():
         for seed in SEEDS:
-            place = Place(DRIVE, UNIFORM, "512 MiB", policy, 1, seed)
+            place = Place(DRIVE, UNIFORM, size, policy, 1, seed)
             reports[place] = report(waf)
         reports[place._replace(pools=2, seed=SEEDS[0])] = report(waf - halved)
     return Scales(reports, False, {}, False, Path())
@@ -61,36 +63,42 @@ def test_a_prediction_holds_if_it_is_close_or_its_interval_contains_full_size() 
         assert aged.holds is expected
 
 
+def test_predictions_of_small_blocks_hold_with_and_without_their_residual() -> None:
+    for trial, holds in ((4.07, (True, True)), (4.16, (True, False)), (4.17, (False, False))):
+        (compared,) = outcome({"greedy": 4.0}, {"greedy": trial}, size="512 MiB").every()
+        assert (compared.holds, compared.without_residual.holds) == holds
+
+
 def test_the_winner_is_judged_among_the_policies_of_full_size() -> None:
     full = {"greedy": 4.0, "fifo": 4.5}
     trial = {"greedy": 4.0, "fifo": 4.5, "greedy + sepbit": 3.0}
     done = outcome(full, trial)
-    assert done.winner(DRIVE, UNIFORM, "512 MiB") == "same"
-    assert outcome({"greedy": 4.6, "fifo": 4.5}, trial).winner(DRIVE, UNIFORM, "512 MiB") == (
+    assert done.winner(DRIVE, UNIFORM, "8 GiB") == "same"
+    assert outcome({"greedy": 4.6, "fifo": 4.5}, trial).winner(DRIVE, UNIFORM, "8 GiB") == (
         "another"
     )
     tied = dict.fromkeys(full, 4.0)
-    assert outcome(full, tied).winner(DRIVE, UNIFORM, "512 MiB") == "none"
+    assert outcome(full, tied).winner(DRIVE, UNIFORM, "8 GiB") == "none"
     # The best one at full size has no prediction: the winner is that of the others.
-    assert outcome({**full, "d-choices": 3.0}, trial).winner(DRIVE, UNIFORM, "512 MiB") == "same"
+    assert outcome({**full, "d-choices": 3.0}, trial).winner(DRIVE, UNIFORM, "8 GiB") == "same"
     # An extrapolation of more than 5 %: no verdict.
-    assert outcome(full, trial, 0.3).winner(DRIVE, UNIFORM, "512 MiB") == "none"
+    assert outcome(full, trial, 0.3).winner(DRIVE, UNIFORM, "8 GiB") == "none"
     # Nor where it is that of a policy which may still win.
     shifted = outcome(full, trial)
-    place = Place(DRIVE, UNIFORM, "512 MiB", "fifo", 2, SEEDS[0])
+    place = Place(DRIVE, UNIFORM, "8 GiB", "fifo", 2, SEEDS[0])
     for halved, winner in ((3.9, "none"), (4.2, "same")):
         shifted.reports[place].waf.total = halved  # type: ignore[misc]
         fresh = Scales(shifted.reports, False, {}, False, Path())
-        assert fresh.predicted(DRIVE, UNIFORM, "512 MiB", "fifo").share > 0.05  # type: ignore[union-attr]
-        assert fresh.winner(DRIVE, UNIFORM, "512 MiB") == winner
-    assert done.winner(DRIVE, UNIFORM, "8 GiB") is None
-    assert outcome({"greedy": 4.0}, trial).winner(DRIVE, UNIFORM, "512 MiB") is None
+        assert fresh.predicted(DRIVE, UNIFORM, "8 GiB", "fifo").share > 0.05  # type: ignore[union-attr]
+        assert fresh.winner(DRIVE, UNIFORM, "8 GiB") == winner
+    assert done.winner(DRIVE, UNIFORM, "512 MiB") is None
+    assert outcome({"greedy": 4.0}, trial).winner(DRIVE, UNIFORM, "8 GiB") is None
 
 
 def test_what_was_not_run_is_shown_as_that() -> None:
     done = outcome({"greedy": 4.0}, {"greedy": 4.3, "fifo": 4.5})
     text = page.markdown(done)
-    assert "| uniform | greedy | 4.000 | – | – | 4.300 ± 0.000 | +7.5% | – | – |" in text
+    assert "| uniform | greedy | 4.000 | – | – | – | – | 4.300 ± 0.000 | +7.5% |" in text
     assert "| uniform | fifo |" not in text, "there is nothing to compare with"
     assert "0 of 1 predictions hold." in text
     assert "## drive:samsung-pm9a3\n\nNo run at full size was made.\n" in text

@@ -35,6 +35,8 @@ class Predicted:
     beyond: float = 0.0
     """Share by which the drive may write more than both trials show, because its blocks are larger.
     """
+    residual: float = 0.0
+    """Largest share by which drives have differed from an extrapolation as far as this one."""
 
     @property
     def difference(self) -> float:
@@ -57,7 +59,9 @@ class Predicted:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """From the lowest to the highest plausible value: seeds, the size of blocks, `beyond`.
+        """From the lowest to the highest plausible value.
+
+        It contains the spread of the seeds, the extrapolation, `residual` and `beyond`.
 
         The mean is twice that of n seeds minus one run with half the pages, which also has the
         spread of a seed: its variance is 4 / n + 1 times that of a seed. None if nothing shows how
@@ -67,7 +71,7 @@ class Predicted:
             return None
         n = len(self.values)
         of_seeds = (estimate(self.values).ci95 or 0.0) if n > 1 else 0.0
-        width = abs(self.difference) + math.sqrt(n + 4) * of_seeds
+        width = abs(self.difference) + math.sqrt(n + 4) * of_seeds + self.residual * self.mean
         middle = statistics.fmean(self.values) + self.difference
         return max(1.0, middle - width), max(1.0, middle + width) * (1 + self.beyond)
 

@@ -460,6 +460,7 @@ class Trial:
                         "seeds": len(policy.values),
                         "halved": policy.halved,
                         "beyond": policy.beyond,
+                        "residual": policy.residual,
                     }
                     for label, policy in ranking.predicted.items()
                 }

@@ -57,6 +57,9 @@ PRECONDITION: Keys = {
 BEYOND = 0.4
 """Share by which a drive may write more under cost-benefit than trials show, if nothing separates
 pages (docs/adr/0026-a-trial-keeps-the-blocks-of-a-drive.md)."""
+RESIDUAL, RESIDUAL_PAGES = 0.04, 2048
+"""Share by which a drive may differ from an extrapolation from erase units of fewer pages than the
+second number (docs/adr/0026-a-trial-keeps-the-blocks-of-a-drive.md)."""
 CLASSES = {"host-and-copies": 2, "two-regions": 2, "sepbit": 6}
 """Frontiers of the separation policies that have no key for their number."""
 
@@ -150,6 +153,11 @@ def _frontiers(config: Config) -> int | None:
 def beyond(victim: str, separation: str) -> float:
     """Share by which a drive may write more than its trials show, under these policies."""
     return BEYOND if (victim, separation) == ("cost-benefit", "none") else 0.0
+
+
+def residual(pages: int, of_drive: int) -> float:
+    """Share by which a drive may differ from an extrapolation from erase units of so many pages."""
+    return RESIDUAL if pages < min(of_drive, RESIDUAL_PAGES) else 0.0
 
 
 @dataclass(frozen=True)

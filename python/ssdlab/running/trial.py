@@ -175,8 +175,12 @@ class Runs:
                 if (half or hopeless) and label in lengths and len(values) == len(reports):
                     config = self.plan.drive_with(policy)
                     policies = config["gc.victim.policy"], config["alloc.separation.policy"]
-                    beyond = scale.beyond(*policies)
-                    predicted[policy] = Predicted(tuple(values), half, beyond)
+                    predicted[policy] = Predicted(
+                        tuple(values),
+                        half,
+                        scale.beyond(*policies),
+                        scale.residual(self.plan.device(policy).pages, scale.Pool.of(config).pages),
+                    )
             rankings[phases] = Ranking(predicted)
         missing = tuple(self._missing(rankings))
         # A policy wins under both orders, or under neither.

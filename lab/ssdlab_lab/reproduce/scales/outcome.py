@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 from ssdlab.results.prediction import Predicted, Ranking
-from ssdlab.running.scale import FEWEST_PAGES, beyond
+from ssdlab.running.scale import FEWEST_PAGES, beyond, residual
 from ssdlab_lab.reproduce.result import INTERRUPTED
 from ssdlab_lab.reproduce.scales.choices import (
     CLOSE,
@@ -44,6 +44,11 @@ class Compared(NamedTuple):
     def error(self) -> float:
         """Error of the prediction, as a share of full size."""
         return self.predicted.mean / self.full - 1
+
+    @property
+    def without_residual(self) -> Compared:
+        """The same with an interval that is not widened for small blocks."""
+        return self._replace(predicted=replace(self.predicted, residual=0.0))
 
     @property
     def is_inside(self) -> bool:
@@ -98,7 +103,13 @@ class Scales(Study[Place]):
             return None
         keys = POLICIES[policy]
         separation = str(keys.get("alloc.separation", "none"))
-        return Predicted(known, halved, beyond(str(keys["gc.victim"]), separation))
+        pool = pool_of(drive, policy, self.quick)
+        return Predicted(
+            known,
+            halved,
+            beyond(str(keys["gc.victim"]), separation),
+            residual(pool.unit_of_trial(FOOTPRINTS[size]), pool.unit),
+        )
 
     def compared(self, drive: str, load: Load, size: str) -> Iterator[Compared]:
         """The predictions of a footprint that have a run at full size."""

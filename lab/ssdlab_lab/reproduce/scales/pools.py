@@ -56,6 +56,11 @@ class Pool:
             "device.user_capacity": f"{pages * PAGE_BYTES} B",
         }
 
+    @property
+    def unit(self) -> int:
+        """Pages of an erase unit at full size."""
+        return self.pages_per_block * scale.Pool.of(self.drive).members
+
     def unit_of_trial(self, pages: int) -> int:
         """Pages of an erase unit in the trial with one pool."""
         return scale.functional_device(self.drive, pages).pages
