@@ -221,6 +221,8 @@ class Recorder:
         with suppress(OSError):
             self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
+        if self.tape:
+            self.tape.file.close()
 
     def accept(self) -> None:
         """Let clients in."""
