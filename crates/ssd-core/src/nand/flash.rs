@@ -6,6 +6,7 @@
 use super::contents::Contents;
 use super::geometry::Geometry;
 use super::page_store::{PageStore, Slabs};
+use super::sequences::Sequences;
 use crate::config::DataMode;
 use crate::memory::{huge_vec, prefetch};
 use crate::units::{BlockId, Lpn, PlaneId, Ppn};
@@ -42,7 +43,7 @@ pub struct Flash {
     /// Whether the erase of each flash block has begun and not ended.
     erasing: Vec<bool>,
     /// Admission number of the data in each page (with logs and data modes).
-    sequence: Option<Vec<u64>>,
+    sequence: Option<Sequences>,
     /// Contents (digest and bytes mode).
     digest: Option<Vec<u64>>,
     bytes: Option<Contents>,
@@ -64,7 +65,7 @@ impl Flash {
             lpn: huge_vec(pages, TORN),
             programmed: vec![0; flash_blocks],
             erasing: vec![false; flash_blocks],
-            sequence: (sequences || data != DataMode::None).then(|| vec![0; pages]),
+            sequence: (sequences || data != DataMode::None).then(|| Sequences::new(pages)),
             digest: (data != DataMode::None).then(|| vec![0; pages]),
             bytes: data.keeps_bytes().then(|| {
                 let store = store.unwrap_or_else(|| Box::new(Slabs::default()));
@@ -177,7 +178,7 @@ impl Flash {
     /// Store the contents of a page just programmed.
     pub fn store(&mut self, ppn: Ppn, sequence: u64, payload: &Payload) {
         if let Some(all) = &mut self.sequence {
-            all[ppn.at()] = sequence;
+            all.set(ppn.at(), sequence);
         }
         if let Some(all) = &mut self.digest {
             all[ppn.at()] = payload.digest;
@@ -190,7 +191,7 @@ impl Flash {
     /// Copy contents and sequence number of one page to another, as GC does.
     pub fn copy(&mut self, from: Ppn, to: Ppn) {
         if let Some(all) = &mut self.sequence {
-            all[to.at()] = all[from.at()];
+            all.set(to.at(), all.get(from.at()));
         }
         if let Some(all) = &mut self.digest {
             all[to.at()] = all[from.at()];
@@ -204,7 +205,7 @@ impl Flash {
     pub(crate) fn set_sequence(&mut self, ppn: Ppn, sequence: u64) {
         debug_assert!(!self.is_torn(ppn), "{ppn:?} is being programmed");
         if let Some(all) = &mut self.sequence {
-            all[ppn.at()] = sequence;
+            all.set(ppn.at(), sequence);
         }
     }
 
@@ -253,7 +254,7 @@ impl Flash {
     /// Admission number of the data in a page; 0 if none is kept.
     #[must_use]
     pub fn sequence(&self, ppn: Ppn) -> u64 {
-        self.sequence.as_ref().map_or(0, |all| all[ppn.at()])
+        self.sequence.as_ref().map_or(0, |all| all.get(ppn.at()))
     }
 
     /// Begin the erase of the flash block of `block` on `plane`: what its pages held is lost.
@@ -295,8 +296,9 @@ impl Flash {
 
     /// Admission numbers and digests by page; empty if they are not kept.
     #[must_use]
-    pub fn kept(&self) -> [&[u64]; 2] {
-        [&self.sequence, &self.digest].map(|column| column.as_deref().unwrap_or_default())
+    pub fn kept(&self) -> [Vec<u64>; 2] {
+        let sequences = self.sequence.as_ref().map(Sequences::all);
+        [sequences, self.digest.clone()].map(Option::unwrap_or_default)
     }
 
     /// The pages that hold bytes, ascending (bytes mode).
@@ -308,21 +310,23 @@ impl Flash {
     /// Load the contents for erased flash of the same geometry. Columns that are not kept are ignored.
     ///
     /// # Errors
-    /// A flash block in which the pages with an LPN of the device are not exactly the first ones programmed.
+    /// A flash block in which the pages with an LPN of the device are not exactly the first ones programmed, or an
+    /// admission number of more than 48 bits.
     pub(crate) fn load(
         &mut self,
         geo: &Geometry,
         lpn: &[u32],
         programmed: &[u16],
-        kept: [&[u64]; 2],
+        [sequences, digests]: [&[u64]; 2],
     ) -> Result<(), String> {
         assert!(lpn.len() == self.lpn.len() && programmed.len() == self.programmed.len());
         self.lpn.copy_from_slice(lpn);
         self.programmed.copy_from_slice(programmed);
-        for (own, given) in [&mut self.sequence, &mut self.digest].into_iter().zip(kept) {
-            if let Some(own) = own {
-                own.copy_from_slice(given);
-            }
+        if let Some(own) = &mut self.sequence {
+            own.load(sequences)?;
+        }
+        if let Some(own) = &mut self.digest {
+            own.copy_from_slice(digests);
         }
         for block in (0..geo.pools * geo.blocks_per_pool).map(BlockId) {
             for plane in geo.planes_of_block(block) {
@@ -399,7 +403,7 @@ impl Flash {
     pub fn bytes_held(&self) -> usize {
         self.lpn.len() * 4
             + self.programmed.len() * 2
-            + self.sequence.as_ref().map_or(0, |v| v.len() * 8)
+            + self.sequence.as_ref().map_or(0, Sequences::bytes_held)
             + self.digest.as_ref().map_or(0, |v| v.len() * 8)
             + self.bytes.as_ref().map_or(0, Contents::bytes_held)
     }

@@ -7,5 +7,6 @@ pub mod interconnect;
 pub mod nvram;
 pub mod page_store;
 pub(crate) mod read_errors;
+mod sequences;
 pub(crate) mod slices;
 pub mod timing;

@@ -237,8 +237,8 @@ impl Ftl {
             state: self.blocks.state.iter().map(|&state| state as u8).collect(),
             erases: self.blocks.erases.clone(),
             seal_order: self.blocks.seal_order.clone(),
-            sequence: sequences.to_vec(),
-            digest: digests.to_vec(),
+            sequence: sequences,
+            digest: digests,
             owners: self.shared_pages(),
             ..Columns::default()
         };
