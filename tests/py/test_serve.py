@@ -105,6 +105,18 @@ def test_a_full_disk_refuses_writes_alone(tmp_path: Path, record: list[str]) -> 
     assert not list((tmp_path / "drive").glob("1.*"))
 
 
+def test_a_disk_without_space_for_the_log_is_named_before_the_drive_is_served(
+    tmp_path: Path,
+) -> None:
+    options = (*UNIX, "--state", "new/drive")
+    why = "--state new/drive: no space left on device: the log of the drive needs 1 MiB"
+    with pytest.raises(AssertionError, match=why):
+        Served(*options, cwd=tmp_path, most_bytes=1 << 19)
+    assert not (tmp_path / "new").exists()
+    with served(*options, cwd=tmp_path, most_bytes=4 << 20) as server:
+        server.stop()
+
+
 def test_a_second_signal_is_a_power_cut() -> None:
     before = signal.getsignal(signal.SIGINT)
     calls: list[str] = []

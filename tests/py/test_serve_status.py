@@ -155,6 +155,14 @@ def test_the_log_says_what_each_request_waited_for(tmp_path: Path) -> None:
             refused(done, 2, folder, "the state of a served drive, or a recording")
 
 
+def test_a_recording_without_a_state_says_what_a_request_waited_for(tmp_path: Path) -> None:
+    with served(*UNIX, "--record", "rec", cwd=tmp_path) as server:
+        work(server, 400)
+        slowest = said("status", "rec", cwd=tmp_path)["slowest"]
+        server.stop()
+    assert said("why", str(slowest[0]["id"]), "rec", cwd=tmp_path)["request"] == slowest[0]
+
+
 def test_a_request_without_an_operation_of_its_own_is_explained_by_what_ended_meanwhile() -> None:
     place = {"channel": 1, "chip": 0, "plane": 2, "block": 7}
     one = {"op": "program", "cause": "gc", **place, "request": None}

@@ -99,6 +99,12 @@ impl Connection {
         !self.leaves && self.requests < MOST_REQUESTS && held < MOST_BYTES
     }
 
+    /// Whether the handshake is over.
+    #[must_use]
+    pub fn has_chosen(&self) -> bool {
+        self.chosen.is_some()
+    }
+
     /// Whether nothing is left to do for this client.
     #[must_use]
     pub fn is_over(&self) -> bool {

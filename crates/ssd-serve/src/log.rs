@@ -17,7 +17,7 @@ const REQUEST: u8 = 1;
 const MARK: u8 = 2;
 
 /// Space on the disk that the log reserves: the marks of requests that are under way must fit into it.
-const AHEAD: u64 = 1 << 20;
+pub const AHEAD: u64 = 1 << 20;
 
 /// Most bytes by which the snapshot grows per page written.
 const SNAPSHOT_BYTES: u64 = 16;
@@ -148,6 +148,12 @@ impl Log {
     #[must_use]
     pub fn is_short(&self) -> bool {
         self.reserved < self.end() + AHEAD + self.next_generation()
+    }
+
+    /// Whether it has reserved the space for the marks of requests.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.reserved >= self.end() + AHEAD
     }
 
     /// Whether the log takes so much space that the next generation is worth it, if the disk is full.

@@ -2,6 +2,7 @@
 
 use crate::connection::{Connection, Ticket};
 use crate::engine::{Engine, Numbers};
+use crate::listener::{Listener, Socket};
 use crate::nbd::handshake::Export;
 use crate::pace::{Lateness, Pace, Rate, Scale, Stops, scale_for};
 use crate::state::StateError;
@@ -9,17 +10,15 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Timespec;
 use ssd_core::host::device::Device as _;
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileTypeExt as _;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Most clients at a time.
 const MOST_CLIENTS: usize = 256;
+
+/// The longest time for a handshake. It keeps places for those who use the drive.
+const HANDSHAKE_MOST: Duration = Duration::from_secs(10);
 
 /// The shortest time between folds of a log for which the disk has no more space.
 const FOLD_EVERY: Duration = Duration::from_secs(1);
@@ -27,125 +26,12 @@ const FOLD_EVERY: Duration = Duration::from_secs(1);
 /// The longest time without asking the caller.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Where clients come.
-pub enum Listener {
-    /// A Unix socket and its path, which is removed with it.
-    Unix(UnixListener, PathBuf),
-    /// A TCP socket.
-    Tcp(TcpListener),
-}
-
-impl Listener {
-    /// A Unix socket that only this user can reach. A socket that a killed server has left is replaced.
-    ///
-    /// # Errors
-    /// It cannot be created, for example because another server uses it, or it is a file.
-    pub fn unix(path: &Path) -> io::Result<Listener> {
-        let is_left_over = || {
-            let refused = UnixStream::connect(path).map_err(|error| error.kind());
-            matches!(refused, Err(ErrorKind::ConnectionRefused))
-        };
-        let is_socket = |file: std::fs::Metadata| file.file_type().is_socket();
-        if std::fs::symlink_metadata(path).is_ok_and(is_socket) && is_left_over() {
-            std::fs::remove_file(path)?;
-        }
-        // The mode of a socket is set when it is bound, so it is never open to others.
-        let mask = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
-        let bound = UnixListener::bind(path);
-        rustix::process::umask(mask);
-        let listener = bound?;
-        listener.set_nonblocking(true)?;
-        Ok(Listener::Unix(listener, path.to_owned()))
-    }
-
-    /// A TCP socket.
-    ///
-    /// # Errors
-    /// It cannot be made.
-    pub fn tcp(address: SocketAddr) -> io::Result<Listener> {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        Ok(Listener::Tcp(listener))
-    }
-
-    /// The port of a TCP socket.
-    #[must_use]
-    pub fn port(&self) -> Option<u16> {
-        match self {
-            Listener::Unix(..) => None,
-            Listener::Tcp(listener) => listener.local_addr().ok().map(|address| address.port()),
-        }
-    }
-
-    fn accept(&self) -> io::Result<Socket> {
-        match self {
-            Listener::Unix(listener, _) => {
-                let socket = listener.accept()?.0;
-                socket.set_nonblocking(true)?;
-                Ok(Socket::Unix(socket))
-            }
-            Listener::Tcp(listener) => {
-                let socket = listener.accept()?.0;
-                socket.set_nonblocking(true)?;
-                socket.set_nodelay(true)?;
-                Ok(Socket::Tcp(socket))
-            }
-        }
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        if let Listener::Unix(_, path) = self {
-            // Nothing more can be done about a socket that somebody has removed.
-            let _ = std::fs::remove_file(path);
-        }
-    }
-}
-
-impl AsFd for Listener {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Listener::Unix(listener, _) => listener.as_fd(),
-            Listener::Tcp(listener) => listener.as_fd(),
-        }
-    }
-}
-
-enum Socket {
-    Unix(UnixStream),
-    Tcp(TcpStream),
-}
-
-impl Socket {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Socket::Unix(socket) => socket.read(bytes),
-            Socket::Tcp(socket) => socket.read(bytes),
-        }
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Socket::Unix(socket) => socket.write(bytes),
-            Socket::Tcp(socket) => socket.write(bytes),
-        }
-    }
-}
-
-impl AsFd for Socket {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Socket::Unix(socket) => socket.as_fd(),
-            Socket::Tcp(socket) => socket.as_fd(),
-        }
-    }
-}
-
 /// A client, and since when what it has sent may have waited.
 struct Client {
     socket: Socket,
     connection: Connection,
+    /// Wall time at which it connected.
+    connected: Duration,
     /// Wall time at which there was nothing to read from it.
     looked: Duration,
     /// The earliest wall time at which what was read last can have arrived.
@@ -288,6 +174,7 @@ impl Server {
             let now = self.pace.elapsed();
             if looked.is_none_or(|looked| now.saturating_sub(looked) >= LOOK_EVERY) {
                 (looked, self.served.time) = (Some(now), now);
+                self.dismiss_silent(now);
                 self.served.rate.look(now, self.served.replies);
                 self.rescale();
                 (self.served.scale, self.served.stops) = (self.pace.scale(), self.pace.stops());
@@ -295,6 +182,20 @@ impl Server {
                     return Ok((self.engine, self.served));
                 }
             }
+        }
+    }
+
+    /// Disconnect the clients whose handshake takes too long.
+    fn dismiss_silent(&mut self, now: Duration) {
+        let before = self.clients.len();
+        self.clients.retain(|_, Client { connection, connected, .. }| {
+            connection.has_chosen() || now.saturating_sub(*connected) < HANDSHAKE_MOST
+        });
+        let silent = before - self.clients.len();
+        if silent > 0 {
+            self.served.refused.0 += silent as u64;
+            let limit = HANDSHAKE_MOST.as_secs();
+            self.served.refused.1 = Some(format!("the handshake took more than {limit} s"));
         }
     }
 
@@ -425,7 +326,7 @@ impl Server {
             // A client that leaves before it is accepted does not count.
             if let Ok(socket) = self.listener.accept() {
                 let connection = Connection::default();
-                let client = Client { socket, connection, looked: now, came: now };
+                let client = Client { socket, connection, connected: now, looked: now, came: now };
                 self.clients.insert(self.served.clients, client);
                 self.served.clients += 1;
             }

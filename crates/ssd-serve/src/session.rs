@@ -2,9 +2,10 @@
 
 use crate::engine::Engine;
 use crate::life::{Life, Worn};
+use crate::listener::Listener;
 use crate::nbd::handshake::Export;
 use crate::pace::{Scale, Stops, VALID_NS};
-use crate::server::{Attendant, Listener, Served, Server};
+use crate::server::{Attendant, Served, Server};
 use crate::state::{Folder, StateError, new_drive, served, without_state};
 use crate::view::{Channel, Slow, Space};
 use serde::Serialize;
@@ -308,7 +309,10 @@ pub fn serve(
     let (mut engine, snapshot, mounted) = match &mut folder {
         Some(folder) => folder.drive(&config, caller)?,
         None => {
-            let snapshot = new_drive(&config, caller)?;
+            let mut logged = config.clone();
+            // `why` runs the recording again with a log of operations, which names the admission numbers on flash.
+            logged.metrics.op_log |= order.record.is_some();
+            let snapshot = new_drive(&logged, caller)?;
             (without_state(&config, &snapshot, &order.temporary)?, snapshot, None)
         }
     };

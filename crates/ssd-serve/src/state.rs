@@ -225,6 +225,14 @@ impl Folder {
         self.remove_others().map_err(file_error(&self.path))?;
         let path = self.file(self.generation, "log");
         engine.log_to(self.new_log().map_err(file_error(&path))?);
+        if !engine.has_log_room() {
+            let full = io::Error::from(io::ErrorKind::StorageFull);
+            return Err(StateError::File(format!(
+                "--state {}: {full}: the log of the drive needs {} MiB",
+                self.path.display(),
+                log::AHEAD >> 20
+            )));
+        }
         Ok((engine, snapshot, mounted))
     }
 

@@ -184,6 +184,6 @@ def _waf(samples: Sequence[Sample]) -> Figure:
         return Missing("waf", title, "It is drawn when the drive has been written to.")
     curve = Curve("write amplification", _before(samples, at), values, 1)
     caption = "Since the server started, or since the log was folded."
-    return Plot(
-        "waf", title, caption, _since(samples), Axis("write amplification", "ratio"), (curve,)
-    )
+    # From 0: writes that are under way make a ratio of 1 flicker in its last digits.
+    y = Axis("write amplification", "ratio", low=0.0)
+    return Plot("waf", title, caption, _since(samples), y, (curve,))

@@ -125,7 +125,9 @@ def status_text(summary: dict[str, Any]) -> str:
 def why_text(said: dict[str, Any]) -> str:
     """The parts of the latency of a request, and what it waited for."""
     asked, operations = said["request"], said["operations"]
-    what = f"{asked['op']} of {size(512 * asked['sectors'])} at {size(512 * asked['sector'])}"
+    what = asked["op"]
+    if asked["sectors"]:
+        what += f" of {size(512 * asked['sectors'])} at {size(512 * asked['sector'])}"
     lines = [
         f"request {asked['id']:,}: {what}",
         f"arrived at {duration(asked['arrival_ns'])} and took {duration(asked['latency_ns'])}:",

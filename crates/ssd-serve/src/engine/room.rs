@@ -96,6 +96,12 @@ impl Engine {
         self.log.iter_mut().for_each(Log::hold_again);
     }
 
+    /// Whether the log can note what the drive does.
+    #[must_use]
+    pub fn has_log_room(&self) -> bool {
+        self.log.as_ref().is_none_or(Log::has_room)
+    }
+
     /// Whether the log is to be folded because the disk is full.
     #[must_use]
     pub fn is_log_short(&self) -> bool {

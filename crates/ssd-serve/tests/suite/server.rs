@@ -3,10 +3,11 @@
 use crate::rig::{Temporary, config, fold, open, with_state};
 use ssd_run::Unattended;
 use ssd_serve::engine::{Engine, Refusal};
+use ssd_serve::listener::Listener;
 use ssd_serve::log::Log;
 use ssd_serve::nbd::handshake::Export;
 use ssd_serve::pace::Scale;
-use ssd_serve::server::{Attendant, Listener, Served, Server};
+use ssd_serve::server::{Attendant, Served, Server};
 use ssd_serve::state::{Folder, StateError, new_drive, without_state};
 use ssd_trace::config::RunConfig;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -110,6 +111,21 @@ fn reply(socket: &mut UnixStream, length: usize) -> (u64, Vec<u8>) {
     let mut data = vec![0; length];
     socket.read_exact(&mut data).expect("its data");
     (u64::from_be_bytes(head[8..].try_into().expect("8 bytes")), data)
+}
+
+#[test]
+fn a_client_without_a_handshake_is_disconnected_and_others_stay() {
+    let (_, served) = with_server(|path| {
+        let mut silent = UnixStream::connect(path).expect("a server");
+        let mut user = client(path);
+        let mut greeting = Vec::new();
+        // Returns when the server hangs up.
+        silent.read_to_end(&mut greeting).expect("the end");
+        assert_eq!(greeting.len(), 18);
+        user.write_all(&request(0, 7, 0, 4096)).expect("it listens");
+        assert_eq!(reply(&mut user, 4096).0, 7);
+    });
+    assert_eq!(served.refused, (1, Some("the handshake took more than 10 s".into())));
 }
 
 #[test]
