@@ -20,7 +20,7 @@ import pytest
 
 import ssdlab
 from nbd_client import FLUSH, FUA, NO_HOLE, TRIM, WRITE, ZEROES, RefusedError
-from running import HANG_S, nothing_left, refused, ssdlab_command
+from running import COMMAND, HANG_S, nothing_left, refused, ssdlab_command
 from served_drive import DRIVE, PAGE, UNIX, served
 from ssdlab.running.served import Address, answered_signals
 from ssdlab.running.served import served as served_drive
@@ -105,16 +105,25 @@ def test_a_full_disk_refuses_writes_alone(tmp_path: Path, record: list[str]) -> 
     assert not list((tmp_path / "drive").glob("1.*"))
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk takes root")
 def test_a_disk_without_space_for_the_log_is_named_before_the_drive_is_served(
     tmp_path: Path,
 ) -> None:
-    options = (*UNIX, "--state", "new/drive")
-    why = "--state new/drive: no space left on device: the log of the drive needs 1 MiB"
-    with pytest.raises(AssertionError, match=why):
-        Served(*options, cwd=tmp_path, most_bytes=1 << 19)
-    assert not (tmp_path / "new").exists()
-    with served(*options, cwd=tmp_path, most_bytes=4 << 20) as server:
-        server.stop()
+    (tmp_path / "tiny.toml").write_text(DRIVE)
+    (tmp_path / "full").mkdir()
+    mount = 'mount -t tmpfs -o size=600k none full && "$@"; code=$?; ls full; exit $code'
+    serve = [*COMMAND, "serve", "tiny.toml", *UNIX, "--state", "full/new/drive"]
+    words = ["unshare", "--mount", "sh", "-c", mount, "sh", *serve]
+    done = subprocess.run(
+        words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=HANG_S
+    )
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        pytest.skip(done.stderr)
+    assert done.returncode == 2
+    assert "--state full/new/drive: " in done.stderr
+    assert "the log of the drive needs 1 MiB" in done.stderr
+    assert "Ctrl-C" not in done.stderr
+    assert done.stdout == "", "a start that fails removes what it has created"
 
 
 def test_a_second_signal_is_a_power_cut() -> None:

@@ -11,5 +11,6 @@ mod pace;
 mod rig;
 mod server;
 mod state;
+mod storm;
 mod view;
 mod why;
