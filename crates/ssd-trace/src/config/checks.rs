@@ -1,7 +1,7 @@
 //! Requirements on combinations of the keys of `[workload]`, and on these keys and the device.
 
 use super::words::*;
-use super::{Arrival, RunConfig, VolumeKey, Workload};
+use super::{Arrival, PatternKeys, RunConfig, VolumeKey, Workload};
 use ssd_core::config::checks::needs::{Need, need};
 use ssd_core::config::checks::{Check, check};
 use ssd_core::config::text::quantity::show_size;
@@ -143,7 +143,7 @@ pub(super) const CHECKS: &[Check<RunConfig>] = &[
     check(&["workload.kind", "workload.trace", "workload.job"], file_is_named),
     check(&["workload.arrival", "workload.kind"], arrivals_of_a_model),
     check(&["workload.arrival"], bursts_of_bursty),
-    check(&["workload.gap_cv", "workload.short_gaps"], gaps_of_trains),
+    check(&["workload.gap_cv", "workload.short_gaps", "workload.train_gap"], gaps_of_trains),
     check(&["workload.until", "workload.from"], window_of_trace),
     check(&["workload.volume", "workload.fit"], volumes_are_laid_out),
     check(&["workload.phases", "run.mode"], phases_have_no_arrivals),
@@ -258,10 +258,10 @@ fn bursts_of_bursty(config: &RunConfig) -> Option<String> {
     })
 }
 
-/// Checks the variation of gaps. The bound is exact for short gaps of 0 and equal long gaps.
+/// Checks the variation of gaps. The mean gap is unknown here; the generator refuses what its own does not allow.
 fn gaps_of_trains(config: &RunConfig) -> Option<String> {
     let (share, cv) = (config.workload.short_gaps, config.workload.gap_cv);
-    let least = (share / (1.0 - share)).sqrt();
+    let least = PatternKeys::of(&config.workload).least_gap_cv();
     // `least` may be rounded up.
     (cv < least * (1.0 - 1e-12)).then(|| {
         format!(

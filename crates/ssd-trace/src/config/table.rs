@@ -113,8 +113,8 @@ ssd_core::config_table! {
         gap_cv: real(Span::closed(0.0, 20.0)) =>
             #[serde(default = "one", skip_serializing_if = "is_one")]
             gap_cv: f64 = one(),
-            "Coefficient of variation of all gaps, at least the square root of short_gaps / (1 - \
-            short_gaps). The mean gap is that of the volume.";
+            "Coefficient of variation of all gaps. If short gaps are 0, it is at least the square root of \
+            short_gaps / (1 - short_gaps). The mean gap is that of the volume.";
         train_gap: special(TRAIN_GAP) =>
             #[serde(default = "train_gap", skip_serializing_if = "is_train_gap")]
             train_gap_ns: u64 = train_gap(),

@@ -74,8 +74,7 @@ impl Gaps {
         }
         let limit = SHORT_NS as f64;
         let short_mean = keys.train_gap_ns as f64;
-        let exponent = (keys.train_gap_ns > 0).then(|| limit / short_mean - 1.0);
-        let short_square = exponent.map_or(0.0, |k| limit * limit / (2.0 * k + 1.0));
+        let short_square = keys.short_gap_square();
         let long_mean = (mean_ns - short * short_mean) / (1.0 - short);
         let square = (1.0 + gap_cv * gap_cv) * mean_ns * mean_ns;
         let variance = (square - short * short_square) / (1.0 - short) - long_mean * long_mean;
@@ -95,7 +94,7 @@ impl Gaps {
         Ok(Gaps::Trains(Trains {
             random,
             left: 0,
-            exponent,
+            exponent: keys.short_gap_exponent(),
             longer: Spread::new(longer, sqrt(variance.max(0.0)) / longer),
             further: Spread::new(more, further_cv),
         }))
@@ -191,6 +190,25 @@ mod tests {
             let expected = [mean_ns, keys.short_gaps, keys.train_gap_ns as f64, keys.gap_cv];
             for (found, expected) in measured(&keys, mean_ns).into_iter().zip(expected) {
                 assert!((found / expected - 1.0).abs() < 0.02, "{found}, stated {expected}");
+            }
+        }
+    }
+
+    /// The mean at which it is least is the limit of those that the generator accepts.
+    #[test]
+    fn no_mean_allows_less_than_the_least_variation() {
+        let sample = PatternKeys::MSR_SAMPLE;
+        for (short_gaps, train_gap_ns) in [(0.8, 0), (0.797, 48_200), (0.6, 600_000)] {
+            let keys = PatternKeys { short_gaps, train_gap_ns, ..sample };
+            let least = keys.least_gap_cv();
+            let shortest = short_gaps * train_gap_ns as f64 + (1.0 - short_gaps) * SHORT_NS as f64;
+            let accepts = |gap_cv: f64, mean_ns: f64| {
+                let keys = PatternKeys { gap_cv, ..keys };
+                Gaps::new(&keys, mean_ns, Stream::new(1, "pattern test")).is_ok()
+            };
+            assert!(accepts(least * 1.01, shortest * 1.001));
+            for mean in [1.001, 1.01, 1.1, 2.0, 10.0, 1000.0] {
+                assert!(!accepts(least * 0.999, shortest * mean), "{least} at {mean} x {shortest}");
             }
         }
     }
