@@ -10,16 +10,16 @@ const REGRESSIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/regressions.txt"
 
 /// `n` cases, drawn from `seed` unless the environment says otherwise.
 pub(crate) fn cases(n: u32, seed: u64) -> Config {
-    let said = Config::default();
+    let default = Config::default();
     Config {
         cases: n,
-        rng_seed: match said.rng_seed {
+        rng_seed: match default.rng_seed {
             RngSeed::Random => RngSeed::Fixed(seed),
             chosen => chosen,
         },
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(REGRESSIONS))),
         max_global_rejects: 1_000_000,
         max_local_rejects: 1_000_000,
-        ..said
+        ..default
     }
 }

@@ -93,7 +93,7 @@ impl FunctionalRun {
                     break request;
                 }
                 if !ahead.turn(|batch, most| source.fill(batch, most))? {
-                    f.heed_policies()?;
+                    f.check_policies()?;
                     return Ok(outcome(id, false));
                 }
             };

@@ -74,10 +74,10 @@ impl Stream {
     /// The numbers below `n` in a random order.
     #[must_use]
     pub fn permutation(&mut self, n: u32) -> Vec<u32> {
-        let mut all: Vec<u32> = (0..n).collect();
-        self.shuffle(&mut all);
-        debug_assert_eq!(all.len(), n as usize, "a number has been lost");
-        all
+        let mut numbers: Vec<u32> = (0..n).collect();
+        self.shuffle(&mut numbers);
+        debug_assert_eq!(numbers.len(), n as usize, "a number has been lost");
+        numbers
     }
 
     /// Exponential with mean 1.

@@ -44,7 +44,7 @@ pub fn simulate(
     keep_going: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Outcome, HostError> {
     settings.check().map_err(HostError::Refused)?;
-    let wanted = Wanted {
+    let parameters = Wanted {
         records: settings.records,
         operations: settings.operations,
         value_bytes: Some(settings.value_bytes),
@@ -53,9 +53,9 @@ pub fn simulate(
     };
     let workload = match *origin {
         Origin::Named("mixgraph") => {
-            Workload::named("mixgraph", &Wanted { value_bytes: None, ..wanted })
+            Workload::named("mixgraph", &Wanted { value_bytes: None, ..parameters })
         }
-        Origin::Named(name) => Workload::named(name, &wanted),
+        Origin::Named(name) => Workload::named(name, &parameters),
         Origin::Traced(name, text) => Workload::traced(name, text),
     };
     let workload = workload.map_err(HostError::Refused)?;
@@ -93,8 +93,8 @@ fn latency(histogram: &Histogram) -> Value {
 
 /// Pages by cause, without causes that have none.
 fn by_cause(pages: impl Fn(usize) -> u64) -> Map<String, Value> {
-    let all = Cause::ALL.iter().map(|cause| (cause.name().to_owned(), pages(cause.at())));
-    all.filter(|one| one.1 > 0).map(|(name, pages)| (name, json!(pages))).collect()
+    let pairs = Cause::ALL.iter().map(|cause| (cause.name().to_owned(), pages(cause.at())));
+    pairs.filter(|pair| pair.1 > 0).map(|(name, pages)| (name, json!(pages))).collect()
 }
 
 /// Write amplification by what the pages were written for, and its sum.
@@ -113,8 +113,8 @@ fn amplification(host: &Map<String, Value>, drive: &[(String, u64)], user_bytes:
 /// Pages that the drive programmed beyond the host's writes, which are whole pages.
 fn own_programs(programs: impl Fn(DriveCause) -> u64) -> Vec<(String, u64)> {
     let own = DriveCause::ALL.iter().filter(|cause| **cause != DriveCause::Host);
-    let named = own.map(|&cause| (cause.name().to_owned(), programs(cause)));
-    named.filter(|one| one.1 > 0).collect()
+    let pairs = own.map(|&cause| (cause.name().to_owned(), programs(cause)));
+    pairs.filter(|pair| pair.1 > 0).collect()
 }
 
 fn phase_report(phase: &PhaseMeasured) -> Value {
@@ -141,7 +141,7 @@ fn phase_report(phase: &PhaseMeasured) -> Value {
         "stopped": {"waits": phase.stopped.0, "ns": phase.stopped.1},
         "groups": {"groups": phase.groups.0, "writes": phase.groups.1},
         "user_bytes": phase.user_bytes,
-        "found": phase.found,
+        "found": phase.hits,
         "pages_written": written,
         "pages_copied": by_cause(|at| after.copied[at] - before.copied[at]),
         "pages_read": read,

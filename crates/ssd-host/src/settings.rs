@@ -191,9 +191,9 @@ impl StoreSettings {
             Reuse::Off => Box::new(pages),
             Reuse::Base => Box::new(Base(pages)),
             Reuse::Retention => {
-                let kept = Retention::new(pages).with_least_fill(self.least_fill);
-                let within = |percent| kept.with_space_budget(percent);
-                Box::new(self.space_budget.map_or(kept, within))
+                let retention = Retention::new(pages).with_least_fill(self.least_fill);
+                let within = |percent| retention.with_space_budget(percent);
+                Box::new(self.space_budget.map_or(retention, within))
             }
         }
     }

@@ -72,10 +72,10 @@ impl Workload {
     ///
     /// # Errors
     /// There is no such workload, or its parameters do not suit it.
-    pub fn named(name: &str, wanted: &Wanted) -> Result<Workload, String> {
+    pub fn named(name: &str, parameters: &Wanted) -> Result<Workload, String> {
         let name = stream_name(name);
-        let phase = |name: &str, wanted: &Wanted| {
-            let operations = stream(name, wanted).map_err(|error| {
+        let phase = |name: &str, parameters: &Wanted| {
+            let operations = stream(name, parameters).map_err(|error| {
                 format!("{error}; and mixgraph, ycsb-load, ycsb-a to ycsb-f, or a file")
             })?;
             Ok::<_, String>(Phase {
@@ -83,11 +83,12 @@ impl Workload {
                 operations: with_keys(name, operations),
             })
         };
-        let mut phases = vec![phase(&name, wanted)?];
+        let mut phases = vec![phase(&name, parameters)?];
         if needs_records(&name) {
             let fill = if name.starts_with("ycsb") { "ycsb:load" } else { "db_bench:fillseq" };
-            let value_bytes = wanted.value_bytes.or(Some(100));
-            let fills = Wanted { operations: wanted.records, value_bytes, keys: None, ..*wanted };
+            let value_bytes = parameters.value_bytes.or(Some(100));
+            let fills =
+                Wanted { operations: parameters.records, value_bytes, keys: None, ..*parameters };
             phases.push(phase(fill, &fills)?);
         }
         Ok(Workload { phases, values: Values::default() })
@@ -102,7 +103,7 @@ impl Workload {
         let lines = text.lines().map(str::trim).enumerate();
         let counted = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let operation = |(at, line): (usize, &str)| {
-            parsed(line).map_err(|why| format!("{name}:{}: {why}", at + 1))
+            parsed(line).map_err(|error| format!("{name}:{}: {error}", at + 1))
         };
         let operations = counted.map(operation).collect::<Result<Vec<_>, String>>()?;
         let operations = Box::new(operations.into_iter());

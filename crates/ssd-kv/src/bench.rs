@@ -103,7 +103,7 @@ impl Bench {
         work: &mut Work,
     ) -> Result<u64> {
         for i in 0..self.n {
-            work.of(self.bytes())?;
+            work.add(self.bytes())?;
             let k = if name == "fillseq" { i } else { random.below(self.n) };
             self.set_key(k, b"");
             if name == "deleterandom" {
@@ -124,39 +124,39 @@ impl Bench {
         work: &mut Work,
     ) -> Result<u64> {
         let eager = db.options().background == Background::Eager;
-        let mut found = 0;
+        let mut hits = 0;
         for _ in 0..self.n {
-            work.of(self.bytes())?;
+            work.add(self.bytes())?;
             self.set_key(random.below(self.n), suffix);
-            found += u64::from(db.get(&self.key, ReadOptions::default(), None)?.is_some());
+            hits += u64::from(db.get(&self.key, ReadOptions::default(), None)?.is_some());
             if eager && db.has_work() {
                 db.settle()?;
             }
         }
-        Ok(found)
+        Ok(hits)
     }
 
     fn read_all(&mut self, db: &Db, work: &mut Work) -> Result<u64> {
         let mut iter = db.iter(ReadOptions::default(), None)?;
-        let mut found = 0;
+        let mut hits = 0;
         iter.seek_to_first()?;
         while iter.valid() {
-            work.of(self.bytes())?;
-            found += u64::from(!iter.value().is_empty());
+            work.add(self.bytes())?;
+            hits += u64::from(!iter.value().is_empty());
             iter.next()?;
         }
-        Ok(found)
+        Ok(hits)
     }
 
     fn seek(&mut self, db: &Db, random: &mut Random, work: &mut Work) -> Result<u64> {
         let mut iter = db.iter(ReadOptions::default(), None)?;
-        let mut found = 0;
+        let mut hits = 0;
         for _ in 0..self.n {
-            work.of(self.bytes())?;
+            work.add(self.bytes())?;
             self.set_key(random.below(self.n), b"");
             iter.seek(&self.key)?;
-            found += u64::from(iter.valid() && iter.key() == self.key);
+            hits += u64::from(iter.valid() && iter.key() == self.key);
         }
-        Ok(found)
+        Ok(hits)
     }
 }

@@ -101,8 +101,8 @@ impl Compaction {
         // Always checked: damage would get a new, right checksum.
         let read = ReadOptions { verify_checksums: true, fill_cache: false };
         let (mut sources, mut levels) = (Vec::new(), Vec::new());
-        for (which, files) in picked.inputs.iter().enumerate() {
-            let level = picked.level + which;
+        for (offset, files) in picked.inputs.iter().enumerate() {
+            let level = picked.level + offset;
             if level == 0 {
                 for file in files {
                     let table = context.tables.table(file.number, file.size)?;
@@ -257,8 +257,8 @@ impl Compaction {
         let level = self.picked.level;
         let mut edit = Edit::default();
         edit.compact_pointers.push((level, self.picked.pointer.clone()));
-        for (which, files) in self.picked.inputs.iter().enumerate() {
-            edit.deleted.extend(files.iter().map(|f| (level + which, f.number)));
+        for (offset, files) in self.picked.inputs.iter().enumerate() {
+            edit.deleted.extend(files.iter().map(|f| (level + offset, f.number)));
             context.stats.read(level + 1, files.iter().map(|f| f.size).sum());
         }
         edit.added.clone_from(&self.done);

@@ -23,14 +23,14 @@ pub enum Error {
         source: Arc<io::Error>,
     },
     /// The contents of a file violate its format.
-    #[error("{file}: damaged at offset {offset}: {what}")]
+    #[error("{file}: damaged at offset {offset}: {message}")]
     Corruption {
         /// The file, as the file layer describes it.
         file: String,
         /// The offset in the file, in bytes.
         offset: u64,
         /// What was found and what was expected.
-        what: String,
+        message: String,
     },
     /// The request is invalid.
     #[error("{0}")]
@@ -57,12 +57,12 @@ impl Error {
         Error::Io { file, doing, source: Arc::new(source) }
     }
 
-    pub(crate) fn corrupt(file: &str, offset: u64, what: impl Into<String>) -> Error {
-        Error::Corruption { file: file.to_owned(), offset, what: what.into() }
+    pub(crate) fn corrupt(file: &str, offset: u64, message: impl Into<String>) -> Error {
+        Error::Corruption { file: file.to_owned(), offset, message: message.into() }
     }
 
-    pub(crate) fn invalid(what: impl Into<String>) -> Error {
-        Error::Invalid(what.into())
+    pub(crate) fn invalid(message: impl Into<String>) -> Error {
+        Error::Invalid(message.into())
     }
 
     /// Whether the error is damage in a file.

@@ -45,14 +45,14 @@ impl Caller for Bridge {
     }
 
     fn progress(&mut self, stage: Stage, done: u64, total: Option<u64>) -> ControlFlow<()> {
-        let heard = Python::attach(|py| {
+        let answer = Python::attach(|py| {
             py.check_signals()?;
             match &self.progress {
                 Some(callback) => callback.call1(py, (stage.name(), done, total)).map(|_| ()),
                 None => Ok(()),
             }
         });
-        match heard {
+        match answer {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 self.raised = Some(error);

@@ -21,12 +21,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 /// The error of an impossible configuration, with this reason.
-pub(crate) fn refused(why: String) -> PyErr {
-    crate::ConfigError::new_err((vec![why],))
+pub(crate) fn refused(message: String) -> PyErr {
+    crate::ConfigError::new_err((vec![message],))
 }
 
-fn wrong(why: impl Into<String>) -> PyErr {
-    crate::WorkloadError::new_err(why.into())
+fn wrong(message: impl Into<String>) -> PyErr {
+    crate::WorkloadError::new_err(message.into())
 }
 
 /// The description of the snapshot in a file, as JSON. Raises `ConfigError` if it is not a snapshot.
@@ -40,7 +40,7 @@ pub(crate) fn snapshot_info(
     let mut bridge = Bridge::new(progress);
     let loaded = py.detach(|| load_snapshot(&path, None, &mut bridge));
     let (snapshot, digest) = loaded.map_err(|error| match error {
-        LoadError::Refused(why) => refused(why),
+        LoadError::Refused(message) => refused(message),
         LoadError::Interrupted => bridge.interrupt(),
     })?;
     // TOML of strings, numbers and booleans without special values is JSON.
@@ -107,10 +107,10 @@ impl Device {
     /// The exception of a call that failed.
     fn raised(&self, error: PushError, bridge: Option<&mut Bridge>) -> PyErr {
         match error {
-            PushError::Refused(why) => wrong(why),
-            PushError::Snapshot(why) => refused(why),
-            PushError::File(why) => PyOSError::new_err(why),
-            PushError::Stuck(why) => crate::StuckError::new_err(why),
+            PushError::Refused(message) => wrong(message),
+            PushError::Snapshot(message) => refused(message),
+            PushError::File(message) => PyOSError::new_err(message),
+            PushError::Stuck(message) => crate::StuckError::new_err(message),
             PushError::Interrupted => {
                 bridge.map_or_else(|| PyKeyboardInterrupt::new_err(()), Bridge::interrupt)
             }
@@ -125,9 +125,9 @@ impl Device {
     }
 }
 
-/// `ns` as a time; `what` begins the error for a negative one.
-fn time(ns: i64, what: &str) -> PyResult<Nanos> {
-    let past = |_| wrong(format!("{what} {ns} ns is in the past: give a time from now on"));
+/// `ns` as a time; `subject` begins the error for a negative one.
+fn time(ns: i64, subject: &str) -> PyResult<Nanos> {
+    let past = |_| wrong(format!("{subject} {ns} ns is in the past: give a time from now on"));
     u64::try_from(ns).map(Nanos).map_err(past)
 }
 
@@ -213,8 +213,8 @@ impl Device {
             let op = usize::try_from(ops[i]).ok().and_then(|op| Op::ALL.get(op));
             let &op =
                 op.ok_or_else(|| wrong(format!("request {i}: there is no operation {}", ops[i])))?;
-            let at_ns = arrivals.as_ref().map(|all| all[i]);
-            let source = from.as_ref().map_or(0, |all| all[i]);
+            let at_ns = arrivals.as_ref().map(|column| column[i]);
+            let source = from.as_ref().map_or(0, |column| column[i]);
             let (lpn, pages) = (lpns[i], pages[i]);
             submissions.push(Submission { op, lpn, pages, source, stream, flags, at_ns });
         }

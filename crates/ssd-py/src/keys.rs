@@ -33,8 +33,8 @@ impl KeyStream {
         seed: u64,
     ) -> PyResult<KeyStream> {
         let keys = keys.map(Keys::named).transpose().map_err(|error| refused(&error))?;
-        let wanted = Wanted { records, operations, value_bytes, keys, seed };
-        let stream = stream(name, &wanted).map_err(|error| refused(&error))?;
+        let parameters = Wanted { records, operations, value_bytes, keys, seed };
+        let stream = stream(name, &parameters).map_err(|error| refused(&error))?;
         Ok(KeyStream(Mutex::new(stream)))
     }
 
@@ -44,12 +44,12 @@ impl KeyStream {
         let (mut op, mut key, mut value, mut scan) = (vec![], vec![], vec![], vec![]);
         py.detach(|| {
             let mut stream = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            for one in stream.by_ref().take(most) {
+            for operation in stream.by_ref().take(most) {
                 // Six operations.
-                op.push(one.op as u8);
-                key.push(one.key);
-                value.push(one.value_bytes);
-                scan.push(one.scan);
+                op.push(operation.op as u8);
+                key.push(operation.key);
+                value.push(operation.value_bytes);
+                scan.push(operation.scan);
             }
         });
         (

@@ -17,7 +17,7 @@ pub(crate) use settings::{kv_defaults, kv_ranges};
 pub(crate) use simulated::{kv_simulate, kv_simulate_defaults};
 
 use arguments::{bytes, flag};
-use errors::told;
+use errors::kv_error;
 use open_store::{Shared, briefly, close, is_closed, shared, with, write};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -57,7 +57,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    fn whole<'a>(&self, key: &'a [u8]) -> Cow<'a, [u8]> {
+    fn full_key<'a>(&self, key: &'a [u8]) -> Cow<'a, [u8]> {
         if self.under.is_empty() { key.into() } else { [&self.under, key].concat().into() }
     }
 }
@@ -70,7 +70,7 @@ impl Store {
         let files = posix(path);
         let files = if settings.reflinks() { files.reflinking() } else { files };
         let open = || Db::open_with(Arc::new(files), settings.options(), settings.policy());
-        let db = py.detach(open).map_err(told)?;
+        let db = py.detach(open).map_err(kv_error)?;
         Ok(Store { shared: shared(db, defers), under: Vec::new() })
     }
 
@@ -78,7 +78,7 @@ impl Store {
     fn part(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>) -> PyResult<Store> {
         let prefix = bytes("prefix", prefix)?;
         with(py, &self.shared, |db| db.check_prefix(&prefix))?;
-        let under = self.whole(&prefix).into_owned();
+        let under = self.full_key(&prefix).into_owned();
         Ok(Store { shared: self.shared.clone(), under })
     }
 
@@ -108,22 +108,22 @@ impl Store {
         snapshot: Option<&KvSnapshot>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let (key, options) = (bytes("key", key)?, read_options(verify_checksums, fill_cache)?);
-        let (key, snapshot) = (self.whole(&key), snapshot.map(|s| &s.0));
+        let (key, snapshot) = (self.full_key(&key), snapshot.map(|s| &s.0));
         let in_place = |value: Option<&[u8]>| value.map(|value| PyBytes::new(py, value));
         // A look into memory takes less time than releasing the interpreter.
-        if let Some(found) =
+        if let Some(answer) =
             briefly(py, &self.shared, |db| db.get_in_memory(&key, snapshot, in_place))?
         {
-            return Ok(found);
+            return Ok(answer);
         }
-        let found = with(py, &self.shared, |db| {
-            let found = db.get_in_tables(&key, options, snapshot)?;
+        let value = with(py, &self.shared, |db| {
+            let value = db.get_in_tables(&key, options, snapshot)?;
             // Fruitless lookups may have made a compaction due. If it fails, writes are refused from now on and say
             // why; what was found is right.
             let _ = db.settle_if_eager();
-            Ok(found)
+            Ok(value)
         })?;
-        Ok(found.map(|value| PyBytes::new(py, &value)))
+        Ok(value.map(|value| PyBytes::new(py, &value)))
     }
 
     fn put(
@@ -134,7 +134,7 @@ impl Store {
         sync: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let (key, value, sync) = (bytes("key", key)?, bytes("value", value)?, flag("sync", sync)?);
-        let key = self.whole(&key);
+        let key = self.full_key(&key);
         write(py, &self.shared, |db| db.put(&key, &value, sync))
     }
 
@@ -145,7 +145,7 @@ impl Store {
         sync: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let (key, sync) = (bytes("key", key)?, flag("sync", sync)?);
-        let key = self.whole(&key);
+        let key = self.full_key(&key);
         write(py, &self.shared, |db| db.delete(&key, sync))
     }
 
@@ -218,8 +218,8 @@ impl Store {
 
     /// Check everything. Returns the tables, entries and bytes.
     fn verify(&self, py: Python<'_>) -> PyResult<(u64, u64, u64)> {
-        let found = with(py, &self.shared, |db| db.verify())?;
-        Ok((found.tables, found.entries, found.bytes))
+        let report = with(py, &self.shared, |db| db.verify())?;
+        Ok((report.tables, report.entries, report.bytes))
     }
 
     /// Work done since it was opened, as JSON.
@@ -227,8 +227,8 @@ impl Store {
         with(py, &self.shared, |db| {
             let (tables, stats) = (db.tables(), db.stats());
             let level = |(at, l): (usize, &LevelStats)| {
-                let its = || tables.iter().filter(|table| table.level == at);
-                json!({"tables": its().count(), "bytes": its().map(|table| table.bytes).sum::<u64>(),
+                let of_level = || tables.iter().filter(|table| table.level == at);
+                json!({"tables": of_level().count(), "bytes": of_level().map(|table| table.bytes).sum::<u64>(),
                        "compactions": l.compactions,
                        "bytes_read": l.bytes_read, "bytes_written": l.bytes_written})
             };
@@ -251,13 +251,13 @@ impl Store {
     }
 }
 
-fn reuse_of_level(of: &ReuseStats) -> serde_json::Value {
-    json!({"input_blocks": of.input_blocks, "unchanged_blocks": of.unchanged_blocks,
-           "output_blocks": of.output_blocks, "reused_blocks": of.reused_blocks,
-           "bytes_shared": of.bytes_shared, "bytes_copied": of.bytes_copied, "calls": of.calls,
-           "lost_dropped": of.lost_dropped, "lost_switched": of.lost_switched,
-           "lost_cut": of.lost_cut, "lost_unaligned": of.lost_unaligned,
-           "lost_declined": of.lost_declined, "lost_different": of.lost_different})
+fn reuse_of_level(stats: &ReuseStats) -> serde_json::Value {
+    json!({"input_blocks": stats.input_blocks, "unchanged_blocks": stats.unchanged_blocks,
+           "output_blocks": stats.output_blocks, "reused_blocks": stats.reused_blocks,
+           "bytes_shared": stats.bytes_shared, "bytes_copied": stats.bytes_copied, "calls": stats.calls,
+           "lost_dropped": stats.lost_dropped, "lost_switched": stats.lost_switched,
+           "lost_cut": stats.lost_cut, "lost_unaligned": stats.lost_unaligned,
+           "lost_declined": stats.lost_declined, "lost_different": stats.lost_different})
 }
 
 /// The state of a store at one time.
@@ -267,7 +267,7 @@ pub(crate) struct KvSnapshot(ssd_kv::ReadView);
 /// Remove the store in a folder.
 #[pyfunction]
 pub(crate) fn kv_destroy(py: Python<'_>, path: PathBuf) -> PyResult<()> {
-    py.detach(|| ssd_kv::destroy(files(path))).map_err(told)
+    py.detach(|| ssd_kv::destroy(files(path))).map_err(kv_error)
 }
 
 /// Rebuild the store in a folder. Returns pairs, tables, what was lost, and the new names of the old files.
@@ -278,7 +278,7 @@ pub(crate) fn kv_repair(
     settings: Settings,
 ) -> PyResult<(u64, u64, Vec<String>, Vec<String>)> {
     let repair = || ssd_kv::repair(files(path), &settings.options());
-    let done = py.detach(repair).map_err(told)?;
+    let done = py.detach(repair).map_err(kv_error)?;
     Ok((done.pairs, done.tables, done.lost, done.kept))
 }
 
@@ -288,7 +288,7 @@ pub(crate) fn kv_dump(path: PathBuf, name: &str, line: &Bound<'_, PyAny>) -> PyR
     ssd_kv::dump(files(path), name, &mut |text| {
         line.call1((text,)).map(drop).map_err(io::Error::other)
     })
-    .map_err(told)
+    .map_err(kv_error)
 }
 
 /// Workloads to be measured.
@@ -299,7 +299,7 @@ pub(crate) struct KvBench(ssd_kv::bench::Bench);
 impl KvBench {
     #[new]
     fn new(n: u64, value_size: usize) -> PyResult<KvBench> {
-        Ok(KvBench(ssd_kv::bench::Bench::new(n, value_size).map_err(told)?))
+        Ok(KvBench(ssd_kv::bench::Bench::new(n, value_size).map_err(kv_error)?))
     }
 
     /// The names of the workloads.

@@ -39,8 +39,8 @@ pyo3::create_exception!(
     "A trace or workload that cannot be run."
 );
 
-fn parsed<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
-    serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("{what}: {e}")))
+fn parsed<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("{name}: {e}")))
 }
 
 pyo3::create_exception!(
@@ -147,7 +147,7 @@ fn student_t_95(freedom: u64) -> PyResult<f64> {
 }
 
 fn described(policies: &[&PolicyInfo]) -> serde_json::Value {
-    let one = |p: &&PolicyInfo| {
+    let policy = |p: &&PolicyInfo| {
         let param = |q: &ssd_core::plug::ParamInfo| {
             json!({"name": q.name, "default": q.default, "doc": q.doc,
                    "kind": format!("{:?}", q.kind)})
@@ -155,7 +155,7 @@ fn described(policies: &[&PolicyInfo]) -> serde_json::Value {
         let params: Vec<_> = p.params.iter().map(param).collect();
         json!({"name": p.name, "summary": p.summary, "paper": p.paper, "params": params})
     };
-    policies.iter().map(one).collect()
+    policies.iter().map(policy).collect()
 }
 
 /// Words of other tools by tool, each with its key, or key and value, in ssdlab.
@@ -170,8 +170,10 @@ fn words() -> serde_json::Map<String, serde_json::Value> {
         let spellings: Vec<&str> = term.spellings().collect();
         json!({"name": spellings.join(", "), "summary": summary, "key": key, "spellings": spellings})
     };
-    let of = |known: &Vocabulary| (known.tool.to_owned(), known.terms.iter().map(entry).collect());
-    RunConfig::VOCABULARIES.iter().map(of).collect()
+    let entry_of = |vocabulary: &Vocabulary| {
+        (vocabulary.tool.to_owned(), vocabulary.terms.iter().map(entry).collect())
+    };
+    RunConfig::VOCABULARIES.iter().map(entry_of).collect()
 }
 
 /// Policies by question, presets, trace formats to read and to write, words of other tools, as JSON.
@@ -192,7 +194,7 @@ fn registry() -> String {
         .collect();
     let policies: serde_json::Map<_, _> = config::keys::policy::DECISIONS
         .iter()
-        .map(|decision| (decision.key.to_owned(), described(decision.all)))
+        .map(|decision| (decision.key.to_owned(), described(decision.policies)))
         .collect();
     let formats: Vec<serde_json::Value> = ssd_trace::formats::ALL
         .iter()
@@ -212,12 +214,12 @@ fn registry() -> String {
         .collect();
     let fio_options: Vec<serde_json::Value> = ssd_trace::fio::options()
         .map(|option| {
-            let (class, why) = match option.class {
+            let (class, reason) = match option.class {
                 Class::Modelled => ("modelled", None),
                 Class::Host => ("host", None),
-                Class::Refused(why) => ("refused", Some(why)),
+                Class::Refused(reason) => ("refused", Some(reason)),
             };
-            json!({"name": option.name, "alias": option.alias, "class": class, "why": why})
+            json!({"name": option.name, "alias": option.alias, "class": class, "why": reason})
         })
         .collect();
     let fio_engines: Vec<_> = ssd_trace::fio::engines_without_device().collect();

@@ -16,9 +16,9 @@ const PAPERS: [(&str, &str); 5] = [
 #[pyfunction]
 pub(crate) fn published(paper: &str) -> PyResult<String> {
     let Some((_, text)) = PAPERS.iter().find(|(name, _)| *name == paper) else {
-        let known = PAPERS.map(|(name, _)| name).join(", ");
+        let names = PAPERS.map(|(name, _)| name).join(", ");
         return Err(crate::ConfigError::new_err(format!(
-            "{paper}: no such paper; there are: {known}"
+            "{paper}: no such paper; there are: {names}"
         )));
     };
     let numbers: Value = toml::from_str(text).expect("the file of the paper's numbers is TOML");

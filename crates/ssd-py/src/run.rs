@@ -44,9 +44,9 @@ pub(crate) fn run(
     bridge.traces = traces.map(|traces| Arc::clone(&traces.0));
     let setup = Setup { commit, audit_every, plugs, device };
     let done = py.detach(|| ssd_run::run(config, setup, &mut bridge)).map_err(|e| match e {
-        RunError::Workload(why) => crate::WorkloadError::new_err(why),
-        RunError::Config(why) => device::refused(why),
-        RunError::Log(why) => PyOSError::new_err(why),
+        RunError::Workload(message) => crate::WorkloadError::new_err(message),
+        RunError::Config(message) => device::refused(message),
+        RunError::Log(message) => PyOSError::new_err(message),
         RunError::Interrupted => bridge.interrupt(),
     })?;
     // An interrupt leaves its results; another exception of the callback does not.

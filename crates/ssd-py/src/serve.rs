@@ -31,8 +31,8 @@ impl Hearing {
     }
 }
 
-fn json(said: &impl serde::Serialize) -> String {
-    serde_json::to_string(said).expect("a report is JSON")
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("a report is JSON")
 }
 
 impl Audience for Hearing {
@@ -41,12 +41,12 @@ impl Audience for Hearing {
         self.value(called);
     }
 
-    fn asks(&mut self) -> bool {
+    fn wants_summary(&mut self) -> bool {
         let called = Python::attach(|py| self.asks.call0(py)?.is_truthy(py));
         self.value(called).unwrap_or(false)
     }
 
-    fn hear(&mut self, summary: &Summary) {
+    fn receive(&mut self, summary: &Summary) {
         let called = Python::attach(|py| self.hear.call1(py, (json(summary),)).map(drop));
         self.value(called);
     }
@@ -54,9 +54,9 @@ impl Audience for Hearing {
 
 fn raised(error: StateError, bridge: &mut Bridge) -> PyErr {
     match error {
-        StateError::Refused(why) => refused(why),
-        StateError::File(why) => PyOSError::new_err(why),
-        StateError::Failed(why) => crate::StuckError::new_err(why),
+        StateError::Refused(message) => refused(message),
+        StateError::File(message) => PyOSError::new_err(message),
+        StateError::Failed(message) => crate::StuckError::new_err(message),
         StateError::Interrupted => bridge.interrupt(),
     }
 }
@@ -80,8 +80,8 @@ pub(crate) fn served_why(
         None => Past::Recording(folder),
     };
     let mut bridge = Bridge::new(progress);
-    let why = py.detach(|| why(&config, &past, id, &mut bridge));
-    why.map(|why| json(&why)).map_err(|error| raised(error, &mut bridge))
+    let report = py.detach(|| why(&config, &past, id, &mut bridge));
+    report.map(|report| json(&report)).map_err(|error| raised(error, &mut bridge))
 }
 
 /// Serve the drive of a resolved configuration (JSON) until Ctrl-C. Returns the summary as JSON. `ready` is called with
@@ -116,9 +116,9 @@ pub(crate) fn serve(
     let address = match (unix, tcp) {
         (Some(path), None) => Address::Unix(path),
         (None, Some(tcp)) => {
-            let why =
+            let message =
                 format!("--nbd: {tcp}: expected unix:PATH, or the address of a machine and a port");
-            Address::Tcp(tcp.parse().map_err(|_| refused(why))?)
+            Address::Tcp(tcp.parse().map_err(|_| refused(message))?)
         }
         _ => return Err(refused("--nbd: give one address".into())),
     };

@@ -34,8 +34,8 @@ pub(crate) fn trace_info(
             collector.push(timed).inspect_err(|error| failed = Some(error.clone()))
         });
         // The timing of the threads determines when an error is noticed, so the message names no request.
-        let of_file = |SourceError(why)| {
-            refused(&SourceError(format!("{}: {why}", file_name(&config.workload))))
+        let of_file = |SourceError(message)| {
+            refused(&SourceError(format!("{}: {message}", file_name(&config.workload))))
         };
         match read {
             Ok(reading) => match collector.finish() {

@@ -28,18 +28,18 @@ pub(crate) fn watched<T: Send>(
     let mut raised = None;
     let done = py.detach(|| {
         work(&mut |step| {
-            let told = match step {
+            let counts = match step {
                 Step::Read(bytes) => (bytes, None),
                 Step::Sorted { done, total } => (done, Some(total)),
             };
-            let asked = Python::attach(|py| {
+            let answer = Python::attach(|py| {
                 py.check_signals()?;
                 match &progress {
-                    Some(callback) => callback.call1(py, told).map(|_| ()),
+                    Some(callback) => callback.call1(py, counts).map(|_| ()),
                     None => Ok(()),
                 }
             });
-            match asked {
+            match answer {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     raised = Some(error);
@@ -196,8 +196,8 @@ pub(crate) fn trace_generate(
         }
         let opened = opened.map_err(|error| refused(&error))?;
         let warnings = opened.warnings();
-        if let Some(why) = opened.hosting.and_then(|hosting| hosting.needs_time) {
-            return Err(crate::WorkloadError::new_err(why));
+        if let Some(reason) = opened.hosting.and_then(|hosting| hosting.needs_time) {
+            return Err(crate::WorkloadError::new_err(reason));
         }
         let mut source = opened.source;
         let writer = target.create(&out, options);
@@ -279,34 +279,34 @@ pub(crate) fn trace_requests<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Columns<'py>> {
     let config: RunConfig = crate::parsed("config", config)?;
-    let all = watched(py, progress, |watch| {
-        let mut all = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let columns = watched(py, progress, |watch| {
+        let mut columns = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let read = each_request(&config.workload, watch, |timed| {
-            if all.0.len() == limit {
+            if columns.0.len() == limit {
                 let remedy = "raise limit, or read a part (workload.from, workload.until)";
                 return Err(SourceError(format!("more than limit = {limit} requests; {remedy}")));
             }
             let request = &timed.request;
-            all.0.push(timed.at.0);
-            all.1.push(request.sector);
-            all.2.push(request.sectors);
+            columns.0.push(timed.at.0);
+            columns.1.push(request.sector);
+            columns.2.push(request.sectors);
             // Four operations.
-            all.3.push(request.op as u8);
-            all.4.push(request.flags);
+            columns.3.push(request.op as u8);
+            columns.4.push(request.flags);
             Ok(())
         });
         match read {
-            Ok(_) => Ok(Some(all)),
+            Ok(_) => Ok(Some(columns)),
             Err(Stopped::Refused(error)) => Err(refused(&error)),
             Err(Stopped::Interrupted) => Ok(None),
         }
     })?;
     Ok((
-        PyArray1::from_vec(py, all.0),
-        PyArray1::from_vec(py, all.1),
-        PyArray1::from_vec(py, all.2),
-        PyArray1::from_vec(py, all.3),
-        PyArray1::from_vec(py, all.4),
+        PyArray1::from_vec(py, columns.0),
+        PyArray1::from_vec(py, columns.1),
+        PyArray1::from_vec(py, columns.2),
+        PyArray1::from_vec(py, columns.3),
+        PyArray1::from_vec(py, columns.4),
     ))
 }
 

@@ -29,8 +29,8 @@ pub fn operations(path: &Path, from_ns: u64, most: usize) -> io::Result<String> 
     let start = text.trim_end().split(',').position(|name| name == "start");
     let start = start.ok_or_else(|| io::Error::other("its header has no column `start`"))?;
     let mut line = String::new();
-    let mut taken = 0;
-    while taken < most {
+    let mut count = 0;
+    while count < most {
         line.clear();
         if lines.read_line(&mut line)? == 0 {
             break;
@@ -39,7 +39,7 @@ pub fn operations(path: &Path, from_ns: u64, most: usize) -> io::Result<String> 
         let value = value.ok_or_else(|| io::Error::other("a line without a start time"))?;
         if value >= from_ns {
             text.push_str(&line);
-            taken += 1;
+            count += 1;
         }
     }
     Ok(text)

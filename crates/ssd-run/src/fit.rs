@@ -70,8 +70,8 @@ pub fn sized(config: &RunConfig, pages: u64) -> Result<RunConfig, RunError> {
     // Pages of the host are rounded down, which may cost another block.
     for blocks in least..=least + 1 {
         let fitted = of_blocks(config, blocks).map_err(|errors| {
-            let told: Vec<String> = errors.iter().map(|e| e.message.clone()).collect();
-            unfit(config, pages, blocks, &told.join("; "))
+            let messages: Vec<String> = errors.iter().map(|e| e.message.clone()).collect();
+            unfit(config, pages, blocks, &messages.join("; "))
         })?;
         if u64::from(fitted.device.user_pages) >= pages {
             return Ok(fitted);
@@ -99,12 +99,12 @@ fn physical_pages(config: &RunConfig) -> u64 {
     pages.expect("a resolved device has fewer than 2^32 pages")
 }
 
-fn unfit(config: &RunConfig, pages: u64, blocks: u64, why: &str) -> RunError {
+fn unfit(config: &RunConfig, pages: u64, blocks: u64, reason: &str) -> RunError {
     let trace = config.workload.trace.as_deref().unwrap_or_default();
     let planes = config.device.planes();
     RunError::Config(format!(
         "device.fit: {trace} touches {pages} pages of {} bytes: that makes blocks_per_plane = {blocks} with {} pages \
-         per block and {planes} planes: {why}; fewer channels, chips or pages per block give a plane more blocks",
+         per block and {planes} planes: {reason}; fewer channels, chips or pages per block give a plane more blocks",
         config.device.page_bytes, config.device.pages_per_block
     ))
 }
@@ -133,8 +133,8 @@ mod tests {
             let config = config(&text);
             for pages in [20_000, 170_596, 1_000_003, 16_000_000u64] {
                 let fitted = sized(&config, pages).expect("it fits");
-                let said: f64 = ratio.parse().expect("a number");
-                assert!((spare(&fitted) - said).abs() < 1e-4, "{ratio}: {}", spare(&fitted));
+                let expected: f64 = ratio.parse().expect("a number");
+                assert!((spare(&fitted) - expected).abs() < 1e-4, "{ratio}: {}", spare(&fitted));
                 assert!(u64::from(fitted.device.user_pages) >= pages, "{ratio}: {pages} pages");
                 let fewer = of_blocks(&fitted, u64::from(fitted.device.blocks_per_plane) - 1);
                 assert!(u64::from(fewer.expect("a device").device.user_pages) < pages, "{pages}");
@@ -162,16 +162,20 @@ mod tests {
         let config = config(text);
         let fitted = sized(&config, 16 << 20).expect("many blocks");
         assert!(fitted.device.blocks_per_plane > 2000, "{}", fitted.device.blocks_per_plane);
-        let Err(RunError::Config(why)) = sized(&config, 1 << 18) else { panic!("64 classes fit") };
-        assert!(why.contains("holds 64 classes open"), "{why}");
+        let Err(RunError::Config(message)) = sized(&config, 1 << 18) else {
+            panic!("64 classes fit")
+        };
+        assert!(message.contains("holds 64 classes open"), "{message}");
     }
 
     #[test]
     fn a_trace_that_fits_no_device_of_the_form_is_refused() {
         let config = config("[device]\nfit = \"trace\"\n[workload]\ntrace = \"t.csv\"");
         for (pages, words) in [(100, "at least 4"), (u64::from(u32::MAX) * 2, "blocks")] {
-            let Err(RunError::Config(why)) = sized(&config, pages) else { panic!("{pages} fit") };
-            assert!(why.contains(words) && why.contains("t.csv touches"), "{why}");
+            let Err(RunError::Config(message)) = sized(&config, pages) else {
+                panic!("{pages} fit")
+            };
+            assert!(message.contains(words) && message.contains("t.csv touches"), "{message}");
         }
     }
 }

@@ -110,9 +110,9 @@ pub(crate) fn future_of(
     Ok(Arc::new(Foreseen::new(config.device.user_pages, &order)))
 }
 
-fn too_many(found: &str) -> RunError {
+fn too_many(subject: &str) -> RunError {
     let most = Foreseen::MOST;
     RunError::Workload(format!(
-        "{found}: alloc.separation = \"future\" foresees up to {most} writes of a page; make fewer requests"
+        "{subject}: alloc.separation = \"future\" foresees up to {most} writes of a page; make fewer requests"
     ))
 }

@@ -123,12 +123,12 @@ impl Logs {
     /// # Errors
     /// A file cannot be created.
     pub fn create(folder: &Path, ops: bool, requests: bool) -> Result<Logs, String> {
-        let both = || {
+        let create_both = || {
             let ops = Table::create(folder, "ops.csv.zst", OPS)?;
             Ok::<_, String>((ops, Some(Table::create(folder, "state.csv.zst", STATE)?)))
         };
         Ok(Logs {
-            ops: ops.then(both).transpose()?,
+            ops: ops.then(create_both).transpose()?,
             requests: requests
                 .then(|| Table::create(folder, "requests.csv.zst", REQUESTS))
                 .transpose()?,
@@ -306,8 +306,8 @@ fn reclaim_unit(line: &mut String, r: &UnitRecord) {
 }
 
 /// What a request asks for beyond its data.
-fn durability(given: u8) -> &'static str {
-    match (given & flags::PREFLUSH != 0, given & flags::FUA != 0) {
+fn durability(bits: u8) -> &'static str {
+    match (bits & flags::PREFLUSH != 0, bits & flags::FUA != 0) {
         (false, false) => "",
         (false, true) => "fua",
         (true, false) => "preflush",

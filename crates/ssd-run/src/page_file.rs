@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_there_is_named() {
-        let why = PageFile::create(Path::new("nowhere")).expect_err("there is no such folder");
-        assert!(why.contains("nowhere") && why.contains("TMPDIR"), "{why}");
+        let message = PageFile::create(Path::new("nowhere")).expect_err("there is no such folder");
+        assert!(message.contains("nowhere") && message.contains("TMPDIR"), "{message}");
     }
 }

@@ -48,7 +48,7 @@ pub enum PushError {
 /// A device that a client drives.
 pub struct PushDriver {
     /// As the client specified it, for reports.
-    given: RunConfig,
+    original: RunConfig,
     /// With what the driver needs.
     config: RunConfig,
     /// `None` until it is first used.
@@ -74,12 +74,12 @@ fn machine(config: &RunConfig, ftl: Ftl, sequence: u64, plugs: &Plugs) -> Ssd {
 impl PushDriver {
     /// The erased device of `config`, with external policies.
     #[must_use]
-    pub fn new(given: RunConfig, plugs: Plugs) -> PushDriver {
-        let mut config = given.clone();
+    pub fn new(original: RunConfig, plugs: Plugs) -> PushDriver {
+        let mut config = original.clone();
         config.metrics.request_log = true;
         let plugs = in_files(plugs);
         let (ssd, snapshot_digest, stuck) = (None, None, None);
-        PushDriver { given, config, ssd, plugs, snapshot_digest, last_ns: 0, instants: 0, stuck }
+        PushDriver { original, config, ssd, plugs, snapshot_digest, last_ns: 0, instants: 0, stuck }
     }
 
     /// The device, erased flash if it has not been used yet.
@@ -92,7 +92,7 @@ impl PushDriver {
 
     /// An error if the device cannot continue.
     fn check_going(&self) -> Result<(), PushError> {
-        self.stuck.as_ref().map_or(Ok(()), |why| Err(PushError::Stuck(why.clone())))
+        self.stuck.as_ref().map_or(Ok(()), |reason| Err(PushError::Stuck(reason.clone())))
     }
 
     /// An error if the device has been used.
@@ -100,8 +100,8 @@ impl PushDriver {
         self.check_going()?;
         let used = |ssd: &Ssd| ssd.submitted() > 0 || ssd.core.ftl.space.used() > 0;
         if self.ssd.as_ref().is_some_and(used) {
-            let why = "the device has been written or used already: make a new one";
-            return Err(PushError::Refused(why.into()));
+            let message = "the device has been written or used already: make a new one";
+            return Err(PushError::Refused(message.into()));
         }
         Ok(())
     }
@@ -148,11 +148,11 @@ impl PushDriver {
         self.check_unused()?;
         let loaded = load_snapshot(path, Some(&self.config), caller);
         let (snapshot, digest) = loaded.map_err(|error| match error {
-            LoadError::Refused(why) => PushError::Snapshot(why),
+            LoadError::Refused(message) => PushError::Snapshot(message),
             LoadError::Interrupted => PushError::Interrupted,
         })?;
         let restored = Functional::restore(&self.config, &snapshot, &self.plugs);
-        let refused = |why| PushError::Snapshot(format!("{}: {why}", path.display()));
+        let refused = |message| PushError::Snapshot(format!("{}: {message}", path.display()));
         self.take_over(restored.map_err(refused)?);
         self.snapshot_digest = Some(digest);
         Ok(())
@@ -163,8 +163,8 @@ impl PushDriver {
     /// # Errors
     /// It is not at rest, or cannot continue.
     pub fn snapshot(&mut self) -> Result<DeviceSnapshot, PushError> {
-        if let Some(why) = &self.stuck {
-            return Err(PushError::Refused(format!("the device cannot go on: {why}")));
+        if let Some(reason) = &self.stuck {
+            return Err(PushError::Refused(format!("the device cannot go on: {reason}")));
         }
         self.check_on()?;
         let refused = |error| match error {
@@ -176,8 +176,8 @@ impl PushDriver {
         match self.plugs.fault() {
             None => Ok(snapshot),
             Some(Fault::Interrupted) => Err(PushError::Interrupted),
-            Some(Fault::Failed { who, what, .. }) => {
-                Err(PushError::Refused(format!("{who} failed: {what}")))
+            Some(Fault::Failed { policy, message, .. }) => {
+                Err(PushError::Refused(format!("{policy} failed: {message}")))
             }
         }
     }
@@ -212,13 +212,13 @@ impl PushDriver {
         let now = self.ssd().now().0;
         let (mut requests, mut earliest) = (Vec::with_capacity(submissions.len()), self.last_ns);
         for (i, submission) in submissions.iter().enumerate() {
-            let bad = |why: String| PushError::Refused(format!("request {i}: {why}"));
+            let bad = |message: String| PushError::Refused(format!("request {i}: {message}"));
             let request = submission.request(&self.config.device).map_err(bad)?;
             earliest = arrival(submission.at_ns, earliest, now).map_err(bad)?;
             if matches!(request.op, Op::Write | Op::Copy)
-                && let Some(why) = self.ssd().core.ftl.lacks_handle(request.stream)
+                && let Some(message) = self.ssd().core.ftl.lacks_handle(request.stream)
             {
-                return Err(bad(why));
+                return Err(bad(message));
             }
             let data = submission.brings(&self.config.device).map_err(bad)?;
             if let Some(data) = &data {
@@ -251,20 +251,20 @@ impl PushDriver {
         at_ns: Option<i64>,
     ) -> Result<u64, PushError> {
         self.check_on()?;
-        let bad = |why: String| PushError::Refused(format!("a copy: {why}"));
+        let bad = |message: String| PushError::Refused(format!("a copy: {message}"));
         let pages = sources.iter().fold(0i64, |sum, &(_, pages)| sum.saturating_add(pages.max(0)));
         let device = &self.config.device;
-        let one = |lpn, pages| {
+        let to_request = |lpn, pages| {
             let submission = Submission { at_ns, ..Submission::new(Op::Copy, lpn, pages) };
             submission.request(device).map_err(bad)
         };
         let ranges = sources.iter().map(|&(lpn, pages)| {
-            let of = one(lpn, pages)?;
-            Ok(SourceRange { sector: of.sector, sectors: u64::from(of.sectors) })
+            let range = to_request(lpn, pages)?;
+            Ok(SourceRange { sector: range.sector, sectors: u64::from(range.sectors) })
         });
         let ranges = ranges.collect::<Result<Vec<_>, PushError>>()?;
         let request =
-            if ranges.is_empty() { Request::new(Op::Copy, 0, 0) } else { one(lpn, pages)? };
+            if ranges.is_empty() { Request::new(Op::Copy, 0, 0) } else { to_request(lpn, pages)? };
         let now = self.ssd().now().0;
         let at = arrival(at_ns, self.last_ns, now).map_err(bad)?;
         let data = copy::encode(&ranges);
@@ -303,8 +303,8 @@ impl PushDriver {
     pub fn mount(&mut self) -> Result<Recovery, PushError> {
         self.check_going()?;
         if !self.ssd().is_off() {
-            let why = "power is on: there is nothing to mount before a power_cut()";
-            return Err(PushError::Refused(why.into()));
+            let message = "power is on: there is nothing to mount before a power_cut()";
+            return Err(PushError::Refused(message.into()));
         }
         let mounted = self.ssd().mount(false);
         mounted.map_err(|error| self.failed(error))
@@ -335,14 +335,14 @@ impl PushDriver {
         };
         let under_way = self.ssd().outstanding() > 0;
         let ending = if under_way { Ending::Interrupted } else { Ending::Completed };
-        let given = self.given.clone();
-        report::timed(&given, self.ssd(), &circumstances, ending, None)
+        let original = self.original.clone();
+        report::timed(&original, self.ssd(), &circumstances, ending, None)
     }
 }
 
 /// When a request arrives to which the client gives `at_ns`, or no time: not before `earliest`.
 fn arrival(at_ns: Option<i64>, earliest: u64, now: u64) -> Result<u64, String> {
-    let Some(given) = at_ns else { return Ok(earliest.max(now)) };
-    let at = u64::try_from(given).ok().filter(|&at| at >= earliest);
-    at.ok_or_else(|| format!("it arrives at {given} ns; expected {earliest} or later"))
+    let Some(requested) = at_ns else { return Ok(earliest.max(now)) };
+    let at = u64::try_from(requested).ok().filter(|&at| at >= earliest);
+    at.ok_or_else(|| format!("it arrives at {requested} ns; expected {earliest} or later"))
 }

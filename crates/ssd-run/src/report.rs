@@ -270,10 +270,10 @@ fn ends_of_life(config: &RunConfig, ftl: &Ftl, erases: &[u32]) -> Option<(f64, f
 /// The warnings of a report, the reason for a failure first.
 fn all_warnings(circumstances: &Circumstances, ending: &Ending) -> Vec<String> {
     let mut warnings = circumstances.warnings.clone();
-    if let Ending::Failed(why) | Ending::Unwritable(why) = ending
-        && !warnings.contains(why)
+    if let Ending::Failed(message) | Ending::Unwritable(message) = ending
+        && !warnings.contains(message)
     {
-        warnings.insert(0, why.clone());
+        warnings.insert(0, message.clone());
     }
     warnings
 }

@@ -21,26 +21,26 @@ pub fn load_snapshot(
     snapshots::load(path, config, &mut |done| caller.progress(Stage::Reading, done, None))
 }
 
-/// The device of `config` to start from and the digest of its state: that of `given`, or else of the snapshot file that
-/// the configuration names; `None` if the run preconditions it.
+/// The device of `config` to start from and the digest of its state: that of `device_snapshot`, or else of the
+/// snapshot file that the configuration names; `None` if the run preconditions it.
 pub(crate) fn device(
     config: &Config,
-    given: Option<&DeviceSnapshot>,
+    device_snapshot: Option<&DeviceSnapshot>,
     plugs: &Plugs,
     caller: &mut dyn Caller,
 ) -> Result<Option<(Functional, String)>, RunError> {
     let restored = |snapshot: &DeviceSnapshot, origin: &str| {
         let device = Functional::restore(config, snapshot, plugs);
-        device.map_err(|why| RunError::Config(format!("{origin}: {why}")))
+        device.map_err(|message| RunError::Config(format!("{origin}: {message}")))
     };
-    if let Some(snapshot) = given {
+    if let Some(snapshot) = device_snapshot {
         return Ok(Some((restored(snapshot, "device")?, snapshots::hex(snapshot.digest()))));
     }
     let Some(file) = &config.precondition.snapshot else { return Ok(None) };
     let key = "precondition.snapshot: ";
     let (snapshot, digest) =
         load_snapshot(file.as_ref(), Some(config), caller).map_err(|error| match error {
-            LoadError::Refused(why) => RunError::Config(format!("{key}{why}")),
+            LoadError::Refused(message) => RunError::Config(format!("{key}{message}")),
             LoadError::Interrupted => RunError::Interrupted,
         })?;
     Ok(Some((restored(&snapshot, &format!("{key}{file}"))?, digest)))

@@ -40,8 +40,8 @@ impl Submission {
         if self.op != Op::Copy {
             return Ok(None);
         }
-        let of = Submission { lpn: self.source, ..*self }.request(device)?;
-        let range = SourceRange { sector: of.sector, sectors: u64::from(of.sectors) };
+        let request = Submission { lpn: self.source, ..*self }.request(device)?;
+        let range = SourceRange { sector: request.sector, sectors: u64::from(request.sectors) };
         Ok(Some(copy::encode(&[range])))
     }
 

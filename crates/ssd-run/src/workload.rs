@@ -58,7 +58,7 @@ impl Reading {
         let now = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let (stage, done, total) = match now(&self.to_sort) {
             0 => (Stage::Reading, now(&self.bytes), file_bytes),
-            all => (Stage::Sorting, now(&self.sorted), Some(all)),
+            sorted_bytes => (Stage::Sorting, now(&self.sorted), Some(sorted_bytes)),
         };
         let done = if finished { total.unwrap_or(done) } else { done };
         let go_on = caller.progress(stage, done, total);
@@ -110,9 +110,9 @@ pub fn open_workload(
     check_handles(config, opened.facts.as_ref()).map_err(RunError::Workload)?;
     if let Some(hosting) = &opened.hosting {
         if config.run.mode == Mode::Functional
-            && let Some(why) = &hosting.needs_time
+            && let Some(reason) = &hosting.needs_time
         {
-            return Err(RunError::Workload(why.clone()));
+            return Err(RunError::Workload(reason.clone()));
         }
         follow(&mut config.host, hosting).map_err(RunError::Workload)?;
     }
@@ -167,9 +167,9 @@ fn start_reading(
     let (sender, receiver) = mpsc::channel();
     let reader = std::thread::spawn(move || {
         let mut watch = |step| reading.note(step);
-        let kept = traces.as_deref();
+        let store = traces.as_deref();
         let opened =
-            ssd_trace::open_watched(&workload, page_bytes, user_pages, seed, kept, &mut watch);
+            ssd_trace::open_watched(&workload, page_bytes, user_pages, seed, store, &mut watch);
         // Without a receiver the workload is not needed any more.
         let _ = sender.send(opened);
     });

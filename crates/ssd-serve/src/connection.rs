@@ -95,8 +95,8 @@ impl Connection {
 
     /// Whether another request of this client may begin: not while it has too much in the server.
     fn may_begin(&self) -> bool {
-        let held = self.bytes + self.output().len() as u64;
-        !self.leaves && self.requests < MOST_REQUESTS && held < MOST_BYTES
+        let buffered = self.bytes + self.output().len() as u64;
+        !self.leaves && self.requests < MOST_REQUESTS && buffered < MOST_BYTES
     }
 
     /// Whether the handshake is over.
@@ -136,8 +136,9 @@ impl Connection {
     ) -> Result<Option<(Numbers, Ticket)>, ProtocolError> {
         if self.chosen.is_none() && !self.leaves {
             let mut handshake = Handshake::new(export, &mut self.handshake);
-            let (taken, standing) = handshake.feed(&self.input[self.used..], &mut self.output)?;
-            self.used += taken;
+            let (consumed, standing) =
+                handshake.feed(&self.input[self.used..], &mut self.output)?;
+            self.used += consumed;
             match standing {
                 Standing::Open => {}
                 Standing::Aborted => self.leaves = true,
@@ -150,11 +151,11 @@ impl Connection {
             let Some(request) = request else { break };
             let data = self.used + REQUEST_BYTES;
             if request.data_follows() > MAX_DATA {
-                let there = (self.input.len() - data).min(request.length as usize);
-                self.skip = u64::from(request.length) - there as u64;
-                self.used = data + there;
-                let why = "a request has at most 32 MiB of data";
-                chosen.replies.failed(&mut self.output, request.cookie, Errno::Invalid, why);
+                let available = (self.input.len() - data).min(request.length as usize);
+                self.skip = u64::from(request.length) - available as u64;
+                self.used = data + available;
+                let message = "a request has at most 32 MiB of data";
+                chosen.replies.failed(&mut self.output, request.cookie, Errno::Invalid, message);
                 continue;
             }
             let end = data + request.data_follows() as usize;
@@ -185,8 +186,8 @@ impl Connection {
             self.leaves = true;
             return None;
         }
-        if let Err((error, why)) = check(request, chosen, engine.bytes()) {
-            replies.failed(out, cookie, error, why);
+        if let Err((error, message)) = check(request, chosen, engine.bytes()) {
+            replies.failed(out, cookie, error, message);
             return None;
         }
         let takes_room = matches!(command, Command::Write | Command::WriteZeroes | Command::Trim);
@@ -201,8 +202,9 @@ impl Connection {
                 engine.write_zeroes(at, (offset, bytes), fua, trim)
             }
             Command::BlockStatus => {
-                let one = request.flags & flags::REQ_ONE != 0;
-                let extents = extents(engine, offset, length, if one { 1 } else { MOST_EXTENTS });
+                let is_single = request.flags & flags::REQ_ONE != 0;
+                let extents =
+                    extents(engine, offset, length, if is_single { 1 } else { MOST_EXTENTS });
                 replies.extents(out, cookie, ALLOCATION_ID, &extents);
                 return None;
             }
@@ -219,10 +221,10 @@ impl Connection {
             }
             Ok(numbers) => {
                 let data = (command == Command::Read).then_some((offset, length));
-                let held = if data.is_some() { bytes } else { 0 };
+                let data_bytes = if data.is_some() { bytes } else { 0 };
                 self.requests += 1;
-                self.bytes += held;
-                Some((numbers, Ticket { cookie, data, bytes: held, takes_room }))
+                self.bytes += data_bytes;
+                Some((numbers, Ticket { cookie, data, bytes: data_bytes, takes_room }))
             }
         }
     }
@@ -234,8 +236,13 @@ impl Connection {
         let replies = self.chosen.expect("it has made requests").replies;
         let (cookie, out) = (ticket.cookie, &mut self.output);
         match (failure, ticket.data) {
-            (Some(why), _) => {
-                replies.failed(out, cookie, errno(why, ticket.takes_room), &why.to_string());
+            (Some(refusal), _) => {
+                replies.failed(
+                    out,
+                    cookie,
+                    errno(refusal, ticket.takes_room),
+                    &refusal.to_string(),
+                );
             }
             (None, None) => replies.done(out, cookie),
             (None, Some(range)) => {
@@ -258,7 +265,7 @@ fn errno(refusal: &Refusal, takes_room: bool) -> Errno {
 
 /// Check that a drive of `size` bytes accepts `request`.
 fn check(request: &Request, chosen: Chosen, size: u64) -> Result<(), (Errno, &'static str)> {
-    let invalid = |why| Err((Errno::Invalid, why));
+    let invalid = |message| Err((Errno::Invalid, message));
     let own = match request.command {
         Command::Read if chosen.replies.structured => flags::DF,
         Command::WriteZeroes => flags::NO_HOLE,

@@ -52,7 +52,7 @@ struct Shared {
 pub struct Disk {
     orders: Option<Sender<Order>>,
     /// For how many units of each hold there is room.
-    held: Receiver<io::Result<usize>>,
+    hold_results: Receiver<io::Result<usize>>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
     place: u64,
@@ -66,7 +66,7 @@ impl Disk {
     /// The system has no more threads or files.
     pub fn start() -> io::Result<Disk> {
         let (orders, received) = channel();
-        let (holds, held) = channel();
+        let (holds, hold_results) = channel();
         let shared = Arc::new(Shared {
             done: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
@@ -74,15 +74,15 @@ impl Disk {
             failure: OnceLock::new(),
             bell: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?,
         });
-        let theirs = Arc::clone(&shared);
+        let worker_shared = Arc::clone(&shared);
         let work = move || {
             while let Ok(order) = received.recv() {
-                theirs.carry_out(&order, &holds);
+                worker_shared.carry_out(&order, &holds);
             }
         };
         let thread = std::thread::Builder::new().name("disk".into()).spawn(work)?;
         let (orders, thread) = (Some(orders), Some(thread));
-        Ok(Disk { orders, held, shared, thread, place: 0, bytes: 0 })
+        Ok(Disk { orders, hold_results, shared, thread, place: 0, bytes: 0 })
     }
 
     fn tell(&mut self, order: Order) {
@@ -109,8 +109,8 @@ impl Disk {
         self.tell(Order::Punch(Arc::clone(file), range));
     }
 
-    /// Reserve space for these ranges of `file`, which are holes, in units of this many bytes. [`Disk::held`] returns
-    /// for how many units there was space.
+    /// Reserve space for these ranges of `file`, which are holes, in units of this many bytes. [`Disk::next_hold`]
+    /// returns for how many units there was space.
     pub fn hold(&mut self, file: &Arc<File>, ranges: Vec<Range>, unit: u64) {
         self.tell(Order::Hold(Arc::clone(file), ranges, unit));
     }
@@ -118,8 +118,8 @@ impl Disk {
     /// The unread answer to the oldest [`Disk::hold`], if there is one: the number of units at the front that are held,
     /// or why not even the first one is.
     #[must_use]
-    pub fn held(&self) -> Option<io::Result<usize>> {
-        self.held.try_recv().ok()
+    pub fn next_hold(&self) -> Option<io::Result<usize>> {
+        self.hold_results.try_recv().ok()
     }
 
     /// The position after all orders so far.
@@ -253,20 +253,20 @@ pub fn punch(file: &File, range: Range) -> io::Result<()> {
 
 /// Reserve space for ranges in units of this many bytes. Returns for how many units there was space.
 fn hold(file: &File, ranges: &[Range], unit: u64) -> io::Result<usize> {
-    let mut held = 0;
+    let mut count = 0;
     for &range in ranges {
         if allocate(file, range).is_ok() {
-            held += (range.bytes / unit) as usize;
+            count += (range.bytes / unit) as usize;
             continue;
         }
         for at in (range.at..range.at + range.bytes).step_by(unit as usize) {
             if let Err(error) = allocate(file, Range { at, bytes: unit }) {
-                return if held == 0 { Err(error) } else { Ok(held) };
+                return if count == 0 { Err(error) } else { Ok(count) };
             }
-            held += 1;
+            count += 1;
         }
     }
-    Ok(held)
+    Ok(count)
 }
 
 /// Allocate space for a range, or leave it as it is.

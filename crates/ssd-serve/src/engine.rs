@@ -404,7 +404,7 @@ impl Engine {
         let at = at.max(self.last + 1).max(self.ssd.now().0 + 1);
         self.run(at - 1);
         let refusal = match (&self.failure, &self.log) {
-            (Some(why), _) => Some(why.clone()),
+            (Some(failure), _) => Some(failure.clone()),
             (None, Some(_)) => self.log(at, request, &slots).err().map(Refusal::from),
             (None, None) => None,
         };
@@ -465,10 +465,10 @@ impl Engine {
         let mut left = bytes;
         while !left.is_empty() {
             let from = at % page;
-            let here = (page - from).min(left.len() as u64) as usize;
-            let (part, rest) = left.split_at_mut(here);
+            let length = (page - from).min(left.len() as u64) as usize;
+            let (part, rest) = left.split_at_mut(length);
             self.slots.read(self.versions.newest((at / page) as u32), from as usize, part)?;
-            (at, left) = (at + here as u64, rest);
+            (at, left) = (at + length as u64, rest);
         }
         Ok(())
     }

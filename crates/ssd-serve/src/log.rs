@@ -103,9 +103,9 @@ impl Log {
     /// reserved for the next generation.
     pub fn append(&mut self, at: u64, request: &Request, slots: &[u32]) -> io::Result<()> {
         let more = (RECORD_BYTES + 4 * slots.len()) as u64;
-        let held = self.hold(more);
+        let result = self.hold(more);
         if request.op == Op::Write || self.end() + more + AHEAD > self.reserved {
-            held?;
+            result?;
         }
         self.waiting.extend(header(REQUEST, at, request));
         for &slot in slots {
@@ -128,11 +128,11 @@ impl Log {
         if end <= self.reserved {
             return Ok(());
         }
-        let held = self.reserve(end + AHEAD).or_else(|_| self.reserve(end));
-        if held.is_err() && marks > self.reserved {
+        let result = self.reserve(end + AHEAD).or_else(|_| self.reserve(end));
+        if result.is_err() && marks > self.reserved {
             self.reserve(marks)?;
         }
-        held
+        result
     }
 
     fn reserve(&mut self, end: u64) -> io::Result<()> {
@@ -201,7 +201,7 @@ pub fn read(
     sectors_of_page: u64,
     take: &mut dyn FnMut(Record) -> Result<(), String>,
 ) -> Result<(), String> {
-    let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let file = File::open(path).map_err(|error| failed(&error))?;
     let mut file = BufReader::with_capacity(1 << 20, file);
     let mut at = 0;

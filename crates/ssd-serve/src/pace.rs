@@ -85,14 +85,14 @@ impl Pace {
     /// Stop the clock if the server is far behind the next event of the drive, which is due at `at`; the clock
     /// continues from there. Returns how long it has stopped, ns of wall time.
     pub fn hold(&mut self, at: u64) -> u64 {
-        let behind = self.late(at);
-        if behind <= BEHIND.as_nanos() as u64 {
+        let delay = self.late(at);
+        if delay <= BEHIND.as_nanos() as u64 {
             return 0;
         }
         self.set(at);
         self.stops.count += 1;
-        self.stops.ns += behind;
-        behind
+        self.stops.ns += delay;
+        delay
     }
 
     /// Simulated time is `at` now.
@@ -182,7 +182,7 @@ impl Lateness {
     /// enough of them.
     #[must_use]
     pub fn percentiles(&self) -> (u64, [Option<u64>; 4]) {
-        let of = |q| self.0.percentile(q);
-        (self.0.count(), [of(0.5), of(0.99), of(0.999), self.0.max()])
+        let quantile = |q| self.0.percentile(q);
+        (self.0.count(), [quantile(0.5), quantile(0.99), quantile(0.999), self.0.max()])
     }
 }

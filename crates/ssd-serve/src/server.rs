@@ -33,7 +33,7 @@ struct Client {
     /// Wall time at which it connected.
     connected: Duration,
     /// Wall time at which there was nothing to read from it.
-    looked: Duration,
+    idle_at: Duration,
     /// The earliest wall time at which what was read last can have arrived.
     came: Duration,
 }
@@ -102,7 +102,7 @@ pub struct Server {
     /// The scale follows lateness.
     is_auto: bool,
     /// How long the clock stopped before the replies that are about to be sent.
-    held: u64,
+    hold_ns: u64,
     /// The size of the log beyond which it is folded.
     fold_at: u64,
     /// The wall time from which it is folded if the disk has no space for more of it.
@@ -130,7 +130,7 @@ impl Server {
             engine,
             pace: Pace::start(scale),
             is_auto,
-            held: 0,
+            hold_ns: 0,
             fold_at: u64::MAX,
             fold_from: Duration::MAX,
             clients: BTreeMap::new(),
@@ -148,13 +148,13 @@ impl Server {
     /// The log of the drive cannot be written, or the system fails.
     pub fn run(mut self, attendant: &mut dyn Attendant) -> Result<(Engine, Served), StateError> {
         // The first look precedes the first request, so that even a server that dies soon has left its summary.
-        let mut looked: Option<Duration> = None;
+        let mut last_look: Option<Duration> = None;
         self.fold_at = attendant.most_log();
         if self.fold_at < u64::MAX {
             self.fold_from = Duration::ZERO;
         }
         loop {
-            self.held = self.engine.next_event().map_or(0, |at| self.pace.hold(at));
+            self.hold_ns = self.engine.next_event().map_or(0, |at| self.pace.hold(at));
             self.engine.run(self.pace.now());
             self.answer().map_err(ended)?;
             let is_full = self.engine.log_bytes() > self.fold_at
@@ -172,8 +172,8 @@ impl Server {
             let wait = if waits { Duration::ZERO } else { next.unwrap_or(LOOK_EVERY) };
             self.wait(wait.min(LOOK_EVERY)).map_err(ended)?;
             let now = self.pace.elapsed();
-            if looked.is_none_or(|looked| now.saturating_sub(looked) >= LOOK_EVERY) {
-                (looked, self.served.time) = (Some(now), now);
+            if last_look.is_none_or(|last| now.saturating_sub(last) >= LOOK_EVERY) {
+                (last_look, self.served.time) = (Some(now), now);
                 self.dismiss_silent(now);
                 self.served.rate.look(now, self.served.replies);
                 self.rescale();
@@ -249,10 +249,10 @@ impl Server {
                 connection.complete(pending.ticket, &self.engine, None);
             }
         }
-        if let Some(why) = self.engine.failure().cloned() {
+        if let Some(failure) = self.engine.failure().cloned() {
             for (_, pending) in std::mem::take(&mut self.pending) {
                 if let Some(Client { connection, .. }) = self.clients.get_mut(&pending.client) {
-                    connection.complete(pending.ticket, &self.engine, Some(&why));
+                    connection.complete(pending.ticket, &self.engine, Some(&failure));
                 }
             }
         }
@@ -299,7 +299,7 @@ impl Server {
         });
         for (at, waited) in self.completed.drain(..) {
             self.served.replies += 1;
-            self.served.lateness.record(waited + self.pace.late(at) + self.held);
+            self.served.lateness.record(waited + self.pace.late(at) + self.hold_ns);
         }
     }
 
@@ -315,7 +315,7 @@ impl Server {
         for ((&number, client), &ready) in self.clients.iter_mut().zip(&ready[1..]) {
             // What arrives during the wait is read at once.
             if (waits || !ready) && client.connection.wants_input() {
-                client.looked = now;
+                client.idle_at = now;
             }
             if ready && !client.read(&mut self.buffer, now) {
                 gone.push(number);
@@ -326,7 +326,7 @@ impl Server {
             // A client that leaves before it is accepted does not count.
             if let Ok(socket) = self.listener.accept() {
                 let connection = Connection::default();
-                let client = Client { socket, connection, connected: now, looked: now, came: now };
+                let client = Client { socket, connection, connected: now, idle_at: now, came: now };
                 self.clients.insert(self.served.clients, client);
                 self.served.clients += 1;
             }
@@ -342,21 +342,21 @@ impl Server {
         };
         let welcome =
             if self.clients.len() < MOST_CLIENTS { PollFlags::IN } else { PollFlags::empty() };
-        let mut all = vec![PollFd::new(&self.listener, welcome)];
+        let mut fds = vec![PollFd::new(&self.listener, welcome)];
         for Client { socket, connection, .. } in self.clients.values() {
             let mut events = PollFlags::empty();
             events.set(PollFlags::IN, connection.wants_input());
             events.set(PollFlags::OUT, !connection.output().is_empty());
-            all.push(PollFd::new(socket, events));
+            fds.push(PollFd::new(socket, events));
         }
-        all.extend(self.engine.bell().map(|bell| PollFd::from_borrowed_fd(bell, PollFlags::IN)));
+        fds.extend(self.engine.bell().map(|bell| PollFd::from_borrowed_fd(bell, PollFlags::IN)));
         // The disk may have got there before it was asked to ring.
         let time = if self.engine.has_completions() { Timespec::default() } else { time };
-        match poll(&mut all, Some(&time)) {
+        match poll(&mut fds, Some(&time)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let mut ready: Vec<bool> = all.iter().map(|fd| !fd.revents().is_empty()).collect();
+        let mut ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
         if ready.drain(1 + self.clients.len()..).any(|rings| rings) {
             self.engine.silence();
         }
@@ -375,7 +375,7 @@ impl Client {
             Ok(0) => false,
             Ok(bytes) => {
                 self.connection.receive(&buffer[..bytes]);
-                (self.came, self.looked) = (self.looked, now);
+                (self.came, self.idle_at) = (self.idle_at, now);
                 true
             }
             Err(error) => matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
@@ -385,6 +385,6 @@ impl Client {
 
 /// The server cannot go on.
 fn ended(error: io::Error) -> StateError {
-    let why = "the server stops, and the drive is as after a power cut";
-    StateError::Failed(format!("{why}: {error}"))
+    let message = "the server stops, and the drive is as after a power cut";
+    StateError::Failed(format!("{message}: {error}"))
 }

@@ -83,10 +83,10 @@ pub trait Audience {
     fn ready(&mut self, ready: &Ready);
 
     /// Whether the summary of the session so far is requested.
-    fn asks(&mut self) -> bool;
+    fn wants_summary(&mut self) -> bool;
 
     /// Receives the requested summary.
-    fn hear(&mut self, summary: &Summary);
+    fn receive(&mut self, summary: &Summary);
 }
 
 /// The outcome of a session, or its state so far.
@@ -190,9 +190,9 @@ impl Session<'_> {
 
 impl Attendant for Session<'_> {
     fn look(&mut self, engine: &Engine, served: &Served) -> ControlFlow<()> {
-        if self.audience.asks() {
+        if self.audience.wants_summary() {
             let summary = self.summary(engine, served);
-            self.audience.hear(&summary);
+            self.audience.receive(&summary);
         }
         self.caller.progress(Stage::Workload, served.clients, None)
     }
@@ -209,7 +209,7 @@ impl Attendant for Session<'_> {
         let (snapshot, _) = engine.rest().map_err(StateError::Failed)?;
         match folder.fold(self.config, &snapshot, engine) {
             Ok(()) => self.earlier.push(report),
-            Err(StateError::File(why)) => self.fold_failure = Some(why),
+            Err(StateError::File(message)) => self.fold_failure = Some(message),
             Err(other) => return Err(other),
         }
         Ok(())
@@ -300,8 +300,8 @@ pub fn serve(
     if let Address::Tcp(socket) = order.address
         && !socket.ip().is_loopback()
     {
-        let why = "is not of this machine: NBD without encryption stays on the loopback, give 127.0.0.1:PORT";
-        return Err(StateError::Refused(format!("--nbd: {socket} {why}")));
+        let message = "is not of this machine: NBD without encryption stays on the loopback, give 127.0.0.1:PORT";
+        return Err(StateError::Refused(format!("--nbd: {socket} {message}")));
     }
     let config = served(config, order.state.is_some())?;
     let mut folder = order.state.as_deref().map(Folder::open).transpose()?;

@@ -60,7 +60,7 @@ impl Slots {
     /// The disk fails.
     pub fn keep_only(&mut self, used: &[u32], disk: &Disk) -> io::Result<()> {
         disk.settle()?;
-        while disk.held().is_some() {}
+        while disk.next_hold().is_some() {}
         let used = || used.iter().filter(|&&slot| slot != NONE);
         self.end = used().max().map_or(0, |&slot| slot + 1);
         let mut is_used = vec![false; self.end as usize];
@@ -126,7 +126,7 @@ impl Slots {
 
     /// Wait until a slot is ready.
     fn next_ready(&mut self, disk: &mut Disk) -> io::Result<u32> {
-        let mut why = io::Error::from(io::ErrorKind::StorageFull);
+        let mut failure = io::Error::from(io::ErrorKind::StorageFull);
         // What is being prepared, or else a single one: a full disk may have space for no more.
         for _ in 0..2 {
             if self.coming.is_empty() {
@@ -134,13 +134,13 @@ impl Slots {
             }
             disk.settle()?;
             if let Some(error) = self.take_held(disk) {
-                why = error;
+                failure = error;
             }
             if let Some(slot) = self.ready.pop_first() {
                 return Ok(slot);
             }
         }
-        Err(why)
+        Err(failure)
     }
 
     /// Let the disk prepare `count` slots, or fewer.
@@ -164,13 +164,13 @@ impl Slots {
 
     /// Take the slots that the disk has prepared. Returns why there are none, if it has failed.
     fn take_held(&mut self, disk: &Disk) -> Option<io::Error> {
-        let held = disk.held()?;
+        let hold = disk.next_hold()?;
         let mut slots = std::mem::take(&mut self.coming);
-        let lacking = slots.split_off(held.as_ref().map_or(0, |&count| count));
+        let lacking = slots.split_off(hold.as_ref().map_or(0, |&count| count));
         self.is_full = !lacking.is_empty();
         self.holes.extend(lacking);
         self.ready.extend(slots);
-        held.err()
+        hold.err()
     }
 
     /// Read from byte `from` of the page in `slot` on.

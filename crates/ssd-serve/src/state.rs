@@ -60,7 +60,7 @@ pub(crate) fn file_error(path: &Path) -> impl Fn(io::Error) -> StateError + '_ {
 /// # Errors
 /// What it requests cannot be served.
 pub fn served(config: &RunConfig, with_state: bool) -> Result<RunConfig, StateError> {
-    let refused = |why: String| Err(StateError::Refused(why));
+    let refused = |message: String| Err(StateError::Refused(message));
     if foresees(&config.alloc.separation) {
         return refused(UNFORESEEN.into());
     }
@@ -95,13 +95,13 @@ pub fn new_drive(
     caller: &mut dyn Caller,
 ) -> Result<DeviceSnapshot, StateError> {
     let mut driver = PushDriver::new(config.clone(), Default::default());
-    let said = |error| match error {
+    let state_error = |error| match error {
         PushError::Interrupted => StateError::Interrupted,
-        PushError::Refused(why) | PushError::Snapshot(why) => StateError::Refused(why),
+        PushError::Refused(message) | PushError::Snapshot(message) => StateError::Refused(message),
         other => StateError::Failed(other.to_string()),
     };
-    driver.precondition(caller).map_err(said)?;
-    driver.snapshot().map_err(said)
+    driver.precondition(caller).map_err(state_error)?;
+    driver.snapshot().map_err(state_error)
 }
 
 /// A drive without a state: its data are in a file without a name in the folder for temporary files.
@@ -129,7 +129,7 @@ impl Folder {
     pub fn open(path: &Path) -> Result<Folder, StateError> {
         let shown = path.display();
         let missing = path.ancestors().take_while(|folder| !folder.as_os_str().is_empty());
-        let made: Vec<_> =
+        let new_folders: Vec<_> =
             missing.take_while(|folder| !folder.exists()).map(Path::to_owned).collect();
         fs::create_dir_all(path).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => {
@@ -139,27 +139,27 @@ impl Folder {
         })?;
         let current = path.join("current");
         if !current.exists() && !is_ours(path).map_err(file_error(path))? {
-            let why =
+            let message =
                 format!("--state {shown}: the folder has other files: give a new or empty one");
-            return Err(StateError::Refused(why));
+            return Err(StateError::Refused(message));
         }
         let name = path.join("lock");
         let lock = File::create(&name).map_err(file_error(&name))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let why = format!(
+                let message = format!(
                     "--state {shown}: another server uses it: stop that one, or give another folder"
                 );
-                return Err(StateError::Refused(why));
+                return Err(StateError::Refused(message));
             }
             Err(TryLockError::Error(error)) => return Err(file_error(&name)(error)),
         }
         // A server that has just left an empty folder removes its lock.
         let locked = lock.metadata().map_err(file_error(&name))?.ino();
-        if fs::metadata(&name).map(|named| named.ino()).ok() != Some(locked) {
-            let why = format!("--state {shown}: another server has just removed it: try again");
-            return Err(StateError::Refused(why));
+        if fs::metadata(&name).map(|entry| entry.ino()).ok() != Some(locked) {
+            let message = format!("--state {shown}: another server has just removed it: try again");
+            return Err(StateError::Refused(message));
         }
         let generation = match fs::read_to_string(&current) {
             Ok(text) => text.trim().parse().map_err(|_| {
@@ -171,7 +171,7 @@ impl Folder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
             Err(error) => return Err(file_error(&current)(error)),
         };
-        let new = (generation == 0).then_some(made);
+        let new = (generation == 0).then_some(new_folders);
         Ok(Folder { path: path.to_owned(), generation, new, _lock: lock })
     }
 
@@ -261,10 +261,10 @@ impl Folder {
         if !killed {
             return Ok(());
         }
-        let said = "was killed, and only the same drive in the same version of the program recovers what it wrote";
+        let reason = "was killed, and only the same drive in the same version of the program recovers what it wrote";
         if header.results != RESULTS_VERSION {
             return Err(StateError::Refused(format!(
-                "--state {state}: its server {said}: it has results {}, this program has {RESULTS_VERSION}; serve it \
+                "--state {state}: its server {reason}: it has results {}, this program has {RESULTS_VERSION}; serve it \
                  once with the other one and stop it with Ctrl-C",
                 header.results
             )));
@@ -272,7 +272,7 @@ impl Folder {
         if header.config != digest(config) {
             let toml = self.file(self.generation, "toml");
             return Err(StateError::Refused(format!(
-                "--state {state}: its server {said}: serve {} once and stop it with Ctrl-C",
+                "--state {state}: its server {reason}: serve {} once and stop it with Ctrl-C",
                 toml.display()
             )));
         }
@@ -286,15 +286,17 @@ impl Folder {
     ) -> Result<(DeviceSnapshot, Vec<u32>), StateError> {
         let loaded = load_snapshot(&self.file(self.generation, "snap"), Some(config), caller);
         let (snapshot, _) = loaded.map_err(|error| match error {
-            LoadError::Refused(why) => StateError::Refused(why),
+            LoadError::Refused(message) => StateError::Refused(message),
             LoadError::Interrupted => StateError::Interrupted,
         })?;
         let path = self.file(self.generation, "slots");
         let bytes = fs::read(&path).map_err(file_error(&path))?;
         let expected = 4 * config.device.user_pages as usize;
         if bytes.len() != expected {
-            let (path, found) = (path.display(), bytes.len());
-            return Err(StateError::Refused(format!("{path}: {found} bytes; expected {expected}")));
+            let (path, length) = (path.display(), bytes.len());
+            return Err(StateError::Refused(format!(
+                "{path}: {length} bytes; expected {expected}"
+            )));
         }
         let words = bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
         Ok((snapshot, words.collect()))
@@ -319,7 +321,7 @@ impl Folder {
         });
         match read {
             Err(_) if stopped => return Err(StateError::Interrupted),
-            Err(why) => return Err(StateError::Refused(why)),
+            Err(message) => return Err(StateError::Refused(message)),
             Ok(()) => {}
         }
         engine.cut_and_mount().map_err(|error| StateError::Failed(error.to_string()))
@@ -422,7 +424,7 @@ impl Folder {
 impl Drop for Folder {
     /// A new drive that was never served leaves nothing behind.
     fn drop(&mut self) {
-        let Some(made) = &self.new else { return };
+        let Some(new_folders) = &self.new else { return };
         let files = fs::read_dir(&self.path).into_iter().flatten().flatten();
         // What cannot be removed does not hinder the next server.
         let is_other = |name: &OsString| is_own(name) && name != "lock";
@@ -431,7 +433,7 @@ impl Drop for Folder {
         }
         // Without it another server may begin here.
         let _ = fs::remove_file(self.path.join("lock"));
-        for folder in made {
+        for folder in new_folders {
             let _ = fs::remove_dir(folder);
         }
     }

@@ -57,7 +57,7 @@ pub struct Slow {
 /// The slowest requests, by latency and number.
 #[derive(Default)]
 pub(crate) struct Slowest {
-    all: BTreeMap<(u64, u64), Slow>,
+    entries: BTreeMap<(u64, u64), Slow>,
     /// Where the machine puts its records.
     records: Vec<RequestRecord>,
 }
@@ -68,11 +68,11 @@ impl Slowest {
         ssd.drain_requests(&mut self.records);
         for record in self.records.drain(..) {
             let latency = record.parts.total();
-            let least = self.all.first_key_value().map_or(0, |(&(ns, _), _)| ns);
-            if self.all.len() < SLOWEST || latency > least {
-                self.all.insert((latency, record.id), slow(&record));
-                if self.all.len() > SLOWEST {
-                    self.all.pop_first();
+            let least = self.entries.first_key_value().map_or(0, |(&(ns, _), _)| ns);
+            if self.entries.len() < SLOWEST || latency > least {
+                self.entries.insert((latency, record.id), slow(&record));
+                if self.entries.len() > SLOWEST {
+                    self.entries.pop_first();
                 }
             }
         }
@@ -80,7 +80,7 @@ impl Slowest {
 
     /// The slowest one first.
     pub(crate) fn in_order(&self) -> Vec<Slow> {
-        self.all.values().rev().cloned().collect()
+        self.entries.values().rev().cloned().collect()
     }
 }
 
@@ -123,11 +123,12 @@ pub(crate) fn channels(ssd: &Ssd) -> Vec<Channel> {
         let first = PlaneId(geo.planes_of_pool(PoolId(pool)).start);
         of_channel.entry(geo.channel_of(first).0).or_default().push(pool);
     }
-    let seen = of_channel.into_values().map(|pools| {
-        let all: Vec<_> = pools.iter().flat_map(|&pool| blocks.of_pool(PoolId(pool))).collect();
+    let channels = of_channel.into_values().map(|pools| {
+        let channel_blocks: Vec<_> =
+            pools.iter().flat_map(|&pool| blocks.of_pool(PoolId(pool))).collect();
         let state = |block: &BlockId| blocks.state[block.at()];
-        let is = |wanted: &[BlockState]| {
-            all.iter().filter(|block| wanted.contains(&state(block))).count()
+        let is = |states: &[BlockState]| {
+            channel_blocks.iter().filter(|block| states.contains(&state(block))).count()
         };
         let bad = is(&[BlockState::Bad]);
         let share = |group: &[BlockId]| {
@@ -144,10 +145,13 @@ pub(crate) fn channels(ssd: &Ssd) -> Vec<Channel> {
         };
         Channel {
             free: is(&[BlockState::Free]) as u64,
-            blocks: (all.len() - bad) as u64,
+            blocks: (channel_blocks.len() - bad) as u64,
             is_collecting: is(&[BlockState::Collecting, BlockState::Erasing]) > 0,
-            valid: all.chunks(all.len().div_ceil(GROUPS)).map(share).collect(),
+            valid: channel_blocks
+                .chunks(channel_blocks.len().div_ceil(GROUPS))
+                .map(share)
+                .collect(),
         }
     });
-    seen.collect()
+    channels.collect()
 }

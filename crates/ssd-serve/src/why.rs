@@ -95,21 +95,21 @@ pub fn why(
     caller: &mut dyn Caller,
 ) -> Result<Why, StateError> {
     let history = History::open(config, past)?;
-    let mut known = 0;
-    history.each(&mut |event| {
-        known += u64::from(matches!(event, Event::Request(..)));
+    let mut count = 0;
+    history.for_each(&mut |event| {
+        count += u64::from(matches!(event, Event::Request(..)));
         Ok(true)
     })?;
-    if id >= known {
-        return Err(StateError::Refused(unknown(id, known, past)));
+    if id >= count {
+        return Err(StateError::Refused(unknown(id, count, past)));
     }
     let loaded = load_snapshot(&history.snapshot, Some(config), caller);
     let (snapshot, _) = loaded.map_err(|error| match error {
-        LoadError::Refused(why) => StateError::Refused(why),
+        LoadError::Refused(message) => StateError::Refused(message),
         LoadError::Interrupted => StateError::Interrupted,
     })?;
     let mut witness = Witness::new(config, &snapshot, id)?;
-    history.each(&mut |event| {
+    history.for_each(&mut |event| {
         if witness.submitted.is_multiple_of(65_536)
             && caller.progress(Stage::Workload, witness.submitted, Some(id)).is_break()
         {
@@ -124,13 +124,13 @@ pub fn why(
 }
 
 /// There is no request `id` among this many.
-fn unknown(id: u64, known: u64, past: &Past) -> String {
-    let (what, folder) = match past {
+fn unknown(id: u64, count: u64, past: &Past) -> String {
+    let (source, folder) = match past {
         Past::State(folder, _) => ("the log", folder.display()),
         Past::Recording(folder) => ("the recording", folder.display()),
     };
-    if known == 0 {
-        let empty = format!("request {id}: {what} in {folder} has no requests");
+    if count == 0 {
+        let empty = format!("request {id}: {source} in {folder} has no requests");
         return match past {
             Past::Recording(_) => empty,
             Past::State(_, generation) => format!(
@@ -139,8 +139,10 @@ fn unknown(id: u64, known: u64, past: &Past) -> String {
             ),
         };
     }
-    let last = known - 1;
-    format!("request {id}: {what} in {folder} has requests 0 to {last}; the nearest one is {last}")
+    let last = count - 1;
+    format!(
+        "request {id}: {source} in {folder} has requests 0 to {last}; the nearest one is {last}"
+    )
 }
 
 /// What a drive received, and how far its time had advanced.
@@ -187,7 +189,7 @@ impl History<'_> {
     }
 
     /// Call `see` with everything in order, until it returns false.
-    fn each(
+    fn for_each(
         &self,
         see: &mut dyn FnMut(Event) -> Result<bool, StateError>,
     ) -> Result<(), StateError> {
@@ -208,11 +210,11 @@ impl History<'_> {
         let mut ended = Ok(());
         let sectors = u64::from(device.page_bytes) / ssd_core::units::SECTOR_BYTES;
         let read = log::read(path, sectors, &mut |record| {
-            let seen = see(match record {
+            let result = see(match record {
                 Record::Request { at, request, .. } => Event::Request(at, request),
                 Record::Mark(at) => Event::Mark(at),
             });
-            match seen {
+            match result {
                 Ok(true) => return Ok(()),
                 Ok(false) => {}
                 Err(error) => ended = Err(error),
@@ -220,7 +222,7 @@ impl History<'_> {
             Err(STOPPED.into())
         });
         match read {
-            Err(why) if why != STOPPED => Err(StateError::Refused(why)),
+            Err(message) if message != STOPPED => Err(StateError::Refused(message)),
             _ => ended,
         }
     }
@@ -235,7 +237,7 @@ struct Witness {
     id: u64,
     submitted: u64,
     failure: Option<String>,
-    found: Option<RequestRecord>,
+    record: Option<RequestRecord>,
     requests: Vec<RequestRecord>,
     /// Operations that ended after the request had arrived.
     operations: Vec<OpRecord>,
@@ -253,7 +255,7 @@ impl Witness {
             id,
             submitted: 0,
             failure: None,
-            found: None,
+            record: None,
             requests: Vec::new(),
             operations: Vec::new(),
         })
@@ -265,26 +267,26 @@ impl Witness {
             Event::Mark(at) => self.run(*at),
             Event::Request(at, request) => {
                 self.run(at.saturating_sub(1));
-                if self.failure.is_none() && self.found.is_none() {
+                if self.failure.is_none() && self.record.is_none() {
                     let submitted = self.ssd.submit(Nanos(*at), request, None);
                     self.failure = submitted.err().map(|error| error.to_string());
                     self.submitted += 1;
                 }
             }
         }
-        Ok(self.failure.is_none() && self.found.is_none())
+        Ok(self.failure.is_none() && self.record.is_none())
     }
 
     /// Run through time `to`, or until the request has completed and so has every operation that began before that.
     fn run(&mut self, to: u64) {
         while self.failure.is_none() && !self.has_all() {
-            let limit = if self.found.is_some() { u64::MAX } else { to };
+            let limit = if self.record.is_some() { u64::MAX } else { to };
             let Some(at) = self.ssd.next_event().filter(|at| at.0 <= limit) else { return };
             let run = self.ssd.run_until(at, &mut Vec::new());
             self.failure = run.err().map(|error| error.to_string());
             self.ssd.drain_requests(&mut self.requests);
-            let found = self.requests.drain(..).find(|record| record.id == self.id);
-            self.found = self.found.take().or(found);
+            let record = self.requests.drain(..).find(|record| record.id == self.id);
+            self.record = self.record.take().or(record);
             self.ssd.drain_operations(&mut self.operations);
             if self.submitted <= self.id {
                 self.operations.clear();
@@ -294,33 +296,33 @@ impl Witness {
 
     fn has_all(&self) -> bool {
         let last = self.operations.last().map(|operation| operation.start);
-        self.found.as_ref().is_some_and(|found| last > Some(found.completion))
+        self.record.as_ref().is_some_and(|record| last > Some(record.completion))
     }
 
     fn answer(self, unit: BusyUnit) -> Result<Why, StateError> {
-        let Some(found) = self.found else {
-            let why = self.failure.unwrap_or_else(|| "it was under way at the end".into());
-            let why = format!("request {}: it has not completed: {why}", self.id);
-            return Err(StateError::Refused(why));
+        let Some(record) = self.record else {
+            let reason = self.failure.unwrap_or_else(|| "it was under way at the end".into());
+            let message = format!("request {}: it has not completed: {reason}", self.id);
+            return Err(StateError::Refused(message));
         };
-        let all: Vec<Operation> = self.operations.iter().map(Operation::of).collect();
-        let ended = |one: &&Operation| one.end_ns <= found.completion.0;
-        let own = |one: &&Operation| one.request == Some(self.id);
-        let operations: Vec<_> = all.iter().filter(ended).filter(own).cloned().collect();
-        let last = operations.iter().max_by_key(|one| one.end_ns);
-        let waited = |one: &&Operation| match last {
-            None => one.end_ns > found.arrival.0 && ended(one),
+        let candidates: Vec<Operation> = self.operations.iter().map(Operation::of).collect();
+        let ended = |operation: &&Operation| operation.end_ns <= record.completion.0;
+        let own = |operation: &&Operation| operation.request == Some(self.id);
+        let operations: Vec<_> = candidates.iter().filter(ended).filter(own).cloned().collect();
+        let last = operations.iter().max_by_key(|operation| operation.end_ns);
+        let waited = |operation: &&Operation| match last {
+            None => operation.end_ns > record.arrival.0 && ended(operation),
             Some(last) => {
-                let same_chip = unit == BusyUnit::Channel || one.chip == last.chip;
-                let same_plane = unit != BusyUnit::Plane || one.plane == last.plane;
-                one.channel == last.channel
+                let same_chip = unit == BusyUnit::Channel || operation.chip == last.chip;
+                let same_plane = unit != BusyUnit::Plane || operation.plane == last.plane;
+                operation.channel == last.channel
                     && same_chip
                     && same_plane
-                    && one.end_ns > last.queued_ns
-                    && one.end_ns <= last.start_ns
+                    && operation.end_ns > last.queued_ns
+                    && operation.end_ns <= last.start_ns
             }
         };
-        let before = all.iter().filter(waited).cloned().collect();
-        Ok(Why { request: slow(&found), operations, before })
+        let before = candidates.iter().filter(waited).cloned().collect();
+        Ok(Why { request: slow(&record), operations, before })
     }
 }

@@ -68,7 +68,7 @@ impl OpenedSource {
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let of_trace = self.facts.as_ref().map_or_else(Vec::new, TraceFacts::warnings);
-        let of_jobs = self.hosting.as_ref().and_then(fio::Hosting::told);
+        let of_jobs = self.hosting.as_ref().and_then(fio::Hosting::note);
         of_trace.into_iter().chain(of_jobs).collect()
     }
 }
@@ -92,7 +92,7 @@ pub fn open(
     open_watched(workload, page_bytes, user_pages, seed, None, &mut |_| ControlFlow::Continue(()))
 }
 
-/// Like [`open`], but takes a trace from `kept` or stores it there. `watch` receives the progress of reading, and ends
+/// Like [`open`], but takes a trace from `store` or stores it there. `watch` receives the progress of reading, and ends
 /// it by `Break`.
 ///
 /// # Errors
@@ -102,11 +102,11 @@ pub fn open_watched(
     page_bytes: u32,
     user_pages: u32,
     seed: u64,
-    kept: Option<&Kept>,
+    store: Option<&Kept>,
     watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
 ) -> Result<OpenedSource, SourceError> {
     device::check(page_bytes, user_pages)?;
-    let opened = open_as_is(workload, page_bytes, user_pages, seed, kept, watch)?;
+    let opened = open_as_is(workload, page_bytes, user_pages, seed, store, watch)?;
     let mut source = opened.source;
     if workload.whole_pages {
         source = Box::new(WholePages::new(source, page_bytes));
@@ -123,21 +123,21 @@ fn open_as_is(
     page_bytes: u32,
     user_pages: u32,
     seed: u64,
-    kept: Option<&Kept>,
+    store: Option<&Kept>,
     watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
 ) -> Result<OpenedSource, SourceError> {
     let span_bytes = (workload.span * f64::from(user_pages)) as u64 * u64::from(page_bytes);
     match workload.kind.origin() {
         Origin::Trace if workload.phases == Phases::Independent => {
             let loop_of = Workload { loops: 1, ..workload.clone() };
-            let (source, facts) = read_trace(&loop_of, page_bytes, user_pages, kept, watch)?;
+            let (source, facts) = read_trace(&loop_of, page_bytes, user_pages, store, watch)?;
             let form = (page_bytes, workload.loops);
-            let source = Box::new(Phased::new(source, form, seed, kept, watch)?);
+            let source = Box::new(Phased::new(source, form, seed, store, watch)?);
             let facts = Some(TraceFacts { loops: workload.loops, ..facts });
             Ok(OpenedSource { source, facts, hosting: None })
         }
-        Origin::Trace => open_trace(workload, page_bytes, user_pages, kept, watch),
-        Origin::Shares => made(Synthetic::new(workload, page_bytes, user_pages, seed)?),
+        Origin::Trace => open_trace(workload, page_bytes, user_pages, store, watch),
+        Origin::Shares => opened(Synthetic::new(workload, page_bytes, user_pages, seed)?),
         Origin::Application(name) => {
             if workload.like.is_some() {
                 return arriving(
@@ -161,7 +161,7 @@ fn open_as_is(
             Some(folder) => {
                 let trace = Some(stand_in::real_file(folder, name)?);
                 let real = Workload { trace, format: TraceFormat::Msr, ..workload.clone() };
-                open_trace(&real, page_bytes, user_pages, kept, watch)
+                open_trace(&real, page_bytes, user_pages, store, watch)
             }
             None => {
                 let week = stand_in::Week::published(name)?.shrunk(workload.shrink);
@@ -179,13 +179,13 @@ fn open_as_is(
             let text = std::fs::read_to_string(path)
                 .map_err(|error| SourceError(format!("{path}: cannot be read: {error}")))?;
             let jobs = fio::JobFile::parse(&text, path)?;
-            let opened = made(jobs.source(span_bytes, seed)?)?;
+            let opened = opened(jobs.source(span_bytes, seed)?)?;
             Ok(OpenedSource { hosting: Some(jobs.hosting()), ..opened })
         }
     }
 }
 
-fn made(source: impl Source + Send + 'static) -> Result<OpenedSource, SourceError> {
+fn opened(source: impl Source + Send + 'static) -> Result<OpenedSource, SourceError> {
     Ok(OpenedSource { source: Box::new(source), facts: None, hosting: None })
 }
 
@@ -196,19 +196,19 @@ fn arriving(
     seed: u64,
 ) -> Result<OpenedSource, SourceError> {
     if workload.arrival.kind == ArrivalKind::Model {
-        return made(source);
+        return opened(source);
     }
-    made(synthetic::Arriving::new(source, workload, seed)?)
+    opened(synthetic::Arriving::new(source, workload, seed)?)
 }
 
 fn open_trace(
     workload: &Workload,
     page_bytes: u32,
     user_pages: u32,
-    kept: Option<&Kept>,
+    store: Option<&Kept>,
     watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
 ) -> Result<OpenedSource, SourceError> {
-    let (source, facts) = read_trace(workload, page_bytes, user_pages, kept, watch)?;
+    let (source, facts) = read_trace(workload, page_bytes, user_pages, store, watch)?;
     Ok(OpenedSource { source: Box::new(source), facts: Some(facts), hosting: None })
 }
 
@@ -216,12 +216,12 @@ fn read_trace(
     workload: &Workload,
     page_bytes: u32,
     user_pages: u32,
-    kept: Option<&Kept>,
+    store: Option<&Kept>,
     watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
 ) -> Result<(TraceSource, TraceFacts), SourceError> {
     let Some(path) = &workload.trace else {
         let remedy = "name a file in workload.trace (\"-\" for standard input)";
         return Err(SourceError(format!("workload.kind = \"trace\" needs a trace; {remedy}")));
     };
-    TraceSource::open(path, workload, page_bytes, user_pages, kept, watch)
+    TraceSource::open(path, workload, page_bytes, user_pages, store, watch)
 }

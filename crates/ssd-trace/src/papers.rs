@@ -40,7 +40,8 @@ impl Column {
         name: &str,
     ) -> Option<Column> {
         let table = &paper[table];
-        let is_it = |one: &Value| one.as_str().is_some_and(|one| one.eq_ignore_ascii_case(name));
+        let is_it =
+            |cell: &Value| cell.as_str().is_some_and(|text| text.eq_ignore_ascii_case(name));
         let index = list(table, names).iter().position(is_it)?;
         Some(Column { paper, table, index })
     }
@@ -58,8 +59,8 @@ impl Column {
 
 /// Returns the mean of the numbers called `key` over all names.
 pub(crate) fn mean(paper: &'static Paper, table: &str, key: &str) -> f64 {
-    let all = list(&paper[table], key);
-    all.iter().map(number).sum::<f64>() / all.len() as f64
+    let values = list(&paper[table], key);
+    values.iter().map(number).sum::<f64>() / values.len() as f64
 }
 
 fn list<'a>(table: &'a Value, key: &str) -> &'a [Value] {

@@ -108,8 +108,9 @@ pub fn load(
     config: Option<&Config>,
     watch: &mut Watch<'_>,
 ) -> Result<(DeviceSnapshot, String), LoadError> {
-    let refused =
-        |why: &dyn std::fmt::Display| LoadError::Refused(format!("{}: {why}", path.display()));
+    let refused = |reason: &dyn std::fmt::Display| {
+        LoadError::Refused(format!("{}: {reason}", path.display()))
+    };
     let unreadable = |error: &io::Error| refused(&format_args!("cannot be read: {error}"));
     let mut file = BufReader::new(File::open(path).map_err(|error| unreadable(&error))?);
     let mut begin = Vec::new();
@@ -118,8 +119,8 @@ pub fn load(
     if begin != ZSTD {
         return Err(refused(&FormError::Foreign));
     }
-    let whole = io::Cursor::new(begin).chain(file);
-    let mut decoder = zstd::Decoder::new(whole).map_err(|error| unreadable(&error))?;
+    let stream = io::Cursor::new(begin).chain(file);
+    let mut decoder = zstd::Decoder::new(stream).map_err(|error| unreadable(&error))?;
     let mut steps = Steps { watch, done: 0, next: 0 };
     let (mut interrupted, mut cut) = (false, false);
     let decoded = DeviceSnapshot::decode(config, &mut |buffer| {
@@ -166,30 +167,30 @@ mod tests {
     #[test]
     fn a_file_comes_back_whole_and_nothing_else_does() {
         let (folder, config) = (folder("snapshots"), Config::default());
-        let (path, other) = (folder.join("a.snap"), folder.join("b.snap"));
+        let (path, other_path) = (folder.join("a.snap"), folder.join("b.snap"));
         let snapshot = Ftl::new(&config).snapshot(0).expect("an erased device is at rest");
         let saved = save(&snapshot, &path, false, &mut keep_going).expect("it can be written");
         assert_eq!(saved.bytes, path.metadata().expect("a file").len());
         let (back, digest) = load(&path, Some(&config), &mut keep_going).expect("what was saved");
         assert!(back == snapshot && digest == saved.digest);
-        let again = save(&snapshot, &path, false, &mut keep_going);
-        assert!(matches!(again, Err(SaveError::Write(WriteError::Exists(_)))));
-        let stopped = save(&snapshot, &other, false, &mut |_| ControlFlow::Break(()));
-        assert_eq!((stopped, other.exists()), (Err(SaveError::Interrupted), false));
+        let second = save(&snapshot, &path, false, &mut keep_going);
+        assert!(matches!(second, Err(SaveError::Write(WriteError::Exists(_)))));
+        let stopped = save(&snapshot, &other_path, false, &mut |_| ControlFlow::Break(()));
+        assert_eq!((stopped, other_path.exists()), (Err(SaveError::Interrupted), false));
         assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 1, "nothing is left");
         let stopped = load(&path, Some(&config), &mut |_| ControlFlow::Break(()));
         assert_eq!(stopped.err(), Some(LoadError::Interrupted));
 
         let bytes = std::fs::read(&path).expect("it can be read");
-        std::fs::write(&other, &bytes[..bytes.len() / 2]).expect("half of it");
-        assert!(loaded(&other, &config).contains("b.snap: it is truncated"));
-        std::fs::write(&other, [&bytes[..], &b"more"[..]].concat()).expect("more than it");
-        assert!(loaded(&other, &config).contains("b.snap: cannot be read"));
+        std::fs::write(&other_path, &bytes[..bytes.len() / 2]).expect("half of it");
+        assert!(loaded(&other_path, &config).contains("b.snap: it is truncated"));
+        std::fs::write(&other_path, [&bytes[..], &b"more"[..]].concat()).expect("more than it");
+        assert!(loaded(&other_path, &config).contains("b.snap: cannot be read"));
         for foreign in
             [&b""[..], b"(\xb5", b"op,lpn\n", &zstd::encode_all(&b"0 R"[..], 1).expect("")]
         {
-            std::fs::write(&other, foreign).expect("something else");
-            assert!(loaded(&other, &config).contains("b.snap: it is not a snapshot"));
+            std::fs::write(&other_path, foreign).expect("something else");
+            assert!(loaded(&other_path, &config).contains("b.snap: it is not a snapshot"));
         }
         assert!(
             loaded(&folder.join("c.snap"), &config).contains("c.snap: cannot be read: No such")

@@ -44,12 +44,12 @@ impl Week {
     /// # Errors
     /// There is no such volume.
     pub fn published(volume: &str) -> Result<Week, SourceError> {
-        let whole = Column::of(&DEFERRED_GC_RAID, "table2_traces", "trace", volume);
-        let Some(whole) = whole.filter(|_| VOLUMES.contains(&volume)) else {
-            let known = VOLUMES.join(", ");
-            return Err(SourceError(format!("no stand-in for {volume:?}; there are: {known}")));
+        let column = Column::of(&DEFERRED_GC_RAID, "table2_traces", "trace", volume);
+        let Some(column) = column.filter(|_| VOLUMES.contains(&volume)) else {
+            let names = VOLUMES.join(", ");
+            return Err(SourceError(format!("no stand-in for {volume:?}; there are: {names}")));
         };
-        let figure = |key: &str| whole.number(key);
+        let figure = |key: &str| column.number(key);
         let (requests, write) = (figure("requests"), figure("write_ratio"));
         let unique_bytes = (figure("unique_write_space_gb") * 1e9).round() as u64;
         let range_bytes = (figure("working_set_gb") * 1e9).round() as u64;

@@ -35,7 +35,7 @@ impl WholePages {
 impl Source for WholePages {
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
         let next = self.source.next_request()?;
-        Ok(next.map(|one| TimedRequest { request: self.widened(one.request), ..one }))
+        Ok(next.map(|timed| TimedRequest { request: self.widened(timed.request), ..timed }))
     }
 
     fn copy_sources(&mut self) -> Vec<SourceRange> {
@@ -55,7 +55,7 @@ impl Source for WholePages {
 impl Clients for WholePages {
     fn arrive(&mut self, now: Nanos) -> Result<Option<TimedRequest>, SourceError> {
         let next = clients_of(&mut *self.source).arrive(now)?;
-        Ok(next.map(|one| TimedRequest { request: self.widened(one.request), ..one }))
+        Ok(next.map(|timed| TimedRequest { request: self.widened(timed.request), ..timed }))
     }
 
     fn due(&mut self) -> Option<Nanos> {
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn starts_are_rounded_down_and_ends_up() {
-        for (op, said, meant) in [
+        for (op, stated, expected) in [
             (Op::Write, (0, 8), (0, 8)),
             (Op::Write, (1, 1), (0, 8)),
             (Op::Read, (7, 2), (0, 16)),
@@ -91,12 +91,16 @@ mod tests {
             (Op::Trim, (7, 2), (7, 2)),
             (Op::Flush, (0, 0), (0, 0)),
         ] {
-            let inner = Box::new(Once(Some(Request::new(op, said.0, said.1))));
+            let inner = Box::new(Once(Some(Request::new(op, stated.0, stated.1))));
             let mut source = WholePages::new(inner, 4096);
             let found = source.next_request().unwrap().unwrap();
             assert_eq!(found.at, Nanos(7));
             assert_eq!(found.request.op, op);
-            assert_eq!((found.request.sector, found.request.sectors), meant, "{op:?} {said:?}");
+            assert_eq!(
+                (found.request.sector, found.request.sectors),
+                expected,
+                "{op:?} {stated:?}"
+            );
             assert!(source.next_request().unwrap().is_none());
         }
     }

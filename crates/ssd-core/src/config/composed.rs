@@ -28,8 +28,12 @@ pub trait Composed: DerefMut<Target = Config> + Clone + Default + 'static {
     /// Keys of the kernel whose default follows from these tables, with the words for it.
     const DEFAULTS: &'static [(&'static str, &'static str)];
 
-    /// What a layer implies that has set the keys `said`.
-    fn imply(draft: &mut Draft<'_, Self>, errors: &mut Errors, said: &BTreeMap<String, SourcePos>);
+    /// What a layer implies that has set the keys of `places`.
+    fn imply(
+        draft: &mut Draft<'_, Self>,
+        errors: &mut Errors,
+        places: &BTreeMap<String, SourcePos>,
+    );
 
     /// Values that follow from several keys, after the last layer.
     fn follow(draft: &mut Draft<'_, Self>);
@@ -112,9 +116,9 @@ impl<T: Composed> AnyKey<T> {
     /// The keys of one table.
     pub(crate) fn of_table(table: &str) -> impl Iterator<Item = AnyKey<T>> + Clone {
         let kernel = TABLES.iter().filter(move |kernel| kernel.name == table);
-        let others = T::TABLES.iter().filter(move |other| other.name == table);
+        let extension = T::TABLES.iter().filter(move |candidate| candidate.name == table);
         let kernel = kernel.flat_map(|table| table.keys).map(AnyKey::Kernel);
-        kernel.chain(others.flat_map(|table| table.keys).map(AnyKey::Other))
+        kernel.chain(extension.flat_map(|table| table.keys).map(AnyKey::Other))
     }
 
     /// The key called `path`.
@@ -184,8 +188,8 @@ impl<T: Composed> AnyKey<T> {
 pub(crate) fn tables<T: Composed>() -> impl Iterator<Item = (&'static str, &'static str)> + Clone {
     let (last, first) = TABLES.split_last().expect("the kernel has tables");
     let kernel = |table: &Table<Config>| (table.name, table.doc);
-    let others = T::TABLES.iter().map(|table| (table.name, table.doc));
-    first.iter().map(kernel).chain(others).chain([kernel(last)])
+    let extension = T::TABLES.iter().map(|table| (table.name, table.doc));
+    first.iter().map(kernel).chain(extension).chain([kernel(last)])
 }
 
 impl<T: Composed> Draft<'_, T> {
@@ -205,9 +209,9 @@ pub(crate) fn apply_needs<T: Composed>(draft: &mut Draft<'_, T>, errors: &mut Er
 /// Run all checks.
 pub(crate) fn check<T: Composed>(config: &T, pending: &Pending, errors: &mut Errors) {
     let follows = config.device.fit == DeviceFit::Trace;
-    let mut found = checks::all(checks::rules::CHECKS, &**config, follows, pending, errors);
-    found.extend(checks::all(T::CHECKS, config, follows, pending, errors));
-    for (place, key, message) in found {
+    let mut findings = checks::all(checks::rules::CHECKS, &**config, follows, pending, errors);
+    findings.extend(checks::all(T::CHECKS, config, follows, pending, errors));
+    for (place, key, message) in findings {
         errors.add(place, &key, message);
     }
 }

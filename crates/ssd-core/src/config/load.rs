@@ -77,7 +77,7 @@ fn sets<T: Composed>(
         let is_text = path == "preset" || AnyKey::<T>::find(path).is_some_and(AnyKey::is_text);
         let parts: Vec<&str> = path.split('.').map(str::trim).collect();
         if parts.len() > 8 {
-            let value = Node { place, said: Said::Text(text.clone()) };
+            let value = Node { place, literal: Said::Text(text.clone()) };
             errors.add(place, path, unknown::<T>(path, &value));
             continue;
         }
@@ -85,7 +85,7 @@ fn sets<T: Composed>(
             continue;
         };
         for part in parts[1..].iter().rev() {
-            node = Node { place, said: Said::Table(vec![((*part).to_string(), node)]) };
+            node = Node { place, literal: Said::Table(vec![((*part).to_string(), node)]) };
         }
         trees.push(vec![(parts[0].to_string(), node)]);
     }
@@ -100,9 +100,9 @@ fn apply_preset<T: Composed>(
     file: &[(String, Node)],
     sets: &[Tree],
 ) {
-    let by_file = said_preset(errors, file);
+    let by_file = read_preset(errors, file);
     let by_caller = input.preset.clone().map(|preset| (preset, SourcePos::NOWHERE));
-    let by_set = sets.iter().filter_map(|tree| said_preset(errors, tree)).next_back();
+    let by_set = sets.iter().filter_map(|tree| read_preset(errors, tree)).next_back();
     let Some((name, place)) = by_set.or(by_caller).or(by_file) else {
         return;
     };
@@ -121,10 +121,10 @@ fn apply_preset<T: Composed>(
     draft.config.run.name = name.replace(':', "-");
 }
 
-fn said_preset(errors: &mut Errors, tree: &[(String, Node)]) -> Option<(String, SourcePos)> {
+fn read_preset(errors: &mut Errors, tree: &[(String, Node)]) -> Option<(String, SourcePos)> {
     let (_, node) = tree.iter().find(|(key, _)| key == "preset")?;
     if node.text().is_none() {
-        let message = format!("found {}; expected the name of a preset", node.found());
+        let message = format!("found {}; expected the name of a preset", node.describe());
         errors.add(node.place, "preset", message);
     }
     node.text().map(|name| (name.to_string(), node.place))
@@ -132,7 +132,7 @@ fn said_preset(errors: &mut Errors, tree: &[(String, Node)]) -> Option<(String, 
 
 /// Apply the trees of one layer, which must not contradict one another.
 fn apply_layer<T: Composed>(draft: &mut Draft<'_, T>, errors: &mut Errors, trees: &[Tree]) {
-    let mut said: BTreeMap<String, SourcePos> = BTreeMap::new();
+    let mut places: BTreeMap<String, SourcePos> = BTreeMap::new();
     let steps = (draft.pending.take_steps(trees.len() as u32)..).zip(trees);
     for (step, (table, node)) in steps.flat_map(|(step, tree)| tree.iter().map(move |e| (step, e)))
     {
@@ -146,8 +146,8 @@ fn apply_layer<T: Composed>(draft: &mut Draft<'_, T>, errors: &mut Errors, trees
             unknown_table::<T>(errors, table, node);
             continue;
         }
-        let Said::Table(entries) = &node.said else {
-            let message = format!("found {}; expected a table: [{table}]", node.found());
+        let Said::Table(entries) = &node.literal else {
+            let message = format!("found {}; expected a table: [{table}]", node.describe());
             errors.add(node.place, table, message);
             continue;
         };
@@ -161,27 +161,27 @@ fn apply_layer<T: Composed>(draft: &mut Draft<'_, T>, errors: &mut Errors, trees
                     }
                     AnyKey::apply(key, draft, errors, value);
                     draft.pending.note(&path, value.place, step);
-                    said.insert(path, value.place);
+                    places.insert(path, value.place);
                 }
                 None => errors.add(value.place, &path, unknown::<T>(&path, value)),
             }
         }
     }
-    for (one, other) in EITHER {
-        if let (Some(&first), Some(&second)) = (said.get(one), said.get(other)) {
+    for (left, right) in EITHER {
+        if let (Some(&first), Some(&second)) = (places.get(left), places.get(right)) {
             let (place, key, before) =
-                if second > first { (second, other, one) } else { (first, one, other) };
+                if second > first { (second, right, left) } else { (first, left, right) };
             let message = format!("{before} is set as well; keep one of them");
             errors.add(place, key, message);
         }
     }
-    T::imply(draft, errors, &said);
+    T::imply(draft, errors, &places);
 }
 
 /// Report a table that does not exist. If its keys are words of other tools, each key is reported.
 fn unknown_table<T: Composed>(errors: &mut Errors, table: &str, node: &Node) {
     let path = |name: &str| format!("{table}.{name}");
-    match &node.said {
+    match &node.literal {
         Said::Table(entries)
             if entries
                 .iter()
@@ -211,22 +211,22 @@ fn foreign_word<T: Composed>(path: &str, node: &Node) -> Option<String> {
 fn unknown<T: Composed>(path: &str, node: &Node) -> String {
     let sections = || tables::<T>().map(|(name, _)| name);
     let (section, name) = path.split_once('.').unwrap_or(("", path));
-    let (word, known) = terms::of_key(T::VOCABULARIES, path);
-    if known.iter().any(|(_, term)| Some(term.key) != elsewhere::<T>(name)) {
-        return format!("unknown key; {}", explained::<T>(word, &known, node));
+    let (word, meanings) = terms::of_key(T::VOCABULARIES, path);
+    if meanings.iter().any(|(_, term)| Some(term.key) != find_key::<T>(name)) {
+        return format!("unknown key; {}", explained::<T>(word, &meanings, node));
     }
-    if sections().any(|known| known == section) {
+    if sections().any(|candidate| candidate == section) {
         let names = || AnyKey::<T>::of_table(section).map(AnyKey::name);
         if let Some(near) = nearest(name, names()) {
             return format!("unknown key; did you mean {near:?}?");
         }
-        return match elsewhere::<T>(name) {
-            Some(other) => format!("unknown key; did you mean {other}?"),
+        return match find_key::<T>(name) {
+            Some(suggestion) => format!("unknown key; did you mean {suggestion}?"),
             None => format!("unknown key; the keys of [{section}] are {}", one_of(names())),
         };
     }
-    if let Some(other) = elsewhere::<T>(name) {
-        return format!("unknown table or key; did you mean {other}?");
+    if let Some(replacement) = find_key::<T>(name) {
+        return format!("unknown table or key; did you mean {replacement}?");
     }
     let table = if section.is_empty() { name } else { section };
     if let Some(near) = nearest(table, sections()) {
@@ -234,8 +234,8 @@ fn unknown<T: Composed>(path: &str, node: &Node) -> String {
     }
     match terms::nearest_word(T::VOCABULARIES, name) {
         Some(word) => {
-            let meant = explained::<T>(word, &terms::of_key(T::VOCABULARIES, word).1, node);
-            format!("unknown table or key; did you mean {word:?}? {meant}")
+            let explanation = explained::<T>(word, &terms::of_key(T::VOCABULARIES, word).1, node);
+            format!("unknown table or key; did you mean {word:?}? {explanation}")
         }
         None => format!("unknown table or key; the tables are {}", one_of(sections())),
     }
@@ -243,28 +243,28 @@ fn unknown<T: Composed>(path: &str, node: &Node) -> String {
 
 /// `"iodepth" (fio) is host.queue_depth here: --set host.queue_depth=32`
 fn explained<T: Composed>(word: &str, terms: &[(String, &Term)], node: &Node) -> String {
-    let one = |(tool, term): &(String, &Term)| match (term.key, term.note, &node.said) {
+    let meaning = |(tool, term): &(String, &Term)| match (term.key, term.note, &node.literal) {
         ("", note, _) => format!("{word:?} ({tool}) has no key here: {note}"),
         (key, "", Said::Table(_) | Said::List(_)) => format!("{word:?} ({tool}) is {key} here"),
-        (key, "", said) => {
-            let value = if let Said::Text(text) = said { text.clone() } else { node.found() };
+        (key, "", literal) => {
+            let value = if let Said::Text(text) = literal { text.clone() } else { node.describe() };
             format!("{word:?} ({tool}) is {key} here{}", setting::<T>(key, &value, node))
         }
         (key, note, _) => format!("{word:?} ({tool}) is {key} here: {note}"),
     };
-    terms.iter().map(one).collect::<Vec<_>>().join("; or ")
+    terms.iter().map(meaning).collect::<Vec<_>>().join("; or ")
 }
 
 /// The text to paste that sets `key` to `value`, or to what it may mean, behind a colon; or why the key has no such
 /// value.
 fn setting<T: Composed>(key: &str, value: &str, node: &Node) -> String {
-    let Some(why) = refusal::<T>(key, value) else {
+    let Some(reason) = refusal::<T>(key, value) else {
         return format!(": {}", node.setting(key, value));
     };
-    let meant = by_letter(value).into_iter().flatten().map(|size| size.replace(' ', ""));
-    let meant = meant.filter(|size| refusal::<T>(key, size).is_none());
-    let meant: Vec<String> = meant.map(|size| node.setting(key, &size)).collect();
-    if meant.is_empty() { format!("; {why}") } else { format!(": {}", meant.join(" or ")) }
+    let sizes = by_letter(value).into_iter().flatten().map(|size| size.replace(' ', ""));
+    let sizes = sizes.filter(|size| refusal::<T>(key, size).is_none());
+    let settings: Vec<String> = sizes.map(|size| node.setting(key, &size)).collect();
+    if settings.is_empty() { format!("; {reason}") } else { format!(": {}", settings.join(" or ")) }
 }
 
 /// Why the key `key` does not take `value`, whatever the other keys are.
@@ -279,7 +279,7 @@ fn refusal<T: Composed>(key: &str, value: &str) -> Option<String> {
 }
 
 /// The key of that name in any table.
-fn elsewhere<T: Composed>(name: &str) -> Option<&'static str> {
+fn find_key<T: Composed>(name: &str) -> Option<&'static str> {
     AnyKey::<T>::all().find(|key| key.name() == name).map(AnyKey::path)
 }
 
@@ -330,8 +330,7 @@ fn missing_parameters<T: Composed>(draft: &Draft<'_, T>, errors: &mut Errors) {
     ];
     policies.extend(gc.trigger.iter().map(|spec| ("gc.trigger", TRIGGERS, spec)));
     for (path, registry, spec) in policies {
-        let place =
-            draft.pending.first_said(&[path]).map_or(SourcePos::NOWHERE, |(_, place)| place);
+        let place = draft.pending.first_set(&[path]).map_or(SourcePos::NOWHERE, |(_, place)| place);
         for param in registry.missing(spec) {
             let path = format!("{path}.{}", param.name);
             if !errors.touches(&path) {

@@ -38,7 +38,7 @@ pub fn reference_markdown<T: Composed>() -> String {
     }
     for registry in DECISIONS {
         let _ = writeln!(out, "\n## {} (`{}`)\n", registry.title, registry.key);
-        for info in registry.all {
+        for info in registry.policies {
             policy_reference(&mut out, info);
         }
     }
@@ -69,7 +69,7 @@ fn form<C>(key: &Key<C>) -> String {
         Slot::Time { max, .. } => format!("time, at most {}", show_time(*max)),
         Slot::Flag { .. } => "true or false".to_string(),
         Slot::Word(_) => "word".to_string(),
-        Slot::Policy { registry, .. } => registry.what.to_string(),
+        Slot::Policy { registry, .. } => registry.noun.to_string(),
         Slot::Special(special) => special.form.to_string(),
     }
 }

@@ -74,9 +74,9 @@ fn value_schema<C>(key: &Key<C>) -> Value {
         }
         Slot::Policy { registry, .. } => policy_schema(*registry),
         Slot::Special(_) if key.path == "gc.trigger" => {
-            let one = policy_schema(TRIGGERS);
-            let mut any = one["anyOf"].as_array().cloned().unwrap_or_default();
-            any.push(json!({ "type": "array", "items": one, "minItems": 1 }));
+            let policy = policy_schema(TRIGGERS);
+            let mut any = policy["anyOf"].as_array().cloned().unwrap_or_default();
+            any.push(json!({ "type": "array", "items": policy, "minItems": 1 }));
             json!({ "anyOf": any })
         }
         Slot::Special(special) => json!({ "type": special.types }),
@@ -112,7 +112,7 @@ fn time_schema() -> Value {
 fn policy_schema(registry: Registry) -> Value {
     let names: Vec<&str> = registry.names().collect();
     let mut any = vec![json!({ "type": "string", "enum": names })];
-    any.extend(registry.all.iter().map(|info| {
+    any.extend(registry.policies.iter().map(|info| {
         let mut properties = Map::new();
         properties.insert("policy".to_string(), json!({ "const": info.name }));
         for param in info.params {

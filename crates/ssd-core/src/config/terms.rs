@@ -58,27 +58,32 @@ fn plain(word: &str) -> String {
 }
 
 /// All terms, each with its tool.
-fn all(known: Vocabularies) -> impl Iterator<Item = (&'static str, &'static Term)> {
-    known.iter().flat_map(|of| of.terms.iter().map(|term| (of.tool, term)))
+fn all(vocabularies: Vocabularies) -> impl Iterator<Item = (&'static str, &'static Term)> {
+    vocabularies
+        .iter()
+        .flat_map(|vocabulary| vocabulary.terms.iter().map(|term| (vocabulary.tool, term)))
 }
 
 /// The word that `path` or its last part matches, and its meanings: the tools, and the term that they share.
-pub(crate) fn of_key(known: Vocabularies, path: &str) -> (&str, Vec<(String, &'static Term)>) {
+pub(crate) fn of_key(
+    vocabularies: Vocabularies,
+    path: &str,
+) -> (&str, Vec<(String, &'static Term)>) {
     let last = path.rsplit('.').next().unwrap_or(path);
     // The whole path goes first: "device.size" is not fio's size. No word is longer than `LONGEST`.
     for word in [path, last].into_iter().filter(|word| word.len() <= LONGEST) {
-        let said = plain(word);
-        let is_word = |spelled: &str| !spelled.contains('=') && plain(spelled) == said;
-        let mut found: Vec<(String, &'static Term)> = Vec::new();
-        for (tool, term) in all(known).filter(|(_, term)| term.spellings().any(is_word)) {
-            let same = |other: &Term| (other.key, other.note) == (term.key, term.note);
-            match found.iter_mut().find(|(_, other)| same(other)) {
+        let plain_word = plain(word);
+        let is_word = |spelled: &str| !spelled.contains('=') && plain(spelled) == plain_word;
+        let mut terms: Vec<(String, &'static Term)> = Vec::new();
+        for (tool, term) in all(vocabularies).filter(|(_, term)| term.spellings().any(is_word)) {
+            let is_same = |entry: &Term| (entry.key, entry.note) == (term.key, term.note);
+            match terms.iter_mut().find(|(_, entry)| is_same(entry)) {
                 Some((tools, _)) => *tools += &format!(", {tool}"),
-                None => found.push((tool.to_string(), term)),
+                None => terms.push((tool.to_string(), term)),
             }
         }
-        if !found.is_empty() {
-            return (word, found);
+        if !terms.is_empty() {
+            return (word, terms);
         }
     }
     (last, Vec::new())
@@ -86,21 +91,21 @@ pub(crate) fn of_key(known: Vocabularies, path: &str) -> (&str, Vec<(String, &'s
 
 /// The value of the key `path` for the word `text` of another tool; `None` if `text` is the value here.
 pub(crate) fn of_value(
-    known: Vocabularies,
+    vocabularies: Vocabularies,
     path: &str,
     text: &str,
 ) -> Option<(&'static str, &'static Term)> {
-    let said = plain(text.get(..=LONGEST).unwrap_or(text));
+    let plain_text = plain(text.get(..=LONGEST).unwrap_or(text));
     let is_word = |spelled: &str| {
-        spelled.split_once('=').is_some_and(|(key, word)| key == path && plain(word) == said)
+        spelled.split_once('=').is_some_and(|(key, word)| key == path && plain(word) == plain_text)
     };
     let is_value = |term: &Term| term.key.split_once('=').is_some_and(|(_, value)| value == text);
-    all(known).find(|(_, term)| term.spellings().any(is_word) && !is_value(term))
+    all(vocabularies).find(|(_, term)| term.spellings().any(is_word) && !is_value(term))
 }
 
-/// The word of which `said` may be a misspelling.
-pub(crate) fn nearest_word(known: Vocabularies, said: &str) -> Option<&'static str> {
+/// The word of which `text` may be a misspelling.
+pub(crate) fn nearest_word(vocabularies: Vocabularies, text: &str) -> Option<&'static str> {
     let words =
-        all(known).flat_map(|(_, term)| term.spellings()).filter(|word| !word.contains('='));
-    nearest(said, words)
+        all(vocabularies).flat_map(|(_, term)| term.spellings()).filter(|word| !word.contains('='));
+    nearest(text, words)
 }

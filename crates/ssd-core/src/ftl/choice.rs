@@ -59,12 +59,12 @@ impl Ftl {
     /// The victim policy's choice for `pool` within `among`; among all blocks if `among` is empty.
     fn select(&mut self, pool: PoolId, among: Among) -> Option<BlockId> {
         let Ftl { victim, blocks, clock, rng, .. } = self;
-        let named = match among {
+        let choice = match among {
             Among::All => None,
             _ => victim.select_among(among, pool, blocks, *clock, rng),
         };
-        debug_assert!(named.is_none_or(|b| blocks.is_candidate(b)), "{named:?} is not sealed");
-        named.or_else(|| victim.select(pool, blocks, *clock, rng))
+        debug_assert!(choice.is_none_or(|b| blocks.is_candidate(b)), "{choice:?} is not sealed");
+        choice.or_else(|| victim.select(pool, blocks, *clock, rng))
     }
 
     /// The blocks of `pool` that `amount = "all-candidates"` collects now: those that the policy names, or none if no
@@ -75,13 +75,19 @@ impl Ftl {
         if self.fewest_valid(pool).is_none() {
             return Vec::new();
         }
-        let all = self.victim.candidates(pool, &self.blocks, self.clock);
-        self.policy_declines |= all.is_empty();
+        let candidates = self.victim.candidates(pool, &self.blocks, self.clock);
+        self.policy_declines |= candidates.is_empty();
         let sealed = |&b: &BlockId| self.blocks.is_candidate(b);
-        assert!(all.iter().all(sealed), "candidates of {pool:?} that are not sealed: {all:?}");
+        assert!(
+            candidates.iter().all(sealed),
+            "candidates of {pool:?} that are not sealed: {candidates:?}"
+        );
         let in_pool = |&b: &BlockId| self.blocks.pool_of(b) == pool;
-        assert!(all.iter().all(in_pool), "candidates of {pool:?} from elsewhere: {all:?}");
-        all
+        assert!(
+            candidates.iter().all(in_pool),
+            "candidates of {pool:?} from elsewhere: {candidates:?}"
+        );
+        candidates
     }
 
     /// The sealed block of `pool` with the fewest valid pages, if it has an invalid page.

@@ -35,8 +35,8 @@ impl Ftl {
     /// Whether [`Ftl::write_open`] may be used.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        let one = self.geo.members == 1 && self.groups.is_none();
-        self.space.is_plain() && one && !self.flash.keeps_contents()
+        let is_single = self.geo.members == 1 && self.groups.is_none();
+        self.space.is_plain() && is_single && !self.flash.keeps_contents()
     }
 
     /// Write `lpn` to the open block of the host frontier `stream` on `plane`, if it has one, of a plain device.
@@ -79,15 +79,18 @@ impl Ftl {
         plane: PlaneId,
         stream: u32,
     ) -> usize {
-        let wanted = sources.pages.len() as u32;
+        let requested = sources.pages.len() as u32;
         debug_assert!(stream >= self.space.gc_stream(), "frontier {stream} is the host's");
         debug_assert_eq!(sources.pages.len(), sources.lpns.len(), "pages without addresses");
         debug_assert!(
             self.blocks.state[victim.at()] == BlockState::Collecting,
             "{victim:?} is in use"
         );
-        let (block, count) = self.space.frontier_run(plane, stream, wanted, &mut self.blocks);
-        debug_assert!(count > 0 && count <= wanted, "{block:?} takes {count} pages of {wanted}");
+        let (block, count) = self.space.frontier_run(plane, stream, requested, &mut self.blocks);
+        debug_assert!(
+            count > 0 && count <= requested,
+            "{block:?} takes {count} pages of {requested}"
+        );
         debug_assert_ne!(block, victim, "copies stay in their block");
         let sources = sources.first(count as usize);
         let page = self.flash.program_run(&self.geo, block, plane, count);

@@ -86,10 +86,10 @@ impl Map {
     pub(super) fn moves(&mut self, lpn: Lpn, source: Ppn, target: Ppn) -> bool {
         debug_assert!(source.0 < self.pages && target.0 < self.pages, "{target:?} is not a page");
         debug_assert_ne!(source, target, "{lpn:?} moves to where it is");
-        let here = &mut self.l2p[lpn.at()];
-        let was = *here == source.0;
+        let entry = &mut self.l2p[lpn.at()];
+        let was = *entry == source.0;
         if was {
-            *here = target.0;
+            *entry = target.0;
         }
         was
     }
@@ -98,9 +98,9 @@ impl Map {
     #[inline(always)]
     pub(super) fn take(&mut self, lpn: Lpn, slot: OpSlot) -> Entry {
         debug_assert!(slot.0 < self.slots(), "{slot:?} out of range");
-        let here = self.pages + slot.0;
-        let before = std::mem::replace(&mut self.l2p[lpn.at()], here);
-        debug_assert_ne!(before, here, "{lpn:?} is admitted to {slot:?} twice");
+        let entry = self.pages + slot.0;
+        let before = std::mem::replace(&mut self.l2p[lpn.at()], entry);
+        debug_assert_ne!(before, entry, "{lpn:?} is admitted to {slot:?} twice");
         self.entry(before)
     }
 

@@ -39,7 +39,7 @@ impl Addresses {
     }
 
     /// The next address.
-    fn here(&self) -> Lpn {
+    fn address(&self) -> Lpn {
         debug_assert!(self.at < u64::from(self.count).max(1), "{} is beyond the last", self.at);
         let (row, column) =
             (self.at / self.columns.len() as u64, self.at % self.columns.len() as u64);
@@ -186,7 +186,7 @@ impl Ftl {
             let first = self.geo.first_page(block);
             let mut left = u64::from(count);
             for page in 0..pages {
-                let (ppn, lpn) = (Ppn(first.0 + page), addresses.here());
+                let (ppn, lpn) = (Ppn(first.0 + page), addresses.address());
                 // An invalid page carries the address of data that have since been written elsewhere.
                 self.flash.set_lpn(ppn, lpn);
                 if rng.below(u64::from(pages - page)) < left {
@@ -235,8 +235,8 @@ impl Ftl {
             let plane =
                 in_turn.find(|&&p| self.space.has_page(p, stream)).expect("blocks are left");
             let ppn = self.bind(*plane, stream);
-            self.flash.end_program(ppn, addresses.here());
-            self.own(addresses.here(), ppn);
+            self.flash.end_program(ppn, addresses.address());
+            self.own(addresses.address(), ppn);
             self.settle(ppn);
             addresses.advance();
         }

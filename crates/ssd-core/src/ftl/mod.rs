@@ -342,7 +342,7 @@ impl Ftl {
         self.blocks.check(block);
         self.victim.on_leave(block, &self.blocks);
         if self.separates() {
-            self.tell_victim(block);
+            self.notify_victim(block);
         }
         let pages = u32::from(self.blocks.valid[at]);
         if choice.levels {

@@ -60,7 +60,7 @@ impl Ftl {
         if own_planes.any(may_bind) {
             return None;
         }
-        let mut others = geo.planes_of_pool(geo.pool_of(plane)).map(PlaneId);
-        others.find(|&p| geo.unit_of(p) != own && open(p) && may_bind(p))
+        let mut planes = geo.planes_of_pool(geo.pool_of(plane)).map(PlaneId);
+        planes.find(|&p| geo.unit_of(p) != own && open(p) && may_bind(p))
     }
 }

@@ -29,11 +29,11 @@ pub enum Fault {
     /// It failed, or returned a value that is not allowed.
     Failed {
         /// Which policy, as "victim policy mine.Greedy".
-        who: String,
+        policy: String,
         /// The pool it was asked about, if any.
         pool: Option<PoolId>,
         /// What it did, and what is allowed.
-        what: String,
+        message: String,
     },
 }
 

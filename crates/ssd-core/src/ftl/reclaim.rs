@@ -170,21 +170,21 @@ impl Ftl {
     pub fn lacks_handle(&self, stream: u8) -> Option<String> {
         let (handles, _) = self.handles().filter(|&(handles, _)| u32::from(stream) >= handles)?;
         debug_assert!(handles > 0, "a device without handles");
-        let known =
+        let streams =
             if handles == 1 { "stream 0".into() } else { format!("streams 0 to {}", handles - 1) };
         Some(format!(
-            "a write of stream {stream}, and alloc.separation = \"fdp\" has handles = {handles}, for {known}"
+            "a write of stream {stream}, and alloc.separation = \"fdp\" has handles = {handles}, for {streams}"
         ))
     }
 
     /// Take the log of reclaim units so far, in order.
     pub(crate) fn take_units(&mut self) -> Vec<UnitRecord> {
         let Some((handles, isolates)) = self.handles() else { return Vec::new() };
-        let (units, all) = (self.space.take_units(), self.space.streams());
-        debug_assert!(handles < all, "no class takes copies");
+        let (units, classes) = (self.space.take_units(), self.space.streams());
+        debug_assert!(handles < classes, "no class takes copies");
         let record = |unit: UnitEvent| {
-            let of_one = unit.class < if isolates { all } else { handles };
-            debug_assert!(unit.class <= all, "{unit:?} is of no frontier");
+            let of_one = unit.class < if isolates { classes } else { handles };
+            debug_assert!(unit.class <= classes, "{unit:?} is of no frontier");
             UnitRecord {
                 at: unit.at,
                 step: unit.step,
@@ -202,7 +202,7 @@ impl Ftl {
     pub fn reclaimed(&self) -> Option<Reclaimed> {
         let (handles, isolates) = self.handles()?;
         let (now, before) = (self.class_counts()?, &self.separated.as_deref()?.before);
-        let of = |class: u32| {
+        let counts = |class: u32| {
             let since = |now: &[u64], before: &[u64]| now[class as usize] - before[class as usize];
             UnitCounts {
                 host_pages: 0,
@@ -215,15 +215,15 @@ impl Ftl {
         let Classes { host, all } = self.classes()?;
         assert_eq!(host, handles, "a handle has another class");
         let mut rows: Vec<UnitCounts> = (0..handles)
-            .map(of)
+            .map(counts)
             .map(|row| UnitCounts { host_pages: row.copied_pages, copied_pages: 0, ..row })
             .collect();
-        let levelled = of(all);
+        let levelled = counts(all);
         let shared = if isolates {
-            rows.iter_mut().zip(host..all).for_each(|(row, class)| *row = row.plus(&of(class)));
+            rows.iter_mut().zip(host..all).for_each(|(row, class)| *row = row.plus(&counts(class)));
             levelled
         } else {
-            levelled.plus(&of(host))
+            levelled.plus(&counts(host))
         };
         let diverted_copies = self.diverted_copies();
         debug_assert_eq!(rows.len(), handles as usize, "a handle is missing");

@@ -141,38 +141,38 @@ impl Ftl {
         assert!(self.flash.keeps_contents(), "pages carry no admission numbers");
         let planes = self.geo.planes as usize;
         let zero = || vec![0u64; planes];
-        let mut found =
+        let mut findings =
             Found { scanned: zero(), compared: zero(), erased: zero(), ..Found::default() };
-        self.count_scan(image, &mut found);
+        self.count_scan(image, &mut findings);
         for block in self.good_blocks() {
             let interrupted = |plane| self.flash.is_erasing(block, plane);
             if self.geo.planes_of_block(block).any(interrupted) {
-                self.erase_again(block, &mut found, steps)?;
+                self.erase_again(block, &mut findings, steps)?;
             }
         }
-        let newest = Newest::of(self, records, image, &mut found);
+        let newest = Newest::of(self, records, image, &mut findings);
         let (valid, shared) = (newest.valid(self.geo.pages), newest.shared(self));
         self.owners.load(&valid, self.flash.lpns(), &shared).expect("one page each");
         if let Some(recorded) = &mut self.recorded {
             recorded.sequences = newest.copied;
         }
-        found.mapped = self.owners.mapped();
-        assert!(found.mapped <= u64::from(self.geo.user_pages), "more pages than addresses");
+        findings.mapped = self.owners.mapped();
+        assert!(findings.mapped <= u64::from(self.geo.user_pages), "more pages than addresses");
         for pool in (0..self.geo.pools).map(PoolId) {
-            self.keep_one_erased(pool, &mut found, steps)?;
+            self.keep_one_erased(pool, &mut findings, steps)?;
         }
-        self.close_blocks(&mut found);
+        self.close_blocks(&mut findings);
         self.order_blocks();
         self.load_space(config);
         self.begin_separation_anew(config, plugs);
         self.set_victim(&config.gc.victim, plugs);
-        Ok(found)
+        Ok(findings)
     }
 
     fn good_blocks(&self) -> Vec<BlockId> {
         debug_assert!(!self.blocks.is_empty(), "a device without blocks");
-        let all = (0..self.blocks.len() as u32).map(BlockId);
-        all.filter(|&block| !self.blocks.is_bad(block)).collect()
+        let blocks = (0..self.blocks.len() as u32).map(BlockId);
+        blocks.filter(|&block| !self.blocks.is_bad(block)).collect()
     }
 
     /// Pages programmed in `block`, including torn and lost ones.
@@ -185,7 +185,7 @@ impl Ftl {
     fn erase_again(
         &mut self,
         block: BlockId,
-        found: &mut Found,
+        findings: &mut Found,
         steps: &mut Steps,
     ) -> Result<(), Stopped> {
         assert!(!self.blocks.is_bad(block), "{block:?} is bad and erased");
@@ -199,8 +199,8 @@ impl Ftl {
             }
             steps.take()?;
             self.flash.end_erase(&self.geo, block, plane);
-            found.erased[plane.at()] += 1;
-            found.erased_blocks.push((block, plane));
+            findings.erased[plane.at()] += 1;
+            findings.erased_blocks.push((block, plane));
         }
         assert_eq!(self.programmed_in(block), 0, "{block:?} was erased in part");
         self.blocks.erases[block.at()] += 1;
@@ -212,7 +212,7 @@ impl Ftl {
     fn keep_one_erased(
         &mut self,
         pool: PoolId,
-        found: &mut Found,
+        findings: &mut Found,
         steps: &mut Steps,
     ) -> Result<(), Stopped> {
         let good = |block: &BlockId| !self.blocks.is_bad(*block);
@@ -226,11 +226,11 @@ impl Ftl {
         let mut blocks = self.blocks.of_pool(pool).filter(good);
         let empty = blocks.find(|&block| self.owners.count_valid(first(block), end(block)) == 0);
         let block = empty.ok_or(Stopped::NoBlock(pool))?;
-        self.erase_again(block, found, steps)
+        self.erase_again(block, findings, steps)
     }
 
     /// Seal blocks that are not erased: their remaining pages are not used before their next erase.
-    fn close_blocks(&mut self, found: &mut Found) {
+    fn close_blocks(&mut self, findings: &mut Found) {
         for block in self.good_blocks() {
             let at = block.at();
             let programmed = self.programmed_in(block);
@@ -241,9 +241,9 @@ impl Ftl {
                 continue;
             }
             for plane in self.geo.planes_of_block(block).collect::<Vec<PlaneId>>() {
-                found.torn += u64::from(self.flash.close(&self.geo, block, plane));
+                findings.torn += u64::from(self.flash.close(&self.geo, block, plane));
             }
-            found.skipped += u64::from(self.geo.pages_per_block - programmed);
+            findings.skipped += u64::from(self.geo.pages_per_block - programmed);
             self.find_origin(block);
             let first = self.geo.first_page(block);
             let end = Ppn(first.0 + self.geo.pages_per_block);
@@ -258,8 +258,8 @@ impl Ftl {
         let newest = |block: BlockId| {
             let first = self.geo.first_page(block).0;
             let pages = (first..first + self.geo.pages_per_block).map(Ppn);
-            let held = pages.filter(|&page| !self.flash.is_lost(page));
-            held.map(|page| self.flash.sequence(page)).max().unwrap_or(0)
+            let intact = pages.filter(|&page| !self.flash.is_lost(page));
+            intact.map(|page| self.flash.sequence(page)).max().unwrap_or(0)
         };
         let mut sealed: Vec<(u64, BlockId)> = self
             .good_blocks()
@@ -304,8 +304,9 @@ impl Ftl {
     /// records and checkpoint would find this state.
     pub(crate) fn is_in_its_pages(&self) -> bool {
         let highest = self.highest_sequences();
-        let here = |lpn: u32| self.owners.committed(Lpn(lpn)).map_or(0, |p| self.flash.sequence(p));
-        (0..).zip(&highest).all(|(lpn, &highest)| here(lpn) == highest)
+        let sequence_of =
+            |lpn: u32| self.owners.committed(Lpn(lpn)).map_or(0, |p| self.flash.sequence(p));
+        (0..).zip(&highest).all(|(lpn, &highest)| sequence_of(lpn) == highest)
     }
 
     /// The highest admission number of a page that carries each LPN; 0 if there is none.

@@ -165,7 +165,7 @@ impl Ftl {
     }
 
     /// Tell the policy that collection of `block` begins, on a device that separates pages.
-    pub(super) fn tell_victim(&mut self, block: BlockId) {
+    pub(super) fn notify_victim(&mut self, block: BlockId) {
         let (class, opened) = (self.class_of_block(block), self.blocks.origin(block).opened);
         let valid = u32::from(self.blocks.valid[block.at()]);
         debug_assert!(valid <= self.geo.pages_per_block, "{block:?} has {valid} valid pages");
@@ -248,9 +248,12 @@ impl Ftl {
     /// Copies in the measurement that went to another class because the pool had no page for their own.
     #[must_use]
     pub fn diverted_copies(&self) -> u64 {
-        self.separated.as_ref().map_or(0, |of| {
-            debug_assert!(of.counts.diverted >= of.before.diverted, "copies are counted back");
-            of.counts.diverted - of.before.diverted
+        self.separated.as_ref().map_or(0, |separated| {
+            debug_assert!(
+                separated.counts.diverted >= separated.before.diverted,
+                "copies are counted back"
+            );
+            separated.counts.diverted - separated.before.diverted
         })
     }
 }

@@ -79,8 +79,8 @@ impl Validity {
         let mut bits = if from < end { self.words[word] & (!0 << (from.0 % 64)) } else { 0 };
         loop {
             if bits != 0 {
-                let found = word as u32 * 64 + bits.trailing_zeros();
-                return (found < end.0).then_some(Ppn(found));
+                let page = word as u32 * 64 + bits.trailing_zeros();
+                return (page < end.0).then_some(Ppn(page));
             }
             word += 1;
             if word * 64 >= end.at() {

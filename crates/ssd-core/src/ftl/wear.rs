@@ -71,7 +71,7 @@ impl Wear {
     pub(super) fn lives(config: &Config) -> Option<RangeInclusive<u32>> {
         let lives = (config.wear.endurance > 0).then(|| life(config, -1.0)..=life(config, 1.0));
         debug_assert!(
-            lives.as_ref().is_none_or(|all| !all.is_empty()),
+            lives.as_ref().is_none_or(|range| !range.is_empty()),
             "the weakest lives longest"
         );
         lives

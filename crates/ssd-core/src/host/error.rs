@@ -87,7 +87,7 @@ pub enum DeviceError {
     /// Two pages of a parity group were lost.
     #[error(
         "data are lost: at {at_ns} ns {count} pages of the host cannot be restored, as two chips of their parity \
-         groups hold no data of theirs any more (chips {chips}): LPN {some}"
+         groups hold no data of theirs any more (chips {chips}): LPN {first_lpns}"
     )]
     DataLost {
         /// The time of the failure.
@@ -97,7 +97,7 @@ pub enum DeviceError {
         /// The number of lost host pages.
         count: u64,
         /// The first of them.
-        some: String,
+        first_lpns: String,
         /// All of them.
         lpns: Vec<u32>,
     },

@@ -52,12 +52,12 @@ pub(crate) struct WriteBuffer {
     /// Largest number of pages that it keeps.
     threshold: usize,
     /// Slots of the pages kept, by admission number: the least recently written first.
-    kept: BTreeMap<u64, OpSlot>,
+    by_age: BTreeMap<u64, OpSlot>,
     evicting: usize,
     /// On a device with parity, pages that go to flash at the end of the instant together with others of their groups.
     leaving: Vec<OpSlot>,
     waiting: VecDeque<Waiting>,
-    held: Vec<BufferedPage>,
+    buffered: Vec<BufferedPage>,
 }
 
 impl WriteBuffer {
@@ -67,35 +67,35 @@ impl WriteBuffer {
         WriteBuffer {
             pages: pages as usize,
             threshold: (f64::from(pages) * threshold) as usize,
-            kept: BTreeMap::new(),
+            by_age: BTreeMap::new(),
             evicting: 0,
             leaving: Vec::new(),
             waiting: VecDeque::new(),
-            held: Vec::new(),
+            buffered: Vec::new(),
         }
     }
 
     /// The page in `slot`, of a write that has been admitted and is not on flash.
-    pub(crate) fn held(&self, slot: OpSlot) -> &BufferedPage {
-        &self.held[slot.at()]
+    pub(crate) fn page(&self, slot: OpSlot) -> &BufferedPage {
+        &self.buffered[slot.at()]
     }
 
-    /// Record `held` for the page in `slot`, which is not in the buffer yet.
-    pub(crate) fn admit(&mut self, slot: OpSlot, held: BufferedPage) {
-        if self.held.len() <= slot.at() {
-            self.held.resize(slot.at() + 1, BufferedPage::default());
+    /// Record `page` for the page in `slot`, which is not in the buffer yet.
+    pub(crate) fn admit(&mut self, slot: OpSlot, page: BufferedPage) {
+        if self.buffered.len() <= slot.at() {
+            self.buffered.resize(slot.at() + 1, BufferedPage::default());
         }
-        self.held[slot.at()] = held;
+        self.buffered[slot.at()] = page;
     }
 
     /// Let pages of copies wait for the page in `slot`.
     pub(crate) fn expect_heirs(&mut self, slot: OpSlot) {
-        self.held[slot.at()].has_heirs = true;
+        self.buffered[slot.at()].has_heirs = true;
     }
 
     /// Pages in the buffer.
     pub(crate) fn len(&self) -> usize {
-        self.kept.len() + self.evicting
+        self.by_age.len() + self.evicting
     }
 
     /// Whether a page may enter.
@@ -105,7 +105,7 @@ impl WriteBuffer {
 
     /// The page in `slot` enters.
     pub(crate) fn enter(&mut self, slot: OpSlot) {
-        self.held[slot.at()].inside = true;
+        self.buffered[slot.at()].inside = true;
     }
 
     /// A page queues for room.
@@ -126,13 +126,13 @@ impl WriteBuffer {
     /// Let a page enter and keep it.
     pub(crate) fn keep(&mut self, sequence: u64, slot: OpSlot) {
         assert!(self.has_room(), "the write buffer is full");
-        assert!(self.kept.insert(sequence, slot).is_none(), "write {sequence} enters twice");
+        assert!(self.by_age.insert(sequence, slot).is_none(), "write {sequence} enters twice");
     }
 
     /// Keep a page that capacitors have saved. There may be more of them than fit: a page that waits for room is saved,
     /// too, if it has replaced a page that was kept.
     pub(crate) fn keep_saved(&mut self, sequence: u64, slot: OpSlot) {
-        assert!(self.kept.insert(sequence, slot).is_none(), "write {sequence} enters twice");
+        assert!(self.by_age.insert(sequence, slot).is_none(), "write {sequence} enters twice");
     }
 
     /// Let a page enter on its way to flash.
@@ -143,19 +143,19 @@ impl WriteBuffer {
 
     /// Remove page `sequence` if it is kept. Returns whether it was.
     pub(crate) fn forget(&mut self, sequence: u64) -> bool {
-        self.kept.remove(&sequence).is_some()
+        self.by_age.remove(&sequence).is_some()
     }
 
     /// Send page `sequence` to flash if it is kept. Returns whether it was.
     pub(crate) fn put_out(&mut self, sequence: u64) -> bool {
-        let kept = self.forget(sequence);
-        self.evicting += usize::from(kept);
-        kept
+        let was_kept = self.forget(sequence);
+        self.evicting += usize::from(was_kept);
+        was_kept
     }
 
     /// Whether page `sequence` is kept.
     pub(crate) fn keeps(&self, sequence: u64) -> bool {
-        self.kept.contains_key(&sequence)
+        self.by_age.contains_key(&sequence)
     }
 
     /// Send the page in `slot`, which is evicted or passes through, to flash at the end of the instant.
@@ -184,7 +184,7 @@ impl WriteBuffer {
     /// Whether more pages are kept than the threshold and the queued writes allow.
     pub(crate) fn has_surplus(&self) -> bool {
         let most = self.threshold.min(self.pages.saturating_sub(self.waiting.len()));
-        self.kept.len() > most
+        self.by_age.len() > most
     }
 
     /// Send the least recently written page to flash if more pages are kept than the threshold and the queued writes
@@ -195,7 +195,7 @@ impl WriteBuffer {
 
     /// Send the least recently written page to flash.
     pub(crate) fn evict(&mut self) -> Option<OpSlot> {
-        let (_, slot) = self.kept.pop_first()?;
+        let (_, slot) = self.by_age.pop_first()?;
         self.evicting += 1;
         Some(slot)
     }
@@ -207,8 +207,8 @@ impl WriteBuffer {
     }
 
     /// Slots of the pages kept.
-    pub(crate) fn kept(&self) -> impl Iterator<Item = OpSlot> + '_ {
-        self.kept.values().copied()
+    pub(crate) fn kept_slots(&self) -> impl Iterator<Item = OpSlot> + '_ {
+        self.by_age.values().copied()
     }
 }
 

@@ -94,10 +94,10 @@ pub fn half_width_95(means: &[f64]) -> Option<f64> {
     let mean = means.iter().sum::<f64>() / n;
     let square: f64 = means.iter().map(|m| (m - mean) * (m - mean)).sum();
     let product: f64 = means.windows(2).map(|w| (w[0] - mean) * (w[1] - mean)).sum();
-    let found = if square > 0.0 { product / square } else { 0.0 };
+    let correlation = if square > 0.0 { product / square } else { 0.0 };
     // Found correlations are too low, by (1 + 4 r) / n on average; negative ones would narrow the
     // interval below that of independent batches.
-    let r = (found + (1.0 + 4.0 * found) / n).max(0.0);
+    let r = (correlation + (1.0 + 4.0 * correlation) / n).max(0.0);
     let effective = n * (1.0 - r) / (1.0 + r);
     if effective < MIN_EFFECTIVE {
         return None;

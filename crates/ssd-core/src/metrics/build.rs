@@ -12,12 +12,13 @@ impl Report {
     #[must_use]
     pub fn build(inputs: &Inputs) -> Report {
         let mut report = Report::of(inputs);
-        let given = std::mem::take(&mut report.warnings);
+        let run_warnings = std::mem::take(&mut report.warnings);
         let errors = audit(inputs).into_iter().map(|e| format!("internal error: {e}"));
         let Warnings { invalidating, notes } = warnings(&report, inputs.open_loop);
         // What comes with a run that has failed says why.
-        let (why, about) = if inputs.completed { (Vec::new(), given) } else { (given, Vec::new()) };
-        report.warnings = why.into_iter().chain(errors).chain(invalidating).collect();
+        let (reasons, about) =
+            if inputs.completed { (Vec::new(), run_warnings) } else { (run_warnings, Vec::new()) };
+        report.warnings = reasons.into_iter().chain(errors).chain(invalidating).collect();
         report.invalidating = report.warnings.len() as u64;
         report.warnings.extend(about.into_iter().chain(notes));
         report
@@ -29,9 +30,9 @@ impl Report {
 pub fn audit(inputs: &Inputs) -> Vec<String> {
     let m = inputs.measured;
     let mut broken = Vec::new();
-    let mut equal = |what: &str, left: u128, right: u128| {
+    let mut equal = |identity: &str, left: u128, right: u128| {
         if left != right {
-            broken.push(format!("{what}: {left} != {right}"));
+            broken.push(format!("{identity}: {left} != {right}"));
         }
     };
     let sum = |op: Op| m.latencies.of(op).histogram.sum();
@@ -50,8 +51,8 @@ pub fn audit(inputs: &Inputs) -> Vec<String> {
         let completed = m.host.completed.iter().sum::<u64>();
         equal("submitted = completed", submitted.into(), completed.into());
     }
-    let whole = m.since == Nanos::ZERO && m.power.cuts == 0;
-    if inputs.completed && inputs.device.buffered_pages == Some(0) && whole {
+    let is_whole_run = m.since == Nanos::ZERO && m.power.cuts == 0;
+    if inputs.completed && inputs.device.buffered_pages == Some(0) && is_whole_run {
         let fates = m.buffer.coalesced + m.buffer.trimmed + m.buffer.evicted;
         equal(
             "pages written = coalesced + trimmed + evicted",

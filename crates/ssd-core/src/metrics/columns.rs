@@ -30,43 +30,43 @@ const FIRST: [&str; 9] =
 /// Every column, in the order of tables.
 #[must_use]
 pub fn columns() -> Vec<Found> {
-    let mut found = Vec::new();
-    collect(Report::SECTION, "", None, &mut found);
+    let mut columns = Vec::new();
+    collect(Report::SECTION, "", None, &mut columns);
     let within = |key: &str, part: &str| {
         key.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
     let place = |key: &str| FIRST.iter().position(|part| within(key, part));
-    found.sort_by_key(|(last, one)| (place(&one.key).unwrap_or(FIRST.len()), *last));
-    found.into_iter().map(|(_, one)| one).collect()
+    columns.sort_by_key(|(last, column)| (place(&column.key).unwrap_or(FIRST.len()), *last));
+    columns.into_iter().map(|(_, column)| column).collect()
 }
 
-fn collect(section: &Section, path: &str, subject: Option<&str>, found: &mut Vec<(bool, Found)>) {
+fn collect(section: &Section, path: &str, subject: Option<&str>, columns: &mut Vec<(bool, Found)>) {
     let key_of =
         |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     for field in section.fields {
         let key = key_of(field.name);
-        for column in field.columns.iter().filter(|one| one.role > Role::Subject) {
-            let named = |text: &str| text.replace("{}", subject.unwrap_or_default());
+        for column in field.columns.iter().filter(|column| column.role > Role::Subject) {
+            let name_of = |text: &str| text.replace("{}", subject.unwrap_or_default());
             if column.name.contains("{}") && subject.is_none() {
                 continue;
             }
-            let one = Found {
-                name: named(column.name),
+            let entry = Found {
+                name: name_of(column.name),
                 key: key.clone(),
                 of: column.of.map(key_of),
                 unit: if column.of.is_some() { Unit::Percent } else { field.unit },
                 role: column.role,
-                title: named(column.title),
-                short: named(column.short),
+                title: name_of(column.title),
+                short: name_of(column.short),
             };
-            found.push((column.last, one));
+            columns.push((column.last, entry));
         }
         let inner = match field.kind {
             Kind::Section(inner) | Kind::Nullable(&Kind::Section(inner)) => inner,
             _ => continue,
         };
-        let about = field.columns.iter().find(|one| one.role == Role::Subject);
-        collect(inner, &key, about.map(|one| one.name), found);
+        let about = field.columns.iter().find(|column| column.role == Role::Subject);
+        collect(inner, &key, about.map(|column| column.name), columns);
     }
 }
 

@@ -13,7 +13,7 @@ pub fn describe() -> Value {
     let mut at = 0;
     while let Some(section) = sections.get(at) {
         for inner in section.flat_fields().filter_map(|field| inner(&field.kind)) {
-            if !sections.iter().any(|known| known.name == inner.name) {
+            if !sections.iter().any(|candidate| candidate.name == inner.name) {
                 sections.push(inner);
             }
         }
@@ -58,8 +58,8 @@ fn field(field: &Field) -> Value {
 }
 
 /// A word, or a word and what is inside.
-fn kind(of: Kind) -> Value {
-    match of {
+fn kind(form: Kind) -> Value {
+    match form {
         Kind::Count => json!(["count"]),
         Kind::Number => json!(["number"]),
         Kind::Text | Kind::Words(_) => json!(["text"]),
@@ -72,17 +72,17 @@ fn kind(of: Kind) -> Value {
     }
 }
 
-fn column(one: &Found) -> Value {
+fn column(entry: &Found) -> Value {
     json!({
-        "name": one.name,
-        "key": one.key,
-        "of": one.of,
-        "unit": one.unit.name(),
-        "title": one.title,
-        "short": one.short,
-        "measured": one.role >= Role::Measure,
-        "paged": one.role >= Role::Paged,
-        "shown": one.role >= Role::Shown,
-        "ranked": one.role >= Role::Ranked,
+        "name": entry.name,
+        "key": entry.key,
+        "of": entry.of,
+        "unit": entry.unit.name(),
+        "title": entry.title,
+        "short": entry.short,
+        "measured": entry.role >= Role::Measure,
+        "paged": entry.role >= Role::Paged,
+        "shown": entry.role >= Role::Shown,
+        "ranked": entry.role >= Role::Ranked,
     })
 }

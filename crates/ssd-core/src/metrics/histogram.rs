@@ -96,8 +96,8 @@ impl Histogram {
         if other.buckets.len() > self.buckets.len() {
             self.buckets.resize(other.buckets.len(), 0);
         }
-        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
-            *mine += theirs;
+        for (bucket, added) in self.buckets.iter_mut().zip(&other.buckets) {
+            *bucket += added;
         }
         self.count += other.count;
         self.sum += other.sum;
@@ -172,15 +172,15 @@ impl Histogram {
         }
         let rank = (u128::from(self.count) * u128::from(q)).div_ceil(u128::from(MILLION));
         let rank = rank.clamp(1, u128::from(self.count)) as u64;
-        let mut seen = 0;
+        let mut cumulative = 0;
         for bucket in self.buckets() {
-            seen += bucket.count;
-            if seen >= rank {
+            cumulative += bucket.count;
+            if cumulative >= rank {
                 let middle = bucket.low + (bucket.high - bucket.low) / 2;
                 return Some(middle.clamp(self.min, self.max));
             }
         }
-        unreachable!("the buckets hold {seen} values, {} were counted", self.count)
+        unreachable!("the buckets hold {cumulative} values, {} were counted", self.count)
     }
 
     /// The buckets that are not empty, in ascending order (for distributions).

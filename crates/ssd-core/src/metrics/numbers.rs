@@ -65,8 +65,8 @@ fn scaled(value: f64, step: f64, units: &[&str]) -> String {
         unit += 1;
     }
     // The smallest unit is not divided: a whole number of them has no decimals.
-    let whole = unit == 0 && value.fract() == 0.0;
-    let text = if whole { format!("{value:.0}") } else { significant(value) };
+    let is_integer = unit == 0 && value.fract() == 0.0;
+    let text = if is_integer { format!("{value:.0}") } else { significant(value) };
     text + units[unit]
 }
 

@@ -66,8 +66,8 @@ fn duration_or_dash(ns: Option<f64>) -> String {
 }
 
 /// `1.60 M requests/s`; nothing if it is not known.
-fn rate(per_second: Option<f64>, what: &str) -> String {
-    per_second.map_or_else(String::new, |r| format!("{} {what}/s", numbers::rate(r)))
+fn rate(per_second: Option<f64>, noun: &str) -> String {
+    per_second.map_or_else(String::new, |r| format!("{} {noun}/s", numbers::rate(r)))
 }
 
 /// `text` behind `label`, broken at spaces, further lines indented by the label's width.
@@ -108,8 +108,12 @@ fn head(r: &Report, out: &mut String) {
     if r.verdict.decided_by == DecidedBy::Reserve {
         line!(out, "");
         let share = percent(r.verdict.policy_share.unwrap_or(0.0));
-        let found = format!("{share} of the victims were its choice (see the warnings)");
-        wrapped("verdict         ", &format!("the reserve decided, not your policy: {found}"), out);
+        let detail = format!("{share} of the victims were its choice (see the warnings)");
+        wrapped(
+            "verdict         ",
+            &format!("the reserve decided, not your policy: {detail}"),
+            out,
+        );
     }
 }
 
@@ -172,8 +176,8 @@ fn latency(r: &Report, out: &mut String) {
     let heads = ["mean", "95 % +-", "min", "max", "stddev"];
     line!(out, "{:<16}{}", "latency", heads.map(|h| format!("{h:>10}")).concat());
     for (op, s) in &shown {
-        let whole = |ns: Option<u64>| ns.map(|ns| ns as f64);
-        let cells = [s.mean, s.ci95, whole(s.min), whole(s.max), s.stddev];
+        let as_real = |ns: Option<u64>| ns.map(|ns| ns as f64);
+        let cells = [s.mean, s.ci95, as_real(s.min), as_real(s.max), s.stddev];
         let cells = cells.map(|ns| format!("{:>10}", duration_or_dash(ns)));
         line!(out, "  {op:<14}{}", cells.concat());
     }
@@ -198,13 +202,13 @@ fn parts(r: &Report, out: &mut String) {
     line!(out, "{:<16}{heads}", "time went to");
     let cell = |parts: Option<&PartMeans>, i: usize| {
         let Some(parts) = parts else { return String::new() };
-        let total: f64 = parts.named().iter().map(|p| p.1).sum();
-        let value = parts.named()[i].1;
+        let total: f64 = parts.by_name().iter().map(|p| p.1).sum();
+        let value = parts.by_name()[i].1;
         let share = if total > 0.0 { value / total } else { 0.0 };
         let bar = "#".repeat((share * BAR as f64).round() as usize);
         format!("{:>11}{:>9}  {bar:<BAR$}", duration(value), percent(share))
     };
-    for (i, (name, _)) in PartMeans::default().named().iter().enumerate() {
+    for (i, (name, _)) in PartMeans::default().by_name().iter().enumerate() {
         line!(out, "  {:<14}{}{}", name.replace('_', " "), cell(read, i), cell(write, i));
     }
 }
@@ -226,10 +230,10 @@ fn flash(r: &Report, out: &mut String) {
         let heads: String = causes.iter().map(|c| format!("{:>11}", c.name())).collect();
         line!(out, "{:<11}{:>11}{heads}", "flash", "all");
         for (op, map) in rows {
-            let all = short_count(map.values().sum());
+            let sum = short_count(map.values().sum());
             let cells =
                 causes.iter().map(|&c| format!("{:>11}", short_count(at(map, c).unwrap_or(0))));
-            line!(out, "  {op:<9}{all:>11}{}", cells.collect::<String>());
+            line!(out, "  {op:<9}{sum:>11}{}", cells.collect::<String>());
         }
     }
     let retries: u64 = f.retries.values().sum();
@@ -278,14 +282,14 @@ fn collection(r: &Report, out: &mut String) {
     let invalid = gc.mean_victim_invalid_ratio.map_or_else(|| "-".to_owned(), percent);
     wrapped("  victims       ", &format!("{}; {invalid} invalid", victims.join(", ")), out);
     if let Some(share) = r.verdict.policy_share {
-        let who =
+        let decider =
             if r.verdict.decided_by == DecidedBy::Policy { "the policy" } else { "the reserve" };
         let unmet = r.verdict.unmet_share.filter(|&share| share > 0.0);
         let unmet = unmet.map_or_else(String::new, |share| {
             format!(", {} for a demand that cannot be met", percent(share))
         });
         let text =
-            format!("{who}: {} of the victims were the policy's choice{unmet}", percent(share));
+            format!("{decider}: {} of the victims were the policy's choice{unmet}", percent(share));
         wrapped("  decided by    ", &text, out);
     }
     row!(

@@ -171,7 +171,7 @@ fn parts_sum_to_the_whole() {
         (r.latency_parts.read.as_ref(), &r.latency.read),
         (r.latency_parts.write.as_ref(), &r.latency.write),
     ] {
-        let sum: f64 = parts.unwrap().named().iter().map(|p| p.1).sum();
+        let sum: f64 = parts.unwrap().by_name().iter().map(|p| p.1).sum();
         assert!((sum / stats.mean.unwrap() - 1.0).abs() < 1e-12);
     }
     let l = &r.little;

@@ -59,8 +59,8 @@ pub fn look(means: &[f64]) -> Finding {
     let skip = least.min(n / 2);
     let (first, rest) = means.split_at(skip);
     let Some(half_width) = half_width_95(rest) else { return Finding::Unsettled };
-    let (all, after) = (mean(means), mean(rest));
-    if (all - after).abs() <= half_width {
+    let (overall, after) = (mean(means), mean(rest));
+    if (overall - after).abs() <= half_width {
         return Finding::Settled;
     }
     if least > skip {
@@ -90,7 +90,7 @@ fn least_error(means: &[f64]) -> usize {
 /// The transient in the courses of a run, by name, over `measured` requests after `warmup` ones.
 #[must_use]
 pub fn judge(courses: &[(&str, Vec<f64>)], warmup: u64, measured: u64) -> Warmup {
-    let (mut longest, mut looked, mut reasons) = (0.0f64, 0, Vec::new());
+    let (mut longest, mut judged, mut reasons) = (0.0f64, 0, Vec::new());
     for (name, means) in courses {
         match look(means) {
             Finding::TooFew => continue,
@@ -109,9 +109,9 @@ pub fn judge(courses: &[(&str, Vec<f64>)], warmup: u64, measured: u64) -> Warmup
                 ));
             }
         }
-        looked += 1;
+        judged += 1;
     }
-    if looked == 0 {
+    if judged == 0 {
         return unknown("too few requests");
     }
     if reasons.is_empty() {

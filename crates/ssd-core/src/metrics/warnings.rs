@@ -51,9 +51,9 @@ pub fn warnings(report: &Report, open_loop: bool) -> Warnings {
 }
 
 fn incomplete(report: &Report) -> Option<String> {
-    let (done, all) = (count(report.requests.completed), count(report.requests.submitted));
+    let (done, total) = (count(report.requests.completed), count(report.requests.submitted));
     (!report.completed)
-        .then(|| format!("the run did not finish: {done} of {all} requests completed"))
+        .then(|| format!("the run did not finish: {done} of {total} requests completed"))
 }
 
 /// Pages are lost at the end: what was measured has no end of the rebuild in it.
@@ -73,16 +73,16 @@ fn ended_degraded(report: &Report) -> Option<String> {
 
 /// Failures of the configuration that have not happened.
 fn chips_did_not_fail(report: &Report) -> Option<String> {
-    let wanted = match &report.config["raid"]["fail"] {
-        serde_json::Value::Array(all) => all.len(),
+    let configured = match &report.config["raid"]["fail"] {
+        serde_json::Value::Array(failures) => failures.len(),
         serde_json::Value::Object(_) => 1,
         _ => 0,
     };
     let failure = report.raid.as_ref().and_then(|raid| raid.failure.as_ref());
-    let missing = wanted.saturating_sub(failure.map_or(0, |failure| failure.chips.len()));
+    let missing = configured.saturating_sub(failure.map_or(0, |failure| failure.chips.len()));
     (missing > 0 && report.completed).then(|| {
         format!(
-            "{missing} of {wanted} failures of chips did not happen: the run had ended, or the chip was \
+            "{missing} of {configured} failures of chips did not happen: the run had ended, or the chip was \
              gone already (raid.fail)"
         )
     })
@@ -188,11 +188,11 @@ fn not_steady(report: &Report) -> Option<String> {
 }
 
 fn transient(report: &Report) -> Option<String> {
-    let wanted = report.warmup.recommended_requests?;
-    (wanted > report.requests.warmup).then(|| {
+    let recommended = report.warmup.recommended_requests?;
+    (recommended > report.requests.warmup).then(|| {
         format!(
             "the measurement starts with a transient: {}; exclude it with workload.warmup_requests = \
-             {wanted}",
+             {recommended}",
             report.warmup.reason
         )
     })
@@ -215,12 +215,12 @@ fn foreground(report: &Report) -> Option<String> {
 }
 
 fn unmapped(report: &Report) -> Option<String> {
-    let (none, all) = (report.host.unmapped_pages_read, report.host.pages_read);
-    (none > 0 && none >= all / 100).then(|| {
+    let (none, total) = (report.host.unmapped_pages_read, report.host.pages_read);
+    (none > 0 && none >= total / 100).then(|| {
         format!(
             "{} of {} pages read were unmapped and took no flash read: precondition (precondition.fill)",
             count(none),
-            count(all)
+            count(total)
         )
     })
 }
@@ -229,7 +229,7 @@ fn left_out(name: &str, stats: &LatencyStats) -> Option<String> {
     let missing: Vec<&(&str, f64)> = LatencyStats::PERCENTILES
         .iter()
         .zip(stats.percentiles())
-        .filter_map(|(which, value)| value.is_none().then_some(which))
+        .filter_map(|(label, value)| value.is_none().then_some(label))
         .collect();
     let (first, q) = missing.first()?;
     let names: Vec<&str> = missing.iter().map(|m| m.0).collect();

@@ -45,8 +45,8 @@ impl Contents {
         let mut bytes = vec![0; self.page_bytes].into_boxed_slice();
         match self.store.read(slot, &mut bytes) {
             Ok(()) => Some(bytes),
-            Err(why) => {
-                self.failure.get_or_init(|| why);
+            Err(error) => {
+                self.failure.get_or_init(|| error);
                 None
             }
         }
@@ -61,8 +61,8 @@ impl Contents {
             self.pages_in.push(0);
             self.pages_in.len() as u32 - 1
         });
-        if let Err(why) = self.store.write(slot, bytes) {
-            self.failure.get_or_init(|| why);
+        if let Err(error) = self.store.write(slot, bytes) {
+            self.failure.get_or_init(|| error);
         }
         self.pages_in[slot as usize] = 1;
         self.slot_of[page.at()] = slot;
@@ -94,8 +94,8 @@ impl Contents {
 
     /// The pages that hold bytes, ascending.
     pub(super) fn pages(&self) -> impl Iterator<Item = Ppn> + '_ {
-        let all = self.slot_of.iter().enumerate();
-        all.filter(|&(_, &slot)| slot != NONE).map(|(page, _)| Ppn(page as u32))
+        let slots = self.slot_of.iter().enumerate();
+        slots.filter(|&(_, &slot)| slot != NONE).map(|(page, _)| Ppn(page as u32))
     }
 
     /// Bytes held to find the slots, without those of the store.
@@ -110,14 +110,14 @@ impl Contents {
 
     /// Check that every slot counts the pages that refer to it.
     pub(super) fn audit(&self) -> Result<(), String> {
-        let mut named = vec![0u32; self.pages_in.len()];
+        let mut references = vec![0u32; self.pages_in.len()];
         for &slot in self.slot_of.iter().filter(|&&slot| slot != NONE) {
-            named[slot as usize] += 1;
+            references[slot as usize] += 1;
         }
-        if named != self.pages_in {
+        if references != self.pages_in {
             return Err("the slots of the page store count other pages than name them".to_string());
         }
-        let unused = named.iter().filter(|&&pages| pages == 0).count();
+        let unused = references.iter().filter(|&&pages| pages == 0).count();
         if unused != self.free.len() {
             return Err(format!(
                 "{unused} slots of the page store are unused, {} free",

@@ -32,8 +32,8 @@ pub fn formula_ns(config: &Config) -> u64 {
     }
     // Only the path may be fractional, and it is short; the rest stays in integers.
     let path = (net.mean_path - 1.0) * net.slice_ns as f64;
-    let (whole, fraction) = (path.floor(), path.fract());
-    let ns = flits(config) * net.slice_ns + whole as u64;
+    let (integer, fraction) = (path.floor(), path.fract());
+    let ns = flits(config) * net.slice_ns + integer as u64;
     let (multiples, rest) = (ns / net.rounding_ns, ns % net.rounding_ns);
     let up = 2.0 * (rest as f64 + fraction) >= net.rounding_ns as f64;
     (multiples + u64::from(up)) * net.rounding_ns

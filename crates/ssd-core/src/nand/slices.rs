@@ -84,7 +84,7 @@ impl Slices {
     /// The slice of a port: numbered row by row, from the edge of the flash controllers.
     fn slice(&self, port: Port) -> u32 {
         let spread =
-            |n: u32, of: u32| (u64::from(n) * u64::from(self.columns) / u64::from(of)) as u32;
+            |n: u32, total: u32| (u64::from(n) * u64::from(self.columns) / u64::from(total)) as u32;
         match port {
             Port::Controller(channel) => spread(channel, self.channels),
             Port::Queue { channel, queue } => {

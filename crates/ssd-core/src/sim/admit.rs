@@ -30,7 +30,7 @@ impl Planes for PlanesNow<'_> {
     #[inline]
     fn load(&self, plane: PlaneId) -> u32 {
         debug_assert!(plane.0 < self.ftl.geo.planes, "there is no {plane:?}");
-        self.array.units[self.ftl.geo.unit_of(plane).at()].load.all
+        self.array.units[self.ftl.geo.unit_of(plane).at()].load.total
     }
 
     fn demand(&self, plane: PlaneId) -> Demand {
@@ -194,8 +194,8 @@ impl Ssd {
             self.core.restart_measurement();
         }
         let power = self.power.as_ref().filter(|_| FULL);
-        let again = power.and_then(|power| power.outside_since(id));
-        if FULL && again.is_some() {
+        let outside_since = power.and_then(|power| power.outside_since(id));
+        if FULL && outside_since.is_some() {
             self.core.ledger.measured.arrive_again(self.core.array.now);
         } else {
             self.core.ledger.measured.arrive(self.core.array.now, request.op);
@@ -203,7 +203,7 @@ impl Ssd {
         let waited = self.core.array.now - at;
         debug_assert!(at <= self.core.array.now, "request {id} arrives before its time");
         debug_assert!(id < self.core.front.submitted, "request {id} has not been submitted");
-        let outside = again.map_or(waited, |since| self.core.array.now - since);
+        let outside = outside_since.map_or(waited, |since| self.core.array.now - since);
         self.core.ledger.measured.in_system.waited_outside(outside.0);
         if FULL
             && let Some(power) = &mut self.power
@@ -217,7 +217,7 @@ impl Ssd {
                 || pages.first + pages.count <= self.core.ftl.geo.user_pages,
             "request {id} reaches beyond the device: {pages:?}"
         );
-        let counted = if FULL && again.is_some() {
+        let counted = if FULL && outside_since.is_some() {
             self.core.ledger.measured.power.pages_repeated += u64::from(match request.op {
                 HostOp::Read | HostOp::Write => pages.count,
                 _ => 0,
@@ -245,7 +245,7 @@ impl Ssd {
             HostOp::Trim => {
                 let slot = self.core.front.requests.insert(arrived, (Join::of(1 + own), 0));
                 if FULL && self.core.ftl.may_lose_power() {
-                    self.trim_with_record(slot, pages, again.is_some());
+                    self.trim_with_record(slot, pages, outside_since.is_some());
                 } else {
                     self.trim_pages(slot, pages);
                 }

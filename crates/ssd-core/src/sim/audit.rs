@@ -83,9 +83,10 @@ impl Ssd {
         let due = *left == 1;
         *left = if due { *every } else { *left - 1 };
         let suspension = self.suspension.as_ref();
-        let found = self.core.audit_idle_units();
-        let found = found.and_then(|()| suspension.map_or(Ok(()), |s| s.audit_instant(&self.core)));
-        let found = found.and_then(|()| if due { self.audit() } else { Ok(()) });
-        found.unwrap_or_else(|e| panic!("audit at {} ns: {e}", self.core.array.now.0));
+        let result = self.core.audit_idle_units();
+        let result =
+            result.and_then(|()| suspension.map_or(Ok(()), |s| s.audit_instant(&self.core)));
+        let result = result.and_then(|()| if due { self.audit() } else { Ok(()) });
+        result.unwrap_or_else(|e| panic!("audit at {} ns: {e}", self.core.array.now.0));
     }
 }

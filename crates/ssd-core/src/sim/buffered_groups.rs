@@ -57,7 +57,7 @@ impl Core {
     /// Whether the write of the page in `slot`, which the buffer holds, has FUA.
     pub(super) fn has_fua(&self, slot: OpSlot) -> bool {
         debug_assert!(self.array.ops[slot].passes_buffer(), "{slot:?} is in no buffer");
-        self.front.buffer.as_ref().is_some_and(|buffer| buffer.held(slot).fua)
+        self.front.buffer.as_ref().is_some_and(|buffer| buffer.page(slot).fua)
     }
 
     /// Send the evicted page in `slot` to flash at the end of the instant.

@@ -265,7 +265,7 @@ impl Ssd {
                     power.note_moved(&mut self.core, pool, source, target);
                 }
                 self.core.wake_readers(source);
-                self.core.gc.held.hold(pool, target);
+                self.core.gc.relocated.hold(pool, target);
             }
             self.core.ledger.measured.moves(cause).moved += 1;
         } else {

@@ -84,9 +84,9 @@ impl Core {
         let now = array.now;
         *front = front.after_cut(Front::new(config, plugs, front.sequence));
         ftl.lose_power(config);
-        let mut anew = Array::new(config, &ftl.geo);
-        anew.take_over(array);
-        *array = anew;
+        let mut new_array = Array::new(config, &ftl.geo);
+        new_array.take_over(array);
+        *array = new_array;
         *gc = Collector::new(config, ftl, plugs);
         *loads = ChipLoads::new(config, &ftl.geo);
         (*failure, *groups_due, *room_changed) = (None, false, false);

@@ -72,7 +72,7 @@ impl Core {
         }
         let unit = self.ftl.geo.unit_of(op.plane).at();
         assert!(self.array.units[unit].running == OpSlot::NONE, "unit {unit} has another task");
-        self.array.units[unit].load.all += 1;
+        self.array.units[unit].load.total += 1;
         let moved = *self.array.ops[slot].moved();
         if self.start_gc_write::<true>(unit, slot, moved) && self.array.ops.keeps_phases() {
             self.buffer_starts.push(unit);

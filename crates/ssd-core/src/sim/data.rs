@@ -8,12 +8,9 @@ impl Ssd {
     /// The flash page with the newest data of `lpn` on flash; newer data may be in the controller.
     #[must_use]
     pub fn page_on_flash(&self, lpn: Lpn) -> Option<Ppn> {
-        let found = self.core.ftl.owners.committed(lpn);
-        debug_assert!(
-            found.is_none_or(|ppn| self.core.ftl.owners.is_valid(ppn)),
-            "{lpn:?} is lost"
-        );
-        found
+        let page = self.core.ftl.owners.committed(lpn);
+        debug_assert!(page.is_none_or(|ppn| self.core.ftl.owners.is_valid(ppn)), "{lpn:?} is lost");
+        page
     }
 
     /// The digest of the data of `lpn` that a read returns, 0 without data; `None` if the device keeps no digests.
@@ -26,8 +23,8 @@ impl Ssd {
             None if self.core.ftl.is_lost(lpn) => self.core.ftl.reconstructed(lpn).digest,
             None => 0,
         };
-        let [_, kept, _] = self.core.ftl.flash.keeps();
-        kept.then(|| self.buffered_digest(lpn).unwrap_or_else(on_flash))
+        let [_, keeps_digests, _] = self.core.ftl.flash.keeps();
+        keeps_digests.then(|| self.buffered_digest(lpn).unwrap_or_else(on_flash))
     }
 
     /// The digest of the newest data of `lpn`, if they are in the controller and contents are kept.

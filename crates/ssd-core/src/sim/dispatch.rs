@@ -30,14 +30,14 @@ impl Core {
     }
 
     #[inline(always)]
-    pub(super) fn take(&mut self, unit: usize, queue: usize, found: Found) {
-        debug_assert_ne!(found.slot, OpSlot::NONE, "queue {queue} of unit {unit} is empty");
-        debug_assert_ne!(found.before, found.slot, "an operation follows itself");
+    pub(super) fn take(&mut self, unit: usize, queue: usize, entry: Found) {
+        debug_assert_ne!(entry.slot, OpSlot::NONE, "queue {queue} of unit {unit} is empty");
+        debug_assert_ne!(entry.before, entry.slot, "an operation follows itself");
         let u = &mut self.array.units[unit];
-        if found.before == OpSlot::NONE {
-            u.pop(queue, self.array.ops[found.slot].next);
+        if entry.before == OpSlot::NONE {
+            u.pop(queue, self.array.ops[entry.slot].next);
         } else {
-            u.take(queue, &mut self.array.ops, found.before, found.slot);
+            u.take(queue, &mut self.array.ops, entry.before, entry.slot);
         }
     }
 
@@ -70,20 +70,20 @@ impl Core {
     pub(super) fn search(&mut self, unit: usize, queue: usize) -> Option<Found> {
         debug_assert!(queue == R_HOST || queue == W_HOST, "queue {queue} is not the host's");
         let head = self.array.units[unit].head(queue);
-        let mut found = Found { before: OpSlot::NONE, slot: head, plane: PlaneId::NONE };
+        let mut entry = Found { before: OpSlot::NONE, slot: head, plane: PlaneId::NONE };
         for _ in 0..self.array.pick.look_ahead {
-            if found.slot == OpSlot::NONE {
+            if entry.slot == OpSlot::NONE {
                 return None;
             }
             if queue == R_HOST {
-                if self.read_may_start(unit, found.slot) {
-                    return Some(found);
+                if self.read_may_start(unit, entry.slot) {
+                    return Some(entry);
                 }
-            } else if let Some(plane) = self.write_may_start(unit, found.slot) {
-                return Some(Found { plane, ..found });
+            } else if let Some(plane) = self.write_may_start(unit, entry.slot) {
+                return Some(Found { plane, ..entry });
             }
-            let next = self.array.ops[found.slot].next;
-            found = Found { before: found.slot, slot: next, ..found };
+            let next = self.array.ops[entry.slot].next;
+            entry = Found { before: entry.slot, slot: next, ..entry };
         }
         None
     }
@@ -109,7 +109,7 @@ impl Core {
         if self.gc.closed_blocks > 0 && collected && self.gc.closes_block(ppn, &self.ftl.geo) {
             return false;
         }
-        !self.gc.held.holds(ppn)
+        !self.gc.relocated.holds(ppn)
     }
 
     /// The page that a host read or the read of a read-modify-write would read now.
@@ -175,7 +175,7 @@ impl Ssd {
         if waiting == 0 || u.running != OpSlot::NONE {
             return true;
         }
-        let (queue, found) = loop {
+        let (queue, entry) = loop {
             // A single bit: only one queue waits, and the order need not be asked.
             let queue = if waiting & (waiting - 1) == 0 {
                 waiting.trailing_zeros() as usize
@@ -197,8 +197,8 @@ impl Ssd {
                 }
                 return started;
             }
-            if let Some(found) = self.core.first_startable::<FULL>(unit, queue) {
-                break (queue, found);
+            if let Some(entry) = self.core.first_startable::<FULL>(unit, queue) {
+                break (queue, entry);
             }
             waiting &= !(1 << queue);
             if waiting == 0 {
@@ -206,11 +206,11 @@ impl Ssd {
             }
         };
         self.core.has_turn::<FULL>(unit, queue);
-        self.core.take(unit, queue, found);
+        self.core.take(unit, queue, entry);
         let started = if queue == R_HOST {
-            self.start_host_read::<FULL>(unit, found.slot)
+            self.start_host_read::<FULL>(unit, entry.slot)
         } else {
-            self.start_host_write::<FULL, GROUPS>(unit, found.slot, found.plane)
+            self.start_host_write::<FULL, GROUPS>(unit, entry.slot, entry.plane)
         };
         debug_assert_eq!(
             started,
@@ -267,9 +267,9 @@ impl Ssd {
         let mut heads = Heads::default();
         for queue in [R_HOST, W_HOST] {
             if waiting >> queue & 1 == 1
-                && let Some(found) = self.core.first_startable::<FULL>(unit, queue)
+                && let Some(entry) = self.core.first_startable::<FULL>(unit, queue)
             {
-                heads.set(queue, self.core.array.ops[found.slot].age, false);
+                heads.set(queue, self.core.array.ops[entry.slot].age, false);
             }
         }
         for queue in [R_GC, W_GC] {

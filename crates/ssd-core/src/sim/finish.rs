@@ -111,7 +111,7 @@ impl Ssd {
     /// Finish the page in `slot`, which has been programmed; the parts in its operation say where its time went.
     #[inline(never)]
     pub(crate) fn release_held(&mut self, slot: OpSlot, parts: &Parts) {
-        let held = self.core.held(slot);
+        let page = self.core.buffered_page(slot);
         debug_assert!(
             !self.core.ftl.flash.is_torn(self.core.array.ops[slot].ppn),
             "{slot:?} is programmed"
@@ -121,13 +121,13 @@ impl Ssd {
             OpKind::HostWrite,
             "it was not programmed"
         );
-        if held.fua {
+        if page.fua {
             self.finish_part(slot, parts);
         } else {
             self.core.array.ops.remove(slot);
         }
         self.core.front.buffer.as_mut().expect("it was held").leave();
-        self.core.front.epochs.write_completes(held.epoch);
+        self.core.front.epochs.write_completes(page.epoch);
         self.let_in(parts.gc_wait_ns);
         if self.core.front.epochs.flush_waits() {
             self.complete_flushes();

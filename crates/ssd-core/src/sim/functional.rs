@@ -215,8 +215,8 @@ impl Functional {
     #[inline(never)]
     fn read_rests(&mut self, r: &Request, pages: Pages) {
         debug_assert!(!is_of_whole_pages(&self.ftl.geo, r), "{r:?} leaves nothing of its pages");
-        let all = (pages.first..pages.first + pages.count).map(Lpn);
-        let rests = all.filter(|&lpn| is_in_part(&self.ftl.geo, r, lpn));
+        let lpns = (pages.first..pages.first + pages.count).map(Lpn);
+        let rests = lpns.filter(|&lpn| is_in_part(&self.ftl.geo, r, lpn));
         self.tally.rests_read +=
             rests.filter(|&lpn| self.ftl.owners.committed(lpn).is_some()).count() as u64;
     }
@@ -292,10 +292,10 @@ impl Functional {
         planned: PlaneId,
         stream: u32,
     ) -> Result<(), DeviceError> {
-        let found = self.plane_for(planned, stream);
-        if let Ok(plane) = found {
-            let (pool, wanted) = (self.ftl.geo.pool_of(plane), self.ftl.geo.pool_of(planned));
-            debug_assert_eq!(pool, wanted, "{lpn:?} is written to another pool");
+        let target = self.plane_for(planned, stream);
+        if let Ok(plane) = target {
+            let (pool, expected) = (self.ftl.geo.pool_of(plane), self.ftl.geo.pool_of(planned));
+            debug_assert_eq!(pool, expected, "{lpn:?} is written to another pool");
             let (ppn, old) = self.ftl.write_now(plane, stream, lpn);
             if self.ftl.flash.keeps_contents() {
                 let payload = Payload { digest: fill_digest(lpn, self.sequence), bytes: None };
@@ -304,9 +304,9 @@ impl Functional {
             self.page_written(plane, old);
         }
         if self.plugs.any() {
-            self.heed_policies()?;
+            self.check_policies()?;
         }
-        found.map(|_| ())
+        target.map(|_| ())
     }
 
     /// Note that a page has been written on `plane` and `old` has become invalid: collect if that changes a demand.
@@ -341,7 +341,7 @@ impl Functional {
     /// # Errors
     /// [`DeviceError::Policy`] or [`DeviceError::Interrupted`].
     #[inline(never)]
-    pub fn heed_policies(&self) -> Result<(), DeviceError> {
+    pub fn check_policies(&self) -> Result<(), DeviceError> {
         let place = || format!("in functional mode, after {} host pages", self.sequence);
         self.plugs.fault().map_or(Ok(()), |fault| Err(policy_error(fault, place)))
     }

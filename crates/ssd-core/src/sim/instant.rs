@@ -263,7 +263,7 @@ impl Ssd {
                 self.audit_instant();
             }
             if self.core.failure.is_some() || (FULL && self.plugs.any()) {
-                self.heed_failures()?;
+                self.check_failures()?;
             }
             if !self.core.front.done.is_empty() {
                 break;
@@ -302,7 +302,7 @@ impl Ssd {
 
     /// End the run if it, or an external policy, has failed at this instant.
     #[inline(never)]
-    pub(super) fn heed_failures(&mut self) -> Result<(), DeviceError> {
+    pub(super) fn check_failures(&mut self) -> Result<(), DeviceError> {
         let place = || format!("at {} ns", self.core.array.now.0);
         let fault = self.plugs.fault().map(|fault| policy_error(fault, place));
         match fault.or_else(|| self.core.failure.take().map(|error| *error)) {

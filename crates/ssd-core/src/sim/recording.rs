@@ -83,9 +83,9 @@ impl Ssd {
         debug_assert!(op.kind().is_host(), "{:?} serves no request", op.kind());
         if let (Some(update), Some(raid)) = (op.update(), &self.raid) {
             let data = matches!(op.work, Work::GroupWrite { parity: false, .. });
-            return Some(match raid.behind(update) {
+            return Some(match raid.origin(update) {
                 Ok(request) => self.core.front.requests.at(request).id,
-                Err(page) => self.core.held(if data { slot } else { page }).request,
+                Err(page) => self.core.buffered_page(if data { slot } else { page }).request,
             });
         }
         if let (Some(recovery), Some(raid)) = (op.recovery(), &self.raid) {
@@ -95,7 +95,7 @@ impl Ssd {
             );
         }
         Some(match &self.core.front.buffer {
-            Some(buffer) if op.passes_buffer() => buffer.held(slot).request,
+            Some(buffer) if op.passes_buffer() => buffer.page(slot).request,
             _ => self.core.front.requests.at(op.part().request).id,
         })
     }

@@ -256,7 +256,7 @@ impl Ssd {
     pub fn at_rest(&self) -> bool {
         debug_assert!(
             self.core.array.ops.len() > 0
-                || self.core.array.units.iter().all(|unit| unit.load.all == 0),
+                || self.core.array.units.iter().all(|unit| unit.load.total == 0),
             "a unit has an operation that does not exist"
         );
         self.core.array.ops.len() == 0
@@ -363,9 +363,9 @@ impl Ssd {
 pub(crate) fn policy_error(fault: Fault, place: impl FnOnce() -> String) -> DeviceError {
     match fault {
         Fault::Interrupted => DeviceError::Interrupted,
-        Fault::Failed { who, pool, what } => {
+        Fault::Failed { policy, pool, message } => {
             let pool = pool.map_or_else(String::new, |pool| format!(", pool {}", pool.0));
-            DeviceError::Policy(format!("{who}, {}{pool}: {what}", place()))
+            DeviceError::Policy(format!("{policy}, {}{pool}: {message}", place()))
         }
     }
 }
@@ -442,7 +442,7 @@ impl Device for Ssd {
             self.core.ftl.snapshot(self.core.front.sequence).map_err(DeviceError::Busy)?;
         debug_assert_eq!(self.core.gc.active(), 0, "a job runs without an operation");
         match self.core.ftl.flash.failure() {
-            Some(why) => Err(DeviceError::Contents(why.to_string())),
+            Some(error) => Err(DeviceError::Contents(error.to_string())),
             None => Ok(snapshot),
         }
     }

@@ -11,24 +11,24 @@ use crate::sched::order::{R_HOST, W_GC, W_HOST};
 use crate::units::{OpSlot, PlaneId, Ppn, UnitId};
 
 impl Core {
-    /// The head of `queue` and a further plane for it, to be programmed together with `taken`.
+    /// The head of `queue` and a further plane for it, to be programmed together with `companions`.
     pub(super) fn next_for_multi_plane(
         &mut self,
         unit: usize,
         queue: usize,
-        taken: &[PlaneId],
+        companions: &[PlaneId],
     ) -> Option<(OpSlot, PlaneId)> {
-        debug_assert!(!taken.is_empty(), "unit {unit} programs no page yet");
+        debug_assert!(!companions.is_empty(), "unit {unit} programs no page yet");
         debug_assert!(self.array.multi_plane, "unit {unit} programs one page at a time");
         let slot = self.array.units[unit].head(queue);
-        if slot == OpSlot::NONE || taken.len() >= self.ftl.geo.planes_per_unit() as usize {
+        if slot == OpSlot::NONE || companions.len() >= self.ftl.geo.planes_per_unit() as usize {
             return None;
         }
         let op = &self.array.ops[slot];
         let plane = if queue == W_HOST {
             let stream = self.ftl.space.host_stream(op.stream());
             let fits = |p: PlaneId| {
-                !taken.contains(&p)
+                !companions.contains(&p)
                     && !self.gc.is_closed(p)
                     && self.ftl.space.host_may_bind(p, stream)
             };
@@ -37,7 +37,7 @@ impl Core {
             let Work::GcWrite(moved) = op.work else { return None };
             let stream = self.frontier_of_copy::<true>(op.plane, moved);
             let mut planes = self.ftl.geo.planes_of_unit(UnitId(unit as u32)).map(PlaneId);
-            planes.find(|p| !taken.contains(p) && self.copy_may_bind(*p, stream))?
+            planes.find(|p| !companions.contains(p) && self.copy_may_bind(*p, stream))?
         };
         self.take(unit, queue, Found { before: OpSlot::NONE, slot, plane });
         Some((slot, plane))
@@ -227,13 +227,13 @@ impl Core {
             bus_ns = self.copy_bus_ns(slot);
         }
         if FULL && self.array.multi_plane {
-            let mut taken = vec![plane];
-            while let Some((other, plane)) = self.next_for_multi_plane(unit, W_GC, &taken) {
-                let moved = *self.array.ops[other].moved();
-                self.bind_copy::<FULL>(other, moved, plane);
-                taken.push(plane);
+            let mut planes = vec![plane];
+            while let Some((next_slot, plane)) = self.next_for_multi_plane(unit, W_GC, &planes) {
+                let moved = *self.array.ops[next_slot].moved();
+                self.bind_copy::<FULL>(next_slot, moved, plane);
+                planes.push(plane);
                 bus_ns += self.array.times.gc_program_bus_ns;
-                self.array.units[unit].also.push(&mut self.array.ops, other);
+                self.array.units[unit].also.push(&mut self.array.ops, next_slot);
             }
         }
         let times = (self.array.times.program_ns, bus_ns);
@@ -429,12 +429,14 @@ impl Ssd {
         self.bind_host::<FULL, GROUPS>(slot, target);
         let mut bus_ns = self.core.array.times.host_bus_ns;
         if FULL && self.core.array.multi_plane {
-            let mut taken = vec![target];
-            while let Some((other, plane)) = self.core.next_for_multi_plane(unit, W_HOST, &taken) {
-                self.bind_host::<FULL, GROUPS>(other, plane);
-                taken.push(plane);
+            let mut planes = vec![target];
+            while let Some((next_slot, plane)) =
+                self.core.next_for_multi_plane(unit, W_HOST, &planes)
+            {
+                self.bind_host::<FULL, GROUPS>(next_slot, plane);
+                planes.push(plane);
                 bus_ns += self.core.array.times.host_bus_ns;
-                self.core.array.units[unit].also.push(&mut self.core.array.ops, other);
+                self.core.array.units[unit].also.push(&mut self.core.array.ops, next_slot);
             }
         }
         let times = (self.core.array.times.program_ns, bus_ns);

@@ -28,15 +28,15 @@ impl Core {
         sectors((0, 512 << self.ftl.geo.sector_shift))
     }
 
-    pub(super) fn held(&self, slot: OpSlot) -> BufferedPage {
-        *self.front.buffer.as_ref().expect("there is a buffer").held(slot)
+    pub(super) fn buffered_page(&self, slot: OpSlot) -> BufferedPage {
+        *self.front.buffer.as_ref().expect("there is a buffer").page(slot)
     }
 
     /// Whether the data in `slot`, which the buffer holds, have to reach flash because something waits for them.
     pub(crate) fn must_be_on_flash(&self, slot: OpSlot) -> bool {
-        let held = self.held(slot);
-        debug_assert_ne!(held.owner, RequestSlot::NONE, "{slot:?} is not held");
-        held.fua || self.front.epochs.ended(held.epoch)
+        let page = self.buffered_page(slot);
+        debug_assert_ne!(page.owner, RequestSlot::NONE, "{slot:?} is not held");
+        page.fua || self.front.epochs.ended(page.epoch)
     }
 
     fn buffer_keeps(&self, slot: OpSlot) -> bool {
@@ -79,7 +79,7 @@ impl Core {
         }
         let request = &self.front.requests.at(owner).request;
         let (range, _) = super::front::byte_range(&self.ftl.geo, request, lpn);
-        let missing = sectors(range) & !buffer.held(slot).sectors;
+        let missing = sectors(range) & !buffer.page(slot).sectors;
         let page = self.ftl.owners.under(slot);
         assert!(page.is_some() || self.ftl.is_lost(lpn), "the rest of {lpn:?} is nowhere");
         page.filter(|_| missing != 0)
@@ -115,7 +115,7 @@ impl Core {
             "{slot:?} is acknowledged but is not a write"
         );
         debug_assert!(
-            !self.held(slot).fua || self.is_trimmed(self.array.ops[slot].lpn),
+            !self.buffered_page(slot).fua || self.is_trimmed(self.array.ops[slot].lpn),
             "the data have to be on flash first"
         );
         let op = &mut self.array.ops[slot];
@@ -128,38 +128,38 @@ impl Core {
     /// Hold the write in `slot`, of bytes `range`, which has been admitted over `old`.
     fn hold_page(&mut self, slot: OpSlot, old: Entry, range: (usize, usize)) {
         let epoch = self.front.epochs.write_arrives();
-        let whole = sectors((0, 512 << self.ftl.geo.sector_shift));
+        let all_sectors = sectors((0, 512 << self.ftl.geo.sector_shift));
         let op = &self.array.ops[slot];
         assert!(self.ftl.owners.is_newest(op.lpn, slot), "{slot:?} has not been admitted");
         let request = self.front.requests.at(op.part().request);
         let (number, fua) = (request.id, request.request.flags & flags::FUA != 0);
         let (owner, lpn) = (op.part().request, op.lpn);
-        let mut here = sectors(range);
+        let mut mask = sectors(range);
         if let Entry::Slot(older) = old {
             let lacks_rest = self.array.ops[older].kind() == OpKind::RmwRead;
-            here |= match lacks_rest {
-                true if self.array.ops[older].passes_buffer() => self.held(older).sectors,
+            mask |= match lacks_rest {
+                true if self.array.ops[older].passes_buffer() => self.buffered_page(older).sectors,
                 true => 0,
-                false => whole,
+                false => all_sectors,
             };
         }
         let on_flash = self.ftl.owners.under(slot).is_some() || self.ftl.is_lost(lpn);
-        let needs_rest = here != whole && on_flash;
+        let needs_rest = mask != all_sectors && on_flash;
         if needs_rest {
             self.array.ops[slot].becomes_rmw_read();
         }
-        assert!(here & !whole == 0, "sectors beyond the page: {here:x}");
+        assert!(mask & !all_sectors == 0, "sectors beyond the page: {mask:x}");
         let inside = matches!(
             old,
-            Entry::Slot(older) if self.array.ops[older].passes_buffer() && self.held(older).inside
+            Entry::Slot(older) if self.array.ops[older].passes_buffer() && self.buffered_page(older).inside
         );
         let request = number;
-        let held =
-            BufferedPage { sectors: here, epoch, request, fua, inside, owner, has_heirs: false };
-        self.front.buffer.as_mut().expect("there is a buffer").admit(slot, held);
+        let page =
+            BufferedPage { sectors: mask, epoch, request, fua, inside, owner, has_heirs: false };
+        self.front.buffer.as_mut().expect("there is a buffer").admit(slot, page);
         if let Entry::Slot(older) = old {
-            let kept = self.drop_buffered(older);
-            self.ledger.measured.buffer.coalesced += u64::from(kept);
+            let was_kept = self.drop_buffered(older);
+            self.ledger.measured.buffer.coalesced += u64::from(was_kept);
         }
     }
 
@@ -176,18 +176,18 @@ impl Core {
             self.evict_later(slot);
             return false;
         }
-        let kept = self.front.buffer.as_mut().is_some_and(|buffer| buffer.forget(sequence));
-        if kept {
+        let was_kept = self.front.buffer.as_mut().is_some_and(|buffer| buffer.forget(sequence));
+        if was_kept {
             debug_assert_ne!(sequence, 0, "{slot:?} is kept and was never admitted");
             self.drop_held(slot);
         }
-        kept
+        was_kept
     }
 
     /// Drop the page in `slot`, which newer data or a TRIM have replaced and which will not be programmed.
     fn drop_held(&mut self, slot: OpSlot) {
-        let held = self.held(slot);
-        let (epoch, lpn) = (held.epoch, self.array.ops[slot].lpn);
+        let page = self.buffered_page(slot);
+        let (epoch, lpn) = (page.epoch, self.array.ops[slot].lpn);
         if self.ftl.groups.is_none() || !self.is_trimmed(lpn) {
             assert!(!self.front.epochs.ended(epoch), "a flush waits for a page that is dropped");
         }
@@ -199,13 +199,13 @@ impl Core {
     /// Drop the page in `slot`, which was the newest of its LPN and has been trimmed.
     pub(super) fn drop_trimmed(&mut self, slot: OpSlot) {
         let op = &self.array.ops[slot];
-        let waits = self.ftl.groups.is_some() && op.passes_buffer() && self.held(slot).fua;
+        let waits = self.ftl.groups.is_some() && op.passes_buffer() && self.buffered_page(slot).fua;
         if waits && self.buffer_keeps(slot) {
             self.note_time_in_buffer(slot);
             self.acknowledge(slot);
         }
-        let kept = self.drop_buffered(slot);
-        self.ledger.measured.buffer.trimmed += u64::from(kept);
+        let was_kept = self.drop_buffered(slot);
+        self.ledger.measured.buffer.trimmed += u64::from(was_kept);
     }
 
     /// Let pages enter in the order of their arrival as long as there is room, which a page that had waited
@@ -216,7 +216,7 @@ impl Core {
             if self.waits_for_flush(next.slot) {
                 break;
             }
-            let held = self.held(next.slot);
+            let page = self.buffered_page(next.slot);
             let lpn = self.array.ops[next.slot].lpn;
             let newest = self.ftl.owners.newest(lpn);
             let drop = self.needs_no_room(next.slot);
@@ -231,7 +231,7 @@ impl Core {
             }
             buffer.stop_waiting();
             self.count_room_wait(next, gc_wait_ns);
-            if !held.fua || drop {
+            if !page.fua || drop {
                 self.acknowledge(next.slot);
             }
             let buffer = self.front.buffer.as_mut().expect("seen");
@@ -280,7 +280,9 @@ impl Core {
     /// Whether the page in `slot`, which waits for room, has to reach flash: something waits for that, or a copy whose
     /// source is not on flash has replaced it.
     fn is_waited_for(&self, slot: OpSlot) -> bool {
-        self.must_be_on_flash(slot) || self.held(slot).has_heirs || self.is_lost_by_a_cut(slot)
+        self.must_be_on_flash(slot)
+            || self.buffered_page(slot).has_heirs
+            || self.is_lost_by_a_cut(slot)
     }
 
     /// Whether a cut would lose the page in `slot`, which waits for room, together with the copy that has replaced it.
@@ -298,13 +300,13 @@ impl Core {
     fn evict_rest_of_group(&mut self, lpn: Lpn) {
         debug_assert!(self.front.buffer.is_some(), "{lpn:?} came to no buffer");
         let Some(groups) = self.ftl.groups.as_deref() else { return };
-        for other in self.buffered_pages_of(groups.group_of(lpn)) {
-            if self.must_be_on_flash(other) {
-                let sequence = self.array.ops[other].sequence;
+        for buffered in self.buffered_pages_of(groups.group_of(lpn)) {
+            if self.must_be_on_flash(buffered) {
+                let sequence = self.array.ops[buffered].sequence;
                 let left =
                     self.front.buffer.as_mut().is_some_and(|buffer| buffer.put_out(sequence));
-                assert!(left, "{other:?} is not kept");
-                self.evict_later(other);
+                assert!(left, "{buffered:?} is not kept");
+                self.evict_later(buffered);
             }
         }
     }
@@ -414,7 +416,7 @@ impl Ssd {
         {
             return Err(format!("{page:?} waits for room that it has, or does not need"));
         }
-        for slot in buffer.kept() {
+        for slot in buffer.kept_slots() {
             let lpn = self.core.array.ops[slot].lpn;
             if !self.core.ftl.owners.is_newest(lpn, slot) {
                 return Err(format!("the write buffer keeps old data of {lpn:?} in {slot:?}"));

@@ -10,7 +10,7 @@ const ROOM_PAGES: u64 = 64;
 impl Machine {
     /// Take the next step of background work; false if it waits.
     pub(super) fn background(&mut self) -> Result<bool, HostError> {
-        self.seen = self.db().backlog();
+        self.last_seen = self.db().backlog();
         if let Some((work, since)) = self.working.take() {
             self.measured.worked(work, since, self.now);
             if let Some(writer) = self.writers.parked.take() {

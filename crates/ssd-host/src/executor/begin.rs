@@ -19,8 +19,8 @@ fn fitted(config: &Config, mut settings: HostSettings) -> Result<HostSettings, H
     settings.check().map_err(HostError::Refused)?;
     let page = config.device.page_bytes;
     if page as usize != crate::fs::PAGE {
-        let why = format!("device.page_size = {page} B: the file layer needs 4 KiB");
-        return Err(HostError::Refused(why));
+        let message = format!("device.page_size = {page} B: the file layer needs 4 KiB");
+        return Err(HostError::Refused(message));
     }
     let (handles, streams) = (fdp::handles(&config.alloc.separation), settings.fs.streams.count());
     if let Some(handles) = handles.filter(|&handles| handles != streams) {
@@ -31,9 +31,9 @@ fn fitted(config: &Config, mut settings: HostSettings) -> Result<HostSettings, H
         )));
     }
     if !matches!(config.power.cut, PowerCut::Never | PowerCut::OnRequest) {
-        let why = "power.cut: the store does not live through a cut that the drive makes by itself; use \
+        let message = "power.cut: the store does not live through a cut that the drive makes by itself; use \
                    \"never\" or \"on-request\"";
-        return Err(HostError::Refused(why.to_owned()));
+        return Err(HostError::Refused(message.to_owned()));
     }
     if !config.power.is_off() && !config.remap.is_off() {
         let most = (config.power.nvram_bytes / SHARE_BYTES).max(1);

@@ -89,8 +89,8 @@ impl Machine {
         let costs = self.settings.costs;
         if matches!(request.op, KeyOp::Read | KeyOp::ReadModifyWrite) {
             self.fs.cpu(costs.read);
-            let found = self.db().get(&key, ReadOptions::default(), None)?;
-            self.measured.found(found.is_some());
+            let answer = self.db().get(&key, ReadOptions::default(), None)?;
+            self.measured.count_lookup(answer.is_some());
         }
         if request.op == KeyOp::Scan {
             self.fs.cpu(costs.seek);
@@ -137,7 +137,7 @@ impl Machine {
         let (began_ns, write, sync) = (client.began, client.write, client.sync);
         if let Some(op) = client.op.take() {
             self.measured.finished(op, began_ns, at_ns);
-            self.happened(Happened::Ended { at_ns, client: at, op, began_ns, write, sync });
+            self.note_event(Happened::Ended { at_ns, client: at, op, began_ns, write, sync });
         }
     }
 
@@ -145,9 +145,9 @@ impl Machine {
     fn ask(&mut self, actor: usize, may_slow: bool) -> Result<bool, HostError> {
         let at = actor - FIRST_CLIENT;
         debug_assert_eq!(self.writers.queue.front(), Some(&actor), "only the first one leads");
-        let seen = self.seen;
+        let last_seen = self.last_seen;
         let before = self.db().backlog();
-        let room = self.db_mut().ask_room(may_slow, seen)?;
+        let room = self.db_mut().ask_room(may_slow, last_seen)?;
         let after = self.db().backlog();
         if after.full && !before.full {
             self.wake_background();

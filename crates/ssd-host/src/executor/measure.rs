@@ -65,7 +65,7 @@ pub struct PhaseMeasured {
     /// Bytes of keys and values written.
     pub user_bytes: u64,
     /// Reads that found their key.
-    pub found: u64,
+    pub hits: u64,
     /// What the file layer had done when it began.
     pub before: FsCounts,
     /// What it had done when it ended.
@@ -122,7 +122,7 @@ impl Measured {
             stopped: (0, 0),
             groups: (0, 0),
             user_bytes: 0,
-            found: 0,
+            hits: 0,
             before: counts,
             after: counts,
             programs: [programs; 2],
@@ -221,8 +221,8 @@ impl Measured {
         self.phase().user_bytes += bytes as u64;
     }
 
-    pub(super) fn found(&mut self, found: bool) {
-        self.phase().found += u64::from(found);
+    pub(super) fn count_lookup(&mut self, has_value: bool) {
+        self.phase().hits += u64::from(has_value);
     }
 
     pub(super) fn worked(&mut self, work: NextWork, start_ns: u64, end_ns: u64) {

@@ -101,7 +101,7 @@ pub struct Machine {
     /// Requests on the drive: their number in the file layer, and who waits for them.
     requests: BTreeMap<u64, (u64, Option<usize>)>,
     /// Background work as its writers have seen it.
-    seen: Backlog,
+    last_seen: Backlog,
     background_idle: bool,
     /// Whether background work waits for free pages.
     short_of_space: bool,
@@ -146,7 +146,7 @@ impl Machine {
             idle_cores: settings.cores,
             cpu_queue: VecDeque::new(),
             requests: BTreeMap::new(),
-            seen: Backlog::default(),
+            last_seen: Backlog::default(),
             background_idle: true,
             short_of_space: false,
             working: None,
@@ -266,8 +266,8 @@ impl Machine {
         self.events.push(Reverse((time, self.sequence, event)));
     }
 
-    fn note(&mut self, what: u64) {
-        let mixed = self.digest ^ self.now.rotate_left(32) ^ what;
+    fn note(&mut self, value: u64) {
+        let mixed = self.digest ^ self.now.rotate_left(32) ^ value;
         self.digest = mixed.wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
     }
 
@@ -333,7 +333,7 @@ impl Machine {
             if self.ticks > MOST_TICKS {
                 return Err(HostError::Deadlock(self.now));
             }
-            self.happens(event);
+            self.handle(event);
             if self.events.peek().is_none_or(|next| next.0.0 > time) {
                 break;
             }
@@ -341,7 +341,7 @@ impl Machine {
         Ok(())
     }
 
-    fn happens(&mut self, event: Event) {
+    fn handle(&mut self, event: Event) {
         match event {
             Event::CpuDone(actor) => {
                 self.note(actor as u64);

@@ -85,7 +85,7 @@ impl Machine {
             request.sector = 0;
         }
         (request.flags, request.stream) = (noted.flags, noted.stream);
-        self.happened(Happened::Submitted { at_ns: self.now, request });
+        self.note_event(Happened::Submitted { at_ns: self.now, request });
         let id = self.ssd.submit(Nanos(self.now), &request, noted.data.as_deref())?;
         self.requests.insert(id.0, (noted.number, waits));
         Ok(())

@@ -43,9 +43,9 @@ impl Machine {
         self.record.as_deref().unwrap_or_default()
     }
 
-    pub(super) fn happened(&mut self, what: Happened) {
+    pub(super) fn note_event(&mut self, event: Happened) {
         if let Some(record) = &mut self.record {
-            record.push(what);
+            record.push(event);
         }
     }
 }

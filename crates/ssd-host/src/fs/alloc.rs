@@ -28,17 +28,17 @@ impl Free {
         let (start, pages) =
             inside.or_else(next).or_else(|| self.ranges.iter().next().map(|(&s, &n)| (s, n)))?;
         let first = if (start..start + pages).contains(&goal) { goal } else { start };
-        let taken = most.min(start + pages - first);
+        let length = most.min(start + pages - first);
         self.ranges.remove(&start);
         if first > start {
             self.ranges.insert(start, first - start);
         }
-        let rest = start + pages - first - taken;
+        let rest = start + pages - first - length;
         if rest > 0 {
-            self.ranges.insert(first + taken, rest);
+            self.ranges.insert(first + length, rest);
         }
-        self.pages -= u64::from(taken);
-        Some(Extent { start: first, pages: taken })
+        self.pages -= u64::from(length);
+        Some(Extent { start: first, pages: length })
     }
 
     /// These pages are free.
@@ -71,7 +71,7 @@ impl Free {
         if extent.pages == 0 || extent.start + extent.pages > start + pages {
             return false;
         }
-        self.take(extent.start, extent.pages).is_some_and(|taken| taken == extent)
+        self.take(extent.start, extent.pages).is_some_and(|range| range == extent)
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Cache {
     newest: u32,
     oldest: u32,
     /// How many there are.
-    held: usize,
+    count: usize,
     /// For each file, the slot of each page.
     places: Vec<Vec<u32>>,
 }
@@ -28,12 +28,12 @@ pub(crate) struct Cache {
 impl Cache {
     pub(crate) fn new() -> Cache {
         let (slots, unused, places) = (Vec::new(), Vec::new(), Vec::new());
-        Cache { slots, unused, newest: NONE, oldest: NONE, held: 0, places }
+        Cache { slots, unused, newest: NONE, oldest: NONE, count: 0, places }
     }
 
     /// Pages held.
-    pub(crate) fn held(&self) -> usize {
-        self.held
+    pub(crate) fn page_count(&self) -> usize {
+        self.count
     }
 
     fn place(&self, file: u32, page: u32) -> u32 {
@@ -105,7 +105,7 @@ impl Cache {
             self.places[file].resize(page as usize + 1, NONE);
         }
         self.places[file][page as usize] = at;
-        self.held += 1;
+        self.count += 1;
     }
 
     /// Drop the page.
@@ -115,13 +115,13 @@ impl Cache {
             self.unlink(at);
             self.unused.push(at);
             self.places[file as usize][page as usize] = NONE;
-            self.held -= 1;
+            self.count -= 1;
         }
     }
 
     /// Keep at most `most` pages.
     pub(crate) fn shrink(&mut self, most: usize) {
-        while self.held > most {
+        while self.count > most {
             let Slot { file, page, .. } = self.slots[self.oldest as usize];
             self.remove(file, page);
         }
@@ -148,33 +148,33 @@ mod tests {
         let mut list: Vec<(u32, u32)> = Vec::new();
         for _ in 0..50_000 {
             let (file, page) = (random.below(4) as u32, random.below(40) as u32);
-            let at = list.iter().position(|&one| one == (file, page));
+            let at = list.iter().position(|&entry| entry == (file, page));
             match random.below(20) {
                 0 => {
                     cache.forget(file);
-                    list.retain(|one| one.0 != file);
+                    list.retain(|entry| entry.0 != file);
                 }
                 1 => {
                     cache.remove(file, page);
-                    list.retain(|&one| one != (file, page));
+                    list.retain(|&entry| entry != (file, page));
                 }
                 2..10 => {
                     assert_eq!(cache.used(file, page).is_some(), at.is_some());
                     if let Some(at) = at {
-                        let one = list.remove(at);
-                        list.push(one);
+                        let entry = list.remove(at);
+                        list.push(entry);
                     }
                 }
                 _ => {
                     cache.insert(file, page, 0);
-                    list.retain(|&one| one != (file, page));
+                    list.retain(|&entry| entry != (file, page));
                     list.push((file, page));
                     cache.shrink(50);
                     let extra = list.len().saturating_sub(50);
                     list.drain(..extra);
                 }
             }
-            assert_eq!(cache.held(), list.len());
+            assert_eq!(cache.page_count(), list.len());
             assert!(list.iter().all(|&(file, page)| cache.holds(file, page)));
         }
     }

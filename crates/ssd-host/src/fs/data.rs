@@ -187,8 +187,8 @@ impl State {
         self.grow(number, needed)?;
         self.promised -= before;
         self.dirty -= u64::from(to - from);
-        let taken = self.file_mut(number).take_taken();
-        let writes = self.written_back(number, (from, to), &taken);
+        let shared = self.file_mut(number).take_taken();
+        let writes = self.written_back(number, (from, to), &shared);
         self.after_writes_of(number);
         let range = (writes[0].number, self.number);
         self.nodes.push(Node::Io(writes));
@@ -221,11 +221,11 @@ impl State {
 
     /// Write back files with pages older than `age_ns`, or all if there are too many dirty pages, and commit.
     pub(crate) fn write_back_old(&mut self, age_ns: u64) -> io::Result<()> {
-        let all = self.wants_write_back();
+        let writes_all = self.wants_write_back();
         for number in 0..self.files.len() as u32 {
             let Some(file) = &self.files[number as usize] else { continue };
             let dirty = file.dirty_pages() > 0;
-            if dirty && (all || file.dirty_since + age_ns <= self.now) {
+            if dirty && (writes_all || file.dirty_since + age_ns <= self.now) {
                 self.write_back(number)?;
             }
         }

@@ -45,7 +45,7 @@ pub(crate) struct File {
     /// Numbers of the requests of the last write back.
     pub(crate) writing: (u64, u64),
     /// Pages that other files have on the drive, in order; none of them has been written back.
-    pub(crate) taken: Vec<Taken>,
+    pub(crate) shared: Vec<Taken>,
     /// When the oldest bytes that have not been written back were appended, in nanoseconds.
     pub(crate) dirty_since: u64,
 }
@@ -64,13 +64,13 @@ impl File {
             cause,
             pin: Pin::default(),
             writing: (0, 0),
-            taken: Vec::new(),
+            shared: Vec::new(),
             dirty_since: 0,
         }
     }
 
     /// A file that mount has found.
-    pub(crate) fn found(name: String, data: Vec<u8>, inode: Inode) -> File {
+    pub(crate) fn from_inode(name: String, data: Vec<u8>, inode: Inode) -> File {
         let mapped = inode.extents.iter().map(|e| e.pages).sum();
         let (written, cause) = (inode.size, cause_of(&name, Cause::Flush));
         let Inode { extents, leaf, .. } = inode;
@@ -79,7 +79,7 @@ impl File {
 
     /// What it has taken over since it was last written back.
     pub(crate) fn take_taken(&mut self) -> Vec<Taken> {
-        std::mem::take(&mut self.taken)
+        std::mem::take(&mut self.shared)
     }
 
     pub(crate) fn size_pages(&self) -> u32 {
@@ -113,18 +113,18 @@ impl File {
     /// As [`File::extents_of`], in extents of at most `longest` pages.
     pub(crate) fn extents_within(&self, from: u32, to: u32, longest: u32) -> Vec<Extent> {
         assert!(0 < longest && longest <= LONGEST, "a request of {longest} pages");
-        let (mut found, mut first) = (Vec::new(), 0);
+        let (mut extents, mut first) = (Vec::new(), 0);
         for extent in &self.extents {
             let (low, high) = (from.max(first), to.min(first + extent.pages));
             let mut at = low;
             while at < high {
                 let pages = (high - at).min(longest);
-                found.push(Extent { start: extent.start + at - first, pages });
+                extents.push(Extent { start: extent.start + at - first, pages });
                 at += pages;
             }
             first += extent.pages;
         }
-        found
+        extents
     }
 }
 

@@ -32,11 +32,11 @@ impl State {
                         if self.free.pages() == 0 {
                             self.give_up_aside();
                         }
-                        let taken = self.free.take(self.goal, 1);
-                        let taken = taken.ok_or_else(|| self.full())?;
-                        self.set_bits(taken, true);
-                        self.file_mut(number).leaf = Some(taken.start);
-                        taken.start
+                        let extent = self.free.take(self.goal, 1);
+                        let extent = extent.ok_or_else(|| self.full())?;
+                        self.set_bits(extent, true);
+                        self.file_mut(number).leaf = Some(extent.start);
+                        extent.start
                     }
                 };
                 leaves.push((at, image));

@@ -242,7 +242,7 @@ impl Fs {
             misses: state.misses,
             ahead: state.ahead,
             used: state.pages_used(),
-            clean: state.cache.held() as u64,
+            clean: state.cache.page_count() as u64,
             dirty: state.dirty,
         }
     }

@@ -94,7 +94,7 @@ impl Fs {
                 return Err(format!("{name}: {} bytes in {} pages", inode.size, data.len() / PAGE));
             }
             data.truncate(usize::try_from(inode.size).unwrap_or(usize::MAX));
-            state.put(number, File::found(name, data, inode));
+            state.put(number, File::from_inode(name, data, inode));
         }
         state.continue_journal(journal, (tail, head), sequence);
         Ok(Fs::of(state))

@@ -13,15 +13,18 @@ const SECTORS: u64 = PAGE as u64 / 512;
 
 /// The runs of pages `from..to` of a file that are taken over, or not: the end of each run, and whether it is taken
 /// over.
-fn runs(taken: &[Taken], from: u32, to: u32) -> Vec<(u32, bool)> {
+fn runs(shared: &[Taken], from: u32, to: u32) -> Vec<(u32, bool)> {
     let mut runs: Vec<(u32, bool)> = Vec::new();
     let mut at = from;
-    for one in taken {
-        debug_assert!(at <= one.page && one.end() <= to, "{one:?} is not between {at} and {to}");
-        if one.page > at {
-            runs.push((one.page, false));
+    for piece in shared {
+        debug_assert!(
+            at <= piece.page && piece.end() <= to,
+            "{piece:?} is not between {at} and {to}"
+        );
+        if piece.page > at {
+            runs.push((piece.page, false));
         }
-        at = one.end();
+        at = piece.end();
         match runs.last_mut() {
             Some((end, true)) => *end = at,
             _ => runs.push((at, true)),
@@ -37,12 +40,12 @@ impl State {
     /// Whether file `to` can take over `length` bytes of file `from` at `offset`: whole pages that are on the drive.
     fn can_share(&self, to: u32, from: u32, offset: u64, length: usize) -> bool {
         let (source, target) = (self.file(from), self.file(to));
-        let whole = offset.is_multiple_of(PAGE as u64)
+        let is_aligned = offset.is_multiple_of(PAGE as u64)
             && length.is_multiple_of(PAGE)
             && target.data.len().is_multiple_of(PAGE);
         let clean = u64::from(source.clean_pages()) * PAGE as u64;
         let is_clean = offset.checked_add(length as u64).is_some_and(|end| end <= clean);
-        self.settings.copies && whole && is_clean && length > 0 && to != from && !target.removed
+        self.settings.copies && is_aligned && is_clean && length > 0 && to != from && !target.removed
             // Pages of a removed file may never have been written back.
             && !source.removed
     }
@@ -67,8 +70,8 @@ impl State {
         let page = self.file(to).size_pages();
         self.add(to, bytes)?;
         let (source, pin) = ((start / PAGE) as u32, self.file(from).pin.clone());
-        let taken = &mut self.file_mut(to).taken;
-        match taken.last_mut() {
+        let shared = &mut self.file_mut(to).shared;
+        match shared.last_mut() {
             Some(last)
                 if last.end() == page
                     && last.from == from
@@ -76,7 +79,7 @@ impl State {
             {
                 last.pages += pages;
             }
-            _ => taken.push(Taken { page, pages, from, source, pin }),
+            _ => shared.push(Taken { page, pages, from, source, pin }),
         }
         Ok(true)
     }
@@ -87,20 +90,20 @@ impl State {
         &mut self,
         number: u32,
         (from, to): (u32, u32),
-        taken: &[Taken],
+        shared: &[Taken],
     ) -> Vec<Noted> {
-        for one in taken {
-            self.after_writes_of(one.from);
+        for piece in shared {
+            self.after_writes_of(piece.from);
         }
         let (mut requests, mut page) = (Vec::new(), from);
-        for (end, is_taken) in runs(taken, from, to) {
+        for (end, is_taken) in runs(shared, from, to) {
             if !is_taken || self.settings.cache_shared {
                 (page..end).for_each(|page| self.cache.insert(number, page, 0));
             }
             let longest = if is_taken { self.settings.copy_pages } else { LONGEST };
             for extent in self.file(number).extents_within(page, end, longest) {
                 let request = if is_taken {
-                    self.copy(number, page, extent, taken)
+                    self.copy(number, page, extent, shared)
                 } else {
                     self.written_pages(number, page, extent)
                 };
@@ -128,13 +131,13 @@ impl State {
     }
 
     /// The command that copies the pages of an extent, from `page` of the file on.
-    fn copy(&mut self, number: u32, page: u32, extent: Extent, taken: &[Taken]) -> Noted {
+    fn copy(&mut self, number: u32, page: u32, extent: Extent, shared: &[Taken]) -> Noted {
         let (mut ranges, mut pins) = (Vec::<SourceRange>::new(), Vec::new());
         let end = page + extent.pages;
-        for one in taken.iter().filter(|one| one.page < end && page < one.end()) {
-            let (low, high) = (page.max(one.page), end.min(one.end()));
-            let source = one.source + low - one.page;
-            for part in self.file(one.from).extents_of(source, source + high - low) {
+        for piece in shared.iter().filter(|piece| piece.page < end && page < piece.end()) {
+            let (low, high) = (page.max(piece.page), end.min(piece.end()));
+            let source = piece.source + low - piece.page;
+            for part in self.file(piece.from).extents_of(source, source + high - low) {
                 let (sector, sectors) =
                     (u64::from(part.start) * SECTORS, u64::from(part.pages) * SECTORS);
                 match ranges.last_mut() {
@@ -142,7 +145,7 @@ impl State {
                     _ => ranges.push(SourceRange { sector, sectors }),
                 }
             }
-            pins.push(one.pin.clone());
+            pins.push(piece.pin.clone());
         }
         let cause = self.file(number).cause;
         let number = self.next_number();

@@ -251,11 +251,11 @@ impl State {
 
     pub(crate) fn full(&self) -> io::Error {
         let (free, promised) = (self.free.pages() + self.aside, self.promised + MARGIN);
-        let whole = u64::from(self.layout.pages - self.layout.data());
+        let total = u64::from(self.layout.pages - self.layout.data());
         io::Error::new(
             io::ErrorKind::StorageFull,
             format!(
-                "the file system is full: {free} of {whole} pages are free, and {promised} of them are for data not \
+                "the file system is full: {free} of {total} pages are free, and {promised} of them are for data not \
                  yet written back and for metadata"
             ),
         )
@@ -286,7 +286,7 @@ impl State {
         while pages > 0 {
             let file = self.files[number as usize].as_mut().expect("a handle keeps its file");
             let last = file.extents.last().map(|e| e.start + e.pages);
-            let got = match file.aside.take() {
+            let grant = match file.aside.take() {
                 Some(extent) => {
                     self.aside -= u64::from(extent.pages);
                     Some(extent)
@@ -296,15 +296,15 @@ impl State {
                     self.free.take(last.unwrap_or(self.goal), most)
                 }
             };
-            let Some(got) = got else {
+            let Some(grant) = grant else {
                 if self.aside == 0 {
                     return Err(self.full());
                 }
                 self.give_up_aside();
                 continue;
             };
-            let used = Extent { start: got.start, pages: got.pages.min(pages) };
-            let rest = Extent { start: got.start + used.pages, pages: got.pages - used.pages };
+            let used = Extent { start: grant.start, pages: grant.pages.min(pages) };
+            let rest = Extent { start: grant.start + used.pages, pages: grant.pages - used.pages };
             self.goal = rest.start + rest.pages;
             file.aside = (rest.pages > 0).then_some(rest);
             self.aside += u64::from(rest.pages);
@@ -313,8 +313,8 @@ impl State {
                 Some(last) if last.start + last.pages == used.start => last.pages += used.pages,
                 _ if extents == meta::MAX_EXTENTS => {
                     self.free.give(used);
-                    let why = format!("{}: more than {} extents", file.name, meta::MAX_EXTENTS);
-                    return Err(io::Error::new(io::ErrorKind::StorageFull, why));
+                    let message = format!("{}: more than {} extents", file.name, meta::MAX_EXTENTS);
+                    return Err(io::Error::new(io::ErrorKind::StorageFull, message));
                 }
                 _ => file.extents.push(used),
             }
@@ -380,8 +380,8 @@ impl State {
         }
         let free = self.files.iter().position(Option::is_none);
         let number = free.ok_or_else(|| {
-            let why = format!("the file system is full: {} files", self.layout.files);
-            io::Error::new(io::ErrorKind::StorageFull, why)
+            let message = format!("the file system is full: {} files", self.layout.files);
+            io::Error::new(io::ErrorKind::StorageFull, message)
         })? as u32;
         let file = File::new(name, cause_of(name, self.table_cause));
         let pin = file.pin.clone();
@@ -432,7 +432,7 @@ impl State {
 
     /// Pages of the files that have a name, written back or not.
     pub(crate) fn pages_used(&self) -> u64 {
-        let named = self.files.iter().flatten().filter(|file| !file.removed);
-        named.map(|file| u64::from(file.mapped.max(file.size_pages()))).sum()
+        let files = self.files.iter().flatten().filter(|file| !file.removed);
+        files.map(|file| u64::from(file.mapped.max(file.size_pages()))).sum()
     }
 }

@@ -263,7 +263,7 @@ fn compare(case: &Case) -> Option<(Host, u64)> {
         assert_eq!(real.slowed, (twin.slowed, twin.slowed * MS));
         let stopped = stops.iter().map(|stop| stop.1 - stop.0).sum::<u64>();
         assert_eq!(real.stopped, (stops.len() as u64, stopped));
-        assert_eq!((real.groups, real.found), (twin.groups, twin.found));
+        assert_eq!((real.groups, real.hits), (twin.groups, twin.found));
         assert_eq!(real.user_bytes, twin.user_bytes);
         let operations = real.latencies.iter().map(Histogram::count).sum::<u64>() as usize;
         let own: Vec<(u64, KeyOp, u64)> = all.by_ref().take(operations).collect();

@@ -113,7 +113,7 @@ fn assert_phase(report: &Value, machine: &Machine, at: usize) {
     assert_eq!(phase["slowed"], json!({"writes": slowed.0, "ns": slowed.1}));
     assert_eq!(phase["stopped"], json!({"waits": stopped.0, "ns": stopped.1}));
     assert_eq!(phase["groups"], json!({"groups": groups.0, "writes": groups.1}));
-    assert_eq!(phase["found"], json!(measured.found));
+    assert_eq!(phase["found"], json!(measured.hits));
     // What the host writes for each byte of the user, and what the drive adds.
     let bytes = phase["user_bytes"].as_u64().expect("bytes") as f64;
     let parts = &phase["write_amplification"];

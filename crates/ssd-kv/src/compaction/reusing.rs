@@ -54,8 +54,8 @@ impl Compaction {
             self.pass(context)?;
             debug_assert!(self.done.len() <= before + 3, "a step ends with the table it finished");
         }
-        let held = self.reusing.as_ref().is_some_and(|r| r.unchanged.held().is_some());
-        assert!(!held, "every block ends with the last of its pairs");
+        let is_held = self.reusing.as_ref().is_some_and(|r| r.unchanged.held().is_some());
+        assert!(!is_held, "every block ends with the last of its pairs");
         if self.done.len() > before {
             return Ok(Progress::More);
         }

@@ -46,9 +46,9 @@ impl Watch {
         Watch { inside: vec![None; levels.len()], levels, last: 0 }
     }
 
-    fn block_of(&self, source: usize, of: &Source) -> Option<InputBlock> {
-        debug_assert!(of.valid(), "only at an entry is there a block");
-        let table = of.table()?;
+    fn block_of(&self, source: usize, cursor: &Source) -> Option<InputBlock> {
+        debug_assert!(cursor.valid(), "only at an entry is there a block");
+        let table = cursor.table()?;
         let handle = table.block();
         let (offset, size) = (handle.offset, handle.size);
         debug_assert!(size > 0, "a block with an entry");

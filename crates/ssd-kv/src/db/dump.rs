@@ -47,8 +47,8 @@ pub fn dump(
 type Reader = for<'a> fn(&'a [u8]) -> LogReader<'a>;
 type Lines = fn(Vec<u8>) -> std::result::Result<Vec<String>, &'static str>;
 
-fn stopped(why: io::Error) -> Error {
-    Error::Stopped(Arc::new(why))
+fn stopped(error: io::Error) -> Error {
+    Error::Stopped(Arc::new(error))
 }
 
 fn records(
@@ -63,10 +63,10 @@ fn records(
     while let Some(entry) = reader.next_entry() {
         let (offset, result) = match entry {
             Entry::Record(offset, record) => {
-                work.of(record.len())?;
+                work.add(record.len())?;
                 (offset, lines(record))
             }
-            Entry::Damaged(offset, what) => (offset, Err(what)),
+            Entry::Damaged(offset, message) => (offset, Err(message)),
         };
         debug_assert!(offset < data.len() as u64, "a record at {offset} of {} bytes", data.len());
         match result {
@@ -74,18 +74,20 @@ fn records(
                 line(format!("--- offset {offset}")).map_err(stopped)?;
                 lines.into_iter().try_for_each(&mut *line)
             }
-            Err(what) => line(format!("--- offset {offset}: damaged: {what}")),
+            Err(message) => line(format!("--- offset {offset}: damaged: {message}")),
         }
         .map_err(stopped)?;
     }
     match reader.tail() {
-        Some(tail) => line(format!("--- offset {}: {}", tail.offset, tail.what())).map_err(stopped),
+        Some(tail) => {
+            line(format!("--- offset {}: {}", tail.offset, tail.describe())).map_err(stopped)
+        }
         None => Ok(()),
     }
 }
 
 fn batch_lines(record: Vec<u8>) -> std::result::Result<Vec<String>, &'static str> {
-    let batch = WriteBatch::decoded(record).map_err(|d| d.what)?;
+    let batch = WriteBatch::decoded(record).map_err(|d| d.message)?;
     let numbered = (batch.sequence()..).zip(batch.changes().flatten());
     let lines: Vec<String> = numbered
         .map(|(sequence, change)| match change {
@@ -98,7 +100,7 @@ fn batch_lines(record: Vec<u8>) -> std::result::Result<Vec<String>, &'static str
 }
 
 fn edit_lines(record: Vec<u8>) -> std::result::Result<Vec<String>, &'static str> {
-    let edit = Edit::decoded(&record).map_err(|d| d.what)?;
+    let edit = Edit::decoded(&record).map_err(|d| d.message)?;
     let mut lines: Vec<String> =
         edit.comparator.iter().map(|c| format!("comparator {c}")).collect();
     let numbers = [
@@ -107,7 +109,7 @@ fn edit_lines(record: Vec<u8>) -> std::result::Result<Vec<String>, &'static str>
         ("next file", edit.next_file),
         ("last sequence", edit.last_sequence),
     ];
-    lines.extend(numbers.iter().filter_map(|(what, n)| Some(format!("{what} {}", (*n)?))));
+    lines.extend(numbers.iter().filter_map(|(name, n)| Some(format!("{name} {}", (*n)?))));
     for (level, key) in &edit.compact_pointers {
         lines.push(format!("level {level} goes on after {}", shown(key)));
     }
@@ -135,7 +137,7 @@ fn table(files: &Files, name: &str, number: u64, line: Line<'_>) -> Result<()> {
     let (mut block, mut work) = (None, Work::new(files));
     iter.first()?;
     while iter.valid() {
-        work.of(iter.key().len() + iter.value().len())?;
+        work.add(iter.key().len() + iter.value().len())?;
         if block != Some(iter.block()) {
             let handle = iter.block();
             debug_assert!(handle.offset + handle.size <= size, "a block beyond the file");

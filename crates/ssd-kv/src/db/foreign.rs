@@ -76,11 +76,11 @@ fn checked(files: &Files, listed: &[String], is_strict: bool) -> Result<(Order, 
             match Edit::decoded(&record) {
                 Ok(edit) => {
                     let name = files.describe(name);
-                    if let Some(found @ Order::Idb) = Order::named(&name, &edit)? {
-                        order = (found, name);
+                    if let Some(manifest_order @ Order::Idb) = Order::of_edit(&name, &edit)? {
+                        order = (manifest_order, name);
                     }
                 }
-                Err(damage) if damage.what == ROCKSDB_TAG => {
+                Err(damage) if damage.message == ROCKSDB_TAG => {
                     return Err(refusal(files, "RocksDB", &format!("{name} has its records")));
                 }
                 Err(_) => {}

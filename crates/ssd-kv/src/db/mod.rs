@@ -91,12 +91,12 @@ impl Db {
             return self.get_sorted(key, options, view);
         }
         match self.get_in_memory(key, view, |value| value.map(<[u8]>::to_vec))? {
-            Some(found) => Ok(found),
+            Some(value) => Ok(value),
             None => self.get_in_tables(key, options, view),
         }
     }
 
-    /// The first half of `get`, which reads no file. If a memtable has the key, `found` is called with the value, or
+    /// The first half of `get`, which reads no file. If a memtable has the key, `on_value` is called with the value, or
     /// with None if the key was deleted, and its result is returned. None if no memtable has the key: then
     /// [`Db::get_in_tables`] is next.
     ///
@@ -107,7 +107,7 @@ impl Db {
         &self,
         key: &[u8],
         view: Option<&ReadView>,
-        mut found: impl FnMut(Option<&[u8]>) -> T,
+        mut on_value: impl FnMut(Option<&[u8]>) -> T,
     ) -> Result<Option<T>> {
         let sequence = self.sequence_of(view)?;
         debug_assert!(sequence <= self.set.last_sequence, "a read sees what was written");
@@ -115,8 +115,8 @@ impl Db {
             return Ok(None);
         }
         // Newest first: what the memtable in use holds hides what the full one holds.
-        let in_use = self.memory.find(key, sequence, &mut found);
-        Ok(in_use.or_else(|| self.full.as_ref()?.find(key, sequence, &mut found)))
+        let in_use = self.memory.find(key, sequence, &mut on_value);
+        Ok(in_use.or_else(|| self.full.as_ref()?.find(key, sequence, &mut on_value)))
     }
 
     /// The second half of `get`. It may find a value that was written after the first half and is already in a table.
@@ -146,11 +146,11 @@ impl Db {
     ) -> Result<Option<Vec<u8>>> {
         let (order, sequence) = (self.set.order, self.sequence_of(view)?);
         let key = order.sortable(key)?;
-        let found = match self.memory.get(&key, sequence) {
-            Some(found) => found,
+        let entry = match self.memory.get(&key, sequence) {
+            Some(entry) => entry,
             None => self.set.current.get(&self.tables, &key, sequence, options)?,
         };
-        Ok(found.map(|value| order.pair(&[], &value).1.to_vec()))
+        Ok(entry.map(|value| order.pair(&[], &value).1.to_vec()))
     }
 
     /// An iterator over all pairs, now or at the time of a read view. It sees no later writes.
@@ -197,10 +197,12 @@ impl Db {
         if let Some(compaction) = &self.compaction {
             let picked = &compaction.picked;
             for (level, inputs) in (picked.level..).zip(&picked.inputs) {
-                let there = |f: &crate::version::File| {
-                    self.set.current.files[level].iter().any(|other| other.number == f.number)
+                let is_current = |f: &crate::version::File| {
+                    self.set.current.files[level]
+                        .iter()
+                        .any(|candidate| candidate.number == f.number)
                 };
-                debug_assert!(inputs.iter().all(there), "an input of level {level} is gone");
+                debug_assert!(inputs.iter().all(is_current), "an input of level {level} is gone");
             }
         }
         assert!(self.log_number < self.set.next_file, "the number of the log would be given again");

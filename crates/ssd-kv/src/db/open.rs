@@ -127,16 +127,16 @@ fn check_may_create(files: &Files, options: &Options) -> Result<()> {
 
 /// The logs that a store needs, oldest first. All files that its manifest names must exist.
 fn logs_of(set: &VersionSet, files: &Files) -> Result<Vec<u64>> {
-    let found = Inventory::of(set, files)?;
-    match found.missing.split_first() {
+    let inventory = Inventory::of(set, files)?;
+    match inventory.missing.split_first() {
         None => {
-            debug_assert!(found.logs.is_sorted(), "the oldest log comes first");
-            Ok(found.logs)
+            debug_assert!(inventory.logs.is_sorted(), "the oldest log comes first");
+            Ok(inventory.logs)
         }
         Some((first, rest)) => {
-            let others = if rest.is_empty() { "" } else { ", as are " };
-            let what = format!("{MISSING}{others}{}", rest.join(", "));
-            Err(Error::corrupt(&files.describe(first), 0, what))
+            let conjunction = if rest.is_empty() { "" } else { ", as are " };
+            let message = format!("{MISSING}{conjunction}{}", rest.join(", "));
+            Err(Error::corrupt(&files.describe(first), 0, message))
         }
     }
 }
@@ -204,9 +204,9 @@ impl Recovery {
         // A log is synced before anything is added to the next one.
         if !data.is_empty()
             && let Some((name, tail)) = self.tail.take()
-            && let Some(what) = tail.what_before_another_log()
+            && let Some(message) = tail.what_before_another_log()
         {
-            self.damaged(&name, tail.offset, &what)?;
+            self.damaged(&name, tail.offset, &message)?;
         }
         let mut memory = std::mem::replace(&mut self.memory, Arc::new(MemTable::new(0)));
         let mut reader = LogReader::of_batches(&data);
@@ -217,22 +217,25 @@ impl Recovery {
                     .and_then(|batch| self.set.order.sort_batch(batch))
                 {
                     Ok(batch) => {
-                        work.of(batch.size())?;
+                        work.add(batch.size())?;
                         self.check_gap(&name, offset, &batch)?;
                         write::insert(&memory, &batch)?;
                         self.stats.logged += u64::from(batch.count());
                         let last = batch.sequence() + u64::from(batch.count());
                         self.set.last_sequence = self.set.last_sequence.max(last.saturating_sub(1));
-                        let known = self.set.last_sequence;
-                        debug_assert!(batch.last_sequence() <= known, "a change is not counted");
+                        let last_sequence = self.set.last_sequence;
+                        debug_assert!(
+                            batch.last_sequence() <= last_sequence,
+                            "a change is not counted"
+                        );
                         None
                     }
-                    Err(damage) => Some((offset + damage.offset as u64, damage.what)),
+                    Err(damage) => Some((offset + damage.offset as u64, damage.message)),
                 },
-                Entry::Damaged(offset, what) => Some((offset, what)),
+                Entry::Damaged(offset, message) => Some((offset, message)),
             };
-            if let Some((offset, what)) = damage {
-                self.damaged(&name, offset, what)?;
+            if let Some((offset, message)) = damage {
+                self.damaged(&name, offset, message)?;
             }
             if self.options.read_only {
                 self.check_fits(&memory)?;
@@ -263,13 +266,13 @@ impl Recovery {
     }
 
     /// Part of a log cannot be recovered.
-    fn damaged(&mut self, name: &str, offset: u64, what: &str) -> Result<()> {
+    fn damaged(&mut self, name: &str, offset: u64, message: &str) -> Result<()> {
         if self.options.paranoid_checks {
             debug_assert!(
-                !name.is_empty() && !what.is_empty(),
+                !name.is_empty() && !message.is_empty(),
                 "damage without a place or a reason"
             );
-            return Err(Error::corrupt(name, offset, what));
+            return Err(Error::corrupt(name, offset, message));
         }
         self.stats.damaged_log_records += 1;
         Ok(())
@@ -332,9 +335,9 @@ impl Recovery {
         self.edit.previous_log = Some(0);
         self.set.apply(std::mem::take(&mut self.edit))?;
         for number in std::mem::take(&mut self.damaged) {
-            let (log, kept) = (names::log(number), names::kept(&names::log(number)));
-            self.files.rename(&log, &kept)?;
-            self.stats.damaged_logs.push(self.files.describe(&kept));
+            let (log, new_name) = (names::log(number), names::lost_name(&names::log(number)));
+            self.files.rename(&log, &new_name)?;
+            self.stats.damaged_logs.push(self.files.describe(&new_name));
         }
         self.memory = Arc::new(MemTable::new(self.options.write_buffer_size));
         let mut db = self.into_db(log, lock);

@@ -55,17 +55,17 @@ impl Db {
         level.map_or(NextWork::Pick, NextWork::Compact)
     }
 
-    /// Whether a write may proceed, for a caller that has `seen` this much of the background work: the engine is ahead
+    /// Whether a write may proceed, for a caller that has seen `last_seen` of the background work: the engine is ahead
     /// of a caller that still waits for the files of a step. A full memtable is put aside, if possible. `may_slow`: the
     /// write has not been slowed yet. No step is done.
     ///
     /// # Errors
     /// The store takes no writes, or a new log cannot be begun.
-    pub fn ask_room(&mut self, may_slow: bool, seen: Backlog) -> Result<WriteRoom> {
+    pub fn ask_room(&mut self, may_slow: bool, last_seen: Backlog) -> Result<WriteRoom> {
         self.check_writable()?;
         let now = self.backlog();
         assert!(!self.logged, "a write between the halves of another");
-        let (full, level0) = (seen.full || now.full, seen.level0.max(now.level0));
+        let (full, level0) = (last_seen.full || now.full, last_seen.level0.max(now.level0));
         let backlog = Backlog { full, level0 };
         Ok(match self.room_behind(may_slow, backlog) {
             Room::Yes => WriteRoom::Ready,
@@ -75,8 +75,8 @@ impl Db {
             }
             Room::Wait => {
                 // Work that is done here, but whose end the caller has yet to see, is waited for, too.
-                let behind = seen.full || seen.level0 > now.level0;
-                assert!(behind || self.has_work(), "a write would wait for ever");
+                let is_stale = last_seen.full || last_seen.level0 > now.level0;
+                assert!(is_stale || self.has_work(), "a write would wait for ever");
                 WriteRoom::Wait
             }
             Room::Switch => {

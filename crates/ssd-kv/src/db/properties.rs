@@ -57,10 +57,10 @@ pub struct ReuseStats {
 impl ReuseStats {
     pub(crate) fn wrote(&mut self, table: &TableWriter) {
         let (blocks, reused) = (table.blocks(), table.reused());
-        assert!(blocks.reused + blocks.different <= blocks.all, "blocks that were not written");
+        assert!(blocks.reused + blocks.different <= blocks.total, "blocks that were not written");
         assert_eq!(blocks.reused == 0, reused.calls == 0, "blocks are reused by calls");
         assert!(reused.calls <= blocks.reused, "a call appends a block at least");
-        self.output_blocks += blocks.all;
+        self.output_blocks += blocks.total;
         self.reused_blocks += blocks.reused;
         self.lost_different += blocks.different;
         self.bytes_shared += reused.shared;

@@ -56,37 +56,37 @@ pub fn repair(vfs: Arc<dyn Vfs>, options: &Options) -> Result<Repaired> {
         _ => (0, 0),
     });
     let _lock = files.lock(names::LOCK)?;
-    let named = named_by_manifests(&files, &names);
+    let manifest_numbers = named_by_manifests(&files, &names);
     let tables = Arc::new(Tables::new(files.clone(), options, order));
-    let (work, found) = (Work::new(&files), Repaired::default());
+    let (work, report) = (Work::new(&files), Repaired::default());
     let (next, last, tail) = (1, None, None);
     let mut repair =
-        Repair { files: files.clone(), options, tables, next, last, tail, work, found };
+        Repair { files: files.clone(), options, tables, next, last, tail, work, report };
     let mut sources = Vec::new();
-    let known = Known::of(&files);
-    repair.report_missing(known.as_ref(), &named, &names);
-    repair.last = known.as_ref().map(|known| known.last);
-    let manifest_tail = known.as_ref().and_then(|known| known.tail.clone());
-    let known = known.filter(|known| known.missing.is_empty());
+    let manifest = Known::of(&files);
+    repair.report_missing(manifest.as_ref(), &manifest_numbers, &names);
+    repair.last = manifest.as_ref().map(|manifest| manifest.last);
+    let manifest_tail = manifest.as_ref().and_then(|manifest| manifest.tail.clone());
+    let manifest = manifest.filter(|manifest| manifest.missing.is_empty());
     for name in &names {
-        repair.gather(name, known.as_ref(), &mut sources)?;
+        repair.gather(name, manifest.as_ref(), &mut sources)?;
     }
     let tails = manifest_tail.into_iter().chain(repair.tail.take());
-    repair.found.lost.extend(tails.map(|(name, tail)| tail.error(&name).to_string()));
+    repair.report.lost.extend(tails.map(|(name, tail)| tail.error(&name).to_string()));
     let first = repair.next;
     let edit = repair.merge(sources).inspect_err(|_| repair.remove_from(first))?;
 
     let above = |f: &crate::format::edit::NewFile| (first..repair.next).contains(&f.number);
     assert!(edit.added.iter().all(above), "a new table has the number of an old file");
-    assert_eq!(edit.added.is_empty(), repair.found.pairs == 0, "tables hold the pairs");
-    assert_eq!(edit.added.len() as u64, repair.found.tables, "the tables that are reported");
+    assert_eq!(edit.added.is_empty(), repair.report.pairs == 0, "tables hold the pairs");
+    assert_eq!(edit.added.len() as u64, repair.report.tables, "the tables that are reported");
     repair.replace(&names, &edit)?;
-    Ok(repair.found)
+    Ok(repair.report)
 }
 
 /// The tables that the manifests name, as far as these can be read.
 fn named_by_manifests(files: &Files, names: &[String]) -> BTreeSet<u64> {
-    let mut named = BTreeSet::new();
+    let mut numbers = BTreeSet::new();
     for name in names {
         if !matches!(names::parse(name), Some(FileKind::Manifest(_))) {
             continue;
@@ -98,13 +98,13 @@ fn named_by_manifests(files: &Files, names: &[String]) -> BTreeSet<u64> {
                 && let Ok(edit) = Edit::decoded(&record)
             {
                 for (_, number) in &edit.deleted {
-                    named.remove(number);
+                    numbers.remove(number);
                 }
-                named.extend(edit.added.iter().map(|file| file.number));
+                numbers.extend(edit.added.iter().map(|file| file.number));
             }
         }
     }
-    named
+    numbers
 }
 
 /// The contents of a whole manifest.
@@ -138,7 +138,7 @@ struct Repair<'a> {
     /// Name and tail of the last log with records.
     tail: Option<(String, Tail)>,
     work: Work,
-    found: Repaired,
+    report: Repaired,
 }
 
 impl Repair<'_> {
@@ -146,11 +146,11 @@ impl Repair<'_> {
     fn gather(
         &mut self,
         name: &str,
-        known: Option<&Known>,
+        manifest: Option<&Known>,
         sources: &mut Vec<Source>,
     ) -> Result<()> {
-        assert_eq!(self.found.pairs, 0, "files are gathered before they are merged");
-        assert!(self.found.kept.is_empty(), "files are gathered before they are renamed");
+        assert_eq!(self.report.pairs, 0, "files are gathered before they are merged");
+        assert!(self.report.kept.is_empty(), "files are gathered before they are renamed");
         debug_assert!(self.last <= Some(MAX_SEQUENCE), "a sequence number has 56 bits");
         let Some(kind) = names::parse(name) else { return Ok(()) };
         if let FileKind::Log(n) | FileKind::Table(n) | FileKind::Manifest(n) | FileKind::Temp(n) =
@@ -160,8 +160,8 @@ impl Repair<'_> {
         }
         // A manifest that names all that is there knows what is left over: that may hold deleted data.
         let source = match kind {
-            FileKind::Log(n) if known.is_none_or(|k| k.logs.contains(&n)) => self.log(name),
-            FileKind::Table(n) if known.is_none_or(|k| k.tables.contains(&n)) => {
+            FileKind::Log(n) if manifest.is_none_or(|k| k.logs.contains(&n)) => self.log(name),
+            FileKind::Table(n) if manifest.is_none_or(|k| k.tables.contains(&n)) => {
                 self.table(name, n)
             }
             _ => return Ok(()),
@@ -174,16 +174,25 @@ impl Repair<'_> {
     }
 
     /// Note the files that a manifest names but that are missing.
-    fn report_missing(&mut self, known: Option<&Known>, named: &BTreeSet<u64>, names: &[String]) {
-        let there = |number: &u64| {
+    fn report_missing(
+        &mut self,
+        manifest: Option<&Known>,
+        manifest_numbers: &BTreeSet<u64>,
+        names: &[String],
+    ) {
+        let is_present = |number: &u64| {
             names.iter().any(|name| names::parse(name) == Some(FileKind::Table(*number)))
         };
-        let missing = match known {
-            Some(known) => known.missing.clone(),
-            None => named.iter().filter(|n| !there(n)).map(|n| names::table(*n)).collect(),
+        let missing = match manifest {
+            Some(manifest) => manifest.missing.clone(),
+            None => manifest_numbers
+                .iter()
+                .filter(|n| !is_present(n))
+                .map(|n| names::table(*n))
+                .collect(),
         };
         for name in missing {
-            self.found
+            self.report
                 .lost
                 .push(Error::corrupt(&self.files.describe(&name), 0, MISSING).to_string());
         }
@@ -194,7 +203,7 @@ impl Repair<'_> {
         if matches!(error, Error::Stopped(_)) {
             return Err(error);
         }
-        self.found.lost.push(error.to_string());
+        self.report.lost.push(error.to_string());
         Ok(())
     }
 
@@ -211,27 +220,27 @@ impl Repair<'_> {
         let data = self.files.read(name)?;
         if !data.is_empty()
             && let Some((path, tail)) = self.tail.take()
-            && let Some(what) = tail.what_before_another_log()
+            && let Some(message) = tail.what_before_another_log()
         {
-            self.found.lost.push(Error::corrupt(&path, tail.offset, what).to_string());
+            self.report.lost.push(Error::corrupt(&path, tail.offset, message).to_string());
         }
         let path = self.files.describe(name);
         let memory = MemTable::new(data.len());
         let mut reader = LogReader::of_batches(&data);
         while let Some(entry) = reader.next_entry() {
-            let (offset, what) = match entry {
+            let (offset, message) = match entry {
                 Entry::Record(offset, record) => match WriteBatch::decoded(record) {
                     Ok(batch) => {
-                        self.work.of(batch.size())?;
+                        self.work.add(batch.size())?;
                         self.check_gap(&path, offset, &batch);
                         super::write::insert(&memory, &batch)?;
                         continue;
                     }
-                    Err(damage) => (offset + damage.offset as u64, damage.what),
+                    Err(damage) => (offset + damage.offset as u64, damage.message),
                 },
-                Entry::Damaged(offset, what) => (offset, what),
+                Entry::Damaged(offset, message) => (offset, message),
             };
-            self.found.lost.push(Error::corrupt(&path, offset, what).to_string());
+            self.report.lost.push(Error::corrupt(&path, offset, message).to_string());
         }
         if let Some(tail) = reader.tail() {
             self.tail = Some((path, tail));
@@ -246,10 +255,10 @@ impl Repair<'_> {
 
         if let Some(before) = self.last
             && first > before + 1
-            && self.found.lost.is_empty()
+            && self.report.lost.is_empty()
         {
-            let what = format!("{} changes before this record are missing", first - before - 1);
-            self.found.lost.push(Error::corrupt(path, offset, what).to_string());
+            let message = format!("{} changes before this record are missing", first - before - 1);
+            self.report.lost.push(Error::corrupt(path, offset, message).to_string());
         }
         self.last = self.last.max(Some(last));
     }
@@ -278,7 +287,7 @@ impl Repair<'_> {
         let mut result = iter.first();
         let mut last = Vec::new();
         while result.is_ok() && iter.valid() && follows(&last, iter.key()) {
-            self.work.of(iter.key().len() + iter.value().len())?;
+            self.work.add(iter.key().len() + iter.value().len())?;
             last.clear();
             last.extend_from_slice(iter.key());
             result = iter.next();
@@ -294,7 +303,7 @@ impl Repair<'_> {
         let index = index.or(damage.map(|damage| table.index_damage(damage)));
         let mut read = Vec::new();
         for block in &blocks {
-            self.work.of(self.options.block_size)?;
+            self.work.add(self.options.block_size)?;
             let intervals = match intervals(table, block) {
                 Ok(intervals) => intervals,
                 // A damaged index may be wrong: bytes that it does not refer to are lost.
@@ -316,8 +325,8 @@ impl Repair<'_> {
         }
         if let Some(error) = index {
             for at in table.unnamed(&read)? {
-                let what = format!("no block is found here, and the index is damaged ({error})");
-                self.lose(Error::corrupt(table.name(), at, what))?;
+                let message = format!("no block is found here, and the index is damaged ({error})");
+                self.lose(Error::corrupt(table.name(), at, message))?;
             }
         }
         Ok(Source::Memory(MemIter::new(Arc::new(memory))))
@@ -325,8 +334,8 @@ impl Repair<'_> {
 
     /// Write the newest version of every key to new tables. Returns the edit for the manifest.
     fn merge(&mut self, sources: Vec<Source>) -> Result<Edit> {
-        assert_eq!(self.found.pairs, 0, "a repair merges once");
-        assert_eq!(self.found.tables, 0, "a repair merges once");
+        assert_eq!(self.report.pairs, 0, "a repair merges once");
+        assert_eq!(self.report.tables, 0, "a repair merges once");
         let mut merge = Merge::new(sources);
         let (mut last_user, mut last_sequence): (Option<Vec<u8>>, u64) = (None, 0);
         let mut edit = Edit::default();
@@ -334,7 +343,7 @@ impl Repair<'_> {
         merge.first()?;
         while merge.valid() {
             let (user, tag) = (key::user(merge.key()), key::tag(merge.key()));
-            self.work.of(user.len() + merge.value().len())?;
+            self.work.add(user.len() + merge.value().len())?;
             last_sequence = last_sequence.max(tag.sequence());
             if last_user.as_deref() == Some(user) {
                 merge.next()?;
@@ -356,7 +365,7 @@ impl Repair<'_> {
                 if let Some((_, _, writer)) = &mut open {
                     writer.add(merge.key(), merge.value(), &mut Stock)?;
                 }
-                self.found.pairs += 1;
+                self.report.pairs += 1;
             }
             merge.next()?;
         }
@@ -381,8 +390,8 @@ impl Repair<'_> {
                 "tables of a sorted level do not overlap"
             );
             edit.added.push(finish(&mut writer, smallest, at, &mut Stock)?);
-            self.found.tables += 1;
-            assert_eq!(edit.added.len() as u64, self.found.tables, "the tables that are reported");
+            self.report.tables += 1;
+            assert_eq!(edit.added.len() as u64, self.report.tables, "the tables that are reported");
         }
         Ok(())
     }
@@ -394,16 +403,16 @@ impl Repair<'_> {
         // An empty log, so that no old one is replayed if the renaming below is cut short.
         let log = number + 1;
         self.files.create(&names::log(log))?.sync()?;
-        assert!(self.found.tables <= self.found.pairs, "a table without a pair");
+        assert!(self.report.tables <= self.report.pairs, "a table without a pair");
         let edit = Edit { log_number: Some(log), next_file: Some(log + 1), ..edit.clone() };
         assert!(edit.added.iter().all(|f| f.number < number), "numbers of files ascend");
         write_manifest(&self.files, number, &edit)?;
         for name in old {
             let kind = names::parse(name);
             if let Some(FileKind::Log(_) | FileKind::Table(_) | FileKind::Manifest(_)) = kind {
-                let kept = names::kept(name);
-                self.files.rename(name, &kept)?;
-                self.found.kept.push(kept);
+                let new_name = names::lost_name(name);
+                self.files.rename(name, &new_name)?;
+                self.report.kept.push(new_name);
             }
         }
         self.files.sync_dir()

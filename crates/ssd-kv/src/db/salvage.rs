@@ -82,25 +82,25 @@ pub(super) fn intervals(table: &Table, listed: &Listed) -> Result<Vec<Interval>>
         let above = listed.after.is_empty() || key::compare(&listed.after, first).is_lt();
         above && (listed.last.is_empty() || key::compare(last, &listed.last).is_le())
     };
-    let mut found: Vec<Interval> = Vec::new();
+    let mut intervals: Vec<Interval> = Vec::new();
     for restart in 0..block.restarts() {
         let disorder = Damage::at(block.restart(restart).unwrap_or(0), "keys out of order");
         match interval(&block, restart) {
             Ok(entries) if entries.is_empty() => {}
-            Ok(entries) if within(&entries) => found.push(Ok(entries)),
-            Ok(_) => found.push(Err(disorder)),
-            Err(damage) => found.push(Err(damage)),
+            Ok(entries) if within(&entries) => intervals.push(Ok(entries)),
+            Ok(_) => intervals.push(Err(disorder)),
+            Err(damage) => intervals.push(Err(damage)),
         }
     }
-    drop_disorder(&mut found);
-    Ok(found)
+    drop_disorder(&mut intervals);
+    Ok(intervals)
 }
 
 /// If an interval does not come before the next one, either may be wrong: both are lost.
-fn drop_disorder(found: &mut [Interval]) {
+fn drop_disorder(intervals: &mut [Interval]) {
     let mut wrong = Vec::new();
     let mut before: Option<(usize, &[u8])> = None;
-    for (i, entries) in found.iter().enumerate() {
+    for (i, entries) in intervals.iter().enumerate() {
         let Ok(entries) = entries else { continue };
         debug_assert!(!entries.is_empty(), "an interval without entries is left out");
         let (first, last) = (&entries[0].0, &entries[entries.len() - 1].0);
@@ -113,7 +113,7 @@ fn drop_disorder(found: &mut [Interval]) {
         before = Some((i, last));
     }
     for i in wrong {
-        found[i] = Err(Damage::at(0, "keys out of order between restarts"));
+        intervals[i] = Err(Damage::at(0, "keys out of order between restarts"));
     }
 }
 
@@ -143,6 +143,6 @@ fn interval(block: &Block, restart: usize) -> Interval {
 
 /// Whether an entry is of a known kind and comes after the previous one, which is empty for the first.
 pub(super) fn follows(last: &[u8], internal: &[u8]) -> bool {
-    let behind = last.is_empty() || key::compare(last, internal).is_lt();
-    behind && key::tag(internal).kind().is_some()
+    let is_ordered = last.is_empty() || key::compare(last, internal).is_lt();
+    is_ordered && key::tag(internal).kind().is_some()
 }

@@ -31,28 +31,28 @@ impl Db {
     /// # Errors
     /// The first violation, or `Stopped` if the file layer asks to stop.
     pub fn verify(&self) -> Result<Verified> {
-        let mut found = Verified::default();
-        self.set.current.audit().map_err(|what| {
+        let mut report = Verified::default();
+        self.set.current.audit().map_err(|message| {
             Error::corrupt(
                 &self.files.describe(&names::manifest(self.set.manifest_number)),
                 0,
-                what,
+                message,
             )
         })?;
         let mut work = Work::new(&self.files);
         for file in self.set.current.files.iter().flatten() {
             let table = self.tables.opened_anew(file.number, file.size)?;
-            found.entries +=
+            report.entries +=
                 verify_table(&Arc::new(table), file, self.set.last_sequence, &mut work)?;
-            found.tables += 1;
-            found.bytes += file.size;
+            report.tables += 1;
+            report.bytes += file.size;
         }
-        debug_assert!(found.entries >= found.tables, "a table without an entry");
+        debug_assert!(report.entries >= report.tables, "a table without an entry");
         self.verify_precedence(&mut work)?;
         // A store that is open for writing has replaced these files.
         match self.tails.first() {
             Some(tail) if self.options.read_only => Err(tail.clone()),
-            _ => Ok(found),
+            _ => Ok(report),
         }
     }
 
@@ -68,7 +68,7 @@ impl Db {
         merge.first()?;
         while merge.valid() {
             debug_assert!(merge.current() < ranks.len(), "a source without a rank");
-            work.of(merge.key().len() + merge.value().len())?;
+            work.add(merge.key().len() + merge.value().len())?;
             let rank = ranks[merge.current()];
             // 0 is no number of a table.
             let number = merge.source().table().map_or(0, TableIter::file);
@@ -78,15 +78,15 @@ impl Db {
                     let is_copy = *key == merge.key();
                     if rank < *before && !is_copy {
                         let key = escaped(key::user(key));
-                        let (name, who) = match number {
+                        let (name, subject) = match number {
                             0 => (self.files.describe(""), "its log hides"),
                             _ => (self.tables.name(number), "it hides"),
                         };
-                        let what = format!(
-                            "{who} a newer entry of '{key}' in table {table}: gets and iterators \
+                        let message = format!(
+                            "{subject} a newer entry of '{key}' in table {table}: gets and iterators \
                              find different values (repair mends it)"
                         );
-                        return Err(Error::corrupt(&name, 0, what));
+                        return Err(Error::corrupt(&name, 0, message));
                     }
                     if !is_copy || rank < *before {
                         (*before, *table) = (rank, number);
@@ -114,8 +114,8 @@ fn verify_table(
     let (mut count, mut last) = (0, Vec::new());
     iter.first()?;
     while iter.valid() {
-        work.of(iter.key().len() + iter.value().len())?;
-        let bad = |what| Err(Error::corrupt(table.name(), iter.block().offset, what));
+        work.add(iter.key().len() + iter.value().len())?;
+        let bad = |message| Err(Error::corrupt(table.name(), iter.block().offset, message));
         if key::tag(iter.key()).kind().is_none() {
             return bad("an entry of an unknown kind");
         }
@@ -137,8 +137,8 @@ fn verify_table(
         iter.next()?;
     }
     if last != file.largest {
-        let what = "the last key is not that of the manifest";
-        return Err(Error::corrupt(table.name(), table.data_end(), what));
+        let message = "the last key is not that of the manifest";
+        return Err(Error::corrupt(table.name(), table.data_end(), message));
     }
     Ok(count)
 }

@@ -90,13 +90,13 @@ impl Db {
         debug_assert_eq!(batch.sequence(), first, "a batch is applied in its turn");
         let inserted = insert(&self.memory, batch);
         assert!(inserted.is_ok(), "a batch whose changes were read before");
-        let found = |(sequence, change)| match change {
+        let is_readable = |(sequence, change)| match change {
             Change::Put(key, value) => self.memory.get(key, sequence) == Some(Some(value.to_vec())),
             Change::Delete(key) => self.memory.get(key, sequence) == Some(None),
         };
         // Not of the largest ones, of which this makes copies.
         debug_assert!(
-            batch.size() > 1 << 20 || (first..).zip(batch.changes().flatten()).all(found),
+            batch.size() > 1 << 20 || (first..).zip(batch.changes().flatten()).all(is_readable),
             "readers find another change"
         );
         self.set.last_sequence += u64::from(batch.count());

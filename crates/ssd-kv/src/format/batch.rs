@@ -63,7 +63,7 @@ impl WriteBatch {
     /// Whether `change` takes the bytes from `start` on, as readers see them.
     fn ends_with(&self, start: usize, change: Change<'_>) -> bool {
         debug_assert!(start >= HEADER, "a change in the header");
-        change_at(&self.data, start).is_ok_and(|found| found == (change, self.data.len()))
+        change_at(&self.data, start).is_ok_and(|decoded| decoded == (change, self.data.len()))
     }
 
     /// Remove all changes.
@@ -106,7 +106,7 @@ impl WriteBatch {
         std::iter::from_fn(move || {
             (at < self.data.len()).then(|| {
                 let (change, end) = change_at(&self.data, at)
-                    .map_err(|d| Error::corrupt("batch", d.offset as u64, d.what))
+                    .map_err(|d| Error::corrupt("batch", d.offset as u64, d.message))
                     .inspect_err(|_| at = self.data.len())?;
                 debug_assert!(end > at, "reading moves on");
                 at = end;
@@ -147,8 +147,8 @@ impl WriteBatch {
         let next = sequence + u64::from(self.count());
         assert!(sequence > 0 && next <= MAX_SEQUENCE, "numbers from 1 on, of 56 bits");
         self.data[..8].copy_from_slice(&sequence.to_le_bytes());
-        let found = WriteBatch::numbers(&self.data);
-        debug_assert_eq!(found, Some((sequence, next)), "readers find other numbers");
+        let stored = WriteBatch::numbers(&self.data);
+        debug_assert_eq!(stored, Some((sequence, next)), "readers find other numbers");
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -200,7 +200,7 @@ impl WriteBatch {
 
 /// The change at `at` of the bytes of a batch, and where it ends.
 fn change_at(data: &[u8], at: usize) -> std::result::Result<(Change<'_>, usize), Damage> {
-    let bad = |what| Damage::at(at, what);
+    let bad = |message| Damage::at(at, message);
     match data.get(at) {
         Some(0) => {
             let (key, end) = prefixed(data, at + 1).ok_or(bad("bad deletion"))?;

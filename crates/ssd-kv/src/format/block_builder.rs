@@ -98,8 +98,8 @@ impl BlockBuilder {
         }
         self.data.extend_from_slice(&(self.restarts.len() as u32).to_le_bytes());
         assert_eq!(self.data.len(), size, "policies cut blocks by the stated size");
-        let found = || fixed32(&self.data, size - 4) as usize;
-        debug_assert_eq!(found(), restarts, "readers find other restarts");
+        let stored = || fixed32(&self.data, size - 4) as usize;
+        debug_assert_eq!(stored(), restarts, "readers find other restarts");
         &self.data
     }
 

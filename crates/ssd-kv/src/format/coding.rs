@@ -3,13 +3,13 @@
 /// Append `value` in groups of 7 bits, lowest first.
 #[inline]
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
-    let (start, whole) = (out.len(), value);
+    let (start, original) = (out.len(), value);
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
     }
     out.push(value as u8);
-    debug_assert_eq!(out.len() - start, varint_length(whole), "sizes are computed ahead");
+    debug_assert_eq!(out.len() - start, varint_length(original), "sizes are computed ahead");
 }
 
 /// Append the length of `bytes`, then `bytes`.

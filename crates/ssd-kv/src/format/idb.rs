@@ -49,13 +49,13 @@ struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
     fn take(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(length)?;
+        let (head, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
-        Some(taken)
+        Some(head)
     }
 
     fn byte(&mut self) -> Option<u8> {
-        self.take(1).map(|taken| taken[0])
+        self.take(1).map(|bytes| bytes[0])
     }
 
     /// An integer of this many bytes; `None` if it is negative.

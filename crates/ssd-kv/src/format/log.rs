@@ -52,8 +52,8 @@ impl LogWriter {
             self.record.push(kind);
             self.record.extend_from_slice(fragment);
             let begin = self.record.len() - HEADER - length;
-            let found = || whole_at(&self.record, begin, self.record.len());
-            debug_assert!(found() == Some((kind, fragment)), "readers find another fragment");
+            let stored = || whole_at(&self.record, begin, self.record.len());
+            debug_assert!(stored() == Some((kind, fragment)), "readers find another fragment");
             self.place += HEADER + length;
             payload = rest;
             first = false;
@@ -119,11 +119,11 @@ pub(crate) struct Tail {
 impl Tail {
     /// The error for it; `name` is the name of its file.
     pub(crate) fn error(&self, name: &str) -> Error {
-        Error::corrupt(name, self.offset, self.what())
+        Error::corrupt(name, self.offset, self.describe())
     }
 
     /// A description of it, without its place.
-    pub(crate) fn what(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let bytes = self.bytes;
         if self.is_zeros {
             format!("{bytes} zeros end the file: lost records, or preallocated space")
@@ -135,7 +135,7 @@ impl Tail {
     /// A description of the damage if a later log has records. None for zeros, which are preallocated space then: lost
     /// records would leave a gap in the sequence numbers.
     pub(crate) fn what_before_another_log(&self) -> Option<String> {
-        (!self.is_zeros).then(|| format!("{}, and a later log continues", self.what()))
+        (!self.is_zeros).then(|| format!("{}, and a later log continues", self.describe()))
     }
 }
 
@@ -152,7 +152,7 @@ pub(crate) struct LogReader<'a> {
 
 enum Fragment<'a> {
     Good { start: usize, kind: u8, payload: &'a [u8] },
-    Bad { start: usize, what: &'static str },
+    Bad { start: usize, message: &'static str },
 }
 
 impl<'a> LogReader<'a> {
@@ -233,7 +233,7 @@ impl<'a> LogReader<'a> {
         &mut self,
         (start, end): (usize, usize),
         begun: Option<&[u8]>,
-        what: &'static str,
+        message: &'static str,
     ) -> Fragment<'a> {
         self.at = self.last.map_or(end, |last| {
             // A whole record behind the beginning of another one does not continue it.
@@ -242,7 +242,7 @@ impl<'a> LogReader<'a> {
             Lost { data: self.data, start, end, begun, last }.resume()
         });
         debug_assert!(self.at > start && self.at <= end, "lost bytes are within the block");
-        Fragment::Bad { start, what }
+        Fragment::Bad { start, message }
     }
 
     /// Whether a whole record lies somewhere in `start + 1..end`. If so, the bytes before it were not
@@ -275,8 +275,8 @@ impl<'a> LogReader<'a> {
             let (start, kind, payload) =
                 match self.fragment(begun.as_ref().map(|(_, record)| &record[..])) {
                     Some(Fragment::Good { start, kind, payload }) => (start, kind, payload),
-                    Some(Fragment::Bad { start, what }) => {
-                        return Some(Entry::Damaged(start as u64, what));
+                    Some(Fragment::Bad { start, message }) => {
+                        return Some(Entry::Damaged(start as u64, message));
                     }
                     None => {
                         // A record without its end, at the end of the file: the writer died in it.

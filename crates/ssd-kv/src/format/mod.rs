@@ -22,11 +22,11 @@ mod resync;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Damage {
     pub(crate) offset: usize,
-    pub(crate) what: &'static str,
+    pub(crate) message: &'static str,
 }
 
 impl Damage {
-    pub(crate) fn at(offset: usize, what: &'static str) -> Damage {
-        Damage { offset, what }
+    pub(crate) fn at(offset: usize, message: &'static str) -> Damage {
+        Damage { offset, message }
     }
 }

@@ -58,18 +58,18 @@ pub(crate) fn temp(number: u64) -> String {
 }
 
 /// The new name of a file that was only partly recovered. It does not belong to the store.
-pub(crate) fn kept(name: &str) -> String {
+pub(crate) fn lost_name(name: &str) -> String {
     debug_assert!(parse(name).is_some(), "{name}: files of others keep their names");
-    let kept = format!("{name}.lost");
-    debug_assert!(parse(&kept).is_none(), "{kept} would belong to the store");
-    kept
+    let new_name = format!("{name}.lost");
+    debug_assert!(parse(&new_name).is_none(), "{new_name} would belong to the store");
+    new_name
 }
 
 /// The kind of a file with this name; None if it is not a store's file.
 pub(crate) fn parse(name: &str) -> Option<FileKind> {
     let number = |digits: &str| {
-        let all = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-        if all { digits.parse().ok().filter(|&n: &u64| n <= MAX_NUMBER) } else { None }
+        let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        if is_number { digits.parse().ok().filter(|&n: &u64| n <= MAX_NUMBER) } else { None }
     };
     match name {
         CURRENT => return Some(FileKind::Current),

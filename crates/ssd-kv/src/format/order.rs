@@ -32,7 +32,7 @@ const NO_KEY: &str = "a key that idb_cmp1 does not order";
 
 impl Order {
     /// The order that an edit names; `name` is the name of its manifest.
-    pub(crate) fn named(name: &str, edit: &Edit) -> Result<Option<Order>> {
+    pub(crate) fn of_edit(name: &str, edit: &Edit) -> Result<Option<Order>> {
         match edit.comparator.as_deref() {
             None => Ok(None),
             Some(COMPARATOR) => Ok(Some(Order::Bytewise)),
@@ -124,7 +124,7 @@ impl Order {
             let (Change::Put(user, _) | Change::Delete(user)) = change;
             let key = idb::sortable(user).ok_or(Damage::at(0, NO_KEY))?;
             match change {
-                Change::Put(user, value) => sorted.put(&key, &behind(user, value)),
+                Change::Put(user, value) => sorted.put(&key, &value_with_key(user, value)),
                 Change::Delete(_) => sorted.delete(&key),
             }
         }
@@ -148,7 +148,7 @@ impl Order {
         entries.first()?;
         while entries.valid() {
             let stored = entries.key();
-            let key = self.internal(stored).map_err(|what| Damage::at(0, what))?;
+            let key = self.internal(stored).map_err(|message| Damage::at(0, message))?;
             if last.as_ref().is_some_and(|last| key::compare(last, &key).is_ge()) {
                 return Err(Damage::at(0, "keys out of order"));
             }
@@ -156,7 +156,7 @@ impl Order {
             if is_index || tag.kind() != Some(ValueKind::Value) {
                 sorted.add(&key, entries.value());
             } else {
-                sorted.add(&key, &behind(key::user(stored), entries.value()));
+                sorted.add(&key, &value_with_key(key::user(stored), entries.value()));
             }
             last = Some(key);
             entries.next()?;
@@ -166,9 +166,9 @@ impl Order {
 }
 
 /// The stored key, preceded by its length, and then the value.
-fn behind(user: &[u8], value: &[u8]) -> Vec<u8> {
-    let mut both = Vec::with_capacity(user.len() + value.len() + 5);
-    put_prefixed(&mut both, user);
-    both.extend_from_slice(value);
-    both
+fn value_with_key(user: &[u8], value: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(user.len() + value.len() + 5);
+    put_prefixed(&mut out, user);
+    out.extend_from_slice(value);
+    out
 }

@@ -48,10 +48,10 @@ impl Lost<'_> {
         by_length: Option<usize>,
         by_contents: Option<(usize, u64)>,
     ) -> Option<usize> {
-        let wanted = by_contents.map(|(_, next)| next);
+        let expected = by_contents.map(|(_, next)| next);
         let ends = [by_length, by_contents.map(|(at, _)| at)].into_iter().flatten();
         // If both have such a record, the later one lies in a value of the earlier one.
-        let exact = ends.filter(|&at| wanted.is_some() && self.chain_at(at) == wanted).min();
+        let exact = ends.filter(|&at| expected.is_some() && self.chain_at(at) == expected).min();
         let is_later = |at: &usize| self.chain_at(*at).is_some_and(|sequence| sequence > self.last);
         exact.or_else(|| by_length.filter(is_later))
     }
@@ -65,8 +65,8 @@ impl Lost<'_> {
 
     /// The end of the record by the lengths in its batch, and the sequence number that follows it.
     fn by_contents(&self) -> Option<(usize, u64)> {
-        let here = self.data.get(self.start + HEADER..self.end)?;
-        let (length, next) = WriteBatch::extent(&[self.begun, here].concat())?;
+        let fragment = self.data.get(self.start + HEADER..self.end)?;
+        let (length, next) = WriteBatch::extent(&[self.begun, fragment].concat())?;
         let at = self.start + HEADER + length.checked_sub(self.begun.len())?;
         debug_assert!(at <= self.end, "contents that end beyond the block");
         Some((at, next))

@@ -169,15 +169,15 @@ impl SkipList {
         }
         debug_assert!((1..=MAX_HEIGHT).contains(&self.height), "a list of {} levels", self.height);
         let mut path = [START; MAX_HEIGHT];
-        let (mut node, mut level, mut known) = (START, self.height - 1, START);
+        let (mut node, mut level, mut bound) = (START, self.height - 1, START);
         loop {
             let next = self.next(node, level);
-            if next != START && next != known && self.before(next, key, tag) {
+            if next != START && next != bound && self.before(next, key, tag) {
                 node = next;
                 continue;
             }
             // What was too far on one level is too far on the lower ones.
-            known = next;
+            bound = next;
             path[level] = node;
             if level == 0 {
                 debug_assert!(

@@ -54,13 +54,13 @@ impl MemTable {
         self.find(key, sequence, |value| value.map(<[u8]>::to_vec))
     }
 
-    /// As `get`, but passes the value to `found` in place. Writers wait until `found` returns.
+    /// As `get`, but passes the value to `on_value` in place. Writers wait until `on_value` returns.
     #[inline]
     pub(crate) fn find<T>(
         &self,
         key: &[u8],
         sequence: u64,
-        found: impl FnOnce(Option<&[u8]>) -> T,
+        on_value: impl FnOnce(Option<&[u8]>) -> T,
     ) -> Option<T> {
         let list = self.read();
         let node = list.at_or_after(key, Tag::seek(sequence));
@@ -69,8 +69,8 @@ impl MemTable {
         }
         debug_assert!(list.tag(node).sequence() <= sequence, "a read sees nothing newer");
         match list.tag(node).kind() {
-            Some(ValueKind::Value) => Some(found(Some(list.value(node)))),
-            _ => Some(found(None)),
+            Some(ValueKind::Value) => Some(on_value(Some(list.value(node)))),
+            _ => Some(on_value(None)),
         }
     }
 }

@@ -60,9 +60,9 @@ impl Index {
             return None;
         }
         let (low, high) = if user.starts_with(common) {
-            let wanted = head(user, common.len());
-            let low = keys.partition_point(|&h| h < wanted);
-            (low, low + keys[low..].partition_point(|&h| h == wanted))
+            let target_head = head(user, common.len());
+            let low = keys.partition_point(|&h| h < target_head);
+            (low, low + keys[low..].partition_point(|&h| h == target_head))
         } else if user < common.as_slice() {
             (0, 0)
         } else {
@@ -75,16 +75,16 @@ impl Index {
 
     /// Move `iter`, an iterator of this block, to the first entry not below the internal key.
     pub(crate) fn seek(&self, iter: &mut BlockIter, target: &[u8]) -> Result<(), Damage> {
-        let found = match self.around(target) {
+        let result = match self.around(target) {
             Some((low, high)) if low == high => iter.seek_to_restart(low),
             Some((low, high)) => iter.seek_among(target, low, high),
             None => iter.seek(target),
         };
         debug_assert!(
-            found.is_err() || !iter.valid() || key::compare(iter.key(), target).is_ge(),
+            result.is_err() || !iter.valid() || key::compare(iter.key(), target).is_ge(),
             "a seek ends at its target or after it"
         );
-        found
+        result
     }
 
     /// The handle of the block that may hold the internal key; None if all blocks are below it.

@@ -45,18 +45,18 @@ impl Table {
     ) -> Result<Table> {
         let length = file.len()?;
         if length != size {
-            let what = format!("a table of {length} bytes, its manifest says {size}");
-            return Err(Error::corrupt(file.name(), length.min(size), what));
+            let message = format!("a table of {length} bytes, its manifest says {size}");
+            return Err(Error::corrupt(file.name(), length.min(size), message));
         }
         if size < FOOTER as u64 {
             return Err(Error::corrupt(file.name(), 0, "too short to be a table"));
         }
         let at = size - FOOTER as u64;
         let footer = Footer::decoded(&file.read_exact(at, FOOTER)?)
-            .map_err(|d| Error::corrupt(file.name(), at + d.offset as u64, d.what))?;
+            .map_err(|d| Error::corrupt(file.name(), at + d.offset as u64, d.message))?;
         let region = file.region().filter(|r| r.len() as u64 >= size);
         let empty = Block::new(Piece::from(vec![0; 4]))
-            .map_err(|d| Error::corrupt(file.name(), 0, d.what))?;
+            .map_err(|d| Error::corrupt(file.name(), 0, d.message))?;
         let metaindex = footer.metaindex;
         let mut table = Table {
             file,
@@ -93,8 +93,8 @@ impl Table {
     fn find_filter(&mut self, verify: bool) -> Result<()> {
         let contents = self.read(self.metaindex, verify)?;
         let mut entries = BlockIter::plain(self.block_of(self.metaindex, contents)?);
-        let told = |d| self.damage(self.metaindex, d);
-        entries.first().map_err(told)?;
+        let to_error = |d| self.damage(self.metaindex, d);
+        entries.first().map_err(to_error)?;
         while entries.valid() {
             if entries.key() == FILTER_NAME
                 && let Some((handle, _)) = Handle::get(entries.value(), 0)
@@ -103,7 +103,7 @@ impl Table {
                 self.filter = FilterReader::new(self.read(handle, verify)?);
                 return Ok(());
             }
-            entries.next().map_err(told)?;
+            entries.next().map_err(to_error)?;
         }
         Ok(())
     }
@@ -136,28 +136,31 @@ impl Table {
     pub(crate) fn unnamed(&self, blocks: &[Handle]) -> Result<Vec<u64>> {
         debug_assert!(blocks.is_sorted_by_key(|handle| handle.offset), "in the order of the file");
         let end = self.filter_at.unwrap_or(self.metaindex.offset).min(self.size);
-        let (mut at, mut found) = (0, Vec::new());
+        let (mut at, mut offsets) = (0, Vec::new());
         for next in blocks.iter().copied().chain([Handle { offset: end, size: 0 }]) {
             if next.offset > at {
                 // Layouts that align blocks leave zeros between them.
                 let gap = self.file.read_exact(at, (next.offset - at) as usize)?;
                 let first = gap.iter().position(|&byte| byte != 0);
-                found.extend(first.map(|first| at + first as u64));
+                offsets.extend(first.map(|first| at + first as u64));
             }
             at = at.max(next.offset.saturating_add(next.size).saturating_add(TRAILER as u64));
         }
-        assert!(found.is_sorted() && found.iter().all(|&at| at < end), "gaps between the blocks");
-        Ok(found)
+        assert!(
+            offsets.is_sorted() && offsets.iter().all(|&at| at < end),
+            "gaps between the blocks"
+        );
+        Ok(offsets)
     }
 
     /// The error for damage of a block; it names the file.
     pub(crate) fn damage(&self, handle: Handle, damage: Damage) -> Error {
-        Error::corrupt(self.file.name(), handle.offset + damage.offset as u64, damage.what)
+        Error::corrupt(self.file.name(), handle.offset + damage.offset as u64, damage.message)
     }
 
     /// The error for damage of the index.
     pub(crate) fn index_damage(&self, damage: Damage) -> Error {
-        Error::corrupt(self.file.name(), self.data_end(), format!("index: {}", damage.what))
+        Error::corrupt(self.file.name(), self.data_end(), format!("index: {}", damage.message))
     }
 
     fn block_of(&self, handle: Handle, contents: Piece) -> Result<Block> {
@@ -207,8 +210,8 @@ impl Table {
         assert_eq!(pages.len(), length, "the whole pages of the block");
         debug_assert!(used <= length, "a block in its pages");
         self.check(handle, &pages[..used])?;
-        let whole = pages[size] == 0 && pages[used..].iter().all(|&byte| byte == 0);
-        Ok(whole.then_some(pages))
+        let is_padded = pages[size] == 0 && pages[used..].iter().all(|&byte| byte == 0);
+        Ok(is_padded.then_some(pages))
     }
 
     /// Its file, for sharing.
@@ -270,7 +273,7 @@ impl Table {
             debug_assert!(size + TRAILER <= raw.len(), "a block without its trailer");
             self.check(handle, raw)?;
         }
-        let bad = |what| Error::corrupt(self.file.name(), handle.offset, what);
+        let bad = |message| Error::corrupt(self.file.name(), handle.offset, message);
         match raw[size] {
             0 => Ok(Piece::from(raw[..size].to_vec())),
             1 => {
@@ -288,13 +291,13 @@ impl Table {
         }
     }
 
-    /// Pass the first entry not below the internal key to `found`, if the filter admits the hash of its
+    /// Pass the first entry not below the internal key to `on_entry`, if the filter admits the hash of its
     /// user key.
     pub(crate) fn get<T>(
         &self,
         (target, hash): (&[u8], u32),
         options: ReadOptions,
-        found: impl FnOnce(&[u8], &[u8]) -> T,
+        on_entry: impl FnOnce(&[u8], &[u8]) -> T,
     ) -> Result<Option<T>> {
         debug_assert_eq!(hash, bloom::key_hash(crate::format::key::user(target)), "another key's");
         let Some(handle) = self.index.find(target).map_err(|d| self.index_damage(d))? else {
@@ -309,12 +312,12 @@ impl Table {
             !entries.valid() || crate::format::key::compare(entries.key(), target).is_ge(),
             "a seek ends at its target or after it"
         );
-        Ok(entries.valid().then(|| found(entries.key(), entries.value())))
+        Ok(entries.valid().then(|| on_entry(entries.key(), entries.value())))
     }
 
     /// The approximate offset of the key in the file, in bytes; also if the table does not contain it.
     pub(crate) fn approximate_offset(&self, target: &[u8]) -> Result<u64> {
-        let found = self.index.find(target).map_err(|d| self.index_damage(d))?;
-        Ok(found.map_or(self.data_end(), |handle| handle.offset))
+        let handle = self.index.find(target).map_err(|d| self.index_damage(d))?;
+        Ok(handle.map_or(self.data_end(), |handle| handle.offset))
     }
 }

@@ -54,7 +54,7 @@ impl Origin {
 /// Data blocks of a table, as far as they are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Blocks {
-    pub(crate) all: u64,
+    pub(crate) total: u64,
     /// Blocks that another table has, too.
     pub(crate) reused: u64,
     /// Blocks that had an origin and came out differently.
@@ -153,8 +153,8 @@ impl TableWriter {
     ) -> Result<()> {
         self.check();
         if self.entries > 0 && key::compare(&self.last_key, key).is_ge() {
-            let what = "keys out of order: what this table is made from is damaged";
-            return Err(Error::corrupt(self.file.name(), self.file.written(), what));
+            let message = "keys out of order: what this table is made from is damaged";
+            return Err(Error::corrupt(self.file.name(), self.file.written(), message));
         }
         if self.data.entries() > 0
             && policy.cut_before(&OpenBlock { builder: &self.data, key, value })
@@ -207,7 +207,7 @@ impl TableWriter {
             return Ok(());
         }
         assert!(self.pending.is_none(), "the index entry of the previous block would be lost");
-        self.blocks.all += 1;
+        self.blocks.total += 1;
         if self.origin.is_none() || !self.share_origin()? {
             self.pending = Some(self.compress_and_write(Which::Data)?);
             let zeros = policy.padding(self.file.written());
@@ -226,10 +226,10 @@ impl TableWriter {
         let Some((origin, page)) = self.origin.take() else { return Ok(false) };
         debug_assert!(page.is_power_of_two(), "a page of {page} bytes");
         debug_assert!(self.data.entries() > 0, "an empty block does not end");
-        let same = self.options.compression == Compression::None
+        let is_same = self.options.compression == Compression::None
             && self.file.written().is_multiple_of(page as u64)
             && self.data.would_be(origin.block.bytes());
-        let pages = if same { origin.table.pages(origin.handle, page)? } else { None };
+        let pages = if is_same { origin.table.pages(origin.handle, page)? } else { None };
         let Some(pages) = pages else {
             self.blocks.different += 1;
             return Ok(false);
@@ -255,8 +255,8 @@ impl TableWriter {
         while pairs.valid() {
             let key = pairs.key();
             if self.entries > 0 && key::compare(&self.last_key, key).is_ge() {
-                let what = "keys out of order: what this table is made from is damaged";
-                return Err(Error::corrupt(self.file.name(), self.file.written(), what));
+                let message = "keys out of order: what this table is made from is damaged";
+                return Err(Error::corrupt(self.file.name(), self.file.written(), message));
             }
             if let Some(handle) = self.pending.take() {
                 self.index_entry(&key::separator(&self.last_key, key), handle);
@@ -270,7 +270,7 @@ impl TableWriter {
             pairs.next().map_err(damage)?;
         }
         assert!(self.entries > before, "a block without an entry");
-        self.blocks.all += 1;
+        self.blocks.total += 1;
         self.share(origin, pages)?;
         if let Some(filter) = &mut self.filter {
             filter.start_block(self.file.written());
@@ -347,8 +347,8 @@ impl TableWriter {
         self.index.add(key, &value);
     }
 
-    fn compress_and_write(&mut self, which: Which) -> Result<Handle> {
-        let builder = match which {
+    fn compress_and_write(&mut self, kind: Which) -> Result<Handle> {
+        let builder = match kind {
             Which::Data => &mut self.data,
             Which::Index => &mut self.index,
         };

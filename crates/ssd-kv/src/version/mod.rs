@@ -156,12 +156,12 @@ impl Version {
             }
             let table = tables.table(file.number, file.size)?;
             let look =
-                table.get((&target, hash), options, |key, found| look_at(user, key, found))?;
+                table.get((&target, hash), options, |key, data| classify(user, key, data))?;
             match look.unwrap_or(Look::Nothing) {
                 Look::Nothing => Ok(true),
                 Look::Deleted => Ok(false),
-                Look::Value(found) => {
-                    value = Some(found);
+                Look::Value(data) => {
+                    value = Some(data);
                     Ok(false)
                 }
                 Look::Unknown => Err(unknown_kind(tables, file)),
@@ -204,13 +204,13 @@ impl Version {
 
     pub(crate) fn to_compact(&self) -> Option<(usize, File)> {
         let is_due = self.seeks_due.load(Relaxed);
-        let found = locked(&self.to_compact).clone();
-        assert!(found.is_some() || !is_due, "the table is noted before it is announced");
+        let candidate = locked(&self.to_compact).clone();
+        assert!(candidate.is_some() || !is_due, "the table is noted before it is announced");
         assert!(
-            found.as_ref().is_none_or(|(level, _)| level + 1 < LEVELS),
+            candidate.as_ref().is_none_or(|(level, _)| level + 1 < LEVELS),
             "the last level is not compacted"
         );
-        found
+        candidate
     }
 
     /// Whether a compaction is due.
@@ -290,7 +290,7 @@ impl Version {
     }
 }
 
-fn look_at(user: &[u8], key: &[u8], value: &[u8]) -> Look {
+fn classify(user: &[u8], key: &[u8], value: &[u8]) -> Look {
     debug_assert!(key::user(key) >= user, "a seek ends at its target or after it");
     if key::user(key) != user {
         return Look::Nothing;

@@ -66,11 +66,12 @@ impl Picked {
         let older = |f: &&File| *level == 0 || continues(f);
         assert!(!stay.iter().filter(older).any(overlaps), "older entries of a key stay above it");
         let deeper = version.files.get(level + 2).map_or(&[][..], Vec::as_slice);
-        let is_there = |f: &File| deeper.iter().any(|other| Arc::ptr_eq(other, f));
+        let is_there = |f: &File| deeper.iter().any(|candidate| Arc::ptr_eq(candidate, f));
         assert!(self.grandparents.iter().all(is_there), "files of the level after next");
-        let all = range(upper.iter().chain(lower));
-        let all = (key::user(&all.0), key::user(&all.1));
-        let meets = |f: &File| key::user(&f.smallest) <= all.1 && key::user(&f.largest) >= all.0;
+        let bounds = range(upper.iter().chain(lower));
+        let bounds = (key::user(&bounds.0), key::user(&bounds.1));
+        let meets =
+            |f: &File| key::user(&f.smallest) <= bounds.1 && key::user(&f.largest) >= bounds.0;
         assert!(self.grandparents.iter().all(meets), "a grandparent beyond the range");
         let left_out = deeper.iter().filter(|f| meets(f)).count() - self.grandparents.len();
         assert_eq!(left_out, 0, "a grandparent is left out");
@@ -116,7 +117,7 @@ pub(crate) fn pick(
     } else {
         version.to_compact()?
     };
-    let is_it = |other: &File| Arc::ptr_eq(other, &file);
+    let is_it = |candidate: &File| Arc::ptr_eq(candidate, &file);
     assert!(version.files[level].iter().any(is_it), "a table of another version");
     let mut inputs = vec![file];
     if level == 0 {
@@ -169,9 +170,9 @@ fn with_others(
     let mut span = range(&inputs);
     let mut below = user_overlap(version, level + 1, &span);
     add_boundary(&version.files[level + 1], &mut below);
-    let mut all = range(inputs.iter().chain(&below));
+    let mut bounds = range(inputs.iter().chain(&below));
     if !below.is_empty() {
-        let mut more = user_overlap(version, level, &all);
+        let mut more = user_overlap(version, level, &bounds);
         add_boundary(&version.files[level], &mut more);
         assert!(more.len() >= inputs.len(), "a wider range has all files of the narrower one");
         if more.len() > inputs.len() && total_size(&below) + total_size(&more) < 25 * max_file_size
@@ -181,12 +182,12 @@ fn with_others(
             add_boundary(&version.files[level + 1], &mut more_below);
             if more_below.len() == below.len() {
                 (span, inputs, below) = (wider, more, more_below);
-                all = range(inputs.iter().chain(&below));
+                bounds = range(inputs.iter().chain(&below));
             }
         }
     }
     let grandparents =
-        if level + 2 < LEVELS { user_overlap(version, level + 2, &all) } else { Vec::new() };
+        if level + 2 < LEVELS { user_overlap(version, level + 2, &bounds) } else { Vec::new() };
     let pointer = span.1;
     let version = version.clone();
     Picked { version, level, inputs: [inputs, below], grandparents, pointer, manual: false }

@@ -25,8 +25,8 @@ pub(crate) fn range<'a>(files: impl IntoIterator<Item = &'a File>) -> (Vec<u8>, 
             largest = Some(&file.largest);
         }
     }
-    let known = "a range covers at least one file";
-    let (smallest, largest) = (smallest.expect(known), largest.expect(known));
+    let message = "a range covers at least one file";
+    let (smallest, largest) = (smallest.expect(message), largest.expect(message));
     debug_assert!(key::compare(smallest, largest).is_le(), "audited files");
     (smallest.to_vec(), largest.to_vec())
 }
@@ -40,7 +40,7 @@ pub(crate) fn overlapping(
     end: Option<&[u8]>,
 ) -> Vec<File> {
     let (mut begin, mut end) = (begin.map(<[u8]>::to_vec), end.map(<[u8]>::to_vec));
-    let mut found: Vec<File> = Vec::new();
+    let mut overlap: Vec<File> = Vec::new();
     let files = &version.files[level];
     let mut at = 0;
     while at < files.len() {
@@ -52,7 +52,7 @@ pub(crate) fn overlapping(
         if outside {
             continue;
         }
-        found.push(file.clone());
+        overlap.push(file.clone());
         if level > 0 {
             continue;
         }
@@ -64,11 +64,11 @@ pub(crate) fn overlapping(
             continue;
         }
         // The range has grown: files that were outside may overlap it now.
-        found.clear();
+        overlap.clear();
         at = 0;
     }
-    debug_assert!(found.len() <= files.len(), "a file is found twice");
-    found
+    debug_assert!(overlap.len() <= files.len(), "a file is found twice");
+    overlap
 }
 
 /// Add the files that begin with the last user key of `chosen`. Without them, a compaction would leave

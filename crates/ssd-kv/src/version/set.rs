@@ -17,7 +17,7 @@ pub(crate) struct VersionSet {
     files: Files,
     pub(crate) current: Arc<Version>,
     /// Versions that iterators may still hold.
-    held: Vec<Weak<Version>>,
+    old_versions: Vec<Weak<Version>>,
     pub(crate) next_file: u64,
     pub(crate) last_sequence: u64,
     pub(crate) log_number: u64,
@@ -37,7 +37,7 @@ impl VersionSet {
         VersionSet {
             files,
             current: Arc::default(),
-            held: Vec::new(),
+            old_versions: Vec::new(),
             next_file: 2,
             last_sequence: 0,
             log_number: 0,
@@ -70,8 +70,8 @@ impl VersionSet {
         let manifest =
             name.filter(|n| matches!(names::parse(n), Some(names::FileKind::Manifest(_))));
         let Some(manifest) = manifest else {
-            let what = "expected the name of a manifest and a newline";
-            return Err(Error::corrupt(&files.describe(names::CURRENT), 0, what));
+            let message = "expected the name of a manifest and a newline";
+            return Err(Error::corrupt(&files.describe(names::CURRENT), 0, message));
         };
         let mut set = VersionSet::empty(files.clone());
         set.replay(manifest)?;
@@ -91,17 +91,19 @@ impl VersionSet {
         while let Some(entry) = reader.next_entry() {
             let (offset, record) = match entry {
                 Entry::Record(offset, record) => (offset, record),
-                Entry::Damaged(offset, what) => return Err(Error::corrupt(&name, offset, what)),
+                Entry::Damaged(offset, message) => {
+                    return Err(Error::corrupt(&name, offset, message));
+                }
             };
-            let bad = |what| Error::corrupt(&name, offset, what);
-            let mut edit = Edit::decoded(&record).map_err(|d| bad(d.what))?;
-            self.order = Order::named(&name, &edit)?.unwrap_or(self.order);
+            let bad = |message| Error::corrupt(&name, offset, message);
+            let mut edit = Edit::decoded(&record).map_err(|d| bad(d.message))?;
+            self.order = Order::of_edit(&name, &edit)?.unwrap_or(self.order);
             if self.order != Order::Bytewise {
                 let ends = |f: &NewFile| (f.number, [f.smallest.clone(), f.largest.clone()]);
                 self.stored.extend(edit.added.iter().map(ends));
             }
             self.order.sort_edit(&mut edit).map_err(bad)?;
-            apply(&mut levels, &edit).map_err(|what| Error::corrupt(&name, offset, what))?;
+            apply(&mut levels, &edit).map_err(|message| Error::corrupt(&name, offset, message))?;
             log = edit.log_number.or(log);
             next = edit.next_file.or(next);
             sequence = edit.last_sequence.or(sequence);
@@ -113,9 +115,9 @@ impl VersionSet {
         self.tail = reader.tail().map(|tail| (name.clone(), tail));
         let end = data.len() as u64;
         let needed = [(log, "log number"), (next, "next file number"), (sequence, "last sequence")];
-        for (number, what) in needed {
+        for (number, field) in needed {
             if number.is_none() {
-                return Err(Error::corrupt(&name, end, format!("it ends without a {what}")));
+                return Err(Error::corrupt(&name, end, format!("it ends without a {field}")));
             }
         }
         self.log_number = log.unwrap_or_default();
@@ -128,7 +130,7 @@ impl VersionSet {
             self.use_number(file.number);
         }
         let version = Version::new(levels);
-        version.audit().map_err(|what| Error::corrupt(&name, end, what))?;
+        version.audit().map_err(|message| Error::corrupt(&name, end, message))?;
         self.install(version);
         self.check();
         Ok(())
@@ -143,9 +145,9 @@ impl VersionSet {
         assert!(self.previous_log < self.next_file, "a log with a number not yet given");
         assert!(self.last_sequence <= MAX_SEQUENCE, "sequence numbers have 56 bits");
         let pointers = self.pointers.iter().flatten();
-        let held = self.held.iter().filter_map(Weak::upgrade);
+        let versions = self.old_versions.iter().filter_map(Weak::upgrade);
         let is_current = |version: &Arc<Version>| Arc::ptr_eq(version, &self.current);
-        assert!(!held.into_iter().any(|v| is_current(&v)), "the current version is an old one");
+        assert!(!versions.into_iter().any(|v| is_current(&v)), "the current version is an old one");
         // Until the manifest has a number, it is 0.
         let mut tables = self.current.files.iter().flatten();
         let is_manifest = |f: &File| f.number == self.manifest_number;
@@ -156,8 +158,8 @@ impl VersionSet {
 
     fn install(&mut self, version: Version) {
         debug_assert_eq!(version.audit(), Ok(()), "a version that cannot be read is installed");
-        self.held.retain(|v| v.strong_count() > 0);
-        self.held.push(Arc::downgrade(&self.current));
+        self.old_versions.retain(|v| v.strong_count() > 0);
+        self.old_versions.push(Arc::downgrade(&self.current));
         self.current = Arc::new(version);
     }
 
@@ -184,10 +186,10 @@ impl VersionSet {
 
     /// Numbers of the tables of all versions that are in use.
     pub(crate) fn live(&self) -> BTreeSet<u64> {
-        let held = self.held.iter().filter_map(Weak::upgrade);
+        let versions = self.old_versions.iter().filter_map(Weak::upgrade);
         let numbers = |v: &Version| v.files.iter().flatten().map(|f| f.number).collect::<Vec<_>>();
         let mut live: BTreeSet<u64> = numbers(&self.current).into_iter().collect();
-        held.for_each(|v| live.extend(numbers(&v)));
+        versions.for_each(|v| live.extend(numbers(&v)));
         assert!(live.last().is_none_or(|&n| n < self.next_file), "a number not yet given");
         live
     }
@@ -215,7 +217,8 @@ impl VersionSet {
         let numbers = edit.added.iter().map(|f| f.number);
         assert!(numbers.max() < Some(self.next_file), "a table with a number not yet given");
         let live = self.live();
-        let is_moved = |number: u64| edit.deleted.iter().any(|&(_, other)| other == number);
+        let is_moved =
+            |number: u64| edit.deleted.iter().any(|&(_, deleted_number)| deleted_number == number);
         let fits = |f: &NewFile| !live.contains(&f.number) || is_moved(f.number);
         assert!(edit.added.iter().all(fits), "a table is added twice");
         let mut levels = self.current.files.clone();
@@ -223,7 +226,7 @@ impl VersionSet {
         sort(&mut levels);
         let version = Version::new(levels);
         let manifest = || self.files.describe(&names::manifest(self.manifest_number));
-        version.audit().map_err(|what| Error::corrupt(&manifest(), 0, what))?;
+        version.audit().map_err(|message| Error::corrupt(&manifest(), 0, message))?;
 
         // The names of new tables and logs must be durable before the record that refers to them.
         self.files.sync_dir()?;

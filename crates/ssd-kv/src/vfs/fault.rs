@@ -142,8 +142,8 @@ impl FaultVfs {
     #[must_use]
     pub fn files(&self) -> MemoryVfs {
         let state = locked(&self.state);
-        let named = state.names.iter();
-        MemoryVfs::of(named.map(|(n, id)| (n.clone(), state.contents[id].data.clone())).collect())
+        let names = state.names.iter();
+        MemoryVfs::of(names.map(|(n, id)| (n.clone(), state.contents[id].data.clone())).collect())
     }
 
     /// The files that a crash at this moment would leave. This directory is not changed.
@@ -157,14 +157,14 @@ impl FaultVfs {
             let file = &state.contents[id];
             assert!(file.synced <= file.data.len(), "{name}: durable, but not written");
             let loose = (file.data.len() - file.synced) as u64;
-            let kept = match reset {
+            let length = match reset {
                 Reset::Torn(seed) => {
                     (seed ^ id.wrapping_mul(0x9e37_79b9_7f4a_7c15)).rotate_left(23) % (loose + 1)
                 }
                 _ => 0,
             };
-            assert!(kept <= loose, "{name}: more is kept than was written");
-            files.insert(name.clone(), file.data[..file.synced + kept as usize].to_vec());
+            assert!(length <= loose, "{name}: more is kept than was written");
+            files.insert(name.clone(), file.data[..file.synced + length as usize].to_vec());
         }
         MemoryVfs::of(files)
     }
@@ -274,9 +274,9 @@ impl Handle {
         let start = usize::try_from(offset).ok()?;
         assert!(source.synced >= start + length, "shared bytes are durable");
         assert_ne!(from.id, self.id, "a file shares with itself");
-        let there = source.data[start..start + length].to_vec();
-        state.shared = Some(shared + there.len() as u64);
-        state.contents.get_mut(&self.id)?.data.extend_from_slice(&there);
+        let data = source.data[start..start + length].to_vec();
+        state.shared = Some(shared + data.len() as u64);
+        state.contents.get_mut(&self.id)?.data.extend_from_slice(&data);
         Some(())
     }
 }

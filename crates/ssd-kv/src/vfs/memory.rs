@@ -55,9 +55,9 @@ impl SharedLock {
         *self = SharedLock::Shared(match *self {
             SharedLock::Free => 1,
             SharedLock::Held => return Err(io::ErrorKind::WouldBlock.into()),
-            SharedLock::Shared(others) => {
-                assert!(others > 0, "the last holder frees the lock");
-                others + 1
+            SharedLock::Shared(holders) => {
+                assert!(holders > 0, "the last holder frees the lock");
+                holders + 1
             }
         });
         Ok(())
@@ -112,8 +112,8 @@ impl MemoryVfs {
     #[must_use]
     pub fn of(files: BTreeMap<String, Vec<u8>>) -> MemoryVfs {
         debug_assert!(files.keys().all(|name| !name.is_empty()), "a file without a name");
-        let held = files.into_iter().map(|(name, data)| (name, Arc::new(Mutex::new(data))));
-        let inner = Inner { files: held.collect(), ..Inner::default() };
+        let contents = files.into_iter().map(|(name, data)| (name, Arc::new(Mutex::new(data))));
+        let inner = Inner { files: contents.collect(), ..Inner::default() };
         MemoryVfs { inner: Arc::new(Mutex::new(inner)) }
     }
 }
@@ -205,21 +205,24 @@ impl VFile for Memory {
             self.append(bytes)?;
             return Ok(Appended::Copied);
         };
-        let there = (from as &dyn Any).downcast_ref::<Memory>().and_then(|from| {
+        let shared_data = (from as &dyn Any).downcast_ref::<Memory>().and_then(|from| {
             assert!(!Arc::ptr_eq(&from.content, &self.content), "a file shares with itself");
             let start = usize::try_from(offset).ok()?;
             locked(&from.content).get(start..start.checked_add(bytes.len())?).map(<[u8]>::to_vec)
         });
-        debug_assert!(there.as_ref().is_none_or(|t| t == bytes), "not what the other file has");
+        debug_assert!(
+            shared_data.as_ref().is_none_or(|t| t == bytes),
+            "not what the other file has"
+        );
         let mut counts = locked(&shares);
-        let Some(there) = there else {
+        let Some(shared_data) = shared_data else {
             counts.copied += 1;
             self.append(bytes)?;
             return Ok(Appended::Copied);
         };
-        locked(&self.content).extend_from_slice(&there);
+        locked(&self.content).extend_from_slice(&shared_data);
         counts.calls += 1;
-        counts.bytes += there.len() as u64;
+        counts.bytes += shared_data.len() as u64;
         Ok(Appended::Shared)
     }
 

@@ -190,13 +190,13 @@ impl Files {
         self.vfs.describe(name)
     }
 
-    fn named<T>(&self, name: &str, doing: &'static str, result: io::Result<T>) -> Result<T> {
+    fn with_name<T>(&self, name: &str, doing: &'static str, result: io::Result<T>) -> Result<T> {
         result.map_err(|source| Error::io(self.describe(name), doing, source))
     }
 
     pub(crate) fn create(&self, name: &str) -> Result<Writer> {
         debug_assert!(names::parse(name).is_some(), "{name}: a store creates its own files only");
-        let file = self.named(name, "create", self.vfs.create(name))?;
+        let file = self.with_name(name, "create", self.vfs.create(name))?;
         Ok(Writer::new(file, self.describe(name)))
     }
 
@@ -215,37 +215,37 @@ impl Files {
 
     pub(crate) fn open(&self, name: &str) -> Result<Reader> {
         debug_assert!(names::parse(name).is_some(), "{name}: a store reads its own files only");
-        let file = self.named(name, "open", self.vfs.open(name))?;
+        let file = self.with_name(name, "open", self.vfs.open(name))?;
         Ok(Reader { file, name: self.describe(name) })
     }
 
     pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>> {
         let reader = self.open(name)?;
-        let length = self.named(name, "measure", reader.file.len())?;
+        let length = self.with_name(name, "measure", reader.file.len())?;
         let mut data = vec![0; usize::try_from(length).map_err(|_| Error::invalid("too long"))?];
-        let got = self.named(name, "read", reader.file.read_at(0, &mut data))?;
-        assert!(got <= data.len(), "{name}: {got} bytes in a buffer of {}", data.len());
-        data.truncate(got);
+        let count = self.with_name(name, "read", reader.file.read_at(0, &mut data))?;
+        assert!(count <= data.len(), "{name}: {count} bytes in a buffer of {}", data.len());
+        data.truncate(count);
         Ok(data)
     }
 
     pub(crate) fn go_on(&self) -> Result<()> {
-        self.vfs.go_on().map_err(|why| Error::Stopped(Arc::new(why)))
+        self.vfs.go_on().map_err(|error| Error::Stopped(Arc::new(error)))
     }
 
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<()> {
         assert_ne!(from, to, "renamed to itself");
         debug_assert!(names::parse(from).is_some(), "{from}: files of others keep their names");
-        self.named(from, "rename", self.vfs.rename(from, to))
+        self.with_name(from, "rename", self.vfs.rename(from, to))
     }
 
     pub(crate) fn remove(&self, name: &str) -> Result<()> {
         debug_assert!(names::parse(name).is_some(), "{name}: files of others are never removed");
-        self.named(name, "remove", self.vfs.remove(name))
+        self.with_name(name, "remove", self.vfs.remove(name))
     }
 
     pub(crate) fn list(&self) -> Result<Vec<String>> {
-        let names = self.named("", "list", self.vfs.list())?;
+        let names = self.with_name("", "list", self.vfs.list())?;
         assert!(names.is_sorted_by(|a, b| a < b), "a file layer lists each name once, in order");
         Ok(names)
     }
@@ -256,24 +256,24 @@ impl Files {
     }
 
     /// Whether the directory exists and has a file with such a name; any other failure is an error.
-    pub(crate) fn exists_any(&self, such: impl Fn(&str) -> bool) -> Result<bool> {
+    pub(crate) fn exists_any(&self, matches: impl Fn(&str) -> bool) -> Result<bool> {
         match self.vfs.list() {
-            Ok(names) => Ok(names.iter().any(|n| such(n))),
+            Ok(names) => Ok(names.iter().any(|n| matches(n))),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(e) => Err(Error::io(self.describe(""), "list", e)),
         }
     }
 
     pub(crate) fn sync_dir(&self) -> Result<()> {
-        self.named("", "sync", self.vfs.sync_dir())
+        self.with_name("", "sync", self.vfs.sync_dir())
     }
 
     pub(crate) fn create_dir(&self) -> Result<()> {
-        self.named("", "create", self.vfs.create_dir())
+        self.with_name("", "create", self.vfs.create_dir())
     }
 
     pub(crate) fn remove_dir(&self) -> Result<()> {
-        self.named("", "remove", self.vfs.remove_dir())
+        self.with_name("", "remove", self.vfs.remove_dir())
     }
 
     pub(crate) fn lock(&self, name: &str) -> Result<Box<dyn Send + Sync>> {
@@ -298,7 +298,7 @@ impl Work {
 
     /// Count `bytes` of work that come next or are done.
     #[inline]
-    pub(crate) fn of(&mut self, bytes: usize) -> Result<()> {
+    pub(crate) fn add(&mut self, bytes: usize) -> Result<()> {
         debug_assert!(self.until_asked <= 1 << 20, "the caller is asked too rarely");
         if bytes < self.until_asked {
             self.until_asked -= bytes;
@@ -415,8 +415,8 @@ impl Writer {
             };
             *count += bytes.len() as u64;
             self.reused.calls += 1;
-            let all = self.reused.shared + self.reused.copied;
-            assert!(all <= self.written, "more is reused than appended");
+            let total = self.reused.shared + self.reused.copied;
+            assert!(total <= self.written, "more is reused than appended");
         }
         if !self.buffer.is_empty() {
             self.file.append(&self.buffer).map_err(|e| self.failed("append to", e))?;
@@ -459,15 +459,15 @@ impl Reader {
     pub(crate) fn read_exact(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
         debug_assert!(offset.checked_add(length as u64).is_some(), "no file is as long");
         let mut data = vec![0; length];
-        let got = self
+        let count = self
             .file
             .read_at(offset, &mut data)
             .map_err(|e| Error::io(self.name.clone(), "read", e))?;
-        assert!(got <= length, "{}: {got} bytes in a buffer of {length}", self.name);
-        if got == length {
+        assert!(count <= length, "{}: {count} bytes in a buffer of {length}", self.name);
+        if count == length {
             return Ok(data);
         }
-        let what = format!("the file ends after {got} of {length} bytes");
-        Err(Error::corrupt(&self.name, offset, what))
+        let message = format!("the file ends after {count} of {length} bytes");
+        Err(Error::corrupt(&self.name, offset, message))
     }
 }

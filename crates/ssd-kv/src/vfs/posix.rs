@@ -178,12 +178,12 @@ impl PosixVfs {
         open: impl FnOnce() -> io::Result<Option<File>>,
     ) -> io::Result<Box<dyn Send + Sync>> {
         let folder = self.folder.canonicalize()?;
-        let mut all = locked(&HELD);
+        let mut locks = locked(&HELD);
         assert!(
-            all.values().all(|(lock, _)| *lock != SharedLock::Free),
+            locks.values().all(|(lock, _)| *lock != SharedLock::Free),
             "a folder is listed while it is locked"
         );
-        let (lock, file) = all.entry(folder.clone()).or_default();
+        let (lock, file) = locks.entry(folder.clone()).or_default();
         let was_free = *lock == SharedLock::Free;
         assert!(!was_free || file.is_none(), "a lock of the system that nobody holds");
         take(lock)?;
@@ -194,7 +194,7 @@ impl PosixVfs {
             match open() {
                 Ok(opened) => *file = opened,
                 Err(error) => {
-                    drop(all);
+                    drop(locks);
                     return Err(error);
                 }
             }
@@ -214,12 +214,12 @@ struct Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        let mut all = locked(&HELD);
-        debug_assert!(all.contains_key(&self.folder), "a folder is listed while it is locked");
-        if let Some((lock, _)) = all.get_mut(&self.folder) {
+        let mut locks = locked(&HELD);
+        debug_assert!(locks.contains_key(&self.folder), "a folder is listed while it is locked");
+        if let Some((lock, _)) = locks.get_mut(&self.folder) {
             lock.release();
             if *lock == SharedLock::Free {
-                all.remove(&self.folder);
+                locks.remove(&self.folder);
             }
         }
     }
@@ -285,17 +285,17 @@ impl VFile for Opened {
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut got = 0;
-        while got < buffer.len() {
-            match self.file.read_at(&mut buffer[got..], offset + got as u64) {
+        let mut count = 0;
+        while count < buffer.len() {
+            match self.file.read_at(&mut buffer[count..], offset + count as u64) {
                 Ok(0) => break,
                 // A system may return less than requested, even before the end.
-                Ok(n) => got += n,
+                Ok(n) => count += n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(e),
             }
         }
-        Ok(got)
+        Ok(count)
     }
 
     fn sync(&mut self) -> io::Result<()> {

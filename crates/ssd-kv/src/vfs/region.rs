@@ -85,12 +85,12 @@ impl Drop for Region {
 pub(crate) fn lock_file(fd: RawFd, to_write: bool) -> io::Result<()> {
     debug_assert!(fd >= 0, "a lock without a file");
     // SAFETY: all fields of `flock` may be zero.
-    let mut wanted: libc::flock = unsafe { std::mem::zeroed() };
+    let mut request: libc::flock = unsafe { std::mem::zeroed() };
     let kind = if to_write { libc::F_WRLCK } else { libc::F_RDLCK };
-    wanted.l_type = kind as libc::c_short;
-    wanted.l_whence = libc::SEEK_SET as libc::c_short;
-    // SAFETY: `wanted` outlives the call.
-    if unsafe { libc::fcntl(fd, libc::F_SETLK, &raw const wanted) } == 0 {
+    request.l_type = kind as libc::c_short;
+    request.l_whence = libc::SEEK_SET as libc::c_short;
+    // SAFETY: `request` outlives the call.
+    if unsafe { libc::fcntl(fd, libc::F_SETLK, &raw const request) } == 0 {
         return Ok(());
     }
     let error = io::Error::last_os_error();

@@ -17,12 +17,12 @@ pub(crate) struct KvBatch {
 }
 
 impl KvBatch {
-    fn held(&self) -> PyResult<MutexGuard<'_, WriteBatch>> {
+    fn lock_changes(&self) -> PyResult<MutexGuard<'_, WriteBatch>> {
         check_open(&self.store)?;
         Ok(self.changes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn whole(&self, key: &[u8]) -> Vec<u8> {
+    fn full_key(&self, key: &[u8]) -> Vec<u8> {
         [&self.under, key].concat()
     }
 }
@@ -38,25 +38,25 @@ impl KvBatch {
 
     fn put(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let (key, value) = (bytes("key", key)?, bytes("value", value)?);
-        self.held()?.put(&self.whole(&key), &value);
+        self.lock_changes()?.put(&self.full_key(&key), &value);
         Ok(())
     }
 
     fn delete(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
         let key = bytes("key", key)?;
-        self.held()?.delete(&self.whole(&key));
+        self.lock_changes()?.delete(&self.full_key(&key));
         Ok(())
     }
 
     fn clear(&self) -> PyResult<()> {
-        self.held()?.clear();
+        self.lock_changes()?.clear();
         Ok(())
     }
 
     /// Add the changes of another batch, or its own again.
     fn append(&self, other: &KvBatch) -> PyResult<()> {
-        let changes = other.held()?.clone();
-        self.held()?.extend(&changes);
+        let changes = other.lock_changes()?.clone();
+        self.lock_changes()?.extend(&changes);
         Ok(())
     }
 
@@ -64,22 +64,22 @@ impl KvBatch {
     /// time; if the changes cannot be applied, they precede those.
     fn write(&self, py: Python<'_>, sync: &Bound<'_, PyAny>) -> PyResult<()> {
         let sync = flag("sync", sync)?;
-        let mut changes = std::mem::take(&mut *self.held()?);
+        let mut changes = std::mem::take(&mut *self.lock_changes()?);
         let written = write(py, &self.store, |db| db.write(&changes, sync));
         if written.as_ref().is_err_and(|error| !error.is_instance_of::<KvAppliedError>(py)) {
-            let mut held = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-            changes.extend(&held);
-            *held = changes;
+            let mut pending = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+            changes.extend(&pending);
+            *pending = changes;
         }
         written
     }
 
     /// Its size in the log in bytes.
     fn size(&self) -> PyResult<usize> {
-        Ok(self.held()?.size())
+        Ok(self.lock_changes()?.size())
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        Ok(self.held()?.count() as usize)
+        Ok(self.lock_changes()?.count() as usize)
     }
 }

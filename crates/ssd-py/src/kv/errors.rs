@@ -35,20 +35,20 @@ impl Kinds {
     }
 
     fn new<'py>(py: Python<'py>) -> PyResult<Kinds> {
-        let ours = py.get_type::<KvError>();
+        let base = py.get_type::<KvError>();
         let (runtime, os) = (py.get_type::<PyRuntimeError>(), py.get_type::<PyOSError>());
         let kind = |name: &str, doc: &str, bases: &[&Bound<'py, PyType>]| {
             let dict = [("__module__", "ssdlab._core"), ("__doc__", doc)].into_py_dict(py)?;
             let of_types = py.get_type::<PyType>();
-            let made = of_types.call1((name, PyTuple::new(py, bases)?, dict))?;
-            made.cast_into::<PyType>().map_err(PyErr::from)
+            let class = of_types.call1((name, PyTuple::new(py, bases)?, dict))?;
+            class.cast_into::<PyType>().map_err(PyErr::from)
         };
-        let io = kind("KvIoError", "A file of a store that cannot be used.", &[&ours, &os])?;
+        let io = kind("KvIoError", "A file of a store that cannot be used.", &[&base, &os])?;
         let locked = kind("KvLockedError", "A store that is open elsewhere.", &[&io])?;
-        let what = "A store, or something of one, that is used after it was closed.";
-        let closed = kind("KvClosedError", what, &[&ours, &runtime])?;
-        let what = "A write that may be found when the store is opened again, or not at all.";
-        let uncertain = kind("KvUncertainError", what, &[&io])?;
+        let text = "A store, or something of one, that is used after it was closed.";
+        let closed = kind("KvClosedError", text, &[&base, &runtime])?;
+        let text = "A write that may be found when the store is opened again, or not at all.";
+        let uncertain = kind("KvUncertainError", text, &[&io])?;
         let [closed, io, locked, uncertain] = [closed, io, locked, uncertain].map(Bound::unbind);
         Ok(Kinds { closed, io, locked, uncertain })
     }
@@ -61,20 +61,20 @@ fn of_kind(text: String, kind: impl FnOnce(&Kinds) -> &Py<PyType>) -> PyErr {
     })
 }
 
-/// The error that `what`, such as "the store", is used after it was closed.
+/// The error that `subject`, such as "the store", is used after it was closed.
 #[cold]
-pub(crate) fn closed(what: &str) -> PyErr {
-    of_kind(format!("{what} is closed"), |kinds| &kinds.closed)
+pub(crate) fn closed(subject: &str) -> PyErr {
+    of_kind(format!("{subject} is closed"), |kinds| &kinds.closed)
 }
 
 /// The error of a write, caused by another one.
 fn caused(error: PyErr, cause: Error) -> PyErr {
-    Python::attach(|py| error.set_cause(py, Some(told(cause))));
+    Python::attach(|py| error.set_cause(py, Some(kv_error(cause))));
     error
 }
 
 #[cold]
-pub(crate) fn told(error: Error) -> PyErr {
+pub(crate) fn kv_error(error: Error) -> PyErr {
     let text = error.to_string();
     match error {
         Error::Applied(cause) => caused(KvAppliedError::new_err(text), *cause),
@@ -85,10 +85,12 @@ pub(crate) fn told(error: Error) -> PyErr {
         }
         Error::Corruption { .. } => KvCorruptionError::new_err(text),
         Error::Io { .. } => of_kind(text, |kinds| &kinds.io),
-        Error::Stopped(why) => match why.get_ref().and_then(|why| why.downcast_ref::<PyErr>()) {
-            Some(raised) => Python::attach(|py| raised.clone_ref(py)),
-            None => KvError::new_err(text),
-        },
+        Error::Stopped(inner) => {
+            match inner.get_ref().and_then(|source| source.downcast_ref::<PyErr>()) {
+                Some(raised) => Python::attach(|py| raised.clone_ref(py)),
+                None => KvError::new_err(text),
+            }
+        }
         Error::Locked(_) => of_kind(text, |kinds| &kinds.locked),
         Error::Invalid(_) | Error::Poisoned(_) => KvError::new_err(text),
     }

@@ -1,7 +1,7 @@
 //! Iterators for Python.
 
 use super::arguments::{bytes, bytes_or_none, flag};
-use super::errors::{closed, told};
+use super::errors::{closed, kv_error};
 use super::open_store::{Shared, awaited, check_not_held_here, check_open, with};
 use super::walk::{Bounds, Range, Walk, prefix_bounds};
 use super::{KvSnapshot, Store, read_options};
@@ -57,7 +57,7 @@ struct Ahead {
     /// Pairs read since its last seek or change of direction.
     read: usize,
     /// Pairs that the user took after the last seek but one.
-    taken: usize,
+    pairs_taken: usize,
     /// Pairs that the user took after both of the last two seeks, and so probably takes after this one.
     expected: usize,
     /// Why it is nowhere: moves fail until the next seek.
@@ -65,10 +65,10 @@ struct Ahead {
 }
 
 impl Ahead {
-    fn sought(&mut self) {
-        let taken = self.read - self.ready.len();
-        self.expected = taken.min(self.taken);
-        self.taken = taken;
+    fn note_seek(&mut self) {
+        let count = self.read - self.ready.len();
+        self.expected = count.min(self.pairs_taken);
+        self.pairs_taken = count;
         self.ready.clear();
         self.read = 0;
         self.failed = None;
@@ -157,7 +157,7 @@ impl Ahead {
 
 impl KvIter {
     /// Lock it for this thread, open, with its open store.
-    fn held(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Option<Ahead>>> {
+    fn lock_ahead(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Option<Ahead>>> {
         check_open(&self.store)?;
         let ahead = loop {
             match self.ahead.try_lock() {
@@ -165,7 +165,7 @@ impl KvIter {
                 Err(TryLockError::Poisoned(ahead)) => break ahead.into_inner(),
                 Err(TryLockError::WouldBlock) => {
                     // The thread that has the iterator may wait for the store.
-                    check_not_held_here(&self.store).map_err(told)?;
+                    check_not_held_here(&self.store).map_err(kv_error)?;
                     py.detach(|| drop(self.ahead.lock().unwrap_or_else(PoisonError::into_inner)));
                 }
             }
@@ -177,8 +177,8 @@ impl KvIter {
     #[inline]
     fn advance<'py>(&self, py: Python<'py>, forward: bool) -> PyResult<Option<Bound<'py, PyAny>>> {
         let parts = {
-            let mut held = self.held(py)?;
-            let Some(ahead) = held.as_mut() else { return Ok(None) };
+            let mut guard = self.lock_ahead(py)?;
+            let Some(ahead) = guard.as_mut() else { return Ok(None) };
             if ahead.ready.is_empty() || ahead.forward != forward {
                 self.fill(py, ahead, forward)?;
             }
@@ -190,8 +190,8 @@ impl KvIter {
             Some(Parts { key: Some(key), value: Some(value) }) => {
                 Some(PyTuple::new(py, [key, value])?.into_any())
             }
-            Some(Parts { key: Some(one), .. } | Parts { value: Some(one), .. }) => {
-                Some(one.into_bound(py).into_any())
+            Some(Parts { key: Some(object), .. } | Parts { value: Some(object), .. }) => {
+                Some(object.into_bound(py).into_any())
             }
             Some(_) => Some(py.None().into_bound(py)),
         })
@@ -206,11 +206,11 @@ impl KvIter {
             ahead.ready.clear();
             ahead.failed = Some(error);
         }
-        ahead.failed.clone().map_or(Ok(()), |error| Err(told(error)))
+        ahead.failed.clone().map_or(Ok(()), |error| Err(kv_error(error)))
     }
 
     fn open_store(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Option<Db>>> {
-        let store = awaited(py, &self.store).map_err(told)?;
+        let store = awaited(py, &self.store).map_err(kv_error)?;
         if store.is_some() { Ok(store) } else { Err(closed("the store")) }
     }
 
@@ -219,12 +219,12 @@ impl KvIter {
         py: Python<'_>,
         f: impl FnOnce(&mut Walk) -> Result<(), Error>,
     ) -> PyResult<()> {
-        let mut held = self.held(py)?;
-        let Some(ahead) = held.as_mut() else { return Ok(()) };
+        let mut guard = self.lock_ahead(py)?;
+        let Some(ahead) = guard.as_mut() else { return Ok(()) };
         let _store = self.open_store(py)?;
-        ahead.sought();
+        ahead.note_seek();
         ahead.failed = f(&mut ahead.walk).err();
-        ahead.failed.clone().map_or(Ok(()), |error| Err(told(error)))
+        ahead.failed.clone().map_or(Ok(()), |error| Err(kv_error(error)))
     }
 }
 
@@ -242,13 +242,13 @@ fn bounds_of(
     let include_stop = flag("include_stop", include_stop)?;
     if let Some(prefix) = bytes_or_none("prefix", prefix)? {
         if start.is_some() || stop.is_some() {
-            let what = "a range has a prefix, or a start and a stop, not both";
-            return Err(PyTypeError::new_err(what));
+            let message = "a range has a prefix, or a start and a stop, not both";
+            return Err(PyTypeError::new_err(message));
         }
-        iter.check_prefix(&prefix).map_err(told)?;
+        iter.check_prefix(&prefix).map_err(kv_error)?;
         return Ok(prefix_bounds(&[under, &prefix].concat()));
     }
-    let sortable = |key| iter.sortable(key).map_err(told);
+    let sortable = |key| iter.sortable(key).map_err(kv_error);
     let start = start.as_deref().map(sortable).transpose()?;
     let stop = stop.as_deref().map(sortable).transpose()?;
     let (start, stop) = (start.as_deref(), stop.as_deref());
@@ -280,9 +280,10 @@ impl KvIter {
         let iter = if value { iter } else { iter.without_values() };
         let walk = Walk::new(iter, bounds, !reverse);
         let (ready, first) = (VecDeque::new(), Vec::new());
-        let (read, taken, expected) = (0, 0, 0);
+        let (read, pairs_taken, expected) = (0, 0, 0);
         let forward = !reverse;
-        let ahead = Ahead { walk, ready, first, forward, read, taken, expected, failed: None };
+        let ahead =
+            Ahead { walk, ready, first, forward, read, pairs_taken, expected, failed: None };
         let (ahead, shown) = (Mutex::new(Some(ahead)), Shown { key, value });
         Ok(KvIter { ahead, store: shared, shown, reverse, under })
     }
@@ -343,14 +344,14 @@ impl KvIter {
 
     /// Raise if it, or its store, is closed.
     fn check_open(&self, py: Python<'_>) -> PyResult<()> {
-        self.held(py).map(drop)
+        self.lock_ahead(py).map(drop)
     }
 
     /// Release the state that it shows. Closing it twice does nothing.
     fn close(&self, py: Python<'_>) {
-        if let Ok(mut held) = self.held(py) {
-            let ahead = held.take();
-            drop(held);
+        if let Ok(mut guard) = self.lock_ahead(py) {
+            let ahead = guard.take();
+            drop(guard);
             drop(ahead);
         }
     }

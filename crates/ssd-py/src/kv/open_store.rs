@@ -1,6 +1,6 @@
 //! An open store, held by one thread at a time.
 
-use super::errors::{KvError, closed, told};
+use super::errors::{KvError, closed, kv_error};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyCFunction};
 use ssd_kv::{Db, Error};
@@ -37,10 +37,10 @@ static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// Note which process this is, now and in every fork.
 pub(crate) fn know_process(module: &Bound<'_, PyModule>) -> PyResult<()> {
     PROCESS.store(std::process::id(), Ordering::Relaxed);
-    let again = PyCFunction::new_closure(module.py(), None, None, |_, _| {
+    let callback = PyCFunction::new_closure(module.py(), None, None, |_, _| {
         PROCESS.store(std::process::id(), Ordering::Relaxed);
     })?;
-    let when = [("after_in_child", again)].into_py_dict(module.py())?;
+    let when = [("after_in_child", callback)].into_py_dict(module.py())?;
     module.py().import("os")?.call_method("register_at_fork", (), Some(&when)).map(drop)
 }
 
@@ -72,7 +72,7 @@ pub(super) fn close(py: Python<'_>, shared: &Shared) -> PyResult<()> {
             drop(store.0.take());
         })
     })
-    .map_err(told)
+    .map_err(kv_error)
 }
 
 /// Whether it is closed, as it is in a fork.
@@ -90,7 +90,7 @@ struct Guard<'a>(MutexGuard<'a, Option<Db>>);
 
 impl<'a> Guard<'a> {
     fn new(shared: &Shared, store: MutexGuard<'a, Option<Db>>) -> Guard<'a> {
-        HERE.with_borrow_mut(|held| held.push(Arc::as_ptr(shared)));
+        HERE.with_borrow_mut(|stores| stores.push(Arc::as_ptr(shared)));
         Guard(store)
     }
 }
@@ -102,14 +102,15 @@ impl Drop for Guard<'_> {
 }
 
 fn is_held_here(shared: &Shared) -> bool {
-    HERE.with_borrow(|held| held.contains(&Arc::as_ptr(shared)))
+    HERE.with_borrow(|stores| stores.contains(&Arc::as_ptr(shared)))
 }
 
 /// Long work runs signal handlers, which cannot wait for the store that it holds.
 pub(super) fn check_not_held_here(shared: &Shared) -> Result<(), Error> {
     if is_held_here(shared) {
-        let what = "the store is in use by what this signal interrupted: use it after the handler";
-        return Err(Error::Invalid(what.to_owned()));
+        let message =
+            "the store is in use by what this signal interrupted: use it after the handler";
+        return Err(Error::Invalid(message.to_owned()));
     }
     Ok(())
 }
@@ -142,10 +143,10 @@ pub(super) fn briefly<T>(
     f: impl FnOnce(&Db) -> Result<T, Error>,
 ) -> PyResult<T> {
     check_open(shared)?;
-    let store = awaited(py, shared).map_err(told)?;
+    let store = awaited(py, shared).map_err(kv_error)?;
     // It may have been closed while this waited for it.
     let db = store.as_ref().ok_or_else(|| closed("the store"))?;
-    f(db).map_err(told)
+    f(db).map_err(kv_error)
 }
 
 /// Use the open store without blocking other Python threads.
@@ -156,8 +157,8 @@ pub(super) fn with<T: Send>(
 ) -> PyResult<T> {
     check_open(shared)?;
     let done = py.detach(|| Ok(locked(shared)?.0.as_mut().map(f)));
-    match done.map_err(told)? {
-        Some(result) => result.map_err(told),
+    match done.map_err(kv_error)? {
+        Some(result) => result.map_err(kv_error),
         // While this waited for it.
         None => Err(closed("the store")),
     }

@@ -63,9 +63,9 @@ impl Settings {
         match self.reuse.as_str() {
             "base" => Box::new(Base(pages)),
             "retention" => {
-                let kept = Retention::new(pages).with_least_fill(self.least_fill);
-                let budget = |percent| kept.with_space_budget(percent);
-                Box::new(self.space_budget.map_or(kept, budget))
+                let retention = Retention::new(pages).with_least_fill(self.least_fill);
+                let budget = |percent| retention.with_space_budget(percent);
+                Box::new(self.space_budget.map_or(retention, budget))
             }
             _ => Box::new(pages),
         }

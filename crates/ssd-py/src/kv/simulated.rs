@@ -37,20 +37,20 @@ pub(crate) fn kv_simulate(
     let config: RunConfig = crate::parsed("config", config)?;
     let settings: HostSettings = serde_json::from_str(settings).map_err(|error| {
         // Its position is in a text that the user has not written.
-        let said = error.to_string();
-        refused(format!("settings: {}", said.split(" at line ").next().unwrap_or(&said)))
+        let text = error.to_string();
+        refused(format!("settings: {}", text.split(" at line ").next().unwrap_or(&text)))
     })?;
     let origin = trace.map_or(Origin::Named(workload), |text| Origin::Traced(workload, text));
     let mut raised = None;
     let mut keep_going = |done: u64| {
-        let heard = Python::attach(|py| {
+        let answer = Python::attach(|py| {
             py.check_signals()?;
             match &progress {
                 Some(callback) => callback.call1(py, (done,)).map(|_| ()),
                 None => Ok(()),
             }
         });
-        heard.map_err(|error| raised = Some(error)).is_ok()
+        answer.map_err(|error| raised = Some(error)).is_ok()
     };
     let ended = py.detach(|| simulate(&config, &settings, &origin, &mut keep_going));
     // An interrupt leaves the report so far.
@@ -58,7 +58,7 @@ pub(crate) fn kv_simulate(
         return Err(error);
     }
     let outcome = ended.map_err(|error| match error {
-        HostError::Refused(why) => refused(why),
+        HostError::Refused(message) => refused(message),
         error => crate::StuckError::new_err(error.to_string()),
     })?;
     if let Some(folder) = keep {

@@ -153,14 +153,14 @@ pub(super) struct Range<'a> {
 impl Range<'_> {
     /// The bounds in a store whose keys begin with `under`, which the caller leaves out.
     pub(super) fn bounds(&self, under: &[u8]) -> Bounds {
-        let (whole, behind) = prefix_bounds(under);
+        let (lower_bound, upper_bound) = prefix_bounds(under);
         let next = |key: &[u8], after: bool| {
             let end: &[u8] = if after { b"\0" } else { b"" };
             [under, key, end].concat()
         };
         let first = self.start.map(|start| next(start, !self.include_start));
         let end = self.stop.map(|stop| next(stop, self.include_stop));
-        (first.or(whole), end.or(behind))
+        (first.or(lower_bound), end.or(upper_bound))
     }
 }
 

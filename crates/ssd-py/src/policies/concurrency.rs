@@ -8,27 +8,27 @@ use ssd_core::ftl::gc::concurrency::DeviceView;
 
 /// A concurrency rule in Python.
 pub(super) struct Concurrency {
-    given: Given,
+    policy: Given,
     rng: Py<PyAny>,
 }
 
 impl Concurrency {
-    pub(super) fn new(given: Given, rng: Py<PyAny>) -> Concurrency {
-        Concurrency { given, rng }
+    pub(super) fn new(policy: Given, rng: Py<PyAny>) -> Concurrency {
+        Concurrency { policy, rng }
     }
 }
 
 impl Concurrency {
     fn limit(&self, view: &DeviceView) -> u32 {
-        let answer = self.given.ask(None, |py| {
+        let answer = self.policy.ask(None, |py| {
             let rng = self.rng.clone_ref(py);
             let view = ConcurrencyView::new(view, rng);
-            let answer = self.given.call(py, "limit", (view,))?;
+            let answer = self.policy.call(py, "limit", (view,))?;
             let expected = "a number of pools, 0 or more";
             let limit = integer("limit", &answer, expected)?;
             if limit < 0 {
-                let what = format!("limit() returned {limit}: expected {expected}");
-                return Err(Refusal::Wrong(what));
+                let message = format!("limit() returned {limit}: expected {expected}");
+                return Err(Refusal::Wrong(message));
             }
             Ok(u32::try_from(limit).unwrap_or(u32::MAX))
         });
@@ -38,7 +38,7 @@ impl Concurrency {
 
 impl Object for Concurrency {
     fn object(&self) -> (&Given, &Py<PyAny>) {
-        (&self.given, &self.rng)
+        (&self.policy, &self.rng)
     }
 }
 

@@ -121,9 +121,9 @@ impl Answer for Counted {
             Ok("channels") => Ok(Counted::Channels),
             Ok("members") => Ok(Counted::Members),
             _ => {
-                let found = shown(answer);
+                let value = shown(answer);
                 let expected = "expected \"pools\", \"channels\" or \"members\"";
-                Err(Refusal::Wrong(format!("{hook}() returned {found}: {expected}")))
+                Err(Refusal::Wrong(format!("{hook}() returned {value}: {expected}")))
             }
         }
     }
@@ -155,22 +155,22 @@ unchecked!(
 
 /// The answer of the object to `hook`, if it has a method of that name and has not failed.
 pub(super) fn ask<T: Answer>(
-    given: &Given,
+    policy: &Given,
     rng: &Py<PyAny>,
     hook: &'static str,
     arguments: &[&dyn Argument],
 ) -> Option<T> {
-    if !T::CHECKED || !given.answers(hook) {
+    if !T::CHECKED || !policy.answers(hook) {
         return None;
     }
-    given.ask(None, |py| {
+    policy.ask(None, |py| {
         let raised = |error| Refusal::Raised(hook, error);
-        let mut said = Vec::new();
+        let mut values = Vec::new();
         for argument in arguments {
-            said.extend(argument.python(py, rng).map_err(raised)?);
+            values.extend(argument.python(py, rng).map_err(raised)?);
         }
-        let said = PyTuple::new(py, said).map_err(raised)?;
-        let answer = given.object.bind(py).call_method1(hook, said).map_err(raised)?;
+        let tuple = PyTuple::new(py, values).map_err(raised)?;
+        let answer = policy.object.bind(py).call_method1(hook, tuple).map_err(raised)?;
         T::of(hook, &answer)
     })
 }

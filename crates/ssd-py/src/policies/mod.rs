@@ -91,9 +91,9 @@ struct Trouble(Mutex<(Option<Fault>, Option<PyErr>)>);
 
 impl Trouble {
     fn keep(&self, fault: Fault, error: Option<PyErr>) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.0.is_none() {
-            *kept = (Some(fault), error);
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.0.is_none() {
+            *state = (Some(fault), error);
         }
     }
 
@@ -120,7 +120,7 @@ struct Given {
     role: &'static str,
     trouble: Arc<Trouble>,
     /// Hooks that were looked up, and whether the object has them.
-    known: Arc<Mutex<BTreeMap<&'static str, bool>>>,
+    hooks: Arc<Mutex<BTreeMap<&'static str, bool>>>,
 }
 
 impl Given {
@@ -143,16 +143,16 @@ impl Given {
     }
 
     fn refuse(&self, py: Python<'_>, pool: Option<PoolId>, refusal: Refusal) {
-        let (what, error) = match refusal {
+        let (message, error) = match refusal {
             Refusal::Raised(_, error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => {
                 self.trouble.keep(Fault::Interrupted, None);
                 return;
             }
             Refusal::Raised(method, error) => (format!("{method}() raised {error}"), Some(error)),
-            Refusal::Wrong(what) => (what, None),
+            Refusal::Wrong(message) => (message, None),
         };
-        let who = format!("{} {}", self.role, self.name);
-        self.trouble.keep(Fault::Failed { who, pool, what }, error);
+        let policy = format!("{} {}", self.role, self.name);
+        self.trouble.keep(Fault::Failed { policy, pool, message }, error);
     }
 
     /// The answer of `method`.
@@ -174,11 +174,11 @@ impl Given {
 
     /// As [`Given::has`], for a hook that is called often: looked up once.
     fn answers(&self, hook: &'static str) -> bool {
-        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = known().get(hook).copied();
+        let hooks = || self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = hooks().get(hook).copied();
         before.unwrap_or_else(|| {
             let has = self.has(hook);
-            known().insert(hook, has);
+            hooks().insert(hook, has);
             has
         })
     }
@@ -186,12 +186,12 @@ impl Given {
     /// The policy's own stream of random numbers, a `numpy.random.Generator`.
     fn random(&self, seed: u64, stream: u64) -> Option<Py<PyAny>> {
         self.ask(None, |py| {
-            let made = || -> PyResult<Py<PyAny>> {
+            let make = || -> PyResult<Py<PyAny>> {
                 let random = py.import("numpy.random")?;
                 let bits = random.getattr("PCG64")?.call1(([seed, stream],))?;
                 Ok(random.getattr("Generator")?.call1((bits,))?.unbind())
             };
-            made().map_err(|error| Refusal::Raised("numpy.random.Generator", error))
+            make().map_err(|error| Refusal::Raised("numpy.random.Generator", error))
         })
     }
 }
@@ -218,7 +218,7 @@ pub(crate) type Said = (String, Py<PyAny>, String);
 
 /// The policies that a run takes from Python.
 pub(crate) struct Policies {
-    given: BTreeMap<&'static str, Given>,
+    policies: BTreeMap<&'static str, Given>,
     device: Py<DeviceInfo>,
     seed: u64,
     trouble: Arc<Trouble>,
@@ -236,38 +236,38 @@ const ROLES: [(&str, &str); 5] = [
 ];
 
 impl Policies {
-    /// The policies `given`, if there are any, as plugs of the core.
+    /// The policies `arguments`, if there are any, as plugs of the core.
     pub(crate) fn plugs(
         py: Python<'_>,
         config: &Config,
-        given: Vec<Said>,
+        arguments: Vec<Said>,
     ) -> PyResult<(Option<Arc<Policies>>, Plugs)> {
-        if given.is_empty() {
+        if arguments.is_empty() {
             return Ok((None, Plugs::default()));
         }
-        if given.iter().any(|(key, ..)| key == "alloc.separation")
-            && let Some(why) = config.cannot_separate()
+        if arguments.iter().any(|(key, ..)| key == "alloc.separation")
+            && let Some(message) = config.cannot_separate()
         {
-            return Err(crate::ConfigError::new_err((vec![why],)));
+            return Err(crate::ConfigError::new_err((vec![message],)));
         }
-        let policies = Arc::new(Policies::new(py, config, given)?);
+        let policies = Arc::new(Policies::new(py, config, arguments)?);
         Ok((Some(policies.clone()), Plugs::new(policies)))
     }
 
-    fn new(py: Python<'_>, config: &Config, given: Vec<Said>) -> PyResult<Policies> {
+    fn new(py: Python<'_>, config: &Config, arguments: Vec<Said>) -> PyResult<Policies> {
         let trouble = Arc::new(Trouble::default());
-        let role = |asked: &str| ROLES.into_iter().find(|(key, _)| *key == asked);
-        let given = given
+        let role = |role_key: &str| ROLES.into_iter().find(|(key, _)| *key == role_key);
+        let policies = arguments
             .into_iter()
             .filter_map(|(key, object, name)| {
                 let (key, role) = role(&key)?;
                 let (object, trouble) = (Arc::new(object), trouble.clone());
-                Some((key, Given { object, name, role, trouble, known: Arc::default() }))
+                Some((key, Given { object, name, role, trouble, hooks: Arc::default() }))
             })
             .collect();
         let device = Py::new(py, DeviceInfo::new(config))?;
         let begun = AtomicBool::new(false);
-        Ok(Policies { given, device, seed: config.run.seed, trouble, begun })
+        Ok(Policies { policies, device, seed: config.run.seed, trouble, begun })
     }
 
     /// The exception behind the fault that ended the run.
@@ -276,11 +276,11 @@ impl Policies {
     }
 
     /// The policy that replaces the one of `key`, with its random numbers.
-    fn of(&self, key: &'static str) -> Option<(Given, Py<PyAny>)> {
-        let given = self.given.get(key)?;
+    fn policy_of(&self, key: &'static str) -> Option<(Given, Py<PyAny>)> {
+        let policy = self.policies.get(key)?;
         let stream = ROLES.iter().position(|(k, _)| *k == key)? as u64;
-        let random = given.random(self.seed, stream);
-        Some((given.clone(), random.unwrap_or_else(|| Python::attach(|py| py.None()))))
+        let random = policy.random(self.seed, stream);
+        Some((policy.clone(), random.unwrap_or_else(|| Python::attach(|py| py.None()))))
     }
 }
 
@@ -289,49 +289,52 @@ impl Outside for Policies {
         let mut started: Vec<&Given> = Vec::new();
         if self.begun.swap(true, Ordering::Relaxed) {
             // What a separation policy knows of pages stays with the device.
-            started.extend(self.given.get("alloc.separation"));
+            started.extend(self.policies.get("alloc.separation"));
         }
-        for given in self.given.values() {
+        for policy in self.policies.values() {
             // One object may have several roles; it starts once.
-            if started.iter().any(|other| other.object.is(&*given.object)) || !given.has("start") {
+            if started.iter().any(|previous| previous.object.is(&*policy.object))
+                || !policy.has("start")
+            {
                 continue;
             }
-            given.ask(None, |py| given.call(py, "start", (&self.device,)).map(|_| ()));
-            started.push(given);
+            policy.ask(None, |py| policy.call(py, "start", (&self.device,)).map(|_| ()));
+            started.push(policy);
         }
     }
 
     fn victim(&self, table: &BlockTable) -> Option<Box<dyn VictimPolicy>> {
-        let (given, random) = self.of("gc.victim")?;
-        Some(Box::new(victim::Victim::new(given, random, table)))
+        let (policy, random) = self.policy_of("gc.victim")?;
+        Some(Box::new(victim::Victim::new(policy, random, table)))
     }
 
     fn trigger(&self) -> Option<Box<dyn TriggerPolicy>> {
-        let (given, random) = self.of("gc.trigger")?;
-        Some(Box::new(trigger::Trigger::new(given, random)))
+        let (policy, random) = self.policy_of("gc.trigger")?;
+        Some(Box::new(trigger::Trigger::new(policy, random)))
     }
 
     fn concurrency(&self) -> Option<Box<dyn ConcurrencyPolicy>> {
-        let (given, random) = self.of("gc.concurrency")?;
-        Some(Box::new(concurrency::Concurrency::new(given, random)))
+        let (policy, random) = self.policy_of("gc.concurrency")?;
+        Some(Box::new(concurrency::Concurrency::new(policy, random)))
     }
 
     fn placement(&self, layout: &Layout) -> Option<Box<dyn PlacementPolicy>> {
-        let (given, random) = self.of("alloc.placement")?;
-        Some(Box::new(placement::Placement::new(given, random, layout.planes())))
+        let (policy, random) = self.policy_of("alloc.placement")?;
+        Some(Box::new(placement::Placement::new(policy, random, layout.planes())))
     }
 
     fn separation(&self, ground: &Ground) -> Option<Box<dyn SeparationPolicy>> {
-        let (given, random) = self.of("alloc.separation")?;
-        Some(Box::new(separation::Separation::new(given, random, ground)))
+        let (policy, random) = self.policy_of("alloc.separation")?;
+        Some(Box::new(separation::Separation::new(policy, random, ground)))
     }
 
     fn power_cut(&self) {
-        let Some(given) = self.given.get("alloc.separation").filter(|given| given.has("start"))
+        let Some(policy) =
+            self.policies.get("alloc.separation").filter(|policy| policy.has("start"))
         else {
             return;
         };
-        given.ask(None, |py| given.call(py, "start", (&self.device,)).map(|_| ()));
+        policy.ask(None, |py| policy.call(py, "start", (&self.device,)).map(|_| ()));
     }
 
     fn fault(&self) -> Option<Fault> {
@@ -339,6 +342,9 @@ impl Outside for Policies {
     }
 
     fn names(&self) -> BTreeMap<String, String> {
-        self.given.iter().map(|(key, given)| ((*key).to_string(), given.name.clone())).collect()
+        self.policies
+            .iter()
+            .map(|(key, policy)| ((*key).to_string(), policy.name.clone()))
+            .collect()
     }
 }

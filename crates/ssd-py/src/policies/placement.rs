@@ -9,23 +9,23 @@ use ssd_core::units::{Lpn, PlaneId};
 
 /// A placement in Python.
 pub(super) struct Placement {
-    given: Given,
+    policy: Given,
     rng: Py<PyAny>,
     planes: u32,
 }
 
 impl Placement {
-    pub(super) fn new(given: Given, rng: Py<PyAny>, planes: u32) -> Placement {
-        Placement { given, rng, planes }
+    pub(super) fn new(policy: Given, rng: Py<PyAny>, planes: u32) -> Placement {
+        Placement { policy, rng, planes }
     }
 }
 
 impl Placement {
     fn place(&mut self, lpn: Lpn, planes: &dyn Planes) -> PlaneId {
-        let answer = self.given.ask(None, |py| {
+        let answer = self.policy.ask(None, |py| {
             let loads = (0..self.planes).map(|p| i64::from(planes.load(PlaneId(p)))).collect();
             let loads = PyArray1::from_vec(py, loads);
-            let answer = self.given.call(py, "place", (lpn.0, loads))?;
+            let answer = self.policy.call(py, "place", (lpn.0, loads))?;
             let expected = format!("a plane, 0 to {}", self.planes - 1);
             let plane = integer("place", &answer, &expected)?;
             let inside = u32::try_from(plane).ok().filter(|plane| *plane < self.planes);
@@ -38,7 +38,7 @@ impl Placement {
 
 impl Object for Placement {
     fn object(&self) -> (&Given, &Py<PyAny>) {
-        (&self.given, &self.rng)
+        (&self.policy, &self.rng)
     }
 }
 

@@ -9,28 +9,28 @@ use ssd_core::units::PoolId;
 
 /// A separation policy in Python.
 pub(super) struct Separation {
-    given: Given,
+    policy: Given,
     rng: Py<PyAny>,
     classes: Classes,
 }
 
 impl Separation {
     /// A policy that has stated its number of classes; if that is not allowed, with two, which are never used.
-    pub(super) fn new(given: Given, rng: Py<PyAny>, ground: &Ground) -> Separation {
-        let asked = given.ask(None, |py| {
+    pub(super) fn new(policy: Given, rng: Py<PyAny>, ground: &Ground) -> Separation {
+        let answer = policy.ask(None, |py| {
             let number = |name: &'static str, least: u32, most: u32| {
                 let raised = |error| Refusal::Raised(name, error);
-                let value = given.object.bind(py).getattr(name).map_err(raised)?;
+                let value = policy.object.bind(py).getattr(name).map_err(raised)?;
                 let expected = format!("a number of classes, {least} to {most}");
-                let found = integer(name, &value, &expected)?;
-                let inside = u32::try_from(found).ok().filter(|n| (least..=most).contains(n));
-                let wrong = || Refusal::Wrong(format!("{name} is {found}: expected {expected}"));
+                let count = integer(name, &value, &expected)?;
+                let inside = u32::try_from(count).ok().filter(|n| (least..=most).contains(n));
+                let wrong = || Refusal::Wrong(format!("{name} is {count}: expected {expected}"));
                 inside.ok_or_else(wrong)
             };
             let all = number("classes", 1, ground.most_classes)?;
             Ok(Classes { host: number("host_classes", 0, all - 1)?, all })
         });
-        Separation { given, rng, classes: asked.unwrap_or(Classes { host: 0, all: 2 }) }
+        Separation { policy, rng, classes: answer.unwrap_or(Classes { host: 0, all: 2 }) }
     }
 
     fn classes(&self) -> Classes {
@@ -45,7 +45,7 @@ impl Separation {
         ask: impl FnOnce(Python<'_>) -> Result<Bound<'_, PyAny>, Refusal>,
     ) -> u32 {
         let most = self.classes.all - 1;
-        let answer = self.given.ask(None, |py| {
+        let answer = self.policy.ask(None, |py| {
             let answer = ask(py)?;
             let class = integer(method, &answer, &format!("a class, {least} to {most}"))?;
             self.inside(method, class, least)
@@ -56,19 +56,19 @@ impl Separation {
     fn of_write(&mut self, page: &Written) -> u32 {
         let (replaces, age) =
             (page.replaces.and_then(|old| old.class), page.replaces.map(|old| old.age));
-        let asked = (page.lpn.0, page.stream, page.pages, replaces, age, page.clock);
-        self.class("of_write", 0, |py| self.given.call(py, "of_write", asked))
+        let arguments = (page.lpn.0, page.stream, page.pages, replaces, age, page.clock);
+        self.class("of_write", 0, |py| self.policy.call(py, "of_write", arguments))
     }
 
     fn of_copy(&mut self, page: &Copied) -> u32 {
-        let asked = (page.lpn.0, page.class, page.clock);
-        self.class("of_copy", self.classes.host, |py| self.given.call(py, "of_copy", asked))
+        let arguments = (page.lpn.0, page.class, page.clock);
+        self.class("of_copy", self.classes.host, |py| self.policy.call(py, "of_copy", arguments))
     }
 
     fn on_collect(&mut self, block: &Collected) {
-        if self.given.answers("on_collect") {
-            let told = (block.class, block.valid, block.opened, block.clock);
-            self.given.ask(None, |py| self.given.call(py, "on_collect", told).map(|_| ()));
+        if self.policy.answers("on_collect") {
+            let arguments = (block.class, block.valid, block.opened, block.clock);
+            self.policy.ask(None, |py| self.policy.call(py, "on_collect", arguments).map(|_| ()));
         }
     }
 
@@ -82,22 +82,22 @@ impl Separation {
     }
 
     fn names_victims(&self) -> bool {
-        self.given.answers("victim_among")
+        self.policy.answers("victim_among")
     }
 
     /// `None`, a class, or `("oldest", class)`.
     fn victim_among(&mut self, pool: PoolId, classes: &[ClassBlocks]) -> Among {
         let method = "victim_among";
-        let asked = self.given.ask(Some(pool), |py| {
+        let choice = self.policy.ask(Some(pool), |py| {
             let views: Vec<ClassView> = classes.iter().map(ClassView::new).collect();
-            let answer = self.given.call(py, method, (pool.0, views))?;
+            let answer = self.policy.call(py, method, (pool.0, views))?;
             if answer.is_none() {
                 return Ok(Among::All);
             }
             let wrong = || {
-                let found = shown(&answer);
+                let text = shown(&answer);
                 let expected = "expected None, a class, or (\"oldest\", class)";
-                Refusal::Wrong(format!("{method}() returned {found}: {expected}"))
+                Refusal::Wrong(format!("{method}() returned {text}: {expected}"))
             };
             let class = |class: &Bound<'_, PyAny>| {
                 self.inside(method, integer(method, class, "a class").map_err(|_| wrong())?, 0)
@@ -107,50 +107,51 @@ impl Separation {
             };
             let oldest = pair.len() == 2
                 && pair.get_item(0).is_ok_and(|word| word.eq("oldest").unwrap_or(false));
-            let of = pair.get_item(1).ok().filter(|_| oldest).ok_or_else(wrong)?;
-            Ok(Among::Oldest(class(&of)?))
+            let second = pair.get_item(1).ok().filter(|_| oldest).ok_or_else(wrong)?;
+            Ok(Among::Oldest(class(&second)?))
         });
-        asked.unwrap_or(Among::All)
+        choice.unwrap_or(Among::All)
     }
 
     /// What `save()` of the object returns, with its length; nothing without that method.
     fn save(&self, bytes: &mut Vec<u8>) {
-        let known: Option<Vec<u8>> = self
-            .given
+        let state: Option<Vec<u8>> = self
+            .policy
             .answers("save")
             .then(|| {
-                self.given.ask(None, |py| {
+                self.policy.ask(None, |py| {
                     let raised = |error| Refusal::Raised("save", error);
-                    let answer = self.given.object.bind(py).call_method0("save").map_err(raised)?;
-                    let known = answer.cast::<PyBytes>().map_err(|_| {
+                    let answer =
+                        self.policy.object.bind(py).call_method0("save").map_err(raised)?;
+                    let state = answer.cast::<PyBytes>().map_err(|_| {
                         Refusal::Wrong(format!(
                             "save() returned {}: expected bytes",
                             shown(&answer)
                         ))
                     })?;
-                    Ok(known.as_bytes().to_vec())
+                    Ok(state.as_bytes().to_vec())
                 })
             })
             .flatten();
-        let known = known.unwrap_or_default();
-        bytes.extend_from_slice(&(known.len() as u64).to_le_bytes());
-        bytes.extend_from_slice(&known);
+        let state = state.unwrap_or_default();
+        bytes.extend_from_slice(&(state.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(&state);
     }
 
     /// Those bytes are given to `load(bytes)` of the object, if it has that method.
     fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
         let short = || "what its separation policy knows ends early".to_string();
         let (length, rest) = bytes.split_first_chunk().ok_or_else(short)?;
-        let (known, rest) = usize::try_from(u64::from_le_bytes(*length))
+        let (state, rest) = usize::try_from(u64::from_le_bytes(*length))
             .ok()
             .and_then(|length| rest.split_at_checked(length))
             .ok_or_else(short)?;
         *bytes = rest;
-        if self.given.answers("load") && !known.is_empty() {
-            let told = |py: Python<'_>| {
-                self.given.call(py, "load", (PyBytes::new(py, known),)).map(|_| ())
+        if self.policy.answers("load") && !state.is_empty() {
+            let call_load = |py: Python<'_>| {
+                self.policy.call(py, "load", (PyBytes::new(py, state),)).map(|_| ())
             };
-            self.given.ask(None, told);
+            self.policy.ask(None, call_load);
         }
         Ok(())
     }
@@ -158,7 +159,7 @@ impl Separation {
 
 impl Object for Separation {
     fn object(&self) -> (&Given, &Py<PyAny>) {
-        (&self.given, &self.rng)
+        (&self.policy, &self.rng)
     }
 }
 

@@ -9,7 +9,7 @@ use ssd_core::units::Nanos;
 
 /// A trigger in Python.
 pub(super) struct Trigger {
-    given: Given,
+    policy: Given,
     rng: Py<PyAny>,
     has_urgent: bool,
     watches_pages: bool,
@@ -19,15 +19,15 @@ pub(super) struct Trigger {
 }
 
 impl Trigger {
-    pub(super) fn new(given: Given, rng: Py<PyAny>) -> Trigger {
-        let asked = given.ask(None, |py| {
-            let told = |name: &'static str| -> Result<Option<Bound<'_, PyAny>>, Refusal> {
-                let value = given.object.bind(py).getattr_opt(name);
+    pub(super) fn new(policy: Given, rng: Py<PyAny>) -> Trigger {
+        let answer = policy.ask(None, |py| {
+            let attribute = |name: &'static str| -> Result<Option<Bound<'_, PyAny>>, Refusal> {
+                let value = policy.object.bind(py).getattr_opt(name);
                 Ok(value.map_err(|e| Refusal::Raised(name, e))?.filter(|value| !value.is_none()))
             };
-            let flag = |name, default| told(name)?.map_or(Ok(default), |v| bool::of(name, &v));
+            let flag = |name, default| attribute(name)?.map_or(Ok(default), |v| bool::of(name, &v));
             let idle =
-                told("idle_after_ns")?.map(|v| Answer::of("idle_after_ns", &v)).transpose()?;
+                attribute("idle_after_ns")?.map(|v| Answer::of("idle_after_ns", &v)).transpose()?;
             let watches = [
                 flag("watches_pages", true)?,
                 flag("watches_device", false)?,
@@ -36,10 +36,10 @@ impl Trigger {
             Ok((watches, idle.flatten()))
         });
         let ([watches_pages, watches_device, watches_requests], idle_after) =
-            asked.unwrap_or_default();
-        let has_urgent = given.has("urgent");
+            answer.unwrap_or_default();
+        let has_urgent = policy.has("urgent");
         Trigger {
-            given,
+            policy,
             rng,
             has_urgent,
             watches_pages,
@@ -49,10 +49,10 @@ impl Trigger {
         }
     }
 
-    fn asked(&self, method: &'static str, view: &SpaceView) -> bool {
-        let answer = self.given.ask(Some(view.pool), |py| {
+    fn ask(&self, method: &'static str, view: &SpaceView) -> bool {
+        let answer = self.policy.ask(Some(view.pool), |py| {
             let view = TriggerView::new(view, self.rng.clone_ref(py));
-            bool::of(method, &self.given.call(py, method, (view,))?)
+            bool::of(method, &self.policy.call(py, method, (view,))?)
         });
         answer.unwrap_or(false)
     }
@@ -61,11 +61,11 @@ impl Trigger {
 /// Hooks with names or checks of their own.
 impl Trigger {
     fn holds(&self, view: &SpaceView) -> bool {
-        self.asked("wants", view)
+        self.ask("wants", view)
     }
 
     fn urgent(&self, view: &SpaceView) -> bool {
-        self.has_urgent && self.asked("urgent", view)
+        self.has_urgent && self.ask("urgent", view)
     }
 
     /// Something other than space may end it.
@@ -93,7 +93,7 @@ impl Trigger {
 
 impl Object for Trigger {
     fn object(&self) -> (&Given, &Py<PyAny>) {
-        (&self.given, &self.rng)
+        (&self.policy, &self.rng)
     }
 }
 

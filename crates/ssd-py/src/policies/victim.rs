@@ -55,13 +55,13 @@ type Column = PyArray1<i64>;
 const NEVER: u64 = u64::MAX;
 
 impl VictimView {
-    /// Array `which`, built at the first access: `value` of each candidate, counted within the pool.
-    fn column(&self, py: Python<'_>, which: usize, value: impl Fn(usize) -> u64) -> Py<Column> {
-        let made = || {
+    /// Array `index`, built at the first access: `value` of each candidate, counted within the pool.
+    fn column(&self, py: Python<'_>, index: usize, value: impl Fn(usize) -> u64) -> Py<Column> {
+        let make = || {
             let values = self.candidates.iter().map(|&b| value(b as usize).cast_signed()).collect();
             PyArray1::from_vec(py, values).unbind()
         };
-        self.columns[which].get_or_init(py, made).clone_ref(py)
+        self.columns[index].get_or_init(py, make).clone_ref(py)
     }
 }
 
@@ -124,7 +124,7 @@ impl VictimView {
 
 /// A victim policy in Python, with the ages that its view contains.
 pub(super) struct Victim {
-    given: Given,
+    policy: Given,
     rng: Py<PyAny>,
     /// Whether it scores the candidates instead of naming one.
     scores: bool,
@@ -138,10 +138,10 @@ pub(super) struct Victim {
 }
 
 impl Victim {
-    pub(super) fn new(given: Given, rng: Py<PyAny>, table: &BlockTable) -> Victim {
+    pub(super) fn new(policy: Given, rng: Py<PyAny>, table: &BlockTable) -> Victim {
         Victim {
-            scores: given.has("score"),
-            given,
+            scores: policy.has("score"),
+            policy,
             rng,
             sealed_at: vec![0; table.len()],
             invalidated_at: vec![0; table.len()],
@@ -161,30 +161,30 @@ impl Victim {
     ) -> VictimView {
         let n = table.blocks_per_pool() as usize;
         let first = pool.0 * table.blocks_per_pool();
-        let all = first as usize..first as usize + n;
+        let blocks = first as usize..first as usize + n;
         let free = |state: &&BlockState| **state == BlockState::Free;
         VictimView {
             first,
             candidates: candidates.iter().map(|b| b.0 - first).collect(),
-            valid_pages: table.valid[all.clone()].to_vec(),
-            erase_counts: table.erases[all.clone()].to_vec(),
-            sealed: table.seal_order[all.clone()].to_vec(),
-            sealed_at: self.sealed_at[all.clone()].to_vec(),
-            invalidated_at: self.invalidated_at[all.clone()].to_vec(),
-            first_invalid: self.first_invalid[all.clone()].to_vec(),
-            newest_invalid: self.newest_invalid[all.clone()].to_vec(),
+            valid_pages: table.valid[blocks.clone()].to_vec(),
+            erase_counts: table.erases[blocks.clone()].to_vec(),
+            sealed: table.seal_order[blocks.clone()].to_vec(),
+            sealed_at: self.sealed_at[blocks.clone()].to_vec(),
+            invalidated_at: self.invalidated_at[blocks.clone()].to_vec(),
+            first_invalid: self.first_invalid[blocks.clone()].to_vec(),
+            newest_invalid: self.newest_invalid[blocks.clone()].to_vec(),
             columns: std::array::from_fn(|_| PyOnceLock::new()),
             pages_per_block: u32::from(table.pages_per_block),
             pool: pool.0,
             clock,
             now_ns: table.now.0,
-            free_blocks: table.state[all].iter().filter(free).count() as u32,
+            free_blocks: table.state[blocks].iter().filter(free).count() as u32,
             rng: self.rng.clone_ref(py),
         }
     }
 
     fn scores_of(&self, py: Python<'_>, view: VictimView, n: usize) -> Result<Vec<f64>, Refusal> {
-        let answer = self.given.call(py, "score", (view,))?;
+        let answer = self.policy.call(py, "score", (view,))?;
         scores(py, &answer, n)
     }
 
@@ -200,8 +200,10 @@ impl Victim {
 
 /// The scores in `answer`, one for each of `n` candidates. Integers beyond 2^53 are rounded.
 fn scores(py: Python<'_>, answer: &Bound<'_, PyAny>, n: usize) -> Result<Vec<f64>, Refusal> {
-    let wrong = |what: &str| {
-        Refusal::Wrong(format!("score() returned {what}: expected one number for each candidate"))
+    let wrong = |subject: &str| {
+        Refusal::Wrong(format!(
+            "score() returned {subject}: expected one number for each candidate"
+        ))
     };
     let unlike = || wrong(&shown(answer));
     // Valid pages, and sums of them, which most return.
@@ -214,16 +216,16 @@ fn scores(py: Python<'_>, answer: &Bound<'_, PyAny>, n: usize) -> Result<Vec<f64
     let array = if let Ok(array) = answer.cast::<PyArray1<f64>>() {
         array.clone()
     } else {
-        let made = py
+        let converted = py
             .import("numpy")
             .and_then(|numpy| numpy.call_method1("asarray", (answer,)))
             .map_err(|_| unlike())?;
-        let kind = made.getattr("dtype").and_then(|dtype| dtype.getattr("kind"));
+        let kind = converted.getattr("dtype").and_then(|dtype| dtype.getattr("kind"));
         let kind = kind.map_err(|_| unlike())?;
         if !kind.cast::<PyString>().is_ok_and(|kind| "biuf".contains(&kind.to_string())) {
             return Err(unlike());
         }
-        let floats = made.call_method1("astype", ("float64",)).map_err(|_| unlike())?;
+        let floats = converted.call_method1("astype", ("float64",)).map_err(|_| unlike())?;
         floats.cast_into::<PyArray1<f64>>().map_err(|_| unlike())?
     };
     if array.len() != n {
@@ -238,10 +240,14 @@ fn scores(py: Python<'_>, answer: &Bound<'_, PyAny>, n: usize) -> Result<Vec<f64
 }
 
 /// The block that `select` has named, if it may be a victim of `pool`.
-fn named(answer: &Bound<'_, PyAny>, pool: PoolId, table: &BlockTable) -> Result<BlockId, Refusal> {
+fn parse_block(
+    answer: &Bound<'_, PyAny>,
+    pool: PoolId,
+    table: &BlockTable,
+) -> Result<BlockId, Refusal> {
     let expected = "a block id, an element of view.blocks, or None";
     let id = integer("select", answer, expected)?;
-    let wrong = |why: String| Refusal::Wrong(format!("select() returned block {id}, {why}"));
+    let wrong = |reason: String| Refusal::Wrong(format!("select() returned block {id}, {reason}"));
     let block = u32::try_from(id).ok().map(BlockId).filter(|b| b.at() < table.len());
     let Some(block) = block else {
         return Err(wrong(format!("which does not exist: expected {expected}")));
@@ -309,14 +315,14 @@ impl Victim {
         if candidates.is_empty() {
             return None;
         }
-        let chosen = self.given.ask(Some(pool), |py| {
+        let chosen = self.policy.ask(Some(pool), |py| {
             let view = self.view(py, pool, table, clock, &candidates);
             if !self.scores {
-                let answer = self.given.call(py, "select", (view,))?;
+                let answer = self.policy.call(py, "select", (view,))?;
                 return if answer.is_none() {
                     Ok(None)
                 } else {
-                    named(&answer, pool, table).map(Some)
+                    parse_block(&answer, pool, table).map(Some)
                 };
             }
             let scores = self.scores_of(py, view, candidates.len())?;
@@ -325,33 +331,33 @@ impl Victim {
             Ok(least.map(|i| candidates[i]))
         })??;
         if self.frees_nothing(table, chosen, clock) {
-            let what = format!(
+            let message = format!(
                 "chose a block without an invalid page {} times in a row, with no host page written \
                  in between: it never frees space",
                 self.fruitless.1
             );
-            self.given.ask(Some(pool), |_| Err::<(), _>(Refusal::Wrong(what)));
+            self.policy.ask(Some(pool), |_| Err::<(), _>(Refusal::Wrong(message)));
             return None;
         }
         Some(chosen)
     }
 
     fn candidates(&self, pool: PoolId, table: &BlockTable, clock: u64) -> Vec<BlockId> {
-        let all: Vec<BlockId> = table
+        let candidates: Vec<BlockId> = table
             .of_pool(pool)
             .filter(|&b| table.is_candidate(b) && table.invalid(b) > 0)
             .collect();
-        if all.is_empty() {
-            return all;
+        if candidates.is_empty() {
+            return candidates;
         }
-        let scores = self.given.ask(Some(pool), |py| {
-            self.scores_of(py, self.view(py, pool, table, clock, &all), all.len())
+        let scores = self.policy.ask(Some(pool), |py| {
+            self.scores_of(py, self.view(py, pool, table, clock, &candidates), candidates.len())
         });
         let Some(scores) = scores else { return Vec::new() };
-        let mut order: Vec<usize> = (0..all.len()).collect();
+        let mut order: Vec<usize> = (0..candidates.len()).collect();
         // NaN is not a score, and 0.0 equals -0.0.
         order.sort_by(|&a, &b| scores[a].partial_cmp(&scores[b]).unwrap_or(Ordering::Equal));
-        order.into_iter().map(|i| all[i]).collect()
+        order.into_iter().map(|i| candidates[i]).collect()
     }
 
     /// The pool or the block that would go first has no check yet.
@@ -368,7 +374,7 @@ impl Victim {
 
 impl Object for Victim {
     fn object(&self) -> (&Given, &Py<PyAny>) {
-        (&self.given, &self.rng)
+        (&self.policy, &self.rng)
     }
 }
 

@@ -100,17 +100,17 @@ impl PushDriver {
         records
     }
 
-    /// An error, about `what`, if time `at` is in the past or beyond the end of simulated time.
-    pub(super) fn check_ahead(&mut self, what: &str, at: Nanos) -> Result<(), PushError> {
+    /// An error, about `subject`, if time `at` is in the past or beyond the end of simulated time.
+    pub(super) fn check_ahead(&mut self, subject: &str, at: Nanos) -> Result<(), PushError> {
         let (now, last) = (self.ssd().now(), self.ssd().last_time());
-        let why = if at < now {
+        let reason = if at < now {
             format!("is in the past: the device is at {} ns; give that time or a later one", now.0)
         } else if at > last {
             format!("is out of range: simulated time ends at {} ns; give an earlier one", last.0)
         } else {
             return Ok(());
         };
-        Err(PushError::Refused(format!("{what} {} ns {why}", at.0)))
+        Err(PushError::Refused(format!("{subject} {} ns {reason}", at.0)))
     }
 
     /// Run instant by instant as far as `until`. Time passes up to a given time even if nothing happens.

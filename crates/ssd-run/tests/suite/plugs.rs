@@ -88,7 +88,7 @@ fn maker(questions: u32, then: Fault) -> Arc<Maker> {
 
 fn failed() -> Fault {
     let (who, what) = ("victim policy mine.Slow".to_string(), "is tired".to_string());
-    Fault::Failed { who, pool: Some(PoolId(1)), what }
+    Fault::Failed { policy: who, pool: Some(PoolId(1)), message: what }
 }
 
 fn small(mode: Mode) -> RunConfig {

@@ -63,20 +63,21 @@ impl Engine {
             self.settle()?;
         }
         let place = self.disk.place();
-        let mut heard = Vec::new();
+        let mut completions = Vec::new();
         for completion in self.done.drain(..) {
             if self.promises.take_promise(&completion) {
                 self.promises.waiting.push_back((place, completion));
             } else {
-                heard.push(completion);
+                completions.push(completion);
             }
         }
         let done = self.disk.done();
-        while let Some((_, kept)) = self.promises.waiting.pop_front_if(|(place, _)| *place <= done)
+        while let Some((_, completion)) =
+            self.promises.waiting.pop_front_if(|(place, _)| *place <= done)
         {
-            heard.push(kept);
+            completions.push(completion);
         }
-        Ok(heard)
+        Ok(completions)
     }
 
     /// Whether [`Engine::completions`] would return something.

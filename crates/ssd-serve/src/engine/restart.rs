@@ -90,7 +90,9 @@ impl Engine {
         self.idle();
         // This flush was not requested by a client.
         self.life.busy_ns = busy_ns;
-        self.failure.as_ref().map_or(Ok(()), |why| Err(DeviceError::Power(why.to_string())))?;
+        self.failure
+            .as_ref()
+            .map_or(Ok(()), |failure| Err(DeviceError::Power(failure.to_string())))?;
         let pages_lost = self.versions.recover(&Flash(&self.ssd));
         Ok(Mounted { recovery, pages_lost, requests })
     }
@@ -126,8 +128,8 @@ impl Engine {
     /// The drive or the disk has failed.
     pub fn rest(&mut self) -> Result<(DeviceSnapshot, Option<Box<dyn TraceWriter>>), String> {
         self.idle();
-        if let Some(why) = &self.failure {
-            return Err(why.to_string());
+        if let Some(failure) = &self.failure {
+            return Err(failure.to_string());
         }
         self.settle().map_err(|error| error.to_string())?;
         let snapshot = self.ssd.snapshot().map_err(|error| error.to_string())?;

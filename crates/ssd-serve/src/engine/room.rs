@@ -32,7 +32,7 @@ impl Engine {
     fn store(&mut self, (from, to): (u64, u64), data: Option<&[u8]>) -> Result<Vec<u32>, Refusal> {
         let page = self.page_bytes();
         let mut slots = Vec::with_capacity(((to - from) / page + 2) as usize);
-        let mut whole = vec![0; page as usize];
+        let mut buffer = vec![0; page as usize];
         for lpn in from / page..=(to - 1) / page {
             let (start, end) = (from.max(lpn * page), to.min((lpn + 1) * page));
             let bytes = data.map(|data| &data[(start - from) as usize..(end - from) as usize]);
@@ -41,13 +41,13 @@ impl Engine {
                 (true, None) => Ok(NONE),
                 (true, Some(bytes)) => self.slots.add(bytes, &mut self.disk),
                 (false, _) => {
-                    let old = self.slots.read(self.versions.newest(lpn as u32), 0, &mut whole);
+                    let old = self.slots.read(self.versions.newest(lpn as u32), 0, &mut buffer);
                     let part = (start - lpn * page) as usize..(end - lpn * page) as usize;
                     match bytes {
-                        Some(bytes) => whole[part].copy_from_slice(bytes),
-                        None => whole[part].fill(0),
+                        Some(bytes) => buffer[part].copy_from_slice(bytes),
+                        None => buffer[part].fill(0),
                     }
-                    old.and_then(|()| self.slots.add(&whole, &mut self.disk))
+                    old.and_then(|()| self.slots.add(&buffer, &mut self.disk))
                 }
             };
             match added {

@@ -129,7 +129,7 @@ impl<'a> Handshake<'a> {
         out: &mut Vec<u8>,
     ) -> Result<(usize, Standing), ProtocolError> {
         let mut fields = Fields { left: input };
-        let taken = |fields: &Fields<'_>| input.len() - fields.left.len();
+        let consumed = |fields: &Fields<'_>| input.len() - fields.left.len();
         if !self.state.greeted {
             let Some(flags) = fields.u32() else { return Ok((0, Standing::Open)) };
             if flags & !3 != 0 || flags & 1 == 0 {
@@ -138,13 +138,13 @@ impl<'a> Handshake<'a> {
             (self.state.greeted, self.state.no_zeroes) = (true, flags & 2 != 0);
         }
         loop {
-            let before = taken(&fields);
+            let before = consumed(&fields);
             let Some((option, data)) = next_option(&mut fields)? else {
                 return Ok((before, Standing::Open));
             };
             let standing = self.answer(option, data, out)?;
             if standing != Standing::Open {
-                return Ok((taken(&fields), standing));
+                return Ok((consumed(&fields), standing));
             }
         }
     }
@@ -208,13 +208,13 @@ impl<'a> Handshake<'a> {
     }
 
     fn info(&self, option: u32, data: &[u8], out: &mut Vec<u8>) -> Standing {
-        let Some((name, wanted)) = name_and_numbers(data) else {
+        let Some((name, requested)) = name_and_numbers(data) else {
             reply(out, option, INVALID, b"a name, a count and as many numbers of 2 bytes expected");
             return Standing::Open;
         };
         if !self.is_export(name) {
-            let why = format!("there is one export, {:?}", self.export.name);
-            reply(out, option, UNKNOWN, why.as_bytes());
+            let message = format!("there is one export, {:?}", self.export.name);
+            reply(out, option, UNKNOWN, message.as_bytes());
             return Standing::Open;
         }
         let mut say = |kind: u16, parts: &[&[u8]]| {
@@ -223,10 +223,10 @@ impl<'a> Handshake<'a> {
             reply(out, option, INFO_REPLY, &info);
         };
         let export = self.export;
-        if wanted.contains(&INFO_NAME) {
+        if requested.contains(&INFO_NAME) {
             say(INFO_NAME, &[export.name.as_bytes()]);
         }
-        if wanted.contains(&INFO_DESCRIPTION) {
+        if requested.contains(&INFO_DESCRIPTION) {
             say(INFO_DESCRIPTION, &[export.description.as_bytes()]);
         }
         let sizes = [1, export.page_bytes, MAX_DATA].map(u32::to_be_bytes);

@@ -45,9 +45,9 @@ struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
-        let (taken, left) = self.left.split_at_checked(bytes)?;
+        let (head, left) = self.left.split_at_checked(bytes)?;
         self.left = left;
-        Some(taken)
+        Some(head)
     }
 
     fn u16(&mut self) -> Option<u16> {

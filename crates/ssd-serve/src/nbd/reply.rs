@@ -64,17 +64,17 @@ impl Replies {
         }
     }
 
-    /// Report that a command has failed; `why` is for people.
-    pub fn failed(self, out: &mut Vec<u8>, cookie: u64, error: Errno, why: &str) {
+    /// Report that a command has failed; `message` is for people.
+    pub fn failed(self, out: &mut Vec<u8>, cookie: u64, error: Errno, message: &str) {
         if !self.structured {
             return simple(out, cookie, error as u32);
         }
         // A message of the server, far below the limit of 4096 bytes.
-        let why = &why.as_bytes()[..why.len().min(1024)];
-        chunk(out, (DONE, ERROR), cookie, 6 + why.len() as u32);
+        let message = &message.as_bytes()[..message.len().min(1024)];
+        chunk(out, (DONE, ERROR), cookie, 6 + message.len() as u32);
         out.extend((error as u32).to_be_bytes());
-        out.extend((why.len() as u16).to_be_bytes());
-        out.extend(why);
+        out.extend((message.len() as u16).to_be_bytes());
+        out.extend(message);
     }
 
     /// The data of a read of `length` bytes from `offset` on, which `fill` puts into the place given to it.

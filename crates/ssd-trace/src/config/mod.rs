@@ -74,8 +74,8 @@ impl RunConfig {
         if warmup_share == 0.0 {
             return warmup_requests;
         }
-        let all = expected.expect("the number of requests is known");
-        (warmup_share * all as f64).round() as u64
+        let total = expected.expect("the number of requests is known");
+        (warmup_share * total as f64).round() as u64
     }
 
     /// Returns whether statistics are split by volume and stream, which only traces have.
@@ -102,11 +102,11 @@ impl Composed for RunConfig {
     fn imply(
         draft: &mut Draft<'_, RunConfig>,
         errors: &mut Errors,
-        said: &BTreeMap<String, SourcePos>,
+        places: &BTreeMap<String, SourcePos>,
     ) {
         let workload = &mut draft.config.workload;
-        let kind = said.get("workload.kind");
-        let (trace, job) = (said.get("workload.trace"), said.get("workload.job"));
+        let kind = places.get("workload.kind");
+        let (trace, job) = (places.get("workload.trace"), places.get("workload.job"));
         if let (Some(_), Some(&place)) = (trace, job) {
             errors.add(
                 place,
@@ -120,9 +120,9 @@ impl Composed for RunConfig {
         ] {
             match file {
                 Some(&place) if kind.is_some() && workload.kind != implied => {
-                    let what = key.trim_start_matches("workload.");
+                    let noun = key.trim_start_matches("workload.");
                     let message =
-                        format!("a {what} and another kind are both set; keep one of them");
+                        format!("a {noun} and another kind are both set; keep one of them");
                     errors.add(place, key, message);
                 }
                 Some(_) => workload.kind = implied,
@@ -148,7 +148,7 @@ impl Composed for RunConfig {
         }
         let origin = config.workload.kind.origin();
         // A preset's number of requests applies only to the preset's kind.
-        let by_user = |key: &str| pending.said_in_vain(key, &[]).is_some();
+        let by_user = |key: &str| pending.set_in_vain(key, &[]).is_some();
         let number_counts = by_user("workload.requests")
             || (pending.has_said("workload.requests") && !by_user("workload.kind"));
         if let Origin::Volume(name) = origin

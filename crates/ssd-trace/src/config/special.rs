@@ -21,7 +21,7 @@ pub(super) static UNIT_PAGE: Special<RunConfig> = Special {
     read: |draft, errors, path, node| {
         let result = read::block_size(node, 512, 1 << 20).and_then(|n| {
             if !n.is_multiple_of(512) {
-                return Err(format!("found {}; expected a multiple of 512 bytes", node.found()));
+                return Err(format!("found {}; expected a multiple of 512 bytes", node.describe()));
             }
             draft.config.workload.page_bytes = n as u32;
             Ok(())
@@ -66,13 +66,13 @@ pub(super) static COLUMNS: Special<RunConfig> = Special {
     form: "columns, or \"none\"",
     default: Some("none: those of the format"),
     read: |draft, errors, path, node| {
-        let set = read::text(node).and_then(|said| {
-            if said == "none" {
+        let set = read::text(node).and_then(|text| {
+            if text == "none" {
                 draft.config.workload.columns = None;
                 return Ok(());
             }
-            Mapping::parse(said)?;
-            draft.config.workload.columns = Some(said.to_string());
+            Mapping::parse(text)?;
+            draft.config.workload.columns = Some(text.to_string());
             Ok(())
         });
         report(errors, path, node, set);
@@ -135,7 +135,7 @@ pub(super) static TRAIN_GAP: Special<RunConfig> = Special {
     read: |draft, errors, path, node| {
         let set = read::time(node, MAX_TIME).and_then(|ns| {
             if ns > LONGEST_TRAIN_GAP {
-                return Err(format!("found {}; expected a time below 1 ms", node.found()));
+                return Err(format!("found {}; expected a time below 1 ms", node.describe()));
             }
             draft.config.workload.train_gap_ns = ns;
             Ok(())
@@ -182,7 +182,7 @@ pub(super) static SIZES: Special<RunConfig> = Special {
     form: "size, or a list of { size, weight }",
     default: None,
     read: |draft, errors, path, node| {
-        let Said::List(items) = &node.said else {
+        let Said::List(items) = &node.literal else {
             match request_size(node) {
                 Ok(bytes) => {
                     draft.config.workload.sizes = vec![SizeShare { bytes, weight: 1.0 }];
@@ -211,7 +211,7 @@ pub(super) static SIZES: Special<RunConfig> = Special {
             [SizeShare { bytes, weight }] if weight.to_bits() == 1f64.to_bits() => {
                 Some(quoted(&show_size(u64::from(*bytes))))
             }
-            all => Some(format!("[{}]", all.iter().map(shown).collect::<Vec<_>>().join(", "))),
+            items => Some(format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(", "))),
         }
     },
     text: false,
@@ -221,7 +221,7 @@ pub(super) static SIZES: Special<RunConfig> = Special {
 fn request_size(node: &Node) -> Result<u32, String> {
     let bytes = read::block_size(node, 512, MAX_REQUEST)?;
     if bytes % 512 != 0 {
-        return Err(format!("found {}; expected a multiple of 512 B", node.found()));
+        return Err(format!("found {}; expected a multiple of 512 B", node.describe()));
     }
     Ok(bytes as u32)
 }
@@ -251,16 +251,16 @@ pub(super) static ARRIVAL: Special<RunConfig> = Special {
     default: None,
     read: |draft, errors, path, node| {
         let names = ["kind", "interval", "rate", "burst", "pause"];
-        let said = entries(errors, path, node, &names);
-        if ["interval", "rate"].iter().all(|name| said.iter().any(|(key, _)| key == name)) {
+        let fields = entries(errors, path, node, &names);
+        if ["interval", "rate"].iter().all(|name| fields.iter().any(|(key, _)| key == name)) {
             let message = "both `interval` and `rate` are set; keep one of them";
             errors.add(node.place, path, message);
         }
-        for (key, value) in &said {
+        for (key, value) in &fields {
             let set = set_arrival(draft, key, value);
             report(errors, &format!("{path}.{key}"), value, set);
         }
-        let names = |name| said.iter().any(|(key, _)| key == name);
+        let names = |name| fields.iter().any(|(key, _)| key == name);
         let arrival = &mut draft.config.workload.arrival;
         // Another kind resets the bursts of an earlier layer, as another workload kind drops its trace.
         if names("kind") && arrival.kind != ArrivalKind::Bursty {
@@ -301,7 +301,7 @@ fn interval_of(node: &Node) -> Result<u64, String> {
     let (per_1000_s, exact) = read::quantity(node, &FREQUENCY)?;
     if !exact || !(1..=1_000_000_000_000).contains(&per_1000_s) {
         let expected = "a rate from 0.001 to 1000000000 per s in steps of 0.001";
-        return Err(format!("found {}; expected {expected}", node.found()));
+        return Err(format!("found {}; expected {expected}", node.describe()));
     }
     let second = TIME.read("1000 s").map_or(0, |(ns, _)| ns);
     Ok(((second + per_1000_s / 2) / per_1000_s) as u64)

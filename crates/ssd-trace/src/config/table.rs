@@ -197,24 +197,24 @@ const fn recorded() -> Phases {
     Phases::Recorded
 }
 
-fn is_recorded(said: &Phases) -> bool {
-    *said == recorded()
+fn is_recorded(phases: &Phases) -> bool {
+    *phases == recorded()
 }
 
 const fn unit() -> TraceUnit {
     TraceUnit::Auto
 }
 
-fn is_unit(said: &TraceUnit) -> bool {
-    *said == unit()
+fn is_unit(value: &TraceUnit) -> bool {
+    *value == unit()
 }
 
 const fn time_unit() -> TimeUnit {
     TimeUnit::Auto
 }
 
-fn is_time_unit(said: &TimeUnit) -> bool {
-    *said == time_unit()
+fn is_time_unit(unit: &TimeUnit) -> bool {
+    *unit == time_unit()
 }
 
 const fn unit_page() -> u32 {
@@ -222,8 +222,8 @@ const fn unit_page() -> u32 {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_unit_page(said: &u32) -> bool {
-    *said == unit_page()
+fn is_unit_page(page: &u32) -> bool {
+    *page == unit_page()
 }
 
 const fn max_bad() -> f64 {
@@ -231,16 +231,16 @@ const fn max_bad() -> f64 {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_max_bad(said: &f64) -> bool {
-    said.to_bits() == max_bad().to_bits()
+fn is_max_bad(share: &f64) -> bool {
+    share.to_bits() == max_bad().to_bits()
 }
 
 const fn pattern() -> Pattern {
     Pattern::Independent
 }
 
-fn is_pattern(said: &Pattern) -> bool {
-    *said == pattern()
+fn is_pattern(value: &Pattern) -> bool {
+    *value == pattern()
 }
 
 const fn one() -> f64 {
@@ -248,13 +248,13 @@ const fn one() -> f64 {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_one(said: &f64) -> bool {
-    said.to_bits() == one().to_bits()
+fn is_one(factor: &f64) -> bool {
+    factor.to_bits() == one().to_bits()
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_zero(said: &f64) -> bool {
-    said.to_bits() == 0
+fn is_zero(number: &f64) -> bool {
+    number.to_bits() == 0
 }
 
 const fn cycle() -> u64 {
@@ -262,13 +262,13 @@ const fn cycle() -> u64 {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_cycle(said: &u64) -> bool {
-    *said == cycle()
+fn is_cycle(cycles: &u64) -> bool {
+    *cycles == cycle()
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_none(said: &u64) -> bool {
-    *said == 0
+fn is_none(number: &u64) -> bool {
+    *number == 0
 }
 
 const fn table_skew() -> f64 {
@@ -276,8 +276,8 @@ const fn table_skew() -> f64 {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_table_skew(said: &f64) -> bool {
-    said.to_bits() == table_skew().to_bits()
+fn is_table_skew(skew: &f64) -> bool {
+    skew.to_bits() == table_skew().to_bits()
 }
 
 const fn whole() -> u32 {
@@ -285,8 +285,8 @@ const fn whole() -> u32 {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_whole(said: &u32) -> bool {
-    *said == whole()
+fn is_whole(pages: &u32) -> bool {
+    *pages == whole()
 }
 
 const fn train_gap() -> u64 {
@@ -294,6 +294,6 @@ const fn train_gap() -> u64 {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_train_gap(said: &u64) -> bool {
-    *said == train_gap()
+fn is_train_gap(gap: &u64) -> bool {
+    *gap == train_gap()
 }

@@ -41,11 +41,11 @@ impl Copying {
     fn place(&mut self, first: u64, pages: u64) -> Option<u64> {
         // Starts before and behind the destination.
         let before = (first + 1).saturating_sub(pages);
-        let behind = (self.user_pages + 1).saturating_sub(first + 2 * pages);
-        if before + behind == 0 {
+        let after = (self.user_pages + 1).saturating_sub(first + 2 * pages);
+        if before + after == 0 {
             return None;
         }
-        let drawn = self.random.below(before + behind);
+        let drawn = self.random.below(before + after);
         Some(if drawn < before { drawn } else { first + pages + drawn - before })
     }
 
@@ -56,8 +56,8 @@ impl Copying {
         }
         let (request, page) = (&mut timed.request, self.sectors_per_page);
         let sectors = u64::from(request.sectors);
-        let whole = request.sector.is_multiple_of(page) && sectors.is_multiple_of(page);
-        if request.op == Op::Write && whole && self.random.chance(self.share) {
+        let is_whole = request.sector.is_multiple_of(page) && sectors.is_multiple_of(page);
+        if request.op == Op::Write && is_whole && self.random.chance(self.share) {
             let (first, pages) = (request.sector / page, sectors / page);
             if let Some(from) = self.place(first, pages) {
                 timed.request.op = Op::Copy;

@@ -34,5 +34,5 @@ pub(super) fn skips(line: &[u8]) -> Option<String> {
 #[cold]
 pub(super) fn is_report(text: &Text<'_>) -> bool {
     let first = text.bytes.trim_ascii_start().first();
-    text.whole && first.is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'=')
+    text.is_whole && first.is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'=')
 }

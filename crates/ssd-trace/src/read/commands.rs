@@ -39,7 +39,7 @@ pub(crate) fn command(file: &str, options: &str) -> String {
 
 /// Returns the options that set the keys of `workload` other than `key`, each followed by a blank, for a command that
 /// also sets `key`.
-pub(crate) fn given(workload: &Workload, key: &str) -> String {
+pub(crate) fn options_without(workload: &Workload, key: &str) -> String {
     let Workload { format, columns, unit, time_unit, action, volume, sort, skip_bad, .. } =
         workload;
     let volume = match Chosen::of(*volume) {
@@ -48,7 +48,7 @@ pub(crate) fn given(workload: &Workload, key: &str) -> String {
         Chosen::Only | Chosen::Each => None,
     };
     let set = |name: &str, value: &dyn Display| format!("--set workload.{name}={value}");
-    let all = [
+    let options = [
         ("format", (*format != TraceFormat::Auto).then(|| format!("--format {}", format.word()))),
         ("columns", columns.as_ref().map(|columns| format!("--columns {}", word(columns)))),
         ("unit", (*unit != TraceUnit::Auto).then(|| format!("--unit {}", unit.word()))),
@@ -61,8 +61,8 @@ pub(crate) fn given(workload: &Workload, key: &str) -> String {
         ("sort", sort.then(|| "--sort".to_owned())),
         ("skip_bad", skip_bad.then(|| set("skip_bad", skip_bad))),
     ];
-    let kept = all.into_iter().filter(|(name, _)| *name != key);
-    kept.filter_map(|(_, option)| Some(option? + " ")).collect()
+    let remaining = options.into_iter().filter(|(name, _)| *name != key);
+    remaining.filter_map(|(_, option)| Some(option? + " ")).collect()
 }
 
 /// Returns `options` with `--sort`, which is added unless it is present.

@@ -27,9 +27,9 @@ pub(crate) fn records(timed: &TimedRequest, sources: &[SourceRange]) -> Option<V
         let request = Request { op: Op::Read, sector: range.sector, sectors, ..copy };
         Some(TimedRequest { request, ..*timed })
     };
-    let mut all = sources.iter().map(source).collect::<Option<Vec<_>>>()?;
-    all.push(TimedRequest { request: Request { op: Op::Write, ..copy }, ..*timed });
-    Some(all)
+    let mut records = sources.iter().map(source).collect::<Option<Vec<_>>>()?;
+    records.push(TimedRequest { request: Request { op: Op::Write, ..copy }, ..*timed });
+    Some(records)
 }
 
 /// Checks the copies among `records`, for a device with pages of `page` sectors. Returns the number of records that are
@@ -40,7 +40,7 @@ pub(crate) fn records(timed: &TimedRequest, sources: &[SourceRange]) -> Option<V
 pub(crate) fn check(records: &[Record], page: u64) -> Result<u64, SourceError> {
     let (mut sources, mut open): (u64, &[Record]) = (0, &[]);
     for (at, record) in records.iter().enumerate() {
-        let error = |why: String| Err(SourceError(format!("record {}: {why}", at + 1)));
+        let error = |reason: String| Err(SourceError(format!("record {}: {reason}", at + 1)));
         if !record.copies() {
             if !open.is_empty() {
                 return error("the copy before it has sources and no destination".to_string());
@@ -90,8 +90,8 @@ pub(crate) fn check(records: &[Record], page: u64) -> Result<u64, SourceError> {
 
 /// Returns the source ranges of the copy that begins with the first of `records`.
 pub(crate) fn sources(records: &[Record]) -> Vec<SourceRange> {
-    let of = |record: &&Record| record.copies() && record.op() == Op::Read;
-    let ranges: Vec<_> = records.iter().take_while(of).map(Record::range).collect();
+    let is_source = |record: &&Record| record.copies() && record.op() == Op::Read;
+    let ranges: Vec<_> = records.iter().take_while(is_source).map(Record::range).collect();
     debug_assert!(!ranges.is_empty(), "no copy begins here");
     ranges
 }

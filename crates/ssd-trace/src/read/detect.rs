@@ -50,7 +50,7 @@ const SHOWN: usize = 3;
 /// How a file is read.
 pub(crate) struct Detected<R> {
     pub(crate) format: TraceFormat,
-    pub(crate) how: ReadAs,
+    pub(crate) read_as: ReadAs,
     /// Whether the format was detected.
     pub(crate) is_detected: bool,
     /// Notes about the format for readers of the results.
@@ -87,9 +87,9 @@ pub(crate) fn format_of<R: Read>(
     let (decision, cut_digits, skipping, instead, actions) = {
         let lines = lines_of(&bytes, count as u64 == HEAD);
         let head = Head { bytes: &bytes, lines: &lines };
-        let whole = (count as u64) < HEAD;
+        let is_whole = (count as u64) < HEAD;
         let file =
-            File { name: file, workload, head: &head, whole, filters: &[], is_notated: false };
+            File { name: file, workload, head: &head, is_whole, filters: &[], is_notated: false };
         let decision =
             file.decision(stated, columns).map_err(|refusal| refusal.error(file.name))?;
         let skipping = file.skipping(decision.0, &decision.1);
@@ -98,12 +98,12 @@ pub(crate) fn format_of<R: Read>(
         let actions = file.of_actions(decision.0, &decision.1);
         (decision, file.cut_digits(), skipping, instead, actions)
     };
-    let (format, how, mut notes) = decision;
+    let (format, read_as, mut notes) = decision;
     notes.extend(cut_digits);
     let is_detected = workload.format == TraceFormat::Auto;
     Ok(Detected {
         format,
-        how,
+        read_as,
         is_detected,
         notes,
         skipping,
@@ -147,7 +147,7 @@ struct File<'a> {
     workload: &'a Workload,
     head: &'a Head<'a>,
     /// Whether the head is the whole file.
-    whole: bool,
+    is_whole: bool,
     /// The filters that have rewritten the head, in order.
     filters: &'a [String],
     /// Whether one of the filters has rewritten the notation of numbers.
@@ -180,14 +180,14 @@ impl File<'_> {
         columns: Option<Arc<Mapping>>,
     ) -> Result<Decision, Refusal> {
         if let Some(columns) = columns {
-            let how = ReadAs { columns: Some(columns), ..self.how(stated)? };
-            return self.mapped(stated, how);
+            let read_as = ReadAs { columns: Some(columns), ..self.read_as(stated)? };
+            return self.mapped(stated, read_as);
         }
         if formats::is_mapped(stated) {
             return Err(self.needs_columns(stated));
         }
         if stated != TraceFormat::Auto {
-            return Ok((stated, self.how(stated)?, Vec::new()));
+            return Ok((stated, self.read_as(stated)?, Vec::new()));
         }
         let format = self.detected()?;
         let Workload { sort, skip_bad, .. } = *self.workload;
@@ -204,22 +204,22 @@ impl File<'_> {
         {
             return Err(refusal);
         }
-        let how = self.how(format)?;
-        if format == TraceFormat::Table || self.names_contradict(format, &how) {
-            return self.guessed(self.how(TraceFormat::Table)?);
+        let read_as = self.read_as(format)?;
+        if format == TraceFormat::Table || self.names_contradict(format, &read_as) {
+            return self.guessed(self.read_as(TraceFormat::Table)?);
         }
-        self.numbers_are_certain(format, &how)?;
-        Ok((format, how, self.meaning_of(format).into_iter().collect()))
+        self.numbers_are_certain(format, &read_as)?;
+        Ok((format, read_as, self.meaning_of(format).into_iter().collect()))
     }
 
     /// Returns how bad lines may be skipped. If the head is the whole file, the options also allow the existing number.
-    fn skipping(&self, format: TraceFormat, how: &ReadAs) -> Skipping {
-        let counts = Reading::counts_of(format, how, self.head);
+    fn skipping(&self, format: TraceFormat, read_as: &ReadAs) -> Skipping {
+        let counts = Reading::counts_of(format, read_as, self.head);
         let Some(counts) = counts else {
             return Skipping::Few(SKIPPING.to_owned());
         };
-        let whole = self.whole.then(|| counts.skipping_all().trim_start().to_owned());
-        let options = whole.unwrap_or_else(|| SKIPPING.to_owned());
+        let text = self.is_whole.then(|| counts.skipping_all().trim_start().to_owned());
+        let options = text.unwrap_or_else(|| SKIPPING.to_owned());
         match counts.bad_share() {
             share if share > MOST_BAD => Skipping::Most,
             share if share > FEW_BAD => Skipping::Many(options),
@@ -228,7 +228,7 @@ impl File<'_> {
     }
 
     /// Returns how the workload reads a file of `format`.
-    fn how(&self, format: TraceFormat) -> Result<ReadAs, SourceError> {
+    fn read_as(&self, format: TraceFormat) -> Result<ReadAs, SourceError> {
         let Workload { action, time_unit, .. } = self.workload;
         let unit = Unit::of(self.name, format, self.workload)?;
         let fixed = formats::info(format).is_none_or(|info| info.time == TimeRule::Fixed);
@@ -250,7 +250,7 @@ impl File<'_> {
         if bytes.starts_with(&MAGIC) {
             return Ok(TraceFormat::Ssdtrace);
         }
-        if let Some(text) = foreign::named(bytes) {
+        if let Some(text) = foreign::recognise(bytes) {
             return Err(self.foreign(&text));
         }
         if let Some(text) = foreign::without_files(lines).filter(|_| !self.workload.skip_bad) {
@@ -289,17 +289,19 @@ impl File<'_> {
     }
 
     /// Returns a refusal if the file is known not to be a trace, or needs a filter.
-    fn known(&self) -> Option<Refusal> {
+    fn refuse_foreign(&self) -> Option<Refusal> {
         if guess::is_oracle_general(self.head.bytes) {
-            let what = "binary records of libCacheSim (oracleGeneral), which state neither operations nor the unit \
+            let message = "binary records of libCacheSim (oracleGeneral), which state neither operations nor the unit \
                         of addresses";
-            return Some(self.doubt(what, guess::of_oracle_general(self.head)));
+            return Some(self.doubt(message, guess::of_oracle_general(self.head)));
         }
         let bytes = self.head.bytes;
         self.of_other_separator()
             .or_else(|| self.rewritten(&[around::behind_zeros]))
             .or_else(|| foreign::unmarked(self.name, bytes).map(|text| self.refused(&text)))
-            .or_else(|| self.rewritten(&[logs::known, logs::ranges_with_ends, logs::biosnoop_rows]))
+            .or_else(|| {
+                self.rewritten(&[logs::convert_known, logs::ranges_with_ends, logs::biosnoop_rows])
+            })
             .or_else(|| foreign::named_text(bytes).map(|text| self.foreign(&text)))
             .or_else(|| self.rounded().map(|text| self.refused(&text)))
             .or_else(|| frames::of(bytes).map(|filter| self.filtered(&filter)))
@@ -314,21 +316,21 @@ impl File<'_> {
 
     /// Handles a file that fits no format.
     fn of_no_format(&self, first: &[u8]) -> Result<TraceFormat, Refusal> {
-        if let Some(refusal) = self.known() {
+        if let Some(refusal) = self.refuse_foreign() {
             return Err(refusal);
         }
         let action = self.workload.action as u8;
-        let named = guess::of(self.head, action);
+        let by_name = guess::of(self.head, action);
         let is_derived = || guess::derived::of(self.head).is_some();
-        let all_fail = !named.is_empty() && named.iter().all(|reading| reading.counts.bad > 0);
+        let all_fail = !by_name.is_empty() && by_name.iter().all(|reading| reading.counts.bad > 0);
         if all_fail && let Some(refusal) = self.rewritten_as(&[notations::with_digits], true) {
             return Err(refusal);
         }
-        if named.iter().any(|reading| reading.counts.fit()) || is_derived() {
+        if by_name.iter().any(|reading| reading.counts.fit()) || is_derived() {
             return Ok(TraceFormat::Table);
         }
         if let Some(refusal) =
-            self.other_times(first).filter(|_| named.is_empty() && self.filters.is_empty())
+            self.other_times(first).filter(|_| by_name.is_empty() && self.filters.is_empty())
         {
             return Err(refusal);
         }
@@ -338,7 +340,7 @@ impl File<'_> {
         if let Some(refusal) = plain.or_else(|| self.rewritten_as(&notations::NUMBERS, true)) {
             return Err(refusal);
         }
-        if !named.is_empty() {
+        if !by_name.is_empty() {
             return Ok(TraceFormat::Table);
         }
         if let Some(refusal) = self.impossible_names() {
@@ -366,17 +368,17 @@ impl File<'_> {
         if below.is_none() && !readings.is_empty() {
             let unread: String =
                 guess::values::unread(self.head).iter().map(|text| format!("{text}; ")).collect();
-            let what = format!(
+            let message = format!(
                 "its first lines match no known format (it begins with {}); {unread}it can be read as a table in \
                  these ways, or with other columns (--columns)",
                 shown(first)
             );
-            return Err(self.doubt(what, readings));
+            return Err(self.doubt(message, readings));
         }
         // The nearest format describes the error of the line.
         let unknown = || {
-            let known = self.unknown_words().or_else(|| self.of_other_encoding(first));
-            known.unwrap_or_else(|| self.unknown(first))
+            let other_refusal = self.unknown_words().or_else(|| self.of_other_encoding(first));
+            other_refusal.unwrap_or_else(|| self.unknown(first))
         };
         let nearest = nearest(first).filter(|&format| !self.is_only_start(format));
         nearest.or(below).ok_or_else(unknown)
@@ -385,37 +387,38 @@ impl File<'_> {
     /// Returns a refusal if columns with known names have numbers that no device has in any unit.
     fn impossible_names(&self) -> Option<Refusal> {
         let mut readings = guess::of_names(self.head, self.workload.action as u8);
-        let why = readings.first()?.counts.implausible()?;
-        let others =
+        let reason = readings.first()?.counts.implausible()?;
+        let alternatives =
             readings.iter().filter_map(|reading| Some(reading.columns.as_ref()?.in_other_units()));
-        let others = others.flatten().filter_map(|columns| self.with_columns(&columns));
-        let others: Vec<Reading> = others.filter(|reading| reading.counts.is_sound()).collect();
+        let alternatives = alternatives.flatten().filter_map(|columns| self.with_columns(&columns));
+        let alternatives: Vec<Reading> =
+            alternatives.filter(|reading| reading.counts.is_sound()).collect();
         readings.iter_mut().for_each(|reading| reading.options.insert_str(0, "--format table "));
         let line = self.impossible_line(readings.first()?);
-        let why =
-            line.map_or_else(|| why.clone(), |number| format!("{why} (first in line {number})"));
-        let what = format!(
-            "the names of its columns are those of a table of requests, but its numbers are impossible: {why}; \
+        let reason = line
+            .map_or_else(|| reason.clone(), |number| format!("{reason} (first in line {number})"));
+        let message = format!(
+            "the names of its columns are those of a table of requests, but its numbers are impossible: {reason}; \
              correct them, or read them all the same{}",
-            if others.is_empty() { "" } else { " or in other units" }
+            if alternatives.is_empty() { "" } else { " or in other units" }
         );
-        Some(self.doubt(what, others.into_iter().chain(readings).collect()))
+        Some(self.doubt(message, alternatives.into_iter().chain(readings).collect()))
     }
 
     /// Returns the number of the first line below the names with an address that no device has.
     fn impossible_line(&self, reading: &Reading) -> Option<usize> {
-        let how =
+        let read_as =
             ReadAs { columns: reading.columns.clone(), unit: Unit::Bytes, ..ReadAs::default() };
         let (names, lines) = self.head.lines.split_first()?;
         let is_impossible = |line: &&&[u8]| {
-            let both = Head { lines: &[names, line], ..*self.head };
-            let counts = Reading::counts_of(TraceFormat::Table, &how, &both);
+            let pair = Head { lines: &[names, line], ..*self.head };
+            let counts = Reading::counts_of(TraceFormat::Table, &read_as, &pair);
             counts.is_some_and(|counts| counts.is_beyond_any_device())
         };
         let line = lines.iter().find(is_impossible)?.trim_ascii();
         // `lines` has no blank lines.
-        let mut all = self.head.bytes.split(|&byte| byte == b'\n');
-        all.position(|other| other.trim_ascii() == line).map(|at| at + 1)
+        let mut file_lines = self.head.bytes.split(|&byte| byte == b'\n');
+        file_lines.position(|candidate| candidate.trim_ascii() == line).map(|at| at + 1)
     }
 
     /// Returns a refusal if text has words in an encoding other than UTF-8.
@@ -458,22 +461,22 @@ impl File<'_> {
     /// Returns the refusal if no format fits.
     #[cold]
     fn unknown(&self, first: &[u8]) -> Refusal {
-        let all: Vec<&str> = formats::ALL.iter().map(|info| info.format.word()).collect();
+        let words: Vec<&str> = formats::ALL.iter().map(|info| info.format.word()).collect();
         let example = command(self.name, "--columns time=1:us,op=2,offset=3:512B,size=4");
         self.refused(&format!(
             "its first lines match no known format (it begins with {}); if it is a table, name its columns, as in \
              {example}; or set workload.format (--format) to one of these to see what that format expects: {}",
             shown(first),
-            all.join(", ")
+            words.join(", ")
         ))
     }
 }
 
 /// Returns the single format that parses at least half of a bad line, and more of it than any other format.
 fn nearest(line: &[u8]) -> Option<TraceFormat> {
-    let all = formats::understood(line);
-    let most = all.iter().map(|&(_, bytes)| bytes).max()?;
-    let mut alike = all.iter().filter(|&&(_, bytes)| bytes == most);
+    let matches = formats::understood(line);
+    let most = matches.iter().map(|&(_, bytes)| bytes).max()?;
+    let mut alike = matches.iter().filter(|&&(_, bytes)| bytes == most);
     let &(format, _) = alike.next()?;
     (2 * most >= line.len() && alike.next().is_none()).then_some(format)
 }

@@ -40,7 +40,7 @@ impl Doubles {
     /// Returns whether `event` repeats an earlier one. Times do not decrease, except in events that are refused later
     /// and do not count in the order of times.
     #[inline(always)]
-    pub(crate) fn found(&mut self, event: &Event) -> bool {
+    pub(crate) fn repeats(&mut self, event: &Event) -> bool {
         // A copy may have a source range twice.
         if event.op == Op::Flush || event.flags & flags::COPY != 0 {
             return false;

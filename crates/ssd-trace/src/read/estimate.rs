@@ -39,8 +39,8 @@ pub fn memory_bytes(path: &Path) -> io::Result<u64> {
         if (sample.len() as u64) < SAMPLE {
             records
         } else {
-            let all = u128::from(records) * u128::from(size) / u128::from(read.get().max(1));
-            u64::try_from(all * u128::from(100 + MARGIN) / 100).unwrap_or(u64::MAX)
+            let total = u128::from(records) * u128::from(size) / u128::from(read.get().max(1));
+            u64::try_from(total * u128::from(100 + MARGIN) / 100).unwrap_or(u64::MAX)
         }
     };
     Ok(requests.saturating_mul(size_of::<Record>() as u64))

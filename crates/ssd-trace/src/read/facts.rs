@@ -175,7 +175,7 @@ impl Volume {
 impl TraceFacts {
     /// Returns the counts of lines, for the report.
     #[must_use]
-    pub fn lines_told(&self) -> TraceLines {
+    pub fn line_counts(&self) -> TraceLines {
         TraceLines {
             lines: self.lines,
             skipped: self.skipped_lines,
@@ -198,15 +198,15 @@ impl TraceFacts {
             action: self.action,
             notes: &self.notes,
         };
-        let mut all = anomalies.warnings();
+        let mut warnings = anomalies.warnings();
         if self.empty_discards > 0 {
             let touch = if self.empty_discards == 1 { "touches" } else { "touch" };
-            all.push(format!(
+            warnings.push(format!(
                 "{}: {} {touch} no page that the trace reads or writes; left out by fit = \"compact\"",
                 self.file,
                 readings::of(self.empty_discards, "discard")
             ));
         }
-        all
+        warnings
     }
 }

@@ -94,9 +94,9 @@ pub fn totals(
         },
     );
     match read {
-        Ok(found) => {
-            sums.totals.format = found.format.word();
-            sums.totals.warnings = found.all_warnings(&file, workload.dedup);
+        Ok(result) => {
+            sums.totals.format = result.format.word();
+            sums.totals.warnings = result.all_warnings(&file, workload.dedup);
         }
         Err(_) if sums.totals.is_cut => {}
         Err(error) => return Err(error),

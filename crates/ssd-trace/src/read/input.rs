@@ -131,14 +131,15 @@ pub(crate) fn other_cpus(path: &str) -> Result<Vec<Part<'static>>, SourceError> 
         let folder = folder.display();
         SourceError(format!("{folder}: cannot look for the files of the other CPUs: {error}"))
     };
-    let mut found = BTreeMap::new();
+    let mut parts = BTreeMap::new();
     for entry in folder.read_dir().map_err(fail)? {
-        let other = entry.map_err(fail)?.file_name();
-        let Some((its_base, its_cpu, its_suffix)) = other.to_str().and_then(parse_cpu_file) else {
+        let entry_name = entry.map_err(fail)?.file_name();
+        let Some((its_base, its_cpu, its_suffix)) = entry_name.to_str().and_then(parse_cpu_file)
+        else {
             continue;
         };
         if (its_base, its_suffix) == (base, suffix) && its_cpu != cpu {
-            found.insert(its_cpu, path.with_file_name(&other).display().to_string());
+            parts.insert(its_cpu, path.with_file_name(&entry_name).display().to_string());
         }
     }
     let part = |path: String| {
@@ -147,7 +148,7 @@ pub(crate) fn other_cpus(path: &str) -> Result<Vec<Part<'static>>, SourceError> 
         let bytes = unpacked(file).map_err(|error| unreadable(&path, "record 1", &error))?;
         Ok((path, bytes))
     };
-    found.into_values().map(part).collect()
+    parts.into_values().map(part).collect()
 }
 
 /// Progress of reading a trace.

@@ -31,7 +31,7 @@ const POLL: Duration = Duration::from_millis(100);
 #[derive(Clone)]
 pub(crate) struct Whole {
     pub(crate) records: Arc<Vec<Record>>,
-    pub(crate) found: Arc<Found>,
+    pub(crate) reading: Arc<Found>,
     /// Name of the file in the messages of `found`.
     pub(crate) file: Arc<str>,
     /// Set if the pages of the records have been renumbered; the digest is of the requests before that.
@@ -46,7 +46,7 @@ impl Whole {
     }
 
     /// Returns a message of `found` with the name `file`.
-    pub(crate) fn told(&self, message: &str, file: &str) -> String {
+    pub(crate) fn with_name(&self, message: &str, file: &str) -> String {
         let rest = message.strip_prefix(&*self.file).expect("a message begins with its file");
         format!("{file}{rest}")
     }
@@ -79,13 +79,13 @@ impl Version {
     #[cfg(unix)]
     fn of(file: &File) -> Option<Version> {
         use std::os::unix::fs::MetadataExt as _;
-        let found = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
         Some(Version {
-            device: found.dev(),
-            inode: found.ino(),
-            bytes: found.size(),
-            modified: (found.mtime(), found.mtime_nsec()),
-            changed: (found.ctime(), found.ctime_nsec()),
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            bytes: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
         })
     }
 
@@ -108,9 +108,9 @@ struct Key {
 
 impl Key {
     fn of(version: Version, workload: &Workload, page_bytes: u32) -> Key {
-        let all = workload.from_ns == 0 && workload.until_ns.is_none();
+        let is_full_range = workload.from_ns == 0 && workload.until_ns.is_none();
         let alone = Chosen::of(workload.volume) != Chosen::All;
-        let renumbered = workload.fit == Fit::Compact && all && alone;
+        let renumbered = workload.fit == Fit::Compact && is_full_range && alone;
         let Workload { from_ns, until_ns, fit, loops, phases, time_scale, .. } =
             Workload::default();
         let Workload { arrival, seed, copy, whole_pages, .. } = Workload::default();
@@ -166,18 +166,18 @@ impl Shelf {
     }
 
     fn bytes(&self) -> u64 {
-        let here = |entry: &Entry| match &entry.state {
-            State::Here(whole) => whole.bytes(),
+        let bytes_of = |entry: &Entry| match &entry.state {
+            State::Here(trace) => trace.bytes(),
             State::Coming | State::Refused => 0,
         };
-        self.entries.iter().map(here).sum()
+        self.entries.iter().map(bytes_of).sum()
     }
 
     /// Drops the least recently used idle traces until `more` bytes fit `bound`; returns whether they do.
     fn make_room(&mut self, more: u64, bound: u64) -> bool {
         while self.bytes() + more > bound {
             let idle = |(at, entry): (usize, &Entry)| match &entry.state {
-                State::Here(whole) if !whole.in_use() => Some((entry.used, at)),
+                State::Here(trace) if !trace.in_use() => Some((entry.used, at)),
                 _ => None,
             };
             let Some((_, at)) = self.entries.iter().enumerate().filter_map(idle).min() else {
@@ -227,7 +227,7 @@ impl Kept {
 
     /// Returns the trace at `path`, which is read unless it is cached. Returns `None` if it cannot be cached, or
     /// reading it failed or was ended by `watch`; the caller then reads it and reports the cause.
-    pub(crate) fn whole(
+    pub(crate) fn get(
         &self,
         path: &str,
         workload: &Workload,
@@ -242,7 +242,7 @@ impl Kept {
         let mut shelf = self.shelf();
         while let Some(entry) = shelf.find(&key) {
             match &entry.state {
-                State::Here(whole) => return Some(whole.clone()),
+                State::Here(trace) => return Some(trace.clone()),
                 State::Refused => return None,
                 State::Coming => {}
             }
@@ -258,7 +258,7 @@ impl Kept {
         shelf.entries.push(Entry { key: key.clone(), state: State::Coming, used });
         shelf.readings += 1;
         drop(shelf);
-        let coming = Coming { kept: self, key: Some(key) };
+        let coming = Coming { store: self, key: Some(key) };
         self.read(coming, path, &file, (workload, page_bytes), watch)
     }
 
@@ -280,10 +280,10 @@ impl Kept {
         let mut shelf = self.shelf();
         let unchanged = now == *key;
         let fits =
-            read.as_ref().is_ok_and(|whole| shelf.make_room(whole.bytes(), self.bound_bytes));
+            read.as_ref().is_ok_and(|trace| shelf.make_room(trace.bytes(), self.bound_bytes));
         let entry = shelf.find(key).expect("it is coming");
         match &read {
-            Ok(whole) if fits && unchanged => entry.state = State::Here(whole.clone()),
+            Ok(trace) if fits && unchanged => entry.state = State::Here(trace.clone()),
             Err(_) if unchanged => entry.state = State::Refused,
             // Not cached: the other traces are in use, or the file has changed.
             _ => return read.ok(),
@@ -303,15 +303,15 @@ fn key(file: &File, workload: &Workload, page_bytes: u32) -> Option<(i64, Key)> 
 
 /// Removes an entry that is still coming when its reading ends for any reason.
 struct Coming<'a> {
-    kept: &'a Kept,
+    store: &'a Kept,
     key: Option<Key>,
 }
 
 impl Drop for Coming<'_> {
     fn drop(&mut self) {
         if let Some(key) = self.key.take() {
-            self.kept.shelf().entries.retain(|entry| entry.key != key);
-            self.kept.changed.notify_all();
+            self.store.shelf().entries.retain(|entry| entry.key != key);
+            self.store.changed.notify_all();
         }
     }
 }
@@ -327,11 +327,11 @@ fn whole_of(
     let mut records: Vec<Record> = Vec::new();
     let most = usize::try_from(most_bytes / bytes_of(1)).unwrap_or(usize::MAX);
     let limit = most.min(u32::MAX as usize);
-    let all = Workload { from_ns: 0, until_ns: None, ..workload.clone() };
+    let full_workload = Workload { from_ns: 0, until_ns: None, ..workload.clone() };
     let volume = Chosen::of(workload.volume);
     let sectors_per_page = page_bytes.map(|bytes| u64::from(bytes) / SECTOR_BYTES);
     let (mut touched, mut digest) = (PageSet::default(), Digest::new());
-    let found = reading::each_event(path, file, watch, &all, volume, |event, at| {
+    let reading = reading::each_event(path, file, watch, &full_workload, volume, |event, at| {
         if records.len() == records.capacity() {
             fit::grow(&mut records, limit)?;
         }
@@ -350,6 +350,6 @@ fn whole_of(
     let renumbered =
         sectors_per_page.map(|sectors| (fit::renumber(&mut records, touched, sectors), digest));
     records.shrink_to_fit();
-    let (records, found) = (Arc::new(records), Arc::new(found));
-    Ok(Whole { records, found, file: path.into(), renumbered })
+    let (records, reading) = (Arc::new(records), Arc::new(reading));
+    Ok(Whole { records, reading, file: path.into(), renumbered })
 }

@@ -19,7 +19,7 @@ pub(crate) struct Text<'a> {
     /// Bytes of the line; only the first ones if it is incomplete.
     pub(crate) bytes: &'a [u8],
     /// Whether it satisfies [`Pieces::WHOLE`].
-    pub(crate) whole: bool,
+    pub(crate) is_whole: bool,
 }
 
 /// Splits a stream into the lines or records of a format.
@@ -96,9 +96,9 @@ impl<R: Read> Lines<R> {
     fn hand_out(&mut self, from: usize, to: usize) -> Text<'_> {
         self.searched = 0;
         self.number += 1;
-        let whole = to - from <= MAX_LINE;
-        let to = if whole { to } else { from + HEAD };
-        Text { bytes: &self.buffer[from..to], whole }
+        let is_whole = to - from <= MAX_LINE;
+        let to = if is_whole { to } else { from + HEAD };
+        Text { bytes: &self.buffer[from..to], is_whole }
     }
 
     /// Skips the rest of a line that is already too long.
@@ -118,7 +118,7 @@ impl<R: Read> Lines<R> {
         }
         self.searched = 0;
         self.number += 1;
-        Ok(Text { bytes: &self.head, whole: false })
+        Ok(Text { bytes: &self.head, is_whole: false })
     }
 
     /// Moves the unread bytes to the front and reads more; returns 0 at the end of the stream.
@@ -176,8 +176,8 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
 /// Returns names in a sentence, such as "host, target and lun".
 pub(crate) fn listed<T: Borrow<str>>(names: &[T]) -> String {
     match names.split_last() {
-        Some((last, others)) if !others.is_empty() => {
-            format!("{} and {}", others.join(", "), last.borrow())
+        Some((last, rest)) if !rest.is_empty() => {
+            format!("{} and {}", rest.join(", "), last.borrow())
         }
         _ => names.concat(),
     }
@@ -203,7 +203,7 @@ mod tests {
         let mut lines = Lines::new(Drip(bytes, step));
         let mut found = Vec::new();
         while let Some(text) = lines.next_line().unwrap() {
-            found.push((text.bytes.to_vec(), text.whole));
+            found.push((text.bytes.to_vec(), text.is_whole));
         }
         assert_eq!(lines.number, found.len() as u64);
         found

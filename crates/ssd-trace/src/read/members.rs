@@ -14,16 +14,16 @@ pub(crate) fn choice(file: &str, several: &Several) -> String {
     if shown.is_empty() {
         shown = members.iter().collect();
     }
-    let (named, unnamed): (Vec<&Member>, Vec<&Member>) =
+    let (selectable, unnamed): (Vec<&Member>, Vec<&Member>) =
         shown.iter().partition(|member| can_be_named(&member.name));
-    let of = |member: &Member| {
+    let choice_of = |member: &Member| {
         let name = selecting(&member.name);
         let options_end = if name.starts_with('-') { "-- " } else { "" };
         let name = word_of_any(&name);
         let command = with_name(file, command);
         (format!("{command} {options_end}{name} | ssdlab trace info -"), gives(member))
     };
-    let mut choices: Vec<(String, String)> = named.into_iter().map(of).collect();
+    let mut choices: Vec<(String, String)> = selectable.into_iter().map(choice_of).collect();
     if let Some(first) = unnamed.first() {
         let gives = format!("all files: no command selects {}", first.name.escape_debug());
         choices.push((with_name(file, unpack), gives));
@@ -88,8 +88,8 @@ fn counts(head: &Head<'_>) -> Option<(String, Counts)> {
         let name = formats::info(format)?.name;
         return (counts.requests() > 0).then(|| (format!("{name}: "), counts));
     }
-    let mut named = guess::of(head, b'Q');
-    named.truncate(2);
-    let only = named.pop().filter(|_| named.is_empty() && alike.is_empty())?;
+    let mut readings = guess::of(head, b'Q');
+    readings.truncate(2);
+    let only = readings.pop().filter(|_| readings.is_empty() && alike.is_empty())?;
     only.counts.is_sound().then(|| (String::new(), only.counts))
 }

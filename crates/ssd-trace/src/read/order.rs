@@ -32,7 +32,7 @@ pub(crate) struct Late {
 
 impl Late {
     /// Returns text such as "4 of 10 events are earlier than one above them, by up to 2 s".
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         format!(
             "{} of {} requests {} earlier than one above {}, by up to {}",
             count(self.events),
@@ -113,7 +113,7 @@ impl Track {
     /// clock.
     #[inline(always)]
     pub(crate) fn next(&mut self, event: &mut Event, clock: Clock) -> bool {
-        let double = self.doubles.found(event);
+        let double = self.doubles.repeats(event);
         if clock == Clock::FirstRecord {
             let at_ns = event.at_ns;
             event.at_ns -= *self.base_ns.get_or_insert(at_ns);
@@ -131,20 +131,20 @@ pub(crate) struct Tracks {
     dedup: bool,
     only: Track,
     /// With [`Chosen::Each`], the track of every volume.
-    each: BTreeMap<u64, Track>,
+    by_volume: BTreeMap<u64, Track>,
 }
 
 impl Tracks {
     pub(crate) fn new(dedup: bool) -> Tracks {
-        Tracks { dedup, only: Track::new(dedup), each: BTreeMap::new() }
+        Tracks { dedup, only: Track::new(dedup), by_volume: BTreeMap::new() }
     }
 
     #[inline(always)]
-    pub(crate) fn of(&mut self, chosen: Chosen, volume: u64) -> &mut Track {
+    pub(crate) fn track_of(&mut self, chosen: Chosen, volume: u64) -> &mut Track {
         match chosen {
             Chosen::Each => {
                 let dedup = self.dedup;
-                self.each.entry(volume).or_insert_with(|| Track::new(dedup))
+                self.by_volume.entry(volume).or_insert_with(|| Track::new(dedup))
             }
             Chosen::Only | Chosen::One(_) | Chosen::All => &mut self.only,
         }

@@ -31,7 +31,7 @@ impl RunCollector {
 
     fn merge(&mut self) {
         self.fresh.sort_unstable();
-        let mut all: Vec<(u64, u64)> = Vec::with_capacity(self.merged.len() + self.fresh.len());
+        let mut runs: Vec<(u64, u64)> = Vec::with_capacity(self.merged.len() + self.fresh.len());
         let mut old = self.merged.iter().copied().peekable();
         let mut new = self.fresh.drain(..).peekable();
         while let Some(run) = match (old.peek(), new.peek()) {
@@ -39,13 +39,13 @@ impl RunCollector {
             (Some(_), _) => old.next(),
             (None, _) => new.next(),
         } {
-            match all.last_mut() {
+            match runs.last_mut() {
                 Some(last) if run.0 <= last.1.saturating_add(1) => last.1 = last.1.max(run.1),
-                _ => all.push(run),
+                _ => runs.push(run),
             }
         }
         drop(new);
-        self.merged = all;
+        self.merged = runs;
     }
 
     /// Returns the number of pages in the set.

@@ -26,7 +26,7 @@ pub(crate) struct Phased {
 
 impl Phased {
     /// Creates the updates of one loop, `source`, on pages of `page_bytes`, repeated `loops` times; `seed` draws the
-    /// phases. They are shared with other runs that have the same trace from `kept`.
+    /// phases. They are shared with other runs that have the same trace from `store`.
     ///
     /// # Errors
     /// `source` contains copies or updates no page, or `watch` has ended it.
@@ -34,13 +34,15 @@ impl Phased {
         source: TraceSource,
         (page_bytes, loops): (u32, u32),
         seed: u64,
-        kept: Option<&Kept>,
+        store: Option<&Kept>,
         watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
     ) -> Result<Phased, SourceError> {
         let (sectors_per_page, watch) = (page_bytes / SECTOR_BYTES as u32, Watch::new(watch));
         let make = || Updates::shifted(&source, sectors_per_page, seed, &watch);
-        let updates = match kept {
-            Some(kept) => kept.updates.get(source.key_of_updates(sectors_per_page, seed), make)?,
+        let updates = match store {
+            Some(store) => {
+                store.updates.get(source.key_of_updates(sectors_per_page, seed), make)?
+            }
             None => Arc::new(make()?),
         };
         Ok(Phased::of(updates, sectors_per_page, loops))
@@ -98,12 +100,12 @@ mod tests {
     }
 
     fn updates(mut source: Phased) -> Vec<(Op, u64)> {
-        let mut all = Vec::new();
+        let mut updates = Vec::new();
         while let Some(TimedRequest { request, .. }) = source.next_request().unwrap() {
             assert_eq!((request.sector % 8, request.sectors), (0, 8), "one whole page");
-            all.push((request.op, request.sector / 8));
+            updates.push((request.op, request.sector / 8));
         }
-        all
+        updates
     }
 
     /// Returns, for each page, the numbers of writes before its updates, in a loop of `n` writes.
@@ -224,9 +226,9 @@ mod tests {
 
     #[test]
     fn what_has_no_updates_or_ties_pages_together_is_refused() {
-        let why = |requests: &[Request]| phased(requests, 1, 1).err().expect("refused").0;
-        assert!(why(&[Request::new(Op::Read, 0, 8)]).contains("writes no page"));
-        assert!(why(&[Request::new(Op::Trim, 0, 8)]).contains("writes no page"));
-        assert!(why(&[Request::new(Op::Copy, 0, 8)]).contains("holds copies"));
+        let reason = |requests: &[Request]| phased(requests, 1, 1).err().expect("refused").0;
+        assert!(reason(&[Request::new(Op::Read, 0, 8)]).contains("writes no page"));
+        assert!(reason(&[Request::new(Op::Trim, 0, 8)]).contains("writes no page"));
+        assert!(reason(&[Request::new(Op::Copy, 0, 8)]).contains("holds copies"));
     }
 }

@@ -106,7 +106,7 @@ pub fn each_request(
     mut take: impl FnMut(&TimedRequest) -> Result<(), SourceError>,
 ) -> Result<Reading, Stopped> {
     let volume = Chosen::of(workload.volume);
-    read(workload, volume, progress, |_, timed| take(timed)).map(|found| found.reading)
+    read(workload, volume, progress, |_, timed| take(timed)).map(|result| result.reading)
 }
 
 /// Like [`each_request`], for every volume: `take` also receives its number. The requests of a volume are the same as
@@ -136,7 +136,7 @@ fn read(
 ) -> Result<VolumesReading, Stopped> {
     let path = workload.trace.as_deref().unwrap_or("-");
     let file = file_name(workload);
-    let (mut taken, watch) = (0u64, Watch::new(&mut progress));
+    let (mut count, watch) = (0u64, Watch::new(&mut progress));
     let raw = match input::open(path, &watch) {
         Ok(raw) => raw,
         Err(_) if watch.stopped() => return Err(Stopped::Interrupted),
@@ -144,13 +144,13 @@ fn read(
     };
     let mut numbers = Numbers::default();
     let read = reading::each_event(&file, raw, &watch, workload, volume, |event, at| {
-        taken += 1;
+        count += 1;
         let timed = match volume {
             Chosen::All => numbers.request(event, at),
             _ => Ok(event.request(at)),
         };
-        timed.and_then(|timed| take(event.volume, &timed)).map_err(|SourceError(why)| {
-            Refusal::Trace(SourceError(format!("{file}, request {taken}: {why}")))
+        timed.and_then(|timed| take(event.volume, &timed)).map_err(|SourceError(reason)| {
+            Refusal::Trace(SourceError(format!("{file}, request {count}: {reason}")))
         })
     });
     if watch.stopped() {

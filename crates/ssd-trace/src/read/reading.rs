@@ -2,7 +2,7 @@
 //! range.
 
 use crate::config::{TraceUnit, Workload};
-use crate::read::commands::{command, filter_of, given, list, one_of, word};
+use crate::read::commands::{command, filter_of, list, one_of, options_without, word};
 use crate::read::detect::{self, Detected};
 use crate::read::formats::{self, Event, Format, ReadAs, TraceFormat, Work};
 use crate::read::input::{Watch, Watched, unreadable};
@@ -70,21 +70,21 @@ pub(crate) fn each_event(
     check_options(workload)?;
     let plain =
         unpacked(Watched::new(raw, watch)).map_err(|error| unreadable(file, "line 1", &error))?;
-    let Detected { format, how, is_detected, notes, skipping, instead, actions, reader } =
+    let Detected { format, read_as, is_detected, notes, skipping, instead, actions, reader } =
         detect::format_of(file, workload, plain)?;
-    let action = char::from(how.action);
+    let action = char::from(read_as.action);
     if action != 'Q' && !formats::has_actions(format) {
         let text = "only traces of blktrace have actions; leave workload.action at \"Q\"";
         return Err(SourceError(format!("{file} is of format {:?}: {text}", format.word())));
     }
-    let units = how.units(format);
+    let units = read_as.units(format);
     let until = workload.until_ns.unwrap_or(u64::MAX);
-    let (mut taken, mut outside) = (0u64, 0u64);
+    let (mut count, mut outside) = (0u64, 0u64);
     let open = formats::unit_varies(format) && workload.unit == TraceUnit::Auto;
     let scan = Scan {
         file,
         workload,
-        how,
+        read_as,
         skip_bad,
         skipping,
         instead,
@@ -99,11 +99,11 @@ pub(crate) fn each_event(
             outside += 1;
             return Ok(());
         }
-        taken += 1;
+        count += 1;
         take(event, event.at_ns - from)
     })
     .map_err(|error| with_given(error, workload))?;
-    if taken == 0 {
+    if count == 0 {
         return Err(nothing(file, &tally, (format, action), &actions, workload));
     }
     refuse_loss(file, &tally, workload)?;
@@ -111,9 +111,9 @@ pub(crate) fn each_event(
         refuse_queued(file, &tally, workload)?;
     }
     if is_detected {
-        refuse_impossible(file, &tally, format, &scan.how)?;
+        refuse_impossible(file, &tally, format, &scan.read_as)?;
     }
-    let warnings = doubts(file, workload, (format, is_detected), &scan.how, &tally);
+    let warnings = doubts(file, workload, (format, is_detected), &scan.read_as, &tally);
     let warnings = warnings.into_iter().map(|text| format!("{file}: {text}"));
     let warnings = notes.into_iter().chain(warnings).collect();
     Ok(Found { format, action, tally, outside, units, warnings })
@@ -125,7 +125,7 @@ fn with_given(error: SourceError, workload: &Workload) -> SourceError {
     if !error.0.ends_with("| ssdlab trace info -") {
         return error;
     }
-    SourceError(format!("{} {}", error.0, given(workload, "")).trim_end().to_owned())
+    SourceError(format!("{} {}", error.0, options_without(workload, "")).trim_end().to_owned())
 }
 
 /// Returns notes for readers of the results about a trace in `format`, which was detected or configured.
@@ -133,12 +133,12 @@ fn doubts(
     file: &str,
     workload: &Workload,
     (format, is_detected): (TraceFormat, bool),
-    how: &ReadAs,
+    read_as: &ReadAs,
     tally: &Tally,
 ) -> Vec<String> {
-    let in_pages = in_pages(format, workload, how);
+    let in_pages = in_pages(format, workload, read_as);
     let mut warnings = tally.shape.warnings(format, in_pages.as_deref());
-    let is_timed = how.columns.as_ref().is_none_or(|columns| columns.time.is_some());
+    let is_timed = read_as.columns.as_ref().is_none_or(|columns| columns.time.is_some());
     if is_timed && tally.shape.is_at_once() {
         warnings.push(AT_ONCE.to_owned());
     }
@@ -150,15 +150,15 @@ fn doubts(
         warnings.push(format!("events are missing: blkparse reports at the end, Skips: {skips}"));
     }
     if workload.sort && tally.late.events > 0 {
-        warnings.push(format!("sorted: {}", tally.late.told()));
+        warnings.push(format!("sorted: {}", tally.late.describe()));
         warnings.extend(tally.late.seams());
     }
     warnings
 }
 
 /// Returns the options that read a trace in pages of 4 KiB instead of sectors, if its unit is not set and may be pages.
-fn in_pages(format: TraceFormat, workload: &Workload, how: &ReadAs) -> Option<String> {
-    match &how.columns {
+fn in_pages(format: TraceFormat, workload: &Workload, read_as: &ReadAs) -> Option<String> {
+    match &read_as.columns {
         None if format == TraceFormat::Fiu => {
             let columns = "separator=blanks,time=1:ns,op=6,offset=4:4KiB,size=5:4KiB";
             Some(format!("--columns {columns}"))
@@ -181,7 +181,7 @@ impl<R: Read, T: FnMut(&Event) -> Result<(), Refusal>> Work for Pass<'_, '_, '_,
     type Done = Result<Tally, SourceError>;
 
     fn with<P: Format>(self) -> Self::Done {
-        self.scan.run(P::new(&self.scan.how), self.reader, self.take)
+        self.scan.run(P::new(&self.scan.read_as), self.reader, self.take)
     }
 }
 
@@ -206,8 +206,8 @@ fn refuse_loss(file: &str, tally: &Tally, workload: &Workload) -> Result<(), Sou
         return Ok(());
     }
     let late = if tally.late.events > 0 && tally.sorted == 0 {
-        let told = tally.late.told();
-        format!(" ({told}: workload.sort = true (--sort) reads these in order of time)")
+        let text = tally.late.describe();
+        format!(" ({text}: workload.sort = true (--sort) reads these in order of time)")
     } else {
         String::new()
     };
@@ -220,7 +220,10 @@ fn refuse_loss(file: &str, tally: &Tally, workload: &Workload) -> Result<(), Sou
         count(lines),
         100.0 * skipped as f64 / lines as f64,
         100.0 * most,
-        command(file, &format!("{}--set workload.max_bad={share:.3}", given(workload, ""))),
+        command(
+            file,
+            &format!("{}--set workload.max_bad={share:.3}", options_without(workload, ""))
+        ),
     )))
 }
 
@@ -252,14 +255,14 @@ pub(crate) fn nothing(
     let events: Vec<String> =
         tally.events(action as u8).iter().map(|(name, count)| format!("{name}: {count}")).collect();
     let has_actions = formats::has_actions(format);
-    let wanted = if has_actions { format!("{action} events") } else { "requests".to_owned() };
+    let requested = if has_actions { format!("{action} events") } else { "requests".to_owned() };
     SourceError(if tally.lines == 0 && format == TraceFormat::Ssdtrace {
         format!("{file}: the trace file holds no requests")
     } else if tally.lines == 0 {
         format!("{file}: the trace is empty (0 bytes)")
     } else if let Some((first, last)) = tally.times {
         format!(
-            "{file}: no {wanted} in the time range; the trace has them from {first} ns to {last} ns; \
+            "{file}: no {requested} in the time range; the trace has them from {first} ns to {last} ns; \
              change workload.from and workload.until"
         )
     } else if let Some(message) = &tally.first_skipped
@@ -267,17 +270,17 @@ pub(crate) fn nothing(
     {
         format!("{file}: all {} lines were skipped; the first: {message}", tally.skipped_lines)
     } else if events.is_empty() {
-        let what = if has_actions { "events" } else { "requests" };
-        format!("{file}: no {what} in {} lines", tally.lines)
+        let noun = if has_actions { "events" } else { "requests" };
+        format!("{file}: no {noun} in {} lines", tally.lines)
     } else {
-        let found = events.join(", ");
+        let names = events.join(", ");
         let settled = if has_actions {
-            remedy(file, &given(workload, "action"), &tally.events(action as u8), actions)
+            remedy(file, &options_without(workload, "action"), &tally.events(action as u8), actions)
         } else {
             None
         };
         let settled = settled.unwrap_or_else(|| "none of these is a request".to_owned());
-        format!("{file}: no usable {wanted}; found {found}; {settled}")
+        format!("{file}: no usable {requested}; found {names}; {settled}")
     })
 }
 
@@ -286,13 +289,13 @@ fn refuse_impossible(
     file: &str,
     tally: &Tally,
     format: TraceFormat,
-    how: &ReadAs,
+    read_as: &ReadAs,
 ) -> Result<(), SourceError> {
-    let Some(why) = tally.shape.impossible() else { return Ok(()) };
+    let Some(reason) = tally.shape.impossible() else { return Ok(()) };
     let line = tally.far_line.map(|line| format!(" (first in line {})", count(line)));
-    let text = why + &line.unwrap_or_default();
-    let reading = command(file, &detect::insisted(format, how));
-    Err(SourceError(if how.columns.is_some() {
+    let text = reason + &line.unwrap_or_default();
+    let reading = command(file, &detect::insisted(format, read_as));
+    Err(SourceError(if read_as.columns.is_some() {
         format!(
             "{file}: its columns fit its lines, but the numbers are impossible: {text}; correct \
              them or workload.columns (--columns), or read them anyway: {reading}"
@@ -310,25 +313,25 @@ fn refuse_impossible(
 fn refuse_queued(file: &str, tally: &Tally, workload: &Workload) -> Result<(), SourceError> {
     let events = tally.events(b'D');
     let early = |letter: &&char| !LETTERS_AT_ISSUE.contains(&(**letter as u8));
-    let found: Vec<String> = events.keys().filter(early).map(char::to_string).collect();
-    if found.is_empty() {
+    let early_events: Vec<String> = events.keys().filter(early).map(char::to_string).collect();
+    if early_events.is_empty() {
         return Ok(());
     }
-    let given = given(workload, "action");
+    let options = options_without(workload, "action");
     let issues = Counts::from(&tally.shape).summary();
     let mut choices =
-        vec![(command(file, &format!("{given}--set workload.action=D")), format!("D: {issues}"))];
+        vec![(command(file, &format!("{options}--set workload.action=D")), format!("D: {issues}"))];
     if let (Some(line), Some(queued)) = (tally.queued_line, events.get(&'Q')) {
         let filter = format!("tail -n +{line} FILE");
         let filter = filter_of(file, [filter.as_str()].into_iter());
         let queued = readings::of(*queued, "event");
-        let command = format!("{filter} | ssdlab trace info - {given}").trim_end().to_owned();
+        let command = format!("{filter} | ssdlab trace info - {options}").trim_end().to_owned();
         choices.push((command, format!("Q: {queued}, the first in line {}", count(line))));
     }
     Err(SourceError(format!(
         "{file}: its first lines have only issues (D) and completions of requests, but {} events follow further down; \
          {}",
-        found.join(", "),
+        early_events.join(", "),
         list(&choices, str::to_owned)
     )))
 }
@@ -336,7 +339,7 @@ fn refuse_queued(file: &str, tally: &Tally, workload: &Workload) -> Result<(), S
 /// Returns the commands that choose one of the actions in the file.
 fn remedy(
     file: &str,
-    given: &str,
+    options: &str,
     events: &BTreeMap<char, u64>,
     actions: &[(char, String)],
 ) -> Option<String> {
@@ -347,10 +350,10 @@ fn remedy(
             .map_or_else(|| readings::of(events[&letter], "event"), |(_, gives)| gives.clone());
         let note =
             if letter == 'C' { " (at the times of completions, not of arrivals)" } else { "" };
-        (format!("{given}--set workload.action={letter}"), gives + note)
+        (format!("{options}--set workload.action={letter}"), gives + note)
     };
-    let all: Vec<(String, String)> = usable.map(choice).collect();
-    (!all.is_empty()).then(|| one_of(file, &all))
+    let choices: Vec<(String, String)> = usable.map(choice).collect();
+    (!choices.is_empty()).then(|| one_of(file, &choices))
 }
 
 /// Returns the error if there are events, but none reads or writes a page.
@@ -398,23 +401,23 @@ impl Anomalies<'_> {
     pub(crate) fn warnings(&self) -> Vec<String> {
         let (file, skipped, doubled) = (self.file, self.skipped_lines, self.doubled_records);
         let records = self.events.get(&self.action).copied().unwrap_or(0);
-        let mut all = Vec::new();
+        let mut warnings = Vec::new();
         if skipped > 0 {
             let first = self.first_skipped.unwrap_or("not recorded");
-            all.push(format!(
+            warnings.push(format!(
                 "{file}: {} could not be read and {} skipped; the first: {first}",
                 readings::of(skipped, "line"),
                 if skipped == 1 { "was" } else { "were" }
             ));
         }
         if !self.dedup && doubled > 0 && doubled * 100 >= records {
-            all.push(format!(
+            warnings.push(format!(
                 "{file}: at least {doubled} of {records} records repeat{} an identical one less than 1 ms \
                  earlier, as logs of stacked devices do; workload.dedup = true drops them",
                 if doubled == 1 { "s" } else { "" }
             ));
         }
-        all.extend(self.notes.iter().cloned());
-        all
+        warnings.extend(self.notes.iter().cloned());
+        warnings
     }
 }

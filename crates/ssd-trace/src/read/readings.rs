@@ -101,15 +101,15 @@ impl Counts {
         }
     }
 
-    /// Returns the sum of `all`, each of which has a separate address space, so that they have no common span.
-    pub(crate) fn together<'a>(all: impl Iterator<Item = &'a Counts>) -> Counts {
-        all.fold(Counts::default(), |sum, one| Counts {
-            reads: sum.reads + one.reads,
-            writes: sum.writes + one.writes,
-            discards: sum.discards + one.discards,
-            sectors: sum.sectors.saturating_add(one.sectors),
-            first_ns: sum.first_ns.into_iter().chain(one.first_ns).min(),
-            last_ns: sum.last_ns.max(one.last_ns),
+    /// Returns the sum of `parts`, each of which has a separate address space, so that they have no common span.
+    pub(crate) fn together<'a>(parts: impl Iterator<Item = &'a Counts>) -> Counts {
+        parts.fold(Counts::default(), |sum, part| Counts {
+            reads: sum.reads + part.reads,
+            writes: sum.writes + part.writes,
+            discards: sum.discards + part.discards,
+            sectors: sum.sectors.saturating_add(part.sectors),
+            first_ns: sum.first_ns.into_iter().chain(part.first_ns).min(),
+            last_ns: sum.last_ns.max(part.last_ns),
             ..sum
         })
     }
@@ -242,8 +242,8 @@ impl From<&Shape> for Counts {
 }
 
 /// Returns text such as "1 read", "2 reads".
-pub(crate) fn of(number: u64, what: &str) -> String {
-    format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
+pub(crate) fn of(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 /// A way to read the file.
@@ -262,27 +262,31 @@ impl Reading {
     pub(crate) fn of(
         options: String,
         format: TraceFormat,
-        how: &ReadAs,
+        read_as: &ReadAs,
         head: &Head<'_>,
     ) -> Option<Reading> {
-        Reading::of_some(options, format, how, head).filter(|reading| reading.counts.fit())
+        Reading::of_some(options, format, read_as, head).filter(|reading| reading.counts.fit())
     }
 
     /// Like [`Reading::of`], if any line fits.
     pub(crate) fn of_some(
         options: String,
         format: TraceFormat,
-        how: &ReadAs,
+        read_as: &ReadAs,
         head: &Head<'_>,
     ) -> Option<Reading> {
-        let counts = Reading::counts_of(format, how, head)?;
-        let columns = how.columns.clone();
+        let counts = Reading::counts_of(format, read_as, head)?;
+        let columns = read_as.columns.clone();
         (counts.requests() > 0).then_some(Reading { options, columns, counts, is_sorted: false })
     }
 
     /// Returns the counts of `head` in this format.
-    pub(crate) fn counts_of(format: TraceFormat, how: &ReadAs, head: &Head<'_>) -> Option<Counts> {
-        formats::with(format, Counting { how, head })
+    pub(crate) fn counts_of(
+        format: TraceFormat,
+        read_as: &ReadAs,
+        head: &Head<'_>,
+    ) -> Option<Counts> {
+        formats::with(format, Counting { read_as, head })
     }
 
     /// Returns whether one of its columns has times.
@@ -345,7 +349,7 @@ impl Reading {
 
 /// Counts a head in the format of a parser.
 struct Counting<'a> {
-    how: &'a ReadAs,
+    read_as: &'a ReadAs,
     head: &'a Head<'a>,
 }
 
@@ -353,7 +357,7 @@ impl Work for Counting<'_> {
     type Done = Counts;
 
     fn with<P: Format>(self) -> Counts {
-        let mut parser = P::new(self.how);
+        let mut parser = P::new(self.read_as);
         let mut counts = Counts::default();
         let add = |counts: &mut Counts, parsed: Result<Line, _>| match parsed {
             Ok(line) => counts.add(&line),
@@ -387,26 +391,26 @@ pub(crate) fn of_distinct_times(mut readings: Vec<Reading>) -> Vec<Reading> {
 }
 
 /// Returns a choice per distinct reading with the numbers of the head, the likeliest first.
-pub(crate) fn choices(mut readings: Vec<Reading>, whole: bool) -> Vec<(String, String)> {
+pub(crate) fn choices(mut readings: Vec<Reading>, is_whole: bool) -> Vec<(String, String)> {
     let mut different: Vec<Reading> = Vec::new();
     readings.sort_by_key(Reading::rank);
     for reading in readings {
-        if !different.iter().any(|other| other.counts == reading.counts) {
+        if !different.iter().any(|candidate| candidate.counts == reading.counts) {
             different.push(reading);
         }
     }
     different.truncate(LISTED);
-    all_choices(different, whole)
+    all_choices(different, is_whole)
 }
 
 /// Like [`choices`], for all readings, even if some are equal.
-pub(crate) fn all_choices(mut readings: Vec<Reading>, whole: bool) -> Vec<(String, String)> {
+pub(crate) fn all_choices(mut readings: Vec<Reading>, is_whole: bool) -> Vec<(String, String)> {
     readings.sort_by_key(Reading::rank);
-    let of = if whole { "" } else { ", in its first lines" };
-    let each = |reading: Reading| {
+    let place = if is_whole { "" } else { ", in its first lines" };
+    let choice = |reading: Reading| {
         let ignoring = reading.assuming() + &reading.ignoring();
         let Reading { counts, options, .. } = reading;
-        (options + &counts.skipping(), format!("{}{of}{ignoring}", counts.summary()))
+        (options + &counts.skipping(), format!("{}{place}{ignoring}", counts.summary()))
     };
-    readings.into_iter().map(each).collect()
+    readings.into_iter().map(choice).collect()
 }

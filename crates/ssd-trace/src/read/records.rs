@@ -30,7 +30,7 @@ struct File<'a> {
     /// The record, the first bytes of a bad one, or nothing at the end of the file.
     record: Vec<u8>,
     /// Whether the file does not end within the record.
-    whole: bool,
+    is_whole: bool,
     /// Whether no record begins here.
     bad: bool,
     /// The sort key.
@@ -48,7 +48,7 @@ impl<'a> Records<'a> {
             reader: BufReader::with_capacity(BUFFER, reader),
             head,
             record: Vec::new(),
-            whole: true,
+            is_whole: true,
             bad: false,
             time: 0,
             number: 0,
@@ -67,14 +67,14 @@ impl File<'_> {
             self.offset += self.record.len() as u64;
             self.record.clear();
         }
-        self.whole = self.fill(self.head)?;
-        let length = if self.whole { parser.length(&self.record) } else { None };
+        self.is_whole = self.fill(self.head)?;
+        let length = if self.is_whole { parser.length(&self.record) } else { None };
         if let Some(length) = length {
-            self.whole = self.fill(length)?;
+            self.is_whole = self.fill(length)?;
         }
-        self.bad = self.whole && length.is_none();
+        self.bad = self.is_whole && length.is_none();
         // A record that has no place in the order is reported at once.
-        self.time = if self.whole && !self.bad { parser.time(&self.record) } else { 0 };
+        self.time = if self.is_whole && !self.bad { parser.time(&self.record) } else { 0 };
         self.number += 1;
         Ok(())
     }
@@ -115,7 +115,7 @@ impl<P: Format> Pieces<P> for Records<'_> {
         let earliest = left.min_by_key(|(_, file)| file.time);
         let Some((at, file)) = earliest else { return Ok(None) };
         (self.last, self.number) = (Some(at), self.number + 1);
-        Ok(Some(Text { bytes: &file.record, whole: file.whole }))
+        Ok(Some(Text { bytes: &file.record, is_whole: file.is_whole }))
     }
 
     fn number(&self) -> u64 {
@@ -126,8 +126,9 @@ impl<P: Format> Pieces<P> for Records<'_> {
         let Some(file) = self.last.map(|last| &self.files[last]) else {
             return "record 1".to_owned();
         };
-        let of = if self.files.len() > 1 { format!(" of {}", file.name) } else { String::new() };
-        format!("record {}{of} (offset {})", file.number, file.offset)
+        let file_name =
+            if self.files.len() > 1 { format!(" of {}", file.name) } else { String::new() };
+        format!("record {}{file_name} (offset {})", file.number, file.offset)
     }
 
     fn shown(bytes: &[u8]) -> String {

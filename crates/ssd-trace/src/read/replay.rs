@@ -50,7 +50,7 @@ pub struct TraceSource {
 
 impl TraceSource {
     /// Reads the trace at `path` ("-": standard input), which may be compressed with zstd or gzip, for a device of
-    /// `user_pages` pages of `page_bytes` bytes (a multiple of 512), or takes it from the cache `kept`, where it
+    /// `user_pages` pages of `page_bytes` bytes (a multiple of 512), or takes it from the cache `store`, where it
     /// remains for later runs. `watch` receives the progress, and `Break` ends the reading.
     ///
     /// # Errors
@@ -61,18 +61,18 @@ impl TraceSource {
         workload: &Workload,
         page_bytes: u32,
         user_pages: u32,
-        kept: Option<&Kept>,
+        store: Option<&Kept>,
         watch: &mut dyn FnMut(Step) -> ControlFlow<()>,
     ) -> Result<(TraceSource, TraceFacts), SourceError> {
         let (file, watch) = (input::display_name(path), Watch::new(watch));
-        if let Some(kept) = kept
+        if let Some(store) = store
             && check_options(workload).is_ok()
             && reading::check_options(workload).is_ok()
-            && let Some(whole) = kept.whole(path, workload, page_bytes, &watch)
-            && let Some(made) =
-                TraceSource::of_whole(&file, &whole, workload, (page_bytes, user_pages))
+            && let Some(trace) = store.get(path, workload, page_bytes, &watch)
+            && let Some(opened) =
+                TraceSource::of_whole(&file, &trace, workload, (page_bytes, user_pages))
         {
-            return made;
+            return opened;
         }
         TraceSource::read_watched(
             &file,
@@ -112,13 +112,13 @@ impl TraceSource {
         let mut fitter = Fitter::new(workload.fit, sectors_per_page, user_pages);
         let mut digest = Digest::new();
         let volume = Chosen::of(workload.volume);
-        let found = reading::each_event(file, raw, watch, workload, volume, |event, at| {
+        let result = reading::each_event(file, raw, watch, workload, volume, |event, at| {
             fitter.add(event, at)?;
             digest.add(&event.request(at));
             Ok(())
         })?;
-        let mut facts = TraceFacts::of(file, workload, &found, &fitter, digest);
-        let records = fitted(file, &found, volume, &mut fitter)?;
+        let mut facts = TraceFacts::of(file, workload, &result, &fitter, digest);
+        let records = fitted(file, &result, volume, &mut fitter)?;
         facts.empty_discards = fitter.empty_discards;
         let part = Part { first: 0, end: records.len(), from_ns: 0, records: Arc::new(records) };
         TraceSource::of_part(part, facts, workload, (page_bytes, user_pages))
@@ -127,19 +127,19 @@ impl TraceSource {
     /// Returns the part of a cached trace for `workload`; `None` if only the file can show the error.
     fn of_whole(
         file: &str,
-        whole: &Whole,
+        trace: &Whole,
         workload: &Workload,
         (page_bytes, user_pages): (u32, u32),
     ) -> Option<Result<(TraceSource, TraceFacts), SourceError>> {
-        let Found { format, action, tally, .. } = &*whole.found;
+        let Found { format, action, tally, .. } = &*trace.reading;
         let from_ns = workload.from_ns;
-        let range = whole.range(from_ns, workload.until_ns.unwrap_or(u64::MAX));
-        let part = &whole.records[range.clone()];
+        let range = trace.range(from_ns, workload.until_ns.unwrap_or(u64::MAX));
+        let part = &trace.records[range.clone()];
         let sectors_per_page = u64::from(page_bytes) / SECTOR_BYTES;
         let mut fitter = Fitter::new(workload.fit, sectors_per_page, user_pages);
         let volume = Chosen::of(workload.volume);
         let (mut digest, mut as_is) = (Digest::new(), true);
-        if let Some((renumbered, of_all)) = whole.renumbered {
+        if let Some((renumbered, of_all)) = trace.renumbered {
             if let Err(error) = renumbered.check_room(sectors_per_page, user_pages) {
                 return Some(Err(SourceError(format!("{file}: {error}"))));
             }
@@ -162,16 +162,16 @@ impl TraceSource {
                 }
             }
         }
-        let mut facts = TraceFacts::of(file, workload, &whole.found, &fitter, digest);
-        facts.events_outside_range = (whole.records.len() - part.len()) as u64;
-        let told = |message: &String| whole.told(message, file);
-        facts.notes = facts.notes.iter().map(told).collect();
-        facts.first_skipped = facts.first_skipped.as_ref().map(told);
+        let mut facts = TraceFacts::of(file, workload, &trace.reading, &fitter, digest);
+        facts.events_outside_range = (trace.records.len() - part.len()) as u64;
+        let with_name = |message: &String| trace.with_name(message, file);
+        facts.notes = facts.notes.iter().map(with_name).collect();
+        facts.first_skipped = facts.first_skipped.as_ref().map(with_name);
         let part = if as_is {
-            let records = Arc::clone(&whole.records);
+            let records = Arc::clone(&trace.records);
             Part { records, first: range.start, end: range.end, from_ns }
         } else {
-            let records = match fitted(file, &whole.found, volume, &mut fitter) {
+            let records = match fitted(file, &trace.reading, volume, &mut fitter) {
                 Ok(records) => records,
                 Err(error) => return Some(Err(error)),
             };
@@ -304,13 +304,13 @@ struct Part {
 /// Returns the requests of a trace fitted to the device.
 fn fitted(
     file: &str,
-    found: &Found,
+    reading: &Found,
     volume: Chosen,
     fitter: &mut Fitter,
 ) -> Result<Vec<Record>, SourceError> {
     let mut records = fitter.finish().map_err(|error| SourceError(format!("{file}: {error}")))?;
     if volume == Chosen::All {
-        let ranks = found.tally.tenants.ranks();
+        let ranks = reading.tally.tenants.ranks();
         records.iter_mut().for_each(|r| r.stream = ranks[usize::from(r.stream)]);
     }
     Ok(records)
@@ -330,7 +330,7 @@ fn check_options(workload: &Workload) -> Result<(), SourceError> {
 }
 
 /// Returns text about the volumes that are used together, and their streams.
-fn told(tally: &Tally) -> String {
+fn describe_volumes(tally: &Tally) -> String {
     let numbers = tally.tenants.numbers();
     let streams =
         numbers.iter().enumerate().map(|(stream, volume)| format!("{volume} as stream {stream}"));
@@ -342,11 +342,11 @@ impl TraceFacts {
     fn of(
         file: &str,
         workload: &Workload,
-        found: &Found,
+        reading: &Found,
         fitter: &Fitter,
         digest: Digest,
     ) -> TraceFacts {
-        let Found { format, action, tally, outside, units, warnings } = found;
+        let Found { format, action, tally, outside, units, warnings } = reading;
         TraceFacts {
             file: file.to_owned(),
             lines: tally.lines,
@@ -361,7 +361,10 @@ impl TraceFacts {
             format: format.word(),
             units: units.clone(),
             volume: tally.volume.as_ref().map_or(0, |volume| volume.0),
-            device: tally.volume.as_ref().map_or_else(|| told(tally), |volume| volume.1.clone()),
+            device: tally
+                .volume
+                .as_ref()
+                .map_or_else(|| describe_volumes(tally), |volume| volume.1.clone()),
             base_ns: tally.base_ns.unwrap_or(0),
             header_lines: tally.header_lines,
             events_of_other_volumes: tally.other_volumes,

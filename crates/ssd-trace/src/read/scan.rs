@@ -6,7 +6,7 @@ mod messages;
 use crate::config::Workload;
 use crate::read::blkparse_report::{has_report, is_report, skips, starts_report};
 use crate::read::columnar::Reader;
-use crate::read::commands::{given, one_of};
+use crate::read::commands::{one_of, options_without};
 use crate::read::formats::{
     Clock, Cut, DISCARD_PIECE, Event, Flaw, Format, Line, ReadAs, Reject, TraceFormat,
 };
@@ -47,7 +47,7 @@ pub(crate) struct Scan<'a, 'w> {
     /// The configuration, which commands in messages repeat.
     pub(crate) workload: &'a Workload,
     /// How the file is read.
-    pub(crate) how: ReadAs,
+    pub(crate) read_as: ReadAs,
     /// Whether to count and skip lines that cannot be used.
     pub(crate) skip_bad: bool,
     /// The volumes used.
@@ -118,7 +118,7 @@ impl Scan<'_, '_> {
         if !self.watch.stopped()
             && let Some(page_bytes) = self.unit_of_pages
             && let Some(doubt) =
-                tally.shape.doubt(self.file, &given(self.workload, "volume"), page_bytes)
+                tally.shape.doubt(self.file, &options_without(self.workload, "volume"), page_bytes)
         {
             return Err(SourceError(format!("{}: {doubt}", self.file)));
         }
@@ -238,7 +238,7 @@ impl Scan<'_, '_> {
     }
 
     fn start(&self) -> Events {
-        let tally = Tally { others: vec![0; 128], ..Tally::default() };
+        let tally = Tally { other_events: vec![0; 128], ..Tally::default() };
         let sorter = self.sort.then(|| Sorter::new(self.file, Room::default()));
         Events { tally, tracks: Tracks::new(self.dedup), sorter, late: None, collects_shape: true }
     }
@@ -261,7 +261,7 @@ impl Scan<'_, '_> {
                 return ControlFlow::Break(SourceError(format!("{}: {error}", self.file)));
             }
             done += 1;
-            let track = tracks.of(self.volume, event.volume);
+            let track = tracks.track_of(self.volume, event.volume);
             match self.in_order(event, clock, track, tally, take) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(Refusal::Trace(error)) => ControlFlow::Break(error),
@@ -300,7 +300,7 @@ impl Scan<'_, '_> {
         events: &mut Events,
         take: &mut impl FnMut(&Event) -> Result<(), Refusal>,
     ) -> Result<bool, Refusal> {
-        if !text.whole {
+        if !text.is_whole {
             return Err(Refusal::Line(Reject::new(I::WHOLE, 0)));
         }
         let tally = &mut events.tally;
@@ -308,7 +308,7 @@ impl Scan<'_, '_> {
             Line::Blank => return Ok(false),
             Line::Header => tally.header_lines += 1,
             Line::Wait(number) => tally.wait(number),
-            Line::Other(letter) => tally.other(letter),
+            Line::Other(letter) => tally.add_other(letter),
             Line::Dataless => {
                 (tally.dataless, tally.chosen) = (tally.dataless + 1, tally.chosen + 1);
             }
@@ -324,7 +324,7 @@ impl Scan<'_, '_> {
     #[cold]
     fn long_discard(
         &self,
-        whole: Event,
+        original: Event,
         sectors: u64,
         clock: Clock,
         events: &mut Events,
@@ -333,7 +333,7 @@ impl Scan<'_, '_> {
         let mut done = 0;
         while done < sectors {
             let piece = (sectors - done).min(u64::from(DISCARD_PIECE));
-            let event = Event { sector: whole.sector + done, sectors: piece as u32, ..whole };
+            let event = Event { sector: original.sector + done, sectors: piece as u32, ..original };
             self.event(event, clock, events, take)?;
             done += piece;
         }
@@ -364,7 +364,7 @@ impl Scan<'_, '_> {
         if self.volume == Chosen::All {
             self.place(&mut event, tally)?;
         }
-        let track = tracks.of(self.volume, event.volume);
+        let track = tracks.track_of(self.volume, event.volume);
         let missed = track.missed(&event, tally.lines, &mut tally.late);
         if let Some(sorter) = sorter {
             track.passed(event.at_ns);
@@ -438,22 +438,23 @@ impl Scan<'_, '_> {
             Chosen::Each | Chosen::All => None,
         };
         let Some(chosen) = chosen else { return Ok(tally) };
-        let (known, all) = (tally.volumes.holds(chosen), tally.volumes.count());
-        if (known && !tally.several) || all == 0 {
+        let (is_known, number) = (tally.volumes.holds(chosen), tally.volumes.count());
+        if (is_known && !tally.several) || number == 0 {
             tally.volume = Some((chosen, name(chosen)));
             return Ok(tally);
         }
-        let more = if all > LISTED { format!(", here the first {LISTED}") } else { String::new() };
+        let more =
+            if number > LISTED { format!(", here the first {LISTED}") } else { String::new() };
         let is_part = self.workload.from_ns > 0 || self.workload.until_ns.is_some();
         let more = more + if is_part { ", without workload.from and workload.until" } else { "" };
         let file = self.file;
         let choices = one_of(file, &self.of_volumes(&tally, name));
-        let what = if known {
-            format!("the trace has {all} volumes")
+        let message = if is_known {
+            format!("the trace has {number} volumes")
         } else {
-            let plural = if all == 1 { "" } else { "s" };
-            format!("there is no volume {chosen}; the trace has {all} volume{plural}")
+            let plural = if number == 1 { "" } else { "s" };
+            format!("there is no volume {chosen}; the trace has {number} volume{plural}")
         };
-        Err(SourceError(format!("{file}: {what} (workload.volume){more}; {choices}")))
+        Err(SourceError(format!("{file}: {message} (workload.volume){more}; {choices}")))
     }
 }

@@ -91,7 +91,7 @@ pub(crate) struct Sorter {
     room: Room,
     /// Name of the trace in messages.
     file: String,
-    held: Vec<Entry>,
+    entries: Vec<Entry>,
     runs: SpilledRuns,
     total: u64,
 }
@@ -99,8 +99,8 @@ pub(crate) struct Sorter {
 impl Sorter {
     pub(crate) fn new(file: &str, room: Room) -> Sorter {
         assert!(room.run > 0 && room.fan_in > 1, "a merge makes fewer runs of more");
-        let (held, runs) = (Vec::new(), SpilledRuns::default());
-        Sorter { room, file: file.to_owned(), held, runs, total: 0 }
+        let (entries, runs) = (Vec::new(), SpilledRuns::default());
+        Sorter { room, file: file.to_owned(), entries, runs, total: 0 }
     }
 
     /// Returns the number of collected events.
@@ -111,10 +111,10 @@ impl Sorter {
     /// Adds the event with this number; numbers ascend.
     #[inline]
     pub(crate) fn push(&mut self, event: Event, number: u64) -> Result<(), SourceError> {
-        if self.held.len() == self.room.run {
+        if self.entries.len() == self.room.run {
             self.spill()?;
         }
-        self.held.push(Entry { event, number });
+        self.entries.push(Entry { event, number });
         self.total += 1;
         Ok(())
     }
@@ -122,13 +122,14 @@ impl Sorter {
     /// Writes the collected events as a run.
     #[cold]
     fn spill(&mut self) -> Result<(), SourceError> {
-        self.held.sort_unstable_by_key(Entry::key);
-        let held = std::mem::take(&mut self.held);
-        let written = held.chunks(PIECE).try_for_each(|piece| self.runs.append(&self.room, piece));
+        self.entries.sort_unstable_by_key(Entry::key);
+        let entries = std::mem::take(&mut self.entries);
+        let written =
+            entries.chunks(PIECE).try_for_each(|piece| self.runs.append(&self.room, piece));
         written.map_err(|error| self.failed(&error))?;
         self.runs.end();
-        self.held = held;
-        self.held.clear();
+        self.entries = entries;
+        self.entries.clear();
         Ok(())
     }
 
@@ -141,20 +142,20 @@ impl Sorter {
         mut take: impl FnMut(Entry) -> ControlFlow<B>,
     ) -> Result<ControlFlow<B>, SourceError> {
         if self.runs.ends.is_empty() {
-            self.held.sort_unstable_by_key(Entry::key);
-            return Ok(self.held.into_iter().try_for_each(take));
+            self.entries.sort_unstable_by_key(Entry::key);
+            return Ok(self.entries.into_iter().try_for_each(take));
         }
-        if !self.held.is_empty() {
+        if !self.entries.is_empty() {
             self.spill()?;
         }
-        self.held = Vec::new();
+        self.entries = Vec::new();
         while self.runs.ends.len() > self.room.fan_in {
             let fewer = self.runs.merged(&self.room);
             // Closes the file of the merged runs, which removes it.
             self.runs = fewer.map_err(|error| self.failed(&error))?;
         }
-        let all = 0..self.runs.ends.len();
-        let done = self.runs.merge(all, |entry| Ok(take(entry)));
+        let runs = 0..self.runs.ends.len();
+        let done = self.runs.merge(runs, |entry| Ok(take(entry)));
         done.map_err(|error| self.failed(&error))
     }
 

@@ -62,7 +62,7 @@ pub(crate) struct Tally {
     /// Counts of each volume, if a message will list them; see [`Tally::count_apart`].
     pub(super) apart: BTreeMap<u64, Counts>,
     pub(super) chosen: u64,
-    pub(super) others: Vec<u64>,
+    pub(super) other_events: Vec<u64>,
 }
 
 impl Tally {
@@ -101,9 +101,9 @@ impl Tally {
     }
 
     /// Counts an event that is not a request; messages show its letter.
-    pub(super) fn other(&mut self, letter: u8) {
+    pub(super) fn add_other(&mut self, letter: u8) {
         let letter = if letter.is_ascii_graphic() { letter } else { b'?' };
-        self.others[usize::from(letter)] += 1;
+        self.other_events[usize::from(letter)] += 1;
         if letter == b'Q' {
             self.queued_line.get_or_insert(self.lines);
         }
@@ -130,7 +130,7 @@ impl Tally {
     /// Returns the number of events by action.
     pub(crate) fn events(&self, action: u8) -> BTreeMap<char, u64> {
         let mut events: BTreeMap<char, u64> = (0u8..)
-            .zip(self.others.iter().copied())
+            .zip(self.other_events.iter().copied())
             .filter(|&(_, count)| count > 0)
             .map(|(letter, count)| (char::from(letter), count))
             .collect();

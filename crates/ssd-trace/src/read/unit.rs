@@ -104,11 +104,12 @@ impl ReadAs {
         }
         let Some(info) = formats::info(format) else { return String::new() };
         let units = self.unit.of_units(info.units);
-        let named = |ns: u64| TIME_UNITS.iter().find(|unit| unit.1 == ns).map_or("", |unit| unit.0);
+        let name_of =
+            |ns: u64| TIME_UNITS.iter().find(|unit| unit.1 == ns).map_or("", |unit| unit.0);
         match (info.time, self.time_ns) {
             (TimeRule::Varies(own), Some(set)) if own != set => units.replacen(
-                &format!("time in {}", named(own)),
-                &format!("time in {}", named(set)),
+                &format!("time in {}", name_of(own)),
+                &format!("time in {}", name_of(set)),
                 1,
             ),
             _ => units,
@@ -203,21 +204,21 @@ impl Shape {
     }
 
     /// Returns why the unit is in doubt: the numbers fit sectors and another unit; `None` without doubt.
-    pub(crate) fn doubt(&self, file: &str, given: &str, page_bytes: u32) -> Option<String> {
-        let (other, name, why) = if self.is_like_bytes() {
-            let why = format!(
+    pub(crate) fn doubt(&self, file: &str, options: &str, page_bytes: u32) -> Option<String> {
+        let (alternative, name, reason) = if self.is_like_bytes() {
+            let reason = format!(
                 "in {} of them address and length are multiples of 512",
                 count(self.whole_sectors)
             );
-            (1, "bytes", why)
+            (1, "bytes", reason)
         } else if self.is_like_pages() && self.read(u64::from(page_bytes)).is_possible() {
-            let why = format!(
+            let reason = format!(
                 "in sectors only {} of {} lengths are whole blocks of 4 KiB, and addresses start \
                  anywhere within blocks",
                 count(self.whole_blocks),
                 count(self.requests)
             );
-            (u64::from(page_bytes), "pages", why)
+            (u64::from(page_bytes), "pages", reason)
         } else {
             return None;
         };
@@ -226,16 +227,16 @@ impl Shape {
         } else {
             String::new()
         };
-        let (sectors, others) = (self.read(SECTOR), self.read(other));
+        let (sectors, alternatives) = (self.read(SECTOR), self.read(alternative));
         Some(format!(
-            "the unit of its addresses and lengths (workload.unit) is not certain ({} requests in {}; {why}); {}",
+            "the unit of its addresses and lengths (workload.unit) is not certain ({} requests in {}; {reason}); {}",
             count(self.requests),
             duration(self.duration_ns() as f64),
             one_of(
                 file,
                 &[
-                    (format!("{given}--unit sectors"), sectors.summary()),
-                    (format!("{given}--unit {name}{page}"), others.summary()),
+                    (format!("{options}--unit sectors"), sectors.summary()),
+                    (format!("{options}--unit {name}{page}"), alternatives.summary()),
                 ]
             ),
         ))
@@ -244,8 +245,8 @@ impl Shape {
     /// Returns whether all numbers, except one in a hundred, are possible in bytes, and bytes are at least as likely.
     /// (4 in 100 recorded requests are multiples of this many sectors.)
     fn is_like_bytes(&self) -> bool {
-        let all = 100 * (self.requests - self.whole_sectors) < self.requests;
-        all && self.length > LONG * self.requests
+        let are_sectors = 100 * (self.requests - self.whole_sectors) < self.requests;
+        are_sectors && self.length > LONG * self.requests
     }
 
     /// Returns whether in sectors many requests would be shorter than a block, few would be whole blocks, and their
@@ -279,33 +280,33 @@ impl Shape {
     ///
     /// `in_pages`: how to read them in pages of 4 KiB, if that is another reading.
     pub(crate) fn warnings(&self, format: TraceFormat, in_pages: Option<&str>) -> Vec<String> {
-        let mut all = Vec::new();
+        let mut warnings = Vec::new();
         if formats::counts_sectors(format) && self.is_like_bytes() {
-            all.push(format!(
+            warnings.push(format!(
                 "addresses and lengths are multiples of 512 sectors (256 KiB), as in a copy that \
                  counts bytes; the format counts sectors: {}",
                 self.read(SECTOR).summary()
             ));
         }
         if let Some(in_pages) = in_pages.filter(|_| self.requests >= FEW) {
-            all.extend(self.warning_of_pages(in_pages));
+            warnings.extend(self.warning_of_pages(in_pages));
         }
         let read = self.read(SECTOR);
         let bytes = self.length as f64 * SECTOR as f64;
         if let Some(text) = self.impossible() {
-            all.push(format!("{text}; is the trace in another unit or format?"));
+            warnings.push(format!("{text}; is the trace in another unit or format?"));
         } else if !read.is_possible() {
             let numbers = read.summary();
-            all.push(format!(
+            warnings.push(format!(
                 "{numbers}, more than any device has; is the trace in another unit or format?"
             ));
         } else if beyond_any_rate(self.requests, bytes, self.duration_ns()).is_some() {
-            all.push(format!(
+            warnings.push(format!(
                 "{}, more than any device carries; is the time in another unit?",
                 read.summary()
             ));
         }
-        all
+        warnings
     }
 
     /// Returns whether many requests arrive at one time, and none at another.
@@ -325,7 +326,7 @@ impl Shape {
         let few = 8 * self.whole_blocks < self.requests
             && 2 * self.short > self.requests
             && !self.has_half_blocks();
-        let what = if few && 2 * self.most_common_place() >= self.requests {
+        let message = if few && 2 * self.most_common_place() >= self.requests {
             "the lengths may be in pages and the addresses in sectors, as in traces of FlashSim"
                 .to_owned()
         } else if self.could_be_pages() {
@@ -334,7 +335,7 @@ impl Shape {
             return None;
         };
         Some(format!(
-            "in sectors only {} of {} lengths are whole blocks of 4 KiB: {what}",
+            "in sectors only {} of {} lengths are whole blocks of 4 KiB: {message}",
             count(self.whole_blocks),
             count(self.requests)
         ))

@@ -47,11 +47,11 @@ impl Updates {
         let recorded = Recorded { round, sectors_per_page, watch };
         let counts = recorded.counts()?;
         let reserved = |error| no_memory(counts.updates, &error);
-        let mut all = Updates::default();
-        all.pages.try_reserve_exact(counts.updates as usize).map_err(reserved)?;
-        all.pages.resize(counts.updates as usize, 0);
+        let mut updates = Updates::default();
+        updates.pages.try_reserve_exact(counts.updates as usize).map_err(reserved)?;
+        updates.pages.resize(counts.updates as usize, 0);
         if counts.has_kinds {
-            all.kinds.resize(counts.updates as usize, Kind::default());
+            updates.kinds.resize(counts.updates as usize, Kind::default());
         }
         let mut phases = Phases::new(&counts, seed);
         let mut first = 0;
@@ -59,9 +59,9 @@ impl Updates {
             let (start, end) = (counts.written * part / PARTS, counts.written * (part + 1) / PARTS);
             let places = start as u32..end as u32;
             let steps = (2 * part * counts.updates, 2 * PARTS * counts.updates);
-            first = all.order(&recorded, &mut phases, places, first, steps)?;
+            first = updates.order(&recorded, &mut phases, places, first, steps)?;
         }
-        Ok(all)
+        Ok(updates)
     }
 
     /// Stores the updates with positions in `places`, from index `first` on; returns the end.
@@ -74,7 +74,7 @@ impl Updates {
         (done, total): (u64, u64),
     ) -> Result<u32, SourceError> {
         let mut next = vec![0_u32; places.len()];
-        let counted = recorded.each((done, total), |page, _, before| {
+        let counted = recorded.for_each((done, total), |page, _, before| {
             let place = phases.place(page, before);
             if places.contains(&place) {
                 next[(place - places.start) as usize] += 1;
@@ -84,13 +84,13 @@ impl Updates {
         for count in &mut next {
             (*count, end) = (end, end + *count);
         }
-        recorded.each((done + counted, total), |page, kind, before| {
+        recorded.for_each((done + counted, total), |page, kind, before| {
             let place = phases.place(page, before);
             if places.contains(&place) {
                 let at = &mut next[(place - places.start) as usize];
                 self.pages[*at as usize] = page;
-                if let Some(held) = self.kinds.get_mut(*at as usize) {
-                    *held = kind;
+                if let Some(kind_of_step) = self.kinds.get_mut(*at as usize) {
+                    *kind_of_step = kind;
                 }
                 *at += 1;
             }
@@ -125,7 +125,7 @@ struct Counts {
 struct Phases {
     random: Stream,
     written: u64,
-    of: Vec<u32>,
+    numbers: Vec<u32>,
 }
 
 /// Marks a page without a phase, because no phase is this large.
@@ -136,14 +136,14 @@ impl Phases {
         Phases {
             random: Stream::new(seed, "workload.phases"),
             written: counts.written,
-            of: vec![NONE; counts.pages as usize],
+            numbers: vec![NONE; counts.pages as usize],
         }
     }
 
     /// Returns the position to which an update of `page` is moved that has `before` page writes before it.
     #[inline]
     fn place(&mut self, page: u32, before: u64) -> u32 {
-        let phase = &mut self.of[page as usize];
+        let phase = &mut self.numbers[page as usize];
         if *phase == NONE {
             *phase = self.random.below(self.written) as u32;
         }
@@ -209,20 +209,20 @@ impl<S: Source + Clone> Recorded<'_, '_, S> {
 
     /// Calls `with` for each update, with its page, its kind and the number of page writes before it. `done` of `total`
     /// steps precede this pass; returns the number of its steps.
-    fn each(
+    fn for_each(
         &self,
         (done, total): (u64, u64),
         mut with: impl FnMut(u32, Kind, u64),
     ) -> Result<u64, SourceError> {
-        let (mut steps, mut told, mut before) = (0, 0, 0);
+        let (mut steps, mut last_report, mut before) = (0, 0, 0);
         self.each_range(|pages, kind| {
             steps += pages.len() as u64;
             for page in pages {
                 with(page, kind, before);
                 before += u64::from(!kind.is_trim);
             }
-            if steps - told >= LOOK_EVERY {
-                told = steps;
+            if steps - last_report >= LOOK_EVERY {
+                last_report = steps;
                 let step = Step::Sorted { done: done + steps, total };
                 self.watch.at(step).map_err(|error| SourceError(error.to_string()))?;
             }
@@ -283,14 +283,14 @@ impl SharedUpdates {
         make: impl FnOnce() -> Result<Updates, SourceError>,
     ) -> Result<Arc<Updates>, SourceError> {
         // Requests for other keys wait, too, so that only one run at a time needs the memory of `make`.
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        held.retain(|(_, updates)| updates.strong_count() > 0);
-        let same = held.iter().find(|(other, _)| *other == key);
-        if let Some(updates) = same.and_then(|(_, updates)| updates.upgrade()) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.retain(|(_, updates)| updates.strong_count() > 0);
+        let entry = entries.iter().find(|(candidate, _)| *candidate == key);
+        if let Some(updates) = entry.and_then(|(_, updates)| updates.upgrade()) {
             return Ok(updates);
         }
         let updates = Arc::new(make()?);
-        held.push((key, Arc::downgrade(&updates)));
+        entries.push((key, Arc::downgrade(&updates)));
         Ok(updates)
     }
 }

@@ -77,9 +77,9 @@ impl Numbers {
         let name = |device: &u64| names.get(device).cloned().unwrap_or_else(|| device.to_string());
         let mut devices: Vec<_> = self.devices.iter().map(|(device, at)| (at, device)).collect();
         devices.sort_unstable();
-        let each = devices.into_iter().map(|(at, device)| format!("{at} is {}", name(device)));
-        let each = each.collect::<Vec<_>>().join("; ");
-        (!each.is_empty()).then(|| format!("{file}: volumes are numbered from 0: {each}"))
+        let notes = devices.into_iter().map(|(at, device)| format!("{at} is {}", name(device)));
+        let names = notes.collect::<Vec<_>>().join("; ");
+        (!names.is_empty()).then(|| format!("{file}: volumes are numbered from 0: {names}"))
     }
 }
 
@@ -92,7 +92,7 @@ impl Tenants {
     /// Moves `event` into the address range of its volume.
     pub(crate) fn place(&mut self, event: &mut Event) -> Result<(), String> {
         let volume = event.volume;
-        let at = self.0.iter().position(|&known| known == volume).unwrap_or(self.0.len());
+        let at = self.0.iter().position(|&candidate| candidate == volume).unwrap_or(self.0.len());
         if at == MOST_TENANTS {
             return Err(format!(
                 "more than {MOST_TENANTS} volumes; set workload.volume to the one to use"
@@ -111,7 +111,8 @@ impl Tenants {
 
     /// Returns the rank of each volume by its number, from 0 up.
     pub(crate) fn ranks(&self) -> Vec<u8> {
-        let below = |volume: &u64| self.0.iter().filter(|&other| other < volume).count() as u8;
+        let below =
+            |volume: &u64| self.0.iter().filter(|&candidate| candidate < volume).count() as u8;
         self.0.iter().map(below).collect()
     }
 
@@ -156,14 +157,14 @@ impl Volumes {
     }
 
     fn add_large(&mut self, volume: u64) -> bool {
-        let found = self.large.binary_search_by_key(&volume, |&(number, _)| number);
-        if let Err(at) = found {
+        let place = self.large.binary_search_by_key(&volume, |&(number, _)| number);
+        if let Err(at) = place {
             if self.large.len() == MOST {
                 return false;
             }
             self.large.insert(at, (volume, 0));
         }
-        self.last = found.unwrap_or_else(|at| at);
+        self.last = place.unwrap_or_else(|at| at);
         self.large[self.last].1 += 1;
         true
     }

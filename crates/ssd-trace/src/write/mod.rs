@@ -79,8 +79,8 @@ impl Allow {
     pub fn named(names: &[String]) -> Result<Allow, WriteError> {
         let unknown = names.iter().find(|name| !Allow::NAMES.contains(&name.as_str()));
         if let Some(name) = unknown {
-            let known = Allow::NAMES.join(", ");
-            return Err(WriteError::Option(format!("loss {name:?}: expected one of {known}")));
+            let choices = Allow::NAMES.join(", ");
+            return Err(WriteError::Option(format!("loss {name:?}: expected one of {choices}")));
         }
         let [drop_requests, round_times, forget_fields] =
             Allow::NAMES.map(|loss| names.iter().any(|name| name == loss));

@@ -5,7 +5,7 @@
 //! number of open files and the memory are therefore bounded.
 
 use super::spill::Spill;
-use super::traces::{ended, kept};
+use super::traces::{ended, keep_error};
 use super::{ConvertError, Counts, Options, Target, TraceWriter, WriteError};
 use crate::config::Workload;
 use crate::read::input::Step;
@@ -65,10 +65,10 @@ pub fn split_trace(
         } else {
             later.place(volume)?.and_then(|spill| spill.append(volume, timed))
         };
-        written.map_err(|error| kept(&mut failed, error))
+        written.map_err(|error| keep_error(&mut failed, error))
     });
     let VolumesReading { reading, mut names } = ended(failed, read, done)?;
-    let mut all = open.finish()?;
+    let mut traces = open.finish()?;
     for spill in later.spills {
         let (mut part, mut back) = (Open { writers: BTreeMap::new(), ..open }, 0);
         let mut interrupted = false;
@@ -80,11 +80,14 @@ pub fn split_trace(
         if interrupted {
             return Err(ConvertError::Interrupted { done });
         }
-        all.append(&mut part.finish()?);
+        traces.append(&mut part.finish()?);
     }
-    assert_eq!(all.iter().map(|(_, counts)| counts.requests + left_out(counts)).sum::<u64>(), done);
-    all.sort_unstable_by_key(|(volume, _)| *volume);
-    let volumes = all.into_iter().map(|(volume, counts)| SplitVolume {
+    assert_eq!(
+        traces.iter().map(|(_, counts)| counts.requests + left_out(counts)).sum::<u64>(),
+        done
+    );
+    traces.sort_unstable_by_key(|(volume, _)| *volume);
+    let volumes = traces.into_iter().map(|(volume, counts)| SplitVolume {
         volume,
         name: names.remove(&volume).unwrap_or_default(),
         path: path_of(folder, target, volume),

@@ -57,10 +57,10 @@ impl Target {
     /// # Errors
     /// [`WriteError::Option`], which names all targets.
     pub fn named(name: &str) -> Result<&'static Target, WriteError> {
-        let known = || TARGETS.iter().map(|target| target.format.word());
+        let names = || TARGETS.iter().map(|target| target.format.word());
         TARGETS.iter().find(|target| target.format.word() == name).ok_or_else(|| {
-            let known: Vec<&str> = known().collect();
-            WriteError::Option(format!("format {name:?}: expected one of {}", known.join(", ")))
+            let names: Vec<&str> = names().collect();
+            WriteError::Option(format!("format {name:?}: expected one of {}", names.join(", ")))
         })
     }
 

@@ -52,7 +52,7 @@ pub struct TextWriter<F: Form> {
     text: Vec<u8>,
     last: Nanos,
     /// Requests received, written or not.
-    seen: u64,
+    requests: u64,
     counts: Counts,
 }
 
@@ -76,8 +76,8 @@ impl<F: Form> TextWriter<F> {
         };
         let mut text = Vec::with_capacity(2 * CHUNK);
         form.begin(&mut text);
-        let (last, seen, counts) = (Nanos::ZERO, 0, Counts::default());
-        Ok(TextWriter { form, options, file, sink, text, last, seen, counts })
+        let (last, requests, counts) = (Nanos::ZERO, 0, Counts::default());
+        Ok(TextWriter { form, options, file, sink, text, last, requests, counts })
     }
 
     /// Writes the collected text.
@@ -98,7 +98,7 @@ impl<F: Form> TextWriter<F> {
     #[cold]
     fn refuse(&self, timed: &TimedRequest, problem: &str, remedy: &'static str) -> WriteError {
         let problem = format!("{} {problem}", F::NAME);
-        WriteError::request(&self.file, self.seen, timed, problem, remedy)
+        WriteError::request(&self.file, self.requests, timed, problem, remedy)
     }
 
     /// Counts the loss of a whole request, or refuses it.
@@ -119,10 +119,10 @@ impl<F: Form> TraceWriter for TextWriter<F> {
     }
 
     fn write(&mut self, timed: &TimedRequest) -> Result<(), WriteError> {
-        self.seen += 1;
+        self.requests += 1;
         let (request, allow) = (&timed.request, self.options.allow);
         if let Some(problem) = impossible(timed, self.last) {
-            let (file, number) = (&self.file, self.seen);
+            let (file, number) = (&self.file, self.requests);
             return Err(WriteError::request(file, number, timed, problem, IMPOSSIBLE_REMEDY));
         }
         self.last = timed.at;
@@ -158,7 +158,10 @@ impl<F: Form> TraceWriter for TextWriter<F> {
     }
 
     fn finish(mut self: Box<Self>) -> Result<Counts, WriteError> {
-        debug_assert_eq!(self.seen, self.counts.requests + self.counts.dropped.iter().sum::<u64>());
+        debug_assert_eq!(
+            self.requests,
+            self.counts.requests + self.counts.dropped.iter().sum::<u64>()
+        );
         self.form.end(self.last.0 / F::UNIT_NS, &mut self.text);
         self.pass_on()?;
         let TextWriter { file, sink, counts, .. } = *self;

@@ -21,7 +21,7 @@ pub fn convert_trace(
     let (mut failed, mut done) = (None, 0);
     let read = raw::each_request(workload, progress, |timed| {
         done += 1;
-        writer.write(timed).map_err(|error| kept(&mut failed, error))
+        writer.write(timed).map_err(|error| keep_error(&mut failed, error))
     });
     let reading = ended(failed, read, done)?;
     Ok((reading, writer.finish()?))
@@ -29,7 +29,7 @@ pub fn convert_trace(
 
 /// Stores the error of a writer, and returns the error that ends the reading.
 #[cold]
-pub(super) fn kept(failed: &mut Option<WriteError>, error: WriteError) -> SourceError {
+pub(super) fn keep_error(failed: &mut Option<WriteError>, error: WriteError) -> SourceError {
     let text = SourceError(error.to_string());
     *failed = Some(error);
     text

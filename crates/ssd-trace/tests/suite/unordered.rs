@@ -76,7 +76,7 @@ fn sorting_is_a_stable_sort_of_every_line() {
         time < latest
     });
     assert_eq!((facts.late_requests, facts.skipped_lines), (late.count() as u64, 0));
-    assert!(facts.sorted && facts.lines_told().loss.is_none());
+    assert!(facts.sorted && facts.line_counts().loss.is_none());
     // Of a trace in order it changes nothing but what it says of itself.
     let ordered = lines(&(0..100).collect::<Vec<u64>>());
     let (plain, its) = read(ordered.as_bytes(), &disksim()).unwrap();
@@ -129,7 +129,7 @@ fn a_loss_of_more_than_one_line_in_a_hundred_is_refused_unless_said() {
     let good = lines(&(0..99).collect::<Vec<u64>>());
     let (requests, facts) = read(format!("{good}bad\n").as_bytes(), &skipping).unwrap();
     assert_eq!((requests.len(), facts.skipped_lines, facts.lines), (99, 1, 100));
-    assert_eq!(facts.lines_told().loss, None);
+    assert_eq!(facts.line_counts().loss, None);
     let two = format!("{good}bad\nbad\n");
     let parts =
         ["t: 2 of 101 lines (2.0 %) were skipped", "max_bad = 0.01", "line 100", "max_bad=0.020"];
@@ -137,7 +137,7 @@ fn a_loss_of_more_than_one_line_in_a_hundred_is_refused_unless_said() {
     let allowed = Workload { max_bad: 0.02, ..skipping.clone() };
     let (_, facts) = read(two.as_bytes(), &allowed).unwrap();
     let loss = "t: 2 of 101 lines (2.0 %) were skipped: the results below are those of the rest";
-    assert_eq!(facts.lines_told().loss.as_deref(), Some(loss));
+    assert_eq!(facts.line_counts().loss.as_deref(), Some(loss));
     // Where the lines are late, sorting is named before the loss is allowed.
     let late = lines(&[&[1_000_000], &(0..98).collect::<Vec<u64>>()[..]].concat());
     let parts = ["98 of 99 lines (99.0 %)", "98 of 99 requests are earlier", "--sort", "max_bad="];

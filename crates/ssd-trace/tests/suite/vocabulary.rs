@@ -21,7 +21,7 @@ fn is_key(path: &str) -> bool {
     let is_parameter = |key: &str, name: &str| {
         key == "workload.arrival"
             || DECISIONS.iter().filter(|decision| decision.key == key).any(|decision| {
-                decision.all.iter().any(|policy| policy.params.iter().any(|p| p.name == name))
+                decision.policies.iter().any(|policy| policy.params.iter().any(|p| p.name == name))
             })
     };
     keys.contains(&path)

@@ -51,20 +51,20 @@ pub(crate) fn all<C>(
     pending: &Pending,
     errors: &mut Errors,
 ) -> Vec<Found> {
-    let mut found = Vec::new();
+    let mut findings = Vec::new();
     for check in checks.iter().filter(|check| !(follows && check.sized)) {
         if check.keys.iter().any(|key| errors.touches(key)) {
             continue;
         }
         if let Some(message) = (check.run)(config) {
-            let said = pending.first_said(check.keys);
-            let (key, place) = said.unwrap_or((check.keys[0], SourcePos::NOWHERE));
+            let first_set = pending.first_set(check.keys);
+            let (key, place) = first_set.unwrap_or((check.keys[0], SourcePos::NOWHERE));
             if check.basis {
                 errors.add(place, key, message);
             } else {
-                found.push((place, key.to_string(), message));
+                findings.push((place, key.to_string(), message));
             }
         }
     }
-    found
+    findings
 }

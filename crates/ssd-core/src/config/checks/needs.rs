@@ -13,20 +13,20 @@ pub struct Need<C: 'static> {
     keys: &'static [&'static str],
     /// The keys that decide. If one of them is set in a later layer than a key, that key is dropped without
     /// an error, as an earlier trace is by a later kind of workload.
-    of: &'static [&'static str],
+    switches: &'static [&'static str],
     met: fn(&C) -> bool,
     /// "host.link_rate", after "it needs".
     pub(crate) words: &'static str,
 }
 
-/// `keys` have an effect only if `met`, which depends on the keys `of` and is called `words`.
+/// `keys` have an effect only if `met`, which depends on the keys `switches` and is called `words`.
 pub const fn need<C>(
     keys: &'static [&'static str],
-    of: &'static [&'static str],
+    switches: &'static [&'static str],
     met: fn(&C) -> bool,
     words: &'static str,
 ) -> Need<C> {
-    Need { keys, of, met, words }
+    Need { keys, switches, met, words }
 }
 
 /// In the order of the keys, except that a key that others need precedes them.
@@ -145,7 +145,7 @@ pub(crate) fn apply<C: Clone + 'static>(
     errors: &mut Errors,
 ) {
     for need in needs {
-        if (need.met)(draft.config) || need.of.iter().any(|key| errors.touches(key)) {
+        if (need.met)(draft.config) || need.switches.iter().any(|key| errors.touches(key)) {
             continue;
         }
         for path in need.keys {
@@ -153,7 +153,7 @@ pub(crate) fn apply<C: Clone + 'static>(
             if errors.touches(path) || key.show(draft.config) == key.show(defaults) {
                 continue;
             }
-            match draft.pending.said_in_vain(path, need.of) {
+            match draft.pending.set_in_vain(path, need.switches) {
                 Some(place) => {
                     let words = need.words;
                     errors.add(place, path, format!("has no effect here: it needs {words}"));

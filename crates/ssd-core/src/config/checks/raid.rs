@@ -62,8 +62,8 @@ pub(super) fn places(config: &Config) -> Option<String> {
 
 /// Copies are not accepted.
 pub(super) fn copies(config: &Config) -> Option<String> {
-    let both = config.raid.group > 0 && !config.remap.is_off();
-    both.then(|| {
+    let conflicts = config.raid.group > 0 && !config.remap.is_off();
+    conflicts.then(|| {
         "a page in a parity group has one owner, as the parity covers its data: use remap.mode = \"off\", or \
          raid.group = 0"
             .to_string()
@@ -97,16 +97,20 @@ pub(super) fn failures(config: &Config) -> Option<String> {
 
 /// A chip that is gone does not fail again: a spare has to stand in its place.
 fn fails_again(config: &Config) -> Option<String> {
-    let all = &config.raid.fail;
-    debug_assert!(all.iter().all(|failure| u64::from(failure.chip) < config.chips()), "no chip");
-    let again = all.iter().enumerate().find_map(|(i, failure)| {
-        let before = |other: &&ChipFailure| other.chip == failure.chip;
-        let same: Vec<_> = all[..i].iter().filter(before).collect();
-        let at_once = same.iter().any(|other| other.at_ns == failure.at_ns);
-        (at_once || same.len() > config.raid.spares as usize).then_some(failure.chip)
+    let failures = &config.raid.fail;
+    debug_assert!(
+        failures.iter().all(|failure| u64::from(failure.chip) < config.chips()),
+        "no chip"
+    );
+    let chip = failures.iter().enumerate().find_map(|(i, failure)| {
+        let before = |earlier: &&ChipFailure| earlier.chip == failure.chip;
+        let previous: Vec<_> = failures[..i].iter().filter(before).collect();
+        let at_once =
+            previous.iter().any(|previous_failure| previous_failure.at_ns == failure.at_ns);
+        (at_once || previous.len() > config.raid.spares as usize).then_some(failure.chip)
     })?;
     Some(format!(
-        "chip {again} would fail while it is gone: leave the second failure out, or let a spare take its place \
+        "chip {chip} would fail while it is gone: leave the second failure out, or let a spare take its place \
          before (raid.spares, a later at)"
     ))
 }
@@ -136,19 +140,19 @@ pub(super) fn redirection(config: &Config) -> Option<String> {
     let (spare, units) = (config.spare_units_per_pool(), config.units_per_pool());
     let keep = u64::from(config.gc.reserve) + u64::from(config.alloc.classes().all);
     let most = spare.saturating_sub(keep) as f64 / units as f64;
-    let asked = redirect.params.contains_key("foreign") && redirect.real("foreign") > most;
-    let kept = format!(
+    let is_excessive = redirect.params.contains_key("foreign") && redirect.real("foreign") > most;
+    let reason = format!(
         "a chip has {spare} of {units} blocks to spare, and {keep} of them are for collection and open blocks"
     );
-    if asked && spare > keep {
+    if is_excessive && spare > keep {
         // Enough digits to show the share of one block.
         let digits = units.to_string().len() + 1;
         let scale = 10f64.powi(digits as i32);
         let most = (most * scale).floor() / scale;
-        wrong.push(format!("raid.redirect.foreign of at most {most:.digits$}, as {kept}"));
-    } else if asked {
+        wrong.push(format!("raid.redirect.foreign of at most {most:.digits$}, as {reason}"));
+    } else if is_excessive {
         wrong.push(format!(
-            "blocks for pages of other chips: {kept} (raise device.over_provisioning, or lower gc.reserve)"
+            "blocks for pages of other chips: {reason} (raise device.over_provisioning, or lower gc.reserve)"
         ));
     }
     (!wrong.is_empty()).then(|| format!("redirected writes need {}", wrong.join(", and ")))

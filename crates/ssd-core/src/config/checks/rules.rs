@@ -219,7 +219,7 @@ impl Config {
     /// Notes to print before a run begins.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
-        endless::of(self).map(|found| found.warning()).into_iter().collect()
+        endless::of(self).map(|collection| collection.warning()).into_iter().collect()
     }
 }
 
@@ -229,8 +229,8 @@ fn collection_without_end(config: &Config) -> Option<String> {
     if refused.iter().any(|check| check(config).is_some()) {
         return None;
     }
-    let found = endless::of(config).filter(endless::Endless::is_refused)?;
-    Some(found.refusal(&config.gc.victim.policy))
+    let collection = endless::of(config).filter(endless::Endless::is_refused)?;
+    Some(collection.refusal(&config.gc.victim.policy))
 }
 
 fn superblock_placement(config: &Config) -> Option<String> {
@@ -326,14 +326,14 @@ fn serial_only(config: &Config) -> Option<String> {
         return None;
     }
     let crosses = config.interconnect.model != InterconnectModel::None;
-    let what = match (crosses, config.gc.path == GcPath::Selective) {
+    let subject = match (crosses, config.gc.path == GcPath::Selective) {
         (false, false) => return None,
         (true, false) => "an interconnect needs",
         (false, true) => "the selective path needs",
         (true, true) => "an interconnect and the selective path need",
     };
     Some(format!(
-        "{what} timing.model = \"serial\", in which a task holds its busy unit while its page crosses"
+        "{subject} timing.model = \"serial\", in which a task holds its busy unit while its page crosses"
     ))
 }
 

@@ -35,14 +35,14 @@ pub(super) fn too_many_classes(config: &Config) -> Option<String> {
     }
     let (classes, fit) = (config.alloc.classes().all, config.most_classes());
     let (spare, reserve) = (config.spare_units_per_pool(), config.gc.reserve);
-    let each = config.open_units_per_frontier();
+    let per_frontier = config.open_units_per_frontier();
     let info = SEPARATIONS.find(&config.alloc.separation.policy);
     let counts = ["classes", "handles", "groups"];
     let fewer = info.and_then(|info| info.params.iter().find(|param| counts.contains(&param.name)));
     let fewer = fewer.map_or(String::new(), |param| format!("fewer {}, ", param.name));
     (classes > fit).then(|| {
         format!(
-            "{:?} holds {classes} classes open, with {each} of the erase units of a pool each; the \
+            "{:?} holds {classes} classes open, with {per_frontier} of the erase units of a pool each; the \
              {spare} spare ones, less gc.reserve = {reserve} and one to gain from, hold {fit}: use \
              {fewer}more device.over_provisioning, or more blocks in a pool",
             config.alloc.separation.policy

@@ -23,7 +23,7 @@ pub struct Pending {
     /// The time of a page on the bus as it was set.
     pub(crate) transfer: Transfer,
     /// Where each key was last set, and in which step: 0 is the preset, 1 the file, then each `--set`.
-    said: BTreeMap<String, (SourcePos, u32)>,
+    places: BTreeMap<String, (SourcePos, u32)>,
     step: u32,
     /// Parts of keys that were set, if it matters.
     parts: BTreeSet<&'static str>,
@@ -31,32 +31,34 @@ pub struct Pending {
 
 impl Pending {
     /// The first of `keys` that was set at all, and where; a table stands for its keys.
-    pub fn first_said<'a>(&'a self, keys: &[&'a str]) -> Option<(&'a str, SourcePos)> {
+    pub fn first_set<'a>(&'a self, keys: &[&'a str]) -> Option<(&'a str, SourcePos)> {
         keys.iter().find_map(|key| {
-            let inside = |said: &str| {
-                said.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            let inside = |path: &str| {
+                path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
             };
-            let said = self.said.iter().filter(|(said, _)| inside(said));
-            said.max_by_key(|&(_, &(place, step))| (step, place))
+            let keys_set = self.places.iter().filter(|(set_path, _)| inside(set_path));
+            keys_set
+                .max_by_key(|&(_, &(place, step))| (step, place))
                 .map(|(key, (place, _))| (key.as_str(), *place))
         })
     }
 
-    /// Where `key` was set by the user although none of the keys `of` was set after it.
-    pub fn said_in_vain(&self, key: &str, of: &[&str]) -> Option<SourcePos> {
-        let &(place, step) = self.said.get(key)?;
-        let later = of.iter().filter_map(|key| self.said.get(*key)).any(|said| said.1 > step);
+    /// Where `key` was set by the user although none of the keys `switches` was set after it.
+    pub fn set_in_vain(&self, key: &str, switches: &[&str]) -> Option<SourcePos> {
+        let &(place, step) = self.places.get(key)?;
+        let later =
+            switches.iter().filter_map(|key| self.places.get(*key)).any(|place| place.1 > step);
         (step > 0 && !later).then_some(place)
     }
 
     /// Whether `key` was set.
     pub fn has_said(&self, key: &str) -> bool {
-        self.said.contains_key(key)
+        self.places.contains_key(key)
     }
 
     /// Note that `key` was set at `place` in `step`.
     pub fn note(&mut self, key: &str, place: SourcePos, step: u32) {
-        self.said.insert(key.to_string(), (place, step));
+        self.places.insert(key.to_string(), (place, step));
     }
 
     /// Note that the part `part` of a key was set ("workload.arrival.kind").

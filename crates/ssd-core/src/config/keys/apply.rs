@@ -19,7 +19,7 @@ impl<C> Key<C> {
             Slot::Time { at, max } => read::time(node, *max).map(|ns| *at(config) = ns),
             Slot::Flag { at } => read::flag(node).map(|flag| *at(config) = flag),
             Slot::Word(slot) => {
-                if let (Said::Table(table), true) = (&node.said, slot.policy) {
+                if let (Said::Table(table), true) = (&node.literal, slot.policy) {
                     return self.answer(draft, errors, node, table);
                 }
                 let words = slot.words.iter().map(|&(word, _)| word);
@@ -63,7 +63,7 @@ impl<C> Key<C> {
             } else {
                 let path = format!("{}.{name}", self.path);
                 let message =
-                    format!("found {}; expected only policy = \"...\" here", value.found());
+                    format!("found {}; expected only policy = \"...\" here", value.describe());
                 errors.add(value.place, &path, message);
             }
         }

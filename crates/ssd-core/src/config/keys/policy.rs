@@ -11,58 +11,62 @@ pub struct Registry {
     /// Its key.
     pub key: &'static str,
     /// "victim policy", for messages.
-    pub what: &'static str,
+    pub noun: &'static str,
     /// "Victim policies", for the reference.
     pub title: &'static str,
     /// The policies, sorted by name.
-    pub all: &'static [&'static PolicyInfo],
+    pub policies: &'static [&'static PolicyInfo],
 }
 
 /// Triggers.
 pub const TRIGGERS: Registry = Registry {
     key: "gc.trigger",
-    what: "trigger",
+    noun: "trigger",
     title: "Triggers",
-    all: crate::ftl::gc::trigger::ALL,
+    policies: crate::ftl::gc::trigger::ALL,
 };
 /// Victim policies.
 pub const VICTIMS: Registry = Registry {
     key: "gc.victim",
-    what: "victim policy",
+    noun: "victim policy",
     title: "Victim policies",
-    all: crate::ftl::gc::victim::ALL,
+    policies: crate::ftl::gc::victim::ALL,
 };
 /// Concurrency rules.
 pub const CONCURRENCIES: Registry = Registry {
     key: "gc.concurrency",
-    what: "concurrency rule",
+    noun: "concurrency rule",
     title: "Concurrency rules",
-    all: crate::ftl::gc::concurrency::ALL,
+    policies: crate::ftl::gc::concurrency::ALL,
 };
 /// Placements.
 pub const PLACEMENTS: Registry = Registry {
     key: "alloc.placement",
-    what: "placement",
+    noun: "placement",
     title: "Placements",
-    all: crate::ftl::place::ALL,
+    policies: crate::ftl::place::ALL,
 };
 /// Separation policies.
 pub const SEPARATIONS: Registry = Registry {
     key: "alloc.separation",
-    what: "separation policy",
+    noun: "separation policy",
     title: "Separation policies",
-    all: crate::ftl::separation::ALL,
+    policies: crate::ftl::separation::ALL,
 };
 /// Redirections.
 pub const REDIRECTS: Registry = Registry {
     key: "raid.redirect",
-    what: "redirection",
+    noun: "redirection",
     title: "Redirections",
-    all: crate::ftl::raid::redirect::ALL,
+    policies: crate::ftl::raid::redirect::ALL,
 };
 /// Orders.
-pub const ORDERS: Registry =
-    Registry { key: "sched.order", what: "order", title: "Orders", all: crate::sched::order::ALL };
+pub const ORDERS: Registry = Registry {
+    key: "sched.order",
+    noun: "order",
+    title: "Orders",
+    policies: crate::sched::order::ALL,
+};
 
 /// Every decision, in the order of the reference.
 pub const DECISIONS: [Registry; 7] =
@@ -74,12 +78,12 @@ const MAX_TIME: u64 = 365 * 86_400 * 1_000_000_000;
 impl Registry {
     /// The policy called `name`.
     pub fn find(&self, name: &str) -> Option<&'static PolicyInfo> {
-        self.all.iter().copied().find(|info| info.name == name)
+        self.policies.iter().copied().find(|info| info.name == name)
     }
 
     /// All names.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone {
-        self.all.iter().map(|info| info.name)
+        self.policies.iter().map(|info| info.name)
     }
 
     /// The policy that `node` names, applied to the value set before: the same name keeps the parameters that
@@ -91,14 +95,14 @@ impl Registry {
         node: &Node,
         before: Option<&PolicySpec>,
     ) -> Option<PolicySpec> {
-        let table: &[(String, Node)] = match &node.said {
+        let table: &[(String, Node)] = match &node.literal {
             Said::Text(_) => return self.start(errors, path, node, before).map(|(_, spec)| spec),
             Said::Table(table) => table,
             _ => {
-                let name = self.all.first().map_or("", |info| info.name);
-                let found = node.found();
+                let name = self.policies.first().map_or("", |info| info.name);
+                let literal = node.describe();
                 let example = format!("{name:?} or {{ policy = {name:?} }}");
-                let message = format!("found {found}; expected a {}: {example}", self.what);
+                let message = format!("found {literal}; expected a {}: {example}", self.noun);
                 errors.add(node.place, path, message);
                 return None;
             }
@@ -138,23 +142,23 @@ impl Registry {
         before: Option<&PolicySpec>,
     ) -> Option<(&'static PolicyInfo, PolicySpec)> {
         let info = match name.text() {
-            Some(said) => self.find(said).ok_or_else(|| {
-                let near = match (self.key, said) {
+            Some(text) => self.find(text).ok_or_else(|| {
+                let near = match (self.key, text) {
                     // What the literature compares separation policies with.
                     ("alloc.separation", "host+gc") => {
                         "; \"none\" with alloc.frontiers = \"host+gc\" is that".to_string()
                     }
-                    _ => did_you_mean(said, self.names()),
+                    _ => did_you_mean(text, self.names()),
                 };
                 let names = one_of(self.names());
-                format!("there is no {} {}; expected {names}{near}", self.what, name.found())
+                format!("there is no {} {}; expected {names}{near}", self.noun, name.describe())
             }),
-            None => Err(format!("found {}; expected {}", name.found(), one_of(self.names()))),
+            None => Err(format!("found {}; expected {}", name.describe(), one_of(self.names()))),
         };
         match info {
             Ok(info) => {
-                let kept = before.filter(|spec| spec.policy == info.name).cloned();
-                Some((info, kept.unwrap_or_else(|| PolicySpec::with_defaults(info))))
+                let previous = before.filter(|spec| spec.policy == info.name).cloned();
+                Some((info, previous.unwrap_or_else(|| PolicySpec::with_defaults(info))))
             }
             Err(message) => {
                 errors.add(name.place, path, message);
@@ -221,14 +225,14 @@ mod tests {
         ],
     };
     const SAMPLES: Registry =
-        Registry { key: "sample", what: "sample", title: "Samples", all: &[&INFO] };
+        Registry { key: "sample", noun: "sample", title: "Samples", policies: &[&INFO] };
 
     fn read(text: &str) -> Result<PolicySpec, Vec<String>> {
         let mut errors = Errors::default();
         let node = set_value(SourcePos::NOWHERE, "x", text, false, &mut errors);
         let spec = node.and_then(|node| SAMPLES.read(&mut errors, "x", &node, None));
-        let all = errors.into_sorted().iter().map(ToString::to_string).collect::<Vec<_>>();
-        if all.is_empty() { spec.ok_or(all) } else { Err(all) }
+        let messages = errors.into_sorted().iter().map(ToString::to_string).collect::<Vec<_>>();
+        if messages.is_empty() { spec.ok_or(messages) } else { Err(messages) }
     }
 
     #[test]

@@ -29,20 +29,20 @@ pub fn entries<'n>(
     node: &'n Node,
     names: &[&'static str],
 ) -> Vec<(String, &'n Node)> {
-    let table = match &node.said {
+    let table = match &node.literal {
         Said::Text(_) => return vec![(names[0].to_string(), node)],
         Said::Table(table) => table,
         _ => {
             let list = names.join(", ");
-            let message = format!("found {}; expected a table of {list}", node.found());
+            let message = format!("found {}; expected a table of {list}", node.describe());
             errors.add(node.place, path, message);
             return Vec::new();
         }
     };
-    let mut known = Vec::new();
+    let mut pairs = Vec::new();
     for (key, value) in table {
         if names.contains(&key.as_str()) {
-            known.push((key.clone(), value));
+            pairs.push((key.clone(), value));
         } else {
             let near = did_you_mean(key, names.iter().copied());
             let expected = one_of(names.iter().copied());
@@ -50,7 +50,7 @@ pub fn entries<'n>(
             errors.add(value.place, &format!("{path}.{key}"), message);
         }
     }
-    known
+    pairs
 }
 
 /// Set `field` to the word at `node`.

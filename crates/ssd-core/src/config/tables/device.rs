@@ -50,8 +50,8 @@ static PAGE_SIZE: Special<Config> = Special {
     read: |draft, errors, path, node| {
         let result = read::block_size(node, 2048, 65_536).and_then(|n| {
             if !n.is_power_of_two() {
-                let found = node.found();
-                return Err(format!("found {found}; expected 2, 4, 8, 16, 32 or 64 KiB"));
+                let value = node.describe();
+                return Err(format!("found {value}; expected 2, 4, 8, 16, 32 or 64 KiB"));
             }
             draft.config.device.page_bytes = n as u32;
             Ok(())
@@ -90,7 +90,7 @@ static OVER_PROVISIONING: Special<Config> = Special {
 /// A whole number of at least 3 without "%", which is as likely a percentage: no known drive has three times its
 /// capacity to spare. Ratios that a program computes for a small device mostly have a fraction.
 fn doubtful_ratio(node: &Node) -> Option<f64> {
-    let number = match &node.said {
+    let number = match &node.literal {
         Said::Int(Some(n)) => *n as f64,
         Said::Float(text) => text.parse().ok()?,
         _ => return None,

@@ -7,13 +7,13 @@ crate::config_table! {
     Gc: gc in Config {
         reserve: int(1, 1 << 24) => reserve: u32 = 2,
             "Number of erased blocks of a pool at which its collection becomes foreground.";
-        trigger: special(TRIGGER) => trigger: Vec<PolicySpec> = vec![named(TRIGGERS, "free-blocks")],
+        trigger: special(TRIGGER) => trigger: Vec<PolicySpec> = vec![default_spec(TRIGGERS, "free-blocks")],
             "When collection of a pool starts and stops. In a list, all triggers must hold.";
-        victim: policy(VICTIMS) => victim: PolicySpec = named(VICTIMS, "greedy"),
+        victim: policy(VICTIMS) => victim: PolicySpec = default_spec(VICTIMS, "greedy"),
             "Which block is collected.";
         amount: answer() => amount: Amount = Amount::UntilSatisfied,
             "How many blocks are collected per trigger.";
-        concurrency: policy(CONCURRENCIES) => concurrency: PolicySpec = named(CONCURRENCIES, "unlimited"),
+        concurrency: policy(CONCURRENCIES) => concurrency: PolicySpec = default_spec(CONCURRENCIES, "unlimited"),
             "How many pools or channels are collected at once.";
         path: answer() => path: GcPath = GcPath::Controller,
             "Path of the copies.";
@@ -44,12 +44,12 @@ static TRIGGER: Special<Config> = Special {
     default: None,
     read: |draft, errors, path, node| {
         let before = &draft.config.gc.trigger;
-        let Said::List(items) = &node.said else {
-            let named = match &node.said {
+        let Said::List(items) = &node.literal else {
+            let has_policy = match &node.literal {
                 Said::Table(table) => table.iter().any(|(key, _)| key == "policy"),
                 _ => true,
             };
-            if !named && before.len() > 1 {
+            if !has_policy && before.len() > 1 {
                 let message = "there are several triggers; give the whole list";
                 errors.add(node.place, path, message);
             } else if let Some(spec) = TRIGGERS.read(errors, path, node, only(before)) {
@@ -72,8 +72,8 @@ static TRIGGER: Special<Config> = Special {
         let shown: Vec<String> =
             config.gc.trigger.iter().map(|spec| show::policy(TRIGGERS, spec)).collect();
         match &shown[..] {
-            [one] => Some(one.clone()),
-            all => Some(format!("[{}]", all.join(", "))),
+            [text] => Some(text.clone()),
+            texts => Some(format!("[{}]", texts.join(", "))),
         }
     },
     text: false,
@@ -104,7 +104,7 @@ static BLOCKING: Special<Config> = Special {
 
 fn only<T>(list: &[T]) -> Option<&T> {
     match list {
-        [one] => Some(one),
+        [item] => Some(item),
         _ => None,
     }
 }

@@ -50,24 +50,24 @@ impl Power {
 
 /// The times of a list, or of the only one.
 fn times(node: &crate::config::text::parse::Node) -> Result<Vec<u64>, String> {
-    let all = match &node.said {
+    let parsed = match &node.literal {
         Said::List(items) => items.iter().map(|item| read::time(item, YEAR)).collect(),
         _ => read::time(node, YEAR).map(|ns| vec![ns]),
     };
-    let all: Vec<u64> = all?;
-    if all.is_empty() || all[0] == 0 {
+    let times: Vec<u64> = parsed?;
+    if times.is_empty() || times[0] == 0 {
         return Err(
             "power cannot be cut before the run begins: give times after \"0 s\"".to_string()
         );
     }
-    match all.windows(2).find(|pair| pair[0] >= pair[1]) {
+    match times.windows(2).find(|pair| pair[0] >= pair[1]) {
         Some(pair) => {
             let (early, late) = (show_time(pair[1]), show_time(pair[0]));
             Err(format!(
                 "the cut at {early} comes after that at {late}, in the past: sort the times"
             ))
         }
-        None => Ok(all),
+        None => Ok(times),
     }
 }
 
@@ -87,15 +87,16 @@ static CUT: Special<Config> = Special {
             let set = read::word(node, ["never", "on-request"].into_iter()).map(|word| {
                 *cut = if word == "never" { PowerCut::Never } else { PowerCut::OnRequest };
             });
-            let set = set.map_err(|why| format!("{why}, or a table such as {{ every = \"1 s\" }}"));
+            let set =
+                set.map_err(|reason| format!("{reason}, or a table such as {{ every = \"1 s\" }}"));
             return report(errors, path, node, set);
         }
-        let said = entries(errors, path, node, &["at", "every", "random"]);
-        if said.len() > 1 {
+        let fields = entries(errors, path, node, &["at", "every", "random"]);
+        if fields.len() > 1 {
             errors.add(node.place, path, "give one of at, every and random, not several");
             return;
         }
-        for (key, value) in said {
+        for (key, value) in fields {
             let set = match key.as_str() {
                 "at" => times(value).map(PowerCut::At),
                 "every" => interval(value).map(PowerCut::Every),
@@ -109,9 +110,9 @@ static CUT: Special<Config> = Special {
         Some(match &config.power.cut {
             PowerCut::Never => quoted("never"),
             PowerCut::OnRequest => quoted("on-request"),
-            PowerCut::At(all) => {
-                let all: Vec<String> = all.iter().map(time).collect();
-                format!("{{ at = [{}] }}", all.join(", "))
+            PowerCut::At(times) => {
+                let texts: Vec<String> = times.iter().map(time).collect();
+                format!("{{ at = [{}] }}", texts.join(", "))
             }
             PowerCut::Every(ns) => format!("{{ every = {} }}", time(ns)),
             PowerCut::Random(ns) => format!("{{ random = {} }}", time(ns)),

@@ -21,6 +21,6 @@ pub(super) const YEAR: u64 = 365 * 24 * 60 * MINUTE;
 pub(super) const SHARE: Span = Span::closed(0.0, 1.0);
 
 /// The policy called `name` with its defaults.
-pub(super) fn named(registry: Registry, name: &str) -> PolicySpec {
+pub(super) fn default_spec(registry: Registry, name: &str) -> PolicySpec {
     PolicySpec::with_defaults(registry.find(name).expect("a default policy exists"))
 }

@@ -10,7 +10,7 @@ crate::config_table! {
             page of a stripe is parity, on each chip in turn.";
         update: word() => update: ParityUpdate = ParityUpdate::Fewest,
             "What is read to update the parity of a group of which the host writes a part.";
-        redirect: policy(REDIRECTS) => redirect: PolicySpec = named(REDIRECTS, "none"),
+        redirect: policy(REDIRECTS) => redirect: PolicySpec = default_spec(REDIRECTS, "none"),
             "Which writes go to a chip of another parity group.";
         queue: int(1, 1 << 20) => queue: u32 = 20,
             "Updates of groups that count as waiting in the controller when the next request for a chip is \
@@ -50,17 +50,17 @@ static FAIL: Special<Config> = Special {
     form: "{ chip, at }, a list of them, or \"none\"",
     default: Some("none"),
     read: |draft, errors, path, node| {
-        let items = match &node.said {
+        let items = match &node.literal {
             Said::Text(none) if none == "none" => &[],
             Said::List(items) => &items[..],
             _ => std::slice::from_ref(node),
         };
         let before = errors.count();
-        let mut all = Vec::new();
+        let mut failures = Vec::new();
         for item in items {
-            let Said::Table(table) = &item.said else {
+            let Said::Table(table) = &item.literal else {
                 let example = "{ chip = 3, at = \"10 ms\" }, a list of them, or \"none\"";
-                let message = format!("found {}; expected {example}", item.found());
+                let message = format!("found {}; expected {example}", item.describe());
                 errors.add(item.place, path, message);
                 continue;
             };
@@ -74,15 +74,15 @@ static FAIL: Special<Config> = Special {
                 report(errors, &format!("{path}.{key}"), value, set);
             }
             for key in ["chip", "at"] {
-                if !table.iter().any(|(said, _)| said == key) {
+                if !table.iter().any(|(name, _)| name == key) {
                     let message = format!("{key} is missing; expected {{ chip, at }}");
                     errors.add(item.place, path, message);
                 }
             }
-            all.push(failure);
+            failures.push(failure);
         }
         if errors.count() == before {
-            draft.config.raid.fail = all;
+            draft.config.raid.fail = failures;
         }
     },
     show: |config| {
@@ -91,8 +91,8 @@ static FAIL: Special<Config> = Special {
         let shown: Vec<String> = config.raid.fail.iter().map(shown).collect();
         match &shown[..] {
             [] => None,
-            [one] => Some(one.clone()),
-            all => Some(format!("[{}]", all.join(", "))),
+            [text] => Some(text.clone()),
+            texts => Some(format!("[{}]", texts.join(", "))),
         }
     },
     text: false,

@@ -26,7 +26,7 @@ static NAME: Special<Config> = Special {
         let result = read::text(node).and_then(|name| {
             if !is_folder_name(name) {
                 let expected = "1 to 100 letters, digits, spaces and .-_+, not starting with a dot";
-                return Err(format!("found {}; expected {expected}", node.found()));
+                return Err(format!("found {}; expected {expected}", node.describe()));
             }
             draft.config.run.name = name.to_string();
             Ok(())

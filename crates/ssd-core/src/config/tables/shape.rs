@@ -177,8 +177,8 @@ impl Config {
     /// sealed one still has a page to gain.
     #[must_use]
     pub fn most_classes(&self) -> u32 {
-        let kept = u64::from(self.gc.reserve) + 1;
-        let open = self.spare_units_per_pool().saturating_sub(kept);
+        let reserved = u64::from(self.gc.reserve) + 1;
+        let open = self.spare_units_per_pool().saturating_sub(reserved);
         u32::try_from(open / self.open_units_per_frontier().max(1)).unwrap_or(u32::MAX).min(255)
     }
 }

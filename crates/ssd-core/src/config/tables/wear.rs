@@ -42,7 +42,7 @@ static DAILY_WRITES: Special<Config> = Special {
     form: "size, or \"measured\"",
     default: Some("measured"),
     read: |draft, errors, path, node| {
-        let set = match &node.said {
+        let set = match &node.literal {
             Said::Text(measured) if measured == "measured" => Ok(None),
             _ => read::size(node, 1, 1 << 60).map(Some),
         };

@@ -51,7 +51,7 @@ impl SourcePos {
 #[derive(Default)]
 pub struct Errors {
     layers: Vec<String>,
-    found: Vec<(SourcePos, ConfigError)>,
+    entries: Vec<(SourcePos, ConfigError)>,
     keys: BTreeSet<String>,
 }
 
@@ -71,7 +71,7 @@ impl Errors {
             key: key.to_string(),
             message: message.into(),
         };
-        self.found.push((place, error));
+        self.entries.push((place, error));
     }
 
     /// Whether an error belongs to `key`, to its table or to something in it.
@@ -84,39 +84,39 @@ impl Errors {
 
     /// Number of errors so far.
     pub fn count(&self) -> usize {
-        self.found.len()
+        self.entries.len()
     }
 
     /// All of them: by layer, then by line, then as they were found.
     pub fn into_sorted(mut self) -> Vec<ConfigError> {
-        self.found.sort_by_key(|(place, _)| *place);
-        self.found.into_iter().map(|(_, error)| error).collect()
+        self.entries.sort_by_key(|(place, _)| *place);
+        self.entries.into_iter().map(|(_, error)| error).collect()
     }
 }
 
-/// `; did you mean "x"?` with the word nearest to `said`, or nothing if none is near.
-pub fn did_you_mean<'a>(said: &str, words: impl IntoIterator<Item = &'a str>) -> String {
-    match nearest(said, words) {
+/// `; did you mean "x"?` with the word nearest to `text`, or nothing if none is near.
+pub fn did_you_mean<'a>(text: &str, words: impl IntoIterator<Item = &'a str>) -> String {
+    match nearest(text, words) {
         Some(word) => format!("; did you mean {word:?}?"),
         None => String::new(),
     }
 }
 
-/// The word nearest to `said`, if `said` may be a misspelling of it.
+/// The word nearest to `text`, if `text` may be a misspelling of it.
 #[must_use]
-pub fn nearest<'a>(said: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    if said.len() > 64 {
+pub fn nearest<'a>(text: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if text.len() > 64 {
         return None;
     }
     let plain = |word: &str| word.to_lowercase().replace(['_', ' '], "-");
-    let said = plain(said);
+    let text = plain(text);
     let rank = |word: &'a str| {
-        let other = plain(word);
-        let prefix = said.len().min(other.len()) >= 3
-            && (other.starts_with(&said) || said.starts_with(&other));
-        let distance = strsim::osa_distance(&said, &other);
-        let limit = 1 + said.len().max(other.len()) / 4;
-        let near = distance <= limit && distance < said.len().min(other.len());
+        let candidate = plain(word);
+        let prefix = text.len().min(candidate.len()) >= 3
+            && (candidate.starts_with(&text) || text.starts_with(&candidate));
+        let distance = strsim::osa_distance(&text, &candidate);
+        let limit = 1 + text.len().max(candidate.len()) / 4;
+        let near = distance <= limit && distance < text.len().min(candidate.len());
         (near || prefix).then_some((distance, word))
     };
     words.into_iter().filter_map(rank).min_by_key(|&(distance, _)| distance).map(|(_, word)| word)

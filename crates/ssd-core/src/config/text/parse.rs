@@ -11,7 +11,7 @@ pub struct Node {
     /// Where it is written.
     pub place: SourcePos,
     /// What is written.
-    pub said: Said,
+    pub literal: Said,
 }
 
 /// A value as it was written.
@@ -35,8 +35,8 @@ pub enum Said {
 
 impl Node {
     /// What was found, for a message.
-    pub fn found(&self) -> String {
-        match &self.said {
+    pub fn describe(&self) -> String {
+        match &self.literal {
             Said::Text(text) if text.chars().count() > 60 => {
                 format!("{:?}...", text.chars().take(60).collect::<String>())
             }
@@ -67,7 +67,7 @@ impl Node {
 
     /// The string, if it is one.
     pub fn text(&self) -> Option<&str> {
-        match &self.said {
+        match &self.literal {
             Said::Text(text) => Some(text),
             _ => None,
         }
@@ -97,7 +97,7 @@ pub fn document(layer: u8, text: &str, errors: &mut Errors) -> Vec<(String, Node
         let lines: BTreeSet<u32> = bad.iter().map(|(place, _)| place.line).collect();
         drop_lines(&mut tree, &lines);
         // A key outside all tables may belong to a table whose header is broken.
-        tree.retain(|(key, node)| key == "preset" || matches!(node.said, Said::Table(_)));
+        tree.retain(|(key, node)| key == "preset" || matches!(node.literal, Said::Table(_)));
     }
     tree
 }
@@ -106,7 +106,7 @@ pub fn document(layer: u8, text: &str, errors: &mut Errors) -> Vec<(String, Node
 fn drop_lines(tree: &mut Vec<(String, Node)>, lines: &BTreeSet<u32>) {
     tree.retain(|(_, node)| !lines.contains(&node.place.line));
     for (_, node) in tree {
-        if let Said::Table(table) = &mut node.said {
+        if let Said::Table(table) = &mut node.literal {
             drop_lines(table, lines);
         }
     }
@@ -124,25 +124,25 @@ pub fn set_value(
     let layer = place.layer;
     let text = text.trim();
     if is_text && !text.starts_with(['"', '\'']) {
-        return Some(Node { place, said: Said::Text(text.to_string()) });
+        return Some(Node { place, literal: Said::Text(text.to_string()) });
     }
-    let said = match DeValue::parse(text) {
-        Ok(value) => strip_lines(Lines::new(layer, text).node(place, value.get_ref())).said,
+    let literal = match DeValue::parse(text) {
+        Ok(value) => strip_lines(Lines::new(layer, text).node(place, value.get_ref())).literal,
         Err(error) if text.starts_with(['[', '{', '"', '\'']) => {
             let hint = "strings inside lists and tables need quotes";
-            let found = format!("found {text}: not TOML: {}; {hint}", error.message());
-            errors.add(place, path, found);
+            let message = format!("found {text}: not TOML: {}; {hint}", error.message());
+            errors.add(place, path, message);
             return None;
         }
         Err(_) => Said::Text(text.to_string()),
     };
-    Some(Node { place, said })
+    Some(Node { place, literal })
 }
 
 /// Line numbers mean nothing in a value from the command line.
 fn strip_lines(mut node: Node) -> Node {
     node.place.line = 0;
-    node.said = match node.said {
+    node.literal = match node.literal {
         Said::Table(table) => {
             Said::Table(table.into_iter().map(|(key, node)| (key, strip_lines(node))).collect())
         }
@@ -181,7 +181,7 @@ impl Lines {
     }
 
     fn node(&self, place: SourcePos, value: &DeValue<'_>) -> Node {
-        let said = match value {
+        let literal = match value {
             DeValue::String(text) => Said::Text(text.to_string()),
             DeValue::Integer(n) => Said::Int(i128::from_str_radix(n.as_str(), n.radix()).ok()),
             DeValue::Float(x) => Said::Float(x.as_str().to_string()),
@@ -194,6 +194,6 @@ impl Lines {
                 Said::List(items.iter().map(item).collect())
             }
         };
-        Node { place, said }
+        Node { place, literal }
     }
 }

@@ -13,7 +13,7 @@ impl Decimal {
     const MAX_DIGITS: usize = 30;
 
     /// A whole number.
-    pub const fn whole(n: u128) -> Decimal {
+    pub const fn from_integer(n: u128) -> Decimal {
         Decimal { mantissa: n, scale: 0 }
     }
 
@@ -23,28 +23,28 @@ impl Decimal {
             Some((digits, exponent)) => (digits, exponent.parse::<i32>().ok()?),
             None => (text, 0),
         };
-        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let (integer, fraction) = digits.split_once('.').unwrap_or((digits, ""));
         let is_number = |part: &str| part.bytes().all(|b| b.is_ascii_digit() || b == b'_');
-        if !whole.starts_with(|c: char| c.is_ascii_digit())
+        if !integer.starts_with(|c: char| c.is_ascii_digit())
             || (digits.contains('.') && !fraction.starts_with(|c: char| c.is_ascii_digit()))
-            || !is_number(whole)
+            || !is_number(integer)
             || !is_number(fraction)
         {
             return None;
         }
         let plain = |part: &str| part.replace('_', "");
-        let (whole, fraction) = (plain(whole), plain(fraction));
+        let (integer, fraction) = (plain(integer), plain(fraction));
         let fraction = fraction.trim_end_matches('0');
-        let all = format!("{whole}{fraction}");
-        let all = all.trim_start_matches('0');
-        if all.len() > Decimal::MAX_DIGITS || exponent.unsigned_abs() > 30 {
+        let significand = format!("{integer}{fraction}");
+        let significand = significand.trim_start_matches('0');
+        if significand.len() > Decimal::MAX_DIGITS || exponent.unsigned_abs() > 30 {
             return None;
         }
-        let mantissa: u128 = if all.is_empty() { 0 } else { all.parse().ok()? };
+        let mantissa: u128 = if significand.is_empty() { 0 } else { significand.parse().ok()? };
         let scale = fraction.len() as i32 - exponent;
         if scale < 0 {
             let factor = 10u128.checked_pow(scale.unsigned_abs())?;
-            return Some(Decimal::whole(mantissa.checked_mul(factor)?));
+            return Some(Decimal::from_integer(mantissa.checked_mul(factor)?));
         }
         let scale = scale.unsigned_abs();
         (scale <= Decimal::MAX_DIGITS as u32).then_some(Decimal { mantissa, scale })
@@ -52,15 +52,15 @@ impl Decimal {
 
     /// This times `n`, rounded down, and whether nothing was lost; `None` if it is too large.
     pub fn times(self, n: u128) -> Option<(u128, bool)> {
-        let one = 10u128.pow(self.scale);
+        let factor = 10u128.pow(self.scale);
         let product = self.mantissa.checked_mul(n)?;
-        Some((product / one, product % one == 0))
+        Some((product / factor, product % factor == 0))
     }
 
     /// `n / (1 + self)`, rounded down; `None` if it is too large.
     pub fn share_without(self, n: u128) -> Option<u128> {
-        let one = 10u128.pow(self.scale);
-        Some(n.checked_mul(one)? / one.checked_add(self.mantissa)?)
+        let factor = 10u128.pow(self.scale);
+        Some(n.checked_mul(factor)? / factor.checked_add(self.mantissa)?)
     }
 }
 
@@ -164,8 +164,8 @@ impl Dimension {
 
     fn wrong_unit(&self, unit: &str) -> Unfit {
         let has = |d: &&&Dimension| d.units.iter().any(|(name, _)| *name == unit);
-        if let Some(other) = ALL.iter().find(has) {
-            return Unfit::Other(other.name);
+        if let Some(dimension) = ALL.iter().find(has) {
+            return Unfit::Other(dimension.name);
         }
         let near = |name: &str| {
             if name.eq_ignore_ascii_case(unit) || is_thousands(name, unit) {
@@ -182,8 +182,8 @@ impl Dimension {
         let mut ranked: Vec<(usize, &'static str)> = ranked.collect();
         ranked.sort_by_key(|&(rank, _)| rank);
         // Two units are offered only if one is a power of 1000 and the other of 1024.
-        let both = ranked.iter().take_while(|&&(rank, _)| rank == 0).count().max(1);
-        Unfit::Unknown(unit.to_string(), ranked.iter().take(both).map(|&(_, name)| name).collect())
+        let ties = ranked.iter().take_while(|&&(rank, _)| rank == 0).count().max(1);
+        Unfit::Unknown(unit.to_string(), ranked.iter().take(ties).map(|&(_, name)| name).collect())
     }
 
     /// "ns, us, ms or s".
@@ -211,8 +211,8 @@ pub fn by_letter(text: &str) -> Option<[String; 2]> {
     Decimal::parse(number)?;
     let letter = unit.to_uppercase();
     let decimal = if letter == "K" { "k" } else { &letter };
-    let known = matches!(letter.as_str(), "K" | "M" | "G" | "T");
-    known.then(|| [format!("{number} {decimal}B"), format!("{number} {letter}iB")])
+    let is_known = matches!(letter.as_str(), "K" | "M" | "G" | "T");
+    is_known.then(|| [format!("{number} {decimal}B"), format!("{number} {letter}iB")])
 }
 
 /// Number and unit of a text; the exponent of "1e3 ns" belongs to the number.
@@ -240,11 +240,11 @@ pub fn show_time(ns: u64) -> String {
     let units = [("s", 1_000_000_000u64, 9usize), ("ms", 1_000_000, 6), ("us", 1_000, 3)];
     for (name, worth, digits) in units {
         if ns >= worth {
-            let (whole, rest) = (ns / worth, ns % worth);
+            let (integer, rest) = (ns / worth, ns % worth);
             let fraction = format!("{rest:0digits$}");
             let fraction = fraction.trim_end_matches('0');
             let point = if fraction.is_empty() { "" } else { "." };
-            return format!("{whole}{point}{fraction} {name}");
+            return format!("{integer}{point}{fraction} {name}");
         }
     }
     format!("{ns} ns")

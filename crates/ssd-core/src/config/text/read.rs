@@ -54,7 +54,7 @@ impl Span {
 }
 
 fn unfit(node: &Node, expected: &str) -> String {
-    format!("found {}; expected {expected}", node.found())
+    format!("found {}; expected {expected}", node.describe())
 }
 
 /// A whole number.
@@ -62,21 +62,21 @@ fn unfit(node: &Node, expected: &str) -> String {
 /// # Errors
 /// What was found and what is expected; so do the others.
 pub fn int(node: &Node, min: u64, max: u64) -> Result<u64, String> {
-    let n = match &node.said {
+    let n = match &node.literal {
         Said::Int(Some(n)) => u64::try_from(*n).ok(),
         _ => None,
     };
     n.filter(|n| (min..=max).contains(n)).ok_or_else(|| {
-        let meant = whole_numbers_of(node).into_iter().filter(|n| (min..=max).contains(n));
-        let meant: Vec<String> = meant.map(|n| n.to_string()).collect();
+        let numbers = whole_numbers_of(node).into_iter().filter(|n| (min..=max).contains(n));
+        let suggestions: Vec<String> = numbers.map(|n| n.to_string()).collect();
         let expected = format!("a whole number from {min} to {max}");
-        unfit(node, &expected) + &asked(&meant)
+        unfit(node, &expected) + &suggest(&suggestions)
     })
 }
 
 /// The whole numbers that "64k", "1M" or 8.0 may mean, with 1000 or 1024 for a thousand.
 fn whole_numbers_of(node: &Node) -> Vec<u64> {
-    let (digits, power) = match &node.said {
+    let (digits, power) = match &node.literal {
         Said::Float(text) => (text.as_str(), 0),
         Said::Text(text) => {
             let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -99,13 +99,17 @@ fn whole_numbers_of(node: &Node) -> Vec<u64> {
 }
 
 /// `; did you mean 64000 or 65536?`, or nothing.
-fn asked(meant: &[String]) -> String {
-    if meant.is_empty() { String::new() } else { format!("; did you mean {}?", meant.join(" or ")) }
+fn suggest(suggestions: &[String]) -> String {
+    if suggestions.is_empty() {
+        String::new()
+    } else {
+        format!("; did you mean {}?", suggestions.join(" or "))
+    }
 }
 
 /// A number as it is written; "28%" is 28e-2.
 fn digits(node: &Node) -> Option<Cow<'_, str>> {
-    match &node.said {
+    match &node.literal {
         Said::Int(Some(n)) => Some(n.to_string().into()),
         Said::Float(text) => Some(text.into()),
         Said::Text(text) => {
@@ -125,8 +129,9 @@ pub fn real(node: &Node, span: Span) -> Result<f64, String> {
         .ok_or_else(|| {
             // A share of 70 is likely meant as 70 %.
             let percent = x.filter(|&x| x >= 2.0 && span.max <= 1.0 && span.contains(x / 100.0));
-            let meant: Vec<String> = percent.map(|x| format!("\"{x}%\"")).into_iter().collect();
-            unfit(node, &format!("a number {}", span.words())) + &asked(&meant)
+            let suggestions: Vec<String> =
+                percent.map(|x| format!("\"{x}%\"")).into_iter().collect();
+            unfit(node, &format!("a number {}", span.words())) + &suggest(&suggestions)
         })
 }
 
@@ -140,7 +145,7 @@ pub fn decimal(node: &Node, span: Span) -> Result<Decimal, String> {
 
 /// true or false.
 pub fn flag(node: &Node) -> Result<bool, String> {
-    match node.said {
+    match node.literal {
         Said::Flag(flag) => Ok(flag),
         _ => Err(unfit(node, "true or false")),
     }
@@ -158,8 +163,8 @@ pub fn word(
 ) -> Result<&str, String> {
     let expected = || unfit(node, &one_of(words.clone()));
     match node.text() {
-        Some(said) if words.clone().any(|word| word == said) => Ok(said),
-        Some(said) => Err(format!("{}{}", expected(), did_you_mean(said, words.clone()))),
+        Some(text) if words.clone().any(|word| word == text) => Ok(text),
+        Some(text) => Err(format!("{}{}", expected(), did_you_mean(text, words.clone()))),
         None => Err(expected()),
     }
 }
@@ -169,21 +174,23 @@ pub fn quantity(node: &Node, dimension: &Dimension) -> Result<(u128, bool), Stri
     let Dimension { name, example, .. } = dimension;
     let expected = format!("expected {name} with its unit, such as {example:?}");
     let units = dimension.unit_names();
-    let found = node.found();
+    let value = node.describe();
     let Some(text) = node.text() else {
-        return Err(format!("found {found}; {expected} (units: {units})"));
+        return Err(format!("found {value}; {expected} (units: {units})"));
     };
-    dimension.read(text).map_err(|why| match why {
+    dimension.read(text).map_err(|reason| match reason {
         Unfit::NotANumber | Unfit::NoUnit => {
-            format!("found {found}; {expected} (units: {units})")
+            format!("found {value}; {expected} (units: {units})")
         }
-        Unfit::Other(other) => format!("found {found}, which is {other}; {expected}"),
+        Unfit::Other(dimension_name) => {
+            format!("found {value}, which is {dimension_name}; {expected}")
+        }
         Unfit::Unknown(unit, near) => {
             let near: Vec<String> = near.iter().map(|name| format!("{name:?}")).collect();
-            let meant = asked(&near);
-            format!("found {found}: there is no unit {unit:?}; expected one of {units}{meant}")
+            let suggestion = suggest(&near);
+            format!("found {value}: there is no unit {unit:?}; expected one of {units}{suggestion}")
         }
-        Unfit::TooLarge => format!("found {found}, which is too large; {expected}"),
+        Unfit::TooLarge => format!("found {value}, which is too large; {expected}"),
     })
 }
 
@@ -201,13 +208,13 @@ pub fn time(node: &Node, max: u64) -> Result<u64, String> {
 
 /// A size in bytes, rounded down if it has a fraction: a string with unit or an integer of bytes.
 pub fn bytes(node: &Node) -> Result<(u128, bool), String> {
-    match &node.said {
+    match &node.literal {
         Said::Int(Some(n)) if *n >= 0 => Ok((n.unsigned_abs(), true)),
         Said::Text(text) => match by_letter(text) {
             // A capacity may be meant in powers of 1000 or of 1024.
-            Some(both) => {
-                let meant = both.map(|size| format!("{size:?}"));
-                Err(unfit(node, "a size with its unit") + &asked(&meant))
+            Some(sizes) => {
+                let suggestions = sizes.map(|size| format!("{size:?}"));
+                Err(unfit(node, "a size with its unit") + &suggest(&suggestions))
             }
             None => quantity(node, &SIZE),
         },
@@ -229,9 +236,13 @@ pub fn size(node: &Node, min: u64, max: u64) -> Result<u64, String> {
 pub fn block_size(node: &Node, min: u64, max: u64) -> Result<u64, String> {
     match node.text().and_then(by_letter) {
         Some([_, binary]) => {
-            let read = size(&Node { place: node.place, said: Said::Text(binary) }, min, max);
+            let read = size(&Node { place: node.place, literal: Said::Text(binary) }, min, max);
             read.map_err(|message| {
-                format!("found {}, which is {}", node.found(), message.trim_start_matches("found "))
+                format!(
+                    "found {}, which is {}",
+                    node.describe(),
+                    message.trim_start_matches("found ")
+                )
             })
         }
         None => size(node, min, max),

@@ -211,11 +211,11 @@ impl Agenda {
             return;
         }
         debug_assert_eq!(ftl.geo.pools as usize, self.starved.len(), "pools of another device");
-        let held = self.demands.device_holds(&ftl.space_view(PoolId(0)));
-        if held && !self.device_held {
+        let holds = self.demands.device_holds(&ftl.space_view(PoolId(0)));
+        if holds && !self.device_held {
             self.consider_all();
         }
-        self.device_held = held;
+        self.device_held = holds;
     }
 
     /// A pool at its reserve that has nothing to collect; otherwise one that wants collection but has nothing to
@@ -225,9 +225,9 @@ impl Agenda {
         let mut pools = (0..ftl.geo.pools).map(PoolId).filter(|p| self.starved[p.at()]);
         let at_reserve = |p: &PoolId| self.demand(&ftl.space_view(*p)) == Demand::Reserve;
         assert_eq!(self.starving > 0, self.starved.contains(&true), "starved pools, as counted");
-        let found = pools.clone().find(at_reserve).or_else(|| pools.next());
-        assert_eq!(found.is_some(), self.starving > 0, "{found:?} of {} starved", self.starving);
-        found
+        let pool = pools.clone().find(at_reserve).or_else(|| pools.next());
+        assert_eq!(pool.is_some(), self.starving > 0, "{pool:?} of {} starved", self.starving);
+        pool
     }
 
     /// Whether the demand of `pool` found nothing to collect when it was last considered.
@@ -257,8 +257,8 @@ impl Agenda {
         let reserve = demand == Demand::Reserve;
         let at_once = if reserve { None } else { ftl.at_once(pool) };
         self.drop_stale(ftl, pool);
-        let named = at_once.is_some() || !self.lists[pool.at()].is_empty();
-        if !named
+        let has_victims = at_once.is_some() || !self.lists[pool.at()].is_empty();
+        if !has_victims
             && demand < Demand::Urgent
             && ftl.wear.is_due(pool)
             && ftl.space.may_level(pool)
@@ -269,11 +269,11 @@ impl Agenda {
             check_choice(ftl, pool, choice);
             return Next::Collect(choice, Demand::Background);
         }
-        if demand == Demand::None && !named {
+        if demand == Demand::None && !has_victims {
             self.set_starved(pool, false);
             return Next::Nothing;
         }
-        if !reserve && self.spent[pool.at()] && !named {
+        if !reserve && self.spent[pool.at()] && !has_victims {
             return Next::Nothing;
         }
         if !(reserve && !turn.binds_reserve() || turn.may_collect(ftl, pool)) {

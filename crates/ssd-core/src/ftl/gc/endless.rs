@@ -89,10 +89,10 @@ const TRIALS: u64 = 8;
 fn expected_victims(config: &Config, blocks: u64) -> Option<u64> {
     let mut rng = Stream::new(config.run.seed, "trial");
     let tried = blocks.min(TRIED) as u32;
-    let taken =
+    let victims =
         (0..TRIALS).try_fold(0, |sum, _| Some(sum + one_trial(config, tried, &mut rng)?))?;
-    assert!(taken <= TRIALS * u64::from(tried), "a trial took more blocks than there are");
-    Some((taken * blocks / u64::from(tried) / TRIALS).max(1))
+    assert!(victims <= TRIALS * u64::from(tried), "a trial took more blocks than there are");
+    Some((victims * blocks / u64::from(tried) / TRIALS).max(1))
 }
 
 fn one_trial(config: &Config, tried: u32, rng: &mut Stream) -> Option<u64> {
@@ -106,11 +106,11 @@ fn one_trial(config: &Config, tried: u32, rng: &mut Stream) -> Option<u64> {
     table.valid[target.at()] -= 1;
     let mut policy = Victim::build(&config.gc.victim, &table);
     policy.init(&table, 0);
-    for (taken, order) in (1..=u64::from(tried)).zip(u64::from(tried)..) {
+    for (victims, order) in (1..=u64::from(tried)).zip(u64::from(tried)..) {
         let block = policy.select(PoolId(0), &table, 0, rng)?;
         assert!(table.is_candidate(block), "{block:?} is not sealed");
         if block == target {
-            return Some(taken);
+            return Some(victims);
         }
         // Its pages are now in the block that was sealed last.
         table.state[block.at()] = BlockState::Collecting;

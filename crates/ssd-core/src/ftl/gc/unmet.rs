@@ -24,7 +24,7 @@ pub struct Unmet {
     every: u32,
     /// Victims until the next examination.
     left: Vec<u32>,
-    found: Vec<bool>,
+    is_unmet: Vec<bool>,
 }
 
 impl Unmet {
@@ -33,7 +33,7 @@ impl Unmet {
     pub fn new(pools: u32, blocks_per_pool: u32) -> Unmet {
         assert!(pools > 0 && blocks_per_pool > 0, "an empty device");
         let every = (blocks_per_pool / LOOKS_PER_TURN).max(1);
-        Unmet { every, left: vec![0; pools as usize], found: vec![false; pools as usize] }
+        Unmet { every, left: vec![0; pools as usize], is_unmet: vec![false; pools as usize] }
     }
 
     /// Whether the next victim of `pool` is taken for a demand that cannot be met while no block has more than two
@@ -49,10 +49,10 @@ impl Unmet {
             // On most devices one of the first blocks settles it.
             let mut candidates = ftl.blocks.of_pool(pool).filter(|&b| ftl.blocks.is_candidate(b));
             let choice = candidates.any(|b| ftl.blocks.invalid(b) > NO_CHOICE);
-            self.found[pool.at()] = !choice && demands.outlast(&best_view(ftl, pool));
+            self.is_unmet[pool.at()] = !choice && demands.outlast(&best_view(ftl, pool));
         }
         self.left[pool.at()] -= 1;
-        self.found[pool.at()] && !ftl.policy_declines()
+        self.is_unmet[pool.at()] && !ftl.policy_declines()
     }
 }
 

@@ -20,8 +20,8 @@ impl Owners {
         assert!(self.under.is_empty(), "validity is loaded while writes are in flight");
         assert!(valid.len() == self.validity.words().len() && self.valid_pages == 0);
         let mut lists = shared.chunk_by(|a, b| a >> 32 == b >> 32).peekable();
-        for (word, &all) in valid.iter().enumerate() {
-            let mut bits = all;
+        for (word, &mask) in valid.iter().enumerate() {
+            let mut bits = mask;
             while bits != 0 {
                 let page = word as u32 * 64 + bits.trailing_zeros();
                 // Clears the lowest bit, that of `page`.
@@ -50,9 +50,9 @@ impl Owners {
         if number >= self.map.len() {
             return Err(format!("page {page} holds LPN {number}, beyond the device"));
         }
-        if let Entry::Page(other) = self.map.get(lpn) {
-            let other = other.0;
-            return Err(format!("LPN {number} has two valid pages, {other} and {page}"));
+        if let Entry::Page(previous) = self.map.get(lpn) {
+            let previous = previous.0;
+            return Err(format!("LPN {number} has two valid pages, {previous} and {page}"));
         }
         self.map.set(lpn, Entry::Page(Ppn(page)));
         Ok(())
@@ -88,7 +88,7 @@ impl Owners {
         let (mut count, mut further, mut first) = (0u64, 0u64, 0u64);
         let in_table = |page: Ppn, lpn: Lpn| {
             let side = self.side.as_deref();
-            side.is_some_and(|side| side.table.of(page).any(|owner| owner == lpn))
+            side.is_some_and(|side| side.table.lpns(page).any(|owner| owner == lpn))
         };
         for lpn in (0..self.map.len()).map(Lpn) {
             let Some(ppn) = self.committed(lpn) else { continue };
@@ -96,7 +96,7 @@ impl Owners {
                 return Err(format!("LPN {} maps to invalid page {}", lpn.0, ppn.0));
             }
             let page = ppn.0;
-            let other = std::mem::replace(&mut owned[ppn.at()], true);
+            let was_owned = std::mem::replace(&mut owned[ppn.at()], true);
             if carried(ppn) == lpn {
                 first += 1;
                 if in_table(ppn, lpn) {
@@ -104,11 +104,11 @@ impl Owners {
                 }
             } else if in_table(ppn, lpn) {
                 further += 1;
-            } else if other {
+            } else if was_owned {
                 return Err(format!("page {page} has two owners, one is LPN {}", lpn.0));
             } else {
-                let (lpn, other) = (lpn.0, carried(ppn).0);
-                return Err(format!("page {page} of LPN {lpn} carries LPN {other} out of band"));
+                let (lpn, oob_lpn) = (lpn.0, carried(ppn).0);
+                return Err(format!("page {page} of LPN {lpn} carries LPN {oob_lpn} out of band"));
             }
             count += 1;
         }

@@ -47,10 +47,10 @@ impl OwnedPages {
         self.lpns.resize(ftl.geo.pages_per_block as usize, Lpn::NONE);
         let first = ftl.geo.first_page(block);
         let end = Ppn(first.0 + ftl.geo.pages_per_block);
-        let (all, mut count) = (ftl.flash.lpns(), 0);
+        let (lpns, mut count) = (ftl.flash.lpns(), 0);
         for (word, mut bits) in ftl.owners.valid_words(first, end) {
             let (start, more) = (word * 64, bits.count_ones() as usize);
-            let carried = &all[start..all.len().min(start + 64)];
+            let carried = &lpns[start..lpns.len().min(start + 64)];
             let pages = &mut self.pages[count..count + more];
             for (page, lpn) in pages.iter_mut().zip(&mut self.lpns[count..count + more]) {
                 let at = bits.trailing_zeros() as usize;

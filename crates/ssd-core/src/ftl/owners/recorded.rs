@@ -55,12 +55,13 @@ impl Ftl {
             return;
         }
         let highest = self.highest_sequences();
-        let told = |lpn: Lpn, page| {
+        let is_recorded = |lpn: Lpn, page| {
             self.flash.lpn(page) == lpn && self.flash.sequence(page) == highest[lpn.at()]
         };
         let committed = |lpn: Lpn| self.owners.committed(lpn).map(|page| (lpn, page));
-        let all = (0..self.geo.user_pages).map(Lpn).filter_map(committed);
-        let numbered = all.filter(|&(lpn, page)| !told(lpn, page)).map(|(lpn, _)| (lpn, sequence));
+        let pairs = (0..self.geo.user_pages).map(Lpn).filter_map(committed);
+        let numbered =
+            pairs.filter(|&(lpn, page)| !is_recorded(lpn, page)).map(|(lpn, _)| (lpn, sequence));
         let sequences: BTreeMap<Lpn, u64> = numbered.collect();
         debug_assert!(highest.iter().all(|&number| number <= sequence), "pages of the future");
         debug_assert!(
@@ -96,7 +97,7 @@ impl Ftl {
         }
         let carried = (self.flash.lpn(target), self.flash.sequence(target));
         debug_assert_ne!(source, target, "{source:?} is copied to itself");
-        let owners: Vec<Lpn> = self.owners.of(source, self.flash.lpn(source)).collect();
+        let owners: Vec<Lpn> = self.owners.owners(source, self.flash.lpn(source)).collect();
         for lpn in owners {
             let sequence = self.owner_sequence(lpn, source);
             let Some(recorded) = &mut self.recorded else { return };
@@ -120,8 +121,8 @@ impl Ftl {
         debug_assert!(!heirs.is_empty(), "nobody waits for {page:?}");
         let sequence = self.flash.sequence(page);
         let own = self.is_wanted(lpn, slot, sequence);
-        let wanted = heirs.iter().any(|&(heir, slot, number)| self.is_wanted(heir, slot, number));
-        let claim = if own || !wanted {
+        let has_heir = heirs.iter().any(|&(heir, slot, number)| self.is_wanted(heir, slot, number));
+        let claim = if own || !has_heir {
             self.claim_under_cuts(lpn, slot, page, sequence)
         } else {
             Claim::Overtaken

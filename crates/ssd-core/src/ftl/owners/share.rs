@@ -48,10 +48,10 @@ impl Owners {
     }
 
     /// All owners of `page`, of which `carried` is in its out-of-band area: that one first, the others ascending.
-    pub(super) fn of(&self, page: Ppn, carried: Lpn) -> impl Iterator<Item = Lpn> + '_ {
+    pub(super) fn owners(&self, page: Ppn, carried: Lpn) -> impl Iterator<Item = Lpn> + '_ {
         debug_assert_ne!(page, Ppn::NONE, "owners of no page");
         let first = self.owns(carried, page).then_some(carried);
-        first.into_iter().chain(self.side.iter().flat_map(move |side| side.table.of(page)))
+        first.into_iter().chain(self.side.iter().flat_map(move |side| side.table.lpns(page)))
     }
 
     /// Whether `page` is the committed page of `lpn`.
@@ -81,7 +81,7 @@ impl Ftl {
     /// The owners of a valid page.
     pub fn owners_of(&self, page: Ppn) -> impl Iterator<Item = Lpn> + '_ {
         debug_assert!(self.owners.is_valid(page), "{page:?} holds no live data");
-        self.owners.of(page, self.flash.lpn(page))
+        self.owners.owners(page, self.flash.lpn(page))
     }
 
     /// The LPN that a copy of the valid page `page` carries: the LPN that `page` carries, if that still owns it.
@@ -93,7 +93,7 @@ impl Ftl {
             return carried;
         }
         // A page may lose its last owner while it is being moved.
-        self.owners.of(page, carried).next().unwrap_or(carried)
+        self.owners.owners(page, carried).next().unwrap_or(carried)
     }
 
     /// Give `lpn` the page of another LPN: its newest data, committed or not, are replaced as by a TRIM.
@@ -183,7 +183,7 @@ impl Ftl {
             self.owners.owns(carried, page)
         };
         let Some(side) = &mut self.owners.side else { return false };
-        let stays = first_stays || side.table.of(page).next().is_some();
+        let stays = first_stays || side.table.lpns(page).next().is_some();
         if stays {
             assert!(side.further > 0, "{page:?} has further owners, and no page has");
             side.further -= 1;
@@ -250,12 +250,12 @@ impl Ftl {
         let Some(side) = &self.owners.side else { return Vec::new() };
         let mut pages: Vec<Ppn> = side.table.all().map(|(page, _)| page).collect();
         pages.dedup();
-        let of = |page: Ppn| {
+        let entries = |page: Ppn| {
             let mut owners: Vec<u32> = self.owners_of(page).map(|lpn| lpn.0).collect();
             owners.sort_unstable();
             owners.into_iter().map(move |lpn| u64::from(page.0) << 32 | u64::from(lpn))
         };
-        let pairs: Vec<u64> = pages.into_iter().flat_map(of).collect();
+        let pairs: Vec<u64> = pages.into_iter().flat_map(entries).collect();
         debug_assert!(pairs.is_sorted_by(|a, b| a < b), "owners are out of order");
         pairs
     }

@@ -95,8 +95,8 @@ impl SideTable {
             return;
         }
         let fits = |first: usize| {
-            let both = self.pieces.get(first..first + 2);
-            both.is_some_and(|two| two[0].len() + two[1].len() <= MOST - FEW)
+            let neighbours = self.pieces.get(first..first + 2);
+            neighbours.is_some_and(|two| two[0].len() + two[1].len() <= MOST - FEW)
         };
         let first = if fits(at) {
             at
@@ -133,17 +133,17 @@ impl SideTable {
 
     /// The further owners of `page`, in order.
     #[inline]
-    pub(super) fn of(&self, page: Ppn) -> impl Iterator<Item = Lpn> + '_ {
+    pub(super) fn lpns(&self, page: Ppn) -> impl Iterator<Item = Lpn> + '_ {
         self.range(page, Ppn(page.0 + 1)).map(|(_, lpn)| lpn)
     }
 
     /// Take the further owners of `page`, leaving none.
     pub(super) fn take_all(&mut self, page: Ppn) -> Vec<Lpn> {
-        let owners: Vec<Lpn> = self.of(page).collect();
+        let owners: Vec<Lpn> = self.lpns(page).collect();
         for &lpn in &owners {
             self.remove(page, lpn);
         }
-        debug_assert!(self.of(page).next().is_none(), "{page:?} keeps an owner");
+        debug_assert!(self.lpns(page).next().is_none(), "{page:?} keeps an owner");
         debug_assert!(owners.is_sorted_by(|a, b| a < b), "owners of {page:?} are out of order");
         owners
     }
@@ -175,11 +175,11 @@ mod tests {
                         table.insert(page, lpn);
                     }
                 } else if rng.below(8) == 0 {
-                    let all: Vec<Lpn> = naive
+                    let lpns: Vec<Lpn> = naive
                         .range((page, Lpn(0))..(Ppn(page.0 + 1), Lpn(0)))
                         .map(|&(_, lpn)| lpn)
                         .collect();
-                    assert_eq!(table.take_all(page), all);
+                    assert_eq!(table.take_all(page), lpns);
                     naive.retain(|&(other, _)| other != page);
                 } else {
                     assert_eq!(table.remove(page, lpn), naive.remove(&(page, lpn)));

@@ -29,9 +29,9 @@ impl Ftl {
         let floors = self.floors.as_ref().expect("a device whose power may be cut");
         match self.owners.newest(lpn) {
             Entry::Slot(newest) => {
-                let here = self.owners.under(newest);
+                let old_page = self.owners.under(newest);
                 sequence > floors[newest.at()]
-                    && here.is_none_or(|page| self.owner_sequence(lpn, page) < sequence)
+                    && old_page.is_none_or(|page| self.owner_sequence(lpn, page) < sequence)
             }
             Entry::Page(_) | Entry::Unmapped => false,
         }

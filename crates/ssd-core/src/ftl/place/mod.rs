@@ -47,9 +47,9 @@ impl Layout {
     /// All planes in striping order.
     pub(super) fn order(&self) -> Vec<PlaneId> {
         let order: Vec<PlaneId> = (0..self.planes()).map(|i| self.striped(i)).collect();
-        let mut seen = vec![false; order.len()];
+        let mut has_position = vec![false; order.len()];
         for plane in &order {
-            let twice = std::mem::replace(&mut seen[plane.at()], true);
+            let twice = std::mem::replace(&mut has_position[plane.at()], true);
             assert!(!twice, "{plane:?} has two positions in {self:?}");
         }
         assert!(!order.is_empty(), "a device without planes: {self:?}");

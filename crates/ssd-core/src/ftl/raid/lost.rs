@@ -98,10 +98,11 @@ impl Ftl {
     pub(crate) fn chips_of_group(&self, chip: u32) -> Vec<u32> {
         let (geo, groups) = (&self.geo, self.parity_groups());
         let number = |chip: u32| groups.chip_of(geo.planes_of_chip(chip)[0]);
-        let among = |other: &u32| number(*other) / groups.chips() == number(chip) / groups.chips();
-        let all: Vec<u32> = (0..geo.planes / geo.planes_per_chip).filter(among).collect();
-        assert_eq!(all.len(), groups.chips() as usize, "the group of chip {chip} is {all:?}");
-        all
+        let among =
+            |candidate: &u32| number(*candidate) / groups.chips() == number(chip) / groups.chips();
+        let chips: Vec<u32> = (0..geo.planes / geo.planes_per_chip).filter(among).collect();
+        assert_eq!(chips.len(), groups.chips() as usize, "the group of chip {chip} is {chips:?}");
+        chips
     }
 
     /// Whether `lpn` holds committed data, on flash or lost.
@@ -128,7 +129,7 @@ impl Ftl {
     }
 
     /// Note that `lpn` is not lost any more.
-    pub(crate) fn found(&mut self, lpn: Lpn) -> bool {
+    pub(crate) fn forget_loss(&mut self, lpn: Lpn) -> bool {
         debug_assert!(lpn.0 < self.geo.logical_pages, "{lpn:?} is beyond the device");
         self.lost.as_deref_mut().is_some_and(|lost| lost.pages.remove(&lpn).is_some())
     }
@@ -139,8 +140,8 @@ impl Ftl {
         debug_assert!(self.groups.is_some(), "{lpn:?} is in no group");
         let groups = self.parity_groups();
         let mut sum = Payload::default();
-        for other in groups.pages(groups.group_of(lpn)).filter(|&other| other != lpn) {
-            if let Some(page) = self.owners.committed(other) {
+        for member in groups.pages(groups.group_of(lpn)).filter(|&member| member != lpn) {
+            if let Some(page) = self.owners.committed(member) {
                 mix(&mut sum, &self.flash.payload(page));
             }
         }
@@ -170,7 +171,7 @@ impl Ftl {
             Entry::Page(other) => panic!("{lpn:?} is lost, and on {other:?}"),
         };
         assert_eq!(before, None, "{lpn:?} was lost and had a page");
-        self.found(lpn);
+        self.forget_loss(lpn);
     }
 
     /// Give up the erase of `block`, which has not begun, because its chip has failed. The block stays as it is until a
@@ -200,7 +201,7 @@ impl Ftl {
         group: GroupId,
         changes: Changes,
         before: Before,
-        kept: Option<&dyn Fn(Lpn) -> bool>,
+        is_kept: Option<&dyn Fn(Lpn) -> bool>,
     ) -> Plan {
         debug_assert!(self.lost.is_some(), "no page of {group:?} can be lost");
         let groups = self.parity_groups();
@@ -208,7 +209,7 @@ impl Ftl {
         if let Some(lpn) = self.lost_of(group) {
             let position = groups.position(lpn);
             before.mapped |= 1 << position;
-            if kept.is_some_and(|kept| kept(lpn)) {
+            if is_kept.is_some_and(|is_kept| is_kept(lpn)) {
                 before.kept |= 1 << position;
             } else {
                 lost = Some(position);

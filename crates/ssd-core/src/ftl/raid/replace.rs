@@ -11,7 +11,7 @@ impl Ftl {
     pub(crate) fn chip_fails(&mut self, planes: &[PlaneId]) -> (u64, bool) {
         let lost = self.lost.as_deref_mut().expect("a chip may fail");
         planes.iter().for_each(|&plane| lost.set_dead(plane, true));
-        let (mut count, mut whole) = (0, true);
+        let (mut count, mut is_recoverable) = (0, true);
         for lpn in (0..self.geo.logical_pages).map(Lpn) {
             let Some(page) = self.owners.committed(lpn) else { continue };
             if !planes.contains(&self.geo.plane_of(page)) {
@@ -19,10 +19,10 @@ impl Ftl {
             }
             let sequence = self.flash.sequence(page);
             self.disown_committed(lpn);
-            whole &= self.lose(lpn, sequence);
+            is_recoverable &= self.lose(lpn, sequence);
             count += 1;
         }
-        (count, whole)
+        (count, is_recoverable)
     }
 
     /// Replace the failed chip of `planes`, on which nothing is under way, by a spare at the same address: all of its

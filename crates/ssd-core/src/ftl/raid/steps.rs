@@ -7,7 +7,7 @@ use crate::nand::flash::Payload;
 use crate::units::{Lpn, Nanos, PlaneId, Ppn};
 
 impl Ftl {
-    /// What an update of `group` by `changes` reads and programs; `kept`: whether the controller keeps a page, if it
+    /// What an update of `group` by `changes` reads and programs; `is_kept`: whether the controller keeps a page, if it
     /// keeps any.
     #[inline]
     #[must_use]
@@ -15,20 +15,20 @@ impl Ftl {
         &self,
         group: GroupId,
         changes: Changes,
-        kept: Option<&dyn Fn(Lpn) -> bool>,
+        is_kept: Option<&dyn Fn(Lpn) -> bool>,
     ) -> Plan {
         let groups = self.parity_groups();
         let data = groups.data_pages();
         let parity = self.owners.committed(groups.parity(group)).is_some();
         let mapped = self.committed_of(groups.page(group, 0), data) | u64::from(parity) << data;
         let mut before = Before { mapped, kept: 0 };
-        if let Some(kept) = kept {
-            let all = (0..groups.chips()).filter(|&p| mapped >> p & 1 == 1);
-            let all = all.filter(|&p| kept(groups.page(group, p)));
-            before.kept = all.fold(0, |bits, p| bits | 1 << p);
+        if let Some(is_kept) = is_kept {
+            let positions = (0..groups.chips()).filter(|&p| mapped >> p & 1 == 1);
+            let positions = positions.filter(|&p| is_kept(groups.page(group, p)));
+            before.kept = positions.fold(0, |bits, p| bits | 1 << p);
         }
         if self.lost.is_some() {
-            return self.plan_degraded(group, changes, before, kept);
+            return self.plan_degraded(group, changes, before, is_kept);
         }
         Plan::new(groups.update(), groups.data_pages(), changes, before)
     }

@@ -43,8 +43,8 @@ impl Ftl {
             return Err(format!("{group:?} has two pages on chip {chip}: {pages:?}"));
         }
         let lost: Vec<Lpn> = groups.pages(group).filter(|&lpn| self.is_lost(lpn)).collect();
-        let all = || pages.iter().map(|&(lpn, _)| lpn).chain(lost.iter().copied());
-        if all().any(|lpn| groups.is_parity(lpn)) != all().any(|lpn| !groups.is_parity(lpn)) {
+        let lpns = || pages.iter().map(|&(lpn, _)| lpn).chain(lost.iter().copied());
+        if lpns().any(|lpn| groups.is_parity(lpn)) != lpns().any(|lpn| !groups.is_parity(lpn)) {
             return Err(format!("{group:?} has data without parity, or the reverse: {pages:?}"));
         }
         if !lost.is_empty() {

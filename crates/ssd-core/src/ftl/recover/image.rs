@@ -46,8 +46,8 @@ impl Image {
         debug_assert!(moved.iter().all(|&(from, to)| from != to), "a page is moved to itself");
         let owned = moved.iter().filter(|&&(_, target)| ftl.owners.is_valid(target));
         let sources = owned.flat_map(|&(source, target)| {
-            let of = move |lpn| (lpn, (source, ftl.owner_sequence(lpn, target)));
-            ftl.owners_of(target).map(of)
+            let entry = move |lpn| (lpn, (source, ftl.owner_sequence(lpn, target)));
+            ftl.owners_of(target).map(entry)
         });
         Image {
             sources: sources.collect(),
@@ -73,8 +73,8 @@ impl Image {
             let carried = before.and_then(|before| before.trims.get(&lpn)).copied();
             let carried = carried.filter(|&last| number <= last);
             if let Some(last) = ends.map(Record::sequence).chain(carried).max() {
-                let here = self.trims.entry(lpn).or_default();
-                *here = last.max(*here);
+                let entry = self.trims.entry(lpn).or_default();
+                *entry = last.max(*entry);
             }
         }
     }
@@ -130,7 +130,7 @@ impl Image {
         lpn: Lpn,
         rank: impl Fn(Ppn) -> R,
     ) -> Option<(Ppn, Option<u64>)> {
-        let there = |page: Ppn| {
+        let is_readable = |page: Ppn| {
             // A member of a superblock may have been erased alone, and closed by a mount since.
             self.covers(ftl, page) && !ftl.flash.is_torn(page) && !ftl.flash.is_lost(page)
         };
@@ -138,14 +138,14 @@ impl Image {
         if target.0 == NONE {
             return None;
         }
-        let copied = there(target);
+        let copied = is_readable(target);
         debug_assert!(target.0 < ftl.geo.pages, "{target:?} is beyond the device");
         if let Some(&(source, number)) = self.sources.get(&lpn)
-            && there(source)
+            && is_readable(source)
             && (!copied || rank(source) > rank(target))
         {
-            let told = (ftl.flash.lpn(source), ftl.flash.sequence(source)) == (lpn, number);
-            return Some((source, (!told).then_some(number)));
+            let is_recorded = (ftl.flash.lpn(source), ftl.flash.sequence(source)) == (lpn, number);
+            return Some((source, (!is_recorded).then_some(number)));
         }
         copied.then(|| (target, self.sequences.get(&lpn).copied()))
     }

@@ -48,10 +48,10 @@ struct Trims(Vec<u64>);
 
 impl Trims {
     fn of(ftl: &Ftl, records: &[Record], image: Option<&Image>) -> Trims {
-        let kept = image.filter(|image| !image.trims.is_empty());
-        let none = records.is_empty() && kept.is_none();
+        let checkpoint = image.filter(|image| !image.trims.is_empty());
+        let none = records.is_empty() && checkpoint.is_none();
         let mut last = vec![0; if none { 0 } else { ftl.geo.logical_pages as usize }];
-        for (lpn, &sequence) in kept.into_iter().flat_map(|image| &image.trims) {
+        for (lpn, &sequence) in checkpoint.into_iter().flat_map(|image| &image.trims) {
             last[lpn.at()] = sequence;
         }
         for record in records {
@@ -75,7 +75,7 @@ impl Newest {
         ftl: &Ftl,
         records: &[Record],
         image: Option<&Image>,
-        found: &mut Found,
+        findings: &mut Found,
     ) -> Newest {
         let trims = Trims::of(ftl, records, image);
         let mut page = vec![NONE; ftl.geo.logical_pages as usize];
@@ -113,18 +113,18 @@ impl Newest {
             }
         }
         for record in records {
-            newest.believe(ftl, record, &trims, image, &mut compared);
+            newest.apply_record(ftl, record, &trims, image, &mut compared);
         }
         compared.sort_unstable();
         compared.dedup();
         for page in compared {
-            found.compared[ftl.geo.plane_of(Ppn(page)).at()] += 1;
+            findings.compared[ftl.geo.plane_of(Ppn(page)).at()] += 1;
         }
-        let held = newest.page.iter().filter(|&&page| page != NONE);
-        let highest = held.map(|&page| ftl.flash.sequence(Ppn(page))).max();
+        let pages = newest.page.iter().filter(|&&page| page != NONE);
+        let highest = pages.map(|&page| ftl.flash.sequence(Ppn(page))).max();
         let recorded = records.iter().map(Record::sequence).max();
         let copied = newest.copied.values().copied().max();
-        found.sequence = highest.max(recorded).max(copied).unwrap_or(0);
+        findings.sequence = highest.max(recorded).max(copied).unwrap_or(0);
         newest
     }
 
@@ -148,12 +148,12 @@ impl Newest {
         }
         let before = self.page[lpn.at()];
         if before != NONE {
-            let other = Ppn(before);
-            if image.is_some_and(|image| image.names(lpn, other)) {
+            let previous = Ppn(before);
+            if image.is_some_and(|image| image.names(lpn, previous)) {
                 compared.push(before);
             }
             let rank = |page: Ppn| rank(ftl, &self.filled, page);
-            if (self.sequence(ftl, lpn, other), rank(other)) >= (sequence, rank(page)) {
+            if (self.sequence(ftl, lpn, previous), rank(previous)) >= (sequence, rank(page)) {
                 return;
             }
         }
@@ -168,7 +168,7 @@ impl Newest {
     }
 
     /// Take a record of where the data of an LPN are into account. It is stale if that page has been programmed again.
-    fn believe(
+    fn apply_record(
         &mut self,
         ftl: &Ftl,
         record: &Record,
@@ -187,9 +187,9 @@ impl Newest {
         }
         let before = self.page[lpn.at()];
         if before != NONE {
-            let other = Ppn(before);
+            let previous = Ppn(before);
             let rank = |page: Ppn| rank(ftl, &self.filled, page);
-            if (self.sequence(ftl, lpn, other), rank(other)) >= (sequence, rank(page)) {
+            if (self.sequence(ftl, lpn, previous), rank(previous)) >= (sequence, rank(page)) {
                 return;
             }
         }
@@ -205,9 +205,9 @@ impl Newest {
         if shared.is_empty() {
             return Vec::new();
         }
-        let all = (0..).zip(&self.page).filter(|(_, page)| shared.contains(page));
+        let owners = (0..).zip(&self.page).filter(|(_, page)| shared.contains(page));
         let mut pairs: Vec<u64> =
-            all.map(|(lpn, &page): (u64, &u32)| u64::from(page) << 32 | lpn).collect();
+            owners.map(|(lpn, &page): (u64, &u32)| u64::from(page) << 32 | lpn).collect();
         pairs.sort_unstable();
         pairs
     }
@@ -234,8 +234,8 @@ fn rank(ftl: &Ftl, filled: &[Filled], page: Ppn) -> (Filled, std::cmp::Reverse<B
 impl Ftl {
     /// Count the pages whose out-of-band data are read. Of each flash block these are the programmed pages and the
     /// first erased one; of pages that the checkpoint covers, only the first, for the erase count.
-    pub(super) fn count_scan(&self, image: Option<&Image>, found: &mut Found) {
-        debug_assert!(found.scanned.iter().all(|&pages| pages == 0), "it is counted twice");
+    pub(super) fn count_scan(&self, image: Option<&Image>, findings: &mut Found) {
+        debug_assert!(findings.scanned.iter().all(|&pages| pages == 0), "it is counted twice");
         let pages = self.geo.pages_per_flash_block;
         for block in self.good_blocks() {
             for (member, plane) in self.geo.planes_of_block(block).enumerate() {
@@ -246,7 +246,7 @@ impl Ftl {
                 } else {
                     (programmed + 1).min(pages) - covered + u32::from(covered > 0)
                 };
-                found.scanned[plane.at()] += u64::from(reads);
+                findings.scanned[plane.at()] += u64::from(reads);
             }
         }
     }

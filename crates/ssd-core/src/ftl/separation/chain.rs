@@ -70,16 +70,16 @@ impl Lives {
     pub(super) fn survival(&self, length: u64, hot: bool) -> Survival {
         assert!(self.unit > 0, "time does not pass");
         let end = (length / self.unit) as u32 + 1;
-        let mut seen = vec![0u32; end as usize + 1];
+        let mut censored = vec![0u32; end as usize + 1];
         for &(since, was_hot) in self.since.iter() {
             if since > 0 && was_hot == hot {
-                seen[end.saturating_sub(since) as usize] += 1;
+                censored[end.saturating_sub(since) as usize] += 1;
             }
         }
         let mut ended = self.ended[usize::from(hot)].clone();
-        ended.resize(seen.len(), 0);
+        ended.resize(censored.len(), 0);
         debug_assert!(length > 0, "a window without writes");
-        Survival::of(&ended, &seen, self.unit)
+        Survival::of(&ended, &censored, self.unit)
     }
 
     /// The next window begins.
@@ -91,26 +91,26 @@ impl Lives {
 }
 
 impl Survival {
-    /// From the lives of each length that have `ended`, and those that were `seen` for that long and have not ended:
-    /// they count for as long as they were seen (Kaplan and Meier, J. Am. Stat. Assoc. 53, 1958).
-    fn of(ended: &[u32], seen: &[u32], unit: u64) -> Survival {
-        assert_eq!(ended.len(), seen.len(), "lives of other lengths");
-        let mut watched: u64 = ended.iter().chain(seen).map(|&n| u64::from(n)).sum();
+    /// From the lives of each length that have `ended`, and those that were `censored` for that long and have not
+    /// ended: they count for as long as they were seen (Kaplan and Meier, J. Am. Stat. Assoc. 53, 1958).
+    fn of(ended: &[u32], censored: &[u32], unit: u64) -> Survival {
+        assert_eq!(ended.len(), censored.len(), "lives of other lengths");
+        let mut watched: u64 = ended.iter().chain(censored).map(|&n| u64::from(n)).sum();
         let (mut share, mut lived) = (vec![1.0f64], vec![0.0f64]);
-        for (&ended, &seen) in ended.iter().zip(seen) {
+        for (&ended, &censored) in ended.iter().zip(censored) {
             let before = share[share.len() - 1];
             let dies = if watched == 0 { 0.0 } else { f64::from(ended) / watched as f64 };
             let after = before * (1.0 - dies);
             lived.push(lived[lived.len() - 1] + (before + after) / 2.0 * unit as f64);
             share.push(after);
-            watched -= u64::from(ended) + u64::from(seen);
+            watched -= u64::from(ended) + u64::from(censored);
         }
         assert_eq!(watched, 0, "lives are lost");
         Survival { unit: unit as f64, share, lived }
     }
 
     /// How long lives were seen.
-    fn known(&self) -> f64 {
+    fn horizon(&self) -> f64 {
         debug_assert_eq!(self.share.len(), self.lived.len(), "a table is short");
         (self.share.len() - 1) as f64 * self.unit
     }
@@ -126,15 +126,15 @@ impl Survival {
     /// The share that lives longer than `time`; nothing is known to end beyond the window.
     pub(super) fn share(&self, time: f64) -> f64 {
         let (at, part) = self.place(time);
-        let (here, next) = (self.share[at], self.share[at + 1]);
-        debug_assert!(next <= here, "pages come back to life");
-        here + (next - here) * part
+        let (current, next) = (self.share[at], self.share[at + 1]);
+        debug_assert!(next <= current, "pages come back to life");
+        current + (next - current) * part
     }
 
     /// The mean life of pages, counted up to `time`.
     pub(super) fn lived(&self, time: f64) -> f64 {
         let (at, part) = self.place(time);
-        let beyond = (time - self.known()).max(0.0) * self.share[self.share.len() - 1];
+        let beyond = (time - self.horizon()).max(0.0) * self.share[self.share.len() - 1];
         debug_assert!(self.lived[at] <= self.lived[at + 1], "the integral falls");
         self.lived[at] + (self.lived[at + 1] - self.lived[at]) * part + beyond
     }
@@ -202,30 +202,33 @@ impl Chain<'_> {
     /// What to expect of groups of these sizes, the hot one first; `None` if the last group is left without room, or if
     /// it is not known how long pages live there.
     pub(super) fn expect(&self, sizes: &[u32]) -> Option<Plan> {
-        let Chain { room, hot, survival: [of_hot, others] } = self;
-        let one = room.pages_per_block * room.pools;
+        let Chain { room, hot, survival: [of_hot, of_rest] } = self;
+        let block_pages = room.pages_per_block * room.pools;
         assert!(!sizes.is_empty() && *hot <= 1.0, "{hot} of the writes are hot");
         let mut valid = Vec::with_capacity(sizes.len() + 1);
-        let stay = if *hot > 0.0 { f64::from(sizes[0]) * one / hot } else { 0.0 };
+        let stay = if *hot > 0.0 { f64::from(sizes[0]) * block_pages / hot } else { 0.0 };
         valid.push(of_hot.share(stay));
         let mut entering = vec![*hot];
         // Pages of an age in the chain behind the hot group, for each page that the host writes; and of lower ages.
-        let flow = |time| hot * of_hot.share(stay + time) + (1.0 - hot) * others.share(time);
-        let alive = |time| hot * of_hot.lived(stay + time) + (1.0 - hot) * others.lived(time);
+        let flow = |time| hot * of_hot.share(stay + time) + (1.0 - hot) * of_rest.share(time);
+        let alive = |time| hot * of_hot.lived(stay + time) + (1.0 - hot) * of_rest.lived(time);
         let (mut time, mut copies, mut blocks) = (0.0, hot * valid[0], f64::from(sizes[0]));
         for &size in &sizes[1..] {
             let enters = flow(time);
             if enters <= 0.0 {
                 return None;
             }
-            time += f64::from(size) * one / enters;
+            time += f64::from(size) * block_pages / enters;
             valid.push(flow(time) / enters);
             entering.push(enters);
             copies += flow(time);
             blocks += f64::from(size);
         }
-        let (left, last) = (room.pages - alive(time), (room.blocks - blocks) * one);
-        if stay + time > of_hot.known().min(others.known()) || left <= 0.0 || last < left + one {
+        let (left, last) = (room.pages - alive(time), (room.blocks - blocks) * block_pages);
+        if stay + time > of_hot.horizon().min(of_rest.horizon())
+            || left <= 0.0
+            || last < left + block_pages
+        {
             return None;
         }
         let share = greedy_valid(last / left, room.pages_per_block);

@@ -95,7 +95,7 @@ impl SeparationPolicy for Policy {
     fn of_write(&mut self, page: &Written) -> u32 {
         let handle = u32::from(page.stream);
         debug_assert!(
-            page.replaces.and_then(|old| old.class).is_none_or(|of| of < self.classes().all),
+            page.replaces.and_then(|old| old.class).is_none_or(|class| class < self.classes().all),
             "{page:?}"
         );
         assert!(handle < self.handles, "{page:?} has no handle: the device refuses its request");

@@ -30,8 +30,8 @@ impl LastWrites {
     /// With a note of `note_bits` bits for each page, 0 at first.
     pub(super) fn with_notes(pages: u32, note_bits: u32) -> LastWrites {
         assert!((1..=16).contains(&note_bits), "a note of {note_bits} bits");
-        let wanted = (u64::from(pages) * RANGE).next_power_of_two().ilog2();
-        let shift = wanted.saturating_sub(32 - note_bits);
+        let bits = (u64::from(pages) * RANGE).next_power_of_two().ilog2();
+        let shift = bits.saturating_sub(32 - note_bits);
         LastWrites { note_bits, shift, ..LastWrites::new(pages) }
     }
 
@@ -72,8 +72,8 @@ impl LastWrites {
 
     /// `clock` in the bits that are kept of it; never 0.
     fn stamp(&self, clock: u64) -> u32 {
-        let kept = u32::MAX >> self.note_bits;
-        let stamp = ((clock >> self.shift) as u32).wrapping_add(1) & kept;
+        let mask = u32::MAX >> self.note_bits;
+        let stamp = ((clock >> self.shift) as u32).wrapping_add(1) & mask;
         if stamp == NEVER { 1 } else { stamp }
     }
 

@@ -40,7 +40,7 @@ pub struct Policy {
     pages_per_block: u64,
     region: u32,
     /// Invalid pages that are left to gain; 0 once a block has been gained.
-    wanted: u64,
+    remaining: u64,
 }
 
 impl Policy {
@@ -50,7 +50,7 @@ impl Policy {
             by_region: spec.word("victims") == "by-region",
             pages_per_block: u64::from(ground.pages_per_block),
             region: HOST,
-            wanted: 0,
+            remaining: 0,
         }
     }
 }
@@ -76,10 +76,11 @@ impl SeparationPolicy for Policy {
 
     fn on_collect(&mut self, block: &Collected) {
         debug_assert!(block.class <= COPIES, "{block:?} is in no region");
-        if self.wanted == 0 {
-            self.wanted = self.pages_per_block;
+        if self.remaining == 0 {
+            self.remaining = self.pages_per_block;
         }
-        self.wanted = self.wanted.saturating_sub(self.pages_per_block - u64::from(block.valid));
+        self.remaining =
+            self.remaining.saturating_sub(self.pages_per_block - u64::from(block.valid));
     }
 
     fn names_victims(&self) -> bool {
@@ -88,9 +89,10 @@ impl SeparationPolicy for Policy {
 
     fn victim_among(&mut self, _pool: PoolId, classes: &[ClassBlocks]) -> Among {
         let [host, copies] = [HOST, COPIES].map(|class| classes[class as usize]);
-        let least = |of: ClassBlocks| if of.sealed == 0 { u32::MAX } else { of.least_valid };
-        let few = [host, copies].map(|of| of.invalid < self.pages_per_block);
-        if self.wanted == 0 || few[self.region as usize] {
+        let least =
+            |class: ClassBlocks| if class.sealed == 0 { u32::MAX } else { class.least_valid };
+        let few = [host, copies].map(|class| class.invalid < self.pages_per_block);
+        if self.remaining == 0 || few[self.region as usize] {
             self.region = match few {
                 [false, false] if least(copies) <= least(host) => COPIES,
                 [true, false] => COPIES,
@@ -105,7 +107,7 @@ impl SeparationPolicy for Policy {
         }
     }
 
-    knows! { Policy: region, wanted; given by_region, pages_per_block; if |policy| {
-        policy.region <= COPIES && policy.wanted <= policy.pages_per_block
+    knows! { Policy: region, remaining; given by_region, pages_per_block; if |policy| {
+        policy.region <= COPIES && policy.remaining <= policy.pages_per_block
     } }
 }

@@ -98,7 +98,7 @@ tables!(Box<[T]>; [T; N], N;);
 impl<T: Kept + Default> Kept for Vec<T> {
     fn save(&self, bytes: &mut Vec<u8>) {
         (self.len() as u64).save(bytes);
-        self.iter().for_each(|one| one.save(bytes));
+        self.iter().for_each(|item| item.save(bytes));
     }
 
     fn load(&mut self, bytes: &mut &[u8]) -> Result<(), String> {
@@ -107,9 +107,9 @@ impl<T: Kept + Default> Kept for Vec<T> {
         self.clear();
         // It grows with the bytes that exist, whatever the length claims.
         for _ in 0..length {
-            let mut one = T::default();
-            one.load(bytes)?;
-            self.push(one);
+            let mut item = T::default();
+            item.load(bytes)?;
+            self.push(item);
         }
         Ok(())
     }

@@ -165,7 +165,7 @@ impl Policy {
     fn plan(&mut self, clock: u64) {
         assert!(clock > self.window.begins, "a window without writes");
         let length = clock - self.window.begins;
-        let [of_hot, others] = [true, false].map(|hot| self.lives.survival(length, hot));
+        let [of_hot, of_rest] = [true, false].map(|hot| self.lives.survival(length, hot));
         self.lives.restart();
         let measured = self.window.copies as f64 / length as f64;
         let hot = self.window.hot_writes as f64 / length as f64;
@@ -178,7 +178,7 @@ impl Policy {
             pages_per_block: f64::from(self.ground.pages_per_block),
             pools: f64::from(self.ground.pools),
         };
-        let chain = Chain { room, hot, survival: [&of_hot, &others] };
+        let chain = Chain { room, hot, survival: [&of_hot, &of_rest] };
         let plan = if trusted { chain.search(self.last - 1) } else { None };
         if let Some(plan) = plan.filter(|plan| plan.copies < measured) {
             let begins = clock + SETTLING * u64::from(self.ground.pages);
@@ -201,8 +201,8 @@ impl Policy {
         let groups = plan.valid.len();
         let group = if block.class == last { groups - 1 } else { block.class as usize };
         // A class that is no longer in the plan is not judged.
-        let known = block.class == last || group + 1 < groups;
-        if block.clock < *begins || !known {
+        let is_judged = block.class == last || group + 1 < groups;
+        if block.clock < *begins || !is_judged {
             return false;
         }
         let (number, valid, since) = &mut victims[group];
@@ -265,7 +265,9 @@ impl SeparationPolicy for Policy {
     fn victim_among(&mut self, _pool: PoolId, classes: &[ClassBlocks]) -> Among {
         let Some(followed) = &self.followed else { return Among::All };
         let sizes = &followed.plan.sizes;
-        if let Some(group) = classes.iter().zip(sizes).position(|(of, &size)| of.sealed > size) {
+        if let Some(group) =
+            classes.iter().zip(sizes).position(|(blocks, &size)| blocks.sealed > size)
+        {
             return Among::Oldest(group as u32);
         }
         debug_assert_eq!(classes.len(), self.last as usize + 1, "a class is missing");
@@ -278,8 +280,8 @@ impl SeparationPolicy for Policy {
         let fits = |followed: &Followed| {
             let Plan { sizes, valid, enters, .. } = &followed.plan;
             let groups = sizes.len() + 1;
-            let all = [valid.len(), enters.len(), followed.victims.len()];
-            (2..=policy.last as usize + 1).contains(&groups) && all == [groups; 3]
+            let lengths = [valid.len(), enters.len(), followed.victims.len()];
+            (2..=policy.last as usize + 1).contains(&groups) && lengths == [groups; 3]
         };
         policy.followed.as_ref().is_none_or(fits) && (1..=LONGEST).contains(&policy.window.times)
     } }

@@ -247,8 +247,8 @@ impl Classes {
             blocks_per_pool: 1,
             seed: 0,
         };
-        let known = ALL.iter().any(|info| info.name == spec.policy);
-        (known && separates(spec)).then(|| Separation::build(spec, &ground).classes())
+        let is_builtin = ALL.iter().any(|info| info.name == spec.policy);
+        (is_builtin && separates(spec)).then(|| Separation::build(spec, &ground).classes())
     }
 
     /// Classes to which the host may write.

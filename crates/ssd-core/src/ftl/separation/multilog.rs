@@ -95,8 +95,8 @@ impl SeparationPolicy for Policy {
 
     fn of_copy(&mut self, page: &Copied) -> u32 {
         debug_assert!(self.logs.len() > 1, "{page:?} has no colder log");
-        let known = self.pages.age(page.lpn, page.clock).is_some();
-        let log = if known { self.pages.note(page.lpn) as usize } else { 0 };
+        let has_age = self.pages.age(page.lpn, page.clock).is_some();
+        let log = if has_age { self.pages.note(page.lpn) as usize } else { 0 };
         let last = self.logs.len() - 1;
         let full = self.logs[last].pages >= self.pages_per_block;
         if log == last && full && self.logs.len() < self.classes {
@@ -104,7 +104,7 @@ impl SeparationPolicy for Policy {
         }
         let next = (log + 1).min(self.logs.len() - 1);
         // A page older than the policy is in no log.
-        if known { self.moves(page.lpn, Some(log), next) } else { next as u32 }
+        if has_age { self.moves(page.lpn, Some(log), next) } else { next as u32 }
     }
 
     fn on_collect(&mut self, block: &Collected) {

@@ -104,7 +104,7 @@ impl Policy {
         }
         pages.sort_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
         let add = |a: (f64, f64), b: &(f64, f64)| (a.0 + b.0, a.1 + b.1);
-        let sums = pages.chunks(TOGETHER).map(|some| some.iter().fold((0.0, 0.0), add));
+        let sums = pages.chunks(TOGETHER).map(|chunk| chunk.iter().fold((0.0, 0.0), add));
         let mut sample: Vec<f64> = sums.map(|(writes, age)| writes / age).collect();
         assert!(sample.iter().all(|hotness| hotness.is_finite()), "{sample:?}");
         sample.sort_by(f64::total_cmp);

@@ -57,10 +57,10 @@ impl Policy {
         let pages_per_block = u64::from(ground.pages_per_block);
         assert!(pages_per_block > 0, "blocks without pages");
         // Until writes show otherwise, assume the interval of pages that are all written equally often.
-        let all = Cluster { mean: f64::from(ground.pages), writes: 0 };
+        let cluster = Cluster { mean: f64::from(ground.pages), writes: 0 };
         Policy {
             last: LastWrites::new(ground.pages),
-            clusters: vec![all],
+            clusters: vec![cluster],
             most: spec.int("classes") as u32 - 1,
             pages_per_block,
             left: REVIEW * pages_per_block,
@@ -76,11 +76,11 @@ impl Policy {
 
     /// Split the cluster with more than half of the writes, or remove the one with almost none.
     fn review(&mut self) {
-        let all: u64 = self.clusters.iter().map(|cluster| cluster.writes).sum();
+        let total: u64 = self.clusters.iter().map(|cluster| cluster.writes).sum();
         let writes = |at: &usize| self.clusters[*at].writes;
         let most = (0..self.clusters.len()).max_by_key(writes).expect("there is a cluster");
         let least = (0..self.clusters.len()).min_by_key(writes).expect("there is a cluster");
-        if self.clusters.len() < self.most as usize && self.clusters[most].writes * 2 > all {
+        if self.clusters.len() < self.most as usize && self.clusters[most].writes * 2 > total {
             let Cluster { mean, .. } = self.clusters[most];
             self.clusters[most].mean = mean / 2.0;
             self.clusters.insert(most + 1, Cluster { mean: mean * 1.5, writes: 0 });

@@ -97,11 +97,11 @@ impl Reader<'_> {
     /// The header. Version 2, and only it, lists owners.
     fn head(&mut self) -> Result<Head, FormError> {
         let mut magic = [0; MAGIC.len()];
-        let found = self.read(&mut magic)?;
-        if found == 0 || magic[..found] != MAGIC[..found] {
+        let filled = self.read(&mut magic)?;
+        if filled == 0 || magic[..filled] != MAGIC[..filled] {
             return Err(FormError::Foreign);
         }
-        if found < magic.len() {
+        if filled < magic.len() {
             return Err(FormError::Truncated);
         }
         self.hash.write(&magic);
@@ -119,9 +119,9 @@ impl Reader<'_> {
             .map_err(|e| FormError::Damaged(format!("its header: {e}")))?;
         let has_owners = head.columns.iter().any(|(name, _)| name == OWNERS);
         if has_owners != (version == WITH_OWNERS) {
-            let (no, what) = if has_owners { ("", "has none") } else { ("no ", "has them") };
+            let (no, contents) = if has_owners { ("", "has none") } else { ("no ", "has them") };
             return Err(FormError::Damaged(format!(
-                "it has {no}column {OWNERS:?}, and version {version} {what}"
+                "it has {no}column {OWNERS:?}, and version {version} {contents}"
             )));
         }
         Ok(head)
@@ -198,8 +198,8 @@ impl DeviceSnapshot {
             if head.columns[..i].iter().any(|(earlier, _)| earlier == name) {
                 return Err(FormError::Damaged(format!("it has two columns {name:?}")));
             }
-            let known = columns.decode(name, *bytes, &mut |buffer| reader.fill(buffer))?;
-            known.ok_or_else(|| {
+            let column = columns.decode(name, *bytes, &mut |buffer| reader.fill(buffer))?;
+            column.ok_or_else(|| {
                 FormError::Unfit(format!(
                     "it holds a column {name:?} that this version of ssdlab does not know"
                 ))
@@ -213,8 +213,8 @@ impl DeviceSnapshot {
         reader.fill(&mut digest)?;
         let digest = u64::from_le_bytes(digest);
         if digest != expected {
-            let what = format!("its checksum is {digest:016x}, its content has {expected:016x}");
-            return Err(FormError::Damaged(what));
+            let message = format!("its checksum is {digest:016x}, its content has {expected:016x}");
+            return Err(FormError::Damaged(message));
         }
         if reader.read(&mut [0])? > 0 {
             return Err(FormError::Damaged("it continues after its end".to_string()));

@@ -29,19 +29,19 @@ impl Ftl {
 
     /// Whether pages are separated here as on the device of `columns`: an external policy is not in the configuration.
     pub(super) fn has_policy_of(&self, columns: &Columns) -> Result<(), String> {
-        let there = (!columns.separation.is_empty()).then(|| policy_and_rest(&columns.separation));
-        let there = there.transpose()?.map(|(name, _)| name);
-        let here = self.separated.as_deref().map(|separated| separated.name.as_str());
-        debug_assert_eq!(here.is_some(), self.separates(), "half of a policy");
-        if there == here {
+        let stored = (!columns.separation.is_empty()).then(|| policy_and_rest(&columns.separation));
+        let stored = stored.transpose()?.map(|(name, _)| name);
+        let current = self.separated.as_deref().map(|separated| separated.name.as_str());
+        debug_assert_eq!(current.is_some(), self.separates(), "half of a policy");
+        if stored == current {
             return Ok(());
         }
         let shown = |name: Option<&str>| name.unwrap_or("none").to_string();
         Err(format!(
             "the snapshot is of another device: alloc.separation is {} in the snapshot and {} here; make a \
              snapshot with this policy, or precondition the device",
-            shown(there),
-            shown(here)
+            shown(stored),
+            shown(current)
         ))
     }
 

@@ -34,8 +34,8 @@ impl Shape {
     /// Their values in `config`.
     #[must_use]
     pub fn of(config: &Config) -> Shape {
-        let said = |&key: &&str| Some((key.to_string(), shown(config, key)?));
-        let values: BTreeMap<_, _> = KEYS.iter().filter_map(said).collect();
+        let entry = |&key: &&str| Some((key.to_string(), shown(config, key)?));
+        let values: BTreeMap<_, _> = KEYS.iter().filter_map(entry).collect();
         assert_eq!(values.len(), KEYS.len(), "every key that matters has a value");
         Shape(values)
     }
@@ -48,17 +48,18 @@ impl Shape {
     /// One clause for each key whose value in `config` differs.
     #[must_use]
     pub fn differences(&self, config: &Config) -> Vec<String> {
-        let (here, default) = (Shape::of(config), Shape::of(&Config::default()));
-        let mut found = Vec::new();
-        for (key, wanted) in here.values() {
-            let held = self.0.get(key).or_else(|| default.0.get(key)).map_or("?", String::as_str);
-            if held != wanted {
-                found.push(format!("{key} is {held} in the snapshot and {wanted} here"));
+        let (current, default) = (Shape::of(config), Shape::of(&Config::default()));
+        let mut differences = Vec::new();
+        for (key, expected) in current.values() {
+            let stored = self.0.get(key).or_else(|| default.0.get(key)).map_or("?", String::as_str);
+            if stored != expected {
+                differences.push(format!("{key} is {stored} in the snapshot and {expected} here"));
             }
         }
-        for (key, held) in self.values().filter(|(key, _)| !here.0.contains_key(*key)) {
-            found.push(format!("{key} is {held} in the snapshot and unknown to this version"));
+        for (key, stored) in self.values().filter(|(key, _)| !current.0.contains_key(*key)) {
+            differences
+                .push(format!("{key} is {stored} in the snapshot and unknown to this version"));
         }
-        found
+        differences
     }
 }

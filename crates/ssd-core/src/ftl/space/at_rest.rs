@@ -118,7 +118,8 @@ impl Space {
             self.pools[pool].used += u32::from(ground.blocks.fill[at].bound);
         }
         self.free = free.into_iter().map(|list| FreeList::new(list.into_iter())).collect();
-        let total = |of: fn(&PoolSpace) -> u32| self.pools.iter().map(|p| u64::from(of(p))).sum();
+        let total =
+            |count: fn(&PoolSpace) -> u32| self.pools.iter().map(|p| u64::from(count(p))).sum();
         (self.good_total, self.free_total) = (total(|pool| pool.good), total(|pool| pool.free));
         self.used = total(|pool| pool.used);
         assert!(self.free_total <= self.good_total, "erased blocks are bad");
@@ -154,8 +155,8 @@ impl Space {
             let pool = PoolId(at as u32 / self.frontiers);
             for &id in ids {
                 let open = ground.blocks.state.get(id as usize) == Some(&BlockState::Open);
-                let here = open && ground.blocks.pool_of(BlockId(id)) == pool;
-                if !here || std::mem::replace(&mut listed[id as usize], true) {
+                let is_of_pool = open && ground.blocks.pool_of(BlockId(id)) == pool;
+                if !is_of_pool || std::mem::replace(&mut listed[id as usize], true) {
                     return Err(format!("superblock {id} is not open in pool {} once", pool.0));
                 }
             }
@@ -188,13 +189,13 @@ impl Space {
     /// Check that every frontier continues after the programmed pages of its block, and that every open block has a
     /// frontier.
     fn check_frontiers(&self, ground: &Ground<'_>) -> Result<(), String> {
-        let mut taken = vec![false; ground.blocks.len()];
+        let mut is_taken = vec![false; ground.blocks.len()];
         for (at, open) in self.open.iter().enumerate() {
             let (plane, stream) = (at as u32 / self.frontiers, at as u32 % self.frontiers);
             let wrong =
                 || format!("frontier {stream} of plane {plane} is not where its block ends");
-            let known = (open.block as usize) < ground.blocks.len();
-            if !(known || (open.block == NONE && open.left == 0)) {
+            let is_known = (open.block as usize) < ground.blocks.len();
+            if !(is_known || (open.block == NONE && open.left == 0)) {
                 return Err(wrong());
             }
             if self.superblock {
@@ -204,19 +205,19 @@ impl Space {
                 let block = BlockId(open.block);
                 let is_open = ground.blocks.state[block.at()] == BlockState::Open;
                 let left = self.pages_on_plane - u32::from(ground.blocks.fill[block.at()].bound);
-                let here = ground.geo.first_plane(block) == PlaneId(plane);
-                let twice = std::mem::replace(&mut taken[block.at()], true);
-                if twice || !(is_open && here && left == open.left) {
+                let is_on_plane = ground.geo.first_plane(block) == PlaneId(plane);
+                let twice = std::mem::replace(&mut is_taken[block.at()], true);
+                if twice || !(is_open && is_on_plane && left == open.left) {
                     return Err(wrong());
                 }
             }
         }
         let open = ground.blocks.state.iter().filter(|&&s| s == BlockState::Open).count();
-        let taken = taken.iter().filter(|&&taken| taken).count();
-        if self.superblock || taken == open {
+        let count = is_taken.iter().filter(|&&is_set| is_set).count();
+        if self.superblock || count == open {
             return Ok(());
         }
-        Err(format!("{open} blocks are open, of which {taken} belong to a frontier"))
+        Err(format!("{open} blocks are open, of which {count} belong to a frontier"))
     }
 
     /// Check that a plane has filled the open superblocks before its current one and not begun those after it.

@@ -136,8 +136,8 @@ impl Space {
             return class;
         }
         let has_open = |&class: &u32| self.planes_of(pool).any(|p| self.has_open(p, class));
-        let other = (self.of_host..self.streams).find(has_open);
-        other.expect("the pool keeps room for its job")
+        let open_class = (self.of_host..self.streams).find(has_open);
+        open_class.expect("the pool keeps room for its job")
     }
 
     /// Unbound pages of open blocks, without superblocks that a plane has not begun.

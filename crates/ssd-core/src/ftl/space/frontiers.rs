@@ -37,7 +37,7 @@ impl Space {
     pub(super) fn host_may_open(&self, plane: PlaneId, stream: u32, has_open: bool) -> bool {
         let pool = self.pool(plane);
         debug_assert!(self.gc_need(pool) <= self.gc_room(pool), "{pool:?} has no room already");
-        if self.held(plane, stream) > 0 {
+        if self.held_pages(plane, stream) > 0 {
             return true;
         }
         if self.lacks_spare(pool) || !(has_open || self.needs_block(plane, stream)) {
@@ -144,23 +144,23 @@ impl Space {
         }
     }
 
-    /// As [`Space::frontier`], for up to `wanted` pages on one plane: the block, and how many it takes.
+    /// As [`Space::frontier`], for up to `requested` pages on one plane: the block, and how many it takes.
     pub fn frontier_run(
         &mut self,
         plane: PlaneId,
         stream: u32,
-        wanted: u32,
+        requested: u32,
         blocks: &mut BlockTable,
     ) -> (BlockId, u32) {
-        assert!(wanted > 0, "a run of no page");
+        assert!(requested > 0, "a run of no page");
         debug_assert!(
-            wanted == 1 || !self.superblock,
+            requested == 1 || !self.superblock,
             "pages of a superblock lie on its planes in turn"
         );
         let block = self.frontier(plane, stream, blocks);
         let at = self.frontier_at(plane, stream);
         let open = &mut self.open[at];
-        let more = (wanted - 1).min(open.left);
+        let more = (requested - 1).min(open.left);
         open.left -= more;
         self.bound(self.pool(plane), stream, more);
         (block, more + 1)

@@ -16,7 +16,7 @@ impl Space {
     /// Pages held for frontier `stream` of `plane` and not bound yet.
     #[inline]
     #[must_use]
-    pub fn held(&self, plane: PlaneId, stream: u32) -> u32 {
+    pub fn held_pages(&self, plane: PlaneId, stream: u32) -> u32 {
         debug_assert!(
             self.held.is_empty() || self.held.len() == self.open.len(),
             "other frontiers"
@@ -49,7 +49,7 @@ impl Space {
             return self.gc_room(pool) > self.gc_need(pool)
                 && self.pools[pool.at()].held < u16::MAX;
         }
-        let (at, held) = (self.frontier_at(plane, stream), self.held(plane, stream));
+        let (at, held) = (self.frontier_at(plane, stream), self.held_pages(plane, stream));
         // Most often the open block has one, and no other is needed.
         held < self.open[at].left || self.can_hold_in_another(plane, (at, held))
     }

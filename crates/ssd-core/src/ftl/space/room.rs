@@ -17,9 +17,9 @@ impl Space {
     #[inline(always)]
     pub(super) fn unpromised(&self, pool: PoolId) -> u32 {
         let PoolSpace { free, promised, kept, .. } = self.pools[pool.at()];
-        let taken = u32::from(promised) + u32::from(kept);
-        debug_assert!(taken <= free, "{pool:?} broke a promise: {taken} of {free}");
-        free - taken
+        let reserved = u32::from(promised) + u32::from(kept);
+        debug_assert!(reserved <= free, "{pool:?} broke a promise: {reserved} of {free}");
+        free - reserved
     }
 
     /// Pages that GC may still bind in a pool.

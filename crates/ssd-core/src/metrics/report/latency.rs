@@ -107,8 +107,8 @@ section! {
     /// Latencies by operation and, where recorded separately, by volume and stream.
     pub struct Latency;
     values(inputs) {
-        let all = &inputs.measured.latencies;
-        let LatencyByOp { read, write, trim, flush } = by_op(&all.by_op);
+        let latencies = &inputs.measured.latencies;
+        let LatencyByOp { read, write, trim, flush } = by_op(&latencies.by_op);
     } {
         /// Reads.
         read: LatencyStats [Number, subject("read")] = read,
@@ -121,11 +121,11 @@ section! {
         /// By volume.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by_volume: Option<BTreeMap<u16, LatencyByOp>> =
-            all.split.then(|| all.by_volume.iter().map(|(&k, group)| (k, by_op(group))).collect()),
+            latencies.split.then(|| latencies.by_volume.iter().map(|(&k, group)| (k, by_op(group))).collect()),
         /// By stream.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by_stream: Option<BTreeMap<u8, LatencyByOp>> =
-            all.split.then(|| all.by_stream.iter().map(|(&k, group)| (k, by_op(group))).collect()),
+            latencies.split.then(|| latencies.by_stream.iter().map(|(&k, group)| (k, by_op(group))).collect()),
     }
 }
 
@@ -149,7 +149,7 @@ section! {
 impl PartMeans {
     /// Names and values, in the order of the contract.
     #[must_use]
-    pub const fn named(&self) -> [(&'static str, f64); 5] {
+    pub const fn by_name(&self) -> [(&'static str, f64); 5] {
         [
             ("queue", self.queue),
             ("chip", self.chip),

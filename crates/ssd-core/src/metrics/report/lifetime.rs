@@ -20,12 +20,12 @@ section! {
         let (device, m) = (&inputs.device, inputs.measured);
         let ends = device.ends_of_life;
         let page_bytes = device.page_bytes as f64;
-        let each = m.host.pages_written as f64 * page_bytes;
-        let total = |times: f64| device.host_bytes_written as f64 + times * each;
+        let run_bytes = m.host.pages_written as f64 * page_bytes;
+        let total = |times: f64| device.host_bytes_written as f64 + times * run_bytes;
         let first = ends.map(|ends| total(ends.0));
         let end = ends.map(|ends| total(ends.1));
         let measured = (inputs.span_ns() > 0 && m.host.pages_written > 0)
-            .then(|| each / (inputs.span_ns() as f64 / 1e9) * DAY);
+            .then(|| run_bytes / (inputs.span_ns() as f64 / 1e9) * DAY);
         let daily = device.daily_writes.map(|bytes| bytes as f64).or(measured);
         let days = |bytes: Option<f64>| Some(bytes? / daily?);
         let capacity = device.user_pages as f64 * page_bytes;

@@ -147,8 +147,8 @@ impl Report {
 }
 
 /// A part of a whole; `None` of nothing.
-fn ratio(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
+fn ratio(part: u64, total: u64) -> Option<f64> {
+    (total > 0).then(|| part as f64 / total as f64)
 }
 
 fn per_second(count: u64, ns: u64) -> Option<f64> {

@@ -66,19 +66,19 @@ section! {
     }
     values(inputs) {
         let power = &inputs.measured.power;
-        let kept = inputs.device.records.unwrap_or_default();
+        let records = inputs.device.records.unwrap_or_default();
     } {
         /// Most bytes of the NVRAM used at a time, since the start of the run.
         nvram_peak: u64 = power.nvram_peak,
         /// Records at the end of the run that a mount needs: of TRIMs of which a page has no newer data on flash, of
         /// owners that still have their data there. Those that wait for room in the NVRAM count, too.
-        live_records: u64 = kept.live,
+        live_records: u64 = records.live,
         /// Their bytes.
-        live_record_bytes: u64 = kept.live_bytes,
+        live_record_bytes: u64 = records.live_bytes,
         /// Records at the end of the run that newer data, TRIMs or moves of the page have made unnecessary.
-        stale_records: u64 = kept.stale,
+        stale_records: u64 = records.stale,
         /// Their bytes.
-        stale_record_bytes: u64 = kept.stale_bytes,
+        stale_record_bytes: u64 = records.stale_bytes,
         /// Every recovery, in order.
         recoveries: Vec<Recovery> = inputs.measured.recoveries.clone(),
     }

@@ -45,8 +45,11 @@ impl Choices {
             for (urgent, host) in [(false, R_HOST), (false, W_HOST), (true, R_HOST), (true, W_HOST)]
             {
                 let (picked, less) = (self.pick(present, urgent), present & !(1 << host));
-                let same = less == 0 || self.pick(less, urgent) == picked;
-                assert!(picked == host || same, "without {host}, {present:b} gives another queue");
+                let is_same = less == 0 || self.pick(less, urgent) == picked;
+                assert!(
+                    picked == host || is_same,
+                    "without {host}, {present:b} gives another queue"
+                );
             }
         }
     }

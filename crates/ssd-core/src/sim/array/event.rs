@@ -76,13 +76,13 @@ impl Ring {
     /// Remove the key of `resource`, if there is one. Returns the new first one.
     fn remove(&mut self, resource: usize, resources: u64) -> u64 {
         let mask = self.keys.len() - 1;
-        let of = |at: usize| self.keys[at & mask] >> LANE_BITS & resources;
-        if let Some(found) = (self.head..self.tail).find(|&at| of(at) == resource as u64) {
+        let resource_of = |at: usize| self.keys[at & mask] >> LANE_BITS & resources;
+        if let Some(place) = (self.head..self.tail).find(|&at| resource_of(at) == resource as u64) {
             // Up to the place behind the last one, which holds `NEVER`.
-            (found..self.tail).for_each(|at| self.keys[at & mask] = self.keys[(at + 1) & mask]);
+            (place..self.tail).for_each(|at| self.keys[at & mask] = self.keys[(at + 1) & mask]);
             self.tail -= 1;
-            let of = |at: usize| self.keys[at & mask] >> LANE_BITS & resources;
-            let more = (self.head..self.tail).any(|at| of(at) == resource as u64);
+            let resource_of = |at: usize| self.keys[at & mask] >> LANE_BITS & resources;
+            let more = (self.head..self.tail).any(|at| resource_of(at) == resource as u64);
             debug_assert!(!more, "resource {resource} has two events");
         }
         self.keys[self.head & mask]

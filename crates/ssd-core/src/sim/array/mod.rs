@@ -212,8 +212,8 @@ impl Array {
         self.age += 1;
         debug_assert_eq!(self.ops[slot].kind().is_host(), host, "{slot:?} is another's");
         let unit = &mut self.units[at.at()];
-        unit.load.all += 1;
-        debug_assert!(unit.load.of_host < unit.load.all, "the host has more operations than all");
+        unit.load.total += 1;
+        debug_assert!(unit.load.of_host < unit.load.total, "the host has more operations than all");
         let op = &mut self.ops[slot];
         change(op);
         op.age = self.age;
@@ -232,7 +232,7 @@ impl Array {
         debug_assert!(op.kind().is_host(), "{:?} is not the host's", op.kind());
         self.age += 1;
         let unit = &mut self.units[at.at()];
-        unit.load.all += 1;
+        unit.load.total += 1;
         unit.load.of_host += 1;
         let host_busy_ns = unit.host_busy_ns(self.now);
         let slot = self.ops.insert(Op { age: self.age, queued: self.now, host_busy_ns, ..op });
@@ -447,9 +447,9 @@ impl Array {
         if self.activity.watched {
             return self.activity.chips.iter().map(|a| a.busy_ns(self.now)).collect();
         }
-        let all: Vec<u64> = self.units.iter().map(|u| u.busy_ns(self.now)).collect();
-        debug_assert!(all.iter().all(|&ns| ns <= self.now.0), "a chip worked before time began");
-        all
+        let busy: Vec<u64> = self.units.iter().map(|u| u.busy_ns(self.now)).collect();
+        debug_assert!(busy.iter().all(|&ns| ns <= self.now.0), "a chip worked before time began");
+        busy
     }
 
     pub(crate) fn set_timer(&mut self, at: Nanos, timer: Timer) {
@@ -473,8 +473,9 @@ impl Array {
             unit.audit(&self.ops, &suspended(at)).map_err(|e| format!("unit {at}: {e}"))?;
         }
         for (channel, bus) in self.buses.iter().enumerate() {
-            let all = bus.wait_in.iter(&self.units).chain(bus.wait_out.iter(&self.units));
-            let mut astray = all.filter(|u| !u.waits_for_bus() || u.channel as usize != channel);
+            let waiting = bus.wait_in.iter(&self.units).chain(bus.wait_out.iter(&self.units));
+            let mut astray =
+                waiting.filter(|u| !u.waits_for_bus() || u.channel as usize != channel);
             if astray.next().is_some() {
                 return Err(format!(
                     "channel {channel} is to be granted to a unit that does not wait"

@@ -67,8 +67,8 @@ impl Slab {
 
     /// The operations linked from `first` on, which may be `NONE`.
     pub(crate) fn linked(&self, first: OpSlot) -> impl Iterator<Item = OpSlot> {
-        let some = |slot: OpSlot| (slot != OpSlot::NONE).then_some(slot);
-        std::iter::successors(some(first), move |&slot| some(self[slot].next))
+        let to_option = |slot: OpSlot| (slot != OpSlot::NONE).then_some(slot);
+        std::iter::successors(to_option(first), move |&slot| to_option(self[slot].next))
     }
 
     /// The slots that hold an operation, ascending.

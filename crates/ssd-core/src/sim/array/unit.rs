@@ -53,7 +53,7 @@ struct Worked {
 /// Operations that wait or run on a unit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
-    pub(crate) all: u32,
+    pub(crate) total: u32,
     /// Operations of the host among them.
     pub(crate) of_host: u32,
 }
@@ -106,7 +106,7 @@ impl Unit {
             queues: [Queue::EMPTY; 4],
             lines: Lines { filled: 0, open: u8::MAX },
             host_now: false,
-            load: Load { all: 0, of_host: 0 },
+            load: Load { total: 0, of_host: 0 },
             running: OpSlot::NONE,
             also: Queue::EMPTY,
             channel,
@@ -233,12 +233,12 @@ impl Unit {
             return Err(format!("it runs {:?} and is {:?}", self.running, self.stage));
         }
         let queued = self.queues.iter().flat_map(|queue| ops.linked(queue.head()));
-        let all: Vec<OpSlot> =
+        let present: Vec<OpSlot> =
             queued.chain(self.executed(ops)).chain(suspended.iter().copied()).collect();
-        let host = all.iter().filter(|&&slot| ops[slot].kind().is_host()).count();
-        if all.len() != self.load.all as usize || host != self.load.of_host as usize {
-            let (load, of_host) = (self.load.all, self.load.of_host);
-            let has = all.len();
+        let host = present.iter().filter(|&&slot| ops[slot].kind().is_host()).count();
+        if present.len() != self.load.total as usize || host != self.load.of_host as usize {
+            let (load, of_host) = (self.load.total, self.load.of_host);
+            let has = present.len();
             return Err(format!("{has} operations, {host} of the host; {load}, {of_host} counted"));
         }
         Ok(())
@@ -269,7 +269,7 @@ impl Unit {
         debug_assert_ne!(slot, OpSlot::NONE, "no operation takes the unit");
         debug_assert_eq!(self.stage, Stage::Idle, "no operation runs");
         debug_assert!(
-            self.load.all > 0 && self.load.of_host >= u32::from(host),
+            self.load.total > 0 && self.load.of_host >= u32::from(host),
             "it was not queued"
         );
         self.running = slot;
@@ -283,27 +283,30 @@ impl Unit {
     pub(super) fn vacate(&mut self, now: Nanos) -> (u64, bool) {
         assert!(self.running != OpSlot::NONE, "unit is idle");
         debug_assert!(now >= self.service.since, "it ends before it began");
-        let (held, host) = ((now - self.service.since).0, self.host_now);
+        let (held_ns, host) = ((now - self.service.since).0, self.host_now);
         debug_assert_eq!(self.stage, Stage::Last, "its operation has not ended");
-        self.worked.all_ns = self.worked.all_ns.wrapping_add(held);
+        self.worked.all_ns = self.worked.all_ns.wrapping_add(held_ns);
         if host {
-            self.worked.host_ns += held;
+            self.worked.host_ns += held_ns;
             self.host_now = false;
         }
         self.running = OpSlot::NONE;
         self.also = Queue::EMPTY;
         self.stage = Stage::Idle;
-        (held, host)
+        (held_ns, host)
     }
 
     /// Note that an operation, of the host if `host`, no longer waits or runs here.
     #[inline(always)]
     pub(crate) fn leaves(&mut self, host: bool) {
-        assert!(self.load.all > 0, "the unit has no operation");
+        assert!(self.load.total > 0, "the unit has no operation");
         debug_assert!(self.load.of_host >= u32::from(host), "the host has no operation here");
-        self.load.all -= 1;
+        self.load.total -= 1;
         self.load.of_host -= u32::from(host);
-        debug_assert!(self.load.of_host <= self.load.all, "the host has more operations than all");
+        debug_assert!(
+            self.load.of_host <= self.load.total,
+            "the host has more operations than all"
+        );
     }
 }
 

@@ -107,23 +107,27 @@ impl Array {
         debug_assert!(self.way.slices.is_some(), "there are no slices");
         let op = &self.ops[slot];
         let channel = geo.channel_of(op.plane).0;
-        let here = Port::Controller(channel);
+        let controller = Port::Controller(channel);
         let port = |queue| Port::Queue { channel, queue };
         match op.work {
             Work::HostRead { .. }
             | Work::RmwRead { .. }
             | Work::GroupRead { .. }
-            | Work::RecoveryRead { .. } => self.times.host_crosses.then_some((here, port(R_HOST))),
+            | Work::RecoveryRead { .. } => {
+                self.times.host_crosses.then_some((controller, port(R_HOST)))
+            }
             Work::HostWrite { .. }
             | Work::GroupWrite { .. }
             | Work::GroupTrim { .. }
-            | Work::RebuildWrite { .. } => self.times.host_crosses.then_some((port(W_HOST), here)),
-            Work::GcRead(_) => Some((here, port(R_GC))),
-            Work::GcWrite(moved) if !moved.in_buffer => Some((port(W_GC), here)),
+            | Work::RebuildWrite { .. } => {
+                self.times.host_crosses.then_some((port(W_HOST), controller))
+            }
+            Work::GcRead(_) => Some((controller, port(R_GC))),
+            Work::GcWrite(moved) if !moved.in_buffer => Some((port(W_GC), controller)),
             Work::GcWrite(_) if self.stays_on_channel(geo, slot) => None,
             Work::GcWrite(moved) => {
                 let source = geo.channel_of(geo.plane_of(moved.source));
-                Some((Port::Controller(source.0), here))
+                Some((Port::Controller(source.0), controller))
             }
             Work::GcCopyback(_)
             | Work::Erase { .. }
@@ -219,19 +223,19 @@ impl Array {
         }
         let Some(buffers) = &self.way.page_buffers else { return Ok(()) };
         assert!(buffers.free.iter().all(|&free| free <= buffers.slots), "a buffer is free twice");
-        let mut held = pages_read;
+        let mut pages = pages_read;
         for (at, unit) in self.units.iter().enumerate() {
             let programs = |&slot: &OpSlot| self.ops[slot].kind() == OpKind::GcWrite;
             let begun = unit.executed(&self.ops).chain(suspended(at));
-            held += begun.filter(programs).count() as u64;
+            pages += begun.filter(programs).count() as u64;
             let none_left = buffers.free[unit.channel as usize] == 0;
             if unit.shuts(R_GC) != none_left {
                 return Err(format!("GC reads of channel {}: the gate is wrong", unit.channel));
             }
         }
-        let taken: u64 = buffers.free.iter().map(|free| u64::from(buffers.slots - free)).sum();
-        if taken != held {
-            return Err(format!("{held} GC pages are in buffers, {taken} buffers are taken"));
+        let used: u64 = buffers.free.iter().map(|free| u64::from(buffers.slots - free)).sum();
+        if used != pages {
+            return Err(format!("{pages} GC pages are in buffers, {used} buffers are taken"));
         }
         Ok(())
     }

@@ -68,10 +68,10 @@ impl RelocatedPages {
                 return Err(format!("pool {pool} has no job, and {} pages are held", moved.len()));
             }
         }
-        let held: u32 = self.bits.iter().map(|bits| bits.count_ones()).sum();
+        let pages: u32 = self.bits.iter().map(|bits| bits.count_ones()).sum();
         let moved: usize = self.moved.iter().map(Vec::len).sum();
-        if held as usize != moved {
-            return Err(format!("{held} pages are held, {moved} have been moved"));
+        if pages as usize != moved {
+            return Err(format!("{pages} pages are held, {moved} have been moved"));
         }
         Ok(())
     }

@@ -55,7 +55,7 @@ pub(crate) struct Collector {
     pub(crate) closed_blocks: u32,
     block_closings: Vec<u32>,
     /// The pages that the jobs of closed blocks have moved.
-    pub(crate) held: RelocatedPages,
+    pub(crate) relocated: RelocatedPages,
     /// Units whose idle timer has fired at this instant.
     pub(crate) idle_units: Vec<u32>,
     /// Pages read to be moved and neither programmed nor dropped yet, by cause.
@@ -85,7 +85,7 @@ impl Collector {
             closed_planes: vec![0; geo.planes as usize],
             closed_blocks: 0,
             block_closings: vec![0; pools],
-            held: match config.gc.blocking {
+            relocated: match config.gc.blocking {
                 Blocking { scope: BlockingScope::Block, granularity: Granularity::Job } => {
                     RelocatedPages::new(geo)
                 }
@@ -106,7 +106,7 @@ impl Collector {
     /// Note that a pool has changed, or waits for the concurrency rule.
     #[inline(always)]
     pub(crate) fn something_to_consider(&self) -> bool {
-        !self.agenda.is_empty() || self.turns.somebody_waits()
+        !self.agenda.is_empty() || self.turns.has_waiters()
     }
 
     /// Whether `pool` has a job.
@@ -175,7 +175,7 @@ impl Collector {
     /// ends a job without its erase, is rare.
     #[inline(always)]
     pub(super) fn job_ends(&mut self, pool: PoolId, geo: &Geometry, array: &mut Array) -> Job {
-        self.held.let_go(pool);
+        self.relocated.let_go(pool);
         if !self.closes_steps() {
             self.change_closings(pool, false, geo, array);
         }
@@ -215,8 +215,11 @@ impl Collector {
             }
             BlockingScope::Plane => geo.planes_of_block(victim).map(|p| p.0).collect(),
             BlockingScope::Channel => {
-                let mine: Vec<_> = geo.planes_of_block(victim).map(|p| geo.channel_of(p)).collect();
-                (0..geo.planes).filter(|&p| mine.contains(&geo.channel_of(PlaneId(p)))).collect()
+                let channels: Vec<_> =
+                    geo.planes_of_block(victim).map(|p| geo.channel_of(p)).collect();
+                (0..geo.planes)
+                    .filter(|&p| channels.contains(&geo.channel_of(PlaneId(p))))
+                    .collect()
             }
             BlockingScope::Device => (0..geo.planes).collect(),
         };
@@ -328,7 +331,7 @@ impl Collector {
         }
         let counts =
             |p: &PoolId| self.jobs[p.at()].is_some_and(|job| self.turns.counts(job.foreground));
-        self.held.audit(|p| self.jobs[p.at()].is_some())?;
+        self.relocated.audit(|p| self.jobs[p.at()].is_some())?;
         self.turns.audit((0..ftl.geo.pools).map(PoolId).filter(counts))
     }
 }

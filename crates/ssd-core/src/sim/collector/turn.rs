@@ -97,7 +97,7 @@ impl Turns {
     }
 
     #[inline(always)]
-    pub(crate) fn somebody_waits(&self) -> bool {
+    pub(crate) fn has_waiters(&self) -> bool {
         !self.waiting.is_empty()
     }
 
@@ -136,9 +136,9 @@ impl Turns {
     /// Whether a job of `pool` may begin while the rule allows `limit`, given the other active units of its scope.
     fn allows(&self, pool: PoolId, limit: u32) -> bool {
         let unit = self.unit[pool.at()] as usize;
-        let (mine, active) = (self.jobs[unit], self.active[self.scope[unit] as usize]);
-        debug_assert!(active >= u32::from(mine > 0), "a unit with a job is not active");
-        active - u32::from(mine > 0) < limit
+        let (jobs, active) = (self.jobs[unit], self.active[self.scope[unit] as usize]);
+        debug_assert!(active >= u32::from(jobs > 0), "a unit with a job is not active");
+        active - u32::from(jobs > 0) < limit
     }
 
     /// Check the jobs of each unit against a recount from the `pools` whose job counts.

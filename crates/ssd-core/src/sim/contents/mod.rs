@@ -173,10 +173,11 @@ impl Contents {
             data.is_none_or(|d| d.len() == range.1 - range.0),
             "data for bytes {range:?}"
         );
-        let whole = range == (0, self.page_bytes);
+        let is_whole = range == (0, self.page_bytes);
         if self.mode == DataMode::Digest {
             let mixed = old.digest ^ stamp ^ (range.0 as u64) << 32 ^ range.1 as u64;
-            let digest = if whole { stamp } else { mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 };
+            let digest =
+                if is_whole { stamp } else { mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 };
             return Payload { digest, bytes: None };
         }
         let mut page = match &old.bytes {
@@ -287,8 +288,8 @@ pub(super) fn store(contents: Option<&Contents>, core: &mut Core, slot: OpSlot) 
 
 /// End the run if the store of page contents has failed.
 fn check_store(core: &mut Core) {
-    if let Some(why) = core.ftl.flash.failure() {
-        let error = DeviceError::Contents(why.to_string());
+    if let Some(failure) = core.ftl.flash.failure() {
+        let error = DeviceError::Contents(failure.to_string());
         core.fail(error);
     }
 }

@@ -34,8 +34,8 @@ pub(crate) fn sources(
     let page = 1u64 << geo.sector_shift;
     let odd = |&number: &u64| !number.is_multiple_of(page);
     let numbers = ranges.iter().flat_map(|r| [r.sector, r.sectors]);
-    let given = [request.sector, u64::from(request.sectors)];
-    if let Some(number) = given.into_iter().chain(numbers).find(odd) {
+    let start_and_length = [request.sector, u64::from(request.sectors)];
+    if let Some(number) = start_and_length.into_iter().chain(numbers).find(odd) {
         counts.refused_alignment += 1;
         return Err(format!(
             "a copy with {number} sectors in an address or length; copies are of whole pages: use multiples of \

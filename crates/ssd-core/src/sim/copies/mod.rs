@@ -77,17 +77,20 @@ impl Copies {
         &mut self,
         core: &mut Core,
         request: RequestSlot,
-        of: fn(&mut RemapCounts) -> &mut u64,
+        counter: fn(&mut RemapCounts) -> &mut u64,
     ) {
         let measured = &mut core.ledger.measured;
-        *of(&mut measured.remap) += 1;
+        *counter(&mut measured.remap) += 1;
         if core.ftl.may_lose_power() {
             let (since, counts) = self.counted.entry(request).or_default();
             if *since != measured.since {
                 (*since, *counts) = (measured.since, RemapCounts::default());
             }
-            *of(counts) += 1;
-            debug_assert!(*of(counts) <= *of(&mut measured.remap), "{request:?} counts too much");
+            *counter(counts) += 1;
+            debug_assert!(
+                *counter(counts) <= *counter(&mut measured.remap),
+                "{request:?} counts too much"
+            );
         }
     }
 
@@ -228,7 +231,7 @@ impl Copies {
             }
             let buffer = core.front.buffer.as_ref();
             if core.array.ops[root].passes_buffer()
-                && buffer.is_some_and(|buffer| !buffer.held(root).has_heirs)
+                && buffer.is_some_and(|buffer| !buffer.page(root).has_heirs)
             {
                 return Err(format!("the buffer does not know that {heirs:?} wait for {root:?}"));
             }

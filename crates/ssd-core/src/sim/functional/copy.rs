@@ -83,6 +83,6 @@ impl Functional {
             self.ftl.flash.store(page, self.sequence, &payload);
         }
         self.page_written(plane, old);
-        if self.plugs.any() { self.heed_policies() } else { Ok(()) }
+        if self.plugs.any() { self.check_policies() } else { Ok(()) }
     }
 }

@@ -51,12 +51,12 @@ impl Functional {
     /// As [`Functional::write`].
     pub fn write_run(&mut self, first: Lpn, count: u32, stream: u8) -> Result<(), DeviceError> {
         if self.ftl.groups.is_none() {
-            let mut all = first.0..first.0 + count;
-            return all.try_for_each(|lpn| self.write_page(Lpn(lpn), stream, 1));
+            let mut lpns = first.0..first.0 + count;
+            return lpns.try_for_each(|lpn| self.write_page(Lpn(lpn), stream, 1));
         }
         let shift = self.ftl.geo.sector_shift;
-        let whole = Request::new(Op::Write, u64::from(first.0) << shift, count << shift);
-        self.write_groups(&Request { stream, ..whole })
+        let request = Request::new(Op::Write, u64::from(first.0) << shift, count << shift);
+        self.write_groups(&Request { stream, ..request })
     }
 
     /// Execute the write `r` group by group.
@@ -118,9 +118,9 @@ impl Functional {
         let plan = self.ftl.plan_group(group, changes, None);
         let mut parity = self.ftl.sum_of_sources(group, &plan);
         let mut pages = [(Lpn::NONE, PlaneId::NONE, 0, Ppn::NONE); MOST_CHIPS];
-        let all = positions.chain([groups.data_pages()]).map(|p| groups.page(group, p));
+        let lpns = positions.chain([groups.data_pages()]).map(|p| groups.page(group, p));
         let mut count = 0;
-        for lpn in all {
+        for lpn in lpns {
             pages[count] = (lpn, groups.home(lpn), 0, Ppn::NONE);
             count += 1;
         }
@@ -148,7 +148,7 @@ impl Functional {
             }
         }
         self.commit_pages(pages);
-        if self.plugs.any() { self.heed_policies() } else { Ok(()) }
+        if self.plugs.any() { self.check_policies() } else { Ok(()) }
     }
 
     /// Unmap the pages at `positions` of `group`. Returns how many were mapped.

@@ -27,7 +27,7 @@ impl Functional {
         let mut rng = Stream::new(config.run.seed, "precondition");
         let mut going = |done| keep_going(done, pages + overwrites);
         let in_order = p.order == FillOrder::Sequential;
-        let whole = if p.steady_state == SteadyStart::MeanField {
+        let is_complete = if p.steady_state == SteadyStart::MeanField {
             self.build_steady_state(pages as u32, &mut rng, &mut going)?
         } else if in_order && self.ftl.groups.is_some() {
             self.fill_groups(pages, &mut going)?
@@ -35,7 +35,7 @@ impl Functional {
             let order = (!in_order).then(|| rng.permutation(pages as u32));
             self.fill(pages, order.as_deref(), &mut going)?
         };
-        Ok(whole && self.overwrite(pages, overwrites, rng, keep_going)?)
+        Ok(is_complete && self.overwrite(pages, overwrites, rng, keep_going)?)
     }
 
     /// Write the first `pages` pages, in sequence or in the order of `order`. False if `keep_going` ended it.

@@ -236,6 +236,6 @@ fn sequence_of(core: &Core, slot: OpSlot) -> u64 {
 fn phase_times(p: &Phases) -> [Option<(Nanos, Nanos)>; 2] {
     debug_assert!(p.bus_start <= p.bus_end, "a bus phase ends before it begins: {p:?}");
     debug_assert!(p.array_start <= p.array_end, "an array phase ends before it begins: {p:?}");
-    let some = |a: Nanos, b: Nanos| (b > a).then_some((a, b));
-    [some(p.bus_start, p.bus_end), some(p.array_start, p.array_end)]
+    let phase = |a: Nanos, b: Nanos| (b > a).then_some((a, b));
+    [phase(p.bus_start, p.bus_end), phase(p.array_start, p.array_end)]
 }

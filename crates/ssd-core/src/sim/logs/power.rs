@@ -74,8 +74,8 @@ impl PowerLog {
         });
     }
 
-    /// Log what a mount has `found`, and how it ended.
-    pub(crate) fn log_mount(&mut self, core: &Core, found: &Found, recovery: &Recovery) {
+    /// Log the `findings` of a mount, and how it ended.
+    pub(crate) fn log_mount(&mut self, core: &Core, findings: &Found, recovery: &Recovery) {
         debug_assert!(recovery.cut_at <= core.array.now.0, "a mount before its cut");
         let geo = &core.ftl.geo;
         let mount = PowerRecord {
@@ -86,12 +86,12 @@ impl PowerLog {
             pages: None,
             interrupted: recovery.interrupted,
         };
-        let each = recovery.checkpoint_pages / u64::from(geo.planes);
-        let checkpoint = vec![each; geo.planes as usize];
+        let per_plane = recovery.checkpoint_pages / u64::from(geo.planes);
+        let checkpoint = vec![per_plane; geo.planes as usize];
         let reads = [
             (PowerEvent::Checkpoint, &checkpoint),
-            (PowerEvent::Scan, &found.scanned),
-            (PowerEvent::Compare, &found.compared),
+            (PowerEvent::Scan, &findings.scanned),
+            (PowerEvent::Compare, &findings.compared),
         ];
         for (event, by_plane) in reads {
             for (plane, &pages) in (0..).map(PlaneId).zip(by_plane) {
@@ -101,7 +101,7 @@ impl PowerLog {
                 }
             }
         }
-        for &(block, plane) in &found.erased_blocks {
+        for &(block, plane) in &findings.erased_blocks {
             let place = Some(geo.place(geo.page_on(block, plane, 0)));
             self.push(PowerRecord { event: PowerEvent::Erase, place, ..mount });
         }

@@ -28,7 +28,7 @@ pub(super) struct Area {
     /// Bytes of a page on each of the planes.
     stripe: u64,
     /// Admission numbers that pages have received in addition to their first.
-    pub(super) again: u64,
+    pub(super) extra_numbers: u64,
 }
 
 /// A checkpoint that is being written.
@@ -66,7 +66,7 @@ impl Area {
             blocks,
             pages_per_block,
             stripe,
-            again: 0,
+            extra_numbers: 0,
         };
         if let Some(first) = first {
             area.used[0] = area.pages_of(&first).div_ceil(pages_per_block);
@@ -130,8 +130,8 @@ impl Power {
 
     /// Pages admitted when the last number was `sequence`.
     fn admitted(&self, sequence: u64) -> u64 {
-        debug_assert!(self.area.again <= sequence, "more second numbers than numbers");
-        sequence - self.area.again
+        debug_assert!(self.area.extra_numbers <= sequence, "more second numbers than numbers");
+        sequence - self.area.extra_numbers
     }
 
     /// Whether the host has written or copied `power.checkpoint` bytes since the last checkpoint began; `sequence`: the

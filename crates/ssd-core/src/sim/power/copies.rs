@@ -29,6 +29,6 @@ impl Power {
     /// Count the second admission number of a page of a copy.
     pub(in crate::sim) fn count_second_number(&mut self) {
         debug_assert!(self.off_since.is_none(), "a page is admitted without power");
-        self.area.again += 1;
+        self.area.extra_numbers += 1;
     }
 }

@@ -122,8 +122,8 @@ impl Ssd {
             data: power.brought.remove(&r.id),
             outside: Some(now),
         });
-        let mut all: Vec<Withdrawn> = inside.collect();
-        all.iter().for_each(|_| core.ledger.measured.withdraw(now));
+        let mut withdrawn: Vec<Withdrawn> = inside.collect();
+        withdrawn.iter().for_each(|_| core.ledger.measured.withdraw(now));
         let repeated = std::mem::take(&mut power.repeated);
         let outside = |id| {
             // It was to arrive again, but has not yet.
@@ -131,20 +131,23 @@ impl Ssd {
             at.map(|at| repeated[at].1)
         };
         power.brought.clear();
-        all.extend(core.front.arrivals.drain(..).map(|a| Withdrawn {
+        withdrawn.extend(core.front.arrivals.drain(..).map(|a| Withdrawn {
             id: a.id,
             arrival: a.at,
             request: a.request,
             data: a.data,
             outside: outside(a.id),
         }));
-        all.sort_unstable_by_key(|r| r.id);
-        debug_assert!(all.windows(2).all(|pair| pair[0].id < pair[1].id), "one is there twice");
+        withdrawn.sort_unstable_by_key(|r| r.id);
         debug_assert!(
-            all.iter().all(|r| r.outside.is_none() || r.arrival <= now),
+            withdrawn.windows(2).all(|pair| pair[0].id < pair[1].id),
+            "one is there twice"
+        );
+        debug_assert!(
+            withdrawn.iter().all(|r| r.outside.is_none() || r.arrival <= now),
             "it has not arrived"
         );
-        all
+        withdrawn
     }
 
     /// For each LPN, the newest data in the buffer that neither newer data on flash nor a TRIM have replaced.
@@ -154,18 +157,18 @@ impl Ssd {
             .filter(|&slot| {
                 let op = &self.core.array.ops[slot];
                 op.passes_buffer()
-                    && buffer.held(slot).inside
+                    && buffer.page(slot).inside
                     && self.core.ftl.is_missed(op.lpn, op.sequence)
             })
             .map(|slot| {
-                let (op, held) = (&self.core.array.ops[slot], buffer.held(slot));
+                let (op, buffered) = (&self.core.array.ops[slot], buffer.page(slot));
                 let contents = self.contents.as_ref();
                 SavedPage {
                     lpn: op.lpn,
                     sequence: op.sequence,
-                    sectors: held.sectors,
+                    sectors: buffered.sectors,
                     stream: op.stream(),
-                    request: held.request,
+                    request: buffered.request,
                     payload: contents.map_or(Payload::default(), |c| c.payload(slot).clone()),
                     bound: op.kind() == OpKind::HostWrite && op.ppn != Ppn::NONE,
                 }
@@ -186,12 +189,12 @@ impl Ssd {
 impl Power {
     /// Submit again, with the same data, what had not completed, as the host does.
     pub(super) fn repeat_requests(&mut self, core: &mut Core) {
-        let again = std::mem::take(&mut self.withdrawn);
+        let withdrawn = std::mem::take(&mut self.withdrawn);
         debug_assert!(self.off_since.is_none(), "requests are submitted without power");
         debug_assert!(core.front.arrivals.is_empty(), "others have been submitted before");
-        self.repeated = again.iter().filter_map(|r| Some((r.id, r.outside?))).collect();
+        self.repeated = withdrawn.iter().filter_map(|r| Some((r.id, r.outside?))).collect();
         core.ledger.measured.power.requests_repeated += self.repeated.len() as u64;
-        for r in again {
+        for r in withdrawn {
             debug_assert!(r.request.op != HostOp::Read || r.request.sectors > 0, "an empty read");
             core.front.arrives_again(r.arrival, r.id, &r.request, r.data);
         }

@@ -23,14 +23,14 @@ use crate::units::{Nanos, PlaneId, RequestSlot, UnitId};
 pub(super) fn read_time_ns(times: &Times, geo: &Geometry, pages: &[u64]) -> u64 {
     assert_eq!(pages.len(), geo.planes as usize, "planes of another device");
     let bus = times.command_ns + times.gc_local_bus_ns;
-    let one = times.read_ns + bus;
+    let page_ns = times.read_ns + bus;
     let mut units = vec![0u64; geo.units as usize];
     let mut channels = vec![0u64; geo.channels as usize];
     for (plane, &pages) in (0..).map(PlaneId).zip(pages) {
         units[geo.unit_of(plane).at()] += pages;
         channels[geo.channel_of(plane).at()] += pages;
     }
-    let of_units = units.iter().map(|pages| pages * one).max().unwrap_or(0);
+    let of_units = units.iter().map(|pages| pages * page_ns).max().unwrap_or(0);
     // The bus is shared; the first page is read before it is used.
     let shared = |&pages: &u64| if pages > 0 { times.read_ns + pages * bus } else { 0 };
     let of_buses = if times.serial { 0 } else { channels.iter().map(shared).max().unwrap_or(0) };
@@ -93,23 +93,23 @@ impl Ssd {
         let Some(since) = self.off_since() else {
             return Err(DeviceError::Power("power is on: there is nothing to mount".into()));
         };
-        let found = match self.rebuild(&mut Steps::all()) {
-            Ok(found) => found,
+        let findings = match self.rebuild(&mut Steps::all()) {
+            Ok(findings) => findings,
             Err(Stopped::NoBlock(pool)) => return Err(no_block(pool.0)),
             Err(Stopped::PowerCut) => unreachable!("no limit was set"),
         };
         let (power, core) = self.power_cuts();
         let (times, geo) = (&core.array.times, &core.ftl.geo);
-        assert!(found.sequence <= core.front.sequence, "a page has an admission number to come");
+        assert!(findings.sequence <= core.front.sequence, "a page has an admission number to come");
         let checkpoint = u64::from(power.area.pages());
         let saved = (power.saved.len() as u64).div_ceil(u64::from(geo.planes));
         let on_each = |pages: u64| read_time_ns(times, geo, &vec![pages; geo.planes as usize]);
         let time = power.nvram.read_ns()
             + on_each(checkpoint)
             + on_each(saved)
-            + read_time_ns(times, geo, &found.scanned)
-            + read_time_ns(times, geo, &found.compared)
-            + erase_time_ns(times, geo, &found.erased);
+            + read_time_ns(times, geo, &findings.scanned)
+            + read_time_ns(times, geo, &findings.compared)
+            + erase_time_ns(times, geo, &findings.erased);
         let end = Nanos(since.0 + time);
         assert!(limit.is_none_or(|limit| limit >= since), "a cut in the past");
         let interrupted = limit.is_some_and(|limit| limit < end);
@@ -118,18 +118,18 @@ impl Ssd {
             interrupted,
             time: if interrupted { limit.expect("seen").0 - since.0 } else { time },
             requests: power.withdrawn.iter().filter(|r| r.outside.is_some()).count() as u64,
-            reads: found.scanned.iter().chain(&found.compared).sum(),
+            reads: findings.scanned.iter().chain(&findings.compared).sum(),
             checkpoint_pages: checkpoint * u64::from(geo.planes),
             records: power.nvram.len() as u64,
-            erases: found.erased.iter().sum(),
-            torn_pages: found.torn,
-            skipped_pages: found.skipped,
+            erases: findings.erased.iter().sum(),
+            torn_pages: findings.torn,
+            skipped_pages: findings.skipped,
             saved_pages: power.saved.len() as u64,
-            mapped_pages: found.mapped,
+            mapped_pages: findings.mapped,
         };
         core.ledger.measured.recoveries.push(recovery.clone());
         if let Some(log) = &mut self.logs.power {
-            log.log_mount(&self.core, &found, &recovery);
+            log.log_mount(&self.core, &findings, &recovery);
         }
         let end = Nanos(since.0 + recovery.time);
         debug_assert!(end >= self.core.array.now, "a mount ends before it began");
@@ -181,17 +181,17 @@ impl Ssd {
             let slot = self.core.array.ops.insert(op);
             let old = self.core.ftl.owners.newest(page.lpn);
             debug_assert!(!matches!(old, Entry::Slot(_)), "{page:?} is saved twice");
-            let whole = self.core.whole_page();
+            let page_sectors = self.core.whole_page();
             if let Some(contents) = &mut self.contents {
                 contents.restore_saved(slot, page.lpn, page.payload);
             }
             self.core.ftl.admit(page.lpn, slot);
             self.core.ftl.note_floor(slot, old, page.sequence);
-            if page.sectors != whole && self.core.ftl.owners.under(slot).is_some() {
+            if page.sectors != page_sectors && self.core.ftl.owners.under(slot).is_some() {
                 self.core.array.ops[slot].becomes_rmw_read();
             }
             let epoch = self.core.front.epochs.write_arrives();
-            let held = BufferedPage {
+            let buffered = BufferedPage {
                 sectors: page.sectors,
                 epoch,
                 request: page.request,
@@ -199,7 +199,7 @@ impl Ssd {
                 ..BufferedPage::default()
             };
             let buffer = self.core.front.buffer.as_mut().expect("pages were saved from it");
-            buffer.admit(slot, held);
+            buffer.admit(slot, buffered);
             buffer.keep_saved(page.sequence, slot);
         }
         if self.core.front.buffer.is_some() {

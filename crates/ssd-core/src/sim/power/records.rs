@@ -65,18 +65,21 @@ impl Ssd {
     #[must_use]
     pub fn records_kept(&self) -> Option<RecordsKept> {
         let power = self.power.as_ref()?;
-        let mut kept = RecordsKept::default();
+        let mut counts = RecordsKept::default();
         for record in power.nvram.records().chain(power.backlog.iter().copied()) {
             let (number, bytes) = if self.core.is_live(&record) {
-                (&mut kept.live, &mut kept.live_bytes)
+                (&mut counts.live, &mut counts.live_bytes)
             } else {
-                (&mut kept.stale, &mut kept.stale_bytes)
+                (&mut counts.stale, &mut counts.stale_bytes)
             };
             *number += 1;
             *bytes += record.bytes();
         }
-        debug_assert!(kept.live + kept.stale >= power.nvram.len() as u64, "a record is nowhere");
-        Some(kept)
+        debug_assert!(
+            counts.live + counts.stale >= power.nvram.len() as u64,
+            "a record is nowhere"
+        );
+        Some(counts)
     }
 
     /// Admit the TRIM of `pages` in request slot `slot` where power may be cut: it takes effect now, and completes when

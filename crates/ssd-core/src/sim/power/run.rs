@@ -101,14 +101,14 @@ impl Ssd {
         debug_assert!(self.is_off(), "power has not been cut");
         let (power, _) = self.power_cuts();
         power.schedule.barren += 1;
-        let given = matches!(power.config.power.cut, PowerCut::At(_));
+        let has_times = matches!(power.config.power.cut, PowerCut::At(_));
         loop {
             let (power, core) = self.power_cuts();
-            if given {
+            if has_times {
                 power.schedule.draw(core.array.now);
             }
             let next = power.schedule.next;
-            if !self.mount_until(given.then_some(next))?.interrupted {
+            if !self.mount_until(has_times.then_some(next))?.interrupted {
                 break;
             }
         }

@@ -98,8 +98,8 @@ impl Ssd {
         for &lpn in trimmed.iter().chain([&parity]) {
             let (before, committed) = self.core.ftl.trim(lpn);
             newest.push(before);
-            let found = restore_page(&mut self.core, lpn);
-            assert_ne!(committed.is_some(), found, "a group at rest holds its data");
+            let has_page = restore_page(&mut self.core, lpn);
+            assert_ne!(committed.is_some(), has_page, "a group at rest holds its data");
             let (raid, core) = self.parity();
             raid.release_page(core, lpn, committed);
         }

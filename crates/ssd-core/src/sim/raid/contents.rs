@@ -44,8 +44,8 @@ impl Raid {
         assert!(lpn.0 < core.ftl.geo.user_pages, "{lpn:?} is not the host's");
         debug_assert_eq!(core.ftl.parity_groups().home(lpn), home, "{lpn:?} is at home elsewhere");
         let work = Work::GroupWrite { update, stream, parity: false };
-        let of = self.get(update);
-        let (parts, sequence) = (of.parts, core.front.sequence);
+        let entry = self.get(update);
+        let (parts, sequence) = (entry.parts, core.front.sequence);
         let op = Op { sequence, parts, ..Op::new(work, lpn, home, core.array.now) };
         let slot = core.array.ops.insert(op);
         if let Some(contents) = contents {
@@ -56,9 +56,9 @@ impl Raid {
         }
         let partial = is_in_part(&core.ftl.geo, request, lpn);
         let change = if partial { Change::Part } else { Change::Whole };
-        of.sequence = sequence;
-        of.changes.add(position, change);
-        of.pages.push(Changed { lpn, slot, change, home, stream });
+        entry.sequence = sequence;
+        entry.changes.add(position, change);
+        entry.pages.push(Changed { lpn, slot, change, home, stream });
         slot
     }
 
@@ -80,9 +80,9 @@ impl Raid {
         if let Some(page) = core.ftl.admit(lpn, slot) {
             core.wake_readers(page);
         }
-        let of = self.get(update);
-        of.changes.add(position, Change::Trim);
-        of.pages.push(Changed { lpn, slot, change: Change::Trim, home, stream: 0 });
+        let entry = self.get(update);
+        entry.changes.add(position, Change::Trim);
+        entry.pages.push(Changed { lpn, slot, change: Change::Trim, home, stream: 0 });
     }
 
     /// Program the pages and the parity of `update`, which has room. Returns whether it has nothing to program because
@@ -95,33 +95,33 @@ impl Raid {
         update: UpdateSlot,
     ) -> bool {
         let now = core.array.now;
-        let of = &mut self.updates[update.at()];
-        assert_eq!(of.stage, Stage::WaitsForRoom, "{update:?} is programmed out of turn");
-        let waited = now - of.since;
-        of.parts.gc_wait_ns += waited.0;
+        let entry = &mut self.updates[update.at()];
+        assert_eq!(entry.stage, Stage::WaitsForRoom, "{update:?} is programmed out of turn");
+        let waited = now - entry.since;
+        entry.parts.gc_wait_ns += waited.0;
         let measured = &mut core.ledger.measured;
         measured.raid.waited_for_room += u64::from(waited > Nanos::ZERO);
-        of.stage = Stage::Programming;
-        let Update { group, sequence, parts, plan, .. } = *of;
-        let rests = of.changes.in_part() & plan.reads;
+        entry.stage = Stage::Programming;
+        let Update { group, sequence, parts, plan, .. } = *entry;
+        let rests = entry.changes.in_part() & plan.reads;
         measured.host.rmw += u64::from(rests.count_ones());
         let saved = plan.sources & !plan.reads;
         measured.raid.kept += u64::from(saved.count_ones());
         *updates_by(plan.method, &mut measured.raid) += 1;
-        let mut sum = std::mem::take(&mut of.sum);
+        let mut sum = std::mem::take(&mut entry.sum);
         assert!(plan.method != Method::Drop, "{update:?} has nothing to program");
-        of.steps = Join::of(of.data().count() as u32 + 1);
+        entry.steps = Join::of(entry.data().count() as u32 + 1);
         let lpn = core.ftl.parity_groups().parity(group);
-        let Parity { home, stream, .. } = of.parity;
+        let Parity { home, stream, .. } = entry.parity;
         let work = Work::GroupWrite { update, stream, parity: true };
         let op = Op { sequence, parts, ..Op::new(work, lpn, home, now) };
         let parity = core.array.ops.insert(op);
-        of.parity.slot = parity;
+        entry.parity.slot = parity;
         if let Some(contents) = contents {
-            of.data().for_each(|page| mix(&mut sum, contents.payload(page.slot)));
+            entry.data().for_each(|page| mix(&mut sum, contents.payload(page.slot)));
             contents.carry(parity, sum);
         }
-        let pages = std::mem::take(&mut of.pages);
+        let pages = std::mem::take(&mut entry.pages);
         self.programs(update);
         if core.ftl.lost.is_some() {
             return self.program_remaining(core, update, parity, pages);
@@ -179,10 +179,10 @@ pub(in crate::sim) fn audit_lost(core: &Core, contents: Option<&Contents>) -> Re
     let Some(lost) = core.ftl.lost.as_deref() else { return Ok(()) };
     let groups = core.ftl.parity_groups();
     let mut last = None;
-    let mut all: Vec<(GroupId, Lpn)> =
+    let mut pages: Vec<(GroupId, Lpn)> =
         lost.pages(Lpn(0)).map(|lpn| (groups.group_of(lpn), lpn)).collect();
-    all.sort_unstable();
-    for (group, lpn) in all {
+    pages.sort_unstable();
+    for (group, lpn) in pages {
         if last == Some(group) {
             return Err(format!("{group:?} has lost two pages, but the run continues"));
         }

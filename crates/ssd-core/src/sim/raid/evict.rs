@@ -129,8 +129,8 @@ impl Ssd {
     pub(super) fn trim_all_buffered(&mut self, newest: &[Entry]) {
         debug_assert!(self.raid.is_some(), "pages of no group");
         for &entry in newest {
-            if let Entry::Slot(held) = entry {
-                self.trim_held(held);
+            if let Entry::Slot(slot) = entry {
+                self.trim_held(slot);
             }
         }
     }
@@ -156,8 +156,8 @@ impl Raid {
         op.work = Work::GroupWrite { update, stream, parity: false };
         (op.plane, op.parts) = (home, Parts::default());
         let position = core.ftl.parity_groups().position(lpn);
-        let of = self.get(update);
-        of.changes.add(position, change);
-        of.pages.push(Changed { lpn, slot, change, home, stream });
+        let entry = self.get(update);
+        entry.changes.add(position, change);
+        entry.pages.push(Changed { lpn, slot, change, home, stream });
     }
 }

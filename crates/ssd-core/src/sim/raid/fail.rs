@@ -60,7 +60,7 @@ impl Ssd {
         let degraded = degradation(&mut self.core);
         let place = degraded.chips.len();
         degraded.chips.push(FailedChip { chip, failed: now, replaced: None, group });
-        let (lost, whole) = self.core.ftl.chip_fails(&planes);
+        let (lost, is_recoverable) = self.core.ftl.chip_fails(&planes);
         degradation(&mut self.core).pages_lost += lost;
         let failures = self.parity().0.failures();
         if failures.spares > 0 {
@@ -81,7 +81,7 @@ impl Ssd {
         for plane in planes {
             self.core.gc.agenda.consider(self.core.ftl.geo.pool_of(plane));
         }
-        if !whole {
+        if !is_recoverable {
             end_with_loss(&mut self.core);
         }
         for slot in reads {
@@ -94,8 +94,8 @@ impl Ssd {
             }
         }
         for update in ready {
-            let of = self.parity().0.get(update);
-            if of.stage == Stage::Programming && of.steps.is_done() {
+            let entry = self.parity().0.get(update);
+            if entry.stage == Stage::Programming && entry.steps.is_done() {
                 self.commit_update(update);
             }
         }
@@ -117,9 +117,9 @@ impl Ssd {
                     core.ftl.space.let_go(plane, core.ftl.space.host_stream(stream));
                     core.program_leaves(plane);
                     raid.give_up_page(core, slot);
-                    let of = raid.get(update);
-                    of.parts = core.array.ops[slot].parts;
-                    of.steps.part_ends();
+                    let entry = raid.get(update);
+                    entry.parts = core.array.ops[slot].parts;
+                    entry.steps.part_ends();
                     updates.push(update);
                 }
                 Work::RebuildWrite { recovery, .. } => {
@@ -166,21 +166,21 @@ impl Ssd {
 /// Take the operations that wait in `queue` for the failed chip of `planes` out of it.
 fn remove_all_queued(core: &mut Core, planes: &[PlaneId], queue: usize) -> Vec<OpSlot> {
     debug_assert!(planes.iter().all(|&plane| core.ftl.is_dead(plane)), "{planes:?} have a chip");
-    let mut taken = Vec::new();
+    let mut removed = Vec::new();
     for unit in units_of(core, planes) {
         let (mut before, mut slot) = (OpSlot::NONE, core.array.units[unit].head(queue));
         while slot != OpSlot::NONE {
             let (next, plane) = (core.array.ops[slot].next, core.array.ops[slot].plane);
             if planes.contains(&plane) {
                 remove_queued(core, unit, queue, Found { before, slot, plane });
-                taken.push(slot);
+                removed.push(slot);
             } else {
                 before = slot;
             }
             slot = next;
         }
     }
-    taken
+    removed
 }
 
 fn units_of(core: &Core, planes: &[PlaneId]) -> Vec<usize> {
@@ -191,11 +191,11 @@ fn units_of(core: &Core, planes: &[PlaneId]) -> Vec<usize> {
     units
 }
 
-/// Remove `found` from `queue`, whatever runs on `unit`.
-pub(super) fn remove_queued(core: &mut Core, unit: usize, queue: usize, found: Found) {
-    debug_assert_ne!(core.array.units[unit].running, found.slot, "{:?} runs", found.slot);
-    core.take(unit, queue, found);
-    if core.array.leave_queue(unit, found.slot) {
+/// Remove `entry` from `queue`, whatever runs on `unit`.
+pub(super) fn remove_queued(core: &mut Core, unit: usize, queue: usize, entry: Found) {
+    debug_assert_ne!(core.array.units[unit].running, entry.slot, "{:?} runs", entry.slot);
+    core.take(unit, queue, entry);
+    if core.array.leave_queue(unit, entry.slot) {
         core.gc.note_idle(unit, &mut core.array);
     }
 }
@@ -206,8 +206,8 @@ fn is_chip_idle(core: &Core, planes: &[PlaneId]) -> bool {
     let runs = |plane: &PlaneId| {
         let unit = &core.array.units[core.ftl.geo.unit_of(*plane).at()];
         let queued = (0..4).flat_map(|queue| core.array.ops.linked(unit.head(queue)));
-        let mut all = queued.chain(unit.executed(&core.array.ops));
-        all.any(|slot| core.array.ops[slot].plane == *plane)
+        let mut slots = queued.chain(unit.executed(&core.array.ops));
+        slots.any(|slot| core.array.ops[slot].plane == *plane)
             || core.gc.collects(core.ftl.geo.pool_of(*plane))
     };
     !planes.iter().any(runs)
@@ -252,12 +252,12 @@ impl Raid {
         let firsts: Vec<UpdateSlot> = self.lines.firsts().collect();
         let mut updates = Vec::new();
         for update in firsts {
-            let of = self.at(update);
-            if of.stage != Stage::Programming {
+            let entry = self.at(update);
+            if entry.stage != Stage::Programming {
                 continue;
             }
             let slots: Vec<OpSlot> =
-                of.data().map(|page| page.slot).chain([of.parity.slot]).collect();
+                entry.data().map(|page| page.slot).chain([entry.parity.slot]).collect();
             for slot in slots.into_iter().filter(|&slot| slot != OpSlot::NONE) {
                 let (plane, ppn) = (core.array.ops[slot].plane, core.array.ops[slot].ppn);
                 let landed = ppn != Ppn::NONE && !core.ftl.flash.is_torn(ppn);
@@ -292,8 +292,8 @@ impl Raid {
         pages: Vec<Changed>,
     ) -> bool {
         debug_assert_ne!(parity, OpSlot::NONE, "{update:?} has no parity");
-        let all = pages.iter().filter(|page| page.is_written()).map(|page| page.slot);
-        let mut written: Vec<OpSlot> = all.chain([parity]).collect();
+        let data_slots = pages.iter().filter(|page| page.is_written()).map(|page| page.slot);
+        let mut written: Vec<OpSlot> = data_slots.chain([parity]).collect();
         let before = written.len();
         let without_parity = self.get(update).plan.without_parity;
         written.retain(|&slot| {
@@ -304,9 +304,9 @@ impl Raid {
         if left_out > 0 {
             degradation(core).not_programmed += left_out;
         }
-        let of = self.get(update);
-        (of.pages, of.steps) = (pages, Join::of(written.len() as u32));
-        let (parts, nothing) = (of.parts, written.is_empty());
+        let entry = self.get(update);
+        (entry.pages, entry.steps) = (pages, Join::of(written.len() as u32));
+        let (parts, nothing) = (entry.parts, written.is_empty());
         for slot in written {
             core.array.ops[slot].parts = parts;
             core.enqueue(slot, W_HOST);
@@ -324,22 +324,22 @@ impl Raid {
     ) -> Option<Ppn> {
         assert_eq!(core.array.ops[slot].ppn, Ppn::NONE, "{lpn:?} is on flash");
         let sequence = core.array.ops[slot].sequence;
-        let (before, whole) = if core.ftl.parity_groups().is_parity(lpn) {
+        let (before, is_recoverable) = if core.ftl.parity_groups().is_parity(lpn) {
             let (_, before) = core.ftl.trim(lpn);
             (before, core.ftl.lose(lpn, sequence))
         } else {
             core.ftl.lose_in_group(lpn, slot, sequence)
         };
-        self.note_loss(core, lpn, whole);
+        self.note_loss(core, lpn, is_recoverable);
         before
     }
 
-    fn note_loss(&mut self, core: &mut Core, lpn: Lpn, whole: bool) {
+    fn note_loss(&mut self, core: &mut Core, lpn: Lpn, is_recoverable: bool) {
         debug_assert!(core.ftl.is_lost(lpn), "{lpn:?} is not lost");
-        self.failures().rebuild.look_at(lpn);
+        self.failures().rebuild.enlist(lpn);
         note_lost_pages(core);
         core.note_room();
-        if !whole {
+        if !is_recoverable {
             end_with_loss(core);
         }
     }
@@ -351,7 +351,7 @@ impl Raid {
         core.ftl.replace_chip(planes);
         degradation(core).chips[place].replaced = Some(now);
         note_lost_pages(core);
-        self.failures().rebuild.look_at(Lpn(0));
+        self.failures().rebuild.enlist(Lpn(0));
         for &plane in planes {
             let pool = core.ftl.geo.pool_of(plane);
             core.gc.agenda.consider(pool);

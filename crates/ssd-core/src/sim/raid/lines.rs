@@ -13,7 +13,7 @@ struct Place {
     group: GroupId,
     is_first: bool,
     /// The update behind it.
-    behind: UpdateSlot,
+    successor: UpdateSlot,
     /// For a first update, the last in its line.
     last: UpdateSlot,
     /// For a first update, the next in its chain.
@@ -68,7 +68,7 @@ impl Lines {
         let none = UpdateSlot::NONE;
         let first = self.first(group);
         let (is_first, last) = (first.is_none(), update);
-        let place = Place { group, is_first, behind: none, last, beside: none };
+        let place = Place { group, is_first, successor: none, last, beside: none };
         if update.at() == self.places.len() {
             self.places.push(place);
         }
@@ -85,14 +85,14 @@ impl Lines {
             Some(first) => {
                 let last = std::mem::replace(&mut self.places[first.at()].last, update);
                 assert_ne!(last, update, "{update:?} stands behind itself");
-                self.places[last.at()].behind = update;
+                self.places[last.at()].successor = update;
             }
         }
     }
 
     /// Remove `update`, the first in its line. Returns the new first one.
     pub(super) fn leave(&mut self, update: UpdateSlot) -> Option<UpdateSlot> {
-        let Place { group, is_first, behind, last, beside } = self.places[update.at()];
+        let Place { group, is_first, successor, last, beside } = self.places[update.at()];
         assert!(is_first, "{update:?} leaves from the middle of its line");
         let chain = self.chain_of(group);
         if self.chains[chain] == update {
@@ -105,15 +105,15 @@ impl Lines {
             self.places[at.at()].beside = beside;
         }
         self.places[update.at()].is_first = false;
-        if behind == UpdateSlot::NONE {
+        if successor == UpdateSlot::NONE {
             debug_assert_eq!(last, update, "{update:?} is followed by nobody");
             self.count -= 1;
             return None;
         }
-        let place = &mut self.places[behind.at()];
+        let place = &mut self.places[successor.at()];
         (place.is_first, place.last) = (true, last);
-        self.put_first(behind);
-        Some(behind)
+        self.put_first(successor);
+        Some(successor)
     }
 
     fn put_first(&mut self, update: UpdateSlot) {
@@ -139,7 +139,7 @@ impl Lines {
     /// The line that `first` begins.
     pub(super) fn line(&self, first: UpdateSlot) -> impl Iterator<Item = UpdateSlot> + '_ {
         debug_assert!(self.is_first(first), "{first:?} is not first");
-        self.follow(first, |place| place.behind)
+        self.follow(first, |place| place.successor)
     }
 
     fn follow(
@@ -148,28 +148,31 @@ impl Lines {
         next: impl Fn(&Place) -> UpdateSlot,
     ) -> impl Iterator<Item = UpdateSlot> {
         debug_assert!(from == UpdateSlot::NONE || from.at() < self.places.len(), "{from:?} is new");
-        let some = |at: UpdateSlot| (at != UpdateSlot::NONE).then_some(at);
-        std::iter::successors(some(from), move |at| some(next(&self.places[at.at()])))
+        let to_option = |at: UpdateSlot| (at != UpdateSlot::NONE).then_some(at);
+        std::iter::successors(to_option(from), move |at| to_option(next(&self.places[at.at()])))
     }
 
     /// Check that every line is of one group, and ends with the update that its first one names.
     pub(super) fn audit(&self) -> Result<(), String> {
-        let (mut lines, mut others) = (0, 0);
+        let (mut lines, mut misplaced) = (0, 0);
         for first in self.firsts() {
             let Place { group, last, is_first, .. } = self.places[first.at()];
-            let (of_group, ends) = self.line(first).fold((true, first), |(all, _), at| {
-                (all && self.places[at.at()].group == group, at)
+            let (of_group, ends) = self.line(first).fold((true, first), |(is_of_group, _), at| {
+                (is_of_group && self.places[at.at()].group == group, at)
             });
             if !of_group || ends != last || !is_first || self.first(group) != Some(first) {
                 return Err(format!(
                     "the line of {group:?} is not one, or does not end at {last:?}"
                 ));
             }
-            others += self.line(first).skip(1).filter(|&at| self.is_first(at)).count();
+            misplaced += self.line(first).skip(1).filter(|&at| self.is_first(at)).count();
             lines += 1;
         }
-        if lines != self.count || others > 0 {
-            return Err(format!("{lines} lines, {} counted, {others} firsts behind", self.count));
+        if lines != self.count || misplaced > 0 {
+            return Err(format!(
+                "{lines} lines, {} counted, {misplaced} firsts behind",
+                self.count
+            ));
         }
         Ok(())
     }

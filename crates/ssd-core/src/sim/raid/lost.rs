@@ -28,7 +28,7 @@ pub(super) fn note_lost_pages(core: &mut Core) {
 #[inline]
 pub(super) fn restore_page(core: &mut Core, lpn: Lpn) -> bool {
     debug_assert!(lpn.0 < core.ftl.geo.logical_pages, "{lpn:?} is beyond the device");
-    let was_lost = core.ftl.found(lpn);
+    let was_lost = core.ftl.forget_loss(lpn);
     if was_lost {
         note_lost_pages(core);
     }
@@ -60,15 +60,16 @@ pub(super) fn end_with_loss(core: &mut Core) {
     let degraded = degradation(core);
     let chips: Vec<String> = degraded.chips.iter().map(|c| c.chip.to_string()).collect();
     degraded.gone = gone.clone();
-    let mut some: Vec<String> = gone.iter().take(MOST_NAMED).map(|lpn| lpn.0.to_string()).collect();
+    let mut names: Vec<String> =
+        gone.iter().take(MOST_NAMED).map(|lpn| lpn.0.to_string()).collect();
     if gone.len() > MOST_NAMED {
-        some.push("...".to_string());
+        names.push("...".to_string());
     }
     let error = DeviceError::DataLost {
         at_ns,
         chips: chips.join(", "),
         count: gone.len() as u64,
-        some: some.join(", "),
+        first_lpns: names.join(", "),
         lpns: gone.iter().map(|lpn| lpn.0).collect(),
     };
     core.fail(error);

@@ -124,7 +124,7 @@ pub(crate) struct Raid {
     /// Updates that wait for room, first come first served in each pool.
     waiting: VecDeque<UpdateSlot>,
     /// Pools for which an update before the examined one waits.
-    wanted: Vec<bool>,
+    pool_waits: Vec<bool>,
     read_buffer: ReadBuffer,
     /// For pages of writes with FUA that updates write, where the time of their requests went until they left the
     /// buffer.
@@ -161,7 +161,7 @@ impl Raid {
             free: Vec::new(),
             lines: Lines::new(),
             waiting: VecDeque::new(),
-            wanted: vec![false; ftl.geo.pools as usize],
+            pool_waits: vec![false; ftl.geo.pools as usize],
             read_buffer: ReadBuffer::new(config.raid.read_buffer_pages as usize),
             before_update: BTreeMap::new(),
             count: 0,
@@ -186,13 +186,15 @@ impl Raid {
         });
         // In place, so that the list of its pages keeps its memory; fields that are set when it begins stay as they
         // are.
-        let of = &mut self.updates[slot.at()];
-        (of.age, of.group, of.sequence, of.cause) = (self.count, group, sequence, cause);
-        (of.stage, of.pages_in, of.since, of.parts) = (Stage::InLine, Join::default(), now, parts);
-        of.pages.clear();
-        of.changes = Changes::default();
-        of.parity = Parity { slot: OpSlot::NONE, home: parity_home, stream: 0 };
-        of.reads_again = false;
+        let entry = &mut self.updates[slot.at()];
+        (entry.age, entry.group, entry.sequence, entry.cause) =
+            (self.count, group, sequence, cause);
+        (entry.stage, entry.pages_in, entry.since, entry.parts) =
+            (Stage::InLine, Join::default(), now, parts);
+        entry.pages.clear();
+        entry.changes = Changes::default();
+        entry.parity = Parity { slot: OpSlot::NONE, home: parity_home, stream: 0 };
+        entry.reads_again = false;
         if let Some(chips) = &mut self.chips {
             chips.add_update(self.count, slot);
         }
@@ -225,16 +227,16 @@ impl Raid {
     }
 
     /// The request of an update, or a buffered page that it writes.
-    pub(crate) fn behind(&self, update: UpdateSlot) -> Result<RequestSlot, OpSlot> {
+    pub(crate) fn origin(&self, update: UpdateSlot) -> Result<RequestSlot, OpSlot> {
         debug_assert!(update != UpdateSlot::NONE, "no update has a request");
-        let of = self.at(update);
-        of.cause.request.ok_or_else(|| of.pages.first().expect("it writes a page").slot)
+        let entry = self.at(update);
+        entry.cause.request.ok_or_else(|| entry.pages.first().expect("it writes a page").slot)
     }
 
     /// Pages of data that updates under way write.
     pub(crate) fn pages_under_way(&self) -> usize {
-        let all = self.lines.firsts().flat_map(|first| self.lines.line(first));
-        all.map(|update| self.at(update).data().count()).sum()
+        let updates = self.lines.firsts().flat_map(|first| self.lines.line(first));
+        updates.map(|update| self.at(update).data().count()).sum()
     }
 
     /// Note that the update in `slot` no longer waits.
@@ -272,11 +274,11 @@ impl Raid {
         let Core { ftl, array, .. } = core;
         self.audit_chips(core)?;
         self.lines.audit()?;
-        let mut seen = 0;
+        let mut count = 0;
         for first in self.lines.firsts() {
             for at in self.lines.line(first) {
                 let update = self.at(at);
-                seen += 1;
+                count += 1;
                 if update.group != self.at(first).group {
                     return Err(format!("{at:?} of {:?} is in another line", update.group));
                 }
@@ -289,8 +291,8 @@ impl Raid {
             }
         }
         let alive = self.updates.len() - self.free.len();
-        if seen != alive {
-            return Err(format!("{seen} updates are in line, {alive} are under way"));
+        if count != alive {
+            return Err(format!("{count} updates are in line, {alive} are under way"));
         }
         let waits = |slot: &UpdateSlot| self.at(*slot).stage == Stage::WaitsForRoom;
         if !self.waiting.iter().all(waits) {

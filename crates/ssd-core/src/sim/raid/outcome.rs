@@ -29,57 +29,65 @@ impl Ssd {
         }
     }
 
-    /// Note that a page has been read for the reconstruction `of`.
+    /// Note that a page has been read for the reconstruction `recovery_slot`.
     #[inline(never)]
     pub(in crate::sim) fn recovery_read_ends(
         &mut self,
         slot: OpSlot,
-        of: RecoverySlot,
+        recovery_slot: RecoverySlot,
         parts: &Parts,
     ) {
         let (raid, core) = self.parity();
         let ppn = core.array.ops[slot].ppn;
-        assert_ne!(ppn, Ppn::NONE, "{of:?} has read nothing");
-        let recovery = raid.recoveries.get(of);
-        assert_eq!(recovery.step, Step::Reading, "{ppn:?} is read for {of:?}");
+        assert_ne!(ppn, Ppn::NONE, "{recovery_slot:?} has read nothing");
+        let recovery = raid.recoveries.get(recovery_slot);
+        assert_eq!(recovery.step, Step::Reading, "{ppn:?} is read for {recovery_slot:?}");
         if core.ftl.flash.keeps_contents() {
             mix(&mut recovery.sum, &core.ftl.flash.payload(ppn));
         }
         if core.array.times.host_ecc_ns > 0 {
             core.decode(slot, parts);
         } else {
-            self.receive_recovery_page(slot, of, parts);
+            self.receive_recovery_page(slot, recovery_slot, parts);
         }
     }
 
-    /// Take in the page that `slot` has read for the reconstruction `of`.
+    /// Take in the page that `slot` has read for the reconstruction `recovery_slot`.
     pub(in crate::sim) fn receive_recovery_page(
         &mut self,
         slot: OpSlot,
-        of: RecoverySlot,
+        recovery_slot: RecoverySlot,
         parts: &Parts,
     ) {
         let (raid, core) = self.parity();
-        debug_assert_eq!(core.array.ops[slot].recovery(), Some(of), "{slot:?} is read for another");
+        debug_assert_eq!(
+            core.array.ops[slot].recovery(),
+            Some(recovery_slot),
+            "{slot:?} is read for another"
+        );
         core.array.ops.remove(slot);
-        let recovery = raid.recoveries.get(of);
-        assert_eq!(recovery.step, Step::Reading, "{of:?} does not read");
+        let recovery = raid.recoveries.get(recovery_slot);
+        assert_eq!(recovery.step, Step::Reading, "{recovery_slot:?} does not read");
         recovery.parts = *parts;
         if recovery.steps.part_ends() {
-            self.finish_recovery_reads(of);
+            self.finish_recovery_reads(recovery_slot);
         }
     }
 
-    /// Handle the loss of the page that `slot` was to read for the reconstruction `of`.
-    pub(in crate::sim) fn recovery_read_fails(&mut self, slot: OpSlot, of: RecoverySlot) {
+    /// Handle the loss of the page that `slot` was to read for the reconstruction `recovery_slot`.
+    pub(in crate::sim) fn recovery_read_fails(
+        &mut self,
+        slot: OpSlot,
+        recovery_slot: RecoverySlot,
+    ) {
         let (raid, core) = self.parity();
         debug_assert_eq!(core.array.ops[slot].ppn, Ppn::NONE, "{slot:?} has read its page");
         core.array.ops.remove(slot);
-        let recovery = raid.recoveries.get(of);
-        assert_eq!(recovery.step, Step::Reading, "{of:?} does not read");
+        let recovery = raid.recoveries.get(recovery_slot);
+        assert_eq!(recovery.step, Step::Reading, "{recovery_slot:?} does not read");
         recovery.failed = true;
         if recovery.steps.part_ends() {
-            self.finish_recovery_reads(of);
+            self.finish_recovery_reads(recovery_slot);
         }
     }
 

@@ -161,15 +161,17 @@ impl ReadBuffer {
 
     pub(super) fn audit(&self) -> Result<(), String> {
         let follow = |from, next: fn(&Page) -> u32| {
-            let some = |at| (at != NONE).then_some(at);
-            std::iter::successors(some(from), move |&at| some(next(&self.places[at as usize])))
+            let to_option = |at| (at != NONE).then_some(at);
+            std::iter::successors(to_option(from), move |&at| {
+                to_option(next(&self.places[at as usize]))
+            })
         };
         let by_read = follow(self.oldest, |page| page.newer);
-        let found = by_read.filter(|&at| self.place_of(self.places[at as usize].lpn) == Some(at));
+        let present = by_read.filter(|&at| self.place_of(self.places[at as usize].lpn) == Some(at));
         let back = follow(self.newest, |page| page.older).count();
         let chained: usize =
             self.chains.iter().map(|&first| follow(first, |page| page.beside).count()).sum();
-        let counts = [found.count(), back, chained];
+        let counts = [present.count(), back, chained];
         if counts != [self.count(); 3] || self.count() > self.most {
             return Err(format!(
                 "{} of {} pages are in the read buffer, {counts:?}",

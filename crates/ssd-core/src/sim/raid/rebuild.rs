@@ -54,7 +54,7 @@ impl Rebuild {
     }
 
     /// Note that `lpn` may have to be rebuilt.
-    pub(super) fn look_at(&mut self, lpn: Lpn) {
+    pub(super) fn enlist(&mut self, lpn: Lpn) {
         debug_assert_ne!(lpn, Lpn::NONE, "no page is lost");
         self.from = self.from.min(lpn);
     }
@@ -208,7 +208,7 @@ impl Raid {
         let rebuild = &mut self.failures().rebuild;
         assert!(rebuild.under_way > 0, "{lpn:?} is not being rebuilt");
         rebuild.under_way -= 1;
-        rebuild.look_at(lpn);
+        rebuild.enlist(lpn);
         core.note_room();
     }
 }

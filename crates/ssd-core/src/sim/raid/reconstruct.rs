@@ -181,15 +181,15 @@ impl Ssd {
             if raid.is_shut(&core.ftl, group) {
                 return;
             }
-            let Some(of) = raid.recoveries.groups.get_mut(&group) else { return };
-            if of.active.is_some() {
+            let Some(state) = raid.recoveries.groups.get_mut(&group) else { return };
+            if state.active.is_some() {
                 return;
             }
-            let Some(slot) = of.waiting.pop_front() else {
+            let Some(slot) = state.waiting.pop_front() else {
                 raid.recoveries.groups.remove(&group);
                 return;
             };
-            of.active = Some(slot);
+            state.active = Some(slot);
             if self.begin_recovery(slot, group) {
                 return;
             }
@@ -226,12 +226,12 @@ impl Ssd {
             return false;
         }
         let groups = core.ftl.parity_groups();
-        let others = groups.pages(group).filter(|&other| other != lpn);
+        let members = groups.pages(group).filter(|&member| member != lpn);
         let mut reads = Vec::new();
-        for other in others {
-            assert!(!core.ftl.is_lost(other), "{group:?} has lost two");
-            if let Some(page) = core.ftl.owners.committed(other) {
-                reads.push((other, core.ftl.geo.plane_of(page)));
+        for member in members {
+            assert!(!core.ftl.is_lost(member), "{group:?} has lost two");
+            if let Some(page) = core.ftl.owners.committed(member) {
+                reads.push((member, core.ftl.geo.plane_of(page)));
             }
         }
         let contents = contents.filter(|_| !groups.is_parity(lpn));
@@ -242,9 +242,9 @@ impl Ssd {
         core.ledger.measured.raid.reconstructions += 1;
         let rebuilds = target.is_some();
         assert!(!reads.is_empty(), "{lpn:?} is computed from nothing");
-        for (other, plane) in reads {
+        for (member, plane) in reads {
             let work = Work::RecoveryRead { recovery: slot, rebuilds };
-            let read = core.array.ops.insert(Op::new(work, other, plane, now));
+            let read = core.array.ops.insert(Op::new(work, member, plane, now));
             core.enqueue(read, R_HOST);
         }
         true
@@ -294,13 +294,13 @@ impl Raid {
         let group = groups.group_of(lpn);
         debug_assert!(!core.ftl.is_lost(lpn), "{lpn:?} is on flash and lost");
         if let Some(active) = self.recoveries.active(group) {
-            return self.recoveries.all[active.at()].lpn == lpn;
+            return self.recoveries.entries[active.at()].lpn == lpn;
         }
-        let mut others = groups.pages(group).filter(|&other| other != lpn);
+        let mut members = groups.pages(group).filter(|&member| member != lpn);
         !self.is_shut(&core.ftl, group)
-            && others.all(|other| match core.ftl.owners.committed(other) {
+            && members.all(|member| match core.ftl.owners.committed(member) {
                 Some(page) => !collects(page),
-                None => !core.ftl.is_lost(other),
+                None => !core.ftl.is_lost(member),
             })
     }
 }

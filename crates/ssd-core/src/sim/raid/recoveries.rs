@@ -58,7 +58,7 @@ pub(super) struct OfGroup {
 /// All reconstructions under way.
 #[derive(Default)]
 pub(crate) struct Recoveries {
-    pub(super) all: Vec<Recovery>,
+    pub(super) entries: Vec<Recovery>,
     free: Vec<RecoverySlot>,
     pub(super) groups: BTreeMap<GroupId, OfGroup>,
     /// `raid.reads` is `reconstruct-if-busy`.
@@ -73,39 +73,44 @@ impl Recoveries {
 
     pub(super) fn get(&mut self, slot: RecoverySlot) -> &mut Recovery {
         debug_assert!(!self.free.contains(&slot), "{slot:?} is over");
-        &mut self.all[slot.at()]
+        &mut self.entries[slot.at()]
     }
 
     /// The reconstruction that has locked `group`.
     pub(super) fn active(&self, group: GroupId) -> Option<RecoverySlot> {
-        debug_assert!(self.free.len() <= self.all.len(), "more are over than were");
-        self.groups.get(&group).and_then(|of| of.active)
+        debug_assert!(self.free.len() <= self.entries.len(), "more are over than were");
+        self.groups.get(&group).and_then(|state| state.active)
     }
 
     /// All under way, with or without the lock.
     pub(super) fn slots(&self) -> impl Iterator<Item = RecoverySlot> + '_ {
-        self.groups.values().flat_map(|of| of.active.into_iter().chain(of.waiting.iter().copied()))
+        self.groups
+            .values()
+            .flat_map(|state| state.active.into_iter().chain(state.waiting.iter().copied()))
     }
 
     /// The reconstruction of `lpn` under way.
     pub(super) fn of_page(&self, group: GroupId, lpn: Lpn) -> Option<RecoverySlot> {
         debug_assert_ne!(lpn, Lpn::NONE, "no page is computed");
-        let of = self.groups.get(&group)?;
-        let all = of.active.iter().chain(&of.waiting);
-        all.copied().find(|slot| self.all[slot.at()].lpn == lpn && !self.all[slot.at()].failed)
+        let state = self.groups.get(&group)?;
+        let slots = state.active.iter().chain(&state.waiting);
+        slots
+            .copied()
+            .find(|slot| self.entries[slot.at()].lpn == lpn && !self.entries[slot.at()].failed)
     }
 
     /// Whether `lpn` is being rebuilt.
     pub(super) fn rebuilds(&self, group: GroupId, lpn: Lpn) -> bool {
         debug_assert_ne!(lpn, Lpn::NONE, "no page is rebuilt");
-        let Some(of) = self.groups.get(&group) else { return false };
-        let mut all = of.active.iter().chain(&of.waiting).map(|slot| &self.all[slot.at()]);
-        all.any(|recovery| recovery.lpn == lpn && recovery.target.is_some())
+        let Some(state) = self.groups.get(&group) else { return false };
+        let mut recoveries =
+            state.active.iter().chain(&state.waiting).map(|slot| &self.entries[slot.at()]);
+        recoveries.any(|recovery| recovery.lpn == lpn && recovery.target.is_some())
     }
 
     /// The read of the host for which it was begun; `None` for a rebuild.
     pub(crate) fn first_reader(&self, slot: RecoverySlot) -> Option<OpSlot> {
-        let recovery = &self.all[slot.at()];
+        let recovery = &self.entries[slot.at()];
         debug_assert!(recovery.target.is_some() || !recovery.readers.is_empty(), "for nobody");
         if recovery.target.is_some() { None } else { recovery.readers.first().map(|r| r.0) }
     }
@@ -120,12 +125,12 @@ impl Recoveries {
         assert_eq!(recovery.step, Step::InLine, "{recovery:?} has begun");
         let slot = match self.free.pop() {
             Some(slot) => {
-                self.all[slot.at()] = recovery;
+                self.entries[slot.at()] = recovery;
                 slot
             }
             None => {
-                self.all.push(recovery);
-                RecoverySlot((self.all.len() - 1) as u32)
+                self.entries.push(recovery);
+                RecoverySlot((self.entries.len() - 1) as u32)
             }
         };
         self.groups.entry(group).or_default().waiting.push_back(slot);
@@ -134,10 +139,10 @@ impl Recoveries {
 
     /// Remove the reconstruction that has locked `group`.
     pub(super) fn release(&mut self, group: GroupId) {
-        let of = self.groups.get_mut(&group).expect("it is locked");
-        let slot = of.active.take().expect("by a reconstruction");
+        let state = self.groups.get_mut(&group).expect("it is locked");
+        let slot = state.active.take().expect("by a reconstruction");
         assert!(!self.free.contains(&slot), "{slot:?} ends twice");
-        if of.waiting.is_empty() {
+        if state.waiting.is_empty() {
             self.groups.remove(&group);
         }
         self.free.push(slot);
@@ -145,18 +150,22 @@ impl Recoveries {
 
     /// Lists and locks agree.
     pub(super) fn audit(&self, raid: &Raid, ftl: &Ftl) -> Result<(), String> {
-        assert!(self.free.len() <= self.all.len(), "more are over than were");
+        assert!(self.free.len() <= self.entries.len(), "more are over than were");
         let slots: Vec<RecoverySlot> = self.slots().collect();
-        if slots.len() + self.free.len() != self.all.len() {
-            return Err(format!("{} reconstructions of {} in line", slots.len(), self.all.len()));
+        if slots.len() + self.free.len() != self.entries.len() {
+            return Err(format!(
+                "{} reconstructions of {} in line",
+                slots.len(),
+                self.entries.len()
+            ));
         }
-        for (group, of) in &self.groups {
-            let (active, shut) = (of.active.is_some(), raid.is_shut(ftl, *group));
+        for (group, state) in &self.groups {
+            let (active, shut) = (state.active.is_some(), raid.is_shut(ftl, *group));
             if active && shut && ftl.lost.is_some() || !active && !shut {
                 return Err(format!("{group:?}: reconstruction and update: {active}"));
             }
-            let idle = |slot: &RecoverySlot| self.all[slot.at()].step == Step::InLine;
-            if !of.waiting.iter().all(idle) {
+            let idle = |slot: &RecoverySlot| self.entries[slot.at()].step == Step::InLine;
+            if !state.waiting.iter().all(idle) {
                 return Err(format!("a reconstruction of {group:?} waits and has begun"));
             }
         }

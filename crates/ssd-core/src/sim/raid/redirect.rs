@@ -163,27 +163,27 @@ impl Raid {
     #[inline(never)]
     pub(in crate::sim) fn redirect_writes(&mut self, core: &mut Core) {
         debug_assert!(is_redirection_due(core), "no program has been queued");
-        let mut all: Vec<Chip> = Vec::new();
+        let mut chips: Vec<Chip> = Vec::new();
         while let Some(plane) = loads_mut(core).changed.pop().map(PlaneId) {
             if !self.redirection().policy.warns(&self.chip(core, plane, u64::MAX)) {
                 continue;
             }
-            if all.is_empty() {
-                all = self.every_chip(core);
+            if chips.is_empty() {
+                chips = self.every_chip(core);
             }
             let unit = core.ftl.geo.unit_of(plane).at();
             let (mut before, mut slot) = (OpSlot::NONE, core.array.units[unit].head(W_HOST));
-            while slot != OpSlot::NONE && self.redirection().policy.warns(&all[plane.at()]) {
+            while slot != OpSlot::NONE && self.redirection().policy.warns(&chips[plane.at()]) {
                 let next = core.array.ops[slot].next;
-                match self.other_chip(core, slot, &all) {
+                match self.other_chip(core, slot, &chips) {
                     Some(target) => {
                         core.take(unit, W_HOST, Found { before, slot, plane });
                         self.redirect(core, slot, target);
                         let (from, to) = (self.chip(core, plane, 0), self.chip(core, target, 0));
-                        all[plane.at()] =
-                            Chip { next_arrival_ns: all[plane.at()].next_arrival_ns, ..from };
-                        all[target.at()] =
-                            Chip { next_arrival_ns: all[target.at()].next_arrival_ns, ..to };
+                        chips[plane.at()] =
+                            Chip { next_arrival_ns: chips[plane.at()].next_arrival_ns, ..from };
+                        chips[target.at()] =
+                            Chip { next_arrival_ns: chips[target.at()].next_arrival_ns, ..to };
                     }
                     None => before = slot,
                 }
@@ -271,7 +271,7 @@ impl Raid {
     }
 
     /// The chip to which the page in `slot` goes instead, if any.
-    fn other_chip(&self, core: &Core, slot: OpSlot, all: &[Chip]) -> Option<PlaneId> {
+    fn other_chip(&self, core: &Core, slot: OpSlot, chips: &[Chip]) -> Option<PlaneId> {
         let (op, groups) = (&core.array.ops[slot], core.ftl.parity_groups());
         if op.plane != groups.home(op.lpn) {
             return None;
@@ -288,7 +288,7 @@ impl Raid {
             members: &members,
             takes_ns: core.array.times.program_ns,
         };
-        let target = PlaneId(self.redirection().policy.target(&write, all)? as u32);
+        let target = PlaneId(self.redirection().policy.target(&write, chips)? as u32);
         let stream = core.ftl.space.host_stream(op.stream());
         core.ftl.space.can_hold(target, stream).then_some(target)
     }

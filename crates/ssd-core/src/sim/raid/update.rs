@@ -26,10 +26,10 @@ impl Ssd {
     /// Note that the page in `slot` of `update` has crossed the link.
     pub(in crate::sim) fn receive_page_of_group(&mut self, slot: OpSlot, update: UpdateSlot) {
         let (now, parts) = (self.core.array.now, self.core.array.ops[slot].parts);
-        let of = self.parity().0.get(update);
-        assert_eq!(of.stage, Stage::InLine, "{update:?} has begun without its data");
-        (of.parts, of.since) = (parts, now);
-        if of.pages_in.part_ends() {
+        let entry = self.parity().0.get(update);
+        assert_eq!(entry.stage, Stage::InLine, "{update:?} has begun without its data");
+        (entry.parts, entry.since) = (parts, now);
+        if entry.pages_in.part_ends() {
             self.begin_if_first(update);
         }
     }
@@ -38,10 +38,10 @@ impl Ssd {
     #[inline]
     pub(super) fn begin_if_first(&mut self, update: UpdateSlot) {
         let (raid, _) = self.parity();
-        let of = raid.at(update);
-        debug_assert_eq!(of.stage, Stage::InLine, "{update:?} has begun");
-        let is_free = raid.lines.is_first(update) && raid.recoveries.active(of.group).is_none();
-        if of.pages_in.is_done() && is_free {
+        let entry = raid.at(update);
+        debug_assert_eq!(entry.stage, Stage::InLine, "{update:?} has begun");
+        let is_free = raid.lines.is_first(update) && raid.recoveries.active(entry.group).is_none();
+        if entry.pages_in.is_done() && is_free {
             self.begin_update(update);
         }
     }
@@ -54,12 +54,12 @@ impl Ssd {
         }
         let now = core.array.now;
         let groups = core.ftl.parity_groups();
-        let of = &raid.updates[update.at()];
-        assert_eq!(of.stage, Stage::InLine, "{update:?} begins twice");
-        let group = of.group;
+        let entry = &raid.updates[update.at()];
+        assert_eq!(entry.stage, Stage::InLine, "{update:?} begins twice");
+        let group = entry.group;
         let has = |lpn| raid.read_buffer.contains(lpn);
         let buffered = raid.read_buffer.is_enabled().then_some(&has as &dyn Fn(Lpn) -> bool);
-        let plan = core.ftl.plan_group(group, of.changes, buffered);
+        let plan = core.ftl.plan_group(group, entry.changes, buffered);
         let mut sum = Payload::default();
         for position in positions(plan.sources & !plan.reads) {
             let lpn = groups.page(group, position);
@@ -68,11 +68,11 @@ impl Ssd {
                 raid.read_buffer.payload(lpn).expect("a source is read, or in the buffer"),
             );
         }
-        let of = &mut raid.updates[update.at()];
-        of.parts.queue_ns += (now - of.since).0;
-        (of.plan, of.sum, of.stage) = (plan, sum, Stage::Reading);
-        of.steps = Join::of(plan.reads.count_ones());
-        let parts = of.parts;
+        let entry = &mut raid.updates[update.at()];
+        entry.parts.queue_ns += (now - entry.since).0;
+        (entry.plan, entry.sum, entry.stage) = (plan, sum, Stage::Reading);
+        entry.steps = Join::of(plan.reads.count_ones());
+        let parts = entry.parts;
         for position in positions(plan.reads) {
             let lpn = core.ftl.parity_groups().page(group, position);
             let page = core.ftl.owners.committed(lpn).expect("a page that is read holds data");
@@ -95,13 +95,17 @@ impl Ssd {
     ) {
         let (raid, core) = self.parity();
         let (lpn, ppn) = (core.array.ops[slot].lpn, core.array.ops[slot].ppn);
-        let of = &mut raid.updates[update.at()];
-        assert_eq!(of.stage, Stage::Reading, "{lpn:?} is read for {update:?}, which does not read");
+        let entry = &mut raid.updates[update.at()];
+        assert_eq!(
+            entry.stage,
+            Stage::Reading,
+            "{lpn:?} is read for {update:?}, which does not read"
+        );
         assert_ne!(ppn, Ppn::NONE, "{lpn:?} was read nowhere");
         if core.ftl.flash.keeps_contents() {
             let page = core.ftl.flash.payload(ppn);
-            if of.plan.has_source(core.ftl.parity_groups().position(lpn)) {
-                mix(&mut of.sum, &page);
+            if entry.plan.has_source(core.ftl.parity_groups().position(lpn)) {
+                mix(&mut entry.sum, &page);
             }
             raid.read_buffer.insert(lpn, &page);
         } else {
@@ -124,10 +128,10 @@ impl Ssd {
     ) {
         let (raid, core) = self.parity();
         core.array.ops.remove(slot);
-        let of = raid.get(update);
-        assert_eq!(of.stage, Stage::Reading, "{update:?} does not read");
-        of.parts = *parts;
-        if of.steps.part_ends() {
+        let entry = raid.get(update);
+        assert_eq!(entry.stage, Stage::Reading, "{update:?} does not read");
+        entry.parts = *parts;
+        if entry.steps.part_ends() {
             self.finish_reads(update);
         }
     }
@@ -137,10 +141,10 @@ impl Ssd {
     pub(in crate::sim) fn group_read_fails(&mut self, slot: OpSlot, update: UpdateSlot) {
         let (raid, core) = self.parity();
         core.array.ops.remove(slot);
-        let of = raid.get(update);
-        assert_eq!(of.stage, Stage::Reading, "{update:?} does not read");
-        of.reads_again = true;
-        if of.steps.part_ends() {
+        let entry = raid.get(update);
+        assert_eq!(entry.stage, Stage::Reading, "{update:?} does not read");
+        entry.reads_again = true;
+        if entry.steps.part_ends() {
             self.finish_reads(update);
         }
     }
@@ -148,11 +152,11 @@ impl Ssd {
     /// Restart `update`, which was to read a page that is lost; it keeps the lock of its group.
     pub(super) fn restart_update(&mut self, update: UpdateSlot) {
         let (raid, core) = self.parity();
-        let of = raid.get(update);
-        (of.reads_again, of.stage, of.sum) = (false, Stage::InLine, Default::default());
+        let entry = raid.get(update);
+        (entry.reads_again, entry.stage, entry.sum) = (false, Stage::InLine, Default::default());
         // The last read that ended may have ended before the failure.
-        of.since = Nanos(of.cause.from.0 + of.parts.total());
-        assert!(of.since <= core.array.now, "{update:?} has read in the future");
+        entry.since = Nanos(entry.cause.from.0 + entry.parts.total());
+        assert!(entry.since <= core.array.now, "{update:?} has read in the future");
         self.begin_update(update);
     }
 
@@ -160,18 +164,21 @@ impl Ssd {
     pub(super) fn finish_reads(&mut self, update: UpdateSlot) {
         let (raid, core) = self.parity();
         let now = core.array.now;
-        let of = &mut raid.updates[update.at()];
-        assert!(of.stage == Stage::Reading && of.steps.is_done(), "{update:?} has pages to read");
-        if of.reads_again {
+        let entry = &mut raid.updates[update.at()];
+        assert!(
+            entry.stage == Stage::Reading && entry.steps.is_done(),
+            "{update:?} has pages to read"
+        );
+        if entry.reads_again {
             return self.restart_update(update);
         }
-        if of.plan.method == Method::Drop {
-            of.stage = Stage::Programming;
+        if entry.plan.method == Method::Drop {
+            entry.stage = Stage::Programming;
             core.ledger.measured.raid.dropped += 1;
             raid.programs(update);
             return self.commit_update(update);
         }
-        (of.stage, of.since) = (Stage::WaitsForRoom, now);
+        (entry.stage, entry.since) = (Stage::WaitsForRoom, now);
         if raid.waiting.is_empty() && raid.hold_room(core, update) {
             let (raid, core, contents) = self.parity_and_contents();
             if raid.program_update(core, contents, update) {
@@ -189,27 +196,27 @@ impl Ssd {
         let (raid, core, mut contents) = self.parity_and_contents();
         core.room_changed = false;
         debug_assert!(raid.waiting.iter().all(|&s| raid.at(s).stage == Stage::WaitsForRoom));
-        raid.wanted.fill(false);
+        raid.pool_waits.fill(false);
         let mut waiting = std::mem::take(&mut raid.waiting);
         let mut still = std::collections::VecDeque::new();
         // Those with nothing to program are over. The next ones of their groups begin after all of these have had their
         // turn.
         let mut over = Vec::new();
         while let Some(update) = waiting.pop_front() {
-            let is_wanted = |plane| raid.wanted[core.ftl.geo.pool_of(plane).at()];
+            let is_wanted = |plane| raid.pool_waits[core.ftl.geo.pool_of(plane).at()];
             let lost = core.ftl.lost.as_deref();
             // Nobody waits for room on a missing chip.
-            let behind = raid.at(update).homes().any(|p| !Lost::misses(lost, p) && is_wanted(p));
-            if !behind && raid.hold_room(core, update) {
+            let must_wait = raid.at(update).homes().any(|p| !Lost::misses(lost, p) && is_wanted(p));
+            if !must_wait && raid.hold_room(core, update) {
                 if raid.program_update(core, contents.as_deref_mut(), update) {
                     over.push(update);
                 }
                 continue;
             }
             let lost = core.ftl.lost.as_deref();
-            let Raid { updates, wanted, .. } = raid;
+            let Raid { updates, pool_waits, .. } = raid;
             for plane in updates[update.at()].homes().filter(|&p| !Lost::misses(lost, p)) {
-                wanted[core.ftl.geo.pool_of(plane).at()] = true;
+                pool_waits[core.ftl.geo.pool_of(plane).at()] = true;
             }
             still.push_back(update);
         }
@@ -235,10 +242,10 @@ impl Ssd {
         } else {
             core.ftl.land(ppn);
         }
-        let of = raid.get(update);
-        assert_eq!(of.stage, Stage::Programming, "{ppn:?} is programmed for {update:?}");
-        of.parts = *parts;
-        if of.steps.part_ends() {
+        let entry = raid.get(update);
+        assert_eq!(entry.stage, Stage::Programming, "{ppn:?} is programmed for {update:?}");
+        entry.parts = *parts;
+        if entry.steps.part_ends() {
             self.commit_or_wait(update);
         }
     }
@@ -247,10 +254,10 @@ impl Ssd {
     #[inline]
     fn commit_or_wait(&mut self, update: UpdateSlot) {
         let (raid, core) = self.parity();
-        let of = &mut raid.updates[update.at()];
-        debug_assert!(of.steps.is_done(), "{update:?} has pages left");
-        if raid.recoveries.active(of.group).is_some() {
-            (of.stage, of.since) = (Stage::WaitsForReads, core.array.now);
+        let entry = &mut raid.updates[update.at()];
+        debug_assert!(entry.steps.is_done(), "{update:?} has pages left");
+        if raid.recoveries.active(entry.group).is_some() {
+            (entry.stage, entry.since) = (Stage::WaitsForReads, core.array.now);
             return;
         }
         self.commit_update(update);
@@ -259,21 +266,24 @@ impl Ssd {
     /// Commit `update`, because the reconstruction for which it has waited is over.
     pub(super) fn commit_after_reads(&mut self, update: UpdateSlot) {
         let (raid, core) = self.parity();
-        let of = raid.get(update);
-        assert_eq!(of.stage, Stage::WaitsForReads, "{update:?} has not waited");
-        of.parts.queue_ns += (core.array.now - of.since).0;
-        of.stage = Stage::Programming;
+        let entry = raid.get(update);
+        assert_eq!(entry.stage, Stage::WaitsForReads, "{update:?} has not waited");
+        entry.parts.queue_ns += (core.array.now - entry.since).0;
+        entry.stage = Stage::Programming;
         self.commit_update(update);
     }
 
     /// Replace the old pages of `update` by its new ones, which are all on flash; the next update of the group begins.
     pub(super) fn commit_update(&mut self, update: UpdateSlot) {
         let (raid, core) = self.parity();
-        let of = raid.get(update);
-        assert!(of.stage == Stage::Programming && of.steps.is_done(), "{update:?} has pages left");
+        let entry = raid.get(update);
+        assert!(
+            entry.stage == Stage::Programming && entry.steps.is_done(),
+            "{update:?} has pages left"
+        );
         let (pages, parity, method) =
-            (std::mem::take(&mut of.pages), of.parity.slot, of.plan.method);
-        let (group, request, parts) = (of.group, of.cause.request, of.parts);
+            (std::mem::take(&mut entry.pages), entry.parity.slot, entry.plan.method);
+        let (group, request, parts) = (entry.group, entry.cause.request, entry.parts);
         assert!(!pages.is_empty(), "{update:?} changes nothing");
         for page in &pages {
             if page.is_written() {
@@ -322,14 +332,14 @@ impl Ssd {
         for page in pages.iter().filter(|page| page.is_written()) {
             let (raid, core) = self.parity();
             let buffer = core.front.buffer.as_mut().expect("they were held");
-            let held = *buffer.held(page.slot);
+            let buffered = *buffer.page(page.slot);
             buffer.leave();
             let before = raid.before_update.remove(&page.slot);
-            assert_eq!(before.is_some(), held.fua, "{page:?} is waited for, or is not");
+            assert_eq!(before.is_some(), buffered.fua, "{page:?} is waited for, or is not");
             if let Some(before) = before {
-                self.part_ends(held.owner, &before.then(parts));
+                self.part_ends(buffered.owner, &before.then(parts));
             }
-            self.core.front.epochs.write_completes(held.epoch);
+            self.core.front.epochs.write_completes(buffered.epoch);
         }
         self.let_in(parts.gc_wait_ns);
     }
@@ -391,19 +401,19 @@ impl Raid {
     /// Hold room for every page of `update`, or none.
     #[inline]
     fn hold_room(&self, core: &mut Core, update: UpdateSlot) -> bool {
-        let of = self.at(update);
-        assert_eq!(of.stage, Stage::WaitsForRoom, "{update:?} holds room out of turn");
+        let entry = self.at(update);
+        assert_eq!(entry.stage, Stage::WaitsForRoom, "{update:?} holds room out of turn");
         let lost = core.ftl.lost.as_deref();
         let mut fits = true;
-        for (plane, stream) in of.places().filter(|&(plane, _)| !Lost::misses(lost, plane)) {
+        for (plane, stream) in entry.places().filter(|&(plane, _)| !Lost::misses(lost, plane)) {
             if !core.ftl.space.can_hold(plane, core.ftl.space.host_stream(stream)) {
                 core.gc.agenda.consider(core.ftl.geo.pool_of(plane));
                 fits = false;
             }
         }
-        debug_assert!(of.homes().count() <= MOST_CHIPS, "{update:?} programs too many pages");
+        debug_assert!(entry.homes().count() <= MOST_CHIPS, "{update:?} programs too many pages");
         if fits {
-            for (plane, stream) in of.places().filter(|&(plane, _)| !Lost::misses(lost, plane)) {
+            for (plane, stream) in entry.places().filter(|&(plane, _)| !Lost::misses(lost, plane)) {
                 core.ftl.space.hold(plane, core.ftl.space.host_stream(stream));
             }
         }

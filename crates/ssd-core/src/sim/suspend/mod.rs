@@ -55,7 +55,7 @@ impl Interrupted {
     };
 
     /// `ended` with the times of the whole operation.
-    fn whole(&self, ended: Ended, now: Nanos) -> Ended {
+    fn with_total_times(&self, ended: Ended, now: Nanos) -> Ended {
         let &Interrupted { since, array_ns, bus_ns, .. } = self;
         Ended { since, array_ns, bus_ns, held_ns: (now - since).0, ..ended }
     }
@@ -83,15 +83,20 @@ impl Suspension {
 
     /// Suspend the operation on `unit`, for which a read waits and whose array phase has `left_ns` left.
     fn suspend(&mut self, core: &mut Core, unit: usize, left_ns: u64) {
-        let of = &mut self.units[unit];
-        debug_assert_eq!(of.slot, OpSlot::NONE, "two operations of unit {unit} are suspended");
-        if of.times == 0 {
+        let interrupted = &mut self.units[unit];
+        debug_assert_eq!(
+            interrupted.slot,
+            OpSlot::NONE,
+            "two operations of unit {unit} are suspended"
+        );
+        if interrupted.times == 0 {
             let running = core.array.under_way(unit).expect("an operation to suspend");
             let Ended { since, array_ns, bus_ns, .. } = running;
-            (of.since, of.array_ns, of.bus_ns) = (since, array_ns, bus_ns);
+            (interrupted.since, interrupted.array_ns, interrupted.bus_ns) =
+                (since, array_ns, bus_ns);
         }
-        of.times += 1;
-        of.left_ns = left_ns;
+        interrupted.times += 1;
+        interrupted.left_ns = left_ns;
         for slot in core.array.units[unit].executed(&core.array.ops) {
             core.ledger.measured.flash.suspensions[core.array.ops[slot].cause().at()] += 1;
         }
@@ -100,9 +105,9 @@ impl Suspension {
 
     /// Note that the array of `unit` has stopped: the unit is free for reads.
     pub(super) fn stop(&mut self, core: &mut Core, unit: usize) {
-        let of = &mut self.units[unit];
-        debug_assert!(of.times > 0, "unit {unit} has not been suspended");
-        (of.slot, of.also) = core.array.leave_suspended(unit);
+        let interrupted = &mut self.units[unit];
+        debug_assert!(interrupted.times > 0, "unit {unit} has not been suspended");
+        (interrupted.slot, interrupted.also) = core.array.leave_suspended(unit);
     }
 
     /// Whether an operation of `unit` is suspended, and reads may run.
@@ -112,10 +117,10 @@ impl Suspension {
 
     /// Resume the suspended operation of `unit`.
     fn resume(&mut self, core: &mut Core, unit: usize) {
-        let of = &mut self.units[unit];
-        let slot = std::mem::replace(&mut of.slot, OpSlot::NONE);
-        let also = std::mem::replace(&mut of.also, Queue::EMPTY);
-        core.array.resume(unit, (slot, also), of.left_ns, self.resume_ns);
+        let interrupted = &mut self.units[unit];
+        let slot = std::mem::replace(&mut interrupted.slot, OpSlot::NONE);
+        let also = std::mem::replace(&mut interrupted.also, Queue::EMPTY);
+        core.array.resume(unit, (slot, also), interrupted.left_ns, self.resume_ns);
     }
 
     /// Resume the operations that are suspended on idle units, because nothing new starts.
@@ -129,48 +134,53 @@ impl Suspension {
 
     /// Note that an operation has ended on `unit`. Returns `ended`, with its whole times if it has been suspended.
     pub(super) fn end(&mut self, core: &Core, unit: usize, ended: Ended) -> Ended {
-        let of = &mut self.units[unit];
-        if of.times == 0 || of.slot != OpSlot::NONE {
+        let interrupted = &mut self.units[unit];
+        if interrupted.times == 0 || interrupted.slot != OpSlot::NONE {
             return ended;
         }
-        let whole = of.whole(ended, core.array.now);
-        *of = Interrupted::NONE;
-        whole
+        let total = interrupted.with_total_times(ended, core.array.now);
+        *interrupted = Interrupted::NONE;
+        total
     }
 
     /// The operations under way on `unit`, as if they ended now: suspended and running.
     pub(super) fn under_way(&self, core: &Core, unit: usize) -> impl Iterator<Item = Ended> {
-        let (of, now) = (self.units[unit], core.array.now);
+        let (interrupted, now) = (self.units[unit], core.array.now);
         let running = core.array.under_way(unit);
         let nothing = Ended {
-            slot: of.slot,
-            also: of.also.head(),
+            slot: interrupted.slot,
+            also: interrupted.also.head(),
             host: false,
             since: now,
             array_ns: 0,
             bus_ns: 0,
             held_ns: 0,
         };
-        let is_running = of.times > 0 && of.slot == OpSlot::NONE;
-        let running = running.map(|ended| if is_running { of.whole(ended, now) } else { ended });
-        let suspended = (of.slot != OpSlot::NONE).then(|| of.whole(nothing, now));
+        let is_running = interrupted.times > 0 && interrupted.slot == OpSlot::NONE;
+        let running = running
+            .map(|ended| if is_running { interrupted.with_total_times(ended, now) } else { ended });
+        let suspended =
+            (interrupted.slot != OpSlot::NONE).then(|| interrupted.with_total_times(nothing, now));
         suspended.into_iter().chain(running)
     }
 
     /// The operations of `unit` that are suspended.
     pub(super) fn suspended(&self, core: &Core, unit: usize) -> impl Iterator<Item = OpSlot> {
-        let of = &self.units[unit];
-        let slot = (of.slot != OpSlot::NONE).then_some(of.slot);
-        slot.into_iter().chain(core.array.ops.linked(of.also.head()))
+        let interrupted = &self.units[unit];
+        let slot = (interrupted.slot != OpSlot::NONE).then_some(interrupted.slot);
+        slot.into_iter().chain(core.array.ops.linked(interrupted.also.head()))
     }
 
     /// Check that at the end of an instant no read that may start waits for an operation that it may suspend, and no
     /// operation is suspended on an idle unit.
     pub(super) fn audit_instant(&self, core: &Core) -> Result<(), String> {
-        for (unit, of) in self.units.iter().enumerate() {
+        for (unit, interrupted) in self.units.iter().enumerate() {
             let idle = core.array.units[unit].running == OpSlot::NONE;
             if self.is_suspended(unit) && idle {
-                return Err(format!("unit {unit} is idle, and {:?} is suspended", of.slot));
+                return Err(format!(
+                    "unit {unit} is idle, and {:?} is suspended",
+                    interrupted.slot
+                ));
             }
             if let Some(left) = self.left_to_suspend(core, unit)
                 && let Some(slot) = awaited_read(core, unit)
@@ -211,13 +221,13 @@ impl Ssd {
         if !suspension.is_suspended(unit) {
             return None;
         }
-        let found = if waiting { self.core.first_startable::<true>(unit, R_HOST) } else { None };
-        let Some(found) = found else {
+        let entry = if waiting { self.core.first_startable::<true>(unit, R_HOST) } else { None };
+        let Some(entry) = entry else {
             suspension.resume(&mut self.core, unit);
             return Some(true);
         };
-        self.core.take(unit, R_HOST, found);
-        let started = self.start_host_read::<true>(unit, found.slot);
+        self.core.take(unit, R_HOST, entry);
+        let started = self.start_host_read::<true>(unit, entry.slot);
         if started {
             self.log_start(unit);
         }

@@ -14,7 +14,7 @@ impl Edit {
         let mut edit = Edit::default();
         let mut at = 0;
         while at < data.len() {
-            let end = edit.field(data, at).map_err(|what| Damage::at(at, what))?;
+            let end = edit.field(data, at).map_err(|message| Damage::at(at, message))?;
             debug_assert!(end > at && end <= data.len(), "reading moves on, in the record");
             at = end;
         }
@@ -24,9 +24,9 @@ impl Edit {
     /// Decode the field at `at`; where it ends, or what is wrong with it.
     fn field(&mut self, data: &[u8], at: usize) -> Result<usize, &'static str> {
         let (tag, at) = varint32(data, at).ok_or("bad tag")?;
-        let number = |at, what| varint64(data, at).ok_or(what);
-        let file = |at, what| {
-            number(at, what).and_then(|(n, end)| {
+        let number = |at, message| varint64(data, at).ok_or(message);
+        let file = |at, message| {
+            number(at, message).and_then(|(n, end)| {
                 if n <= MAX_NUMBER { Ok((n, end)) } else { Err("a file number with no next one") }
             })
         };

@@ -95,8 +95,8 @@ fn geometric(mean: f64, least: u64) -> Vec<u64> {
     };
     let mut cards: Vec<u64> = (0..CARDS).map(quantile).collect();
     // Quantiles miss part of the tail, so the difference is spread over the largest, one each.
-    let wanted = (mean * CARDS as f64).round() as i64;
-    let mut lacking = wanted - cards.iter().sum::<u64>().cast_signed();
+    let target = (mean * CARDS as f64).round() as i64;
+    let mut lacking = target - cards.iter().sum::<u64>().cast_signed();
     while lacking != 0 {
         for card in cards.iter_mut().rev() {
             if lacking > 0 {

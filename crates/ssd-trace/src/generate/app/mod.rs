@@ -38,7 +38,7 @@ pub struct App {
     volume: Volume,
     cycle: Cycle,
     requests: u64,
-    made: u64,
+    count: u64,
 }
 
 impl App {
@@ -67,14 +67,14 @@ impl App {
             cycle: Cycle::new(&model, interval_ns, seed)?,
             draws,
             requests,
-            made: 0,
+            count: 0,
         })
     }
 }
 
 impl Draws {
     fn new(op: Op, shape: &Shape, seed: u64) -> Draws {
-        let stream = |what: &str| Stream::new(seed, &format!("app.{}.{what}", op.name()));
+        let stream = |name: &str| Stream::new(seed, &format!("app.{}.{name}", op.name()));
         let least = if op == Op::Trim { 1 } else { RUN_BLOCKS };
         // A mean that applies to no request is not checked.
         let mean = |bytes: f64, used: bool| if used { bytes } else { SECTOR_BYTES as f64 };
@@ -104,11 +104,11 @@ impl Draws {
 
 impl Source for App {
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
-        if self.made == self.requests {
+        if self.count == self.requests {
             return Ok(None);
         }
         let (at, op) = self.cycle.next()?;
-        self.made += 1;
+        self.count += 1;
         let draws = self.draws[op].as_mut().expect("a cycle has operations with a share");
         let (sectors, follows, followed) = draws.draw();
         let sector = match OPS[op] {
@@ -133,7 +133,7 @@ struct Cycle {
     interval_ns: u64,
     /// Cycles generated so far, and their requests by operation.
     cycles: u64,
-    made: [u64; 3],
+    counts: [u64; 3],
     /// Arrival within the cycle, shifted by two bits, and the operation; the latest arrival comes first.
     waiting: Vec<u64>,
     random: Stream,
@@ -155,7 +155,7 @@ impl Cycle {
             requests: model.habits.cycle,
             interval_ns,
             cycles: 0,
-            made: [0; 3],
+            counts: [0; 3],
             waiting: Vec::with_capacity(model.habits.cycle as usize),
             random: Stream::new(seed, "app.arrival"),
         })
@@ -183,16 +183,16 @@ impl Cycle {
     #[cold]
     fn begin(&mut self) {
         self.cycles += 1;
-        let all = self.cycles * self.requests;
+        let total = self.cycles * self.requests;
         // Each operation gets its share of all requests so far; writes get the rest.
-        let due = |share: f64| (share * all as f64).round() as u64;
+        let due = |share: f64| (share * total as f64).round() as u64;
         let deletes = due(self.shares[2]);
-        let reads = due(self.shares[0]).min(all - deletes);
-        let due = [reads, all - reads - deletes, deletes];
+        let reads = due(self.shares[0]).min(total - deletes);
+        let due = [reads, total - reads - deletes, deletes];
         let length = self.requests * self.interval_ns;
         let (active, first) = self.window();
         for (op, due) in due.into_iter().enumerate() {
-            let fewer = due.saturating_sub(self.made[op]);
+            let fewer = due.saturating_sub(self.counts[op]);
             let (active, first) = if op == 0 && self.pace == Pace::WriteSpikes {
                 (length, 0)
             } else {
@@ -202,7 +202,7 @@ impl Cycle {
                 let at = first + self.random.below(active.max(1));
                 self.waiting.push(at << 2 | op as u64);
             }
-            self.made[op] += fewer;
+            self.counts[op] += fewer;
         }
         self.waiting.sort_unstable_by(|a, b| b.cmp(a));
     }

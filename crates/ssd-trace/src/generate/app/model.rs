@@ -75,11 +75,12 @@ impl Model {
     /// # Errors
     /// Names the number that cannot be met, and why.
     pub fn checked(self) -> Result<Model, SourceError> {
-        let fail = |what: String| Err(SourceError(format!("application {}: {what}", self.name)));
-        let all: f64 = self.shapes.iter().map(|shape| shape.share).sum();
-        if (all - 1.0).abs() > 1e-3 {
+        let fail =
+            |message: String| Err(SourceError(format!("application {}: {message}", self.name)));
+        let total: f64 = self.shapes.iter().map(|shape| shape.share).sum();
+        if (total - 1.0).abs() > 1e-3 {
             return fail(format!(
-                "the shares of reads, writes and deletes sum to {all:.4}, not to 1"
+                "the shares of reads, writes and deletes sum to {total:.4}, not to 1"
             ));
         }
         if self.habits.cycle == 0 {
@@ -89,9 +90,9 @@ impl Model {
             return fail(format!("the journal's share is {}: expected 0 to 1", self.journal));
         }
         for (shape, op) in self.shapes.iter().zip(["reads", "writes", "deletes"]) {
-            for (what, share) in [("share", shape.share), ("sequential share", shape.sequential)] {
+            for (name, share) in [("share", shape.share), ("sequential share", shape.sequential)] {
                 if !(0.0..=1.0).contains(&share) {
-                    return fail(format!("the {what} of {op} is {share}: expected 0 to 1"));
+                    return fail(format!("the {name} of {op} is {share}: expected 0 to 1"));
                 }
             }
             let means = [

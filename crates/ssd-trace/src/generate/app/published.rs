@@ -25,10 +25,10 @@ impl Model {
     /// # Errors
     /// There is no such application or set, or the set has no numbers for it.
     pub fn published(name: &str, set: &str) -> Result<Model, SourceError> {
-        let unknown = |what: &str, said: &str, known: &[&str]| {
+        let unknown = |noun: &str, word: &str, names: &[&str]| {
             Err(SourceError(format!(
-                "{what} {said:?} is not known; there are: {}",
-                known.join(", ")
+                "{noun} {word:?} is not known; there are: {}",
+                names.join(", ")
             )))
         };
         if !NAMES.contains(&name) {
@@ -38,11 +38,11 @@ impl Model {
             return unknown("parameter set", set, &SETS);
         }
         let Some(shapes) = shapes(name, set) else {
-            let known: Vec<&str> =
-                SETS.into_iter().filter(|other| shapes(name, other).is_some()).collect();
+            let sets: Vec<&str> =
+                SETS.into_iter().filter(|candidate| shapes(name, candidate).is_some()).collect();
             return Err(SourceError(format!(
                 "the set {set} has no numbers for {name}; there are some in: {}",
-                known.join(", ")
+                sets.join(", ")
             )));
         };
         let journal = column(&ADAPTIVE_CHANNEL, "table3_file_types_percent", name);
@@ -59,7 +59,7 @@ impl Model {
 
 fn shapes(name: &str, set: &str) -> Option<[Shape; 3]> {
     match set {
-        "adaptive-channel" => whole(name),
+        "adaptive-channel" => full(name),
         "invalidation-rate" => brief(&INVALIDATION_RATE, name),
         _ => brief(&NOC_COPYBACK, name),
     }
@@ -80,18 +80,18 @@ fn column(paper: &'static Paper, table: &str, name: &str) -> Option<Column> {
 }
 
 /// Returns the shapes from a set with sequential shares and sizes for each operation.
-fn whole(name: &str) -> Option<[Shape; 3]> {
+fn full(name: &str) -> Option<[Shape; 3]> {
     let shares = column(&ADAPTIVE_CHANNEL, "table4_operations_percent", name)?;
     let sizes = shares.beside("table5_mean_size_kib");
     Some(["read", "write", "delete"].map(|op| {
         let follower = format!("sequential_{op}");
         let sequential = shares.number(&follower) / 100.0;
-        let (all, followers) = (sizes.number(op) * KIB, sizes.number(&follower) * KIB);
+        let (mean, followers) = (sizes.number(op) * KIB, sizes.number(&follower) * KIB);
         Shape {
             share: shares.number(op) / 100.0,
             sequential,
             sequential_bytes: followers,
-            random_bytes: (all - sequential * followers) / (1.0 - sequential),
+            random_bytes: (mean - sequential * followers) / (1.0 - sequential),
         }
     }))
 }
@@ -99,13 +99,13 @@ fn whole(name: &str) -> Option<[Shape; 3]> {
 /// Returns the shapes from a set with a single sequential share.
 fn brief(paper: &'static Paper, name: &str) -> Option<[Shape; 3]> {
     let column = column(paper, "table3_traces", name)?;
-    let other = whole(name)?;
+    let full_shapes = full(name)?;
     let shares = ["read_percent", "write_percent"].map(|key| column.number(key) / 100.0);
     let sequential = column.number("sequential_percent") / 100.0;
-    let expected = shares[0] * other[0].sequential + shares[1] * other[1].sequential;
+    let expected = shares[0] * full_shapes[0].sequential + shares[1] * full_shapes[1].sequential;
     let block = BLOCK_BYTES as f64;
     let shape = |op: usize, key: &str| {
-        let sequential = other[op].sequential * sequential / expected;
+        let sequential = full_shapes[op].sequential * sequential / expected;
         let mean = column.number(key) * KIB;
         let sequential_bytes =
             if sequential > 0.0 { (mean - (1.0 - sequential) * block) / sequential } else { 0.0 };

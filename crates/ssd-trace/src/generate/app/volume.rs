@@ -188,19 +188,19 @@ impl Volume {
     /// Chooses the part of the volume for a write that continues no run.
     fn choose(&mut self, followed: bool) -> Target {
         let (share, writes, journaled) = self.journal;
-        let behind = share * (writes + 1) as f64 - journaled as f64;
+        let lag = share * (writes + 1) as f64 - journaled as f64;
         // The journal takes single blocks first, because files are written in runs.
         let (run, catches_up) = self.run;
         // Journal and data change turns once the journal is ahead or behind by the allowed number.
-        let catches_up = behind > if catches_up { -run } else { run };
+        let catches_up = lag > if catches_up { -run } else { run };
         self.run.1 = catches_up;
-        if catches_up && (!followed || behind > SLACK - run) {
+        if catches_up && (!followed || lag > SLACK - run) {
             self.log ^= 1;
             return Target::Journal(self.log);
         }
         let live: u64 = self.rings.iter().map(|ring| ring.live).sum();
-        let all: u64 = self.rings.iter().map(|ring| ring.sectors).sum();
-        if live * 2 >= all {
+        let total: u64 = self.rings.iter().map(|ring| ring.sectors).sum();
+        if live * 2 >= total {
             return Target::Tables;
         }
         let mut ring = (self.random.bits().trailing_zeros() as usize).min(RINGS - 1);
@@ -258,9 +258,9 @@ impl Volume {
         let sectors = u64::from(sectors);
         let fits = |ring: &Ring| ring.live >= sectors;
         if !follows || !fits(&self.rings[self.deleting]) {
-            let others = (0..RINGS).filter(|&ring| ring != self.deleting);
+            let candidates = (0..RINGS).filter(|&ring| ring != self.deleting);
             let fullest =
-                others.max_by_key(|&ring| (self.rings[ring].live, std::cmp::Reverse(ring)));
+                candidates.max_by_key(|&ring| (self.rings[ring].live, std::cmp::Reverse(ring)));
             self.deleting = fullest.expect("there are several rings");
         }
         self.rings[self.deleting].delete(sectors)

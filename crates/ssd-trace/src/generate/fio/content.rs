@@ -39,11 +39,11 @@ pub(super) struct Content {
     places: Places,
     /// Bytes and requests in total.
     limit: (u64, u64),
-    made: (u64, u64),
+    done: (u64, u64),
     /// Remaining rounds, each of which begins when all blocks have been visited.
     rounds: u64,
     /// Bytes of `io_size`, which may need more rounds, and the largest request.
-    wanted: Option<u64>,
+    io_bytes: Option<u64>,
     largest: u64,
     /// The write that follows its trim, and due flushes; the next one is last.
     follow: Vec<Request>,
@@ -72,18 +72,18 @@ impl Content {
             bytes
         };
         if room < largest {
-            let what = if room < bytes { "its zones have" } else { has };
+            let subject = if room < bytes { "its zones have" } else { has };
             let text =
-                format!("{what} {room} bytes from its offset on, its largest request {largest}");
+                format!("{subject} {room} bytes from its offset on, its largest request {largest}");
             return Err(fail(text));
         }
         if job.step.unsigned_abs() >= bytes {
             return Err(fail(format!("{has} {bytes} bytes, and rw steps beyond them")));
         }
-        let wanted = job.io_size.map(|size| size.of(file_bytes));
-        let pass = wanted.or(job.size.map(|size| size.of(file_bytes))).unwrap_or(bytes);
+        let io_bytes = job.io_size.map(|size| size.of(file_bytes));
+        let pass = io_bytes.or(job.size.map(|size| size.of(file_bytes))).unwrap_or(bytes);
         let beyond = || fail("its bytes times loops are beyond 2^64".to_owned());
-        let all = pass.checked_mul(job.loops).ok_or_else(beyond)?;
+        let total = pass.checked_mul(job.loops).ok_or_else(beyond)?;
         let ios = job.number_ios.unwrap_or(u64::MAX).saturating_mul(job.loops);
         let fresh = Stream::new(seed, name);
         Ok(Content {
@@ -91,10 +91,10 @@ impl Content {
             random: fresh.clone(),
             fresh,
             base: base + offset,
-            limit: (all, ios),
-            made: (0, 0),
+            limit: (total, ios),
+            done: (0, 0),
             rounds: job.loops - 1,
-            wanted,
+            io_bytes,
             largest,
             follow: Vec::new(),
             writes: 0,
@@ -109,9 +109,9 @@ impl Content {
         if next == Some(Op::Write) {
             return Wish::Data(Op::Write);
         }
-        let is_over = self.made.0 >= self.limit.0 || self.made.1 >= self.limit.1;
+        let is_over = self.done.0 >= self.limit.0 || self.done.1 >= self.limit.1;
         if is_over && self.job.time_based {
-            self.made = (0, 0);
+            self.done = (0, 0);
         } else if is_over {
             return Wish::End;
         }
@@ -142,9 +142,9 @@ impl Content {
             return if self.goes_round() { Made::Round } else { Made::End };
         };
         let sizes = self.job.sizes(op as usize);
-        let wanted = length(&sizes, spot.limit - spot.start, &mut self.random);
-        let bytes = self.places.take(op as usize, spot, wanted);
-        self.made = (self.made.0.saturating_add(bytes), self.made.1 + 1);
+        let requested = length(&sizes, spot.limit - spot.start, &mut self.random);
+        let bytes = self.places.take(op as usize, spot, requested);
+        self.done = (self.done.0.saturating_add(bytes), self.done.1 + 1);
         let sector = (self.base + spot.start) / SECTOR_BYTES;
         let request = Request::new(op, sector, (bytes / SECTOR_BYTES) as u32);
         if self.job.mix == Mix::TrimWrite {
@@ -160,8 +160,8 @@ impl Content {
             return true;
         }
         // Like fio, stops when less than the largest request is left.
-        self.made.0 > 0
-            && self.wanted.is_some_and(|all| all.saturating_sub(self.made.0) >= self.largest)
+        self.done.0 > 0
+            && self.io_bytes.is_some_and(|total| total.saturating_sub(self.done.0) >= self.largest)
     }
 
     /// Begins another round, equal to the first unless `randrepeat=0`.

@@ -47,12 +47,12 @@ impl Free {
 
     /// Takes up to `most` free blocks from the free block `first` to the next taken one, and returns their number.
     pub(super) fn take(&mut self, first: u64, most: u64) -> u64 {
-        let mut taken = 0;
-        while taken < most && first + taken < self.blocks && self.is_free(first + taken) {
-            self.clear(first + taken);
-            taken += 1;
+        let mut count = 0;
+        while count < most && first + count < self.blocks && self.is_free(first + count) {
+            self.clear(first + count);
+            count += 1;
         }
-        taken
+        count
     }
 
     fn is_free(&self, block: u64) -> bool {
@@ -78,10 +78,10 @@ impl Free {
         // Goes up until a word has a bit at or after the index, then down along the lowest bits.
         loop {
             let words = self.levels.get(level)?;
-            let found =
+            let free_bits =
                 words.get((at / 64) as usize).map_or(0, |word| word & (u64::MAX << (at % 64)));
-            if found != 0 {
-                at = at / 64 * 64 + u64::from(found.trailing_zeros());
+            if free_bits != 0 {
+                at = at / 64 * 64 + u64::from(free_bits.trailing_zeros());
                 break;
             }
             (level, at) = (level + 1, at / 64 + 1);

@@ -16,16 +16,16 @@ pub(super) struct Said {
 pub(super) struct Section {
     pub(super) line: usize,
     pub(super) name: String,
-    pub(super) said: Vec<Said>,
+    pub(super) settings: Vec<Said>,
 }
 
 /// Returns the sections of `text`, in order.
 pub(super) fn sections(text: &str) -> Result<Vec<Section>, Trouble> {
     let mut sections: Vec<Section> = Vec::new();
-    for (index, whole) in text.lines().enumerate() {
+    for (index, raw) in text.lines().enumerate() {
         let line = index + 1;
         // A comment ends a line wherever it begins, also within a value.
-        let content = whole.split([';', '#']).next().unwrap_or_default().trim();
+        let content = raw.split([';', '#']).next().unwrap_or_default().trim();
         if content.is_empty() {
             continue;
         }
@@ -37,7 +37,7 @@ pub(super) fn sections(text: &str) -> Result<Vec<Section>, Trouble> {
             if !after.is_empty() {
                 return Err(Trouble::at(line, "expected nothing after the name of a section"));
             }
-            sections.push(Section { line, name: name.trim().to_owned(), said: Vec::new() });
+            sections.push(Section { line, name: name.trim().to_owned(), settings: Vec::new() });
             continue;
         }
         let Some(section) = sections.last_mut() else {
@@ -46,7 +46,7 @@ pub(super) fn sections(text: &str) -> Result<Vec<Section>, Trouble> {
                 "expected a section such as [global] before the first key",
             ));
         };
-        section.said.push(said(content, line)?);
+        section.settings.push(parse_setting(content, line)?);
     }
     if sections.iter().all(|section| section.name == "global") {
         return Err(Trouble::at(
@@ -58,7 +58,7 @@ pub(super) fn sections(text: &str) -> Result<Vec<Section>, Trouble> {
 }
 
 /// Parses `KEY=VALUE`, or a key alone.
-fn said(content: &str, line: usize) -> Result<Said, Trouble> {
+fn parse_setting(content: &str, line: usize) -> Result<Said, Trouble> {
     let (key, value) = match content.split_once('=') {
         Some((key, value)) => (key.trim(), Some(value.trim().to_owned())),
         None => (content, None),

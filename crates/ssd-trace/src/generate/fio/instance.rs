@@ -180,12 +180,12 @@ impl Instance {
         if now >= self.pace.end_ns() {
             return State::Ending;
         }
-        let wanted = match self.content.wish() {
+        let ready_at = match self.content.wish() {
             Wish::End => return State::Ending,
             Wish::Flush => return State::Ready(Op::Flush, now),
             Wish::Data(op) => op,
         };
-        let (op, at) = self.pace.next(wanted, now);
+        let (op, at) = self.pace.next(ready_at, now);
         // It does not wait for a request beyond its runtime.
         let at = at.min(self.pace.end_ns());
         if at <= now {
@@ -199,13 +199,13 @@ impl Instance {
 
     /// Submits a request, and returns it with its intended arrival; `None` where a round or the job ends.
     pub(super) fn submit(&mut self, now: u64) -> Option<(u64, Request)> {
-        let (made, meant) = match self.state {
+        let (output, intended) = match self.state {
             State::Closing => (Made::Request(FLUSH), now),
             State::Ready(Op::Flush, _) => (Made::Request(self.content.flush()), now),
-            State::Ready(op, at) => (self.content.data(op), self.pace.meant(op, at, now)),
+            State::Ready(op, at) => (self.content.data(op), self.pace.intended(op, at, now)),
             _ => unreachable!("it has a request"),
         };
-        let (state, request) = match made {
+        let (state, request) = match output {
             Made::Request(request) if self.state == State::Closing => {
                 (State::Ending, Some(request))
             }
@@ -216,6 +216,6 @@ impl Instance {
         self.state = state;
         let request = request?;
         self.pace.submitted(request.op, u64::from(request.sectors) * SECTOR_BYTES);
-        Some((meant, request))
+        Some((intended, request))
     }
 }

@@ -149,10 +149,10 @@ pub(super) fn jobs(sections: &[Section]) -> Result<(Vec<Job>, Vec<&'static str>)
     for section in sections {
         let mut job = Job { new_group: false, ..global.clone() };
         // Units are set first, because they determine how other values are read.
-        let (units, others): (Vec<&Said>, Vec<&Said>) =
-            section.said.iter().partition(|said| said.key == "kb_base");
-        for said in units.into_iter().chain(others) {
-            ignored.extend(set(&mut job, said)?);
+        let (units, options): (Vec<&Said>, Vec<&Said>) =
+            section.settings.iter().partition(|setting| setting.key == "kb_base");
+        for setting in units.into_iter().chain(options) {
+            ignored.extend(set(&mut job, setting)?);
         }
         if section.name == "global" {
             global = job;
@@ -173,58 +173,61 @@ pub(super) fn jobs(sections: &[Section]) -> Result<(Vec<Job>, Vec<&'static str>)
 fn check_engines(sections: &[Section]) -> Result<(), Trouble> {
     let mut global = None;
     for section in sections {
-        let engine = section.said.iter().rfind(|said| said.key == "ioengine");
+        let engine = section.settings.iter().rfind(|setting| setting.key == "ioengine");
         if section.name == "global" {
             global = engine.or(global);
             continue;
         }
-        let Some(said) = engine.or(global) else { continue };
+        let Some(setting) = engine.or(global) else { continue };
         // `external:FILE` names an engine in a file.
-        let name = said.value.as_deref().unwrap_or_default();
-        if let Some(what) = option::no_device(name) {
+        let name = setting.value.as_deref().unwrap_or_default();
+        if let Some(message) = option::no_device(name) {
             let job = &section.name;
-            return Err(Trouble::at(said.line, &format!("ioengine={name} {what} (job {job})")));
+            return Err(Trouble::at(
+                setting.line,
+                &format!("ioengine={name} {message} (job {job})"),
+            ));
         }
     }
     Ok(())
 }
 
-/// Sets the option that `said` names; returns its name if it has no effect here.
-fn set(job: &mut Job, said: &Said) -> Result<Option<&'static str>, Trouble> {
-    let Some(known) = option::named(&said.key) else {
-        let near = nearest(&said.key, option::names())
+/// Sets the option that `setting` names; returns its name if it has no effect here.
+fn set(job: &mut Job, setting: &Said) -> Result<Option<&'static str>, Trouble> {
+    let Some(option) = option::find(&setting.key) else {
+        let near = nearest(&setting.key, option::names())
             .map_or(String::new(), |word| format!("; did you mean {word:?}?"));
-        let text = format!("{}: no option of fio 3.33 or of its block devices{near}", said.key);
-        return Err(Trouble::at(said.line, &text));
+        let text = format!("{}: no option of fio 3.33 or of its block devices{near}", setting.key);
+        return Err(Trouble::at(setting.line, &text));
     };
-    let text = said.value.as_deref().unwrap_or("1");
-    match known.class {
-        Class::Host => return Ok(Some(known.name)),
+    let text = setting.value.as_deref().unwrap_or("1");
+    match option.class {
+        Class::Host => return Ok(Some(option.name)),
         Class::Refused(_) if text == "0" => return Ok(None),
-        Class::Refused(why) => {
-            return Err(Trouble::at(said.line, &format!("{}: {why}", said.key)));
+        Class::Refused(reason) => {
+            return Err(Trouble::at(setting.line, &format!("{}: {reason}", setting.key)));
         }
         Class::Modelled => {}
     }
     // A name may be any text.
-    let is_name = ["filename", "uri"].contains(&known.name);
-    if let Some(why) = not_a_value(text).filter(|_| !is_name) {
+    let is_name = ["filename", "uri"].contains(&option.name);
+    if let Some(reason) = not_a_value(text).filter(|_| !is_name) {
         return Err(Trouble::at(
-            said.line,
-            &format!("{}: {text} {why}: write the value itself", said.key),
+            setting.line,
+            &format!("{}: {text} {reason}: write the value itself", setting.key),
         ));
     }
-    let set = set_requests(job, known.name, text)
-        .or_else(|| set_places(job, known.name, text))
-        .or_else(|| set_order(job, known.name, text))
-        .or_else(|| job.pacing.set(job.units, known.name, text));
+    let set = set_requests(job, option.name, text)
+        .or_else(|| set_places(job, option.name, text))
+        .or_else(|| set_order(job, option.name, text))
+        .or_else(|| job.pacing.set(job.units, option.name, text));
     match set.expect("a modelled option is set somewhere") {
         Ok(()) => Ok(None),
         Err(expected) => {
-            let value = said.value.as_ref();
+            let value = setting.value.as_ref();
             let value = value.map_or("no value".to_owned(), |value| format!("{value:?}"));
-            let text = format!("{}: found {value}; expected {expected}", said.key);
-            Err(Trouble::at(said.line, &text))
+            let text = format!("{}: found {value}; expected {expected}", setting.key);
+            Err(Trouble::at(setting.line, &text))
         }
     }
 }
@@ -306,9 +309,9 @@ fn set_places(job: &mut Job, name: &str, text: &str) -> Set {
         "offset_align" => size().map(|bytes| job.offset_align = bytes),
         "offset_increment" => amount().map(|offset| job.offset_increment = offset),
         "io_size" => amount().map(|size| job.io_size = Some(size)),
-        "random_distribution" => {
-            distribution(units, text).map(|all| job.distribution = all).ok_or(option::DISTRIBUTIONS)
-        }
+        "random_distribution" => distribution(units, text)
+            .map(|zones| job.distribution = zones)
+            .ok_or(option::DISTRIBUTIONS),
         "norandommap" => flag(text).map(|on| job.map = !on).ok_or("0 or 1"),
         "random_generator" => {
             word(text, &[("tausworthe", false), ("tausworthe64", false), ("lfsr", true)])
@@ -394,7 +397,8 @@ fn pattern(job: &mut Job, text: &str) -> Option<()> {
 
 fn distribution(units: Units, text: &str) -> Option<Distribution> {
     let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
-    if let Some(absolute) = [("zoned", false), ("zoned_abs", true)].iter().find(|one| one.0 == name)
+    if let Some(absolute) =
+        [("zoned", false), ("zoned_abs", true)].iter().find(|form| form.0 == name)
     {
         let mut zones = [const { Vec::new() }; 3];
         set_three(&mut zones, parameters, |text| zoned(units, text, absolute.1))?;
@@ -441,10 +445,10 @@ fn zoned(units: Units, text: &str, absolute: bool) -> Option<Vec<(f64, Amount)>>
         let spaces = parts.iter().map(space).collect::<Option<Vec<_>>>()?;
         shared_out(&spaces)?.iter().map(|space| Amount::Percent(100.0 * space.1)).collect()
     };
-    let whole = (accesses.iter().sum::<f64>() - 1.0).abs() < 1e-9;
+    let is_whole = (accesses.iter().sum::<f64>() - 1.0).abs() < 1e-9;
     let zones: Vec<(f64, Amount)> = accesses.into_iter().zip(spaces).collect();
     let empty = |zone: &(f64, Amount)| {
         zone.0 > 0.0 && matches!(zone.1, Amount::Bytes(0) | Amount::Percent(0.0))
     };
-    (whole && zones.len() <= 256 && !zones.iter().any(empty)).then_some(zones)
+    (is_whole && zones.len() <= 256 && !zones.iter().any(empty)).then_some(zones)
 }

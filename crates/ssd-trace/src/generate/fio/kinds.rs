@@ -74,14 +74,14 @@ impl Sizes {
     pub(super) fn smallest(&self) -> u64 {
         match self {
             Sizes::Same(bytes) | Sizes::Range(bytes, _) => *bytes,
-            Sizes::Split(all) => all.iter().map(|size| size.0).min().expect("a size"),
+            Sizes::Split(sizes) => sizes.iter().map(|size| size.0).min().expect("a size"),
         }
     }
 
     pub(super) fn largest(&self) -> u64 {
         match self {
             Sizes::Same(bytes) | Sizes::Range(_, bytes) => *bytes,
-            Sizes::Split(all) => all.iter().map(|size| size.0).max().expect("a size"),
+            Sizes::Split(sizes) => sizes.iter().map(|size| size.0).max().expect("a size"),
         }
     }
 }

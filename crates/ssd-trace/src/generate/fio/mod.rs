@@ -69,7 +69,7 @@ pub struct Hosting {
 impl Hosting {
     /// Returns a warning that lists the options without effect.
     #[must_use]
-    pub fn told(&self) -> Option<String> {
+    pub fn note(&self) -> Option<String> {
         (!self.ignored.is_empty()).then(|| {
             format!(
                 "workload.job: options of fio without effect on a device: {}",
@@ -107,10 +107,10 @@ impl JobFile {
                 return fail("zonemode=strided: only sequential jobs stay in zones here");
             }
             if let Some(name) = &job.waits_for {
-                let named = self.jobs[..at].iter().filter(|job| job.name == *name).count();
-                if named != 1 {
+                let matches = self.jobs[..at].iter().filter(|job| job.name == *name).count();
+                if matches != 1 {
                     let text = format!(
-                        "wait_for: {named} jobs before {} are called {name:?}; expected one",
+                        "wait_for: {matches} jobs before {} are called {name:?}; expected one",
                         job.name
                     );
                     return fail(&text);

@@ -331,7 +331,7 @@ pub fn all() -> impl Iterator<Item = FioOption> {
 }
 
 /// Returns the option with this name or alias.
-pub(super) fn named(key: &str) -> Option<FioOption> {
+pub(super) fn find(key: &str) -> Option<FioOption> {
     all().find(|option| option.name == key || option.alias == Some(key))
 }
 
@@ -390,7 +390,7 @@ const NO_DEVICE: [(&str, &str); 39] = [
 
 /// Returns what an engine without a block device does instead; `None` for other engines.
 pub(super) fn no_device(engine: &str) -> Option<&'static str> {
-    NO_DEVICE.iter().find(|one| one.0 == engine).map(|one| one.1)
+    NO_DEVICE.iter().find(|entry| entry.0 == engine).map(|entry| entry.1)
 }
 
 /// Returns the engines without a block device, each with what it does.

@@ -283,8 +283,8 @@ impl Pace {
             }
             // What the rate would have submitted in the pause, less one request, so that the next one is due at once.
             let missed = u64::try_from(paused * rate / SECOND).unwrap_or(u64::MAX);
-            let one = self.smallest[at];
-            let over = if u128::from(one) * SECOND <= paused * rate { one } else { 0 };
+            let bytes = self.smallest[at];
+            let over = if u128::from(bytes) * SECOND <= paused * rate { bytes } else { 0 };
             let missed = missed.saturating_sub(over);
             self.issued_bytes[at] = self.issued_bytes[at].saturating_add(missed);
         }
@@ -300,16 +300,16 @@ impl Pace {
             _ => (op, due(op)),
         };
         if at > now && self.mix == Mix::ReadWrite {
-            let other = if op == Op::Read { Op::Write } else { Op::Read };
-            if due(other) < at {
-                (op, at) = (other, due(other));
+            let opposite = if op == Op::Read { Op::Write } else { Op::Read };
+            if due(opposite) < at {
+                (op, at) = (opposite, due(opposite));
             }
         }
         (op, at)
     }
 
     /// Returns the intended arrival of a request that was due at `at` and is submitted at `now`.
-    pub(super) fn meant(&self, op: Op, at: u64, now: u64) -> u64 {
+    pub(super) fn intended(&self, op: Op, at: u64, now: u64) -> u64 {
         let is_rated = op != Op::Flush && self.rates[op as usize] > 0;
         if self.pacing.offload && is_rated { at.max(self.paused_ns).min(now) } else { now }
     }

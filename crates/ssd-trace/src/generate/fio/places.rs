@@ -268,8 +268,8 @@ impl Drawn {
     fn new(job: &Job, op: usize, unit: u64, blocks: u64) -> Result<Drawn, String> {
         let ranked = |rank, most: u64, centre: Option<f64>| {
             let scatter = Scatter::new(blocks);
-            let wanted = centre.map(|centre| ((centre * blocks as f64) as u64).min(blocks - 1));
-            let shift = wanted.map_or(0, |at| (at + blocks - scatter.place(most)) % blocks);
+            let target = centre.map(|centre| ((centre * blocks as f64) as u64).min(blocks - 1));
+            let shift = target.map_or(0, |at| (at + blocks - scatter.place(most)) % blocks);
             Law::Ranked { rank, scatter, shift }
         };
         let law = match &job.distribution {

@@ -23,7 +23,7 @@ pub struct FioSource {
     outstanding: BTreeMap<u64, (usize, bool)>,
     arrived: u64,
     /// Instances with completions in this instant, which they process together.
-    heard: Vec<usize>,
+    completed: Vec<usize>,
     /// For each job: its group of reports, and which jobs end with it.
     ends: Vec<(usize, Option<ExitWhat>)>,
     /// Time on a device that takes none, and why such a device is refused.
@@ -73,7 +73,7 @@ impl FioSource {
             turn: 0,
             outstanding: BTreeMap::new(),
             arrived: 0,
-            heard: Vec::new(),
+            completed: Vec::new(),
             now: 0,
             needs_time,
             is_endless: jobs.iter().any(|job| job.time_based && job.pacing.is_timeless(job.mix)),
@@ -136,27 +136,27 @@ impl FioSource {
 
     /// Ends the jobs that `exitall` names after instance `at` has ended.
     fn exit(&mut self, at: usize, now: u64) {
-        let (group, what) = self.ends[self.instances[at].job];
-        let Some(what) = what else { return };
-        for other in 0..self.instances.len() {
-            let instance = &mut self.instances[other];
-            let named = match what {
+        let (group, scope) = self.ends[self.instances[at].job];
+        let Some(scope) = scope else { return };
+        for index in 0..self.instances.len() {
+            let instance = &mut self.instances[index];
+            let is_named = match scope {
                 ExitWhat::All => true,
                 ExitWhat::Group => self.ends[instance.job].0 == group,
                 ExitWhat::Stonewall => instance.is_running(),
             };
-            if named && !instance.has_ended() {
+            if is_named && !instance.has_ended() {
                 instance.terminate();
                 instance.advance(now);
-                self.enter(other);
+                self.enter(index);
             }
         }
     }
 
     /// Starts blocked instances whose predecessors have ended, until there are none.
     fn unblock(&mut self, now: u64) {
-        let ended = |all: &[Instance], of: &dyn Fn(&Instance) -> bool| {
-            all.iter().filter(|one| of(one)).all(Instance::has_ended)
+        let ended = |instances: &[Instance], matches: &dyn Fn(&Instance) -> bool| {
+            instances.iter().filter(|instance| matches(instance)).all(Instance::has_ended)
         };
         for at in 0..self.instances.len() {
             let instance = &self.instances[at];
@@ -164,8 +164,9 @@ impl FioSource {
                 continue;
             }
             let (group, awaited) = (instance.group, instance.waits_for);
-            let is_free = ended(&self.instances, &|other| other.group < group)
-                && awaited.is_none_or(|job| ended(&self.instances, &|other| other.job == job));
+            let is_free = ended(&self.instances, &|candidate| candidate.group < group)
+                && awaited
+                    .is_none_or(|job| ended(&self.instances, &|candidate| candidate.job == job));
             if is_free {
                 self.instances[at].unblock(now);
                 self.advance(at, now);
@@ -181,7 +182,7 @@ impl Clients for FioSource {
         if std::mem::take(&mut self.is_new) {
             self.unblock(now);
         }
-        for at in std::mem::take(&mut self.heard) {
+        for at in std::mem::take(&mut self.completed) {
             self.advance(at, now);
         }
         while let Some(&(due, at)) = self.timers.first().filter(|timer| timer.0 <= now) {
@@ -198,8 +199,8 @@ impl Clients for FioSource {
             }
             self.enter(at);
             self.advance(at, now);
-            if let Some((meant, request)) = submitted {
-                return Ok(Some(TimedRequest { at: Nanos(meant), request }));
+            if let Some((intended, request)) = submitted {
+                return Ok(Some(TimedRequest { at: Nanos(intended), request }));
             }
         }
         Ok(None)
@@ -214,7 +215,7 @@ impl Clients for FioSource {
             unreachable!("request {number} completes once");
         };
         self.instances[at].completed(is_flush);
-        self.heard.push(at);
+        self.completed.push(at);
     }
 }
 

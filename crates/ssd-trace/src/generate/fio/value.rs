@@ -90,11 +90,12 @@ impl Units {
 
 /// Divides what `parts` leave of 1 among those without a share; `None` if they exceed 1.
 pub(super) fn shared_out<T: Copy>(parts: &[(T, Option<f64>)]) -> Option<Vec<(T, f64)>> {
-    let said: f64 = parts.iter().filter_map(|part| part.1).sum();
+    let stated: f64 = parts.iter().filter_map(|part| part.1).sum();
     let open = parts.iter().filter(|part| part.1.is_none()).count();
-    let each = (1.0 - said).max(0.0) / open.max(1) as f64;
-    let all = parts.iter().map(|&(what, share)| (what, share.unwrap_or(each))).collect();
-    (said < 1.0 + 1e-9).then_some(all)
+    let share_of_open = (1.0 - stated).max(0.0) / open.max(1) as f64;
+    let shares =
+        parts.iter().map(|&(item, share)| (item, share.unwrap_or(share_of_open))).collect();
+    (stated < 1.0 + 1e-9).then_some(shares)
 }
 
 /// Splits a decimal or hexadecimal number and its unit in lower case.

@@ -49,9 +49,9 @@ impl Bench {
     /// # Errors
     /// There is no such benchmark.
     pub fn named(name: &str) -> Result<Bench, SourceError> {
-        NAMES.iter().find(|one| one.0 == name).map(|one| one.1).ok_or_else(|| {
-            let known: Vec<&str> = NAMES.iter().map(|one| one.0).collect();
-            SourceError(format!("no benchmark {name:?}; there are: {}", known.join(", ")))
+        NAMES.iter().find(|entry| entry.0 == name).map(|entry| entry.1).ok_or_else(|| {
+            let names: Vec<&str> = NAMES.iter().map(|entry| entry.0).collect();
+            SourceError(format!("no benchmark {name:?}; there are: {}", names.join(", ")))
         })
     }
 }
@@ -68,7 +68,7 @@ pub struct DbBench {
     records: u64,
     operations: u64,
     value_bytes: u32,
-    made: u64,
+    count: u64,
     random: Stream,
 }
 
@@ -88,7 +88,7 @@ impl DbBench {
             return Err(SourceError("db_bench: expected at least one record".to_owned()));
         }
         let random = Stream::new(seed, "db_bench");
-        Ok(DbBench { bench, records, operations, value_bytes, made: 0, random })
+        Ok(DbBench { bench, records, operations, value_bytes, count: 0, random })
     }
 }
 
@@ -96,11 +96,11 @@ impl Iterator for DbBench {
     type Item = KeyRequest;
 
     fn next(&mut self) -> Option<KeyRequest> {
-        if self.made == self.operations {
+        if self.count == self.operations {
             return None;
         }
-        let index = self.made;
-        self.made += 1;
+        let index = self.count;
+        self.count += 1;
         let request = |op, key| KeyRequest::new(op, key, self.value_bytes);
         let records = self.records;
         Some(match self.bench {
@@ -110,7 +110,7 @@ impl Iterator for DbBench {
                 request(KeyOp::Update, key)
             }
             Bench::ReadSeq => {
-                self.made = self.operations;
+                self.count = self.operations;
                 KeyRequest {
                     scan: u32::try_from(records).unwrap_or(u32::MAX),
                     ..request(KeyOp::Scan, 0)

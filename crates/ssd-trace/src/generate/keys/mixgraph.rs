@@ -51,7 +51,7 @@ pub struct MixGraph {
     mix: Mix,
     records: u64,
     operations: u64,
-    made: u64,
+    count: u64,
     /// Cumulated shares of the ranges in the order in which they are drawn, and the index of each range.
     ranges: Vec<(f64, u64)>,
     random: Stream,
@@ -94,7 +94,7 @@ impl MixGraph {
             mix,
             records,
             operations,
-            made: 0,
+            count: 0,
             ranges,
             random: Stream::new(seed, "mixgraph"),
         })
@@ -122,10 +122,10 @@ impl Iterator for MixGraph {
     type Item = KeyRequest;
 
     fn next(&mut self) -> Option<KeyRequest> {
-        if self.made == self.operations {
+        if self.count == self.operations {
             return None;
         }
-        self.made += 1;
+        self.count += 1;
         let draw = self.random.unit();
         let key = self.key();
         Some(if draw < self.mix.get {

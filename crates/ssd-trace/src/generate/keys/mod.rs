@@ -82,8 +82,8 @@ pub struct Wanted {
 ///
 /// # Errors
 /// There is no such stream, or the parameters do not suit it.
-pub fn stream(name: &str, wanted: &Wanted) -> Result<Stream, SourceError> {
-    let Wanted { records, operations, value_bytes, keys, seed } = *wanted;
+pub fn stream(name: &str, parameters: &Wanted) -> Result<Stream, SourceError> {
+    let Wanted { records, operations, value_bytes, keys, seed } = *parameters;
     let (family, member) = name.split_once(':').unwrap_or((name, ""));
     if keys.is_some() && family != "ycsb" {
         return Err(SourceError(format!("{name}: only YCSB has a choice of keys")));

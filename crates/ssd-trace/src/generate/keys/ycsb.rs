@@ -115,7 +115,7 @@ pub struct Ycsb {
     space: u64,
     zipfian: Zipfian,
     operations: u64,
-    made: u64,
+    count: u64,
     random: Stream,
 }
 
@@ -138,7 +138,7 @@ impl Ycsb {
         let keys = keys.unwrap_or(if phase == Phase::D { Keys::Latest } else { Keys::Zipfian });
         let load = phase == Phase::Load;
         let inserts: f64 =
-            phase.mix().iter().filter(|one| one.0 == KeyOp::Insert).map(|one| one.1).sum();
+            phase.mix().iter().filter(|entry| entry.0 == KeyOp::Insert).map(|entry| entry.1).sum();
         let zipfian = match keys {
             Keys::Zipfian => Zipfian::with_zeta(SCRAMBLED.0, THETA, SCRAMBLED.1),
             Keys::Latest => Zipfian::new(records, THETA),
@@ -152,7 +152,7 @@ impl Ycsb {
             space: records + (operations as f64 * inserts * 2.0) as u64,
             zipfian,
             operations: if load { records } else { operations },
-            made: 0,
+            count: 0,
             random: Stream::new(seed, "ycsb"),
         })
     }
@@ -180,16 +180,16 @@ impl Iterator for Ycsb {
     type Item = KeyRequest;
 
     fn next(&mut self) -> Option<KeyRequest> {
-        if self.made == self.operations {
+        if self.count == self.operations {
             return None;
         }
-        self.made += 1;
+        self.count += 1;
         let mix = self.phase.mix();
         let mut draw = if mix.len() == 1 { 0.0 } else { self.random.unit() };
         let mut op = mix[mix.len() - 1].0;
-        for &(one, share) in mix {
+        for &(candidate, share) in mix {
             if draw < share {
-                op = one;
+                op = candidate;
                 break;
             }
             draw -= share;

@@ -77,7 +77,7 @@ pub(crate) struct Like {
     scale: f64,
     at: u64,
     requests: u64,
-    made: u64,
+    count: u64,
     random: Stream,
 }
 
@@ -134,7 +134,7 @@ impl Like {
             scale: if as_recorded { 1.0 } else { interval_ns as f64 / mean },
             at: 0,
             requests,
-            made: 0,
+            count: 0,
             random: Stream::new(seed, "like"),
         }
     }
@@ -169,7 +169,7 @@ impl Like {
     fn start(&mut self, mark: &Mark, sectors: u64) -> u64 {
         let space = u64::from(self.volume.blocks()) * BLOCK;
         let end = self.ends[mark.op as usize];
-        let found = match mark.start {
+        let start = match mark.start {
             Start::Follows if end < space => {
                 self.volume.fits((end / BLOCK) as u32, mark.state).then_some(end)
             }
@@ -179,7 +179,7 @@ impl Like {
             }
             _ => None,
         };
-        let at = found.unwrap_or_else(|| {
+        let at = start.unwrap_or_else(|| {
             let block = self.volume.find(mark.state);
             u64::from(block) * BLOCK + u64::from(mark.within)
         });
@@ -208,11 +208,11 @@ impl Like {
 
 impl Source for Like {
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
-        if self.made == self.requests {
+        if self.count == self.requests {
             return Ok(None);
         }
         let mark = self.mark();
-        self.made += 1;
+        self.count += 1;
         let gap = if self.scale.to_bits() == 1.0f64.to_bits() {
             mark.gap
         } else {
@@ -284,13 +284,13 @@ fn marks(records: &[Record], blocks: u32) -> Vec<Mark> {
             Op::Flush | Op::Copy => {}
             Op::Trim => {
                 // Only whole blocks are freed.
-                let whole = record.sector.div_ceil(BLOCK) as u32..(end / BLOCK) as u32;
-                let first = whole.clone().find(|&block| volume.holds_data(block));
+                let range = record.sector.div_ceil(BLOCK) as u32..(end / BLOCK) as u32;
+                let first = range.clone().find(|&block| volume.holds_data(block));
                 mark.state = first.map_or(State::Trimmed(0), |block| volume.state(block));
                 if first.is_some_and(|block| u64::from(block) * BLOCK == ends[op as usize]) {
                     mark.start = Start::Follows;
                 }
-                let freed: Vec<u32> = whole.filter(|&block| volume.holds_data(block)).collect();
+                let freed: Vec<u32> = range.filter(|&block| volume.holds_data(block)).collect();
                 mark.length = freed.len() as u32;
                 if let Some(&last) = freed.last() {
                     ends[op as usize] = u64::from(last + 1) * BLOCK;
@@ -363,10 +363,10 @@ mod tests {
     #[test]
     fn marks_in_their_order_are_the_recording() {
         let records = recording();
-        let mut same = like(&records, 1);
-        same.piece = 0..records.len();
-        for (made, record) in all(same).iter().zip(&records) {
-            let TimedRequest { at, request } = made;
+        let mut ordered = like(&records, 1);
+        ordered.piece = 0..records.len();
+        for (timed, record) in all(ordered).iter().zip(&records) {
+            let TimedRequest { at, request } = timed;
             assert_eq!((at.0, request.op), (record.at, record.op()));
             if record.op() != Op::Trim {
                 assert_eq!((request.sector, request.sectors), (record.sector, record.sectors));
@@ -393,25 +393,26 @@ mod tests {
     #[test]
     fn other_orders_have_the_same_mixes_and_other_addresses() {
         let records = recording();
-        let made = all(like(&records, 1));
-        assert_eq!(made, all(like(&records, 1)));
-        assert_ne!(made, all(like(&records, 2)));
+        let generated = all(like(&records, 1));
+        assert_eq!(generated, all(like(&records, 1)));
+        assert_ne!(generated, all(like(&records, 2)));
         let sizes = |requests: &mut dyn Iterator<Item = (Op, u32)>| {
-            let used = requests.filter(|one| one.0 != Op::Trim);
+            let used = requests.filter(|entry| entry.0 != Op::Trim);
             let mut sizes: Vec<_> = used.map(|(op, sectors)| (op as u8, sectors)).collect();
             sizes.sort_unstable();
             sizes
         };
         assert_eq!(
-            sizes(&mut made.iter().map(|one| (one.request.op, one.request.sectors))),
-            sizes(&mut records.iter().map(|one| (one.op(), one.sectors)))
+            sizes(&mut generated.iter().map(|timed| (timed.request.op, timed.request.sectors))),
+            sizes(&mut records.iter().map(|record| (record.op(), record.sectors)))
         );
-        assert_eq!(made.last().unwrap().at.0, records.last().unwrap().at);
-        let found = rewrites(
-            made.iter()
-                .map(|one| (one.request.op, one.request.sector, u64::from(one.request.sectors))),
+        assert_eq!(generated.last().unwrap().at.0, records.last().unwrap().at);
+        let ratio = rewrites(generated.iter().map(|timed| {
+            (timed.request.op, timed.request.sector, u64::from(timed.request.sectors))
+        }));
+        let expected = rewrites(
+            records.iter().map(|record| (record.op(), record.sector, record.sectors.into())),
         );
-        let wanted = rewrites(records.iter().map(|one| (one.op(), one.sector, one.sectors.into())));
-        assert!((found / wanted - 1.0).abs() < 0.15, "{found} rewrites, {wanted}");
+        assert!((ratio / expected - 1.0).abs() < 0.15, "{ratio} rewrites, {expected}");
     }
 }

@@ -116,14 +116,14 @@ impl Recency {
     #[cold]
     fn close_up(&mut self) {
         let valid = |&slot: &usize| self.bits[slot / 64] >> (slot % 64) & 1 != 0;
-        let kept: Vec<u32> = (0..self.head).filter(valid).map(|slot| self.pages[slot]).collect();
+        let pages: Vec<u32> = (0..self.head).filter(valid).map(|slot| self.pages[slot]).collect();
         self.bits.fill(0);
         self.tree.fill(0);
         (self.head, self.len) = (0, 0);
-        for &page in &kept {
+        for &page in &pages {
             self.slots[page as usize] = NONE;
         }
-        kept.into_iter().for_each(|page| self.push(page));
+        pages.into_iter().for_each(|page| self.push(page));
     }
 }
 

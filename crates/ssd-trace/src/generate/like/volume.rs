@@ -24,8 +24,8 @@ impl State {
     fn is_like(self, other: State) -> bool {
         match (self, other) {
             (State::Fresh(_), State::Fresh(_)) | (State::Trimmed(_), State::Trimmed(_)) => true,
-            (State::Written(one), State::Written(two)) => {
-                let (low, high) = (u64::from(one.min(two)), u64::from(one.max(two)));
+            (State::Written(depth), State::Written(two)) => {
+                let (low, high) = (u64::from(depth.min(two)), u64::from(depth.max(two)));
                 high <= ALIKE * low + FEW
             }
             _ => false,
@@ -89,12 +89,12 @@ impl Volume {
 
     /// Returns a block in `state`, or else one that is similar.
     pub(super) fn find(&mut self, state: State) -> u32 {
-        let found = match state {
+        let candidate = match state {
             State::Written(depth) => self.written.at(depth).or_else(|| self.trimmed.at(depth)),
             State::Trimmed(depth) => self.trimmed.at(depth),
             State::Fresh(block) => self.fresh_from(block),
         };
-        found
+        candidate
             .or_else(|| self.fresh_from(0))
             .or_else(|| self.written.at(u32::MAX))
             .or_else(|| self.trimmed.at(u32::MAX))
@@ -103,15 +103,15 @@ impl Volume {
 
     /// Returns the first fresh block at or after `block`, and shortens the links on the way.
     fn fresh_from(&mut self, block: u32) -> Option<u32> {
-        let mut found = block;
-        while self.fresh[found as usize] != found {
-            found = self.fresh[found as usize];
+        let mut free = block;
+        while self.fresh[free as usize] != free {
+            free = self.fresh[free as usize];
         }
         let mut at = block;
-        while at != found {
-            at = std::mem::replace(&mut self.fresh[at as usize], found);
+        while at != free {
+            at = std::mem::replace(&mut self.fresh[at as usize], free);
         }
-        (found < self.blocks).then_some(found)
+        (free < self.blocks).then_some(free)
     }
 
     /// Records a write of `block`.

@@ -43,16 +43,16 @@ const READ_WRITTEN: f64 = 0.5;
 pub(crate) fn real_file(folder: &str, volume: &str) -> Result<String, SourceError> {
     let names = ["csv", "csv.gz", "csv.zst"].map(|end| format!("{volume}.{end}"));
     let mut paths = names.iter().map(|name| std::path::Path::new(folder).join(name));
-    if let Some(found) = paths.find(|path| path.is_file()) {
-        return Ok(found.to_string_lossy().into_owned());
+    if let Some(file) = paths.find(|path| path.is_file()) {
+        return Ok(file.to_string_lossy().into_owned());
     }
-    let why = match std::fs::read_dir(folder).map(Iterator::count) {
+    let reason = match std::fs::read_dir(folder).map(Iterator::count) {
         Err(error) => format!("cannot be read: {error}"),
         Ok(0) => "is empty".to_owned(),
         Ok(_) => format!("has no volume {volume}"),
     };
     let expected = names.join(", ");
-    Err(SourceError(format!("workload.msr: {folder} {why}; expected one of {expected}")))
+    Err(SourceError(format!("workload.msr: {folder} {reason}; expected one of {expected}")))
 }
 
 /// Random draws of one phase.
@@ -74,7 +74,7 @@ impl Draws {
         number: usize,
         seed: u64,
     ) -> Result<Draws, SourceError> {
-        let stream = |what: &str| Stream::new(seed, &format!("stand-in.{number}.{what}"));
+        let stream = |part: &str| Stream::new(seed, &format!("stand-in.{number}.{part}"));
         let write_sectors = Deck::sizes(phase.write_bytes, 1, stream("write size"));
         let read_sectors = Deck::sizes(phase.read_bytes, 1, stream("read size"));
         // Two sizes may also be equal by chance. Repetition does not depend on the size, so the means hold.
@@ -128,7 +128,7 @@ pub struct StandIn {
     /// Sectors of the last written pages, the newest last; used only with `recent`.
     last_pages: VecDeque<u64>,
     requests: u64,
-    made: u64,
+    count: u64,
 }
 
 impl StandIn {
@@ -151,10 +151,10 @@ impl StandIn {
                 span_bytes as f64 / 1e9
             )));
         }
-        let all = week.requests();
-        let requests = requests.unwrap_or(all);
-        if requests > all {
-            let text = format!("the trace has {all} requests; workload.requests asks for more");
+        let total = week.requests();
+        let requests = requests.unwrap_or(total);
+        if requests > total {
+            let text = format!("the trace has {total} requests; workload.requests asks for more");
             return Err(SourceError(text));
         }
         let phases = week.phases.iter().enumerate();
@@ -162,8 +162,9 @@ impl StandIn {
         let draws = phases.map(|(i, phase)| Draws::new(phase, keys, i, seed));
         let mut draws = draws.collect::<Result<Vec<_>, _>>()?;
         draws.reverse();
-        let quota =
-            |share: f64, of: &str| Quota::new(share, Stream::new(seed, &format!("stand-in.{of}")));
+        let quota = |share: f64, part: &str| {
+            Quota::new(share, Stream::new(seed, &format!("stand-in.{part}")))
+        };
         Ok(StandIn {
             phases: draws,
             scatter: Scatter::new(range_blocks / CHUNK),
@@ -178,27 +179,28 @@ impl StandIn {
             last_write: None,
             last_pages: VecDeque::new(),
             requests,
-            made: 0,
+            count: 0,
         })
     }
 
     /// Draws the sectors of the next request of this operation.
     fn size(&mut self, op: Op) -> u32 {
-        let (phase, which) =
+        let (phase, kind) =
             (self.phases.last_mut().expect("a phase"), usize::from(op == Op::Write));
-        let repeats = phase.repeats[which];
-        let sectors = match self.sizes[which] {
+        let repeats = phase.repeats[kind];
+        let sectors = match self.sizes[kind] {
             Some(size) if repeats > 0.0 && self.repeat.chance(repeats) => size,
             _ => phase.size(op),
         };
-        self.sizes[which] = Some(sectors);
+        self.sizes[kind] = Some(sectors);
         sectors
     }
 
     /// Returns the sector of a write of `blocks`.
     fn write(&mut self, blocks: u64, sectors: u32) -> u64 {
-        let asked = self.sequential.asks();
-        let following = self.last_write.filter(|_| asked).filter(|last| self.follows(last, blocks));
+        let is_sequential = self.sequential.asks();
+        let following =
+            self.last_write.filter(|_| is_sequential).filter(|last| self.follows(last, blocks));
         let phase = self.phases.last_mut().expect("a phase");
         let (index, update) = if let Some(last) = following {
             // A run of writes is entirely new or entirely old; otherwise it would end at every change between them.
@@ -261,8 +263,8 @@ impl StandIn {
         }
         let newest = self.random.below(RECENT_PAGES) as usize;
         let fits = |sector: u64| sector / BLOCK + blocks <= self.range_blocks;
-        let found = self.last_pages.iter().rev().nth(newest % self.last_pages.len().max(1));
-        if let Some(&sector) = found.filter(|&&sector| fits(sector)) {
+        let recent = self.last_pages.iter().rev().nth(newest % self.last_pages.len().max(1));
+        if let Some(&sector) = recent.filter(|&&sector| fits(sector)) {
             self.recent.count(true);
             return sector;
         }
@@ -285,10 +287,10 @@ impl StandIn {
 
 impl Source for StandIn {
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
-        if self.made == self.requests {
+        if self.count == self.requests {
             return Ok(None);
         }
-        self.made += 1;
+        self.count += 1;
         if self.phases.last().is_some_and(|phase| phase.left == 0) {
             self.phases.pop();
         }

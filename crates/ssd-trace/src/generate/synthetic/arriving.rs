@@ -10,7 +10,7 @@ use ssd_core::rng::Stream;
 pub struct Arriving<S> {
     source: S,
     arrivals: Arrivals,
-    made: u64,
+    count: u64,
 }
 
 impl<S: Source> Arriving<S> {
@@ -20,15 +20,15 @@ impl<S: Source> Arriving<S> {
     /// A value of `workload.arrival` is out of range.
     pub fn new(source: S, workload: &Workload, seed: u64) -> Result<Arriving<S>, SourceError> {
         let arrivals = Arrivals::new(workload, Stream::new(seed, "workload.arrival"))?;
-        Ok(Arriving { source, arrivals, made: 0 })
+        Ok(Arriving { source, arrivals, count: 0 })
     }
 }
 
 impl<S: Source> Source for Arriving<S> {
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
         let Some(request) = self.source.next_request()? else { return Ok(None) };
-        let at = self.arrivals.next_arrival(self.made)?;
-        self.made += 1;
+        let at = self.arrivals.next_arrival(self.count)?;
+        self.count += 1;
         Ok(Some(TimedRequest { at, ..request }))
     }
 

@@ -39,7 +39,7 @@ pub struct Synthetic {
     random: Stream,
     sectors_per_page: u64,
     requests: u64,
-    made: u64,
+    count: u64,
 }
 
 /// Where a request starts.
@@ -98,7 +98,7 @@ impl Synthetic {
             random: Stream::new(seed, "workload.address"),
             sectors_per_page,
             requests: workload.requests,
-            made: 0,
+            count: 0,
         })
     }
 
@@ -142,11 +142,11 @@ impl Synthetic {
 impl Source for Synthetic {
     #[inline(always)]
     fn next_request(&mut self) -> Result<Option<TimedRequest>, SourceError> {
-        if self.made == self.requests {
+        if self.count == self.requests {
             return Ok(None);
         }
-        let at = self.arrivals.next_arrival(self.made)?;
-        self.made += 1;
+        let at = self.arrivals.next_arrival(self.count)?;
+        self.count += 1;
         let op = self.operations.draw();
         let sectors = self.sizes.draw();
         let sector = self.sector(sectors);
@@ -156,11 +156,11 @@ impl Source for Synthetic {
     /// Fills the batch one property at a time. Each property has its own random stream, so the requests equal those
     /// that are generated one by one.
     fn fill(&mut self, batch: &mut Vec<TimedRequest>, most: usize) -> Result<(), SourceError> {
-        let (old, count) = (batch.len(), (self.requests - self.made).min(most as u64));
+        let (old, count) = (batch.len(), (self.requests - self.count).min(most as u64));
         let request = Request::new(Op::Write, 0, self.sizes.largest());
-        let arrived = self.arrivals.fill(batch, request, self.made, count);
+        let arrived = self.arrivals.fill(batch, request, self.count, count);
         let new = &mut batch[old..];
-        self.made += new.len() as u64;
+        self.count += new.len() as u64;
         self.operations.assign(new);
         self.sizes.assign(new);
         self.place(new);

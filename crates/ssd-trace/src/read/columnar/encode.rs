@@ -15,12 +15,12 @@ pub(crate) fn block(requests: &[TimedRequest], bytes: &mut Vec<u8>) {
     let (time_width, unit) = time_form(requests);
     let (sector_width, sector) = base_form(requests, |timed| timed.request.sector);
     let (length_width, length) = base_form(requests, length_of);
-    let all = |same: fn(&TimedRequest, &TimedRequest) -> bool| {
-        requests.iter().all(|timed| same(timed, first))
+    let all_match = |matches: fn(&TimedRequest, &TimedRequest) -> bool| {
+        requests.iter().all(|timed| matches(timed, first))
     };
-    let volume_width = if all(|a, b| a.request.volume == b.request.volume) { 0 } else { 2 };
-    let stream_width = if all(|a, b| a.request.stream == b.request.stream) { 0 } else { 1 };
-    let flags_width = if all(|a, b| a.request.flags == b.request.flags) { 0 } else { 1 };
+    let volume_width = if all_match(|a, b| a.request.volume == b.request.volume) { 0 } else { 2 };
+    let stream_width = if all_match(|a, b| a.request.stream == b.request.stream) { 0 } else { 1 };
+    let flags_width = if all_match(|a, b| a.request.flags == b.request.flags) { 0 } else { 1 };
     // A base is set only if the column is empty, so that equal requests give equal bytes.
     let base = |width: u8, value: u16| if width == 0 { value } else { 0 };
     let header = BlockHeader {

@@ -28,16 +28,16 @@ pub(super) struct Fault {
     /// Expected content.
     pub(super) expected: String,
     /// Actual content.
-    pub(super) found: String,
+    pub(super) actual: String,
 }
 
 impl Fault {
     pub(super) fn new(
         at: u64,
         expected: impl Into<String>,
-        found: impl std::fmt::Display,
+        actual: impl std::fmt::Display,
     ) -> Fault {
-        Fault { at, expected: expected.into(), found: found.to_string() }
+        Fault { at, expected: expected.into(), actual: actual.to_string() }
     }
 }
 
@@ -161,13 +161,13 @@ impl Header {
 
     /// Decodes the first bytes of a file, which are fewer than a header only if the file is shorter.
     pub(super) fn decode(bytes: &[u8]) -> Result<Header, Fault> {
-        let known = bytes.len().min(MAGIC.len());
-        if known == 0 {
+        let length = bytes.len().min(MAGIC.len());
+        if length == 0 {
             return Err(Fault::new(0, "a trace file", "an empty file"));
         }
-        if bytes[..known] != MAGIC[..known] {
-            let found = format!("\"{}\"", bytes[..known].escape_ascii());
-            return Err(Fault::new(0, format!("\"{}\"", MAGIC.escape_ascii()), found));
+        if bytes[..length] != MAGIC[..length] {
+            let actual = format!("\"{}\"", bytes[..length].escape_ascii());
+            return Err(Fault::new(0, format!("\"{}\"", MAGIC.escape_ascii()), actual));
         }
         if bytes.len() >= 12 && u32_at(bytes, 8) != VERSION {
             return Err(Fault::new(8, format!("version {VERSION}"), u32_at(bytes, 8)));
@@ -184,10 +184,10 @@ impl Header {
             let expected = format!("header length {HEADER_BYTES}");
             return Err(Fault::new(12, expected, u32_at(bytes, 12)));
         }
-        let (sum, said) = (checksum(&bytes[..120], &[]), u64_at(bytes, 120));
-        if sum != said {
-            let found = format!("{said:016x}");
-            return Err(Fault::new(120, format!("checksum {sum:016x} of the header"), found));
+        let (sum, stored) = (checksum(&bytes[..120], &[]), u64_at(bytes, 120));
+        if sum != stored {
+            let actual = format!("{stored:016x}");
+            return Err(Fault::new(120, format!("checksum {sum:016x} of the header"), actual));
         }
         let word = |index: usize| u64_at(bytes, 16 + 8 * index);
         let columns = word(11);
@@ -220,8 +220,8 @@ impl Header {
         let most = self.blocks.saturating_mul(MAX_BLOCK_REQUESTS as u64);
         if self.blocks > self.requests || self.requests > most {
             let expected = format!("blocks of 1 to {MAX_BLOCK_REQUESTS} requests");
-            let found = format!("{} blocks for {} requests", self.blocks, self.requests);
-            return Err(Fault::new(64, expected, found));
+            let actual = format!("{} blocks for {} requests", self.blocks, self.requests);
+            return Err(Fault::new(64, expected, actual));
         }
         if self.first > self.last {
             let expected = format!("a last arrival not before the first, {} ns", self.first.0);
@@ -390,9 +390,9 @@ impl BlockHeader {
         if bytes[14..16] != [0, 0] {
             return Err(Fault::new(at + 14, "two zero bytes", format!("{:?}", &bytes[14..16])));
         }
-        let (payload, said) = (header.payload_bytes() as u64, u64_at(bytes, 48));
-        if payload != said {
-            return Err(Fault::new(at + 48, format!("{payload} bytes of columns"), said));
+        let (payload, stored) = (header.payload_bytes() as u64, u64_at(bytes, 48));
+        if payload != stored {
+            return Err(Fault::new(at + 48, format!("{payload} bytes of columns"), stored));
         }
         Ok(header)
     }

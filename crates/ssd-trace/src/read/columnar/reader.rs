@@ -121,15 +121,15 @@ impl<R: Read> Reader<R> {
         }
         // Length and number of blocks were compared while reading.
         let Header { file_bytes, blocks, .. } = self.header;
-        let found = Header { file_bytes, blocks, ..*summary.header() };
-        if found != self.header {
-            let expected = format!("a header of {found:?}");
+        let actual = Header { file_bytes, blocks, ..*summary.header() };
+        if actual != self.header {
+            let expected = format!("a header of {actual:?}");
             return Err(report(
                 &self.file,
                 &Fault::new(16, expected, format!("{:?}", self.header)),
             ));
         }
-        Ok(found)
+        Ok(actual)
     }
 
     /// Moves to the next block; returns false at the end of the file.
@@ -163,10 +163,10 @@ impl<R: Read> Reader<R> {
 
     fn check_block(&self, block: &BlockHeader, head: &[u8], start: u64) -> Result<(), Fault> {
         let columns = &self.columns[..];
-        let (sum, said) = (checksum(&head[..56], columns), u64_at(head, 56));
-        if sum != said {
+        let (sum, stored) = (checksum(&head[..56], columns), u64_at(head, 56));
+        if sum != stored {
             let expected = format!("checksum {sum:016x} of block {}", self.blocks + 1);
-            return Err(Fault::new(start + 56, expected, format!("{said:016x}")));
+            return Err(Fault::new(start + 56, expected, format!("{stored:016x}")));
         }
         block.check(start)?;
         if columns[block.column_bytes()..].iter().any(|byte| *byte != 0) {
@@ -206,8 +206,8 @@ impl<R: Read> Reader<R> {
         }
         if self.requests != requests || self.at != last.0 {
             let expected = format!("{} requests up to {} ns", self.requests, self.at);
-            let found = format!("{requests} requests up to {} ns in the header", last.0);
-            return Err(report(&self.file, &Fault::new(24, expected, found)));
+            let actual = format!("{requests} requests up to {} ns in the header", last.0);
+            return Err(report(&self.file, &Fault::new(24, expected, actual)));
         }
         let more = self.plain.read(&mut [0]);
         if more.map_err(|error| unreadable(&self.file, file_bytes, &error))? > 0 {
@@ -285,16 +285,16 @@ impl<R: Read> Source for Reader<R> {
 
     fn fill(&mut self, batch: &mut Vec<TimedRequest>, most: usize) -> Result<(), SourceError> {
         let ready = &self.ahead[self.handed_out..];
-        let taken = ready.len().min(most);
-        batch.extend_from_slice(&ready[..taken]);
-        self.handed_out += taken;
-        if taken == most {
+        let count = ready.len().min(most);
+        batch.extend_from_slice(&ready[..count]);
+        self.handed_out += count;
+        if count == most {
             return Ok(());
         }
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
-        let result = self.decode(batch, most - taken);
+        let result = self.decode(batch, most - count);
         self.remember(result)
     }
 
@@ -306,7 +306,7 @@ impl<R: Read> Source for Reader<R> {
 /// Returns the message for a fault.
 #[cold]
 fn report(file: &str, fault: &Fault) -> SourceError {
-    let Fault { at, expected, found } = fault;
+    let Fault { at, expected, actual } = fault;
     let remedy = if *at < 8 {
         "give a file that ssdlab has written as a trace file"
     } else if *at == 8 {
@@ -315,7 +315,7 @@ fn report(file: &str, fault: &Fault) -> SourceError {
         "copy the file again, or convert the trace again"
     };
     SourceError(format!(
-        "{file}, byte {at}: not a whole trace file: expected {expected}, found {found}; {remedy}"
+        "{file}, byte {at}: not a whole trace file: expected {expected}, found {actual}; {remedy}"
     ))
 }
 

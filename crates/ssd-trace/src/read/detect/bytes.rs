@@ -33,13 +33,13 @@ impl File<'_> {
             return None;
         }
         let skipping = most.map(|reading| reading.counts.skipping()).unwrap_or_default();
-        let other = match skipping.trim_start() {
+        let remainder = match skipping.trim_start() {
             "" => String::new(),
             options => format!("; to leave these requests out: {}", self.as_it_is(options)),
         };
         Some(Refusal::Filtered(format!(
             "the names of its columns say bytes, but in {} the address or the length is not a multiple of 512; extend \
-             these requests to whole sectors{}{other}",
+             these requests to whole sectors{}{remainder}",
             extended.share(),
             self.remedy(extended.filter.as_deref(), ""),
         )))
@@ -54,12 +54,12 @@ impl File<'_> {
         let aligned = Head { lines: &lines, ..*self.head };
         let action = self.workload.action as u8;
         let choices = |texts: &[String], head: &Head<'_>| {
-            let all = texts.iter().filter_map(|text| guess::reading(text, head, action));
-            readings::choices(all.collect(), self.whole).into_iter().take(EACH)
+            let readings = texts.iter().filter_map(|text| guess::reading(text, head, action));
+            readings::choices(readings.collect(), self.is_whole).into_iter().take(EACH)
         };
         let filter = extended.filter.as_deref();
         let of_bytes = choices(&bytes, &aligned).filter_map(|(options, gives)| {
-            let command = self.behind(filter?, &options);
+            let command = self.through_filter(filter?, &options);
             Some((command, format!("in bytes, extended to sectors: {gives}")))
         });
         let of_sectors = choices(&texts, self.head)
@@ -82,7 +82,7 @@ impl File<'_> {
 
     /// Returns a refusal if the column names say sectors, but the numbers look like bytes.
     pub(super) fn sectors_in_doubt(&self, readings: &[Reading]) -> Option<Refusal> {
-        let (why, is_address) = bytes_named_sectors(self.head)?;
+        let (reason, is_address) = bytes_named_sectors(self.head)?;
         let [texts, bytes] = with_bytes(readings, |columns| {
             if is_address {
                 Some(columns.with_address_in_bytes())
@@ -90,8 +90,9 @@ impl File<'_> {
                 columns.with_bytes_for_sectors()
             }
         })?;
-        let all = bytes.iter().chain(&texts).filter_map(|text| self.with_columns(text));
-        let what = format!("the names of its columns say sectors, but {why}");
-        Some(self.doubt(what, all.collect()))
+        let readings_of_both =
+            bytes.iter().chain(&texts).filter_map(|text| self.with_columns(text));
+        let message = format!("the names of its columns say sectors, but {reason}");
+        Some(self.doubt(message, readings_of_both.collect()))
     }
 }

@@ -24,13 +24,13 @@ impl File<'_> {
         };
         let has_times = |rewrite: &Rewrite| {
             rewrite(self.head.bytes).is_some_and(|Rewriting { bytes, .. }| {
-                let lines = lines_of(&bytes, !self.whole);
+                let lines = lines_of(&bytes, !self.is_whole);
                 let head = Head { bytes: &bytes, lines: &lines };
                 guess::of(&head, self.workload.action as u8).iter().any(is_arrival)
             })
         };
-        let all: Vec<Rewrite> = notations::TIMES.into_iter().filter(has_times).collect();
-        self.rewritten(&all)
+        let rewrites: Vec<Rewrite> = notations::TIMES.into_iter().filter(has_times).collect();
+        self.rewritten(&rewrites)
     }
 
     /// Returns a refusal if a column of unknown name has dates or times of day in an unsupported notation. `reading`
@@ -40,8 +40,8 @@ impl File<'_> {
         let place = guess::clock_times(self.head, mapping)?;
         let text = &mapping.text;
         let columns = Mapping::parse(&format!("time={place},{text}")).ok()?;
-        let how = ReadAs { columns: Some(Arc::new(columns)), ..ReadAs::default() };
-        Some(self.refusal_by_notation(&how).unwrap_or_else(|| {
+        let read_as = ReadAs { columns: Some(Arc::new(columns)), ..ReadAs::default() };
+        Some(self.refusal_by_notation(&read_as).unwrap_or_else(|| {
             self.refused(&format!(
                 "its column {} seems to hold times in a notation that ssdlab does not read; write them as 2016-02-22 \
                  17:03:00.123; if all requests arrive at once: {}",

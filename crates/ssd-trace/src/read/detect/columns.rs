@@ -21,46 +21,47 @@ const VOLUME_READINGS: usize = 3;
 
 impl File<'_> {
     /// Checks that columns that are set fit the file.
-    pub(super) fn mapped(&self, format: TraceFormat, how: ReadAs) -> Result<Decision, Refusal> {
-        let named = how.columns.as_ref().expect("it is mapped");
-        self.units_are_given_once("workload.columns gives", named)?;
-        if let Some(column) = &named.time
+    pub(super) fn mapped(&self, format: TraceFormat, read_as: ReadAs) -> Result<Decision, Refusal> {
+        let columns = read_as.columns.as_ref().expect("it is mapped");
+        self.units_are_given_once("workload.columns gives", columns)?;
+        if let Some(column) = &columns.time
             && column.unit.is_none()
-            && how.time_ns.is_none()
+            && read_as.time_ns.is_none()
         {
             let units = TIME_UNITS.iter().rev().filter_map(|&(name, ns)| {
-                let options = format!("--columns {} --time-unit {name}", word(&named.text));
+                let options = format!("--columns {} --time-unit {name}", word(&columns.text));
                 Reading::of(
                     options,
                     format,
-                    &ReadAs { time_ns: Some(ns), ..how.clone() },
+                    &ReadAs { time_ns: Some(ns), ..read_as.clone() },
                     self.head,
                 )
             });
             let readings = of_distinct_times(units.collect());
             // Calendar dates need no unit.
-            let is_certain = Reading::of(String::new(), format, &how, self.head).is_some();
+            let is_certain = Reading::of(String::new(), format, &read_as, self.head).is_some();
             if !is_certain && !readings.is_empty() {
                 return Err(self.doubt("workload.columns names no unit for the time", readings));
             }
         }
         if format == TraceFormat::Table {
-            self.some_line_fits(&how)?;
-            self.times_are_in_order(&how)?;
+            self.some_line_fits(&read_as)?;
+            self.times_are_in_order(&read_as)?;
         }
         if self.workload.format == TraceFormat::Auto {
-            self.numbers_are_possible(format, &how)?;
+            self.numbers_are_possible(format, &read_as)?;
         }
-        let is_merged = format == TraceFormat::Table && named.volume.is_none();
-        let volumes = is_merged.then(|| guess::values::unused_volumes(self.head, named)).flatten();
-        let notes = named.words.contradiction().into_iter().chain(volumes);
+        let is_merged = format == TraceFormat::Table && columns.volume.is_none();
+        let volumes =
+            is_merged.then(|| guess::values::unused_volumes(self.head, columns)).flatten();
+        let notes = columns.words.contradiction().into_iter().chain(volumes);
         let notes = notes.map(|text| format!("{}: {text}", self.name)).collect();
-        Ok((format, how, notes))
+        Ok((format, read_as, notes))
     }
 
-    /// Refuses a unit for columns with their own units. `given` is the start of the message, and says where these units
-    /// are set, such as "workload.columns gives".
-    fn units_are_given_once(&self, given: &str, columns: &Mapping) -> Result<(), Refusal> {
+    /// Refuses a unit for columns with their own units. `origin` is the start of the message, and says where these
+    /// units are set, such as "workload.columns gives".
+    fn units_are_given_once(&self, origin: &str, columns: &Mapping) -> Result<(), Refusal> {
         let Workload { unit, time_unit, .. } = self.workload;
         let time = columns.time.as_ref().is_some_and(|time| time.unit.is_some());
         let size = match &columns.size {
@@ -74,44 +75,44 @@ impl File<'_> {
         } else {
             return Ok(());
         };
-        let (key, option, what) = twice;
-        Err(self.unit_given_twice(given, (key, option, what), columns))
+        let (key, option, field) = twice;
+        Err(self.unit_given_twice(origin, (key, option, field), columns))
     }
 
-    /// Returns the refusal of a unit in the workload for a column with its own unit. `given` is the start of the
-    /// message and says where the unit of the column is set; `key` and `option` set the other unit, and `what` is the
+    /// Returns the refusal of a unit in the workload for a column with its own unit. `origin` is the start of the
+    /// message and says where the unit of the column is set; `key` and `option` set the other unit, and `field` is the
     /// field.
     pub(super) fn unit_given_twice(
         &self,
-        given: &str,
-        (key, option, what): (&str, &str, &str),
+        origin: &str,
+        (key, option, field): (&str, &str, &str),
         columns: &Mapping,
     ) -> Refusal {
         self.refused(&format!(
-            "{given} the unit of {what}, and so does workload.{key}; leave out {option}, or the unit in --columns {}",
+            "{origin} the unit of {field}, and so does workload.{key}; leave out {option}, or the unit in --columns {}",
             word(&columns.text)
         ))
     }
 
     /// Refuses columns with numbers that no device has, and lists columns with possible numbers.
-    fn numbers_are_possible(&self, format: TraceFormat, how: &ReadAs) -> Result<(), Refusal> {
-        let reading = Reading::of_some(String::new(), format, how, self.head);
-        let Some(why) = reading.and_then(|reading| reading.counts.implausible()) else {
+    fn numbers_are_possible(&self, format: TraceFormat, read_as: &ReadAs) -> Result<(), Refusal> {
+        let reading = Reading::of_some(String::new(), format, read_as, self.head);
+        let Some(reason) = reading.and_then(|reading| reading.counts.implausible()) else {
             return Ok(());
         };
-        let columns = how.columns.as_ref().expect("it is mapped");
+        let columns = read_as.columns.as_ref().expect("it is mapped");
         let Workload { unit, time_unit, .. } = self.workload;
-        let mut others = String::new();
+        let mut options = String::new();
         if *unit != TraceUnit::Auto {
-            others += &format!(" --unit {}", unit.word());
+            options += &format!(" --unit {}", unit.word());
         }
         if *time_unit != TimeUnit::Auto {
-            others += &format!(" --time-unit {}", time_unit.word());
+            options += &format!(" --time-unit {}", time_unit.word());
         }
         let of_units = |text: String| {
             let columns = Some(Arc::new(Mapping::parse(&text).ok()?));
-            let how = ReadAs { columns, ..how.clone() };
-            Reading::of(format!("--columns {}{others}", word(&text)), format, &how, self.head)
+            let read_as = ReadAs { columns, ..read_as.clone() };
+            Reading::of(format!("--columns {}{options}", word(&text)), format, &read_as, self.head)
         };
         let mut readings: Vec<Reading> =
             columns.in_other_units().into_iter().filter_map(of_units).collect();
@@ -120,61 +121,61 @@ impl File<'_> {
             readings.extend(guess::values::of(self.head, self.workload.action as u8));
         }
         readings.retain(|reading| reading.counts.is_possible());
-        let what = format!(
-            "workload.columns fits its lines, but the numbers are impossible: {why} (to read them anyway: {})",
-            command(self.name, &(insisted(format, how) + &others)),
+        let message = format!(
+            "workload.columns fits its lines, but the numbers are impossible: {reason} (to read them anyway: {})",
+            command(self.name, &(insisted(format, read_as) + &options)),
         );
         Err(if readings.is_empty() {
             self.refused(&format!(
-                "{what}; no other unit fits, so correct the numbers or the columns"
+                "{message}; no other unit fits, so correct the numbers or the columns"
             ))
         } else {
-            self.doubt(what, readings)
+            self.doubt(message, readings)
         })
     }
 
     /// Refuses columns that fit no line.
-    fn some_line_fits(&self, how: &ReadAs) -> Result<(), Refusal> {
-        let all = formats::table::bad(how, self.head);
-        if all.records > 0 || all.bad.is_empty() {
+    fn some_line_fits(&self, read_as: &ReadAs) -> Result<(), Refusal> {
+        let fits = formats::table::bad(read_as, self.head);
+        if fits.records > 0 || fits.bad.is_empty() {
             return Ok(());
         }
-        let few = &all.bad[..all.bad.len().min(SHOWN)];
+        let few = &fits.bad[..fits.bad.len().min(SHOWN)];
         let expected = &few[0].1.expected;
         let is_alike = few.iter().all(|(_, reject)| reject.expected == *expected);
-        let each = |(line, reject): &(&[u8], formats::Reject)| {
-            let why =
+        let describe = |(line, reject): &(&[u8], formats::Reject)| {
+            let reason =
                 if is_alike { String::new() } else { format!("expected {} ", reject.expected) };
-            format!("{} ({why}at byte {})", shown(line), reject.column + 1)
+            format!("{} ({reason}at byte {})", shown(line), reject.column + 1)
         };
-        let lines: Vec<String> = few.iter().map(each).collect();
+        let lines: Vec<String> = few.iter().map(describe).collect();
         let common = if is_alike { format!(", expected {expected}") } else { String::new() };
-        if let Some(text) = how.columns.as_ref().and_then(|columns| {
+        if let Some(text) = read_as.columns.as_ref().and_then(|columns| {
             columns.wrong_names(&self.head.lines[..self.head.lines.len().min(LINES)])
         }) {
             return Err(self.refused(&format!("workload.columns: {text}")));
         }
-        let what = format!(
+        let message = format!(
             "workload.columns fits none of its first {} lines: {}{common}; correct the columns",
-            all.bad.len(),
+            fits.bad.len(),
             lines.join("; ")
         );
         let action = self.workload.action as u8;
         if let Some((separator, mark)) = marks::separator(self.head.bytes)
-            && let Some(columns) = &how.columns
+            && let Some(columns) = &read_as.columns
             && columns.separator.is_none()
             && let Some(reading) = self.with_columns(&format!("{},{separator}", columns.text))
         {
             return Err(self.doubt(format!("its cells are separated by {mark}"), vec![reading]));
         }
-        let named = guess::of(self.head, action);
+        let by_name = guess::of(self.head, action);
         let mut readings =
-            if named.is_empty() { guess::values::of(self.head, action) } else { named };
+            if by_name.is_empty() { guess::values::of(self.head, action) } else { by_name };
         // A reading with times needs no filter.
         if !readings.iter().any(Reading::has_times)
-            && let Some(refusal) = self.refusal_by_notation(how).or_else(|| {
-                let all = [&rewriting::FORMS[..], &rewriting::LOGS];
-                self.rewritten(&all.concat())
+            && let Some(refusal) = self.refusal_by_notation(read_as).or_else(|| {
+                let rewrites = [&rewriting::FORMS[..], &rewriting::LOGS];
+                self.rewritten(&rewrites.concat())
             })
         {
             return Err(refusal);
@@ -185,14 +186,14 @@ impl File<'_> {
         if readings.is_empty() {
             let instead = self.instead();
             let instead = instead.map(|text| format!(", or read this file in another way: {text}"));
-            return Err(self.refused(&(what + &instead.unwrap_or_default())));
+            return Err(self.refused(&(message + &instead.unwrap_or_default())));
         }
-        Err(self.doubt(format!("{what}; these fit"), readings))
+        Err(self.doubt(format!("{message}; these fit"), readings))
     }
 
     /// Returns a refusal if the columns fit only after a filter has rewritten the numbers.
-    pub(super) fn refusal_by_notation(&self, how: &ReadAs) -> Option<Refusal> {
-        let columns = how.columns.as_ref()?;
+    pub(super) fn refusal_by_notation(&self, read_as: &ReadAs) -> Option<Refusal> {
+        let columns = read_as.columns.as_ref()?;
         // The filter joins a date and a time of day in the first of their columns.
         let mappings = [
             Some(columns.text.clone()),
@@ -201,30 +202,32 @@ impl File<'_> {
         ];
         let mut reasons = Vec::new();
         let mut choices = Vec::new();
-        let all: [Rewrite; 3] =
+        let rewrites: [Rewrite; 3] =
             [marks::without_single_quotes, marks::with_commas, joined::with_joined_dates];
-        let all = all
+        let rewritings = rewrites
             .into_iter()
             .chain(notations::TIMES)
             .chain(notations::NUMBERS)
             .filter_map(|rewrite| rewrite(self.head.bytes));
-        for Rewriting { what, filter, bytes, case, .. } in all.flat_map(Rewriting::with_other) {
-            let lines = lines_of(&bytes, !self.whole);
+        for Rewriting { message, filter, bytes, case, .. } in
+            rewritings.flat_map(Rewriting::with_other)
+        {
+            let lines = lines_of(&bytes, !self.is_whole);
             let head = Head { bytes: &bytes, lines: &lines };
             let fits = |text: &String| {
-                let reading = guess::reading(text, &head, how.action)?;
+                let reading = guess::reading(text, &head, read_as.action)?;
                 reading.counts.is_sound().then_some(reading)
             };
             let Some(reading) = mappings.iter().flatten().find_map(fits) else { continue };
-            let command = self.behind(&filter, &reading.options);
-            let (_, mut outcome) = readings::choices(vec![reading], self.whole).pop()?;
+            let command = self.through_filter(&filter, &reading.options);
+            let (_, mut outcome) = readings::choices(vec![reading], self.is_whole).pop()?;
             if !case.is_empty() {
                 outcome = format!("if {case}: {outcome}");
             }
             // Of several commands with the same outcome, one is enough.
-            if choices.iter().all(|(_, other)| *other != outcome) {
+            if choices.iter().all(|(_, candidate)| *candidate != outcome) {
                 choices.push((command, outcome));
-                reasons.extend((!reasons.contains(&what)).then_some(what));
+                reasons.extend((!reasons.contains(&message)).then_some(message));
             }
         }
         (!choices.is_empty()).then(|| {
@@ -238,11 +241,13 @@ impl File<'_> {
         let first = readings.first().filter(|first| first.has_times())?;
         let is_constant =
             |reading: &Reading| reading.counts.requests() > 2 && !reading.has_duration();
-        let Derivation { what, filter } = guess::derived::of_constant_time(self.head)
+        let Derivation { message, filter } = guess::derived::of_constant_time(self.head)
             .filter(|_| readings.iter().all(is_constant))?;
         let insisted = command(self.name, &first.options);
         let remedy = self.remedy(filter.as_deref(), "");
-        Some(self.refused(&format!("{what}{remedy}; if all requests arrive at once: {insisted}")))
+        Some(
+            self.refused(&format!("{message}{remedy}; if all requests arrive at once: {insisted}")),
+        )
     }
 
     /// Returns a refusal if there are several columns of volumes, and none of them distinguishes all volumes.
@@ -250,14 +255,14 @@ impl File<'_> {
         if readings.is_empty() {
             return None;
         }
-        let Parts { what, filter, places, names, listing } = Parts::of(self.head)?;
+        let Parts { message, filter, places, names, listing } = Parts::of(self.head)?;
         let with_volume = |place: &str| {
-            let of = |reading: &Reading| {
+            let add_volume = |reading: &Reading| {
                 let text = reading.columns.as_ref()?.text_with_volume(place);
                 guess::reading(&text, self.head, self.workload.action as u8)
             };
-            let all = readings.iter().filter_map(of).collect();
-            readings::choices(all, self.whole).into_iter().take(VOLUME_READINGS)
+            let combined = readings.iter().filter_map(add_volume).collect();
+            readings::choices(combined, self.is_whole).into_iter().take(VOLUME_READINGS)
         };
         let mut choices = Vec::new();
         if let (Some(filter), Some(place)) = (filter, places.first()) {
@@ -265,13 +270,13 @@ impl File<'_> {
             if together.peek().is_none() {
                 // The message behind the filter lists the readings.
                 choices.push((
-                    self.behind(&filter, ""),
+                    self.through_filter(&filter, ""),
                     format!("{listing} together name the volume"),
                 ));
             }
             choices.extend(together.map(|(options, gives)| {
                 (
-                    self.behind(&filter, &options),
+                    self.through_filter(&filter, &options),
                     format!("{listing} together name the volume: {gives}"),
                 )
             }));
@@ -283,30 +288,30 @@ impl File<'_> {
                 (self.as_it_is(&options), format!("{name} is the volume: {gives}"))
             }));
         }
-        Some(Refusal::Filtered(format!("{what}{open}; {}", list(&choices, str::to_owned))))
+        Some(Refusal::Filtered(format!("{message}{open}; {}", list(&choices, str::to_owned))))
     }
 
     /// Returns a refusal if the columns have known names, but the operations are unknown words.
     pub(super) fn unknown_words(&self) -> Option<Refusal> {
-        let (columns, all) = unknown::columns_and_words(self.head)?;
-        let all: Vec<&str> = all.iter().map(String::as_str).collect();
-        let what = format!(
+        let (columns, op_words) = unknown::columns_and_words(self.head)?;
+        let op_words: Vec<&str> = op_words.iter().map(String::as_str).collect();
+        let message = format!(
             "it is a table, but ssdlab does not know the words of its operations: {}",
-            words::shown_words(&all)
+            words::shown_words(&op_words)
         );
-        if all.iter().any(|word| word.contains('|')) {
-            let command = self.behind("tr '|' '+' < FILE", "");
+        if op_words.iter().any(|word| word.contains('|')) {
+            let command = self.through_filter("tr '|' '+' < FILE", "");
             return Some(Refusal::Filtered(format!(
-                "{what}; --columns takes no words with the mark |, so replace it: {command}"
+                "{message}; --columns takes no words with the mark |, so replace it: {command}"
             )));
         }
-        let said: Vec<&str> = all.iter().copied().filter(|word| is_word(word)).collect();
+        let quotable: Vec<&str> = op_words.iter().copied().filter(|word| is_word(word)).collect();
         let rule =
             "(--columns takes words of at most 64 bytes, without quotes, commas and the mark =)";
-        let [first, others @ ..] = &said[..] else {
-            return Some(self.refused(&format!("{what}; replace them {rule}")));
+        let [first, rest @ ..] = &quotable[..] else {
+            return Some(self.refused(&format!("{message}; replace them {rule}")));
         };
-        if let [second] = others {
+        if let [second] = rest {
             let either = [(first, second), (second, first)].map(|(read, write)| {
                 let columns = word(&format!("{columns},read={read},write={write}"));
                 (
@@ -314,24 +319,24 @@ impl File<'_> {
                     format!("if {} are reads", shown(read.as_bytes())),
                 )
             });
-            return Some(Refusal::Filtered(format!("{what}; {}", list(&either, str::to_owned))));
+            return Some(Refusal::Filtered(format!("{message}; {}", list(&either, str::to_owned))));
         }
-        let second = others.first().map_or(String::new(), |second| format!(",write={second}"));
+        let second = rest.first().map_or(String::new(), |second| format!(",write={second}"));
         let options = format!("--columns {}", word(&format!("{columns},read={first}{second}")));
         Some(Refusal::Filtered(format!(
-            "{what}; say what each of them means {rule}, as in: {}",
+            "{message}; say what each of them means {rule}, as in: {}",
             self.as_it_is(&options)
         )))
     }
 
     /// Reads a table by the names of its columns.
-    pub(super) fn guessed(&self, how: ReadAs) -> Result<Decision, Refusal> {
-        if let Some(Derivation { what, filter }) = guess::derived::of(self.head) {
+    pub(super) fn guessed(&self, read_as: ReadAs) -> Result<Decision, Refusal> {
+        if let Some(Derivation { message, filter }) = guess::derived::of(self.head) {
             let remedy = self.remedy(filter.as_deref(), "");
-            return Err(Refusal::Filtered(what + &remedy));
+            return Err(Refusal::Filtered(message + &remedy));
         }
         let readings = guess::of(self.head, self.workload.action as u8);
-        let mut readings = self.with_stated_units(&how, readings)?;
+        let mut readings = self.with_stated_units(&read_as, readings)?;
         let refusal = self
             .all_at_once(&readings)
             .or_else(|| self.clocks_that_wrap(&readings))
@@ -350,8 +355,8 @@ impl File<'_> {
             unordered.for_each(Reading::sort);
             let check =
                 if readings.len() == 1 { "; check the meanings in the command" } else { "" };
-            let what = format!("it is a table whose column names do not say {open}{check}");
-            return Err(self.doubt(what, readings));
+            let message = format!("it is a table whose column names do not say {open}{check}");
+            return Err(self.doubt(message, readings));
         }
         let Some(reading) = readings.pop() else { return Err(self.unknown(self.head.lines[0])) };
         let mut note = format!(
@@ -382,7 +387,7 @@ impl File<'_> {
             .map(String::as_str)
             .filter(|name| guess::names::is_volume(name))
             .collect();
-        if !self.whole && !volumes.is_empty() {
+        if !self.is_whole && !volumes.is_empty() {
             note += &format!(
                 " (if {} changes below the first {} lines, it may be a part of the volume)",
                 shown(volumes.join(", ").as_bytes()),
@@ -395,8 +400,8 @@ impl File<'_> {
         {
             note += &format!("; {text}");
         }
-        let how = ReadAs { columns: reading.columns, ..how };
-        Ok((TraceFormat::Table, how, vec![note]))
+        let read_as = ReadAs { columns: reading.columns, ..read_as };
+        Ok((TraceFormat::Table, read_as, vec![note]))
     }
 }
 
@@ -416,21 +421,23 @@ fn is_page_size_assumed(columns: &Mapping) -> bool {
 /// Returns what the column names leave open: the differences between these readings, and words whose meaning is derived
 /// from known ones; empty if nothing is open.
 fn what_names_leave_open(readings: &[Reading]) -> String {
-    let all: Vec<&Mapping> =
+    let mappings: Vec<&Mapping> =
         readings.iter().filter_map(|reading| reading.columns.as_deref()).collect();
-    let mut guessed = all.iter().map(|columns| words::guessed_words(columns));
+    let mut guessed = mappings.iter().map(|columns| words::guessed_words(columns));
     let guessed = guessed.find(|words| !words.is_empty()).unwrap_or_default();
     let of_words = format!("what these operations are: {}", words::shown_words(&guessed));
-    let length = |all: &Mapping| match &all.size {
+    let length = |columns: &Mapping| match &columns.size {
         Size::Of(column) => Some(column.place.clone()),
         Size::Always(_) => None,
     };
-    let place = |all: &Mapping| all.time.as_ref().map(|time| time.place.clone());
-    let units =
-        |all: &Mapping| (all.time.as_ref().map(|time| time.unit), all.offset.unit, all.size.unit());
-    let differ =
-        |of: &dyn Fn(&Mapping, &Mapping) -> bool| all.windows(2).any(|pair| of(pair[0], pair[1]));
-    let has_known = all.iter().all(|columns| !columns.text.contains(",read="));
+    let place = |columns: &Mapping| columns.time.as_ref().map(|time| time.place.clone());
+    let units = |columns: &Mapping| {
+        (columns.time.as_ref().map(|time| time.unit), columns.offset.unit, columns.size.unit())
+    };
+    let differ = |differs: &dyn Fn(&Mapping, &Mapping) -> bool| {
+        mappings.windows(2).any(|pair| differs(pair[0], pair[1]))
+    };
+    let has_known = mappings.iter().all(|columns| !columns.text.contains(",read="));
     let of_operations = if has_known {
         "what its unknown operation means"
     } else {
@@ -453,13 +460,14 @@ fn what_names_leave_open(readings: &[Reading]) -> String {
         (!guessed.is_empty(), &of_words),
     ];
     let is_one_of_several = readings.len() > 1 && !open.iter().any(|(is_open, _)| *is_open);
-    let open = open.into_iter().filter(|(is_open, _)| *is_open).map(|(_, what)| what);
+    let open = open.into_iter().filter(|(is_open, _)| *is_open).map(|(_, message)| message);
     let open = open.collect::<Vec<_>>().join(", nor ");
     if is_one_of_several { "which of them are those of a request".to_owned() } else { open }
 }
 
-/// Returns the options that read a file as `how` says, whatever its numbers are.
-pub(crate) fn insisted(format: TraceFormat, how: &ReadAs) -> String {
-    let columns = how.columns.as_ref().map(|columns| format!(" --columns {}", word(&columns.text)));
+/// Returns the options that read a file as `read_as` says, whatever its numbers are.
+pub(crate) fn insisted(format: TraceFormat, read_as: &ReadAs) -> String {
+    let columns =
+        read_as.columns.as_ref().map(|columns| format!(" --columns {}", word(&columns.text)));
     format!("--format {}{}", format.word(), columns.unwrap_or_default())
 }

@@ -29,8 +29,8 @@ pub(super) const FEW: u64 = 16;
 
 impl File<'_> {
     /// Returns whether the file begins with column names of another format and another meaning.
-    pub(super) fn names_contradict(&self, format: TraceFormat, how: &ReadAs) -> bool {
-        !guess::is_own_line(format, how, self.head)
+    pub(super) fn names_contradict(&self, format: TraceFormat, read_as: &ReadAs) -> bool {
+        !guess::is_own_line(format, read_as, self.head)
             && !guess::of(self.head, self.workload.action as u8).is_empty()
     }
 
@@ -38,57 +38,61 @@ impl File<'_> {
     pub(super) fn numbers_are_certain(
         &self,
         format: TraceFormat,
-        how: &ReadAs,
+        read_as: &ReadAs,
     ) -> Result<(), Refusal> {
-        if how.time_ns.is_some() {
+        if read_as.time_ns.is_some() {
             return Ok(());
         }
         // The last line may be incomplete.
         let few = self.head.lines.len().div_ceil(2);
         let few = Head { lines: &self.head.lines[..few], ..*self.head };
-        let first = || Reading::of(String::new(), format, how, &few)?.counts.first_ns;
+        let first = || Reading::of(String::new(), format, read_as, &few)?.counts.first_ns;
         match format {
             TraceFormat::Tencent if first().is_some_and(|first| first < CALENDAR_NS) => {
-                let what = "the columns are those of Tencent's traces, whose times are seconds since 1970, but the \
+                let message = "the columns are those of Tencent's traces, whose times are seconds since 1970, but the \
                             times of this file would be before 2001";
                 let swapped = TIME_UNITS.iter().rev().filter_map(|(unit, _)| {
                     let columns = "op=4,offset=2:512B,size=3:512B,volume=5,read=1,write=0";
                     self.with_columns(&format!("time=1:{unit},{columns}"))
                 });
                 let readings = self.in_units(format).into_iter().chain(swapped);
-                Err(self.doubt(what, of_distinct_times(readings.collect())))
+                Err(self.doubt(message, of_distinct_times(readings.collect())))
             }
-            TraceFormat::Alibaba => self.microseconds_are_certain(how, first()),
-            TraceFormat::BlockEvent => self.sectors_are_certain(how),
-            TraceFormat::Fiu => self.fiu_units_are_certain(how),
-            TraceFormat::Biosnoop => self.biosnoop_sectors_are_certain(how),
+            TraceFormat::Alibaba => self.microseconds_are_certain(read_as, first()),
+            TraceFormat::BlockEvent => self.sectors_are_certain(read_as),
+            TraceFormat::Fiu => self.fiu_units_are_certain(read_as),
+            TraceFormat::Biosnoop => self.biosnoop_sectors_are_certain(read_as),
             TraceFormat::Diskmon => self
-                .pace_is_certain(format, how)
-                .and_then(|()| self.diskmon_sectors_are_certain(how)),
+                .pace_is_certain(format, read_as)
+                .and_then(|()| self.diskmon_sectors_are_certain(read_as)),
             TraceFormat::Midas => {
-                self.pace_is_certain(format, how)?;
-                self.addresses_are_certain(how)
+                self.pace_is_certain(format, read_as)?;
+                self.addresses_are_certain(read_as)
             }
             TraceFormat::Spc => {
-                self.seconds_are_certain(how)?;
+                self.seconds_are_certain(read_as)?;
                 let in_bytes = "time=5:s,op=4,offset=2:B,size=3:B,volume=1";
-                self.addresses_are_sectors(format, how, (1, in_bytes))
+                self.addresses_are_sectors(format, read_as, (1, in_bytes))
             }
             TraceFormat::Blkreplay => {
                 let in_bytes = "separator=semicolon,time=1:s,op=4,offset=2:B,size=3:B";
-                self.addresses_are_sectors(format, how, (1, in_bytes))
+                self.addresses_are_sectors(format, read_as, (1, in_bytes))
             }
-            TraceFormat::Disksim => self.milliseconds_are_certain(how),
-            _ => self.pace_is_certain(format, how),
+            TraceFormat::Disksim => self.milliseconds_are_certain(read_as),
+            _ => self.pace_is_certain(format, read_as),
         }
     }
 
     /// Refuses Alibaba's columns if their times, microseconds since 1970, would be before 2001.
-    fn microseconds_are_certain(&self, how: &ReadAs, first_ns: Option<u64>) -> Result<(), Refusal> {
+    fn microseconds_are_certain(
+        &self,
+        read_as: &ReadAs,
+        first_ns: Option<u64>,
+    ) -> Result<(), Refusal> {
         let Some(first_ns) = first_ns.filter(|&first_ns| first_ns < CALENDAR_NS) else {
             return Ok(());
         };
-        let (what, units) = match calendar_unit(first_ns / 1000) {
+        let (message, units) = match calendar_unit(first_ns / 1000) {
             Some(unit) => {
                 (format!("as {unit} since 1970 its times would be recent dates"), vec![unit, "us"])
             }
@@ -98,18 +102,18 @@ impl File<'_> {
             ),
         };
         let reading = |unit: &str| match unit {
-            "us" => self.as_format(TraceFormat::Alibaba, how),
+            "us" => self.as_format(TraceFormat::Alibaba, read_as),
             _ => self.with_columns(&format!("time=5:{unit},op=2,offset=3,size=4,volume=1")),
         };
         let readings = of_distinct_times(units.into_iter().filter_map(reading).collect());
-        let what = format!(
-            "the columns are those of Alibaba's traces, whose times are microseconds since 1970, but {what}"
+        let message = format!(
+            "the columns are those of Alibaba's traces, whose times are microseconds since 1970, but {message}"
         );
-        Err(self.doubt(what, readings))
+        Err(self.doubt(message, readings))
     }
 
     /// Refuses output of blkparse if its lengths are more likely bytes, which `blkparse -f` can also print (`%N`).
-    fn sectors_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
+    fn sectors_are_certain(&self, read_as: &ReadAs) -> Result<(), Refusal> {
         let action = self.workload.action;
         let range = |line: &&[u8]| {
             let cells = cells_of(line);
@@ -124,18 +128,18 @@ impl File<'_> {
             "separator=blanks,time=4:s,op=7,offset=8:512B,size=10:B,volume=1,event=6:{action}"
         );
         let ranges = self.head.lines.iter().filter_map(range).collect();
-        self.lengths_are_certain(TraceFormat::BlockEvent, how, ranges, &columns)
+        self.lengths_are_certain(TraceFormat::BlockEvent, read_as, ranges, &columns)
     }
 
     /// Refuses DiskMon's columns if the lengths are more likely bytes.
-    fn diskmon_sectors_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
+    fn diskmon_sectors_are_certain(&self, read_as: &ReadAs) -> Result<(), Refusal> {
         let range = |line: &&[u8]| {
             let cells = cells_of(line);
             Some((cells.get(5)?.parse().ok()?, cells.get(6)?.parse().ok()?))
         };
         let columns = "time=2:s,op=5,offset=6:512B,size=7:B,volume=4";
         let ranges = self.head.lines.iter().filter_map(range).collect();
-        self.lengths_are_certain(TraceFormat::Diskmon, how, ranges, columns)
+        self.lengths_are_certain(TraceFormat::Diskmon, read_as, ranges, columns)
     }
 
     /// Refuses a format with lengths in sectors if the lengths in `ranges` are more likely bytes, as in `columns`: all
@@ -144,7 +148,7 @@ impl File<'_> {
     fn lengths_are_certain(
         &self,
         format: TraceFormat,
-        how: &ReadAs,
+        read_as: &ReadAs,
         mut ranges: Vec<(u64, u64)>,
         columns: &str,
     ) -> Result<(), Refusal> {
@@ -159,20 +163,21 @@ impl File<'_> {
         {
             return Ok(());
         }
-        let (of, source) = match format {
+        let (title, source) = match format {
             TraceFormat::BlockEvent => ("blkparse", " (blkparse -f with %N)"),
             _ => (formats::info(format).map_or("", |info| info.title), ""),
         };
-        let what = format!(
-            "the columns are those of {of}, whose lengths are in sectors, but all of these are multiples of 512, so \
+        let message = format!(
+            "the columns are those of {title}, whose lengths are in sectors, but all of these are multiples of 512, so \
              they may be bytes{source}"
         );
         let in_bytes = self.with_columns(columns);
-        Err(self.doubt(what, in_bytes.into_iter().chain(self.as_format(format, how)).collect()))
+        Err(self
+            .doubt(message, in_bytes.into_iter().chain(self.as_format(format, read_as)).collect()))
     }
 
     /// Refuses output of biosnoop if all addresses look like bytes; biosnoop prints sectors.
-    fn biosnoop_sectors_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
+    fn biosnoop_sectors_are_certain(&self, read_as: &ReadAs) -> Result<(), Refusal> {
         let mut rows = self.head.lines.iter().map(|line| cells_of(line));
         let names = rows.next().unwrap_or_default();
         // The names of processes may contain blanks, so columns are counted from the end.
@@ -193,10 +198,10 @@ impl File<'_> {
         let in_bytes = self.with_columns(&format!(
             "separator=blanks,skip=1,time=1:s,op=-{op},offset=-{offset}:B,size=-{size}:B,volume=-{volume}"
         ));
-        let what = "the columns are those of biosnoop, whose addresses are sectors, but all of its addresses are \
+        let message = "the columns are those of biosnoop, whose addresses are sectors, but all of its addresses are \
                     multiples of 512, as those in bytes are";
-        let detected = self.as_format(TraceFormat::Biosnoop, how);
-        Err(self.doubt(what, in_bytes.into_iter().chain(detected).collect()))
+        let detected = self.as_format(TraceFormat::Biosnoop, read_as);
+        Err(self.doubt(message, in_bytes.into_iter().chain(detected).collect()))
     }
 
     /// Returns whether all addresses in this column are multiples of `unit`.
@@ -212,7 +217,7 @@ impl File<'_> {
     fn addresses_are_sectors(
         &self,
         format: TraceFormat,
-        how: &ReadAs,
+        read_as: &ReadAs,
         (place, columns): (usize, &str),
     ) -> Result<(), Refusal> {
         if self.head.lines.len() < 3 || !self.addresses_are_multiples(place, SECTOR_BYTES) {
@@ -220,13 +225,13 @@ impl File<'_> {
         }
         let in_bytes = self.with_columns(columns).filter(|reading| reading.counts.is_sound());
         let Some(in_bytes) = in_bytes else { return Ok(()) };
-        let detected = self.as_format(format, how);
-        let what = format!(
+        let detected = self.as_format(format, read_as);
+        let message = format!(
             "the columns are those of {}, whose addresses are sectors, but all of its addresses are multiples of 512, \
              as those in bytes are",
             formats::info(format).map_or("", |info| info.title)
         );
-        Err(self.doubt(what, [in_bytes].into_iter().chain(detected).collect()))
+        Err(self.doubt(message, [in_bytes].into_iter().chain(detected).collect()))
     }
 
     /// Returns the number that divides all addresses of MiDAS's columns, and the unit that it suggests; `None` if they
@@ -264,20 +269,20 @@ impl File<'_> {
     }
 
     /// Refuses MiDAS's columns if all addresses look like bytes or sectors; the format has pages.
-    fn addresses_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
+    fn addresses_are_certain(&self, read_as: &ReadAs) -> Result<(), Refusal> {
         let Some((unit, like)) = self.other_addresses() else { return Ok(()) };
-        let others = self.in_units_of_address("s", &["B", "512B"]);
-        let detected = self.as_format(TraceFormat::Midas, how);
-        let what = format!(
+        let alternatives = self.in_units_of_address("s", &["B", "512B"]);
+        let detected = self.as_format(TraceFormat::Midas, read_as);
+        let message = format!(
             "the columns are those of MiDAS's traces, whose addresses count pages of 4 KiB, but all addresses of this \
              file are multiples of {unit}, as those in {like} mostly are"
         );
-        Err(self.doubt(what, detected.into_iter().chain(others).collect()))
+        Err(self.doubt(message, detected.into_iter().chain(alternatives).collect()))
     }
 
     /// Returns the reading as `format`, the detected format.
-    pub(super) fn as_format(&self, format: TraceFormat, how: &ReadAs) -> Option<Reading> {
-        Reading::of(format!("--format {}", format.word()), format, how, self.head)
+    pub(super) fn as_format(&self, format: TraceFormat, read_as: &ReadAs) -> Option<Reading> {
+        Reading::of(format!("--format {}", format.word()), format, read_as, self.head)
     }
 
     /// Returns the reading as a table with these columns.
@@ -350,8 +355,8 @@ impl File<'_> {
         alike: &[TraceFormat],
     ) -> Result<TraceFormat, Refusal> {
         let reading = |&format: &TraceFormat| {
-            let how = self.how(format).ok()?;
-            Some((format, self.as_format(format, &how)?))
+            let read_as = self.read_as(format).ok()?;
+            Some((format, self.as_format(format, &read_as)?))
         };
         let (formats, mut readings): (Vec<TraceFormat>, Vec<Reading>) =
             alike.iter().filter_map(reading).unzip();
@@ -362,9 +367,9 @@ impl File<'_> {
         if self.workload.unit == TraceUnit::Auto {
             let in_bytes = formats.iter().filter(|&&format| formats::unit_varies(format));
             let in_bytes = in_bytes.filter_map(|&format| {
-                let how = ReadAs { unit: Unit::Bytes, ..self.how(format).ok()? };
+                let read_as = ReadAs { unit: Unit::Bytes, ..self.read_as(format).ok()? };
                 let options = format!("--format {} --unit bytes", format.word());
-                Reading::of(options, format, &how, self.head)
+                Reading::of(options, format, &read_as, self.head)
             });
             readings.extend(in_bytes.filter(|reading| reading.counts.bad == 0));
         }
@@ -386,12 +391,12 @@ impl File<'_> {
         if readings.is_empty() {
             return Err(self.unknown(first));
         }
-        let what = format!(
+        let message = format!(
             "its first lines may be of format {} (workload.format; it begins with {})",
             quoted.join(" or "),
             shown(first)
         );
-        Err(Refusal::Doubt(what, readings::all_choices(readings, self.whole)))
+        Err(Refusal::Doubt(message, readings::all_choices(readings, self.is_whole)))
     }
 
     /// Returns a refusal if the file fits a format only with another unit of time.
@@ -408,25 +413,26 @@ impl File<'_> {
             varies.into_iter().flat_map(|format| self.in_units_of_time(format)).collect();
         readings.retain(|reading| reading.counts.is_possible());
         (!readings.is_empty()).then(|| {
-            let what = format!(
+            let message = format!(
                 "its first lines match no known format in its usual unit of time (it begins with {})",
                 shown(first)
             );
-            self.doubt(what, readings)
+            self.doubt(message, readings)
         })
     }
 
     /// Like [`File::in_units`]; for MiDAS, readings with addresses in other units come first if the addresses suggest
     /// them.
     fn in_units_of_time(&self, format: TraceFormat) -> Vec<Reading> {
-        let all = self.in_units(format);
-        let other =
-            (format == TraceFormat::Midas && !all.is_empty()).then(|| self.other_addresses());
-        let Some((_, like)) = other.flatten() else { return all };
+        let own = self.in_units(format);
+        let addresses =
+            (format == TraceFormat::Midas && !own.is_empty()).then(|| self.other_addresses());
+        let Some((_, like)) = addresses.flatten() else { return own };
         let units: &[&str] = if like == "bytes" { &["B", "512B"] } else { &["512B"] };
         let times = TIME_UNITS.iter().rev();
-        let others = times.flat_map(|(time, _)| self.in_units_of_address(time, units)).collect();
-        of_distinct_times(others).into_iter().chain(all).collect()
+        let alternatives =
+            times.flat_map(|(time, _)| self.in_units_of_address(time, units)).collect();
+        of_distinct_times(alternatives).into_iter().chain(own).collect()
     }
 
     /// Returns the readings of a format with each unit of time.
@@ -438,9 +444,9 @@ impl File<'_> {
     /// Returns the reading of a format with this unit of time.
     pub(super) fn in_unit(&self, format: TraceFormat, unit: &str) -> Option<Reading> {
         let &(_, ns) = TIME_UNITS.iter().find(|(name, _)| *name == unit)?;
-        let how = ReadAs { time_ns: Some(ns), ..self.how(format).ok()? };
+        let read_as = ReadAs { time_ns: Some(ns), ..self.read_as(format).ok()? };
         let options = format!("--format {} --time-unit {unit}", format.word());
-        Reading::of(options, format, &how, self.head)
+        Reading::of(options, format, &read_as, self.head)
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Checks that all of these lines with an address and a length are requests of a format with length 0.
 struct Empty<'a> {
-    how: &'a ReadAs,
+    read_as: &'a ReadAs,
     lines: &'a [&'a [u8]],
 }
 
@@ -23,7 +23,7 @@ impl Work for Empty<'_> {
         if P::CUT != Cut::Lines {
             return false;
         }
-        let mut parser = P::new(self.how);
+        let mut parser = P::new(self.read_as);
         let mut empty = 0;
         for (at, line) in self.lines.iter().enumerate() {
             match parser.parse(line) {
@@ -42,43 +42,44 @@ impl Work for Empty<'_> {
 impl File<'_> {
     /// Returns a refusal if all requests of a known format, or of a table with known names, have length 0.
     pub(super) fn has_no_lengths(&self) -> Option<Refusal> {
-        let named = guess::of(self.head, self.workload.action as u8);
+        let by_name = guess::of(self.head, self.workload.action as u8);
         // The column of length 0 may be another one.
-        if self.workload.skip_bad || named.iter().any(|reading| reading.counts.fit()) {
+        if self.workload.skip_bad || by_name.iter().any(|reading| reading.counts.fit()) {
             return None;
         }
         let is_empty = |format: TraceFormat, columns: Option<Arc<Mapping>>| {
-            let how = ReadAs { columns, action: self.workload.action as u8, ..ReadAs::default() };
-            formats::with(format, Empty { how: &how, lines: self.head.lines }) == Some(true)
+            let read_as =
+                ReadAs { columns, action: self.workload.action as u8, ..ReadAs::default() };
+            formats::with(format, Empty { read_as: &read_as, lines: self.head.lines }) == Some(true)
         };
-        let known = formats::ALL.iter().find(|info| is_empty(info.format, None));
-        let (title, columns) = match known {
+        let format_info = formats::ALL.iter().find(|info| is_empty(info.format, None));
+        let (title, columns) = match format_info {
             Some(info) if info.format == TraceFormat::Msr => {
                 (info.title, vec![Mapping::parse(msr::COLUMNS).ok()?])
             }
             Some(info) => (info.title, Vec::new()),
             None => {
-                let all = guess::mappings(self.head).into_iter();
+                let mappings = guess::mappings(self.head).into_iter();
                 let is_empty = |mapping: &Mapping| {
                     is_empty(TraceFormat::Table, Some(Arc::new(mapping.clone())))
                 };
-                let all: Vec<Mapping> = all.filter(is_empty).collect();
-                ("a table", Some(all).filter(|all| !all.is_empty())?)
+                let mappings: Vec<Mapping> = mappings.filter(is_empty).collect();
+                ("a table", Some(mappings).filter(|mappings| !mappings.is_empty())?)
             }
         };
         let assumed = |mapping: &Mapping| {
             self.with_columns(&format!("{},size={}", mapping.text_without(&["size"]), few::LENGTH))
         };
         let readings: Vec<Reading> = columns.iter().filter_map(assumed).collect();
-        let place = if self.whole { "" } else { " in its first lines" };
-        let what = format!(
+        let place = if self.is_whole { "" } else { " in its first lines" };
+        let message = format!(
             "its lines are those of {title}, but every request{place} has length 0, so the lengths are lost; use the \
              original file, or record it again"
         );
         Some(if readings.is_empty() {
-            self.refused(&what)
+            self.refused(&message)
         } else {
-            self.doubt(what + ", or assume a length", readings)
+            self.doubt(message + ", or assume a length", readings)
         })
     }
 }

@@ -16,33 +16,34 @@ const FEW: usize = 16;
 
 impl File<'_> {
     /// Refuses FIU's columns if the numbers are more likely microseconds, bytes or pages.
-    pub(super) fn fiu_units_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
-        let Some(detected) = self.as_format(TraceFormat::Fiu, how) else { return Ok(()) };
+    pub(super) fn fiu_units_are_certain(&self, read_as: &ReadAs) -> Result<(), Refusal> {
+        let Some(detected) = self.as_format(TraceFormat::Fiu, read_as) else { return Ok(()) };
         let in_units = |time: &str, unit: &str| {
             // The names of processes may contain blanks, so columns are counted from the end.
             let places = format!("op=-4,offset=-6:{unit},size=-5:{unit},volume=-2");
             self.with_columns(&format!("separator=blanks,time=1:{time},{places}"))
         };
         let numbers = self.fiu_numbers();
-        let (what, others) = if let Some(gap) = self.gap().filter(|&gap| gap < FASTEST_NS) {
-            let what = format!(
+        let (message, alternatives) = if let Some(gap) = self.gap().filter(|&gap| gap < FASTEST_NS)
+        {
+            let message = format!(
                 "whose times are nanoseconds, but then its different times would be {} apart on average",
                 duration(gap as f64)
             );
-            (what, vec![in_units("us", "512B"), in_units("ms", "512B")])
+            (message, vec![in_units("us", "512B"), in_units("ms", "512B")])
         } else if numbers.are_too_large_for_sectors() {
-            let what = "whose addresses and lengths are sectors, but all of these are multiples of 512, and the \
+            let message = "whose addresses and lengths are sectors, but all of these are multiples of 512, and the \
                         lengths are large, as those in bytes are";
-            (what.to_owned(), vec![in_units("ns", "B")])
+            (message.to_owned(), vec![in_units("ns", "B")])
         } else if numbers.are_pages() {
-            let what = "whose addresses and lengths are sectors, but few lengths are whole blocks of 4 KiB, so they \
+            let message = "whose addresses and lengths are sectors, but few lengths are whole blocks of 4 KiB, so they \
                         may be pages";
-            (what.to_owned(), vec![in_units("ns", "4KiB")])
+            (message.to_owned(), vec![in_units("ns", "4KiB")])
         } else {
             return Ok(());
         };
-        let what = format!("the columns are those of an FIU trace, {what}");
-        Err(self.doubt(what, others.into_iter().flatten().chain([detected]).collect()))
+        let message = format!("the columns are those of an FIU trace, {message}");
+        Err(self.doubt(message, alternatives.into_iter().flatten().chain([detected]).collect()))
     }
 
     /// Returns the mean difference between distinct times, or `None` if there are few.

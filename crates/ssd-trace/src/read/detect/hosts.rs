@@ -18,12 +18,12 @@ impl File<'_> {
     /// Returns a refusal if lines of the format have several hosts. Returns `None` if there is one host, too many lines
     /// are bad, or the name of a host is not UTF-8.
     pub(super) fn of_several_hosts(&self) -> Option<Refusal> {
-        let how = self.how(TraceFormat::Msr).ok()?;
+        let read_as = self.read_as(TraceFormat::Msr).ok()?;
         let mut hosts: Vec<(&str, Vec<&[u8]>)> = Vec::new();
         let mut bad = 0;
         for &line in self.head.lines {
             let head = Head { bytes: line, lines: &[line] };
-            let counts: Counts = Reading::counts_of(TraceFormat::Msr, &how, &head)?;
+            let counts: Counts = Reading::counts_of(TraceFormat::Msr, &read_as, &head)?;
             bad += counts.bad;
             if counts.requests() > 0 {
                 let name = std::str::from_utf8(line.split(|&byte| byte == b',').nth(1)?).ok()?;
@@ -40,7 +40,7 @@ impl File<'_> {
             return None;
         }
         let counts = |lines: &[&[u8]]| {
-            Reading::counts_of(TraceFormat::Msr, &how, &Head { lines, ..*self.head })
+            Reading::counts_of(TraceFormat::Msr, &read_as, &Head { lines, ..*self.head })
         };
         let counts: Option<Vec<Counts>> = hosts.iter().map(|(_, lines)| counts(lines)).collect();
         let (counts, names) = (counts?, hosts.iter().map(|(name, _)| *name));
@@ -51,20 +51,20 @@ impl File<'_> {
             listed_names.push("others".to_owned());
         }
         let listed_names: Vec<&str> = listed_names.iter().map(String::as_str).collect();
-        let place = if self.whole { "" } else { ", in its first lines" };
+        let place = if self.is_whole { "" } else { ", in its first lines" };
         let disk = |line: &&[u8]| line.split(|&byte| byte == b',').nth(2).map(<[u8]>::to_vec);
         let disks = |name: &str| {
-            let lines = hosts.iter().filter(|(host, _)| *host == name).flat_map(|(_, all)| all);
+            let lines = hosts.iter().filter(|(host, _)| *host == name).flat_map(|(_, lines)| lines);
             lines.map(disk).collect::<BTreeSet<_>>().len()
         };
         let of_host = |(name, counts): (&str, &Counts)| {
             let gives = msr::of_disks(disks(name), *counts);
             let gives = format!("host {}: {gives}{place}", shown_name(name));
-            Some((self.behind(&msr::of_host(name)?, ""), gives))
+            Some((self.through_filter(&msr::of_host(name)?, ""), gives))
         };
         let [filter, columns, gives] = EACH_DISK;
         let sum = Counts::together(counts.iter()).summary();
-        let each_disk = (self.behind(filter, columns), format!("{gives}: {sum}{place}"));
+        let each_disk = (self.through_filter(filter, columns), format!("{gives}: {sum}{place}"));
         let choices: Vec<_> = few().filter_map(of_host).chain([each_disk]).collect();
         Some(Refusal::Filtered(format!(
             "it is an MSR Cambridge trace of the hosts {}, whose disk numbers count per host; {}",

@@ -13,8 +13,8 @@ const LONGEST: usize = 4096;
 
 impl File<'_> {
     /// Returns whether no line of the file is in the configured `format`.
-    pub(super) fn is_of_another_format(&self, format: TraceFormat, how: &ReadAs) -> bool {
-        let counts = || Reading::counts_of(format, how, self.head);
+    pub(super) fn is_of_another_format(&self, format: TraceFormat, read_as: &ReadAs) -> bool {
+        let counts = || Reading::counts_of(format, read_as, self.head);
         self.workload.format != TraceFormat::Auto
             && counts().is_some_and(|counts| counts.requests() + counts.others == 0)
     }
@@ -44,22 +44,23 @@ impl File<'_> {
             ..self.workload.clone()
         };
         let file = File { workload: &workload, ..*self };
-        let (found, how, _) = match file.decision(TraceFormat::Auto, None) {
+        let (detected, read_as, _) = match file.decision(TraceFormat::Auto, None) {
             Ok(decision) => decision,
-            Err(Refusal::Doubt(what, choices)) => {
-                return Some(format!("{what}; {}", one_of(self.name, &choices)));
+            Err(Refusal::Doubt(message, choices)) => {
+                return Some(format!("{message}; {}", one_of(self.name, &choices)));
             }
             Err(Refusal::Filtered(text)) => return Some(text),
             Err(Refusal::Error(_)) => return None,
         };
-        let (options, what) = match &how.columns {
+        let (options, message) = match &read_as.columns {
             Some(columns) => (format!("--columns {}", word(&columns.text)), "a table".to_owned()),
-            None => {
-                (format!("--format {}", found.word()), format!("a file of format {}", found.word()))
-            }
+            None => (
+                format!("--format {}", detected.word()),
+                format!("a file of format {}", detected.word()),
+            ),
         };
-        let reading = Reading::of(options, found, &how, self.head)?;
-        let choices = choices(vec![reading], self.whole);
-        Some(format!("it looks like {what}; {}", one_of(self.name, &choices)))
+        let reading = Reading::of(options, detected, &read_as, self.head)?;
+        let choices = choices(vec![reading], self.is_whole);
+        Some(format!("it looks like {message}; {}", one_of(self.name, &choices)))
     }
 }

@@ -11,12 +11,12 @@ impl File<'_> {
     /// Returns a refusal if times of events may be the intervals of perf script --deltatime, or are out of order.
     pub(super) fn intervals_in_doubt(&self) -> Option<Refusal> {
         let Intervals { filter, sum_ns, range_ns, are_likely } = intervals(self.head.bytes)?;
-        let how = self.how(TraceFormat::Tracepoint).ok()?;
-        let action = self.only_action(TraceFormat::Tracepoint, &how);
-        let place = if self.whole { "" } else { ", in its first lines" };
+        let read_as = self.read_as(TraceFormat::Tracepoint).ok()?;
+        let action = self.only_action(TraceFormat::Tracepoint, &read_as);
+        let place = if self.is_whole { "" } else { ", in its first lines" };
         let mut choices = vec![
             (
-                self.behind(&filter, &action),
+                self.through_filter(&filter, &action),
                 format!("add up the intervals, {} in all{place}", duration(sum_ns)),
             ),
             (

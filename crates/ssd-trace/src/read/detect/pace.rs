@@ -20,27 +20,27 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 impl File<'_> {
     /// Refuses SPC's columns if no time has decimals, which times in seconds have.
-    pub(super) fn seconds_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
+    pub(super) fn seconds_are_certain(&self, read_as: &ReadAs) -> Result<(), Refusal> {
         // More cells may follow.
         let times = self.head.lines.iter().filter_map(|line| cells_of(line).into_iter().nth(4));
         let mut times: Vec<String> = times.collect();
         if times.iter().any(|time| time.contains('.')) {
-            return self.pace_is_certain(TraceFormat::Spc, how);
+            return self.pace_is_certain(TraceFormat::Spc, read_as);
         }
         times.dedup();
         if times.len() < 2 {
             return Ok(());
         }
         let in_unit = |unit: &str| self.with_columns(&columns_in(TraceFormat::Spc, unit)?);
-        let others = ["us", "ms", "ns"].into_iter().filter_map(in_unit);
-        let detected = self.as_format(TraceFormat::Spc, how);
-        let what = "the columns are those of an SPC trace, whose times are seconds, but its times have no decimals";
-        Err(self.doubt(what, detected.into_iter().chain(others).collect()))
+        let alternatives = ["us", "ms", "ns"].into_iter().filter_map(in_unit);
+        let detected = self.as_format(TraceFormat::Spc, read_as);
+        let message = "the columns are those of an SPC trace, whose times are seconds, but its times have no decimals";
+        Err(self.doubt(message, detected.into_iter().chain(alternatives).collect()))
     }
 
     /// Refuses DiskSim's columns if its times are more likely seconds, because milliseconds would be too close.
-    pub(super) fn milliseconds_are_certain(&self, how: &ReadAs) -> Result<(), Refusal> {
-        let Some(detected) = self.as_format(TraceFormat::Disksim, how) else { return Ok(()) };
+    pub(super) fn milliseconds_are_certain(&self, read_as: &ReadAs) -> Result<(), Refusal> {
+        let Some(detected) = self.as_format(TraceFormat::Disksim, read_as) else { return Ok(()) };
         let gap = detected.counts.gap_ns();
         let in_seconds = self.in_unit(TraceFormat::Disksim, "s");
         let is_usual = gap == 0 || gap >= FASTEST_NS;
@@ -49,28 +49,32 @@ impl File<'_> {
         else {
             return Ok(());
         };
-        let what = format!(
+        let message = format!(
             "the columns are those of a DiskSim trace, whose times are milliseconds, but then its requests would be {} \
              apart on average",
             duration(gap as f64)
         );
-        Err(self.doubt(what, vec![in_seconds, detected]))
+        Err(self.doubt(message, vec![in_seconds, detected]))
     }
 
     /// Refuses a format with times in seconds if its requests would be so far apart that milliseconds or microseconds
     /// are more likely.
-    pub(super) fn pace_is_certain(&self, format: TraceFormat, how: &ReadAs) -> Result<(), Refusal> {
+    pub(super) fn pace_is_certain(
+        &self,
+        format: TraceFormat,
+        read_as: &ReadAs,
+    ) -> Result<(), Refusal> {
         let [Some(ms), Some(us)] = ["ms", "us"].map(|unit| columns_in(format, unit)) else {
             return Ok(());
         };
-        let Some(detected) = self.as_format(format, how) else { return Ok(()) };
+        let Some(detected) = self.as_format(format, read_as) else { return Ok(()) };
         // Whole seconds also occur in traces of slow devices.
         let are_whole = format == TraceFormat::Libcachesim;
         let is_small = detected.counts.requests() < FEW;
         let slowest = if is_small || are_whole { SLOWEST_NS } else { SLOW_NS };
         let title = formats::info(format).map_or("", |info| info.title);
-        let what = format!("the columns are those of {title}, whose times are seconds");
-        self.slow_times(&what, detected, [ms, us], slowest).map_or(Ok(()), Err)
+        let message = format!("the columns are those of {title}, whose times are seconds");
+        self.slow_times(&message, detected, [ms, us], slowest).map_or(Ok(()), Err)
     }
 
     /// Returns a refusal if the column names say seconds, but the requests would be far apart.
@@ -81,18 +85,23 @@ impl File<'_> {
         if !is_in_seconds || reading.counts.requests() < FEW {
             return None;
         }
-        let others = ["ms", "us"].map(|unit| columns.text_in_time(unit));
+        let alternatives = ["ms", "us"].map(|unit| columns.text_in_time(unit));
         let own = self.with_columns(&columns.text)?;
-        self.slow_times("the name of its column of times says seconds", own, others, SLOWEST_NS)
+        self.slow_times(
+            "the name of its column of times says seconds",
+            own,
+            alternatives,
+            SLOWEST_NS,
+        )
     }
 
-    /// Returns a refusal of times in seconds, as `what` says, that put requests at least `slowest` nanoseconds apart,
-    /// if one of the `others` can be read: the same columns with milliseconds, and with microseconds.
+    /// Returns a refusal of times in seconds, as `message` says, that put requests at least `slowest` nanoseconds
+    /// apart, if one of the `alternatives` can be read: the same columns with milliseconds, and with microseconds.
     fn slow_times(
         &self,
-        what: &str,
+        message: &str,
         own: Reading,
-        others: [String; 2],
+        alternatives: [String; 2],
         slowest: u64,
     ) -> Option<Refusal> {
         let is_exact = |line: &&[u8]| {
@@ -104,7 +113,7 @@ impl File<'_> {
         if gap < slowest || self.head.lines.iter().any(is_exact) {
             return None;
         }
-        let readings = others.iter().filter_map(|columns| self.with_columns(columns));
+        let readings = alternatives.iter().filter_map(|columns| self.with_columns(columns));
         let mut readings: Vec<Reading> = readings.collect();
         if readings.is_empty() {
             return None;
@@ -112,12 +121,12 @@ impl File<'_> {
         // Microseconds come first if milliseconds would also be too slow.
         readings.sort_by_key(|reading| reading.counts.gap_ns() >= slowest);
         readings.push(own);
-        let what = format!(
-            "{what}, but then its requests would be {} apart on average, so the times may be milliseconds or \
+        let message = format!(
+            "{message}, but then its requests would be {} apart on average, so the times may be milliseconds or \
              microseconds",
             duration(gap as f64)
         );
-        Some(self.doubt(what, readings))
+        Some(self.doubt(message, readings))
     }
 }
 

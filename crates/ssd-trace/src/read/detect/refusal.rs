@@ -2,7 +2,7 @@
 
 use super::File;
 use crate::config::Workload;
-use crate::read::commands::{command, filter_of, given, list, one_of, sorted, with_name};
+use crate::read::commands::{command, filter_of, list, one_of, options_without, sorted, with_name};
 use crate::read::foreign::Filter;
 use crate::read::readings::{self, Reading};
 use ssd_core::host::source::SourceError;
@@ -23,8 +23,8 @@ impl Refusal {
         match self {
             Refusal::Error(error) => error,
             Refusal::Filtered(text) => SourceError(format!("{file}: {text}")),
-            Refusal::Doubt(what, choices) => {
-                SourceError(format!("{file}: {what}; {}", one_of(file, &choices)))
+            Refusal::Doubt(message, choices) => {
+                SourceError(format!("{file}: {message}; {}", one_of(file, &choices)))
             }
         }
     }
@@ -38,8 +38,8 @@ impl From<SourceError> for Refusal {
 
 impl File<'_> {
     /// Returns the refusal of the file for this reason.
-    pub(super) fn refused(&self, why: &str) -> Refusal {
-        Refusal::Error(SourceError(format!("{}: {why}", self.name)))
+    pub(super) fn refused(&self, reason: &str) -> Refusal {
+        Refusal::Error(SourceError(format!("{}: {reason}", self.name)))
     }
 
     /// Returns the refusal of a file that is known not to be a trace. The name of the file replaces `FILE` in `text`.
@@ -48,15 +48,15 @@ impl File<'_> {
     }
 
     /// Returns the refusal of a file that can be read through a filter.
-    pub(super) fn filtered(&self, Filter { what, filter, options }: &Filter) -> Refusal {
-        Refusal::Filtered(format!("{what}: {}", self.behind(filter, options)))
+    pub(super) fn filtered(&self, Filter { message, filter, options }: &Filter) -> Refusal {
+        Refusal::Filtered(format!("{message}: {}", self.through_filter(filter, options)))
     }
 
     /// Returns the end of a sentence that says what a filter does: its command. `filter` is `None` if awk would split
     /// the cells differently.
     pub(super) fn remedy(&self, filter: Option<&str>, options: &str) -> String {
         match filter {
-            Some(filter) => format!(": {}", self.behind(filter, options)),
+            Some(filter) => format!(": {}", self.through_filter(filter, options)),
             None => " with a program that reads quoted cells, since awk would split them at the separators inside"
                 .to_owned(),
         }
@@ -64,7 +64,7 @@ impl File<'_> {
 
     /// Returns the command that reads the output of a `filter` of FILE with these options, and with the options of the
     /// workload that do not depend on the columns.
-    pub(super) fn behind(&self, filter: &str, options: &str) -> String {
+    pub(super) fn through_filter(&self, filter: &str, options: &str) -> String {
         self.through(&[filter], options)
     }
 
@@ -80,7 +80,7 @@ impl File<'_> {
         let volume = volume.filter(|_| !options.contains("workload.volume="));
         let independent = Workload { action, volume, skip_bad, ..Workload::default() };
         let options = if sort { sorted(options) } else { options.to_owned() };
-        let options = format!("{options} {}", given(&independent, ""));
+        let options = format!("{options} {}", options_without(&independent, ""));
         let options = options.trim();
         if self.filters.is_empty() && filters.is_empty() {
             return command(self.name, options);
@@ -91,25 +91,25 @@ impl File<'_> {
     }
 
     /// Returns the refusal of a file with several readings: what is in doubt, and one command for each.
-    pub(super) fn doubt(&self, what: impl Into<String>, readings: Vec<Reading>) -> Refusal {
-        let (what, choices) = (what.into(), readings::choices(readings, self.whole));
+    pub(super) fn doubt(&self, message: impl Into<String>, readings: Vec<Reading>) -> Refusal {
+        let (message, choices) = (message.into(), readings::choices(readings, self.is_whole));
         if choices.is_empty() {
             return self
-                .refused(&format!("{what}; no reading fits, so name its columns (--columns)"));
+                .refused(&format!("{message}; no reading fits, so name its columns (--columns)"));
         }
-        Refusal::Doubt(what, choices)
+        Refusal::Doubt(message, choices)
     }
 
     /// Returns the refusal of a file with several readings through a filter.
     pub(super) fn doubt_behind(
         &self,
-        what: &str,
+        message: &str,
         filter: &str,
         choices: &[(String, String)],
     ) -> Refusal {
         Refusal::Filtered(format!(
-            "{what}; {}",
-            list(choices, |options| self.behind(filter, options))
+            "{message}; {}",
+            list(choices, |options| self.through_filter(filter, options))
         ))
     }
 }

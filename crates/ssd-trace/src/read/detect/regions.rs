@@ -16,8 +16,8 @@ impl File<'_> {
         let place = regions::of(self.head, readings.first()?.columns.as_ref()?)?;
         let action = self.workload.action as u8;
         let choices = |texts: Vec<String>| {
-            let all = texts.iter().filter_map(|text| guess::reading(text, self.head, action));
-            readings::choices(all.collect(), self.whole).into_iter().take(EACH)
+            let readings = texts.iter().filter_map(|text| guess::reading(text, self.head, action));
+            readings::choices(readings.collect(), self.is_whole).into_iter().take(EACH)
         };
         let mappings = || readings.iter().filter_map(|reading| reading.columns.as_ref());
         let apart = choices(mappings().map(|columns| columns.text_with_volume(&place)).collect());
@@ -25,11 +25,11 @@ impl File<'_> {
         let apart = apart.map(|(options, gives)| {
             (self.as_it_is(&options), format!("each {name} is a volume of its own: {gives}"))
         });
-        let whole = choices(mappings().map(|columns| columns.text.clone()).collect());
-        let whole = whole.map(|(options, gives)| {
+        let on_device = choices(mappings().map(|columns| columns.text.clone()).collect());
+        let on_device = on_device.map(|(options, gives)| {
             (self.as_it_is(&options), format!("the addresses are those of the device: {gives}"))
         });
-        let choices: Vec<(String, String)> = apart.chain(whole).collect();
+        let choices: Vec<(String, String)> = apart.chain(on_device).collect();
         Some(Refusal::Filtered(format!(
             "it is a table whose column {name} has several values, so its addresses may count from the start of each \
              of these; if they are parts of one device, add their starts to the addresses; {}",

@@ -35,30 +35,30 @@ impl Behind {
 }
 
 impl File<'_> {
-    /// Returns a refusal if the file can be read, or read differently, after one of `all` has rewritten it.
-    pub(super) fn rewritten(&self, all: &[Rewrite]) -> Option<Refusal> {
-        self.rewritten_as(all, false)
+    /// Returns a refusal if the file can be read, or read differently, after one of `rewrites` has rewritten it.
+    pub(super) fn rewritten(&self, rewrites: &[Rewrite]) -> Option<Refusal> {
+        self.rewritten_as(rewrites, false)
     }
 
-    /// Like [`File::rewritten`]; `are_numeric`: `all` rewrite notations of numbers.
-    pub(super) fn rewritten_as(&self, all: &[Rewrite], are_numeric: bool) -> Option<Refusal> {
+    /// Like [`File::rewritten`]; `are_numeric`: `rewrites` rewrite notations of numbers.
+    pub(super) fn rewritten_as(&self, rewrites: &[Rewrite], are_numeric: bool) -> Option<Refusal> {
         // A second filter for numbers could undo the first.
         if self.filters.len() == FILTERS || self.is_notated && are_numeric {
             return None;
         }
         let ended = match self.head.bytes.iter().rposition(|&byte| byte == b'\n') {
             // The last line may be incomplete.
-            Some(end) if !self.whole => &self.head.bytes[..=end],
+            Some(end) if !self.is_whole => &self.head.bytes[..=end],
             _ => self.head.bytes,
         };
-        all.iter().find_map(|rewrite| {
+        rewrites.iter().find_map(|rewrite| {
             let rewriting = rewrite(ended)?;
-            let behind = self.examined(&rewriting, are_numeric)?;
-            let Some(other) = rewriting.other.as_deref() else {
-                return Some(self.refusal_behind(&rewriting.what, &rewriting.filter, behind));
+            let outcome = self.examined(&rewriting, are_numeric)?;
+            let Some(alternative) = rewriting.alternative.as_deref() else {
+                return Some(self.refusal_behind(&rewriting.message, &rewriting.filter, outcome));
             };
-            let behind_other = self.examined(other, are_numeric);
-            Some(self.refusal_of_two([&rewriting, other], behind, behind_other))
+            let behind_other = self.examined(alternative, are_numeric);
+            Some(self.refusal_of_two([&rewriting, alternative], outcome, behind_other))
         })
     }
 
@@ -71,57 +71,59 @@ impl File<'_> {
             return None;
         };
         let with_separator = |(options, gives): &(String, String)| {
-            let (columns, others) = options_of(options)?;
+            let (columns, remaining) = options_of(options)?;
             let columns = word(&format!("{columns},{separator}"));
-            Some((format!("--columns {columns}{others}"), gives.clone()))
+            Some((format!("--columns {columns}{remaining}"), gives.clone()))
         };
         let choices = choices.iter().map(with_separator).collect::<Option<Vec<_>>>()?;
         Some(Refusal::Doubt(format!("its cells are separated by {mark}"), choices))
     }
 
     /// Returns the refusal of a file that can be read through a filter, for this reason.
-    fn refusal_behind(&self, what: &str, filter: &str, behind: Behind) -> Refusal {
-        match behind {
-            Behind::Refused(next) => Refusal::Filtered(format!("{what}; {next}")),
+    fn refusal_behind(&self, message: &str, filter: &str, outcome: Behind) -> Refusal {
+        match outcome {
+            Behind::Refused(next) => Refusal::Filtered(format!("{message}; {next}")),
             Behind::Certain((options, _)) => {
-                Refusal::Filtered(format!("{what}: {}", self.behind(filter, &options)))
+                Refusal::Filtered(format!("{message}: {}", self.through_filter(filter, &options)))
             }
-            Behind::Choices(choices) => self.doubt_behind(what, filter, &choices),
+            Behind::Choices(choices) => self.doubt_behind(message, filter, &choices),
         }
     }
 
     /// Returns the refusal of a file that can be read through either of two filters.
     fn refusal_of_two(
         &self,
-        [first, other]: [&Rewriting; 2],
-        behind: Behind,
+        [first, second]: [&Rewriting; 2],
+        outcome: Behind,
         behind_other: Option<Behind>,
     ) -> Refusal {
-        let what = &first.what;
-        let (Some(choices), Some(others)) =
-            (behind.choices(), behind_other.as_ref().and_then(Behind::choices))
+        let message = &first.message;
+        let (Some(choices), Some(second_choices)) =
+            (outcome.choices(), behind_other.as_ref().and_then(Behind::choices))
         else {
-            let what = format!(
-                "{what} (the command assumes that {}; if not, {} in it)",
+            let message = format!(
+                "{message} (the command assumes that {}; if not, {} in it)",
                 first.case, first.otherwise
             );
-            return self.refusal_behind(&what, &first.filter, behind);
+            return self.refusal_behind(&message, &first.filter, outcome);
         };
         // Lists the readings that both filters share, if there are any.
         let is_shared = |(options, _): &&(String, String)| {
-            [choices, others].iter().all(|all| all.iter().any(|(other, _)| other == options))
+            [choices, second_choices]
+                .iter()
+                .all(|all| all.iter().any(|(candidate, _)| candidate == options))
         };
         let has_shared = choices.iter().any(|choice| is_shared(&choice));
-        let both = [(first, choices), (other, others)].into_iter();
-        let choices: Vec<(String, String)> = both
+        let pairs = [(first, choices), (second, second_choices)].into_iter();
+        let choices: Vec<(String, String)> = pairs
             .flat_map(|(Rewriting { filter, case, .. }, choices)| {
                 let choices = choices.iter().filter(|choice| !has_shared || is_shared(choice));
                 choices.take(READINGS).map(move |(options, gives)| {
-                    (self.behind(filter, options), format!("if {case}: {gives}"))
+                    (self.through_filter(filter, options), format!("if {case}: {gives}"))
                 })
             })
             .collect();
-        Refusal::Filtered(format!("{what}; {}", list(&choices, str::to_owned)))
+        Refusal::Filtered(format!("{message}; {}", list(&choices, str::to_owned)))
     }
 
     /// Returns how the output of `rewriting` can be read; `None` if it cannot be read, or only as without the filter.
@@ -130,7 +132,7 @@ impl File<'_> {
         let lines = lines_of(bytes, false);
         let head = Head { bytes, lines: &lines };
         head.lines.first()?;
-        let place = if self.whole { "" } else { ", in its first lines" };
+        let place = if self.is_whole { "" } else { ", in its first lines" };
         let certain = |options: String, counts: Counts| {
             Behind::Certain((options, format!("{}{place}", counts.summary())))
         };
@@ -145,12 +147,12 @@ impl File<'_> {
         }
         let refusal = match file.decision(TraceFormat::Auto, None) {
             // Lines may not fit the nearest format.
-            Ok((format, how, _)) => {
-                let counts = Reading::counts_of(format, &how, &head)?;
-                let action = file.only_action(format, &how);
+            Ok((format, read_as, _)) => {
+                let counts = Reading::counts_of(format, &read_as, &head)?;
+                let action = file.only_action(format, &read_as);
                 let of_action = action.chars().next_back();
-                let requests =
-                    of_action.and_then(|action| file.counts_of_action(format, &how, action as u8));
+                let requests = of_action
+                    .and_then(|action| file.counts_of_action(format, &read_as, action as u8));
                 return counts.fit().then(|| certain(action, requests.unwrap_or(counts)));
             }
             Err(refusal) => refusal,
@@ -160,7 +162,7 @@ impl File<'_> {
         if let [reading] = &readings[..] {
             return Some(certain(reading.options.clone(), reading.counts));
         } else if !readings.is_empty() {
-            return Some(Behind::Choices(readings::choices(readings, self.whole)));
+            return Some(Behind::Choices(readings::choices(readings, self.is_whole)));
         }
         let choices = match refusal {
             Refusal::Doubt(_, choices) => choices,
@@ -169,17 +171,17 @@ impl File<'_> {
         };
         let mut unfiltered = guess::values::of(self.head, self.workload.action as u8);
         unfiltered.retain(|reading| reading.counts.bad == 0);
-        let unfiltered = readings::choices(unfiltered, self.whole);
+        let unfiltered = readings::choices(unfiltered, self.is_whole);
         let is_same = !unfiltered.is_empty() && unfiltered.first() == choices.first();
         (!is_same).then_some(Behind::Choices(choices))
     }
 
     /// Returns the option for the action of the requests in the head, if the head has none of the usual action.
-    pub(super) fn only_action(&self, format: TraceFormat, how: &ReadAs) -> String {
-        let has = |action: u8| self.counts_of_action(format, how, action).is_some();
+    pub(super) fn only_action(&self, format: TraceFormat, read_as: &ReadAs) -> String {
+        let has = |action: u8| self.counts_of_action(format, read_as, action).is_some();
         let is_open = formats::has_actions(format) && self.workload.action == 'Q' && !has(b'Q');
-        let other = [b'D', b'C'].into_iter().find(|&action| is_open && has(action));
-        other.map_or_else(String::new, |action| {
+        let letter = [b'D', b'C'].into_iter().find(|&action| is_open && has(action));
+        letter.map_or_else(String::new, |action| {
             format!("--set workload.action={}", char::from(action))
         })
     }

@@ -8,8 +8,8 @@ use crate::read::guess::LINES;
 impl File<'_> {
     /// Returns the message about a file with numbers rounded by a spreadsheet.
     pub(super) fn rounded(&self) -> Option<String> {
-        let of = |line: &[u8]| cells_of(line);
-        let cells = self.head.lines.iter().take(LINES).map(|line| of(line));
+        let cells_in = |line: &[u8]| cells_of(line);
+        let cells = self.head.lines.iter().take(LINES).map(|line| cells_in(line));
         let cells =
             cells.into_iter().find(|cells| cells.iter().any(|cell| is_rounded(cell.as_bytes())))?;
         let at = cells.iter().position(|cell| is_rounded(cell.as_bytes()))?;
@@ -21,13 +21,14 @@ impl File<'_> {
         });
         let op = op.map(|(op, _)| op);
         let numbers = (0..cells.len()).filter(|&column| is_number(&cells[column]));
-        let behind: Vec<usize> =
+        let after_op: Vec<usize> =
             numbers.filter(|&column| op.is_none_or(|op| column > op)).collect();
         // A number before the operation, or after address and length, is a time.
-        let is_time = op.is_some_and(|op| at < op) || behind.get(1).is_some_and(|&size| at > size);
-        let order = match (op, behind.first()) {
+        let is_time =
+            op.is_some_and(|op| at < op) || after_op.get(1).is_some_and(|&size| at > size);
+        let order = match (op, after_op.first()) {
             (Some(op), Some(offset)) if is_time => {
-                let size = behind.get(1).map_or("4KiB".to_owned(), |size| (size + 1).to_string());
+                let size = after_op.get(1).map_or("4KiB".to_owned(), |size| (size + 1).to_string());
                 let columns = format!("--columns op={},offset={},size={size}", op + 1, offset + 1);
                 format!(
                     "; to read the requests in order but without times: {}",

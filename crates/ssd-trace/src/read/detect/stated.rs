@@ -27,12 +27,12 @@ impl File<'_> {
     /// No reading has these units.
     pub(super) fn with_stated_units(
         &self,
-        how: &ReadAs,
+        read_as: &ReadAs,
         mut readings: Vec<Reading>,
     ) -> Result<Vec<Reading>, Refusal> {
         let Some(first) = readings.first() else { return Ok(readings) };
         let first = columns_of(first).clone();
-        if let Some(ns) = how.time_ns {
+        if let Some(ns) = read_as.time_ns {
             readings.retain(|reading| {
                 let time = columns_of(reading).time.as_ref();
                 time.is_some_and(|time| time.unit == Some(ns))
@@ -44,7 +44,7 @@ impl File<'_> {
         if self.workload.unit == TraceUnit::Auto {
             return Ok(readings);
         }
-        let stated = Some(how.unit.bytes_of_table());
+        let stated = Some(read_as.unit.bytes_of_table());
         let have_it = |reading: &Reading| {
             let columns = columns_of(reading);
             [columns.offset.unit == stated, columns.size.unit() == stated]
@@ -56,8 +56,8 @@ impl File<'_> {
             readings.retain(|reading| have_it(reading).contains(&true));
         }
         if readings.is_empty() {
-            let what = ("unit", "--unit", "address and length");
-            return Err(self.unit_given_twice(giving(&first.offset.place), what, &first));
+            let field = ("unit", "--unit", "address and length");
+            return Err(self.unit_given_twice(giving(&first.offset.place), field, &first));
         }
         Ok(readings)
     }
@@ -81,13 +81,14 @@ impl File<'_> {
         let word = range.map(Unit::word_of_table);
         let of_both =
             readings.iter().map(|reading| columns_of(reading).text_in(time, word.as_deref()));
-        let all = readings.iter().map(columns_of);
+        let mappings = readings.iter().map(columns_of);
         let of_one =
-            all.filter(|columns| has_unit(columns)).map(|columns| columns.text_in(time, None));
+            mappings.filter(|columns| has_unit(columns)).map(|columns| columns.text_in(time, None));
         let mut stated: Vec<Reading> = Vec::new();
         for text in of_both.chain(of_one) {
-            let is_new =
-                |reading: &Reading| !stated.iter().any(|other| other.options == reading.options);
+            let is_new = |reading: &Reading| {
+                !stated.iter().any(|candidate| candidate.options == reading.options)
+            };
             let reading = self.with_columns(&text).filter(|reading| reading.counts.is_sound());
             let reading = reading.filter(is_new);
             stated.extend(reading);
@@ -109,8 +110,8 @@ impl File<'_> {
                 "its times are dates, which have no unit, but workload.time_unit is set; leave out --time-unit",
             ),
             Some(time) => {
-                let what = ("time_unit", "--time-unit", "the time");
-                self.unit_given_twice(giving(&time.place), what, columns)
+                let field = ("time_unit", "--time-unit", "the time");
+                self.unit_given_twice(giving(&time.place), field, columns)
             }
         }
     }

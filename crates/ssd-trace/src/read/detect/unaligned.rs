@@ -26,7 +26,7 @@ impl File<'_> {
         let tables = TABLES.iter().filter(|(format, ..)| {
             !is_named || guess::is_own_line(*format, &ReadAs::default(), head)
         });
-        tables.into_iter().find_map(|&(format, offset, others)| {
+        tables.into_iter().find_map(|&(format, offset, remaining)| {
             let size = offset + 1;
             let has_names = range_of(&cells_of(head.lines.first()?), offset, size).is_none();
             let table =
@@ -39,32 +39,32 @@ impl File<'_> {
                 return None;
             }
             let in_sectors = ["B", "512B"].into_iter().filter_map(|unit| {
-                let columns = format!("{others},offset={offset}:512B,size={size}:{unit}");
+                let columns = format!("{remaining},offset={offset}:512B,size={size}:{unit}");
                 guess::reading(&columns, head, action)
             });
             let in_sectors: Vec<Reading> =
                 in_sectors.filter(|reading| reading.counts.is_sound()).collect();
             let title = formats::info(format).map_or("", |info| info.title);
-            let what = format!(
+            let message = format!(
                 "its columns are those of {title}, which counts bytes, but in {} the offset or the size is not a \
                  multiple of 512",
                 extended.share(),
             );
             let remedy = self.remedy(extended.filter.as_deref(), "");
-            let extend = format!("{what}; extend these requests to whole sectors{remedy}");
+            let extend = format!("{message}; extend these requests to whole sectors{remedy}");
             if in_sectors.is_empty() {
                 return Some(Refusal::Filtered(extend));
             }
             let Some(filter) = extended.filter.as_deref() else {
-                let what = format!("{extend}; its numbers may also be sectors");
-                return Some(self.doubt(what, in_sectors));
+                let message = format!("{extend}; its numbers may also be sectors");
+                return Some(self.doubt(message, in_sectors));
             };
-            let place = if self.whole { "" } else { ", in its first lines" };
+            let place = if self.is_whole { "" } else { ", in its first lines" };
             let summary = read.counts.summary();
             let gives = format!("in bytes, extended to whole sectors: {summary}{place}");
-            let mut choices = vec![(self.behind(filter, ""), gives)];
+            let mut choices = vec![(self.through_filter(filter, ""), gives)];
             choices.extend(
-                readings::choices(in_sectors, self.whole)
+                readings::choices(in_sectors, self.is_whole)
                     .into_iter()
                     .map(|(options, gives)| (self.as_it_is(&options), format!("in sectors: {gives}"))),
             );
@@ -73,7 +73,7 @@ impl File<'_> {
                 choices.rotate_left(1);
             }
             let choices = list(&choices, str::to_owned);
-            Some(Refusal::Filtered(format!("{what}; its numbers are bytes, or sectors; {choices}")))
+            Some(Refusal::Filtered(format!("{message}; its numbers are bytes, or sectors; {choices}")))
         })
     }
 }

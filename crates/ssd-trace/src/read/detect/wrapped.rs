@@ -12,20 +12,20 @@ const READINGS: usize = 3;
 
 /// A clock that wraps around: a description, and the commands that read its times unwrapped or sorted.
 struct Wrapped {
-    what: String,
+    message: String,
     choices: [(String, String); 2],
 }
 
 impl File<'_> {
     /// Refuses times that a filter puts in order: times of a clock that wraps around, or in another notation.
-    pub(super) fn times_are_in_order(&self, how: &ReadAs) -> Result<(), Refusal> {
-        let reading = Reading::of(String::new(), TraceFormat::Table, how, self.head);
+    pub(super) fn times_are_in_order(&self, read_as: &ReadAs) -> Result<(), Refusal> {
+        let reading = Reading::of(String::new(), TraceFormat::Table, read_as, self.head);
         let descends = reading.is_some_and(|reading| reading.counts.descents > 0);
         if !descends || self.takes_any_order() {
             return Ok(());
         }
-        let all: Vec<Wrapped> = self.unwrapped(how).into_iter().collect();
-        let refusal = refusal_of(&all).or_else(|| self.refusal_by_notation(how));
+        let clocks: Vec<Wrapped> = self.unwrapped(read_as).into_iter().collect();
+        let refusal = refusal_of(&clocks).or_else(|| self.refusal_by_notation(read_as));
         refusal.map_or(Ok(()), Err)
     }
 
@@ -39,43 +39,44 @@ impl File<'_> {
         if self.takes_any_order() {
             return None;
         }
-        let how = |reading: &Reading| ReadAs {
+        let read_as = |reading: &Reading| ReadAs {
             columns: reading.columns.clone(),
             unit: Unit::Bytes,
             ..ReadAs::default()
         };
-        let all = readings.iter().filter_map(|reading| self.unwrapped(&how(reading)));
-        refusal_of(&all.take(READINGS).collect::<Vec<Wrapped>>())
+        let clocks = readings.iter().filter_map(|reading| self.unwrapped(&read_as(reading)));
+        refusal_of(&clocks.take(READINGS).collect::<Vec<Wrapped>>())
     }
 
     /// Returns the times unwrapped, and the times sorted.
-    fn unwrapped(&self, how: &ReadAs) -> Option<Wrapped> {
-        let columns = how.columns.as_ref()?;
-        let Unwrapped { what, filter, lines } = wraps::unwrapped(self.head, columns)?;
+    fn unwrapped(&self, read_as: &ReadAs) -> Option<Wrapped> {
+        let columns = read_as.columns.as_ref()?;
+        let Unwrapped { message, filter, lines } = wraps::unwrapped(self.head, columns)?;
         let bytes = lines.join("\n").into_bytes();
         let lines: Vec<&[u8]> = lines.iter().map(String::as_bytes).collect();
         let head = Head { bytes: &bytes, lines: &lines };
         let options = format!("--columns {}", word(&columns.text));
-        let of = |head: &Head<'_>| Reading::of(options.clone(), TraceFormat::Table, how, head);
-        let (mut sorted, mut unwrapped) = (of(self.head)?, of(&head)?);
+        let read_head =
+            |head: &Head<'_>| Reading::of(options.clone(), TraceFormat::Table, read_as, head);
+        let (mut sorted, mut unwrapped) = (read_head(self.head)?, read_head(&head)?);
         sorted.sort();
         // Some requests may also be slightly out of order.
         if unwrapped.counts.descents > 0 {
             unwrapped.sort();
         }
-        let gives = |reading: Reading| readings::all_choices(vec![reading], self.whole).pop();
+        let gives = |reading: Reading| readings::all_choices(vec![reading], self.is_whole).pop();
         let (options, unwrapped) = gives(unwrapped)?;
-        let unwrapped = (self.behind(&filter, &options), unwrapped);
+        let unwrapped = (self.through_filter(&filter, &options), unwrapped);
         let (options, sorted) = gives(sorted)?;
         let sorted =
             (self.as_it_is(&options), format!("if the clock does not wrap, sorted: {sorted}"));
-        Some(Wrapped { what, choices: [unwrapped, sorted] })
+        Some(Wrapped { message, choices: [unwrapped, sorted] })
     }
 }
 
 /// Returns the refusal of a file with each of these readings.
-fn refusal_of(all: &[Wrapped]) -> Option<Refusal> {
-    let what = &all.first()?.what;
-    let choices: Vec<_> = all.iter().flat_map(|wrapped| wrapped.choices.clone()).collect();
-    Some(Refusal::Filtered(format!("{what}; {}", list(&choices, str::to_owned))))
+fn refusal_of(clocks: &[Wrapped]) -> Option<Refusal> {
+    let message = &clocks.first()?.message;
+    let choices: Vec<_> = clocks.iter().flat_map(|wrapped| wrapped.choices.clone()).collect();
+    Some(Refusal::Filtered(format!("{message}; {}", list(&choices, str::to_owned))))
 }

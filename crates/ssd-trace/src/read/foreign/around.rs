@@ -70,37 +70,37 @@ fn bpftrace_columns(lines: &[u8]) -> &'static [&'static str] {
     let is_device = |word: &[u8]| {
         word.len() > 2 && word.iter().all(|byte| byte.is_ascii_digit() || b":,".contains(byte))
     };
-    let all: &[&str] =
+    let columns: &[&str] =
         if second.is_some_and(is_device) { &DEVICE_COLUMNS } else { &BPFTRACE_COLUMNS };
     let is_in_nanoseconds = time.is_some_and(|time| time >= FIRST_NANOSECONDS);
-    if is_in_nanoseconds { &all[..all.len() / 2] } else { all }
+    if is_in_nanoseconds { &columns[..columns.len() / 2] } else { columns }
 }
 
 /// Removes zero bytes after the text, which a crash leaves.
 fn without_zeros(bytes: &[u8]) -> Option<Rewriting> {
     let end = bytes.iter().rposition(|&byte| byte != 0)? + 1;
     let text = &bytes[..end];
-    let what = "zero bytes follow its text, as after a crash; remove them";
+    let message = "zero bytes follow its text, as after a crash; remove them";
     let is_text = !text.contains(&0) && text.contains(&b'\n');
-    is_text.then(|| notation(what, r"tr -d '\000' < FILE", bytes, text.to_vec()))?
+    is_text.then(|| notation(message, r"tr -d '\000' < FILE", bytes, text.to_vec()))?
 }
 
 /// Removes zero bytes, which a crash leaves between two recordings, and the text before them in their lines.
 pub(crate) fn behind_zeros(bytes: &[u8]) -> Option<Rewriting> {
     let first = bytes.split(|&byte| byte == b'\n').position(|line| line.contains(&0))? + 1;
-    let kept = bytes.split_inclusive(|&byte| byte == b'\n').filter_map(|line| {
-        let kept = line.rsplit(|&byte| byte == 0).next()?;
-        (!kept.trim_ascii().is_empty()).then_some(kept)
+    let remaining = bytes.split_inclusive(|&byte| byte == b'\n').filter_map(|line| {
+        let tail = line.rsplit(|&byte| byte == 0).next()?;
+        (!tail.trim_ascii().is_empty()).then_some(tail)
     });
-    let rewritten = kept.collect::<Vec<&[u8]>>().concat();
+    let rewritten = remaining.collect::<Vec<&[u8]>>().concat();
     let is_control = |byte: &u8| byte.is_ascii_control() && !b"\n\r\t".contains(byte);
     let is_text = rewritten.contains(&b'\n') && !rewritten.iter().any(is_control);
-    let what = format!(
+    let message = format!(
         "line {first} has zero bytes, as a crash leaves them; keep what follows them in their lines (a record that \
          they cut is lost)"
     );
     let filter = r"perl -ne 's/.*\0//; print if /\S/' < FILE";
-    is_text.then(|| notation(&what, filter, bytes, rewritten))?
+    is_text.then(|| notation(&message, filter, bytes, rewritten))?
 }
 
 /// Removes comments above the requests of a known format without comments.
@@ -118,8 +118,8 @@ fn without_comments(bytes: &[u8]) -> Option<Rewriting> {
     let comments = bytes.split(|&byte| byte == b'\n').take_while(|line| line.starts_with(b"#"));
     // A comment with column names may give another meaning to the columns.
     let is_named = comments.last().is_some_and(|line| is_names(&line[1..]));
-    let what = "comment lines precede the requests; remove them";
-    (is_known && !is_named).then(|| notation(what, "grep -av '^#' FILE", bytes, rewritten))?
+    let message = "comment lines precede the requests; remove them";
+    (is_known && !is_named).then(|| notation(message, "grep -av '^#' FILE", bytes, rewritten))?
 }
 
 /// Extracts the first of several files that head or tail has printed, each below its name.
@@ -129,22 +129,22 @@ fn first_of_several(bytes: &[u8]) -> Option<Rewriting> {
     let mut is_first = false;
     let lines = text.split_inclusive('\n').filter(|line| {
         match name.captures(line.trim_end_matches('\n')) {
-            Some(other) => {
-                is_first = other[1] == first;
+            Some(heading) => {
+                is_first = heading[1] == first;
                 false
             }
             None => is_first,
         }
     });
     let lines: String = lines.collect();
-    let what = format!(
+    let message = format!(
         "the file is the output of head or tail for several files; this command reads {first} (for another, put its \
          name there)"
     );
     let filter = format!(
         r#"awk '/^==> .* <==\r?$/ {{ n = index($0, "==> {first} <==") == 1; next }} n' FILE"#
     );
-    notation(&what, &filter, bytes, bytes_of(&lines))
+    notation(&message, &filter, bytes, bytes_of(&lines))
 }
 
 /// Converts the rows of a table that Python has printed as tuples or lists.
@@ -161,10 +161,10 @@ fn tuples(bytes: &[u8]) -> Option<Rewriting> {
     let text = characters(bytes).replace(['\'', '"'], "");
     let rows = pattern(row);
     let rows: String = rows.captures_iter(&text).map(|row| row[1].to_owned() + "\n").collect();
-    let what =
+    let message =
         "its rows are in brackets, as Python prints tuples and lists; write one row per line";
     let filter = format!(r#"perl -0777 -ne 's/[\x27"]//g; print "$1\n" while /{row}/g' < FILE"#);
-    (!rows.is_empty()).then(|| notation(what, &filter, bytes, bytes_of(&rows)))?
+    (!rows.is_empty()).then(|| notation(message, &filter, bytes, bytes_of(&rows)))?
 }
 
 /// Removes what bpftrace prints before and after the lines of a script.
@@ -176,9 +176,9 @@ fn without_status_lines(bytes: &[u8]) -> Option<Rewriting> {
         let starts: [&[u8]; 6] = [b"Attaching ", b"Tracing ", b"Lost ", b"^C", b"@", b"["];
         line.is_empty() || starts.iter().any(|start| line.starts_with(start))
     };
-    let what = "bpftrace has printed other lines around the requests; remove those lines";
+    let message = "bpftrace has printed other lines around the requests; remove those lines";
     let filter = r"grep -avE '^(Attaching |Tracing |Lost |\^C|@|\[|$)' FILE";
-    let rewritten = notation(what, filter, bytes, lines_without(bytes, is_status))?;
+    let rewritten = notation(message, filter, bytes, lines_without(bytes, is_status))?;
     Some(Rewriting { columns: bpftrace_columns(&rewritten.bytes), ..rewritten })
 }
 
@@ -196,9 +196,10 @@ fn printed_lines(bytes: &[u8]) -> Option<Rewriting> {
             printed.extend(data.replace("\\n", "\n").replace("\\t", "\t").bytes());
         }
     }
-    let what = "the file is JSON of bpftrace (-f json); keep what its script has printed";
+    let message = "the file is JSON of bpftrace (-f json); keep what its script has printed";
     let filter = r#"jq -rj 'select(.type == "printf").data' FILE"#;
-    let rewritten = notation(what, filter, bytes, printed).filter(|text| !text.bytes.is_empty())?;
+    let rewritten =
+        notation(message, filter, bytes, printed).filter(|text| !text.bytes.is_empty())?;
     Some(Rewriting { columns: bpftrace_columns(&rewritten.bytes), ..rewritten })
 }
 
@@ -213,9 +214,9 @@ fn without_stacks(bytes: &[u8]) -> Option<Rewriting> {
     };
     let has_stacks = bytes.windows(5).any(|part| part == b"block")
         && bytes.split(|&byte| byte == b'\n').any(|line| !line.is_empty() && is_frame(line));
-    let what = "stacks are printed below the events; remove them";
+    let message = "stacks are printed below the events; remove them";
     let filter = r"grep -avE '^[[:space:]]+[0-9a-f]+ .*\)$|^$' FILE";
-    has_stacks.then(|| notation(what, filter, bytes, lines_without(bytes, is_frame)))?
+    has_stacks.then(|| notation(message, filter, bytes, lines_without(bytes, is_frame)))?
 }
 
 /// Removes the time since the previous event from the events of trace-cmd (`--ts-diff`).
@@ -226,8 +227,9 @@ fn without_differences(bytes: &[u8]) -> Option<Rewriting> {
         let rest = line[start + 4 + digits..].strip_prefix(b")")?;
         (digits > 0).then(|| [&line[..=start], rest].concat())
     });
-    let what = "each time is followed by the time since the previous event (--ts-diff); remove it";
-    notation(what, r"sed -E 's/: \([+][0-9]+\)/:/' FILE", bytes, rewritten)
+    let message =
+        "each time is followed by the time since the previous event (--ts-diff); remove it";
+    notation(message, r"sed -E 's/: \([+][0-9]+\)/:/' FILE", bytes, rewritten)
 }
 
 /// Times that may be the intervals of perf script --deltatime, but are readable without a filter.
@@ -297,7 +299,7 @@ fn ruled_table(bytes: &[u8]) -> Option<Rewriting> {
     let text = |cell: &&str| if has_commas { cell.replace(',', "") } else { (*cell).to_owned() };
     let line = |row: &Vec<&str>| row.iter().map(text).collect::<Vec<String>>().join(",") + "\n";
     let table: String = rows.iter().map(line).collect();
-    let what = format!(
+    let message = format!(
         "the file is a table with ruled lines (psql, mysql, Markdown); convert it to CSV{without}"
     );
     // Some versions of sed do not know the carriage return.
@@ -306,7 +308,8 @@ fn ruled_table(bytes: &[u8]) -> Option<Rewriting> {
     let filter = format!(
         "{before}sed -nE '/^[-+|: ]*$/d; {command}s/^ *[|]? *//; s/ *[|]? *$//; s/ *[|] */,/gp'{file}"
     );
-    (has_rule && !rows.is_empty()).then(|| notation(&what, &filter, bytes, table.into_bytes()))?
+    (has_rule && !rows.is_empty())
+        .then(|| notation(&message, &filter, bytes, table.into_bytes()))?
 }
 
 /// Extracts the rows of SQL INSERT statements, below the column names if the statements have them.
@@ -336,12 +339,12 @@ fn inserted_rows(bytes: &[u8]) -> Option<Rewriting> {
         }
         is_inserted = !line.trim_end().ends_with(';');
     }
-    let what = "the file is SQL; keep the rows that it inserts";
+    let message = "the file is SQL; keep the rows that it inserts";
     let filter = concat!(
         r"perl -lne 'next unless /insert into/i .. /;\s*$/; for (/\(([^()]*,[^()]*)\)/g) { s/^\s+|\s+$//g; ",
         r"s/\s*,\s*/,/g; s/[\x27\x22`]//g; print unless !/\d/ && $s{$_}++ }' < FILE"
     );
-    (!rows.is_empty()).then(|| notation(what, filter, bytes, rows.into_bytes()))?
+    (!rows.is_empty()).then(|| notation(message, filter, bytes, rows.into_bytes()))?
 }
 
 /// Extracts the rows of the first table in a dump of pg_dump that has the columns of requests, below their names. The
@@ -364,7 +367,7 @@ fn copied_rows(bytes: &[u8]) -> Option<Rewriting> {
             None => {}
         }
     }
-    let what = format!("the file is a PostgreSQL dump; keep the rows of {table}");
+    let message = format!("the file is a PostgreSQL dump; keep the rows of {table}");
     let filter = format!(
         concat!(
             r"perl -ne 'if (/^COPY \Q{table}\E \(([^()]*)\) FROM stdin;/i) {{ ($n = $1) =~ s/\x22//g; ",
@@ -373,7 +376,7 @@ fn copied_rows(bytes: &[u8]) -> Option<Rewriting> {
         ),
         table = table
     );
-    notation(&what, &filter, bytes, bytes_of(&rows))
+    notation(&message, &filter, bytes, bytes_of(&rows))
 }
 
 /// Converts lines of `NAME=VALUE` pairs to a table of the values below the names. All lines may begin with the same
@@ -383,13 +386,13 @@ fn value_pairs(bytes: &[u8]) -> Option<Rewriting> {
     let before = text[..pattern(r"\b\w+=").find(&text)?.start()].to_owned();
     let pair = pattern(r#"^(\w+)=("[^"]*"|[^\s,;"]+)(?:[\s,;]+|$)"#);
     let pairs = |line: &str| -> Option<Vec<(String, String)>> {
-        let (mut rest, mut all) = (line.strip_prefix(before.as_str())?.trim_start(), Vec::new());
+        let (mut rest, mut list) = (line.strip_prefix(before.as_str())?.trim_start(), Vec::new());
         while !rest.is_empty() {
             let caught = pair.captures(rest)?;
-            all.push((caught[1].to_owned(), caught[2].to_owned()));
+            list.push((caught[1].to_owned(), caught[2].to_owned()));
             rest = &rest[caught[0].len()..];
         }
-        Some(all)
+        Some(list)
     };
     let mut table = String::new();
     let mut names: Vec<String> = Vec::new();
@@ -410,7 +413,7 @@ fn value_pairs(bytes: &[u8]) -> Option<Rewriting> {
         }
         table += &(values.join(",") + "\n");
     }
-    let what = "its lines are pairs of names and values; convert them to a table";
+    let message = "its lines are pairs of names and values; convert them to a table";
     let filter = if bytes.contains(&b'"') {
         concat!(
             r#"perl -lne '@p = /(\w+)=("[^"]*"|[^\s,;]+)/g; @i = grep !($_ & 1), 0..$#p; "#,
@@ -419,7 +422,7 @@ fn value_pairs(bytes: &[u8]) -> Option<Rewriting> {
     } else {
         r#"perl -lne '@k or print join ",", @k = /(\w+)=/g; print join ",", /\w=([^\s,;]+)/g' < FILE"#
     };
-    (names.len() > 2).then(|| notation(what, filter, bytes, table.into_bytes()))?
+    (names.len() > 2).then(|| notation(message, filter, bytes, table.into_bytes()))?
 }
 
 /// Returns the lines of `bytes` for which `is_other` is false.

@@ -129,17 +129,17 @@ const BOOTABLE: [u8; 2] = [0x55, 0xaa];
 pub(super) fn marked(bytes: &[u8]) -> Option<String> {
     let head = &bytes[..bytes.len().min(64)];
     if head.windows(ROCKSDB.len()).any(|part| part == ROCKSDB) {
-        let what = "a trace of RocksDB, which has operations on keys or blocks but no requests to a device";
-        return Some(format!("the file is {what}; {RECORD}"));
+        let content = "a trace of RocksDB, which has operations on keys or blocks but no requests to a device";
+        return Some(format!("the file is {content}; {RECORD}"));
     }
-    let known = KNOWN.iter().find(|(magic, ..)| bytes.starts_with(magic));
-    let known = known.map(|&(_, what, remedy)| (what, remedy));
+    let signature = KNOWN.iter().find(|(magic, ..)| bytes.starts_with(magic));
+    let signature = signature.map(|&(_, content, remedy)| (content, remedy));
     let is_disk = || {
         let mark = bytes.get(HEAD - 2..HEAD).filter(|mark| *mark == BOOTABLE);
         mark.filter(|_| is_binary(bytes)).map(|_| ("a disk image", RECORD))
     };
-    let (what, remedy) = known.or_else(is_disk)?;
-    Some(format!("the file is {what}, not a trace; {remedy}"))
+    let (content, remedy) = signature.or_else(is_disk)?;
+    Some(format!("the file is {content}, not a trace; {remedy}"))
 }
 
 /// Returns whether `bytes` are binary data.

@@ -36,7 +36,7 @@ pub(super) fn boxed_table(bytes: &[u8]) -> Option<Rewriting> {
             rows += &(cells.join(",") + "\n");
         }
     }
-    let what = if is_whole {
+    let message = if is_whole {
         "the file is a table in a box; convert it to CSV"
     } else {
         "the file is a table in a box, in which rows are left out: print all of them (.maxrows of duckdb, \
@@ -52,7 +52,7 @@ pub(super) fn boxed_table(bytes: &[u8]) -> Option<Rewriting> {
         rule = RULE,
         left_out = LEFT_OUT
     );
-    (rules > 1 && width > 1).then(|| notation(what, &filter, bytes, bytes_of(&rows)))?
+    (rules > 1 && width > 1).then(|| notation(message, &filter, bytes, bytes_of(&rows)))?
 }
 
 /// Start of a row, and the end of the names in it: in the expanded output of psql (`\x`), and in the vertical output of
@@ -90,7 +90,7 @@ pub(super) fn values_on_lines(bytes: &[u8]) -> Option<Rewriting> {
         row.iter().map(|cell| cell.1).collect::<Vec<_>>().join("\t") + "\n"
     };
     let table = names.join("\t") + "\n" + &rows.iter().map(line).collect::<String>();
-    let what = r"the file is a table in the expanded form of psql (\x) or mysql (\G); convert it to one row per line";
+    let title = r"the file is a table in the expanded form of psql (\x) or mysql (\G); convert it to one row per line";
     let filter = format!(
         concat!(
             r#"perl -lne 'sub row {{ $n++ or print join "\t", @k if @k; print join "\t", @v if @k; @k = @v = () }} "#,
@@ -100,5 +100,5 @@ pub(super) fn values_on_lines(bytes: &[u8]) -> Option<Rewriting> {
         start = start,
         value = value
     );
-    (is_whole && !table.contains('"')).then(|| notation(what, &filter, bytes, bytes_of(&table)))?
+    (is_whole && !table.contains('"')).then(|| notation(title, &filter, bytes, bytes_of(&table)))?
 }

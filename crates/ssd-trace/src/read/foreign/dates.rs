@@ -8,20 +8,21 @@ use regex_lite::Captures;
 
 /// Rewrites dates that have the year last. If both day and month may be first, both are tried.
 pub(super) fn with_year_first(bytes: &[u8]) -> Option<Rewriting> {
-    let both = [(1, "month"), (2, "day")].map(|(place, first)| with_month_at(place, first, bytes));
-    let mut both: Vec<(Disorder, Rewriting)> = both.into_iter().flatten().collect();
-    both.sort_by_key(|(disorder, _)| *disorder);
+    let candidates =
+        [(1, "month"), (2, "day")].map(|(place, first)| with_month_at(place, first, bytes));
+    let mut candidates: Vec<(Disorder, Rewriting)> = candidates.into_iter().flatten().collect();
+    candidates.sort_by_key(|(disorder, _)| *disorder);
     // If one notation puts the dates in order and the other does not, only that is used.
-    if both.iter().any(|(disorder, _)| !disorder.is_unsorted) {
-        both.retain(|(disorder, _)| !disorder.is_unsorted);
+    if candidates.iter().any(|(disorder, _)| !disorder.is_unsorted) {
+        candidates.retain(|(disorder, _)| !disorder.is_unsorted);
     }
-    let mut all = both.into_iter().map(|(_, rewriting)| rewriting);
-    let (first, other) = (all.next()?, all.next());
-    let Some(other) = other else { return Some(Rewriting { case: String::new(), ..first }) };
-    let what = "its dates may have the month or the day first; write the year first";
-    let other = Box::new(Rewriting { what: what.to_owned(), ..other });
+    let mut rewritings = candidates.into_iter().map(|(_, rewriting)| rewriting);
+    let (first, second) = (rewritings.next()?, rewritings.next());
+    let Some(second) = second else { return Some(Rewriting { case: String::new(), ..first }) };
+    let message = "its dates may have the month or the day first; write the year first";
+    let second = Box::new(Rewriting { message: message.to_owned(), ..second });
     let otherwise = "exchange $1 and $2 behind $3";
-    Some(Rewriting { what: what.to_owned(), other: Some(other), otherwise, ..first })
+    Some(Rewriting { message: message.to_owned(), alternative: Some(second), otherwise, ..first })
 }
 
 /// Unlikelihood of a notation of dates: whether the dates are out of order, then how many days they cover.
@@ -34,8 +35,8 @@ struct Disorder {
 impl Disorder {
     /// Returns the disorder of years, months and days.
     fn of(dates: &[[u32; 3]]) -> Disorder {
-        let all = || dates.iter().map(|[year, month, day]| (year * 12 + month) * 31 + day);
-        let days = all().max().unwrap_or(0) - all().min().unwrap_or(0);
+        let day_numbers = || dates.iter().map(|[year, month, day]| (year * 12 + month) * 31 + day);
+        let days = day_numbers().max().unwrap_or(0) - day_numbers().min().unwrap_or(0);
         Disorder { is_unsorted: !dates.is_sorted(), days }
     }
 }
@@ -64,10 +65,10 @@ fn with_month_at(place: usize, first: &str, bytes: &[u8]) -> Option<(Disorder, R
         r#"perl -pe 's#(\d+)[{marks}](\d+)[{marks}](\d{{4}})[ T]#sprintf "%d-%02d-%02dT", $3, ${place}, ${}#e' < FILE"#,
         3 - place
     );
-    let what = format!("its dates have the {first} first; write the year first");
+    let message = format!("its dates have the {first} first; write the year first");
     let is_month = |date: &[u32; 3]| (1..=12).contains(&date[1]);
     let fits = dates.iter().all(is_month);
-    let rewriting = notation(&what, &filter, bytes, rewritten).filter(|_| fits)?;
+    let rewriting = notation(&message, &filter, bytes, rewritten).filter(|_| fits)?;
     let case = format!("the {first} is first");
     Some((Disorder::of(&dates), Rewriting { case, ..rewriting }))
 }
@@ -126,7 +127,8 @@ pub(super) fn with_months_first(bytes: &[u8]) -> Option<Rewriting> {
         let line = characters(line);
         let (mut done, mut at) = (String::new(), 0);
         while let Some(part) = date.captures_at(&line, at) {
-            let (start, end) = part.get(0).map_or((at, at), |all| (all.start(), all.end()));
+            let (start, end) =
+                part.get(0).map_or((at, at), |matched| (matched.start(), matched.end()));
             done += &line[at..start];
             done += &numbered(&part);
             // The separator after it also belongs to the next date.
@@ -135,7 +137,7 @@ pub(super) fn with_months_first(bytes: &[u8]) -> Option<Rewriting> {
         Some(bytes_of(&(done + &line[at..])))
     });
     let doubt = if has_years { "" } else { " (where it is missing: 2000 and the years after)" };
-    let what = format!("{WITHOUT_NAMES}{doubt}");
+    let message = format!("{WITHOUT_NAMES}{doubt}");
     let filter = format!(
         concat!(
             r"perl -pe '1 while s{{{date}}}",
@@ -145,7 +147,7 @@ pub(super) fn with_months_first(bytes: &[u8]) -> Option<Rewriting> {
         date = DATE,
         months = MONTHS
     );
-    notation(&what, &filter, bytes, rewritten)
+    notation(&message, &filter, bytes, rewritten)
 }
 
 /// Rewrites the separators of dates that have the year first, such as 2024/03/05 10:00:00 and 20240305T100000.
@@ -157,10 +159,10 @@ pub(super) fn with_hyphens(bytes: &[u8]) -> Option<Rewriting> {
     let rewritten = replaced(&slashes, PLAIN, |part| {
         format!("{}-{}-{}T{}:{}:{}", &part[1], &part[2], &part[3], &part[4], &part[5], &part[6])
     });
-    let what = "its dates have slashes or no separators; write them with hyphens and colons";
+    let message = "its dates have slashes or no separators; write them with hyphens and colons";
     let filter =
         format!("perl -pe 's#{SLASHES}#$1-$2-$3T#g; s#{PLAIN}#$1-$2-$3T$4:$5:$6#g' < FILE");
-    notation(what, &filter, bytes, rewritten)
+    notation(message, &filter, bytes, rewritten)
 }
 
 /// Removes the abbreviation of the time zone from dates such as 2024-03-05 10:00:00 CET. A later date with another zone
@@ -181,9 +183,9 @@ pub(super) fn without_zone(bytes: &[u8]) -> Option<Rewriting> {
     });
     // The first line may contain names.
     let is_in_all = count > 0 && count + 1 >= filled_lines(bytes).count();
-    let what = format!("all dates of its first lines have the time zone {zone}; remove it");
+    let message = format!("all dates of its first lines have the time zone {zone}; remove it");
     let filter = format!("perl -pe 's/{date}/$1/g' < FILE");
-    is_in_all.then(|| notation(&what, &filter, bytes, rewritten))?
+    is_in_all.then(|| notation(&message, &filter, bytes, rewritten))?
 }
 
 /// Adds separators to dates of digits only, such as 20231114135959995, at the start of lines.
@@ -203,7 +205,7 @@ pub(super) fn with_marks(bytes: &[u8]) -> Option<Rewriting> {
         Some(bytes_of(&line))
     });
     let lines = filled_lines(bytes).count();
-    let what = "its times are dates of digits only; insert the separators";
+    let message = "its times are dates of digits only; insert the separators";
     let filter = format!(r"perl -pe 's/{DATE}/$1-$2-$3T$4:$5:$6.$7/' < FILE");
-    (count > 1 && count + 1 >= lines).then(|| notation(what, &filter, bytes, rewritten))?
+    (count > 1 && count + 1 >= lines).then(|| notation(message, &filter, bytes, rewritten))?
 }

@@ -59,7 +59,7 @@ pub(crate) fn without_files(lines: &[&[u8]]) -> Option<String> {
 }
 
 /// Returns what a log of results or a job file is, and the remedy.
-pub(super) fn named(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
+pub(super) fn recognise(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     match log_content(bytes) {
         Some(Content::IssueTimes) => Some((
             "a log of results that fio wrote with --log_offset=1 and --log_issue_time=1",

@@ -52,7 +52,7 @@ pub(crate) fn of(bytes: &[u8]) -> Option<Filter> {
         ""
     };
     Some(Filter {
-        what: format!("the file is a data frame in JSON (pandas){long}; convert it to a table"),
+        message: format!("the file is a data frame in JSON (pandas){long}; convert it to a table"),
         filter: format!("jq -r '{program}' FILE"),
         options: "",
     })

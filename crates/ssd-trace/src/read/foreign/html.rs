@@ -36,8 +36,8 @@ pub(super) fn html_tables(bytes: &[u8]) -> Option<Rewriting> {
         r#"perl -0777 -ne 'for (split /<tr\b/i) { s{</table.*}{}si; my @c = split /<t[dh]\b[^>]*>/i; shift @c; "#,
         r#"s/<[^>]*>//g, s/^\s+|\s+$//g, s/\s+/ /g for @c; print join("\t", @c), "\n" if @c }' < FILE"#
     );
-    let what = "the file is an HTML page; extract the rows of its tables";
-    (!rows.is_empty()).then(|| notation(what, filter, bytes, bytes_of(&rows)))?
+    let message = "the file is an HTML page; extract the rows of its tables";
+    (!rows.is_empty()).then(|| notation(message, filter, bytes, bytes_of(&rows)))?
 }
 
 /// Extracts the preformatted text in a page.
@@ -53,6 +53,6 @@ pub(super) fn preformatted_text(bytes: &[u8]) -> Option<Rewriting> {
         r#"perl -0777 -ne 'while (m{<pre\b[^>]*>(.*?)(?:</pre>|$)}gsi) { my $t = $1; "#,
         r#"$t =~ s{</?[A-Za-z][^<>]*>}{}g; $t =~ s/^\n+//; print $t }' < FILE"#
     );
-    let what = "the file is an HTML page; extract its preformatted text";
-    (!lines.is_empty()).then(|| notation(what, filter, bytes, bytes_of(&lines)))?
+    let message = "the file is an HTML page; extract its preformatted text";
+    (!lines.is_empty()).then(|| notation(message, filter, bytes, bytes_of(&lines)))?
 }

@@ -36,12 +36,12 @@ pub(super) fn with_joined_times(bytes: &[u8]) -> Option<Rewriting> {
     let (at, digits) = (0..columns.len()).find_map(|at| Some((at, digits(at)?)))?;
     let (first, second) = (at + 1, at + 2);
     let unit = if digits == 6 { "microseconds" } else { "nanoseconds" };
-    let what = format!(
+    let message = format!(
         "its columns {first} and {second} seem to be seconds and {unit} of one time; join them"
     );
     let statement =
         format!("${first} = sprintf(\"%d.%0{digits}d\", ${first}, ${second}); ${second} = \"-\"");
-    table.rewritten(&what, ["", &statement], None, |_, row| {
+    table.rewritten(&message, ["", &statement], None, |_, row| {
         row[at] = format!("{}.{:0>2$}", row[at], row[at + 1], digits as usize);
         row[at + 1] = "-".to_owned();
     })
@@ -50,7 +50,7 @@ pub(super) fn with_joined_times(bytes: &[u8]) -> Option<Rewriting> {
 /// Joins dates and times of day in neighbouring columns, in the first of them.
 pub(crate) fn with_joined_dates(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes).filter(|table| table.body().len() > 1)?;
-    let all = |at: usize, is_kind: &Regex| {
+    let is_column_of = |at: usize, is_kind: &Regex| {
         table.body().iter().all(|row| row.get(at).is_some_and(|cell| is_kind.is_match(cell)))
     };
     // In a table separated by blanks, the filters for other dates join date and time themselves.
@@ -58,12 +58,12 @@ pub(crate) fn with_joined_dates(bytes: &[u8]) -> Option<Rewriting> {
     let date = if is_blank { r"^\d{4}-\d\d-\d\d$" } else { r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}$" };
     let date = pattern(date);
     let clock = pattern(r"^\d\d?:\d\d:\d\d([.,]\d+)?$");
-    let are_joined = |at: &usize| all(*at, &date) && all(at + 1, &clock);
-    let are_swapped = |at: &usize| all(*at, &clock) && all(at + 1, &date);
+    let are_joined = |at: &usize| is_column_of(*at, &date) && is_column_of(at + 1, &clock);
+    let are_swapped = |at: &usize| is_column_of(*at, &clock) && is_column_of(at + 1, &date);
     let width = table.rows[0].len();
     let at = (0..width).find(|at| are_joined(at) || are_swapped(at))?;
-    let has_time = |(other, name): (usize, &String)| {
-        let is_number = |row: &Vec<String>| row[other].parse::<f64>().is_ok();
+    let has_time = |(at_other, name): (usize, &String)| {
+        let is_number = |row: &Vec<String>| row[at_other].parse::<f64>().is_ok();
         is_time(name) && table.body().iter().all(is_number)
     };
     if table.has_names && table.rows[0].iter().enumerate().any(has_time) {
@@ -73,12 +73,13 @@ pub(crate) fn with_joined_dates(bytes: &[u8]) -> Option<Rewriting> {
     // Numbers beside them may be the same times, but exact.
     let at_ns = |row: &Vec<String>| mapping::date(format!("{}T{}", row[day], row[time]).as_bytes());
     let clock: Option<Vec<u64>> = table.body().iter().map(at_ns).collect();
-    let is_exact = |other: usize| {
-        let numbers = table.body().iter().map(|row| row[other].parse().ok());
-        let numbers = numbers.collect::<Option<Vec<f64>>>().filter(|all| is_rising(all));
-        let span = |all: &[f64]| all[all.len() - 1] - all[0];
-        let seconds = |all: &[u64]| (all[all.len() - 1].saturating_sub(all[0])) as f64 / 1e9;
-        table.body()[0][other].contains('.')
+    let is_exact = |at_other: usize| {
+        let numbers = table.body().iter().map(|row| row[at_other].parse().ok());
+        let numbers = numbers.collect::<Option<Vec<f64>>>().filter(|values| is_rising(values));
+        let span = |values: &[f64]| values[values.len() - 1] - values[0];
+        let seconds =
+            |values: &[u64]| (values[values.len() - 1].saturating_sub(values[0])) as f64 / 1e9;
+        table.body()[0][at_other].contains('.')
             && numbers
                 .zip(clock.as_ref())
                 .is_some_and(|(numbers, clock)| (span(&numbers) - seconds(clock)).abs() <= 1.0)
@@ -86,7 +87,7 @@ pub(crate) fn with_joined_dates(bytes: &[u8]) -> Option<Rewriting> {
     if is_blank && !table.has_names && (0..width).any(is_exact) {
         return None;
     }
-    let what = format!(
+    let message = format!(
         "its columns {} and {} are the date and the time of day; join them",
         day + 1,
         time + 1
@@ -94,7 +95,7 @@ pub(crate) fn with_joined_dates(bytes: &[u8]) -> Option<Rewriting> {
     let statement =
         format!("${0} = ${1} \"T\" ${2}; ${3} = \"-\"", at + 1, day + 1, time + 1, at + 2);
     let names = usize::from(table.has_names);
-    table.rewritten(&what, ["", &statement], None, |line, row| {
+    table.rewritten(&message, ["", &statement], None, |line, row| {
         if line >= names {
             row[at] = format!("{}T{}", row[day], row[time]);
             row[at + 1] = "-".to_owned();
@@ -111,16 +112,16 @@ pub(super) fn with_joined_addresses(bytes: &[u8]) -> Option<Rewriting> {
         let stem = name.to_ascii_lowercase().strip_suffix(end)?.to_owned();
         Some(stem).filter(|stem| is_address(stem))
     };
-    let named = |end: &str, of: Option<&str>| {
-        let mut all = table.rows[0].iter().enumerate();
-        all.find_map(|(at, name)| {
-            let stem = stem(name, end).filter(|stem| of.is_none_or(|of| of == stem))?;
+    let find_column = |end: &str, prefix: Option<&str>| {
+        let mut header = table.rows[0].iter().enumerate();
+        header.find_map(|(at, name)| {
+            let stem = stem(name, end).filter(|stem| prefix.is_none_or(|prefix| prefix == stem))?;
             Some((at, stem))
         })
     };
     let (high, low, name) = HALVES.into_iter().find_map(|(high, low)| {
-        let (high, stem) = named(high, None)?;
-        let (low, _) = named(low, Some(&stem))?;
+        let (high, stem) = find_column(high, None)?;
+        let (low, _) = find_column(low, Some(&stem))?;
         Some((
             high,
             low,
@@ -132,14 +133,14 @@ pub(super) fn with_joined_addresses(bytes: &[u8]) -> Option<Rewriting> {
     if !table.has_names || !table.body().iter().all(are_halves) {
         return None;
     }
-    let what = format!(
+    let message = format!(
         "its columns {} and {} are the halves of one address; join them",
         high + 1,
         low + 1
     );
     let title = format!("${} = \"upper\"; ${} = \"{name}\"", high + 1, low + 1);
     let statement = format!("${0} += ${1} * 4294967296", low + 1, high + 1);
-    table.rewritten(&what, [&title, &statement], Some(0), |at, row| {
+    table.rewritten(&message, [&title, &statement], Some(0), |at, row| {
         if at == 0 {
             (row[high], row[low]) = ("upper".to_owned(), name.clone());
         } else if let (Some(upper), Some(lower)) = (half(&row[high]), half(&row[low])) {

@@ -114,8 +114,8 @@ impl Cursor<'_> {
             let is_within = self.peek()? == b'{' && depth < DEEPEST;
             if is_within {
                 let within = self.object_within(&format!("{path}{name}."), depth + 1)?.into_iter();
-                let named = within.map(|(inner, value)| (format!("{name}.{inner}"), value));
-                fields.extend(named.filter(|_| is_plain(&name)));
+                let fields_within = within.map(|(inner, value)| (format!("{name}.{inner}"), value));
+                fields.extend(fields_within.filter(|_| is_plain(&name)));
             } else {
                 if is_plain(&name) {
                     self.note_list(&format!("{path}{name}"));
@@ -233,7 +233,7 @@ pub(super) fn table(bytes: &[u8]) -> Option<Rewriting> {
         return None;
     }
     let row = |object: &Object| {
-        let value = |name: &&str| object.iter().find(|(other, _)| other == name)?.1.as_deref();
+        let value = |name: &&str| object.iter().find(|(field, _)| field == name)?.1.as_deref();
         let cells = names.iter().map(|name| format!("\"{}\"", value(name).unwrap_or_default()));
         cells.collect::<Vec<String>>().join(",")
     };
@@ -244,7 +244,7 @@ pub(super) fn table(bytes: &[u8]) -> Option<Rewriting> {
     let titles = titles(&names);
     let strings: Vec<String> = titles.iter().map(|title| format!("\"{title}\"")).collect();
     let paths: Vec<String> = names.iter().map(|name| path_of(name)).collect();
-    let what = if has_long_numbers {
+    let message = if has_long_numbers {
         "the file is JSON with long numbers, which jq rounds before version 1.7; convert it to a table"
     } else {
         "the file is JSON; convert it to a table"
@@ -255,5 +255,5 @@ pub(super) fn table(bytes: &[u8]) -> Option<Rewriting> {
         paths.join(",")
     );
     let table = format!("{}\n{table}", titles.join(","));
-    Some(Rewriting::of(what.to_owned(), filter, table.into_bytes()))
+    Some(Rewriting::of(message.to_owned(), filter, table.into_bytes()))
 }

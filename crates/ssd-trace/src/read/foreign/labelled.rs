@@ -149,20 +149,20 @@ pub(crate) fn labelled(bytes: &[u8]) -> Option<Rewriting> {
     let lower = text.to_ascii_lowercase();
     let count = lower.lines().filter(|line| !line.trim().is_empty()).count();
     // Only the names in the text are needed.
-    let labels = |known: &[(&'static str, &str)]| {
-        let names = known.iter().map(|(name, _)| *name);
+    let labels = |columns: &[(&'static str, &str)]| {
+        let names = columns.iter().map(|(name, _)| *name);
         let names: Vec<&str> = names.filter(|name| lower.contains(name)).collect();
         (!names.is_empty()).then(|| format!(r"\b({}){NUMBER}", names.join("|")))
     };
     let (address, length) = (labels(&ADDRESSES)?, labels(&LENGTHS));
     let order =
         |pattern: String, [address, length]: [usize; 2]| Numbers { pattern, address, length };
-    let both = length.map(|length| {
+    let patterns = length.map(|length| {
         let last = order(format!("{length}.*?{address}"), [2, 0]);
         [order(format!("{address}.*?{length}"), [0, 2]), last]
     });
     let plus = order(format!(r"{address} (\+) (\d+)\b"), [0, 2]);
-    let mut orders: Vec<Numbers> = both.into_iter().flatten().chain([plus]).collect();
+    let mut orders: Vec<Numbers> = patterns.into_iter().flatten().chain([plus]).collect();
     let is_log = |requests: &[Captures<'_>]| requests.len() > 1 && 2 * requests.len() >= count;
     // A pattern that fails without a time also fails with one.
     orders.retain(|numbers| {
@@ -205,8 +205,8 @@ fn table(
         return None;
     }
     let column = |name: &str| {
-        let mut known = ADDRESSES.iter().chain(&LENGTHS).chain([&PLUS]);
-        known.find(|(known, _)| *known == name).map_or("size", |(_, column)| *column)
+        let mut columns = ADDRESSES.iter().chain(&LENGTHS).chain([&PLUS]);
+        columns.find(|(entry, _)| *entry == name).map_or("size", |(_, column)| *column)
     };
     let [of_address, of_length] = [column(&names[0]), column(&names[1])];
     // NVMe counts the blocks of a command from 0; other programs may have added 1.
@@ -224,8 +224,9 @@ fn table(
     let row = format!("{of_time}{comma}${operation},${},{number}{of_volume}", address + 1);
     let pattern = Pattern { title: &title, request: &request.pattern, row: &row };
     let without = if of_time.is_empty() { ", without times" } else { "" };
-    let all: BTreeSet<&Vec<String>> = devices.iter().filter(|names| !names.is_empty()).collect();
-    let merged = match (all.first(), all.last()) {
+    let device_names: BTreeSet<&Vec<String>> =
+        devices.iter().filter(|names| !names.is_empty()).collect();
+    let merged = match (device_names.first(), device_names.last()) {
         (Some(first), Some(last)) if first != last && device.is_none() => format!(
             ", which merges its devices ({} to {}; to read only one, select its lines with grep)",
             first.join("/"),
@@ -233,10 +234,11 @@ fn table(
         ),
         _ => String::new(),
     };
-    let others =
+    let left_over =
         if left > 0 { format!("; {left} of its first lines are left out") } else { String::new() };
-    let what = format!("the file is a log; make a table of its requests{without}{merged}{others}");
-    Some(with_dates(Rewriting::of(what, pattern.filter(), pattern.table(requests))))
+    let message =
+        format!("the file is a log; make a table of its requests{without}{merged}{left_over}");
+    Some(with_dates(Rewriting::of(message, pattern.filter(), pattern.table(requests))))
 }
 
 /// Returns a pattern of devices of these kinds, which excludes folders and files.
@@ -249,17 +251,17 @@ fn device(kinds: &[&str]) -> String {
 fn devices_of(text: &str, request: &Request) -> Vec<Vec<String>> {
     let device = pattern::pattern(&format!("(?i){}|{NUMBERED_DEVICE}", device(&DEVICES)));
     let lines = pattern::requests(&format!("{}.*", request.pattern), text);
-    let named = |line: &Captures<'_>| {
-        let mut all: Vec<String> = Vec::new();
+    let devices_in = |line: &Captures<'_>| {
+        let mut names: Vec<String> = Vec::new();
         for name in device.captures_iter(&line[0]) {
             let name = name.get(1).or_else(|| name.get(2)).map_or("", |name| name.as_str());
-            if !all.iter().any(|other| other == name) {
-                all.push(name.to_owned());
+            if !names.iter().any(|candidate| candidate == name) {
+                names.push(name.to_owned());
             }
         }
-        all
+        names
     };
-    lines.iter().map(named).collect()
+    lines.iter().map(devices_in).collect()
 }
 
 /// Adds a group for the device to the pattern, if all lines have equally many `devices` and one of them differs.
@@ -278,18 +280,19 @@ fn with_devices(
     let [at] = differing[..] else { return None };
     let requests = pattern::requests(&request.pattern, text);
     let is_right = |candidate: &Request| {
-        let found = pattern::requests(&candidate.pattern, text);
-        let named = |caught: &Captures<'_>| {
+        let matches = pattern::requests(&candidate.pattern, text);
+        let device_of = |caught: &Captures<'_>| {
             candidate
                 .device
                 .and_then(|group| caught.get(group))
                 .map(|name| name.as_str().to_owned())
         };
-        let is_same = |((found, line), names): ((&Captures<'_>, &Captures<'_>), &Vec<String>)| {
-            candidate.values(found) == request.values(line)
-                && named(found).as_ref() == Some(&names[at])
-        };
-        found.len() == requests.len() && found.iter().zip(&requests).zip(devices).all(is_same)
+        let is_same =
+            |((candidate_match, line), names): ((&Captures<'_>, &Captures<'_>), &Vec<String>)| {
+                candidate.values(candidate_match) == request.values(line)
+                    && device_of(candidate_match).as_ref() == Some(&names[at])
+            };
+        matches.len() == requests.len() && matches.iter().zip(&requests).zip(devices).all(is_same)
     };
     // Only the kinds of names in the text are needed.
     let is_named =
@@ -308,7 +311,8 @@ fn is_arrival(requests: &[Captures<'_>], of_time: &str) -> bool {
         .map(|caught| caught.get(1).and_then(|part| part.as_str().parse().ok()))
         .collect();
     let Some(numbers) = numbers.filter(|_| of_time == "$1") else { return true };
-    let [least, most] = [f64::min, f64::max].map(|of| numbers.iter().copied().fold(numbers[0], of));
+    let [least, most] =
+        [f64::min, f64::max].map(|pick| numbers.iter().copied().fold(numbers[0], pick));
     let is_fraction = |number: &f64| number.fract() != 0.0;
     numbers.is_sorted() || (numbers.iter().any(is_fraction) && most - least < least * CLOCK_SHARE)
 }

@@ -7,7 +7,7 @@ use super::{Rewriting, filled_lines, notation};
 /// A known kind of log.
 struct Log {
     /// What it is, and how its numbers are interpreted.
-    what: &'static str,
+    text: &'static str,
     /// A line with a request, in the syntax common to Perl and [`Regex`].
     request: &'static str,
     /// The row for such a line: its groups, as in `$1`, and calculated numbers, as in `{$2 + 1}`.
@@ -21,8 +21,8 @@ impl Log {
     fn table(&self, text: &str) -> Option<Rewriting> {
         let pattern = Pattern { title: "", request: self.request, row: self.row };
         let bytes = pattern.table(&requests(self.request, text));
-        let (what, filter) = (format!("the file is {}", self.what), pattern.filter());
-        let table = Rewriting { columns: self.columns, ..Rewriting::of(what, filter, bytes) };
+        let (message, filter) = (format!("the file is {}", self.text), pattern.filter());
+        let table = Rewriting { columns: self.columns, ..Rewriting::of(message, filter, bytes) };
         (!table.bytes.is_empty()).then(|| with_dates(table))
     }
 }
@@ -58,7 +58,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &["block_rq_issue: "],
         Log {
-            what: COUNTED_TIMES,
+            text: COUNTED_TIMES,
             request: concat!(
                 r"\] +(?:\S+ +)?(\d+): +(?:block:)?block_rq_issue: +(\d+,\d+) (\w+) \d+ ",
                 r"\(\S*\) (\d+) \+ (\d+)"
@@ -70,7 +70,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &["block_bio_queue: "],
         Log {
-            what: COUNTED_TIMES,
+            text: COUNTED_TIMES,
             request: r"\] +(?:\S+ +)?(\d+): +(?:block:)?block_bio_queue: +(\d+,\d+) (\w+) (\d+) \+ (\d+)",
             row: "$1 $3 $4 $5 $2",
             columns: COUNTED_COLUMNS,
@@ -79,7 +79,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &["# tracer: blk"],
         Log {
-            what: "output of ftrace's blk tracer; convert it to that of blkparse",
+            text: "output of ftrace's blk tracer; convert it to that of blkparse",
             request: r"-(\d+) +(?:\(.*?\) +)?\[(\d+)\] .*?([0-9.]+): +(\d+,\d+) +(\w +\w+ .*)",
             row: "$4 $2 0 $3 $1 $5",
             columns: &[],
@@ -88,7 +88,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &["BDEV_IO_START"],
         Log {
-            what: "output of spdk_trace; convert it to a table (blocks are taken as 512 B)",
+            text: "output of spdk_trace; convert it to a table (blocks are taken as 512 B)",
             request: concat!(
                 bdev_io_start!(),
                 r"(?:size:\s*\d+)?.*type:\s*([1-3]),?\s",
@@ -101,7 +101,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &["BDEV_IO_START"],
         Log {
-            what: "output of spdk_trace; convert it to a table (blocks are taken as 512 B)",
+            text: "output of spdk_trace; convert it to a table (blocks are taken as 512 B)",
             request: concat!(
                 bdev_io_start!(),
                 r"size:\s*(\d+)\s.*type:\s*([1-3]),?\s.*offset:\s*(\w+)"
@@ -113,7 +113,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &["BDEV_IO_START"],
         Log {
-            what: "output of spdk_trace; convert it to a table (blocks are taken as 512 B)",
+            text: "output of spdk_trace; convert it to a table (blocks are taken as 512 B)",
             request: concat!(
                 bdev_io_start!(),
                 r"(?:size|blocks):\s*(\d+)\s.*type:\s*([1-3]),?\s",
@@ -128,7 +128,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &["librbd:"],
         Log {
-            what: "output of LTTng with the calls of librbd; convert it to a table",
+            text: "output of LTTng with the calls of librbd; convert it to a table",
             request: concat!(
                 r"^\[((?:[0-9-]+ )?[0-9:.]+)\].*librbd:(?:aio_)?(read|write|discard)\d?_enter",
                 r#".*\bname = "([^"]*)", .*\boff(?:set)? = (\d+), len(?:gth)? = (\d+)"#
@@ -140,7 +140,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &["block_rq_issue: { cpu_id"],
         Log {
-            what: "output of LTTng, in which a bit of rwbs is the operation; convert it to a table",
+            text: "output of LTTng, in which a bit of rwbs is the operation; convert it to a table",
             request: concat!(
                 r"^\[((?:[0-9-]+ )?[0-9:.]+)\].*block_rq_issue: .*\bdev = (\d+), sector = (\d+), ",
                 r"nr_sector = ([1-9]\d*), .*\brwbs = (\d+)"
@@ -154,7 +154,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &["block:block_rq_issue("],
         Log {
-            what: "output of perf trace with block events; convert it to a table",
+            text: "output of perf trace with block events; convert it to a table",
             request: concat!(
                 r"^ *([0-9.]+) .*block_rq_issue\(dev: (\d+), sector: (\d+), nr_sector: (\d+), ",
                 r#".*rwbs: "(\w+)""#
@@ -166,7 +166,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &[":pci_nvme_read ", ":pci_nvme_write "],
         Log {
-            what: "a log of QEMU's trace events; convert its reads and writes to a table, without discards and writes \
+            text: "a log of QEMU's trace events; convert its reads and writes to a table, without discards and writes \
                    of zeros (blocks are taken as 512 B, and it does not tell controllers apart)",
             request: r"^\d+\@([\d.]+):pci_nvme_(read|write) .*nsid (\d+) .*count (\d+) lba (0x\w+)",
             row: "$1,$2,$5,$4,$3",
@@ -176,7 +176,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &[":virtio_blk_handle_"],
         Log {
-            what: "a log of QEMU's trace events; convert it to a table",
+            text: "a log of QEMU's trace events; convert it to a table",
             request: concat!(
                 r"^\d+\@([\d.]+):virtio_blk_handle_(read|write) (?:vdev (\w+) )?.*",
                 r"sector (\d+) nsectors (\d+)"
@@ -188,7 +188,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &[":blk_co_p"],
         Log {
-            what: "a log of QEMU's trace events; convert it to a table",
+            text: "a log of QEMU's trace events; convert it to a table",
             request: r"^\d+\@([\d.]+):blk_co_p(read|write|discard)\w* blk (\w+) .*offset (\d+) bytes (\d+)",
             row: "$1,$2,$4,$5,blk$3",
             columns: &["time=1:s,op=2,offset=3,size=4,volume=5"],
@@ -197,7 +197,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &["nvme_setup_cmd: "],
         Log {
-            what: "output of ftrace with NVMe commands, whose lengths are zero-based; convert it to a table; discards \
+            text: "output of ftrace with NVMe commands, whose lengths are zero-based; convert it to a table; discards \
                    are left out, because it does not show their ranges (blocks are taken as 512 B)",
             request: concat!(
                 r" ([0-9.]+): +(?:nvme:)?nvme_setup_cmd: +(nvme\d+): .*nsid=(\d+), .*",
@@ -210,7 +210,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &["scsi_dispatch_cmd_start: "],
         Log {
-            what: "output of ftrace with SCSI commands; convert it to a table; discards by UNMAP are left out, because \
+            text: "output of ftrace with SCSI commands; convert it to a table; discards by UNMAP are left out, because \
                    it does not show their ranges (blocks are taken as 512 B)",
             // WRITE_SAME with unmap=1 discards.
             request: concat!(
@@ -228,7 +228,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &["ufshcd_command: "],
         Log {
-            what: "output of ftrace with UFS commands; convert it to a table (blocks are taken as 4 KiB; older kernels \
+            text: "output of ftrace with UFS commands; convert it to a table (blocks are taken as 4 KiB; older kernels \
                    print sectors, 512B)",
             request: concat!(
                 r" ([0-9.]+): +(?:ufs:)?ufshcd_command: +send.* size: (\d+), .*LBA: (\d+), ",
@@ -241,7 +241,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &["mmc_request_start: "],
         Log {
-            what: "output of ftrace with MMC commands; convert its reads and writes to a table",
+            text: "output of ftrace with MMC commands; convert its reads and writes to a table",
             // The opcode is 0 if the host has a command queue. The flags of the data have a bit for each direction.
             request: concat!(
                 r" (\d+\.\d+): +(?:mmc:)?mmc_request_start: +(mmc\d+): .*cmd_opcode=(?:0|17|18|24|25|46|47) .*",
@@ -257,7 +257,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &["64("],
         Log {
-            what: "output of strace with calls on a device; make a table of its pread64 and pwrite64 calls (other \
+            text: "output of strace with calls on a device; make a table of its pread64 and pwrite64 calls (other \
                    calls, and reads that another thread interrupts, are left out; without O_DIRECT, the page cache may \
                    answer reads and merge writes)",
             // Seconds since 1970, not the intervals of strace -r.
@@ -276,7 +276,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &["64(fd: "],
         Log {
-            what: "output of perf trace with calls on a device; make a table of its pread64 and pwrite64 calls (other \
+            text: "output of perf trace with calls on a device; make a table of its pread64 and pwrite64 calls (other \
                    calls are left out; without O_DIRECT, the page cache may answer reads and merge writes)",
             // The duration of a call that lines of other threads interrupt is missing.
             request: concat!(
@@ -291,7 +291,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &["\"SCSI: "],
         Log {
-            what: "a list of iSCSI packets, as Wireshark exports it; convert its reads and writes to a table (blocks \
+            text: "a list of iSCSI packets, as Wireshark exports it; convert its reads and writes to a table (blocks \
                    are taken as 512 B)",
             request: concat!(
                 r#"^"\d+","([0-9.]+)","[^"]*","([^"]*)",.*"SCSI: (Read|Write)\(\d+\) LUN: (\w+) "#,
@@ -304,7 +304,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &["Event Name, "],
         Log {
-            what: "output of tracerpt; convert its disk events to a table",
+            text: "output of tracerpt; convert its disk events to a table",
             // The used fields of an event are disk, flags, size, and after a reserved field the address.
             request: concat!(
                 r"^ *DiskIo, +(Read|Write),(?:[^,]*,){14} *(\d+),(?:[^,]*,){2} *(\d+), *0x\w+, *(0x\w+),",
@@ -317,7 +317,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &[" block "],
         Log {
-            what: "output of the kernel's block_dump; convert it to a table",
+            text: "output of the kernel's block_dump; convert it to a table",
             request: concat!(
                 r"\[ *(\d+\.\d+|\d{4}-\d\d-\d\dT[\d:.]+)\] .*: (READ|WRITE) block (\d+) on (\S+) ",
                 r"\((\d+) sectors\)"
@@ -332,7 +332,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &["WrData"],
         Log {
-            what: "output of fs_usage; convert it to a table (blocks are taken as 512 B)",
+            text: "output of fs_usage; convert it to a table (blocks are taken as 512 B)",
             request: r"^([0-9:.]+) +(Rd|Wr)Data.* D=(0x[0-9a-f]+) +B=(0x[0-9a-f]+) +(\W?dev\W\w+)?",
             row: "$1,$2,$3,$4,$5",
             columns: &["time=1,op=2,offset=3:512B,size=4,volume=5"],
@@ -341,7 +341,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &[" bdev(0x"],
         Log {
-            what: "a log of a Ceph OSD with the requests to its device; convert these to a table",
+            text: "a log of a Ceph OSD with the requests to its device; convert these to a table",
             // A line with `aio 0x...` after the range repeats another line.
             request: concat!(
                 r"^(\d{4}-\d\d-\d\d[ T][0-9:.]+).* bdev\(0x\w+ ([^)]*)\) (?:aio_|_)?(read|write|discard) ",
@@ -354,7 +354,7 @@ const LOGS: [(&[&str], Log); 24] = [
     (
         &[" () "],
         Log {
-            what: "output of perf script with block events but without their names; convert those that issue a request \
+            text: "output of perf script with block events but without their names; convert those that issue a request \
                    to a table (events that insert or merge requests look the same: record only block_rq_issue)",
             // Completions have no number of bytes.
             request: r"^ *(?:\S+ .*)?\b(\d+\.\d+): +(\d+,\d+) (\w+) \d+ \(\S*\) (\d+) \+ (\d+) ",
@@ -366,7 +366,7 @@ const LOGS: [(&[&str], Log); 24] = [
 
 /// A table of times, first sectors and end sectors, as written by btt -B.
 const ENDS: Log = Log {
-    what: "a table of times, first sectors and end sectors, as btt -B writes it; only its name tells the operation \
+    text: "a table of times, first sectors and end sectors, as btt -B writes it; only its name tells the operation \
            (NAME_r.dat has reads, NAME_w.dat writes); convert the ends to lengths",
     request: r"^\s*(\d+\.\d+)\s+(\d+)\s+(\d+)\s*$",
     row: "$1,$2,{$3 - $2}",
@@ -377,11 +377,11 @@ const ENDS: Log = Log {
 };
 
 /// Converts a known log to a table of its requests.
-pub(crate) fn known(bytes: &[u8]) -> Option<Rewriting> {
+pub(crate) fn convert_known(bytes: &[u8]) -> Option<Rewriting> {
     let has = |word: &&str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
     let text = characters(bytes);
-    let named = LOGS.iter().filter(|(words, _)| words.iter().any(has));
-    named.into_iter().find_map(|(_, log)| log.table(&text))
+    let candidates = LOGS.iter().filter(|(words, _)| words.iter().any(has));
+    candidates.into_iter().find_map(|(_, log)| log.table(&text))
 }
 
 /// Converts a file in which every line has a time, a first sector and an end sector.
@@ -404,9 +404,9 @@ pub(crate) fn biosnoop_rows(bytes: &[u8]) -> Option<Rewriting> {
         count += 1;
         format!("{} - {}", &row[1], &row[2])
     });
-    let what = "it is output of biosnoop without the header line; insert that line";
+    let message = "it is output of biosnoop without the header line; insert that line";
     let filter = format!(r#"perl -pe 'BEGIN {{ print "{NAMES}\n" }} s/{ROW}/$1 - $2/' < FILE"#);
-    let named = [NAMES.as_bytes(), b"\n", &rows].concat();
+    let with_names = [NAMES.as_bytes(), b"\n", &rows].concat();
     (count > 0 && count == filled_lines(bytes).count())
-        .then(|| notation(what, &filter, bytes, named))?
+        .then(|| notation(message, &filter, bytes, with_names))?
 }

@@ -30,8 +30,8 @@ pub(crate) fn without_single_quotes(bytes: &[u8]) -> Option<Rewriting> {
     let mut rows = filled_lines(bytes).skip(1).peekable();
     let is_known = rows.peek().is_some() && rows.all(is_quoted);
     let plain = || bytes.iter().copied().filter(|&byte| byte != b'\'').collect();
-    let what = "its cells are in single quotes; remove the quotes";
-    is_known.then(|| notation(what, "tr -d \"'\" < FILE", bytes, plain()))?
+    let message = "its cells are in single quotes; remove the quotes";
+    is_known.then(|| notation(message, "tr -d \"'\" < FILE", bytes, plain()))?
 }
 
 /// Replaces the separator of a table by commas if only a mapping can name it.
@@ -44,8 +44,8 @@ pub(crate) fn with_commas(bytes: &[u8]) -> Option<Rewriting> {
         [_] => format!("tr '{mark}' , < FILE"),
         _ => format!("sed 's/{mark}/,/g' FILE"),
     };
-    let what = format!("its cells are separated by {}; replace it with a comma", shown(mark));
-    notation(&what, &filter, bytes, rewritten.into_bytes())
+    let message = format!("its cells are separated by {}; replace it with a comma", shown(mark));
+    notation(&message, &filter, bytes, rewritten.into_bytes())
 }
 
 /// Returns the separator of a table in the notation of a mapping, and a description, if only a mapping can name it.
@@ -97,7 +97,7 @@ pub(super) fn with_devices(bytes: &[u8]) -> Option<Rewriting> {
     let count = pattern(DEVICE).find_iter(&text).count();
     let first = pattern(DEVICE).captures(&text)?;
     let (major, minor) = (&first[2], &first[3]);
-    let what = format!(
+    let message = format!(
         "its devices, such as ({major},{minor}), contain the comma that separates its cells; write them with a colon"
     );
     let filter = r"perl -pe 's/\((\d+), *(\d+)\)/$1:$2/' < FILE";
@@ -105,5 +105,5 @@ pub(super) fn with_devices(bytes: &[u8]) -> Option<Rewriting> {
         format!("{}{}:{}{}", &part[1], &part[2], &part[3], &part[4])
     });
     (count + 1 >= filled_lines(bytes).count() && count > 1)
-        .then(|| notation(&what, filter, bytes, rewritten))?
+        .then(|| notation(&message, filter, bytes, rewritten))?
 }

@@ -33,7 +33,7 @@ const RECORD: &str =
 /// A filter that converts FILE to a trace. Its effect on the head is not calculated.
 pub(crate) struct Filter {
     /// Why it is needed.
-    pub(crate) what: String,
+    pub(crate) message: String,
     /// The command, which reads FILE and writes to standard output.
     pub(crate) filter: String,
     /// The options that read its output.
@@ -43,7 +43,7 @@ pub(crate) struct Filter {
 /// A filter that makes text readable.
 pub(crate) struct Rewriting {
     /// What must be rewritten.
-    pub(crate) what: String,
+    pub(crate) message: String,
     /// The command, which reads FILE and writes to standard output.
     pub(crate) filter: String,
     /// Output of the command for the bytes of the head.
@@ -51,7 +51,7 @@ pub(crate) struct Rewriting {
     /// Possible columns of the output: a single one is certain; of several, all that fit are offered.
     pub(crate) columns: &'static [&'static str],
     /// The rewriting under the other reading of an ambiguous notation.
-    pub(crate) other: Option<Box<Rewriting>>,
+    pub(crate) alternative: Option<Box<Rewriting>>,
     /// The condition for this reading, such as "the day is first"; empty without another reading.
     pub(crate) case: String,
     /// How to edit this filter into the other one, as in "swap $1 and $2"; empty without another reading.
@@ -61,22 +61,22 @@ pub(crate) struct Rewriting {
 impl Rewriting {
     /// Returns this rewriting, and the other one if there is one.
     pub(crate) fn with_other(mut self) -> Vec<Rewriting> {
-        let other = self.other.take().map(|other| *other);
-        [Some(self), other].into_iter().flatten().collect()
+        let alternative = self.alternative.take().map(|rewriting| *rewriting);
+        [Some(self), alternative].into_iter().flatten().collect()
     }
 
-    /// Combines this reading and the `other` one, which are right under these two conditions; `otherwise` says how to
-    /// edit the first filter into the other.
-    fn or(self, cases: [&str; 2], other: Rewriting, otherwise: &'static str) -> Rewriting {
+    /// Combines this reading and the `alternative` one, which are right under these two conditions; `otherwise` says
+    /// how to edit the first filter into the other.
+    fn or(self, cases: [&str; 2], alternative: Rewriting, otherwise: &'static str) -> Rewriting {
         let [case, other_case] = cases.map(str::to_owned);
-        let other = Some(Box::new(Rewriting { case: other_case, ..other }));
-        Rewriting { case, other, otherwise, ..self }
+        let boxed = Some(Box::new(Rewriting { case: other_case, ..alternative }));
+        Rewriting { case, alternative: boxed, otherwise, ..self }
     }
 
     /// Returns the rewriting by a filter with this result.
-    fn of(what: String, filter: String, bytes: Vec<u8>) -> Rewriting {
-        let (columns, other, case, otherwise) = (&[], None, String::new(), "");
-        Rewriting { what, filter, bytes, columns, other, case, otherwise }
+    fn of(message: String, filter: String, bytes: Vec<u8>) -> Rewriting {
+        let (columns, alternative, case, otherwise) = (&[], None, String::new(), "");
+        Rewriting { message, filter, bytes, columns, alternative, case, otherwise }
     }
 }
 
@@ -84,7 +84,7 @@ impl Rewriting {
 pub(crate) type Rewrite = fn(&[u8]) -> Option<Rewriting>;
 
 /// Returns the message about a file that begins with `bytes`, if it is known not to be a trace.
-pub(crate) fn named(bytes: &[u8]) -> Option<String> {
+pub(crate) fn recognise(bytes: &[u8]) -> Option<String> {
     if let Some(text) = binary::marked(bytes).or_else(|| fio::other_iolog(bytes)) {
         return Some(text);
     }
@@ -100,8 +100,8 @@ pub(crate) fn named(bytes: &[u8]) -> Option<String> {
 }
 
 /// Returns the rewriting to `rewritten`, unless that equals `bytes`.
-fn notation(what: &str, filter: &str, bytes: &[u8], rewritten: Vec<u8>) -> Option<Rewriting> {
-    (rewritten != bytes).then(|| Rewriting::of(what.to_owned(), filter.to_owned(), rewritten))
+fn notation(message: &str, filter: &str, bytes: &[u8], rewritten: Vec<u8>) -> Option<Rewriting> {
+    (rewritten != bytes).then(|| Rewriting::of(message.to_owned(), filter.to_owned(), rewritten))
 }
 
 /// Returns the lines of `bytes` that are not blank.

@@ -22,9 +22,9 @@ pub(crate) const TIMES: [Rewrite; 10] = [
     with_a_date,
     with_hours,
     |bytes| {
-        let what = "colons follow its times; remove them";
+        let message = "colons follow its times; remove them";
         let filter = r"sed -E 's/([0-9][.][0-9]+):( |$)/\1\2/' FILE";
-        notation(what, filter, bytes, without_colons(bytes))
+        notation(message, filter, bytes, without_colons(bytes))
     },
 ];
 
@@ -34,19 +34,19 @@ pub(crate) const NUMBERS: [Rewrite; 13] = [
     with_marked_hexadecimal,
     with_digits,
     |bytes| {
-        let what = "its quoted numbers have a decimal comma; replace it with a point";
+        let message = "its quoted numbers have a decimal comma; replace it with a point";
         let filter = r#"perl -pe 's/"(\d+),(\d+)"/$1.$2/g' < FILE"#;
-        notation(what, filter, bytes, with_quoted_points(bytes))
+        notation(message, filter, bytes, with_quoted_points(bytes))
     },
     |bytes| {
-        let what = "its sizes are in KB, MB or GB, taken here as KiB, MiB or GiB; write them with those units";
+        let message = "its sizes are in KB, MB or GB, taken here as KiB, MiB or GiB; write them with those units";
         let filter = r"perl -pe 's/(?<![\w.])(\d+) ?([KMG])B\b/$1\u$2iB/gi' < FILE";
-        notation(what, filter, bytes, with_binary_units(bytes))
+        notation(message, filter, bytes, with_binary_units(bytes))
     },
     |bytes| {
-        let what = "its numbers have thousands separators; remove them";
+        let message = "its numbers have thousands separators; remove them";
         notation(
-            what,
+            message,
             r#"perl -pe 's/"\d[\d,]*([.]\d+)?"/$&=~tr|,||dr/ge' < FILE"#,
             bytes,
             without_thousands(bytes),
@@ -61,56 +61,56 @@ pub(crate) const NUMBERS: [Rewrite; 13] = [
         } else {
             ""
         };
-        let what = format!("its numbers have a decimal comma; replace it with a point{doubt}");
-        notation(&what, "sed s/,/./g FILE", bytes, with_points(bytes))
+        let message = format!("its numbers have a decimal comma; replace it with a point{doubt}");
+        notation(&message, "sed s/,/./g FILE", bytes, with_points(bytes))
     },
     |bytes| {
-        let what =
+        let message =
             "its numbers have points as thousands separators and a decimal comma; replace both";
         let filter = filter_of_groups(".", "; tr/,/./");
         let plain = without_groups(bytes, b'.');
-        plain.contains(&b',').then(|| notation(what, &filter, bytes, with_points(&plain)))?
+        plain.contains(&b',').then(|| notation(message, &filter, bytes, with_points(&plain)))?
     },
     |bytes| {
-        let what = "its numbers have points as thousands separators; remove them";
-        notation(what, &filter_of_groups(".", ""), bytes, without_groups(bytes, b'.'))
+        let message = "its numbers have points as thousands separators; remove them";
+        notation(message, &filter_of_groups(".", ""), bytes, without_groups(bytes, b'.'))
     },
     |bytes| {
-        let what =
+        let message =
             "its numbers have blanks as thousands separators and a decimal comma; replace both";
         let filter =
             r"perl -pe 's/(?<=\d)(\xe2\x80\xaf|\xc2\xa0| )(?=\d{3}(?!\d))//g; tr/,/./' < FILE";
         let plain = without_blanks(bytes)?;
-        plain.contains(&b',').then(|| notation(what, filter, bytes, with_points(&plain)))?
+        plain.contains(&b',').then(|| notation(message, filter, bytes, with_points(&plain)))?
     },
     |bytes| {
-        let what = "its numbers have blanks as thousands separators; remove them";
+        let message = "its numbers have blanks as thousands separators; remove them";
         let filter = r"perl -pe 's/(?<=\d)(\xe2\x80\xaf|\xc2\xa0| )(?=\d{3}(?!\d))//g' < FILE";
-        notation(what, filter, bytes, without_blanks(bytes)?)
+        notation(message, filter, bytes, without_blanks(bytes)?)
     },
     |bytes| {
-        let what = "its addresses and lengths are joined with +; separate them with a blank";
+        let message = "its addresses and lengths are joined with +; separate them with a blank";
         let filter = r"perl -pe 's/([ \t]\d+)[+](\d)/$1 $2/g' < FILE";
         let rewritten =
             replaced(bytes, r"([ \t]\d+)[+](\d)", |range| format!("{} {}", &range[1], &range[2]));
-        notation(what, filter, bytes, rewritten)
+        notation(message, filter, bytes, rewritten)
     },
     |bytes| {
-        let what = "its numbers have apostrophes as thousands separators; remove them";
-        notation(what, &filter_of_groups(r"\x27", ""), bytes, without_groups(bytes, b'\''))
+        let message = "its numbers have apostrophes as thousands separators; remove them";
+        notation(message, &filter_of_groups(r"\x27", ""), bytes, without_groups(bytes, b'\''))
     },
     |bytes| {
-        let what = "its numbers have commas as thousands separators; remove them";
-        notation(what, &filter_of_groups(",", ""), bytes, without_groups(bytes, b','))
+        let message = "its numbers have commas as thousands separators; remove them";
+        notation(message, &filter_of_groups(",", ""), bytes, without_groups(bytes, b','))
     },
 ];
 
 /// Writes out numbers with exponents, as printed by R and spreadsheets.
 pub(crate) fn with_digits(bytes: &[u8]) -> Option<Rewriting> {
-    let what = "its numbers have exponents; write their digits out";
+    let message = "its numbers have exponents; write their digits out";
     let written = r#"my $n = sprintf "%.9f", $&; $n =~ s{[.]?0+$}{}; $n"#;
     let filter = format!(r"perl -pe 's/(?<![\w.])\d+([.]\d+e[-+]?|e[-+])\d+/{written}/gie' < FILE");
-    notation(what, &filter, bytes, without_exponents(bytes))
+    notation(message, &filter, bytes, without_exponents(bytes))
 }
 
 /// Returns the text with numbers such as 1.5e+03 written out.
@@ -144,9 +144,9 @@ fn with_quoted_points(bytes: &[u8]) -> Vec<u8> {
         let end = rest.iter().position(|&byte| byte == b'"').unwrap_or(rest.len());
         let parts: Vec<&[u8]> = rest[..end].split(|&byte| byte == b',').collect();
         match parts[..] {
-            [whole, decimals] if is_number(whole) && is_number(decimals) => {
-                is_decimal |= decimals.len() != 3 || whole == b"0";
-                done.extend([whole, b".", decimals].concat());
+            [integer, decimals] if is_number(integer) && is_number(decimals) => {
+                is_decimal |= decimals.len() != 3 || integer == b"0";
+                done.extend([integer, b".", decimals].concat());
             }
             _ => done.extend([b"\"", &rest[..end], b"\""].concat()),
         }
@@ -212,21 +212,21 @@ fn without_groups(bytes: &[u8], mark: u8) -> Vec<u8> {
         groups.next().is_some_and(|first| (1..=3).contains(&first.len()) && digits(first))
             && groups.all(|group| group.len() == 3 && digits(group))
     };
-    let (mut all, mut is_certain) = (Vec::with_capacity(bytes.len()), false);
+    let (mut bytes_without, mut is_certain) = (Vec::with_capacity(bytes.len()), false);
     for word in bytes.chunk_by(|&a, &b| is_part(a) == is_part(b)) {
         let marks = word.iter().filter(|&&byte| byte == mark).count();
         // The seconds of a time of day follow a colon, and only fractions begin with 0.
-        let is_clock = matches!(all[..], [.., b'0'..=b'9', b':']);
+        let is_clock = matches!(bytes_without[..], [.., b'0'..=b'9', b':']);
         if marks > 0 && !is_clock && word[0] != b'0' && is_grouped(word) {
             is_certain |= marks > 1;
-            all.extend(word.iter().filter(|&&byte| byte != mark));
+            bytes_without.extend(word.iter().filter(|&&byte| byte != mark));
         } else {
-            all.extend(word);
+            bytes_without.extend(word);
         }
     }
     // A comma may separate cells unless there is another separator.
     let has_other = mark != b',' || bytes.iter().any(|byte| matches!(byte, b';' | b'\t' | b' '));
-    if is_certain && has_other { all } else { bytes.to_vec() }
+    if is_certain && has_other { bytes_without } else { bytes.to_vec() }
 }
 
 fn without_thousands(bytes: &[u8]) -> Vec<u8> {
@@ -234,18 +234,18 @@ fn without_thousands(bytes: &[u8]) -> Vec<u8> {
     let mut done = parts.next().unwrap_or_default().to_vec();
     for part in parts {
         done.push(b'"');
-        let (whole, decimals) = match part.iter().position(|&byte| byte == b'.') {
+        let (integer, decimals) = match part.iter().position(|&byte| byte == b'.') {
             Some(at) => (&part[..at], &part[at + 1..]),
             None => (part, &b"0"[..]),
         };
         let are_digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
-        let number = whole.iter().all(|byte| byte.is_ascii_digit() || *byte == b',');
+        let number = integer.iter().all(|byte| byte.is_ascii_digit() || *byte == b',');
         // After a closing quote, a comma separates cells.
         let number = number
-            && whole.first().is_some_and(u8::is_ascii_digit)
-            && whole.last().is_some_and(u8::is_ascii_digit)
+            && integer.first().is_some_and(u8::is_ascii_digit)
+            && integer.last().is_some_and(u8::is_ascii_digit)
             && are_digits(decimals);
-        let groups: Vec<&[u8]> = whole.split(|&byte| byte == b',').collect();
+        let groups: Vec<&[u8]> = integer.split(|&byte| byte == b',').collect();
         let is_grouped = groups[1..].iter().all(|group| group.len() == 3) && groups[0] != b"0";
         if number && groups.len() > 1 && !is_grouped {
             // This number has a decimal comma.
@@ -286,9 +286,9 @@ pub(crate) fn without_points(bytes: &[u8]) -> Option<Rewriting> {
     let has_two = |cell: &String| cell.matches('.').count() > 1 && digits(cell).is_some();
     let is_certain = table.body().iter().flatten().any(has_two);
     let is_grouped = |at: usize| {
-        let whole = |row: &Vec<String>| digits(&row[at])?.parse::<u64>().ok();
+        let as_integer = |row: &Vec<String>| digits(&row[at])?.parse::<u64>().ok();
         let is_whole =
-            |row| whole(row).is_some_and(|number| is_certain || number.is_multiple_of(512));
+            |row| as_integer(row).is_some_and(|number| is_certain || number.is_multiple_of(512));
         let grouped = table.body().iter().filter(|row| row[at].contains('.')).count();
         grouped > if is_certain { 0 } else { 2 } && table.body().iter().all(is_whole)
     };
@@ -298,9 +298,9 @@ pub(crate) fn without_points(bytes: &[u8]) -> Option<Rewriting> {
     }
     let statements: Vec<String> =
         columns.iter().map(|at| format!("gsub(/[.]/, \"\", ${})", at + 1)).collect();
-    let what = "its numbers have points as thousands separators; remove them";
+    let message = "its numbers have points as thousands separators; remove them";
     let header = usize::from(table.has_names);
-    table.rewritten(what, ["", &statements.join("; ")], None, |number, row| {
+    table.rewritten(message, ["", &statements.join("; ")], None, |number, row| {
         if number >= header {
             columns.iter().for_each(|&at| row[at] = row[at].replace('.', ""));
         }

@@ -15,10 +15,10 @@ const LOG: &str = concat!(
 
 /// Removes colours from text.
 pub(super) fn without_colours(bytes: &[u8]) -> Option<Rewriting> {
-    let what = "its text has the codes of colours (grep --color=always); remove them";
+    let message = "its text has the codes of colours (grep --color=always); remove them";
     let filter = format!("perl -pe 's/{COLOURS}//g' < FILE");
     let has = bytes.contains(&0x1b);
-    has.then(|| notation(what, &filter, bytes, replaced(bytes, COLOURS, |_| String::new())))?
+    has.then(|| notation(message, &filter, bytes, replaced(bytes, COLOURS, |_| String::new())))?
 }
 
 /// Removes line numbers, if all lines have one and the numbers rise.
@@ -27,10 +27,10 @@ pub(super) fn without_line_numbers(bytes: &[u8]) -> Option<Rewriting> {
     let (mut before, mut count) = (0, 0);
     for line in filled_lines(bytes) {
         let start = String::from_utf8_lossy(&line[..line.len().min(24)]);
-        let found = number.find(&start)?;
-        let digits = found.as_str().trim().trim_end_matches(':');
+        let prefix = number.find(&start)?;
+        let digits = prefix.as_str().trim().trim_end_matches(':');
         let next = digits.parse::<u64>().ok()?;
-        let rest = &line[found.end()..];
+        let rest = &line[prefix.end()..];
         // Numbers that rise by more than 1 may be times, unless other numbers follow them.
         let follows =
             next == before + 1 || (next > before && rest.first().is_some_and(u8::is_ascii_digit));
@@ -40,11 +40,11 @@ pub(super) fn without_line_numbers(bytes: &[u8]) -> Option<Rewriting> {
         }
         (before, count) = (next, count + 1);
     }
-    let what = "its lines are numbered (cat -n, grep -n); remove the numbers";
+    let message = "its lines are numbered (cat -n, grep -n); remove the numbers";
     let filter = format!("perl -pe 's/{NUMBER}//' < FILE");
     let per_line = format!("(?m){NUMBER}");
     (count > 2)
-        .then(|| notation(what, &filter, bytes, replaced(bytes, &per_line, |_| String::new())))?
+        .then(|| notation(message, &filter, bytes, replaced(bytes, &per_line, |_| String::new())))?
 }
 
 /// Extracts the rows that a program has written to the system's log.
@@ -55,17 +55,17 @@ pub(super) fn without_log_prefix(bytes: &[u8]) -> Option<Rewriting> {
         let Ok(text) = std::str::from_utf8(line) else { return None };
         count += usize::from(!text.trim().is_empty());
         // Text that does not begin with a number, a time in brackets or an object is not a row of a table.
-        if let Some(found) = log.find(text)
-            && text[found.end()..]
+        if let Some(prefix) = log.find(text)
+            && text[prefix.end()..]
                 .starts_with(|first: char| first.is_ascii_digit() || "{[".contains(first))
         {
-            rows.push(&line[found.end()..]);
+            rows.push(&line[prefix.end()..]);
         }
     }
-    let what = "its rows have the prefix of the system's log (journald, syslog); remove it";
+    let message = "its rows have the prefix of the system's log (journald, syslog); remove it";
     let filter = format!(r"perl -ne 's/{LOG}(?=[\d{{\[])// and print' < FILE");
     (rows.len() > 2 && 2 * rows.len() > count)
-        .then(|| notation(what, &filter, bytes, rows.concat()))?
+        .then(|| notation(message, &filter, bytes, rows.concat()))?
 }
 
 /// Extracts the rows of the kernel's log, with the time at the start without its brackets.
@@ -77,9 +77,10 @@ pub(super) fn with_kernel_times(bytes: &[u8]) -> Option<Rewriting> {
     // The time becomes a cell of the rows.
     let has = |mark: &u8| first.contains(mark);
     let mark = char::from(*b",;|\t".iter().find(|mark| has(mark)).unwrap_or(&b' '));
-    let what = "its lines begin with the time of the kernel's log; write it as a cell, in seconds";
+    let message =
+        "its lines begin with the time of the kernel's log; write it as a cell, in seconds";
     let filter = format!("perl -pe 's/{TIME}/$1s{}/' < FILE", mark.escape_default());
     let per_line = format!("(?m){TIME}");
     let with_cells = || replaced(bytes, &per_line, |part| format!("{}s{mark}", &part[1]));
-    filled_lines(bytes).all(is_row).then(|| notation(what, &filter, bytes, with_cells()))?
+    filled_lines(bytes).all(is_row).then(|| notation(message, &filter, bytes, with_cells()))?
 }

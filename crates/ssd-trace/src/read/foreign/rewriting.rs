@@ -40,8 +40,8 @@ pub(crate) const LOGS: [Rewrite; 3] = [labelled, with_kernel_times, without_brac
 /// Returns a template of the filter for JSON that [`FORMS`] do not make readable.
 pub(crate) fn of_json(bytes: &[u8]) -> Option<Filter> {
     bytes.windows(2).any(|part| part == b"{\"").then(|| Filter {
-        what: "the file is JSON; convert it to a table, with the names of its fields in place of TIME, OP, OFFSET and \
-               SIZE"
+        message: "the file is JSON; convert it to a table, with the names of its fields in place of TIME, OP, OFFSET \
+                  and SIZE"
             .to_owned(),
         filter: "jq -r '[.TIME, .OP, .OFFSET, .SIZE] | @csv' FILE".to_owned(),
         options: "--columns time=1:us,op=2,offset=3,size=4",
@@ -69,9 +69,9 @@ pub(crate) fn of_form(bytes: &[u8]) -> Option<&'static str> {
 /// Replaces carriage returns at the ends of lines.
 fn with_newlines(bytes: &[u8]) -> Option<Rewriting> {
     let lines = bytes.iter().map(|&byte| if byte == b'\r' { b'\n' } else { byte }).collect();
-    let what = "carriage returns end its lines; replace them with newlines";
+    let message = "carriage returns end its lines; replace them with newlines";
     let has_newlines = bytes.contains(&b'\n');
-    notation(what, r"tr '\r' '\n' < FILE", bytes, lines).filter(|_| !has_newlines)
+    notation(message, r"tr '\r' '\n' < FILE", bytes, lines).filter(|_| !has_newlines)
 }
 
 /// Removes column numbers above the rows, which pandas writes for columns without names.
@@ -79,16 +79,16 @@ fn without_column_numbers(bytes: &[u8]) -> Option<Rewriting> {
     let end = bytes.iter().position(|&byte| byte == b'\n')? + 1;
     let (_, cells) = separated(&bytes[..end])?;
     let is_number = |(at, cell): (usize, &String)| *cell == at.to_string();
-    let what = "its first line numbers the columns; remove it";
+    let message = "its first line numbers the columns; remove it";
     let are_numbers = cells.len() > 3 && cells.iter().enumerate().all(is_number);
-    are_numbers.then(|| notation(what, "sed 1d FILE", bytes, bytes[end..].to_vec()))?
+    are_numbers.then(|| notation(message, "sed 1d FILE", bytes, bytes[end..].to_vec()))?
 }
 
 /// Converts text with one byte per character, as written by older programs for Windows.
 pub(crate) fn with_utf8(bytes: &[u8]) -> Option<Rewriting> {
-    let what = "its text is not UTF-8; convert it (taken as Latin-1)";
+    let message = "its text is not UTF-8; convert it (taken as Latin-1)";
     let text = characters(bytes).into_bytes();
-    let rewritten = notation(what, "iconv -f ISO-8859-1 -t UTF-8 FILE", bytes, text);
+    let rewritten = notation(message, "iconv -f ISO-8859-1 -t UTF-8 FILE", bytes, text);
     rewritten.filter(|_| is_of_other_encoding(bytes))
 }
 
@@ -139,9 +139,10 @@ fn is_nlb_named(bytes: &[u8]) -> bool {
 /// Converts the field NLB of NVMe, which counts from 0, to a number of sectors, or of blocks of 4 KiB.
 fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
     let table = Table::of(bytes)?;
-    let named = |name: &str| table.rows[0].iter().position(|cell| last_part(cell) == name);
+    let column = |name: &str| table.rows[0].iter().position(|cell| last_part(cell) == name);
     let address = || table.rows[0].iter().position(|cell| is_address(cell));
-    let (length, start) = (named("nlb")?, named("slba").or_else(|| named("lba")).or_else(address)?);
+    let (length, start) =
+        (column("nlb")?, column("slba").or_else(|| column("lba")).or_else(address)?);
     // Commands without a range have no length.
     let is_number =
         |row: &Vec<String>| row[length].is_empty() || row[length].parse::<u32>().is_ok();
@@ -149,7 +150,7 @@ fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
         return None;
     }
     let lengths = || table.body().iter().filter_map(|row| row[length].parse::<u64>().ok());
-    let exponent = named("lbads").filter(|&at| {
+    let exponent = column("lbads").filter(|&at| {
         let is_size =
             |row: &Vec<String>| row[at].parse().is_ok_and(|size| BLOCK_SIZES.contains(&size));
         let is_address = |row: &Vec<String>| row[start].parse::<u64>().is_ok();
@@ -158,8 +159,8 @@ fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
     // Most requests have an even number of blocks, so zero-based lengths are mostly odd.
     let even = lengths().filter(|length| length.is_multiple_of(2)).count();
     let is_doubtful = lengths().all(|length| length > 0) && 2 * even > table.body().len();
-    let as_table = |names: [&str; 2], more: u64, what: &str| {
-        with_counted_blocks(bytes, [start, length], exponent, (names, more), what)
+    let as_table = |names: [&str; 2], more: u64, message: &str| {
+        with_counted_blocks(bytes, [start, length], exponent, (names, more), message)
     };
     let blocks = match exponent {
         Some(_) => " (the column lbads says how large the blocks are)",
@@ -173,11 +174,11 @@ fn with_one_based_lengths(bytes: &[u8]) -> Option<Rewriting> {
     } else {
         ""
     };
-    let what = format!(
+    let message = format!(
         "the file is a table with the NLB field of NVMe, which is zero-based; add 1 to it{blocks}{doubt}"
     );
     let sectors = ["lba", "sectors"];
-    let first = as_table(sectors, 1, &what)?;
+    let first = as_table(sectors, 1, &message)?;
     if is_doubtful {
         let cases = ["it counts from 0", "it counts from 1"];
         return Some(first.or(cases, as_table(sectors, 0, "")?, "write 0 instead of 1"));
@@ -197,7 +198,7 @@ fn with_counted_blocks(
     [start, length]: [usize; 2],
     exponent: Option<usize>,
     ([address, count], more): ([&str; 2], u64),
-    what: &str,
+    message: &str,
 ) -> Option<Rewriting> {
     let (start_at, length_at) = (start + 1, length + 1);
     let scale = match exponent {
@@ -208,7 +209,7 @@ fn with_counted_blocks(
         None => format!("${length_at} += {more}"),
     };
     let title = format!("${start_at} = \"{address}\"; ${length_at} = \"{count}\"");
-    Table::of(bytes)?.rewritten(what, [&title, &scale], Some(0), |at, row| {
+    Table::of(bytes)?.rewritten(message, [&title, &scale], Some(0), |at, row| {
         if at == 0 {
             (row[start], row[length]) = (address.to_owned(), count.to_owned());
             return;
@@ -254,11 +255,11 @@ fn with_lengths_plus_one(bytes: &[u8]) -> Option<Rewriting> {
     let (at, name) = zero_based(&table.rows[0])?;
     let lengths: Option<Vec<u64>> = table.body().iter().map(|row| row[at].parse().ok()).collect();
     let (lengths, column) = (lengths.filter(|_| table.has_names)?, at + 1);
-    let what = format!(
+    let message = format!(
         "the name of its column {column} says that its lengths are zero-based; add 1 to them"
     );
     let [title, statement] = [format!("${column} = \"{name}\""), format!("${column} += 1")];
-    table.rewritten(&what, [&title, &statement], Some(0), |number, row| {
+    table.rewritten(&message, [&title, &statement], Some(0), |number, row| {
         row[at] = number.checked_sub(1).map_or(name.clone(), |row| (lengths[row] + 1).to_string());
     })
 }
@@ -276,12 +277,12 @@ fn with_times_from_zero(bytes: &[u8]) -> Option<Rewriting> {
     let mut columns = (0..table.rows[0].len()).filter(may_be_time).filter_map(rising);
     let (at, times) = columns.find(|(_, times)| times.first().is_some_and(|first| *first < 0.0))?;
     let column = at + 1;
-    let what = format!(
+    let message = format!(
         "its column {column} has negative times; subtract the first time, so that they begin at 0"
     );
     let statement = format!("if (!s++) z = ${column}; ${column} -= z");
     let header = usize::from(table.has_names);
-    table.rewritten(&what, ["", &statement], Some(9), |number, row| {
+    table.rewritten(&message, ["", &statement], Some(9), |number, row| {
         if number >= header {
             row[at] = format!("{:.9}", times[number - header] - times[0]);
         }
@@ -301,11 +302,11 @@ fn with_name_of_rows(bytes: &[u8]) -> Option<Rewriting> {
     }
     let is_wider = !widths.is_empty() && widths.iter().all(|&width| width == names.len() + 1);
     let separator = char::from(separator);
-    let what = "its rows have a cell more than its header has names, as write.table in R writes them; name the first \
-                column";
+    let message = "its rows have a cell more than its header has names, as write.table in R writes them; name the \
+                   first column";
     let filter = format!("sed '1s/^/row{}/' FILE", separator.escape_default());
-    let named = [format!("row{separator}").as_bytes(), bytes].concat();
-    (is_wider && is_names(first)).then(|| notation(what, &filter, bytes, named))?
+    let with_name = [format!("row{separator}").as_bytes(), bytes].concat();
+    (is_wider && is_names(first)).then(|| notation(message, &filter, bytes, with_name))?
 }
 
 /// Moves units from the second line of a table to the names above them.
@@ -352,8 +353,8 @@ fn with_units_in_names(bytes: &[u8]) -> Option<Rewriting> {
         option = option,
         join = join
     );
-    let what = "its second line has the units; join them to the names";
-    notation(what, &filter, bytes, rewritten)
+    let message = "its second line has the units; join them to the names";
+    notation(message, &filter, bytes, rewritten)
 }
 
 /// Derives the operation from the lengths of reads and writes.
@@ -363,17 +364,17 @@ fn with_operation_of_lengths(bytes: &[u8]) -> Option<Rewriting> {
         let letters = cell.chars().filter(char::is_ascii_alphabetic);
         letters.collect::<String>().to_ascii_lowercase()
     };
-    let named = |verb: &str| {
+    let column_of = |verb: &str| {
         let length = |cell: &String| {
             let letters = letters(cell);
             let length = letters.strip_prefix(verb).or(letters.strip_suffix(verb));
             length.filter(|length| is_length(length)).map(str::to_owned)
         };
-        let mut all = table.rows[0].iter().enumerate();
-        all.find_map(|(at, cell)| Some((at, length(cell)?)))
+        let mut cells = table.rows[0].iter().enumerate();
+        cells.find_map(|(at, cell)| Some((at, length(cell)?)))
     };
-    let (read, _) = named("read")?;
-    let (write, length) = named("write").or_else(|| named("written"))?;
+    let (read, _) = column_of("read")?;
+    let (write, length) = column_of("write").or_else(|| column_of("written"))?;
     let is_number = |cell: &String| cell.parse::<u64>().is_ok();
     let are_numbers = |row: &Vec<String>| is_number(&row[read]) && is_number(&row[write]);
     let has_operation = table.rows[0].iter().any(|cell| is_operation(cell));
@@ -386,7 +387,7 @@ fn with_operation_of_lengths(bytes: &[u8]) -> Option<Rewriting> {
         "r = ${r}; w = ${w}; if (r + w == 0) next; if (r > 0) {{ ${r} = \"read\"; ${w} = r; if (w > 0) print }} \
          if (w > 0) {{ ${r} = \"write\"; ${w} = w }}"
     );
-    let what = "it has one column of lengths for reads and another for writes; convert them to an operation and a \
+    let message = "it has one column of lengths for reads and another for writes; convert them to an operation and a \
                 length, without the rows in which both are 0";
     let mut rows = Vec::new();
     for (at, row) in table.rows.iter().enumerate() {
@@ -406,7 +407,7 @@ fn with_operation_of_lengths(bytes: &[u8]) -> Option<Rewriting> {
             push("write", &row[write]);
         }
     }
-    Table { rows, ..table }.rewritten(what, [&title, &statement], None, |_, _| ())
+    Table { rows, ..table }.rewritten(message, [&title, &statement], None, |_, _| ())
 }
 
 /// Adds 0x to hexadecimal numbers: in columns with the name hex, or else in a column with hexadecimal letters, and in
@@ -421,8 +422,9 @@ pub(super) fn with_marked_hexadecimal(bytes: &[u8]) -> Option<Rewriting> {
     let has_letter = |cell: &str| cell.bytes().any(|byte| byte.is_ascii_alphabetic());
     let has_digit = |cell: &str| cell.bytes().any(|byte| byte.is_ascii_digit());
     let column = |at: usize| body.iter().map(move |row| row[at].as_str());
-    let is_multiple = |cell: &str, base: u32, of: u64| {
-        u64::from_str_radix(cell, base).is_ok_and(|number| number.is_multiple_of(of) && number > 0)
+    let is_multiple = |cell: &str, base: u32, factor: u64| {
+        u64::from_str_radix(cell, base)
+            .is_ok_and(|number| number.is_multiple_of(factor) && number > 0)
     };
     let is_named = |at: usize| {
         let name = letters_of(&table.rows[0][at]);
@@ -447,22 +449,22 @@ pub(super) fn with_marked_hexadecimal(bytes: &[u8]) -> Option<Rewriting> {
     };
     let has_name = (0..table.rows[0].len()).any(is_named);
     let is_alike = |at: usize| {
-        let fits = |base: u32, of: u64| column(at).all(|cell| is_multiple(cell, base, of));
+        let fits = |base: u32, factor: u64| column(at).all(|cell| is_multiple(cell, base, factor));
         // Lengths are whole sectors in bytes, or whole pages in sectors.
-        let is_so = [512, 8].into_iter().any(|of| fits(16, of) && !fits(10, of));
+        let is_so = [512, 8].into_iter().any(|factor| fits(16, factor) && !fits(10, factor));
         at > 0 && is_certain(at - 1) && is_so && !has_name
     };
-    let all = 0..table.rows[0].len();
+    let places = 0..table.rows[0].len();
     let columns: Vec<usize> =
-        all.filter(|&at| is_named(at) || is_certain(at) || is_alike(at)).collect();
+        places.filter(|&at| is_named(at) || is_certain(at) || is_alike(at)).collect();
     if body.len() < 2 || columns.len() > 3 || columns.is_empty() {
         return None;
     }
     let marks = columns.iter().map(|at| format!("sub(/^(0x)?/, \"{MARK}\", ${})", at + 1));
     let statement = marks.collect::<Vec<String>>().join("; ");
-    let what = "it has hexadecimal numbers without 0x; put 0x before them";
+    let message = "it has hexadecimal numbers without 0x; put 0x before them";
     let has_names = table.has_names;
-    table.rewritten(what, ["", &statement], None, |at, row| {
+    table.rewritten(message, ["", &statement], None, |at, row| {
         if at > 0 || !has_names {
             let marked = |cell: &str| format!("{MARK}{}", cell.trim_start_matches(MARK));
             columns.iter().for_each(|&at| row[at] = marked(&row[at]));

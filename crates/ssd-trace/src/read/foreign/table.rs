@@ -36,7 +36,7 @@ impl<'a> Table<'a> {
     /// does the same to the cells of a row, given its number. awk prints calculated numbers with this many `decimals`.
     pub(super) fn rewritten(
         self,
-        what: &str,
+        message: &str,
         [title, statement]: [&str; 2],
         decimals: Option<usize>,
         change: impl Fn(usize, &mut [String]),
@@ -49,7 +49,7 @@ impl<'a> Table<'a> {
             change(at, row);
             bytes += &(row.join(&char::from(separator).to_string()) + "\n");
         }
-        Some(Rewriting::of(what.to_owned(), filter, bytes.into_bytes()))
+        Some(Rewriting::of(message.to_owned(), filter, bytes.into_bytes()))
     }
 
     /// Returns the rows below the names.

@@ -121,19 +121,19 @@ pub(crate) fn named_text(bytes: &[u8]) -> Option<String> {
         return Some(format!("the file is a table of rates{}; {RECORD}", LACKING[0].0));
     }
     for (lacks, outputs) in LACKING {
-        if let Some((_, what)) = outputs.iter().find(|(words, _)| has(words)) {
-            return Some(format!("the file is {what}{lacks}; {}", RECORD));
+        if let Some((_, content)) = outputs.iter().find(|(words, _)| has(words)) {
+            return Some(format!("the file is {content}{lacks}; {}", RECORD));
         }
     }
     let of_word = TEXTS.iter().find(|(words, ..)| has(words));
-    let of_word = of_word.map(|&(_, what, remedy)| (what, remedy));
-    let (what, remedy) = of_word
-        .or_else(|| fio::named(bytes))
+    let of_word = of_word.map(|&(_, content, remedy)| (content, remedy));
+    let (content, remedy) = of_word
+        .or_else(|| fio::recognise(bytes))
         .or_else(|| block_cache(bytes))
         .or_else(|| page(bytes))
         .or_else(|| flash_operations(bytes))
         .or_else(|| values_of_btt(bytes))?;
-    Some(format!("the file is {what}; {remedy}"))
+    Some(format!("the file is {content}; {remedy}"))
 }
 
 /// Returns whether it is a table of rates: the first line names a rate, but neither an operation nor an address, and
@@ -153,9 +153,9 @@ fn is_table_of_rates(bytes: &[u8]) -> bool {
 
 /// Returns what a page without requests is.
 fn page(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
-    let what = "an HTML page in which no requests were recognised";
+    let content = "an HTML page in which no requests were recognised";
     html::is_page(bytes)
-        .then_some((what, "if it comes from a failed download, download the file again"))
+        .then_some((content, "if it comes from a failed download, download the file again"))
 }
 
 /// Recognises a trace of RocksDB's block cache in the form of block_cache_trace_analyzer: 21 columns, with the name of
@@ -177,7 +177,7 @@ fn block_cache(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
 fn flash_operations(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     let names = cells_of(bytes.split(|&byte| byte == b'\n').next()?);
     let names: Vec<String> = names.iter().map(|name| name.to_ascii_lowercase()).collect();
-    let has = |name: &&str| names.iter().any(|other| other == name);
+    let has = |name: &&str| names.iter().any(|candidate| candidate == name);
     let is_place = |name: &&String| matches!(name.as_str(), "block" | "page");
     let is_flash = ["block", "page"].iter().all(has)
         && ["channel", "chan", "chip", "die", "plane", "way", "ce"].iter().any(has)

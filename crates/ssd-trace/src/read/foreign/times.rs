@@ -38,11 +38,11 @@ pub(super) fn with_padded_fractions(bytes: &[u8]) -> Option<Rewriting> {
             let text = String::from_utf8_lossy(line);
             Some(text.replacen(&word, &format!("{seconds}.{rest:0>digits$}"), 1).into_bytes())
         });
-        let what = format!("its times are seconds and {unit}; add the zeros");
+        let message = format!("its times are seconds and {unit}; add the zeros");
         let filter = format!(
             r#"perl -pe 's/(\d+)\.(\d{{1,{digits}}})/sprintf "%d.%0{digits}d", $1, $2/e' < FILE"#
         );
-        notation(&what, &filter, bytes, padded)
+        notation(&message, &filter, bytes, padded)
     };
     let nanoseconds =
         || of_unit("nanoseconds without leading zeros, as blkparse -f %T.%t prints them", 9);
@@ -102,14 +102,14 @@ pub(super) fn with_a_date(bytes: &[u8]) -> Option<Rewriting> {
         let date = format!("2000-01-{date:02}T{:02}", hour % 24);
         Some([&line[..at], date.as_bytes(), &line[at + digits..]].concat())
     });
-    let what =
+    let message =
         "its times of day have no date; put one before them (that of the next day after midnight)";
     let filter = concat!(
         r"perl -pe 's{(?<![\d:T])(?<!\d )(\d\d?|[1-9]\d{2,3})(?=:\d\d:\d\d)}{$h //= $1; ",
         r"$d += ($1 + 12 < $h) - ($1 < 24 && $1 > $h + 12); ",
         r#"$h = $1; sprintf "2000-01-%02dT%02d", $d + 1 + $1 / 24, $1 % 24}e' < FILE"#
     );
-    (last <= DAYS).then(|| notation(what, filter, bytes, rewritten))?
+    (last <= DAYS).then(|| notation(message, filter, bytes, rewritten))?
 }
 
 /// Returns whether numbers are in order, and rise in at least half of the steps.
@@ -135,7 +135,7 @@ pub(super) fn with_hours(bytes: &[u8]) -> Option<Rewriting> {
         times.iter().all(|(minutes, seconds)| *minutes < 24 && !seconds.contains('.'));
     let doubt =
         if may_be_hours { " (if they are hours and minutes, append :00 to each)" } else { "" };
-    let what = format!("its times are minutes and seconds{doubt}; add hours and a date");
+    let message = format!("its times are minutes and seconds{doubt}; add hours and a date");
     let filter = format!(
         concat!(
             r"perl -pe 's{{{time}}}",
@@ -146,7 +146,7 @@ pub(super) fn with_hours(bytes: &[u8]) -> Option<Rewriting> {
     // Device numbers (8:16) look like such times, but rarely rise from line to line.
     let are_times = is_on_every_line && is_rising(&times);
     let are_in_month = times.iter().all(|(minutes, _)| *minutes < DAYS as u64 * 1440);
-    (are_times && are_in_month).then(|| notation(&what, &filter, bytes, rewritten))?
+    (are_times && are_in_month).then(|| notation(&message, &filter, bytes, rewritten))?
 }
 
 /// Removes colons after times in seconds, if most lines have one.
@@ -179,19 +179,19 @@ pub(super) fn with_seconds(bytes: &[u8]) -> Option<Rewriting> {
         let mut number = || parts.next()?.parse::<u64>().ok().filter(|&number| number < 1 << 32);
         let (hours, minutes) = (number()?, number()?);
         let seconds = parts.next()?;
-        let (whole, decimals) = seconds.split_once('.').unwrap_or((seconds, "0"));
+        let (integer, decimals) = seconds.split_once('.').unwrap_or((seconds, "0"));
         let days = before[start..].parse::<u64>().ok().filter(|&days| days < 1 << 32)?;
-        let whole =
-            ((days * 24 + hours) * 60 + minutes) * 60 + u64::from(whole.parse::<u32>().ok()?);
-        Some(format!("{}{whole}.{decimals}{rest}", &before[..start]).into_bytes())
+        let total =
+            ((days * 24 + hours) * 60 + minutes) * 60 + u64::from(integer.parse::<u32>().ok()?);
+        Some(format!("{}{total}.{decimals}{rest}", &before[..start]).into_bytes())
     });
-    let what =
+    let message =
         "its times are durations in days, hours, minutes and seconds; convert them to seconds";
     let filter = concat!(
         r"perl -pe 's{(\d+) days (\d+):(\d+):(\d+)(?:[.](\d+))?}",
         r#"{(($1 * 24 + $2) * 60 + $3) * 60 + $4 . "." . ($5 // 0)}e' < FILE"#
     );
-    notation(what, filter, bytes, rewritten)
+    notation(message, filter, bytes, rewritten)
 }
 
 /// Converts times of day with AM and PM to hours from 0 to 23.
@@ -201,24 +201,24 @@ pub(super) fn with_24_hours(bytes: &[u8]) -> Option<Rewriting> {
         let hour: u64 = time[1].parse().unwrap_or(0);
         format!("{:02}{}", hour % 12 + if &time[3] == "P" { 12 } else { 0 }, &time[2])
     });
-    let what = "its times have AM and PM; write hours from 0 to 23";
+    let message = "its times have AM and PM; write hours from 0 to 23";
     let filter = concat!(
         r"perl -pe 's{(\d+)(:\d\d:\d\d(?:[.]\d+)?) ?([AP])M\b}",
         r#"{sprintf "%02d%s", $1 % 12 + 12 * ($3 eq "P"), $2}ge' < FILE"#
     );
-    notation(what, filter, bytes, rewritten)
+    notation(message, filter, bytes, rewritten)
 }
 
 /// Removes the brackets around dates at the start of lines.
 pub(super) fn without_brackets(bytes: &[u8]) -> Option<Rewriting> {
     const DATE: &str = r"^\[(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)[.,]?(\d*)(Z|[+-]\d\d:?\d\d)?\] *";
-    let what = "its dates are in brackets; remove the brackets";
+    let message = "its dates are in brackets; remove the brackets";
     let filter = format!("perl -pe 's/{DATE}/$1T$2.${{3}}0$4 /' < FILE");
     let rewritten = replaced(bytes, &format!("(?m){DATE}"), |date| {
         let zone = date.get(4).map_or("", |zone| zone.as_str());
         format!("{}T{}.{}0{zone} ", &date[1], &date[2], &date[3])
     });
-    notation(what, &filter, bytes, rewritten)
+    notation(message, &filter, bytes, rewritten)
 }
 
 /// Removes the blank between times such as `0.001331 s` and their unit.
@@ -232,11 +232,11 @@ pub(super) fn with_adjacent_unit(bytes: &[u8]) -> Option<Rewriting> {
     let has_units = |at: &usize| table.body().iter().all(|row| times.is_match(&row[*at]));
     let at = (0..table.rows[0].len()).filter(may_be_time).find(has_units)?;
     let column = at + 1;
-    let what =
+    let message =
         format!("a blank separates the times in its column {column} from their unit; remove it");
     let statement = format!("sub(/ /, \"\", ${column})");
     let header = usize::from(table.has_names);
-    table.rewritten(&what, ["", &statement], None, |number, row| {
+    table.rewritten(&message, ["", &statement], None, |number, row| {
         if number >= header {
             row[at] = row[at].replacen(' ', "", 1);
         }

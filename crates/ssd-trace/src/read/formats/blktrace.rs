@@ -120,7 +120,7 @@ impl<'a> Record<'a> {
             (bits::META, flags::META),
         ];
         let set = flags.iter().filter(|(bit, _)| action & bit != 0);
-        Rwbs { verb, flags: set.fold(0, |all, (_, flag)| all | flag) }
+        Rwbs { verb, flags: set.fold(0, |mask, (_, flag)| mask | flag) }
     }
 }
 
@@ -128,8 +128,8 @@ impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
     const CUT: Cut = Cut::Records(RECORD);
 
-    fn new(how: &ReadAs) -> Parser {
-        Parser { action: how.action }
+    fn new(read_as: &ReadAs) -> Parser {
+        Parser { action: read_as.action }
     }
 
     fn length(&self, head: &[u8]) -> Option<usize> {

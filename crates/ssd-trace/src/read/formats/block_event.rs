@@ -70,8 +70,8 @@ impl Default for Parser {
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
-    fn new(how: &ReadAs) -> Parser {
-        Parser { action: how.action }
+    fn new(read_as: &ReadAs) -> Parser {
+        Parser { action: read_as.action }
     }
 
     #[inline(always)]
@@ -104,9 +104,9 @@ pub fn parse_line(line: &[u8], action: u8) -> Result<Line, Reject> {
     cursor.gap("a blank after the time")?;
     cursor.digits("the PID")?;
     cursor.gap("a blank after the PID")?;
-    let found = cursor.word(2, "the action, one or two letters")?;
-    if found != [action] {
-        return Ok(Line::Other(found[0]));
+    let letters = cursor.word(2, "the action, one or two letters")?;
+    if letters != [action] {
+        return Ok(Line::Other(letters[0]));
     }
     cursor.gap("a blank after the action")?;
     request(&mut cursor, action, at_ns, super::major_minor(major, minor))

@@ -59,8 +59,8 @@ impl<'a> Cursor<'a> {
 
     /// Reads a given byte.
     #[inline(always)]
-    pub(crate) fn byte(&mut self, wanted: u8, expected: &'static str) -> Result<(), Reject> {
-        if self.peek() != Some(wanted) {
+    pub(crate) fn byte(&mut self, byte: u8, expected: &'static str) -> Result<(), Reject> {
+        if self.peek() != Some(byte) {
             return Err(Reject::new(expected, self.at));
         }
         self.at += 1;
@@ -76,8 +76,9 @@ impl<'a> Cursor<'a> {
     pub(crate) fn eight(&self) -> Option<(u64, u32)> {
         let bytes = self.line.get(self.at..)?.first_chunk::<8>()?;
         let values = u64::from_le_bytes(*bytes) ^ 0x3030_3030_3030_3030;
-        let others = (values.wrapping_add(0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080;
-        Some((values, others.trailing_zeros() / 8))
+        let nondigits =
+            (values.wrapping_add(0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080;
+        Some((values, nondigits.trailing_zeros() / 8))
     }
 
     /// Skips digits whose value is not needed.
@@ -177,7 +178,7 @@ impl<'a> Cursor<'a> {
         exact: &'static str,
     ) -> Result<u64, Reject> {
         let start = self.at;
-        let whole = self.value(expected)?;
+        let integer = self.value(expected)?;
         let mut nanos = 0;
         if self.peek() == Some(b'.') {
             self.at += 1;
@@ -188,7 +189,7 @@ impl<'a> Cursor<'a> {
                 _ => return Err(Reject::new(exact, start)),
             }
         }
-        let time = whole.checked_mul(unit_ns).and_then(|whole| whole.checked_add(nanos));
+        let time = integer.checked_mul(unit_ns).and_then(|ns| ns.checked_add(nanos));
         time.ok_or_else(|| Reject::new(TOO_LATE, start))
     }
 

@@ -50,8 +50,8 @@ impl Default for Parser {
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
-    fn new(how: &ReadAs) -> Parser {
-        Parser { unit: how.unit, time_ns: how.time_ns.unwrap_or(1_000_000) }
+    fn new(read_as: &ReadAs) -> Parser {
+        Parser { unit: read_as.unit, time_ns: read_as.time_ns.unwrap_or(1_000_000) }
     }
 
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {

@@ -81,12 +81,12 @@ impl Format for Parser {
 
 /// Returns the position of the last `fields` fields of a line.
 fn tail(line: &[u8], fields: usize) -> Option<usize> {
-    let (mut found, mut inside) = (0, false);
+    let (mut count, mut inside) = (0, false);
     for at in (0..line.len()).rev() {
         let blank = line[at].is_ascii_whitespace();
         if blank && inside {
-            found += 1;
-            if found == fields {
+            count += 1;
+            if count == fields {
                 return Some(at + 1);
             }
         }

@@ -53,7 +53,7 @@ impl Waits {
 
     /// Returns how the numbers were read although the format was not set, and what else they may mean.
     pub(crate) fn doubt(&self, file: &str) -> Option<String> {
-        let waits = |ns: u64, each: u64| duration(ns.saturating_mul(each) as f64);
+        let waits = |ns: u64, unit: u64| duration(ns.saturating_mul(unit) as f64);
         (self.lines > 0).then(|| {
             format!(
                 "{} `wait` lines are read as pauses in microseconds, as fio's manual describes them: {} in all; \
@@ -126,8 +126,8 @@ impl<V: Version> Format for Iolog<V> {
             b"sync" | b"datasync" => Op::Flush,
             _ => {
                 let wait = if V::TIMES == Times::Lines { "" } else { ", wait" };
-                let all = "add, open, close, read, write, trim, sync, datasync";
-                return Err(Reject::new(format!("an action: {all}{wait}"), action_at));
+                let actions = "add, open, close, read, write, trim, sync, datasync";
+                return Err(Reject::new(format!("an action: {actions}{wait}"), action_at));
             }
         };
         let volume = self.file(name, name_at)? as u64;
@@ -202,8 +202,8 @@ impl<V: Version> Iolog<V> {
     /// Returns the number of a file.
     fn file(&mut self, name: &[u8], column: usize) -> Result<usize, Reject> {
         if self.files.get(self.last).is_none_or(|last| last != name) {
-            let found = self.files.iter().position(|file| file == name);
-            self.last = found
+            let place = self.files.iter().position(|file| file == name);
+            self.last = place
                 .ok_or_else(|| Reject::new("a file that an `add` line above has named", column))?;
         }
         Ok(self.last)

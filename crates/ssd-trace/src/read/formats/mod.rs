@@ -268,17 +268,17 @@ pub(crate) trait Work {
 /// Returns the share of `lines` that are records of a format, per cent. Lines that are not records but may occur in the
 /// file do not count.
 fn share<P: Format>(parser: &mut P, lines: &[&[u8]]) -> u32 {
-    let (mut records, mut others) = (0, 0);
+    let (mut records, mut events) = (0, 0);
     for line in lines {
         match parser.parse(line) {
             Ok(Line::Event(_) | Line::LongDiscard(..) | Line::Dataless | Line::Other(_)) => {
                 records += 1;
             }
             Ok(Line::Blank | Line::Header | Line::Wait(_)) => {}
-            Err(_) => others += 1,
+            Err(_) => events += 1,
         }
     }
-    (records * 100u32).checked_div(records + others).unwrap_or(0)
+    (records * 100u32).checked_div(records + events).unwrap_or(0)
 }
 
 macro_rules! formats {
@@ -360,8 +360,8 @@ impl Word for TraceFormat {
     const WORDS: &'static [(&'static str, &'static str)] = &WORDS;
 
     fn from_word(word: &str) -> Option<TraceFormat> {
-        let named = ALL.iter().find(|info| info.name == word).map(|info| info.format);
-        named.or_else(|| (word == "auto").then_some(TraceFormat::Auto))
+        let format = ALL.iter().find(|info| info.name == word).map(|info| info.format);
+        format.or_else(|| (word == "auto").then_some(TraceFormat::Auto))
     }
 
     fn word(self) -> &'static str {

@@ -44,11 +44,11 @@ impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
     const CUT: Cut = Cut::Records(1);
 
-    fn new(how: &ReadAs) -> Parser {
+    fn new(read_as: &ReadAs) -> Parser {
         Parser {
-            mapping: how.columns.clone(),
-            time_ns: how.time_ns,
-            unit: how.unit.bytes_of_table(),
+            mapping: read_as.columns.clone(),
+            time_ns: read_as.time_ns,
+            unit: read_as.unit.bytes_of_table(),
         }
     }
 

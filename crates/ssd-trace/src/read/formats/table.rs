@@ -39,9 +39,9 @@ pub struct Parser {
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
-    fn new(how: &ReadAs) -> Parser {
-        let units = Units { time_ns: how.time_ns, bytes: how.unit.bytes_of_table() };
-        let lines = how.columns.as_deref().filter(|mapping| mapping.record.is_none());
+    fn new(read_as: &ReadAs) -> Parser {
+        let units = Units { time_ns: read_as.time_ns, bytes: read_as.unit.bytes_of_table() };
+        let lines = read_as.columns.as_deref().filter(|mapping| mapping.record.is_none());
         Parser { table: lines.map(|mapping| Table::new(mapping.clone(), units, None)) }
     }
 
@@ -72,9 +72,9 @@ pub(crate) struct Fits<'a> {
     pub(crate) bad: Vec<(&'a [u8], Reject)>,
 }
 
-/// Returns how the head of a file fits the columns in `how`.
-pub(crate) fn bad<'a>(how: &ReadAs, head: &Head<'a>) -> Fits<'a> {
-    let mut parser = Parser::new(how);
+/// Returns how the head of a file fits the columns in `read_as`.
+pub(crate) fn bad<'a>(read_as: &ReadAs, head: &Head<'a>) -> Fits<'a> {
+    let mut parser = Parser::new(read_as);
     let mut fits = Fits { records: 0, bad: Vec::new() };
     for line in head.lines {
         match parser.parse(line) {

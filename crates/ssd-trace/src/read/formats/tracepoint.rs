@@ -68,8 +68,8 @@ impl Default for Parser {
 impl Format for Parser {
     const INFO: &'static FormatInfo = &INFO;
 
-    fn new(how: &ReadAs) -> Parser {
-        Parser { action: how.action }
+    fn new(read_as: &ReadAs) -> Parser {
+        Parser { action: read_as.action }
     }
 
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {
@@ -88,8 +88,9 @@ impl Format for Parser {
             event
         };
         let Some(&(_, letter)) = EVENTS.iter().find(|(name, _)| *name == event) else {
-            let known = event.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-            return if known {
+            let is_identifier =
+                event.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+            return if is_identifier {
                 Ok(Line::Other(b'?'))
             } else {
                 Err(Reject::new("the name of an event", event_at))

@@ -12,7 +12,7 @@ const MARKS: [&str; 4] = ["-", "_", "/", "."];
 /// Columns of a table, each of which may be a part of the volume.
 pub(crate) struct Parts {
     /// Why the volume is in doubt, for a message.
-    pub(crate) what: String,
+    pub(crate) message: String,
     /// The filter that joins all parts in the column that is read; `None` if awk would split the cells differently.
     pub(crate) filter: Option<String>,
     /// The columns in the notation of mappings, the likeliest first.
@@ -52,7 +52,7 @@ impl Parts {
         }
         let listing = listed(&in_order);
         let change = Change {
-            what: format!(
+            message: format!(
                 "it is a table whose column names do not say which of {listing} is the volume, and the values of \
                  one do not determine those of another"
             ),
@@ -61,6 +61,6 @@ impl Parts {
             decimals: None,
         };
         let filter = table.filter(head, &change);
-        Some(Parts { what: change.what, filter, places, names, listing })
+        Some(Parts { message: change.message, filter, places, names, listing })
     }
 }

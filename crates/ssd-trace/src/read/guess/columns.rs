@@ -79,7 +79,7 @@ impl Columns {
         if names.len() > MOST {
             return None;
         }
-        let first = |known: &[&str]| all_named(names, known).into_iter().next();
+        let first = |field_names: &[&str]| all_named(names, field_names).into_iter().next();
         Some(Columns {
             // `start_sector` is an address, although it also reads as `start` followed by a unit.
             time: all_named(names, &TIMES)
@@ -105,7 +105,7 @@ impl Columns {
         if names.len() > MOST {
             return None;
         }
-        let first = |known: &[&str]| all_named(names, known).into_iter().next();
+        let first = |field_names: &[&str]| all_named(names, field_names).into_iter().next();
         let size = first(&ENDS)?;
         // A start with a unit of time is a time, not an address.
         let is_address = |start: &Named| start.unit.is_none_or(|unit| !unit.ends_with('s'));
@@ -126,12 +126,14 @@ impl Columns {
     /// Returns these columns, and variants with another column for one of the fields. If the name of a column has a
     /// unit, only columns whose names have one are its rivals.
     pub(super) fn with_rivals(self, names: &[String], rows: &Rows) -> Vec<Columns> {
-        let rivals = |field: &Named, known: &[&str]| {
-            let all = all_named(names, known).into_iter().filter(|other| other.at != field.at);
-            let is_rival = |other: &Named| other.unit.is_some() || field.unit.is_none();
-            all.filter(is_rival).collect::<Vec<Named>>()
+        let rivals = |field: &Named, field_names: &[&str]| {
+            let candidates = all_named(names, field_names)
+                .into_iter()
+                .filter(|candidate| candidate.at != field.at);
+            let is_rival = |candidate: &Named| candidate.unit.is_some() || field.unit.is_none();
+            candidates.filter(is_rival).collect::<Vec<Named>>()
         };
-        let is_op = |other: &Named| !meanings::meanings(rows.column(other.at)).is_empty();
+        let is_op = |candidate: &Named| !meanings::meanings(rows.column(candidate.at)).is_empty();
         let ops = rivals(&self.op, &OPS).into_iter().filter(is_op);
         let ops = ops.map(|op| Columns { op, ..self.clone() });
         let offsets =
@@ -139,13 +141,13 @@ impl Columns {
         let offsets = offsets.map(|offset| Columns { offset, ..self.clone() });
         let sizes = rivals(&self.size, &SIZES).into_iter();
         let sizes = sizes.map(|size| Columns { size, ..self.clone() });
-        let others = ops.take(RIVALS).chain(offsets.take(RIVALS)).chain(sizes.take(RIVALS));
-        let is_apart = |all: &Columns| {
-            let places = [all.op.at, all.offset.at, all.size.at];
+        let alternatives = ops.take(RIVALS).chain(offsets.take(RIVALS)).chain(sizes.take(RIVALS));
+        let is_apart = |columns: &Columns| {
+            let places = [columns.op.at, columns.offset.at, columns.size.at];
             places[0] != places[1] && places[1] != places[2] && places[0] != places[2]
         };
-        let others: Vec<Columns> = others.filter(is_apart).collect();
-        [vec![self], others].concat()
+        let alternatives: Vec<Columns> = alternatives.filter(is_apart).collect();
+        [vec![self], alternatives].concat()
     }
 
     /// Returns the columns with addresses in another space than these columns, such as `abs_sector` next to `sector`.
@@ -154,11 +156,11 @@ impl Columns {
         if self.offset.at == self.size.at {
             return Vec::new();
         }
-        let named = names.iter().enumerate().filter_map(|(at, name)| {
+        let addresses = names.iter().enumerate().filter_map(|(at, name)| {
             let unit = unit_named(&without_space(name)?, &OFFSETS)?;
             Some(Named { at, place: place_of(names, at), letters: letters_of(name), unit })
         });
-        named.filter(|other| other.unit.is_some() || self.offset.unit.is_none()).collect()
+        addresses.filter(|address| address.unit.is_some() || self.offset.unit.is_none()).collect()
     }
 
     /// Returns these columns with the units from comments where their names state none; `None` if the comments add no
@@ -184,11 +186,11 @@ impl Columns {
             op.letters.starts_with("is")
                 || meanings::meanings(rows.column(op.at)).iter().any(String::is_empty)
         };
-        let known = all_named(names, &OPS).into_iter().find(is_known);
+        let column = all_named(names, &OPS).into_iter().find(is_known);
         if is_known(&self.op) {
             self
         } else {
-            Columns { op: known.unwrap_or_else(|| self.op.clone()), ..self }
+            Columns { op: column.unwrap_or_else(|| self.op.clone()), ..self }
         }
     }
 
@@ -200,17 +202,17 @@ impl Columns {
             return self;
         };
         let times = rows.values(time.at);
-        let is_same = |other: &Named| {
-            let unit = ns(other).filter(|&unit| unit < own && stem(other) == stem(time));
-            let values = rows.values(other.at);
+        let is_same = |candidate: &Named| {
+            let unit = ns(candidate).filter(|&unit| unit < own && stem(candidate) == stem(time));
+            let values = rows.values(candidate.at);
             let is_near = |unit: f64| {
                 let mut pairs = times.iter().zip(&values);
                 pairs.all(|(time, value)| (value * unit - time * own).abs() < own)
             };
             unit.is_some_and(is_near) && !rows.has_decimals(time.at)
         };
-        let all = all_named(names, &TIMES).into_iter().filter(is_same);
-        match all.min_by(|a, b| ns(a).partial_cmp(&ns(b)).unwrap_or(Ordering::Equal)) {
+        let finer = all_named(names, &TIMES).into_iter().filter(is_same);
+        match finer.min_by(|a, b| ns(a).partial_cmp(&ns(b)).unwrap_or(Ordering::Equal)) {
             Some(finest) => Columns { time: Some(finest), ..self },
             None => self,
         }
@@ -234,12 +236,12 @@ impl Columns {
     /// determined by them. Empty if there is no such other column.
     pub(super) fn parts_of_volume(&self, rows: &Rows) -> Vec<&Named> {
         let Some(volume) = self.volume(rows) else { return Vec::new() };
-        let is_part = |other: &&Named| {
-            let pairs = rows.distinct_pairs(volume.at, other.at);
-            pairs > rows.distinct(volume.at).max(rows.distinct(other.at))
+        let is_part = |part: &&Named| {
+            let pairs = rows.distinct_pairs(volume.at, part.at);
+            pairs > rows.distinct(volume.at).max(rows.distinct(part.at))
         };
-        let others: Vec<&Named> = self.free_volumes().filter(is_part).collect();
-        if others.is_empty() { others } else { [vec![volume], others].concat() }
+        let parts: Vec<&Named> = self.free_volumes().filter(is_part).collect();
+        if parts.is_empty() { parts } else { [vec![volume], parts].concat() }
     }
 
     /// Returns the parts `time=...` of a mapping, one for each possible column and unit. If no column has the name of a
@@ -263,25 +265,26 @@ impl Columns {
                     _ => of_values(step),
                 };
                 let ranked = steps.iter().flat_map(|step| of_step(step).into_iter().enumerate());
-                let mut all: Vec<(usize, String)> = ranked.collect();
+                let mut ranked_units: Vec<(usize, String)> = ranked.collect();
                 // Traces of objects come from caches, which mostly record seconds.
                 let is_of_objects = unit.is_none() && self.offset.letters.contains("obj");
-                all.sort_by_key(|(rank, time)| (is_of_objects && !time.ends_with(":s,"), *rank));
-                all.into_iter().map(|(_, time)| time).collect()
+                ranked_units
+                    .sort_by_key(|(rank, time)| (is_of_objects && !time.ends_with(":s,"), *rank));
+                ranked_units.into_iter().map(|(_, time)| time).collect()
             }
             None => {
                 let used = [self.op.at, self.offset.at, self.size.at];
-                let others = rows.other_times().into_iter().filter(|at| !used.contains(at));
-                let others: Vec<usize> = others.collect();
+                let free_times = rows.other_times().into_iter().filter(|at| !used.contains(at));
+                let free_times: Vec<usize> = free_times.collect();
                 let has_unit = |at: &usize| unit_of_time(&rows.names[*at]).is_some();
-                let certain: Vec<usize> = others.iter().copied().filter(has_unit).collect();
+                let certain: Vec<usize> = free_times.iter().copied().filter(has_unit).collect();
                 // Ends of requests are not arrivals.
                 if !certain.is_empty() && !certain.iter().any(|&at| rows.is_end(at)) {
                     return certain.into_iter().flat_map(of_values).collect();
                 }
                 let unordered = rows.unordered_times().into_iter().filter(|at| !used.contains(at));
-                let others = others.into_iter().chain(unordered);
-                others.flat_map(of_values).chain([String::new()]).collect()
+                let candidates = free_times.into_iter().chain(unordered);
+                candidates.flat_map(of_values).chain([String::new()]).collect()
             }
         }
     }
@@ -293,15 +296,18 @@ impl Columns {
             return vec![meaning];
         }
         let likely = words::by_verb(rows, self.op.at, Some([self.offset.at, self.size.at]));
-        let known = [meanings::meanings(cells()), likely, meanings::meanings_of_two(cells())];
+        let alternatives =
+            [meanings::meanings(cells()), likely, meanings::meanings_of_two(cells())];
         // Otherwise nothing is added, because most words may be known.
-        let mut all =
-            known.into_iter().find(|all| !all.is_empty()).unwrap_or_else(|| vec![String::new()]);
+        let mut readings = alternatives
+            .into_iter()
+            .find(|list| !list.is_empty())
+            .unwrap_or_else(|| vec![String::new()]);
         // Opcodes are most likely NVMe's: 1 is a write, 2 a read.
         if self.op.letters.ends_with("opcode") || self.op.letters.ends_with("opc") {
-            all.sort_by_key(|words| !words.starts_with(",read=2,write=1"));
+            readings.sort_by_key(|words| !words.starts_with(",read=2,write=1"));
         }
-        all
+        readings
     }
 
     /// Returns the sector size that a column of the table states, unless it is 512 B.
@@ -327,8 +333,8 @@ impl Columns {
         let blocks = is_block(&self.offset) || is_block(&self.size);
         let numbers = |column: &Named| rows.numbers(column.at).unwrap_or_default();
         let sizes = numbers(&self.size);
-        let are_multiples = |of: u64| sizes.iter().all(|size| size.is_multiple_of(of));
-        let mut all = match (self.offset.unit, self.size.unit) {
+        let are_multiples = |factor: u64| sizes.iter().all(|size| size.is_multiple_of(factor));
+        let mut units = match (self.offset.unit, self.size.unit) {
             (Some(offset), Some(size)) => vec![(offset, size)],
             (Some(offset), None) => vec![(offset, "B"), (offset, "512B")],
             (None, Some(size)) => vec![("B", size), ("512B", size)],
@@ -342,10 +348,10 @@ impl Columns {
             && are_bytes
             && !are_multiples(SECTOR_BYTES)
         {
-            all.insert(0, ("B", "512B"));
+            units.insert(0, ("B", "512B"));
         }
         if (self.offset.unit, self.size.unit) == (Some("B"), None) && !are_multiples(SECTOR_BYTES) {
-            all.push(("B", "1KiB"));
+            units.push(("B", "1KiB"));
         }
         // If lengths are whole blocks of 4 KiB but addresses are not, addresses may count such blocks.
         let residues: BTreeSet<u64> = starts.iter().map(|start| start % 8).collect();
@@ -353,24 +359,24 @@ impl Columns {
             && are_multiples(4096)
             && residues.len() > 2
         {
-            all.push(("4KiB", "B"));
+            units.push(("4KiB", "B"));
         }
         if self.offset.letters.contains("obj") && self.size.unit.is_none() {
-            all.push(("4KiB", "B"));
+            units.push(("4KiB", "B"));
         }
         if blocks && self.size.unit.is_none() {
             // Blocks belong to a device or to a file system.
-            all.push((if self.offset.unit == Some("B") { "B" } else { "4KiB" }, "4KiB"));
+            units.push((if self.offset.unit == Some("B") { "B" } else { "4KiB" }, "4KiB"));
         }
-        let [before, behind] = Numbers { starts, sizes }.units(self.offset.unit, self.size.unit);
-        all = [before, all, behind].concat();
+        let [before, after] = Numbers { starts, sizes }.units(self.offset.unit, self.size.unit);
+        units = [before, units, after].concat();
         if let Some(sector) = self.stated_sector(rows) {
             let scaled =
                 |unit: &'static str| if matches!(unit, "512B" | "4KiB") { sector } else { unit };
-            let stated = all.iter().map(|&(offset, size)| (scaled(offset), scaled(size)));
-            all = stated.chain(all.clone()).collect();
+            let stated = units.iter().map(|&(offset, size)| (scaled(offset), scaled(size)));
+            units = stated.chain(units.clone()).collect();
         }
-        all
+        units
     }
 
     /// Returns the mappings of these columns, in all open units and with all open meanings, the likeliest first.
@@ -378,16 +384,16 @@ impl Columns {
         let place = |at: usize| place_of(&rows.names, at);
         let request = [self.op.at, self.offset.at, self.size.at];
         let events = rows.events(Some(self.op.at), Some(request), place);
-        let named = self.volume(rows).map(|column| column.place.clone());
-        let volume = named.or_else(|| rows.devices(&request).map(place));
+        let volume_place = self.volume(rows).map(|column| column.place.clone());
+        let volume = volume_place.or_else(|| rows.devices(&request).map(place));
         let volume = volume.map_or(String::new(), |place| format!(",volume={place}"));
         let Columns { op, offset, size, .. } = self;
         let (op, offset, size) = (&op.place, &offset.place, &size.place);
-        let mut all = Vec::new();
+        let mut mappings = Vec::new();
         for time in self.times(rows) {
             for words in self.meanings(rows) {
                 for event in &events {
-                    all.extend(self.units(rows).into_iter().map(|(of_offset, of_size)| {
+                    mappings.extend(self.units(rows).into_iter().map(|(of_offset, of_size)| {
                         format!(
                             "{time}op={op},offset={offset}:{of_offset},size={size}:{of_size}{volume}{words}{event}"
                         )
@@ -395,24 +401,24 @@ impl Columns {
                 }
             }
         }
-        all
+        mappings
     }
 }
 
-/// Returns the columns with one of the `known` names, exact names first: `sectors` is a length, although it also reads
-/// as `sector` with the s of seconds.
-fn all_named(names: &[String], known: &[&str]) -> Vec<Named> {
+/// Returns the columns with one of the names `field_names`, exact names first: `sectors` is a length, although it also
+/// reads as `sector` with the s of seconds.
+fn all_named(names: &[String], field_names: &[&str]) -> Vec<Named> {
     let recognised = |(at, cell): (usize, &String)| {
-        let unit = unit_named(cell, known)?;
+        let unit = unit_named(cell, field_names)?;
         Some(Named { at, place: place_of(names, at), letters: letters_of(cell), unit })
     };
-    let mut all: Vec<Named> = names.iter().enumerate().filter_map(recognised).collect();
-    all.sort_by_key(|column| !known.contains(&column.letters.as_str()));
+    let mut columns: Vec<Named> = names.iter().enumerate().filter_map(recognised).collect();
+    columns.sort_by_key(|column| !field_names.contains(&column.letters.as_str()));
     // `off` next to another address may be a flag.
-    if all.iter().any(|column| column.letters != "off") {
-        all.retain(|column| column.letters != "off");
+    if columns.iter().any(|column| column.letters != "off") {
+        columns.retain(|column| column.letters != "off");
     }
-    all
+    columns
 }
 
 /// Words in the names of addresses that name their address space.

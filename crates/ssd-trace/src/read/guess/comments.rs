@@ -31,14 +31,14 @@ const RANGES: [(&str, &[&str]); 5] = [
 ];
 
 /// Returns the unit at the start of `text`.
-fn unit_of(text: &str, known: &[(&'static str, &[&str])]) -> Option<&'static str> {
+fn unit_of(text: &str, units: &[(&'static str, &[&str])]) -> Option<&'static str> {
     let is = |word: &&str| {
         text.strip_prefix(*word).is_some_and(|rest| {
             let rest = rest.strip_prefix('s').unwrap_or(rest);
             !rest.starts_with(|next: char| next.is_alphanumeric())
         })
     };
-    known.iter().find(|(_, words)| words.iter().any(is)).map(|&(unit, _)| unit)
+    units.iter().find(|(_, words)| words.iter().any(is)).map(|&(unit, _)| unit)
 }
 
 /// Returns the units that the comments among `lines` state.

@@ -17,14 +17,16 @@ impl Table {
         if self.columns.time.as_ref().is_some_and(|time| !are_ticks(time.at)) {
             return None;
         }
-        let all = || (0..self.rows.width()).filter(|&at| are_ticks(at));
-        let at = all().find(|&at| !is_latency(&self.names[at])).or_else(|| all().next())?;
+        let tick_columns = || (0..self.rows.width()).filter(|&at| are_ticks(at));
+        let at = tick_columns()
+            .find(|&at| !is_latency(&self.names[at]))
+            .or_else(|| tick_columns().next())?;
         let column = at + 1;
         Some(Change {
-            what: format!(
+            message: format!(
                 "its column {} seems to hold the ticks of .NET, of 100 ns since year 1; drop their first digit, so \
                  that they fit",
-                self.named(column)
+                self.shown_name(column)
             ),
             title: format!("${column} = ${column} \"_100ns\""),
             statement: format!("sub(/^6/, \"\", ${column})"),
@@ -41,9 +43,9 @@ impl Table {
         };
         let column = at + 1;
         (self.rows.rows.len() > 1 && self.rows.column(*at).all(is_day)).then(|| Change {
-            what: format!(
+            message: format!(
                 "its column {} seems to hold the days that a spreadsheet makes of dates; convert them to seconds",
-                self.named(column)
+                self.shown_name(column)
             ),
             title: format!("${column} = \"time_s\""),
             statement: format!("${column} *= 86400"),
@@ -75,9 +77,9 @@ impl Table {
         let date = format!("substr(${column}, 1, 4) \"-\" {} \"-\" {}", part(5), part(7));
         let time = format!("{} \":\" {} \":\" substr(${column}, 13)", part(9), part(11));
         (self.rows.rows.len() > 1 && self.rows.column(*at).all(is_packed)).then(|| Change {
-            what: format!(
+            message: format!(
                 "its column {} holds dates of digits only; insert the separators",
-                self.named(column)
+                self.shown_name(column)
             ),
             title: String::new(),
             statement: format!("${column} = {date} \"T\" {time}"),

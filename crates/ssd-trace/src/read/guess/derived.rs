@@ -42,7 +42,7 @@ const INTERVALS: [&str; 24] = [
 /// A unit of time that `--columns` does not support.
 struct OtherUnit {
     suffixes: &'static [&'static str],
-    what: &'static str,
+    message: &'static str,
     /// The conversion to seconds, in awk.
     conversion: &'static str,
     /// Decimals of these seconds. More decimals of jiffies would show awk's rounding.
@@ -54,42 +54,42 @@ struct OtherUnit {
 const OTHER_UNITS: [OtherUnit; 6] = [
     OtherUnit {
         suffixes: &["ps", "psec", "picoseconds"],
-        what: "picoseconds",
+        message: "picoseconds",
         conversion: "/= 1000000000000",
         decimals: 9,
         is_clock: false,
     },
     OtherUnit {
         suffixes: &["days", "day"],
-        what: "days",
+        message: "days",
         conversion: "*= 86400",
         decimals: 9,
         is_clock: false,
     },
     OtherUnit {
         suffixes: &["minutes", "minute", "mins", "min"],
-        what: "minutes",
+        message: "minutes",
         conversion: "*= 60",
         decimals: 9,
         is_clock: false,
     },
     OtherUnit {
         suffixes: &["hours", "hour"],
-        what: "hours",
+        message: "hours",
         conversion: "*= 3600",
         decimals: 9,
         is_clock: false,
     },
     OtherUnit {
         suffixes: &["jiffies", "jif"],
-        what: "jiffies (taken as 4 ms, HZ=250)",
+        message: "jiffies (taken as 4 ms, HZ=250)",
         conversion: "/= 250",
         decimals: 3,
         is_clock: true,
     },
     OtherUnit {
         suffixes: &["tsc", "cycles"],
-        what: "processor cycles (taken as 2.5 GHz; use your own rate)",
+        message: "processor cycles (taken as 2.5 GHz; use your own rate)",
         conversion: "/= 2500000000",
         decimals: 9,
         is_clock: true,
@@ -107,7 +107,7 @@ const LARGE_UNITS: [(&str, u64, u64); 3] =
 /// A derivation of a field from the columns of a file.
 pub(crate) struct Derivation {
     /// The reason, and what the filter does.
-    pub(crate) what: String,
+    pub(crate) message: String,
     /// The filter; `None` if awk would split the cells differently.
     pub(crate) filter: Option<String>,
 }
@@ -118,13 +118,13 @@ impl Table {
         if self.columns.time.is_some() {
             return None;
         }
-        let named = (1..).zip(&self.names).find_map(|(column, name)| {
+        let interval = (1..).zip(&self.names).find_map(|(column, name)| {
             let unit = unit_of_time(name);
             let rest = unit.map_or(name.as_str(), |_| without_unit(name));
             if INTERVALS.contains(&letters_of(rest).as_str()) {
-                let why =
+                let reason =
                     "seems to hold the time since the previous request, not the time of arrival";
-                return Some(self.sum(column, why));
+                return Some(self.sum(column, reason));
             }
             let letters = letters_of(name);
             let is_time = |rest: &str| rest.is_empty() || TIMES.contains(&rest);
@@ -134,7 +134,7 @@ impl Table {
             let unit = OTHER_UNITS.into_iter().find(|unit| unit.suffixes.iter().any(ends));
             unit.map(|unit| self.in_seconds(column, &unit)).or_else(|| self.multiplied(column))
         });
-        named.or_else(|| self.clock_ticks())
+        interval.or_else(|| self.clock_ticks())
     }
 
     /// Derives the time from clock ticks (`start_tsc`): the only unused column in order, with no other words in its
@@ -142,8 +142,8 @@ impl Table {
     fn clock_ticks(&self) -> Option<Change> {
         let Columns { op, offset, size, .. } = &self.columns;
         let used = [op.at, offset.at, size.at];
-        let others = self.rows.other_times().into_iter().filter(|at| !used.contains(at));
-        let [at] = others.collect::<Vec<usize>>()[..] else { return None };
+        let candidates = self.rows.other_times().into_iter().filter(|at| !used.contains(at));
+        let [at] = candidates.collect::<Vec<usize>>()[..] else { return None };
         let name = self.names[at].to_ascii_lowercase();
         let words: Vec<&str> = name.split(|letter: char| !letter.is_ascii_alphanumeric()).collect();
         let clock = |word: &&str| {
@@ -159,10 +159,10 @@ impl Table {
     /// Derives the time from a column in another unit.
     fn in_seconds(&self, column: usize, unit: &OtherUnit) -> Change {
         Change {
-            what: format!(
+            message: format!(
                 "its column {} seems to hold {}, which is not a unit of --columns; convert them to seconds",
-                self.named(column),
-                unit.what
+                self.shown_name(column),
+                unit.message
             ),
             title: format!("${column} = \"time_s\""),
             statement: format!("${column} {}", unit.conversion),
@@ -178,9 +178,9 @@ impl Table {
         let parts = stated.captures(&name)?;
         let (factor, unit) = (&parts[2], &parts[3]);
         TIMES.contains(&letters_of(&parts[1]).as_str()).then(|| Change {
-            what: format!(
+            message: format!(
                 "its column {} seems to count {factor} {unit}, which is not a unit of --columns; multiply it",
-                self.named(column)
+                self.shown_name(column)
             ),
             title: format!("${column} = \"time_{unit}\""),
             statement: format!("${column} *= {factor}"),
@@ -189,11 +189,14 @@ impl Table {
     }
 
     /// Derives the time as the sum of the intervals in a column.
-    fn sum(&self, column: usize, why: &str) -> Change {
+    fn sum(&self, column: usize, reason: &str) -> Change {
         let name = unit_of_time(&self.names[column - 1])
             .map_or("time".to_owned(), |unit| format!("time_{unit}"));
         Change {
-            what: format!("its column {} {why}; add up the intervals", self.named(column)),
+            message: format!(
+                "its column {} {reason}; add up the intervals",
+                self.shown_name(column)
+            ),
             title: format!("${column} = \"{name}\""),
             statement: format!("t += ${column}; ${column} = t"),
             decimals: Some(9),
@@ -202,20 +205,20 @@ impl Table {
 
     /// Derives the time from columns with its whole units and with the rest.
     fn joined_time(&self) -> Option<Change> {
-        let (whole, rest, digits) = self.parts()?;
-        let unit = unit_of_time(&self.names[whole - 1])?;
+        let (integer, rest, digits) = self.parts()?;
+        let unit = unit_of_time(&self.names[integer - 1])?;
         let time = self.columns.time.as_ref().map(|time| time.at + 1);
-        if time.is_some_and(|time| time != whole && time != rest) {
+        if time.is_some_and(|time| time != integer && time != rest) {
             return None;
         }
         Some(Change {
-            what: format!(
+            message: format!(
                 "its columns {} and {} seem to hold parts of one time; join them",
-                self.named(whole),
-                self.named(rest)
+                self.shown_name(integer),
+                self.shown_name(rest)
             ),
-            title: format!("${whole} = \"time_{unit}\"; ${rest} = \"rest\""),
-            statement: format!("${whole} = sprintf(\"%d.%0{digits}d\", ${whole}, ${rest})"),
+            title: format!("${integer} = \"time_{unit}\"; ${rest} = \"rest\""),
+            statement: format!("${integer} = sprintf(\"%d.%0{digits}d\", ${integer}, ${rest})"),
             decimals: Some(9),
         })
     }
@@ -247,9 +250,9 @@ impl Table {
         };
         let (start, end) = (offset.at + 1, size.at + 1);
         Some(Change {
-            what: format!(
+            message: format!(
                 "its column {} seems to hold the end of a request; subtract the start from it{}",
-                self.named(end),
+                self.shown_name(end),
                 if is_last {
                     ", and add 1, since the end belongs to the request"
                 } else if is_certain {
@@ -280,21 +283,21 @@ impl Table {
             let bytes = if !are_sectors(bytes) && are_sectors(decimal) { decimal } else { bytes };
             has_decimals.then_some((column.at + 1, bytes))
         };
-        let all: Vec<(usize, u64)> = [offset, size].into_iter().filter_map(in_bytes).collect();
-        let (first, bytes) = all.first().filter(|_| !is_end)?;
-        let each = |text: &dyn Fn(&(usize, u64)) -> String| {
-            all.iter().map(text).collect::<Vec<_>>().join("; ")
+        let columns: Vec<(usize, u64)> = [offset, size].into_iter().filter_map(in_bytes).collect();
+        let (first, bytes) = columns.first().filter(|_| !is_end)?;
+        let join = |text: &dyn Fn(&(usize, u64)) -> String| {
+            columns.iter().map(text).collect::<Vec<_>>().join("; ")
         };
         Some(Change {
-            what: format!(
+            message: format!(
                 "its column {} has decimals; convert it to bytes, in whole sectors ({bytes} bytes to a unit)",
-                self.named(*first)
+                self.shown_name(*first)
             ),
-            title: each(&|(column, _)| {
+            title: join(&|(column, _)| {
                 let name = if *column == offset.at + 1 { "byteoffset" } else { "bytes" };
                 format!("${column} = \"{name}\"")
             }),
-            statement: each(&|(column, bytes)| {
+            statement: join(&|(column, bytes)| {
                 format!("${column} = int(${column} * {bytes} / 512 + 0.5) * 512")
             }),
             decimals: Some(0),
@@ -304,28 +307,28 @@ impl Table {
     /// Derives addresses and lengths in bytes from blocks of several sizes, which a column states.
     fn blocks_of_several_sizes(&self) -> Option<Change> {
         let Columns { offset, size, is_end, .. } = &self.columns;
-        let of = self.column_named(&SECTOR_SIZES)?;
+        let sector_size = self.column_named(&SECTOR_SIZES)?;
         // Linux counts sectors of 512 B regardless of the block size.
         let counts_blocks = |column: &Named| {
             let is_named = BLOCKS.iter().any(|name| column.letters.contains(name));
             is_named && !column.letters.contains("sector") && self.is_plain(column.at)
         };
-        let sizes: BTreeSet<u64> = self.rows.numbers(of - 1)?.into_iter().collect();
+        let sizes: BTreeSet<u64> = self.rows.numbers(sector_size - 1)?.into_iter().collect();
         let are_sizes =
             sizes.iter().all(|size| (512..=1 << 20).contains(size) && size.is_power_of_two());
-        if *is_end || sizes.len() < 2 || !are_sizes || !self.is_plain(of - 1) {
+        if *is_end || sizes.len() < 2 || !are_sizes || !self.is_plain(sector_size - 1) {
             return None;
         }
         let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
         let (start, length) = (offset.at + 1, size.at + 1);
-        (counts_blocks(offset) && counts_blocks(size) && length != of).then(|| Change {
-            what: format!(
+        (counts_blocks(offset) && counts_blocks(size) && length != sector_size).then(|| Change {
+            message: format!(
                 "its column {} has the sizes of the blocks, {} bytes; multiply addresses and lengths by them",
-                self.named(of),
+                self.shown_name(sector_size),
                 listed(&sizes)
             ),
             title: format!("${start} = \"byteoffset\"; ${length} = \"bytes\""),
-            statement: format!("${start} *= ${of}; ${length} *= ${of}"),
+            statement: format!("${start} *= ${sector_size}; ${length} *= ${sector_size}"),
             decimals: Some(0),
         })
     }
@@ -333,13 +336,13 @@ impl Table {
     /// Derives the address from cylinder, head and sector.
     fn geometry(&self) -> Option<Change> {
         let [cylinder, head, sector] = [&["cylinder", "cyl"][..], &["head"], &["sector", "sec"]]
-            .map(|known| self.column_named(known));
+            .map(|field_names| self.column_named(field_names));
         let (cylinder, head, sector) = (cylinder?, head?, sector?);
         if self.columns.offset.at + 1 != sector {
             return None;
         }
         Some(Change {
-            what: "its addresses are cylinders, heads and sectors; calculate sectors from them (255 heads and 63 \
+            message: "its addresses are cylinders, heads and sectors; calculate sectors from them (255 heads and 63 \
                    sectors a track here; use those of the disk)"
                 .to_owned(),
             title: format!("${sector} = \"lba\"; ${head} = \"h\"; ${cylinder} = \"c\""),
@@ -358,20 +361,21 @@ impl Table {
             let own = unit_of_time(&names[at])?;
             units.into_iter().find(|(unit, _)| *unit == own).map(|(_, exponent)| exponent)
         };
-        let digits = |whole: usize, rest: usize| exponent(whole)?.checked_sub(exponent(rest)?);
+        let digits = |integer: usize, rest: usize| exponent(integer)?.checked_sub(exponent(rest)?);
         let is_rest = |at: usize, digits: usize| {
             let cells: Vec<u64> = rows.numbers(at).unwrap_or_default();
             let is_below = |&cell: &u64| cell < 10u64.pow(digits as u32);
             !cells.is_empty() && digits > 0 && cells.iter().all(is_below)
         };
-        let all = (0..names.len()).filter(|&at| exponent(at).is_some() && !is_latency(&names[at]));
-        all.into_iter().find_map(|whole| {
+        let candidates =
+            (0..names.len()).filter(|&at| exponent(at).is_some() && !is_latency(&names[at]));
+        candidates.into_iter().find_map(|integer| {
             let rest = (0..names.len()).find(|&at| {
-                stem(at) == stem(whole)
-                    && digits(whole, at).is_some_and(|digits| is_rest(at, digits))
+                stem(at) == stem(integer)
+                    && digits(integer, at).is_some_and(|digits| is_rest(at, digits))
             })?;
-            rows.numbers(whole)?;
-            Some((whole + 1, rest + 1, digits(whole, rest)?))
+            rows.numbers(integer)?;
+            Some((integer + 1, rest + 1, digits(integer, rest)?))
         })
     }
 }
@@ -379,7 +383,7 @@ impl Table {
 /// Returns the filter for a table that lacks a field but has columns from which it can be derived.
 pub(crate) fn of(head: &Head<'_>) -> Option<Derivation> {
     changed(head, |table| {
-        let all = [
+        let derivations = [
             Table::joined_time,
             Table::days,
             Table::ticks,
@@ -392,7 +396,7 @@ pub(crate) fn of(head: &Head<'_>) -> Option<Derivation> {
             Table::whole_sectors,
             Table::blocks_of_several_sizes,
         ];
-        all.into_iter().find_map(|derive| derive(table))
+        derivations.into_iter().find_map(|derive| derive(table))
     })
 }
 
@@ -403,9 +407,9 @@ pub(crate) fn of_constant_time(head: &Head<'_>) -> Option<Derivation> {
         let first: f64 = table.rows.column(at).next()?.parse().ok()?;
         // Calendar times in whole seconds may be equal in many rows.
         (first > 0.0 && first < 1e9).then(|| {
-            let why =
+            let reason =
                 "has the same number in all rows, perhaps the time since the previous request";
-            table.sum(at + 1, why)
+            table.sum(at + 1, reason)
         })
     })
 }
@@ -415,5 +419,5 @@ fn changed(head: &Head<'_>, derive: impl FnOnce(&Table) -> Option<Change>) -> Op
     let table = Table::of(head)?;
     let change = derive(&table)?;
     let filter = table.filter(head, &change);
-    Some(Derivation { what: change.what, filter })
+    Some(Derivation { message: change.message, filter })
 }

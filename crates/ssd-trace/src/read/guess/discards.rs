@@ -38,14 +38,14 @@ impl Table {
         }
         let is_flagged = |column: usize| format!("tolower(${column}) ~ /^({})$/", YES.join("|"));
         let (flagged, is_op_set) = (is_flagged(flag), is_flagged(op));
-        let of_flags = |set: &str, other: &str| {
-            format!("${op} = {flagged} ? \"discard\" : {is_op_set} ? \"{set}\" : \"{other}\"")
+        let of_flags = |set: &str, otherwise: &str| {
+            format!("${op} = {flagged} ? \"discard\" : {is_op_set} ? \"{set}\" : \"{otherwise}\"")
         };
         Some(Change {
-            what: format!(
+            message: format!(
                 "its column {} says which of the requests are discards; write discard into column {} of these",
-                self.named(flag),
-                self.named(op)
+                self.shown_name(flag),
+                self.shown_name(op)
             ),
             title: format!("${op} = \"op\"; ${flag} = \"flag\""),
             statement: match self.columns.op.letters.as_str() {
@@ -73,10 +73,10 @@ impl Table {
             (0..self.rows.width()).find(contradicts).filter(|_| !op.letters.starts_with("is"))?;
         let (flag, op) = (at + 1, op.at + 1);
         Some(Change {
-            what: format!(
+            message: format!(
                 "its column {} names discards that column {} does not; write discard into the latter",
-                self.named(flag),
-                self.named(op)
+                self.shown_name(flag),
+                self.shown_name(op)
             ),
             title: String::new(),
             statement: format!("if (${flag} ~ /{DISCARDING}/) ${op} = \"discard\""),

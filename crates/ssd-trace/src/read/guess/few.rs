@@ -40,11 +40,11 @@ fn rows_of(head: &Head<'_>) -> Option<Rows> {
 /// Returns the readings of the table in `head` if it is such a table, the likeliest first.
 pub(super) fn of(head: &Head<'_>, action: u8) -> Few {
     let Some(rows) = rows_of(head) else { return Few::default() };
-    let all: Vec<String> =
+    let mappings: Vec<String> =
         rows.requests().into_iter().flat_map(|request| rows.mappings(request)).collect();
-    let all = all.iter().filter_map(|columns| reading(columns, head, action));
+    let mappings = mappings.iter().filter_map(|columns| reading(columns, head, action));
     let readings =
-        of_distinct_times(all.filter(|reading| reading.counts.is_sound()).collect::<Vec<_>>());
+        of_distinct_times(mappings.filter(|reading| reading.counts.is_sound()).collect::<Vec<_>>());
     Few { is_named: !rows.names.is_empty() && !readings.is_empty(), readings }
 }
 
@@ -76,7 +76,9 @@ impl Rows {
     /// Returns the column of operations: known words, or 0 and 1. Names may assign the column to another field.
     fn operation(&self) -> Option<usize> {
         let is_free = |at: &usize| {
-            let is_other = [&OFFSETS[..], &SIZES, &TIMES].iter().any(|all| self.is_named(*at, all));
+            let is_other = [&OFFSETS[..], &SIZES, &TIMES]
+                .iter()
+                .any(|field_names| self.is_named(*at, field_names));
             self.is_named(*at, &OPS) || !is_other && self.volume() != Some(*at)
         };
         let is_known = |&at: &usize| match self.numbers(at) {
@@ -97,14 +99,15 @@ impl Rows {
     /// Returns the columns of a request by their names. Other columns, such as durations, are ignored. Returns `None`
     /// if the address has no known name, if the words of the operations are unknown, or if nothing is missing.
     fn named_request(&self) -> Option<Request> {
-        let named = |known: &[&str]| (0..self.width()).find(|&at| self.is_named(at, known));
+        let column =
+            |field_names: &[&str]| (0..self.width()).find(|&at| self.is_named(at, field_names));
         let is_time = |&at: &usize| self.is_named(at, &TIMES) && !self.is_named(at, &OFFSETS);
         let time = (0..self.width()).find(is_time);
         let size = (0..self.width()).find(|&at| self.is_named_length(at));
         let (op, volume) = (self.operation(), self.volume());
         let is_address = |&at: &usize| self.numbers(at).is_some() && self.distinct(at) > 1;
-        let offset = named(&OFFSETS).filter(is_address)?;
-        let is_unknown = op.is_none() && named(&OPS).is_some();
+        let offset = column(&OFFSETS).filter(is_address)?;
+        let is_unknown = op.is_none() && column(&OPS).is_some();
         let is_whole = size.is_some() && (op.is_some() || time.is_some() || volume.is_some());
         (!is_unknown && !is_whole).then_some(Request { time, offset, size, volume })
     }
@@ -115,13 +118,13 @@ impl Rows {
             return self.named_request().into_iter().collect();
         }
         let op = self.operation();
-        let others: Vec<usize> = (0..self.width()).filter(|&at| Some(at) != op).collect();
+        let candidates: Vec<usize> = (0..self.width()).filter(|&at| Some(at) != op).collect();
         let may_be_address = |at: usize| self.numbers(at).is_some() && self.distinct(at) > 1;
         let may_be_length = |at: usize| {
             let is_length = |numbers: Vec<u64>| !numbers.contains(&0);
             op.is_none() && self.numbers(at).is_some_and(is_length)
         };
-        match others[..] {
+        match candidates[..] {
             [offset] if may_be_address(offset) => vec![Request::at(offset)],
             [first, second] => {
                 let timed = [[first, second], [second, first]]
@@ -154,15 +157,17 @@ impl Rows {
             self.units_of(at).iter().map(part).collect()
         });
         let of_column = |at: usize| {
-            let each = meanings(self.column(at)).into_iter();
-            each.map(|words| ((at + 1).to_string(), words)).collect::<Vec<_>>()
+            let with_words = meanings(self.column(at)).into_iter();
+            with_words.map(|words| ((at + 1).to_string(), words)).collect::<Vec<_>>()
         };
         let all_alike = || ["write", "read"].map(|op| (op.to_owned(), String::new())).into();
         let operations: Vec<(String, String)> = self.operation().map_or_else(all_alike, of_column);
         let are_whole = |at: usize| {
             self.numbers(at).unwrap_or_default().iter().all(|number| number.is_multiple_of(512))
         };
-        let stated = |at: usize, known: &[&str]| unit_named(self.names.get(at)?, known).flatten();
+        let stated = |at: usize, field_names: &[&str]| {
+            unit_named(self.names.get(at)?, field_names).flatten()
+        };
         let mut pairs = match size {
             Some(size) if are_whole(offset) && are_whole(size) => vec![("B", "B"), ("512B", "B")],
             Some(size) if are_whole(size) => vec![("512B", "B")],
@@ -179,17 +184,17 @@ impl Rows {
         let is_named = is_alone && !self.names.is_empty();
         let offset =
             if is_named { place_of(&self.names, offset) } else { (offset + 1).to_string() };
-        let mut all = Vec::new();
+        let mut mappings = Vec::new();
         for time in times.iter().take(TIMES_TRIED) {
             for (of_offset, of_size) in &pairs {
                 for (op, words) in &operations {
                     let size = size.map_or(LENGTH.to_owned(), |at| format!("{}:{of_size}", at + 1));
-                    all.push(format!(
+                    mappings.push(format!(
                         "{time}op={op},offset={offset}:{of_offset},size={size}{volume}{words}"
                     ));
                 }
             }
         }
-        all
+        mappings
     }
 }

@@ -33,11 +33,11 @@ const NVME: [[&str; 4]; 3] = [
 /// single empty text if all cells are known words.
 pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> {
     let cells: BTreeSet<&str> = cells.collect();
-    let known = Words::default();
+    let words = Words::default();
     let unknown: Vec<&str> =
-        cells.iter().copied().filter(|cell| known.meaning(cell.as_bytes()).is_none()).collect();
+        cells.iter().copied().filter(|cell| words.meaning(cell.as_bytes()).is_none()).collect();
     let has = |op: Op| {
-        let is = |cell: &&str| known.meaning(cell.as_bytes()) == Some(Meaning::Request(op, 0));
+        let is = |cell: &&str| words.meaning(cell.as_bytes()) == Some(Meaning::Request(op, 0));
         cells.iter().any(is)
     };
     match unknown[..] {
@@ -54,22 +54,22 @@ pub(super) fn meanings<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> 
         let has = |codes: &[&str]| cells.iter().any(|cell| codes.contains(cell));
         let hexadecimal = cells.iter().all(|cell| cell.starts_with("0x"));
         // Codes without 0x must include a read and a write, because other numbers look like them.
-        let both = has(codes[0]) && has(codes[1]);
-        (hexadecimal || both)
+        let has_both = has(codes[0]) && has(codes[1]);
+        (hexadecimal || has_both)
             && cells.iter().all(|cell| codes.iter().any(|codes| codes.contains(cell)))
     };
     let text = |codes: &[&[&str]; 3]| {
-        let each = ["read", "write", "discard"].iter().zip(codes).map(|(key, codes)| {
-            let there: Vec<&str> =
+        let parts = ["read", "write", "discard"].iter().zip(codes).map(|(key, codes)| {
+            let present: Vec<&str> =
                 codes.iter().copied().filter(|code| cells.contains(code)).collect();
-            if there.is_empty() { String::new() } else { format!(",{key}={}", there.join("|")) }
+            if present.is_empty() { String::new() } else { format!(",{key}={}", present.join("|")) }
         });
-        each.collect::<String>()
+        parts.collect::<String>()
     };
-    let mut all: Vec<String> = CODES.iter().filter(fits).map(text).collect();
-    all.dedup();
-    all.extend(NVME.iter().find_map(|codes| of_nvme(&cells, codes)));
-    all
+    let mut meanings: Vec<String> = CODES.iter().filter(fits).map(text).collect();
+    meanings.dedup();
+    meanings.extend(NVME.iter().find_map(|codes| of_nvme(&cells, codes)));
+    meanings
 }
 
 /// Returns whether this part of a mapping has words for reads and for writes.
@@ -79,8 +79,8 @@ pub(super) fn has_both(words: &str) -> bool {
 
 /// Returns whether one of the cells is a known word.
 pub(super) fn has_known<'a>(mut cells: impl Iterator<Item = &'a str>) -> bool {
-    let known = Words::default();
-    cells.any(|cell| known.meaning(cell.as_bytes()).is_some())
+    let words = Words::default();
+    cells.any(|cell| words.meaning(cell.as_bytes()).is_some())
 }
 
 /// Returns what a mapping needs for codes of NVMe, in lower case: all codes, because discards and flushes may follow
@@ -101,22 +101,22 @@ fn of_nvme(cells: &BTreeSet<&str>, codes: &[&str; 4]) -> Option<String> {
 /// Like [`meanings`], for two unknown words, either of which may mean a read.
 pub(super) fn meanings_of_two<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> {
     let cells: BTreeSet<&str> = cells.collect();
-    let known = Words::default();
+    let vocabulary = Words::default();
     let is_word = |cell: &&str| {
         !cell.is_empty()
             && cell.chars().all(char::is_alphabetic)
-            && known.meaning(cell.as_bytes()).is_none()
+            && vocabulary.meaning(cell.as_bytes()).is_none()
     };
     if cells.len() != 2 || !cells.iter().all(is_word) {
         return Vec::new();
     }
     let (first, second) = (cells.first().unwrap_or(&""), cells.last().unwrap_or(&""));
-    let mut all = [(*first, *second), (*second, *first)];
+    let mut pairs = [(*first, *second), (*second, *first)];
     let resembles = |(read, write): &(&str, &str)| {
         words::meanings_of(read) == ["read"] || words::meanings_of(write) == ["write"]
     };
-    all.sort_by_key(|words| !resembles(words));
-    all.iter().map(|(read, write)| format!(",read={read},write={write}")).collect()
+    pairs.sort_by_key(|words| !resembles(words));
+    pairs.iter().map(|(read, write)| format!(",read={read},write={write}")).collect()
 }
 
 /// Returns what a mapping needs for a column such as `is_write`, whose name determines the meaning of 1 or true.
@@ -129,11 +129,12 @@ pub(super) fn meaning_of_flag<'a>(
         "isread" => ("write", "read", Op::Read),
         _ => return None,
     };
-    let known = Words::default();
+    let vocabulary = Words::default();
     let cells: BTreeSet<String> = cells.map(str::to_ascii_lowercase).collect();
     let is_flag = |cell: &String| NO.contains(&&cell[..]) || YES.contains(&&cell[..]);
     // The word for the operation may stand for yes. N is then no, although it is a write elsewhere.
-    let is_op = |cell: &String| known.meaning(cell.as_bytes()) == Some(Meaning::Request(op, 0));
+    let is_op =
+        |cell: &String| vocabulary.meaning(cell.as_bytes()) == Some(Meaning::Request(op, 0));
     // Later rows may have the opposite value.
     let pairs =
         NO.into_iter().zip(YES).filter(|(no, yes)| cells.contains(*no) || cells.contains(*yes));

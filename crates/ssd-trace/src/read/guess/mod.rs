@@ -50,8 +50,9 @@ pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
 /// Like [`of`], including implausible readings and readings in which all times are equal.
 pub(crate) fn of_names(head: &Head<'_>, action: u8) -> Vec<Reading> {
     let lines = head.lines.iter().take(HEADER).enumerate();
-    let mut all = lines.map(|(above, line)| readings_below(&cells_of(line), above, head, action));
-    all.find(|readings| !readings.is_empty()).unwrap_or_default()
+    let mut readings_by_line =
+        lines.map(|(above, line)| readings_below(&cells_of(line), above, head, action));
+    readings_by_line.find(|readings| !readings.is_empty()).unwrap_or_default()
 }
 
 /// Returns the column names in `head` that a mapping does not use.
@@ -70,8 +71,8 @@ pub(crate) fn clock_times(head: &Head<'_>, mapping: &Mapping) -> Option<String> 
     let table = table::Table::of(head)?;
     let places = mapping.places();
     let used: Vec<&str> = places.iter().filter_map(|(_, place)| place.name()).collect();
-    let mut all = table.rows.clock_times().into_iter();
-    let at = all.find(|&at| !used.contains(&table.names[at].as_str()))?;
+    let mut clocks = table.rows.clock_times().into_iter();
+    let at = clocks.find(|&at| !used.contains(&table.names[at].as_str()))?;
     Some(columns::place_of(&table.names, at))
 }
 
@@ -80,8 +81,8 @@ pub(crate) fn mappings(head: &Head<'_>) -> Vec<Mapping> {
     let table = table::Table::of(head).filter(|table| !table.columns.is_end);
     let Some(table::Table { names, columns, rows, line, .. }) = table else { return Vec::new() };
     let skip = if line > 1 { format!(",skip={}", line - 1) } else { String::new() };
-    let all = columns.with_known_words(&names, &rows).mappings(&rows).into_iter();
-    all.filter_map(|columns| Mapping::parse(&(columns + &skip)).ok()).collect()
+    let mappings = columns.with_known_words(&names, &rows).mappings(&rows).into_iter();
+    mappings.filter_map(|columns| Mapping::parse(&(columns + &skip)).ok()).collect()
 }
 
 /// Returns whether `line` has the column names of requests.
@@ -98,8 +99,8 @@ fn readings_below(names: &[String], above: usize, head: &Head<'_>, action: u8) -
     let mut different: Vec<Reading> = Vec::new();
     let stated = columns.with_units(comments::stated_units(&head.lines[..above]));
     let stated = stated.map(|columns| (0, columns));
-    let all = columns.with_rivals(names, &rows).into_iter().enumerate();
-    for (rival, columns) in stated.into_iter().chain(all) {
+    let candidates = columns.with_rivals(names, &rows).into_iter().enumerate();
+    for (rival, columns) in stated.into_iter().chain(candidates) {
         for text in columns.mappings(&rows) {
             let Some(reading) = reading(&(text.clone() + &skip), head, action) else { continue };
             // A reading in bytes remains a rival of one in sectors even if it fits few lines, because bytes that are
@@ -110,7 +111,7 @@ fn readings_below(names: &[String], above: usize, head: &Head<'_>, action: u8) -
                 is_in_bytes && columns.offset.unit.is_none() && columns.size.unit.is_none();
             let fits =
                 if rival > 0 { reading.counts.is_sound() } else { is_open || reading.counts.fit() };
-            if fits && !different.iter().any(|other| other.counts == reading.counts) {
+            if fits && !different.iter().any(|candidate| candidate.counts == reading.counts) {
                 different.push(reading);
             }
         }
@@ -119,16 +120,17 @@ fn readings_below(names: &[String], above: usize, head: &Head<'_>, action: u8) -
 }
 
 /// Returns whether the first line of `head` is a request of `format`, or has the names that the format defines.
-pub(crate) fn is_own_line(format: TraceFormat, how: &ReadAs, head: &Head<'_>) -> bool {
+pub(crate) fn is_own_line(format: TraceFormat, read_as: &ReadAs, head: &Head<'_>) -> bool {
     let first = Head { lines: &head.lines[..head.lines.len().min(1)], ..*head };
-    Reading::counts_of(format, how, &first).is_some_and(|counts| counts.bad == 0)
+    Reading::counts_of(format, read_as, &first).is_some_and(|counts| counts.bad == 0)
 }
 
 /// Returns the reading of `head` with these columns; `None` if no line fits.
 pub(crate) fn reading(columns: &str, head: &Head<'_>, action: u8) -> Option<Reading> {
     let mapping = Mapping::parse(columns).ok()?;
-    let how = ReadAs { action, unit: Unit::Bytes, time_ns: None, columns: Some(Arc::new(mapping)) };
-    Reading::of_some(format!("--columns {}", word(columns)), TraceFormat::Table, &how, head)
+    let read_as =
+        ReadAs { action, unit: Unit::Bytes, time_ns: None, columns: Some(Arc::new(mapping)) };
+    Reading::of_some(format!("--columns {}", word(columns)), TraceFormat::Table, &read_as, head)
 }
 
 fn quoted(name: &str) -> String {
@@ -167,10 +169,10 @@ pub(crate) fn of_oracle_general(head: &Head<'_>) -> Vec<Reading> {
         for unit in ["512B", "4KiB", "B"] {
             let columns = format!("record=24,time=u32@0:s,op={op},offset=u64@4:{unit},size=u32@12");
             let Ok(mapping) = Mapping::parse(&columns) else { continue };
-            let how =
+            let read_as =
                 ReadAs { columns: Some(Arc::new(mapping)), unit: Unit::Bytes, ..ReadAs::default() };
             let options = format!("--columns {columns}");
-            readings.extend(Reading::of(options, TraceFormat::Records, &how, head));
+            readings.extend(Reading::of(options, TraceFormat::Records, &read_as, head));
         }
     }
     readings

@@ -208,8 +208,9 @@ fn volume_named(cell: &str) -> Option<&'static str> {
     let letters = letters_of(cell.rsplit('.').next().unwrap_or(cell));
     let stems = NUMBERS.iter().filter_map(|end| letters.strip_suffix(end));
     let mut names = [letters.as_str()].into_iter().chain(stems);
-    let known = names.find_map(|name| VOLUMES.iter().find(|known| **known == name))?;
-    is_pasted(cell).then_some(*known)
+    let column_name =
+        names.find_map(|name| VOLUMES.iter().find(|candidate| **candidate == name))?;
+    is_pasted(cell).then_some(*column_name)
 }
 
 /// Returns the columns with names of volumes, each with its member of [`VOLUMES`]. Next to `maj`, `min` is the minor
@@ -218,7 +219,9 @@ pub(super) fn volumes_named(names: &[String]) -> impl Iterator<Item = (usize, &'
     let has_major = names.iter().any(|name| volume_named(name) == Some("maj"));
     names.iter().enumerate().filter_map(move |(at, name)| {
         let is_minor = has_major && letters_of(name) == "min";
-        volume_named(name).or_else(|| is_minor.then_some("minor")).map(|known| (at, known))
+        volume_named(name)
+            .or_else(|| is_minor.then_some("minor"))
+            .map(|column_name| (at, column_name))
     })
 }
 
@@ -243,19 +246,19 @@ pub(super) fn is_pasted(cell: &str) -> bool {
 }
 
 /// Returns the unit that a name states or implies, `Some(None)` if it has none, and `None` if it is not one of the
-/// `known` names, with or without a unit after it.
-pub(super) fn unit_named(cell: &str, known: &[&str]) -> Option<Option<&'static str>> {
+/// `field_names`, with or without a unit after it.
+pub(super) fn unit_named(cell: &str, field_names: &[&str]) -> Option<Option<&'static str>> {
     if !is_pasted(cell) {
         return None;
     }
     // Fields of Wireshark are paths, as in `nvme.cmd.nsid`.
     if let Some((_, last)) = cell.rsplit_once('.')
-        && let Some(unit) = unit_named(last, known)
+        && let Some(unit) = unit_named(last, field_names)
     {
         return Some(unit);
     }
     let letters = letters_of(cell);
-    let is = |name: &str| known.contains(&name);
+    let is = |name: &str| field_names.contains(&name);
     if is(&letters) {
         return Some(unit_of_name(&letters));
     }
@@ -329,16 +332,18 @@ pub(crate) fn is_volume(name: &str) -> bool {
 
 /// Returns whether the name of an address, a length or a time states its unit.
 pub(crate) fn has_unit(name: &str) -> bool {
-    let all: [&[&str]; 3] = [&OFFSETS, &SIZES, &TIMES];
-    all.iter().any(|known| unit_named(name, known).is_some_and(|unit| unit.is_some()))
+    let fields: [&[&str]; 3] = [&OFFSETS, &SIZES, &TIMES];
+    fields
+        .iter()
+        .any(|field_names| unit_named(name, field_names).is_some_and(|unit| unit.is_some()))
 }
 
 /// Returns whether a column of this name may be the time, the operation, the address or the length of a request.
 pub(crate) fn is_needed_field(name: &str) -> bool {
-    let others: [&[&str]; 2] = [&TIMES, &OPS];
+    let fields: [&[&str]; 2] = [&TIMES, &OPS];
     is_length(name)
         || is_address(name)
-        || others.iter().any(|known| unit_named(name, known).is_some())
+        || fields.iter().any(|field_names| unit_named(name, field_names).is_some())
 }
 
 /// Returns whether a column of this name may have times.

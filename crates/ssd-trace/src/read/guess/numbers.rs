@@ -26,8 +26,8 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    fn are_multiples(values: &[u64], of: u64) -> bool {
-        values.iter().all(|value| value.is_multiple_of(of))
+    fn are_multiples(values: &[u64], factor: u64) -> bool {
+        values.iter().all(|value| value.is_multiple_of(factor))
     }
 
     /// Returns the number of lengths that fit the condition.
@@ -102,27 +102,27 @@ impl Numbers {
     /// Returns units in addition to those that the column names allow: pages of 4 KiB if the names state no length, and
     /// bytes. The first list has the units that take precedence.
     pub(super) fn units(&self, offset: Option<&str>, size: Option<&str>) -> [Vec<Units>; 2] {
-        let mut all = [Vec::new(), Vec::new()];
+        let mut units = [Vec::new(), Vec::new()];
         let are_placed = self.starts.len() < FEW || !self.start_anywhere();
         match (offset, size) {
             (Some("4KiB"), None) if !Numbers::are_multiples(&self.sizes, SECTOR_BYTES) => {
-                all[0].push(("4KiB", "4KiB"));
+                units[0].push(("4KiB", "4KiB"));
             }
             (Some("512B"), None) if self.are_whole_sectors() => {
-                all[usize::from(!self.are_adjacent())].push(("B", "B"));
+                units[usize::from(!self.are_adjacent())].push(("B", "B"));
             }
             (None, Some("B")) if !are_placed && Numbers::are_multiples(&self.sizes, 4096) => {
-                all[1].push(("4KiB", "B"));
+                units[1].push(("4KiB", "B"));
             }
             (None, None) if !are_placed => {
                 let are_pages = self.are_short() || Numbers::are_multiples(&self.sizes, BLOCK);
                 if are_pages && self.mean() < LONG {
-                    all[1].push(("4KiB", "4KiB"));
+                    units[1].push(("4KiB", "4KiB"));
                 }
             }
             _ => {}
         }
-        all
+        units
     }
 }
 

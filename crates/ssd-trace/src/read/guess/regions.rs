@@ -97,7 +97,7 @@ fn is_in_order(table: &Table, at: usize) -> bool {
         let volume = volume.map(|volume| row[volume].clone());
         (volume, number(&row[offset]), number(&row[at]), row[at].clone())
     };
-    let mut all: Vec<_> = table.rows.rows.iter().map(of_row).collect();
-    all.sort();
-    all.is_sorted_by_key(|(volume, _, value, text)| (volume, value, text))
+    let mut keys: Vec<_> = table.rows.rows.iter().map(of_row).collect();
+    keys.sort();
+    keys.is_sorted_by_key(|(volume, _, value, text)| (volume, value, text))
 }

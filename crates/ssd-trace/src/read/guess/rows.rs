@@ -59,14 +59,14 @@ impl Rows {
         let comments = lines.iter().take_while(|line| line.starts_with(b"#")).count();
         let before = comments.saturating_sub(1);
         let lines = &lines[before..];
-        let all: Vec<Vec<String>> = lines.iter().take(LINES).map(|line| cut(line)).collect();
+        let cut_lines: Vec<Vec<String>> = lines.iter().take(LINES).map(|line| cut(line)).collect();
         let mut widths: BTreeMap<usize, usize> = BTreeMap::new();
-        all.iter().for_each(|cells| *widths.entry(cells.len()).or_default() += 1);
+        cut_lines.iter().for_each(|cells| *widths.entry(cells.len()).or_default() += 1);
         let (&width, _) = widths.iter().max_by_key(|(width, count)| (**count, **width))?;
-        let above = before + all.iter().position(|cells| cells.len() == width)?;
-        let lines = all.len();
+        let above = before + cut_lines.iter().position(|cells| cells.len() == width)?;
+        let lines = cut_lines.len();
         let mut rows: Vec<Vec<String>> =
-            all.into_iter().filter(|cells| cells.len() == width).collect();
+            cut_lines.into_iter().filter(|cells| cells.len() == width).collect();
         let number = |cell: &String| cell.starts_with(|first: char| first.is_ascii_digit());
         let has_names = !rows.first()?.iter().any(number);
         let names = if has_names { rows.remove(0) } else { Vec::new() };
@@ -85,9 +85,9 @@ impl Rows {
         self.rows.first().map_or(0, Vec::len)
     }
 
-    /// Returns whether the column has one of the `known` names.
-    pub(super) fn is_named(&self, at: usize, known: &[&str]) -> bool {
-        self.names.get(at).is_some_and(|name| unit_named(name, known).is_some())
+    /// Returns whether the column has one of the names `field_names`.
+    pub(super) fn is_named(&self, at: usize, field_names: &[&str]) -> bool {
+        self.names.get(at).is_some_and(|name| unit_named(name, field_names).is_some())
     }
 
     /// Returns the cells of a column in the first rows.
@@ -175,25 +175,21 @@ impl Rows {
         let is_named = |at: &usize| {
             volumes_named(&self.names).any(|(volume, _)| volume == *at) && has_all(*at, &is_plain)
         };
-        let all = 0..self.width();
-        all.clone().find(is_disk).or_else(|| all.clone().find(is_named))
+        let columns = 0..self.width();
+        columns.clone().find(is_disk).or_else(|| columns.clone().find(is_named))
     }
 
     /// Returns a text about the `volume` that commands read, and about another column that it does not determine.
     pub(super) fn read_volumes(&self, volume: usize, used: &[usize]) -> String {
         let used: Vec<usize> = used.iter().copied().chain([volume]).collect();
-        let is_part = |&other: &usize| self.distinct_pairs(volume, other) > self.distinct(volume);
-        let other = self.other_volumes(&used).filter(is_part).map(|other| {
+        let is_part = |&column: &usize| self.distinct_pairs(volume, column) > self.distinct(volume);
+        let note = self.other_volumes(&used).filter(is_part).map(|part| {
             format!(
                 ", and {}, which may be parts of their names: to keep those apart, join the two columns first",
-                self.values_of(other)
+                self.values_of(part)
             )
         });
-        format!(
-            "{}, which are read as volumes{}",
-            self.values_of(volume),
-            other.unwrap_or_default()
-        )
+        format!("{}, which are read as volumes{}", self.values_of(volume), note.unwrap_or_default())
     }
 
     /// Returns the values of a column if they are as few as volumes and the column is not in `used`.
@@ -228,10 +224,10 @@ impl Rows {
             };
             at > 0 && !cells.is_empty() && are_minors && is_behind_major()
         };
-        let all = 0..self.width();
+        let columns = 0..self.width();
         self.devices(used)
-            .or_else(|| all.clone().find(looks))
-            .or_else(|| all.clone().find(is_minor))
+            .or_else(|| columns.clone().find(looks))
+            .or_else(|| columns.clone().find(is_minor))
     }
 
     /// Returns a text about a column that may have volumes, if any; `used` are the columns of the other fields.
@@ -257,15 +253,16 @@ impl Rows {
 
     /// Returns the words of a column in order of appearance.
     fn words_of(&self, at: usize) -> Vec<&str> {
-        let mut seen = BTreeSet::new();
-        self.column(at).filter(|word| seen.insert(*word)).collect()
+        let mut distinct = BTreeSet::new();
+        self.column(at).filter(|word| distinct.insert(*word)).collect()
     }
 
     /// Returns the words of a column, such as the layers that a request passes, if the rows of each word have the same
     /// requests, except for a few at the end.
     fn same_events(&self, at: usize, request: [usize; 3]) -> Option<Vec<&str>> {
         let words = self.words_of(at);
-        let (first, others) = words.split_first().filter(|(_, others)| !others.is_empty())?;
+        let (first, later_words) =
+            words.split_first().filter(|(_, later_words)| !later_words.is_empty())?;
         let is_plain = |word: &str| {
             !word.is_empty()
                 && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -277,13 +274,13 @@ impl Rows {
         let of_first = requests(first);
         let is_same = |word: &&str| {
             let of_word = requests(word);
-            let known: BTreeSet<&[&str; 3]> = of_word.iter().collect();
-            let common = of_first.iter().filter(|request| known.contains(request)).count();
+            let of_later: BTreeSet<&[&str; 3]> = of_word.iter().collect();
+            let common = of_first.iter().filter(|request| of_later.contains(request)).count();
             let rest = (of_first.len() - common).max(of_word.len().saturating_sub(common));
             common > 2 && rest < 3
         };
         let are_few = words.len() <= MOST_EVENTS && words.iter().all(|word| is_plain(word));
-        (are_few && others.iter().all(is_same)).then_some(words)
+        (are_few && later_words.iter().all(is_same)).then_some(words)
     }
 
     /// Returns what a mapping needs for a column of actions in the notation of blkparse, or of other events: a text for
@@ -314,13 +311,14 @@ impl Rows {
             if is_several { self.words_of(at) } else { Vec::new() }
         };
         let columns = (0..self.width()).filter(|&at| Some(at) != op);
-        let all = columns.clone().map(|at| (at, usable(at))).find(|(_, words)| !words.is_empty());
+        let candidates =
+            columns.clone().map(|at| (at, usable(at))).find(|(_, words)| !words.is_empty());
         let repeated = || {
             let request = request?;
             let mut free = columns.filter(|at| !request.contains(at));
             free.find_map(|at| Some((at, self.same_events(at, request)?)))
         };
-        let Some((at, words)) = all.or_else(repeated) else { return vec![String::new()] };
+        let Some((at, words)) = candidates.or_else(repeated) else { return vec![String::new()] };
         words.iter().map(|word| format!(",event={}:{word}", place(at))).collect()
     }
 }

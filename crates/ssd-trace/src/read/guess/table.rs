@@ -22,7 +22,7 @@ pub(super) struct Table {
 /// How a filter derives a field.
 pub(super) struct Change {
     /// The reason, and what the filter does.
-    pub(super) what: String,
+    pub(super) message: String,
     /// The changed names, in awk.
     pub(super) title: String,
     /// The change of a row, in awk.
@@ -50,15 +50,15 @@ impl Table {
         table.filter(&change.title, &change.statement, change.decimals)
     }
 
-    pub(super) fn named(&self, column: usize) -> String {
+    pub(super) fn shown_name(&self, column: usize) -> String {
         shown(self.names[column - 1].as_bytes())
     }
 
-    /// Returns the first column with one of the `known` names, counted from 1.
-    pub(super) fn column_named(&self, known: &[&str]) -> Option<usize> {
+    /// Returns the first column with one of the names `field_names`, counted from 1.
+    pub(super) fn column_named(&self, field_names: &[&str]) -> Option<usize> {
         self.names
             .iter()
-            .position(|name| known.contains(&letters_of(name).as_str()))
+            .position(|name| field_names.contains(&letters_of(name).as_str()))
             .map(|at| at + 1)
     }
 

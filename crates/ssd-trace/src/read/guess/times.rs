@@ -69,17 +69,18 @@ impl Rows {
         if let Some(at) = columns.clone().find(|&at| self.has_dates(at)) {
             return Some(Times { at, units: self.units_of(at), sort });
         }
-        let mut all: Vec<usize> = columns.filter(|&at| self.ascends(at)).collect();
-        if all.iter().any(|&at| !self.is_count(at)) {
-            all.retain(|&at| !self.is_count(at));
+        let mut candidates: Vec<usize> = columns.filter(|&at| self.ascends(at)).collect();
+        if candidates.iter().any(|&at| !self.is_count(at)) {
+            candidates.retain(|&at| !self.is_count(at));
         }
-        let with_name = all.iter().find(|&&at| self.is_named(at, &TIMES));
+        let with_name = candidates.iter().find(|&&at| self.is_named(at, &TIMES));
         let is_decimal = |at: &&usize| self.has_decimals(**at) && self.has_times(**at);
         // Addresses in order look like times, but state no unit.
-        let with_name = with_name.or_else(|| all.iter().find(|&&at| self.has_stated_times(at)));
-        let with_name = with_name.or_else(|| all.iter().find(is_decimal));
-        let with_name = with_name.or_else(|| all.iter().find(|&&at| self.has_times(at)));
-        let at = if sort { 0 } else { *with_name.or(all.first())? };
+        let with_name =
+            with_name.or_else(|| candidates.iter().find(|&&at| self.has_stated_times(at)));
+        let with_name = with_name.or_else(|| candidates.iter().find(is_decimal));
+        let with_name = with_name.or_else(|| candidates.iter().find(|&&at| self.has_times(at)));
+        let at = if sort { 0 } else { *with_name.or(candidates.first())? };
         let mut times = self.values(at);
         times.sort_by(f64::total_cmp);
         if sort && !(self.has_times(at) && times.is_sorted_by(|a, b| a < b)) {
@@ -92,19 +93,25 @@ impl Rows {
     /// requests are returned only if there are no others.
     pub(super) fn other_times(&self) -> Vec<usize> {
         let columns = (0..self.width()).filter(|&at| self.has_dates(at) || self.ascends(at));
-        let named = columns.filter(|&at| !self.is_count(at) && !self.names[at].is_empty());
-        let (ends, others): (Vec<usize>, Vec<usize>) = named.partition(|&at| self.is_end(at));
-        if others.is_empty() { ends } else { others }
+        let candidates = columns.filter(|&at| !self.is_count(at) && !self.names[at].is_empty());
+        let (ends, starts): (Vec<usize>, Vec<usize>) = candidates.partition(|&at| self.is_end(at));
+        if starts.is_empty() { ends } else { starts }
     }
 
     /// Returns whether the name of a column in order means durations or ends. A column named queue has the times at
     /// which requests were queued if there is a column with times of a later step.
     pub(super) fn is_end(&self, at: usize) -> bool {
-        let is_before = |other: usize| {
-            self.values(at).iter().zip(self.values(other)).all(|(time, later)| *time <= later)
+        let is_before = |later_column: usize| {
+            self.values(at)
+                .iter()
+                .zip(self.values(later_column))
+                .all(|(time, later)| *time <= later)
         };
-        let is_later = |other: usize| {
-            other != at && is_step(&self.names[other]) && self.ascends(other) && is_before(other)
+        let is_later = |later_column: usize| {
+            later_column != at
+                && is_step(&self.names[later_column])
+                && self.ascends(later_column)
+                && is_before(later_column)
         };
         let is_arrival = || is_step(&self.names[at]) && (0..self.width()).any(is_later);
         is_latency(&self.names[at]) && !is_arrival()
@@ -136,17 +143,20 @@ impl Rows {
             if at == chosen || !is_step(&self.names[at]) || !self.mostly_ascends(at) {
                 return false;
             }
-            let other = unit_of_time(&self.names[at]);
-            let (Some(other), true) = (scale(other), other.is_some() == unit.is_some()) else {
+            let unit_of_step = unit_of_time(&self.names[at]);
+            let (Some(scale_of_step), true) =
+                (scale(unit_of_step), unit_of_step.is_some() == unit.is_some())
+            else {
                 return false;
             };
             let steps = self.values(at);
-            let apart = times.iter().zip(&steps).map(|(time, step)| step * other - time * own);
+            let apart =
+                times.iter().zip(&steps).map(|(time, step)| step * scale_of_step - time * own);
             let low = apart.clone().fold(f64::INFINITY, f64::min);
             let high = apart.fold(f64::NEG_INFINITY, f64::max);
             // The last digits of the same times may be rounded.
             let digit = |at: usize, unit: f64| unit / 10f64.powi(self.decimals(at) as i32);
-            high - low > 1.5 * digit(chosen, own).max(digit(at, other))
+            high - low > 1.5 * digit(chosen, own).max(digit(at, scale_of_step))
         };
         (0..self.width()).filter(is_other).collect()
     }

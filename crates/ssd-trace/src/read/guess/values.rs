@@ -48,10 +48,10 @@ struct Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    /// Combines each of `all` with each possible value of a field, which `with` sets; `step` is added to the rank for
-    /// each further value.
+    /// Combines each of `choices` with each possible value of a field, which `with` sets; `step` is added to the rank
+    /// for each further value.
     fn each<T: 'a>(
-        all: &[Choice<'a>],
+        choices: &[Choice<'a>],
         step: usize,
         values: impl Fn(&Choice<'a>) -> &'a [T],
         with: impl Fn(Choice<'a>, &'a T) -> Choice<'a>,
@@ -64,7 +64,7 @@ impl<'a> Choice<'a> {
             });
             chosen.collect::<Vec<_>>()
         };
-        all.iter().flat_map(chosen_from).collect()
+        choices.iter().flat_map(chosen_from).collect()
     }
 
     /// Returns the columns of address, length and operation.
@@ -107,10 +107,12 @@ impl Rows {
         let columns = (0..self.width()).filter(|&at| Some(at) != time && !counts(at));
         let columns: Vec<(usize, Vec<String>)> =
             columns.map(|at| (at, self.meanings_at(at))).collect();
-        let known = columns.iter().filter(|(_, all)| all.iter().any(String::is_empty));
+        let known_columns =
+            columns.iter().filter(|(_, meanings)| meanings.iter().any(String::is_empty));
         // A column of actions may be D throughout.
-        let most =
-            known.rev().max_by_key(|(at, _)| self.column(*at).collect::<BTreeSet<_>>().len());
+        let most = known_columns
+            .rev()
+            .max_by_key(|(at, _)| self.column(*at).collect::<BTreeSet<_>>().len());
         if let Some((at, _)) = most {
             return vec![((at + 1).to_string(), String::new())];
         }
@@ -119,12 +121,12 @@ impl Rows {
         let texts: Vec<usize> = (0..self.width()).filter(is_text).collect();
         let by_verb = texts.iter().map(|&at| (at, words::by_verb(self, at, None)));
         let by_verb: Vec<(usize, Vec<String>)> = by_verb.collect();
-        let mut certain = by_verb.iter().filter(|(at, all)| {
-            all.first().is_some_and(|words| has_both(words) || has_known(self.column(*at)))
+        let mut certain = by_verb.iter().filter(|(at, meanings)| {
+            meanings.first().is_some_and(|words| has_both(words) || has_known(self.column(*at)))
         });
         let only = certain.next().filter(|_| certain.next().is_none());
-        for (at, all) in only.map_or(&columns[..], std::slice::from_ref) {
-            codes.extend(all.iter().map(|words| ((at + 1).to_string(), words.clone())));
+        for (at, meanings) in only.map_or(&columns[..], std::slice::from_ref) {
+            codes.extend(meanings.iter().map(|words| ((at + 1).to_string(), words.clone())));
         }
         if codes.is_empty() && (0..self.width()).all(plain) {
             // No column has operations, as in files with only reads or only writes.
@@ -132,24 +134,24 @@ impl Rows {
         }
         if let ([], [(at, likely)]) = (&codes[..], &by_verb[..]) {
             let of_two = || meanings_of_two(self.column(*at));
-            let all = if likely.is_empty() { of_two() } else { likely.clone() };
-            codes.extend(all.into_iter().map(|words| ((at + 1).to_string(), words)));
+            let meanings = if likely.is_empty() { of_two() } else { likely.clone() };
+            codes.extend(meanings.into_iter().map(|words| ((at + 1).to_string(), words)));
         }
         codes.truncate(MEANINGS);
         codes
     }
 
-    /// Returns whether the name of a column is not among the `known`, but among the `others`, names a volume, or has a
-    /// unit of time. `blocks` is a length, although it also reads as `block` with the s of seconds.
-    fn is_named_otherwise(&self, at: usize, known: &[&str], others: &[&str]) -> bool {
+    /// Returns whether the name of a column is not among the `field_names`, but among the `other_fields`, names a
+    /// volume, or has a unit of time. `blocks` is a length, although it also reads as `block` with the s of seconds.
+    fn is_named_otherwise(&self, at: usize, field_names: &[&str], other_fields: &[&str]) -> bool {
         let is_other = |name: &String| is_volume(name) || unit_of_time(name).is_some();
-        let name = self.names.get(at).filter(|_| !self.is_named(at, known));
-        name.is_some_and(|name| self.is_named(at, others) || is_other(name))
+        let name = self.names.get(at).filter(|_| !self.is_named(at, field_names));
+        name.is_some_and(|name| self.is_named(at, other_fields) || is_other(name))
     }
 
     /// Returns the columns that may be address and length, the likeliest first.
     fn ranges(&self, time: Option<usize>) -> Vec<Range> {
-        let mut all = Vec::new();
+        let mut ranges = Vec::new();
         let numbers: Vec<Option<Vec<u64>>> = (0..self.width()).map(|at| self.numbers(at)).collect();
         let usable = |at: usize| numbers[at].as_deref().filter(|_| Some(at) != time);
         for (offset, size) in (0..self.width()).flat_map(|a| (0..self.width()).map(move |b| (a, b)))
@@ -175,7 +177,7 @@ impl Rows {
             if offset == size || !is_length || is_named_otherwise {
                 continue;
             }
-            let whole = |values: &[u64]| values.iter().all(|value| value.is_multiple_of(512));
+            let are_sectors = |values: &[u64]| values.iter().all(|value| value.is_multiple_of(512));
             let place = match size as i64 - offset as i64 {
                 1 => 4,
                 -1 => 3,
@@ -184,34 +186,34 @@ impl Rows {
             };
             let score = place
                 + i64::from(starts.iter().collect::<BTreeSet<_>>().len() > 1) * 2
-                + i64::from(whole(lengths)) * 2
+                + i64::from(are_sectors(lengths)) * 2
                 + i64::from(last / 4 >= longest) * 2
                 + i64::from(self.is_named(offset, &OFFSETS)) * 4
                 + i64::from(self.is_named(size, &SIZES)) * 4
                 - i64::from(last < FEW) * 8
                 - i64::from(longest < 2) * 4;
-            let units = match (whole(starts), whole(lengths)) {
+            let units = match (are_sectors(starts), are_sectors(lengths)) {
                 (true, true) => vec![["B", "B"], ["512B", "B"], ["512B", "512B"]],
                 (false, true) => vec![["512B", "B"], ["512B", "512B"]],
                 _ => vec![["512B", "512B"], ["4KiB", "4KiB"]],
             };
-            let stated = |at: usize, known: &[&str]| {
+            let stated = |at: usize, field_names: &[&str]| {
                 let name = self.names.get(at)?;
-                unit_named(name, known).flatten().or_else(|| unit_behind(name))
+                unit_named(name, field_names).flatten().or_else(|| unit_behind(name))
             };
             let (offset_unit, size_unit) = (stated(offset, &OFFSETS), stated(size, &SIZES));
             let units = units.into_iter().map(|[of_offset, of_size]| {
                 [offset_unit.unwrap_or(of_offset), size_unit.unwrap_or(of_size)]
             });
             let mut units: Vec<[&str; 2]> = units.collect();
-            if offset_unit == Some("B") && size_unit.is_none() && !whole(lengths) {
+            if offset_unit == Some("B") && size_unit.is_none() && !are_sectors(lengths) {
                 units.insert(0, ["B", "1KiB"]);
             }
             units.dedup();
-            all.push((score, Range { offset, size, units }));
+            ranges.push((score, Range { offset, size, units }));
         }
-        all.sort_by_key(|&(score, _)| -score);
-        all.into_iter().take(PAIRS).map(|(_, range)| range).collect()
+        ranges.sort_by_key(|&(score, _)| -score);
+        ranges.into_iter().take(PAIRS).map(|(_, range)| range).collect()
     }
 }
 
@@ -243,7 +245,7 @@ pub(crate) fn unused_volumes(head: &Head<'_>, mapping: &Mapping) -> Option<Strin
     let at = |place: &Place| match place {
         Place::At(column) if *column < 0 => rows.width().checked_add_signed(*column as isize),
         Place::At(column) => (*column as usize).checked_sub(1),
-        Place::Named(name) => rows.names.iter().position(|other| other == name),
+        Place::Named(name) => rows.names.iter().position(|candidate| candidate == name),
         Place::Bytes(..) => None,
     };
     let used: Vec<usize> = mapping.places().iter().filter_map(|(_, place)| at(place)).collect();
@@ -256,7 +258,8 @@ pub(crate) fn of(head: &Head<'_>, action: u8) -> Vec<Reading> {
     let Some(rows) = Rows::of(head).filter(|_| !is_named) else { return few };
     let of_times = |sort: bool| {
         let times = rows.time(sort)?;
-        Some((of_rows(&rows, Some(&times), head, action), times)).filter(|(all, _)| !all.is_empty())
+        Some((of_rows(&rows, Some(&times), head, action), times))
+            .filter(|(readings, _)| !readings.is_empty())
     };
     // Addresses look like times if they are in order or all distinct.
     let is_address = |times: &Times| {
@@ -296,51 +299,52 @@ fn of_rows(rows: &Rows, times: Option<&Times>, head: &Head<'_>, action: u8) -> V
     let none = Range::default();
     let (units, time, op, words, event, volume) = ([""; 2], "", "", "", "", None);
     let open = Choice { rank: 0, range: &none, units, time, op, words, event, volume };
-    let all = Choice::each(&[open], 2, |_| &ranges, |choice, range| Choice { range, ..choice });
-    let mut all = Choice::each(
-        &all,
+    let choices = Choice::each(&[open], 2, |_| &ranges, |choice, range| Choice { range, ..choice });
+    let mut choices = Choice::each(
+        &choices,
         1,
         |_| &operations,
         |choice, (op, words)| Choice { op, words, ..choice },
     );
-    all.retain(Choice::is_apart);
-    for choice in &mut all {
+    choices.retain(Choice::is_apart);
+    for choice in &mut choices {
         let used: Vec<usize> = choice.used().into_iter().chain(at).collect();
         choice.volume = rows.devices(&used);
     }
-    let all = Choice::each(&all, 1, |_| &times, |choice, time| Choice { time, ..choice });
-    let all = Choice::each(
-        &all,
+    let choices = Choice::each(&choices, 1, |_| &times, |choice, time| Choice { time, ..choice });
+    let choices = Choice::each(
+        &choices,
         1,
         |choice| &choice.range.units,
         |choice, &units| Choice { units, ..choice },
     );
-    let all = Choice::each(&all, 1, |_| &events, |choice, event| Choice { event, ..choice });
+    let choices =
+        Choice::each(&choices, 1, |_| &events, |choice, event| Choice { event, ..choice });
     let few = Head { lines: &head.lines[..head.lines.len().min(LINES)], ..*head };
     let is_possible = |reading: &Reading| {
         let counts = &reading.counts;
         counts.fit() && if sort { counts.is_plausible() } else { counts.is_possible() }
     };
-    let ranked = all.iter().map(|choice| (choice.rank, choice.columns(&skip)));
-    let mut all: Vec<(usize, String)> = ranked
+    let ranked = choices.iter().map(|choice| (choice.rank, choice.columns(&skip)));
+    let mut ranked_columns: Vec<(usize, String)> = ranked
         .filter(|(_, columns)| reading(columns, &few, action).as_ref().is_some_and(is_possible))
         .collect();
-    all.sort_by_key(|&(rank, _)| rank);
-    let all = all.into_iter().take(READINGS);
-    let all = all.filter_map(|(_, columns)| reading(&columns, head, action));
-    let mut all: Vec<Reading> = of_distinct_times(all.filter(is_possible).collect());
+    ranked_columns.sort_by_key(|&(rank, _)| rank);
+    let ranked_columns = ranked_columns.into_iter().take(READINGS);
+    let readings = ranked_columns.filter_map(|(_, columns)| reading(&columns, head, action));
+    let mut readings: Vec<Reading> = of_distinct_times(readings.filter(is_possible).collect());
     // A command that fails at a line is not offered if another reads all lines, unless that line is incomplete.
-    if all.iter().any(|reading| reading.counts.bad == 0) {
+    if readings.iter().any(|reading| reading.counts.bad == 0) {
         let ended = Head { lines: ended_lines(head), ..*head };
         let fails = |reading: &Reading| {
             let text = reading.columns.as_ref().map_or("", |columns| &columns.text);
             let ended = (reading.counts.bad > 0).then(|| self::reading(text, &ended, action));
             ended.is_some_and(|ended| ended.is_none_or(|ended| ended.counts.bad > 0))
         };
-        all.retain(|reading| !fails(reading));
+        readings.retain(|reading| !fails(reading));
     }
     if sort {
-        all.iter_mut().for_each(Reading::sort);
+        readings.iter_mut().for_each(Reading::sort);
     }
-    all
+    readings
 }

@@ -190,11 +190,11 @@ pub(crate) fn meanings_of(word: &str) -> Vec<&'static str> {
 /// Returns the unknown words of `rows` in the column `op`, in order of appearance. Words that differ only in case count
 /// as one.
 pub(super) fn unknown_words(rows: &Rows, op: usize) -> Vec<&str> {
-    let known = Words::default();
+    let words = Words::default();
     let mut unknown: Vec<&str> = Vec::new();
     for cell in rows.column(op) {
         let is_new = !unknown.iter().any(|word| word.eq_ignore_ascii_case(cell));
-        if is_new && known.meaning(cell.as_bytes()).is_none() {
+        if is_new && words.meaning(cell.as_bytes()).is_none() {
             unknown.push(cell);
         }
     }
@@ -215,11 +215,11 @@ pub(super) fn by_verb(rows: &Rows, op: usize, request: Option<[usize; 2]>) -> Ve
     };
     let is_repeated = |at: usize| {
         let later = requests(unknown[at]);
-        unknown[..at].iter().any(|other| {
-            let earlier = requests(other);
+        unknown[..at].iter().any(|earlier_word| {
+            let earlier = requests(earlier_word);
             let common = later.intersection(&earlier).count();
             let rest = later.len().max(earlier.len()) - common;
-            common > 2 && rest < 3 && meanings_of(other) == meanings_of(unknown[at])
+            common > 2 && rest < 3 && meanings_of(earlier_word) == meanings_of(unknown[at])
         })
     };
     let meanings = |at: usize| {
@@ -229,9 +229,9 @@ pub(super) fn by_verb(rows: &Rows, op: usize, request: Option<[usize; 2]>) -> Ve
         }
         keys
     };
-    let all: Vec<Vec<&str>> = (0..unknown.len()).map(meanings).collect();
+    let meanings_of_words: Vec<Vec<&str>> = (0..unknown.len()).map(meanings).collect();
     let has_verb = |keys: &&Vec<&str>| keys.len() > 1 || keys[0] != "ignore";
-    let resembling = all.iter().filter(has_verb).count();
+    let resembling = meanings_of_words.iter().filter(has_verb).count();
     // If only one of two words has a verb, either may be the read.
     let cells: BTreeSet<&str> = rows.column(op).collect();
     let is_open = cells.len() == 2 && unknown.len() == 2 && resembling < 2;
@@ -254,14 +254,14 @@ pub(super) fn by_verb(rows: &Rows, op: usize, request: Option<[usize; 2]>) -> Ve
     }
     let text = |rank: usize| {
         let part = |key: &str| {
-            let taken = unknown.iter().zip(&all);
-            let taken = taken.filter(|(_, keys)| keys[rank.min(keys.len() - 1)] == key);
-            let words: Vec<&str> = taken.map(|(word, _)| *word).collect();
+            let pairs = unknown.iter().zip(&meanings_of_words);
+            let pairs = pairs.filter(|(_, keys)| keys[rank.min(keys.len() - 1)] == key);
+            let words: Vec<&str> = pairs.map(|(word, _)| *word).collect();
             if words.is_empty() { String::new() } else { format!(",{key}={}", words.join("|")) }
         };
         KEYS.map(part).concat()
     };
-    let most = all.iter().map(Vec::len).max().unwrap_or(0);
+    let most = meanings_of_words.iter().map(Vec::len).max().unwrap_or(0);
     let mut texts: Vec<String> = (0..most).map(text).collect();
     texts.extend((!texts.contains(&ignoring)).then_some(ignoring));
     texts
@@ -279,9 +279,9 @@ fn has_known_requests(rows: &Rows, op: usize) -> bool {
 /// Returns the unknown words to which the `columns` of a mapping give meanings, if at least one of them resembles a
 /// known word; empty otherwise.
 pub(crate) fn guessed_words(columns: &Mapping) -> Vec<&str> {
-    let (known, mut unknown) = (Words::default(), columns.words_of(&KEYS));
+    let (words, mut unknown) = (Words::default(), columns.words_of(&KEYS));
     let is_foreign = |word: &str| FOREIGN.iter().any(|(verb, _)| *verb == word.to_lowercase());
-    unknown.retain(|word| known.meaning(word.as_bytes()).is_none() && !is_foreign(word));
+    unknown.retain(|word| words.meaning(word.as_bytes()).is_none() && !is_foreign(word));
     let is_resembling = |word: &&str| meanings_of(word) != ["ignore"];
     if unknown.iter().any(is_resembling) { unknown } else { Vec::new() }
 }

@@ -18,7 +18,7 @@ const LATE: f64 = 100.0;
 pub(super) struct Clock {
     /// All times are below this.
     period: u64,
-    what: &'static str,
+    message: &'static str,
     added: &'static str,
     decimals: usize,
 }
@@ -27,10 +27,10 @@ impl Rows {
     /// Returns the clock of the times in a column, in units of `unit_ns`, if they jump back like a wrapping clock.
     pub(super) fn clock_that_wraps(&self, at: usize, unit_ns: Option<u64>) -> Option<Clock> {
         let times = self.values(at);
-        let (what, added, decimals) = ("a 32-bit clock does when it wraps around", "2^32", 0);
-        let of_32_bits = Clock { period: 1 << 32, what, added, decimals };
-        let (what, added, decimals) = ("the time of day does at midnight", "a day", 9);
-        let of_day = |ns: u64| Clock { period: DAY_NS / ns, what, added, decimals };
+        let (message, added, decimals) = ("a 32-bit clock does when it wraps around", "2^32", 0);
+        let of_32_bits = Clock { period: 1 << 32, message, added, decimals };
+        let (message, added, decimals) = ("the time of day does at midnight", "a day", 9);
+        let of_day = |ns: u64| Clock { period: DAY_NS / ns, message, added, decimals };
         let wraps = |clock: &Clock| {
             let period = clock.period as f64;
             let is_jump = |pair: &[f64]| pair[0] > period / 4.0 * 3.0 && pair[1] < period / 4.0;
@@ -45,10 +45,12 @@ impl Rows {
 impl Clock {
     /// Returns the change that adds the period after each jump in the column `at`, which messages call `name`.
     pub(super) fn change(self, at: usize, name: &str) -> Change {
-        let Clock { period, what, added, decimals } = self;
+        let Clock { period, message, added, decimals } = self;
         let (column, half) = (at + 1, period / 2);
         Change {
-            what: format!("its column {name} jumps back, as {what}; add {added} after each jump"),
+            message: format!(
+                "its column {name} jumps back, as {message}; add {added} after each jump"
+            ),
             title: String::new(),
             statement: format!(
                 "if (p - ${column} > {half}) w += {period}; if (w > 0 && ${column} - p > {half}) w -= {period}; p = \
@@ -62,7 +64,7 @@ impl Clock {
     fn unwrapped(self, times: &[f64]) -> Vec<f64> {
         let (period, half) = (self.period as f64, self.period as f64 / 2.0);
         let (mut before, mut added) = (0.0, 0.0);
-        let each = times.iter().map(|&time| {
+        let times_unwrapped = times.iter().map(|&time| {
             if before - time > half {
                 added += period;
             } else if added > 0.0 && time - before > half {
@@ -71,13 +73,13 @@ impl Clock {
             before = time;
             time + added
         });
-        each.collect()
+        times_unwrapped.collect()
     }
 }
 
 /// A table with unwrapped times, and the filter that unwraps them.
 pub(crate) struct Unwrapped {
-    pub(crate) what: String,
+    pub(crate) message: String,
     pub(crate) filter: String,
     /// Lines of the table.
     pub(crate) lines: Vec<String>,
@@ -93,12 +95,12 @@ pub(crate) fn unwrapped(head: &Head<'_>, mapping: &Mapping) -> Option<Unwrapped>
     let above = mapping.skip + rows.above;
     let at = match &time.place {
         Place::At(column) => usize::try_from(*column).ok()?.checked_sub(1)?,
-        Place::Named(name) => rows.names.iter().position(|other| other == name)?,
+        Place::Named(name) => rows.names.iter().position(|candidate| candidate == name)?,
         Place::Bytes(..) => return None,
     };
     let clock = rows.clock_that_wraps(at, time.unit).filter(|_| at < rows.width())?;
     let name = rows.names.get(at).map_or(format!("{}", at + 1), |name| shown(name.as_bytes()));
-    let Change { what, title, statement, decimals } = clock.change(at, &name);
+    let Change { message, title, statement, decimals } = clock.change(at, &name);
     let names = above + usize::from(!rows.names.is_empty());
     let table = awk::Table { separator, lines, names };
     let filter = table.filter(&title, &statement, decimals)?;
@@ -118,5 +120,5 @@ pub(crate) fn unwrapped(head: &Head<'_>, mapping: &Mapping) -> Option<Unwrapped>
         joined(&row)
     });
     let lines = above.chain(title).chain(body).collect();
-    Some(Unwrapped { what, filter, lines })
+    Some(Unwrapped { message, filter, lines })
 }

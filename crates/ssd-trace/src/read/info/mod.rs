@@ -135,9 +135,9 @@ pub struct Info {
     pub(crate) table_bytes: u64,
 }
 
-/// Returns `part` of `whole`; undefined if `whole` is 0.
-fn share(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
+/// Returns `part` of `total`; undefined if `total` is 0.
+fn share(part: u64, total: u64) -> Option<f64> {
+    (total > 0).then(|| part as f64 / total as f64)
 }
 
 /// Returns the pages of the sectors `start..end`.
@@ -392,12 +392,12 @@ impl Ops {
 
 impl Volume {
     /// Returns the volume with this number.
-    fn of(all: &mut Vec<Option<Box<Volume>>>, number: u16) -> &mut Volume {
+    fn of(volumes: &mut Vec<Option<Box<Volume>>>, number: u16) -> &mut Volume {
         let place = usize::from(number);
-        if all.len() <= place {
-            all.resize_with(place + 1, || None);
+        if volumes.len() <= place {
+            volumes.resize_with(place + 1, || None);
         }
-        all[place].get_or_insert_default()
+        volumes[place].get_or_insert_default()
     }
 
     fn info(&self, volume: u16, pages: pages::Touched) -> VolumeInfo {

@@ -42,28 +42,28 @@ pub(super) struct Order {
 }
 
 impl Order {
-    pub(super) fn add(&mut self, all: &mut [Runs], op: usize, sector: u64, end: u64) {
+    pub(super) fn add(&mut self, runs_by_op: &mut [Runs], op: usize, sector: u64, end: u64) {
         let sectors = end - sector;
         self.any += u64::from(self.last_end == Some(sector));
         self.last_end = Some(end);
         match &mut self.runs[op] {
             Some(run) if run.end == sector => {
                 self.same += 1;
-                all[op].followers += 1;
-                all[op].follower_bytes += sectors * SECTOR_BYTES;
+                runs_by_op[op].followers += 1;
+                runs_by_op[op].follower_bytes += sectors * SECTOR_BYTES;
                 *run = Run { end, requests: run.requests + 1, sectors: run.sectors + sectors };
             }
             other => {
                 if let Some(run) = other.replace(Run { end, requests: 1, sectors }) {
-                    run.record(&mut all[op]);
+                    run.record(&mut runs_by_op[op]);
                 }
             }
         }
     }
 
     /// Ends the open runs.
-    pub(super) fn end(&mut self, all: &mut [Runs]) {
-        for (run, runs) in self.runs.iter_mut().zip(all) {
+    pub(super) fn end(&mut self, runs_by_op: &mut [Runs]) {
+        for (run, runs) in self.runs.iter_mut().zip(runs_by_op) {
             if let Some(run) = run.take() {
                 run.record(runs);
             }
@@ -108,7 +108,7 @@ pub(super) struct Doubled {
     pub(super) count: u64,
     /// The last requests: request `n` is at `n` modulo [`LOOK_BACK`].
     recent: [Seen; LOOK_BACK],
-    seen: usize,
+    requests: usize,
     /// Number of recent requests per index; at 0 no search is needed.
     places: Box<[u8; PLACES]>,
 }
@@ -116,7 +116,7 @@ pub(super) struct Doubled {
 impl Default for Doubled {
     fn default() -> Doubled {
         let recent = [Seen { at: 0, sector: 0, rest: 0 }; LOOK_BACK];
-        Doubled { count: 0, recent, seen: 0, places: Box::new([0; PLACES]) }
+        Doubled { count: 0, recent, requests: 0, places: Box::new([0; PLACES]) }
     }
 }
 
@@ -130,19 +130,19 @@ impl Doubled {
         if self.places[new.place()] > 0 {
             self.count += u64::from(self.repeats(&new));
         }
-        let oldest = std::mem::replace(&mut self.recent[self.seen % LOOK_BACK], new);
-        if self.seen >= LOOK_BACK {
+        let oldest = std::mem::replace(&mut self.recent[self.requests % LOOK_BACK], new);
+        if self.requests >= LOOK_BACK {
             self.places[oldest.place()] -= 1;
         }
         self.places[new.place()] += 1;
-        self.seen += 1;
+        self.requests += 1;
     }
 
     /// Returns whether one of the last requests, less than [`DOUBLED_WITHIN`] earlier, is the same.
     fn repeats(&self, new: &Seen) -> bool {
-        let back = 1..=self.seen.min(LOOK_BACK);
-        back.map(|back| &self.recent[(self.seen - back) % LOOK_BACK])
-            .take_while(|other| new.at - other.at < DOUBLED_WITHIN)
-            .any(|other| (other.sector, other.rest) == (new.sector, new.rest))
+        let back = 1..=self.requests.min(LOOK_BACK);
+        back.map(|back| &self.recent[(self.requests - back) % LOOK_BACK])
+            .take_while(|earlier| new.at - earlier.at < DOUBLED_WITHIN)
+            .any(|earlier| (earlier.sector, earlier.rest) == (new.sector, new.rest))
     }
 }

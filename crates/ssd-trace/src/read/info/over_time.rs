@@ -88,9 +88,9 @@ impl<T: Counts> Bins<T> {
 }
 
 fn sum<T: Counts>(group: &[T]) -> T {
-    let mut whole = T::none();
-    group.iter().for_each(|part| whole.merge(part));
-    whole
+    let mut sum = T::none();
+    group.iter().for_each(|part| sum.merge(part));
+    sum
 }
 
 /// Reads, writes, discards, and others.
@@ -175,26 +175,27 @@ impl OverTime {
     /// Returns the counts over time, and over time and address.
     pub(super) fn finish(self) -> (Rate, AddressMap) {
         let rates = &self.rate.bins;
-        let of = |kind: usize| rates.iter().map(|counts| counts[kind]).collect();
+        let of_kind = |kind: usize| rates.iter().map(|counts| counts[kind]).collect();
         let rate = Rate {
             bin_ns: self.rate.width,
-            reads: of(0),
-            writes: of(1),
-            trims: of(2),
-            others: of(3),
+            reads: of_kind(0),
+            writes: of_kind(1),
+            trims: of_kind(2),
+            others: of_kind(3),
         };
         let (low, rows) = self.rows.map_or((0, 0..0), |(low, high)| (low, low..high + 1));
         let columns = &self.map.bins;
-        let of = |kind: usize| {
-            let row = |row| columns.iter().map(|one| one.0[(row % ROWS) as usize][kind]).collect();
+        let of_kind = |kind: usize| {
+            let row =
+                |row| columns.iter().map(|column| column.0[(row % ROWS) as usize][kind]).collect();
             rows.clone().map(row).collect()
         };
         let map = AddressMap {
             bin_ns: self.map.width,
             bin_pages: 1 << self.bin_shift,
             first_page: low << self.bin_shift,
-            reads: of(0),
-            writes: of(1),
+            reads: of_kind(0),
+            writes: of_kind(1),
         };
         (rate, map)
     }

@@ -362,8 +362,8 @@ impl Pages {
                 let (low, high) =
                     (sector.max(start) - start, end.min(start + PAGE_SECTORS) - start);
                 let sectors = (0xff << low) & (0xff >> (PAGE_SECTORS - high));
-                let kept = page.state & (0xff << SECTORS_AT | READ);
-                page.state = kept | sectors << SECTORS_AT | after << TIME_AT | MAPPED;
+                let retained = page.state & (0xff << SECTORS_AT | READ);
+                page.state = retained | sectors << SECTORS_AT | after << TIME_AT | MAPPED;
                 page.count = (writes + 1).min(MAX_WRITES) << NUMBER_BITS | self.page_writes;
                 self.page_writes += 1;
             }

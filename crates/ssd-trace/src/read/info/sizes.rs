@@ -22,22 +22,22 @@ pub(crate) struct Frequent {
 pub(super) struct Sizes {
     /// Requests that begin and end at page boundaries.
     pub(super) aligned: u64,
-    all: Histogram,
+    lengths: Histogram,
     exact: Vec<u64>,
 }
 
 impl Default for Sizes {
     fn default() -> Sizes {
-        Sizes { aligned: 0, all: Histogram::new(), exact: vec![0; COUNTED + 1] }
+        Sizes { aligned: 0, lengths: Histogram::new(), exact: vec![0; COUNTED + 1] }
     }
 }
 
 impl Sizes {
     pub(super) fn add(&mut self, sector: u64, sectors: u32) {
         let length = u64::from(sectors);
-        let whole = sector.is_multiple_of(PAGE_SECTORS) && length.is_multiple_of(PAGE_SECTORS);
-        self.aligned += u64::from(whole);
-        self.all.record(length);
+        let is_aligned = sector.is_multiple_of(PAGE_SECTORS) && length.is_multiple_of(PAGE_SECTORS);
+        self.aligned += u64::from(is_aligned);
+        self.lengths.record(length);
         if let Some(count) = self.exact.get_mut(sectors as usize) {
             *count += 1;
         }
@@ -45,21 +45,21 @@ impl Sizes {
 
     /// Returns the distribution of sizes, bytes.
     pub(super) fn distribution(&self) -> Distribution {
-        Distribution::of(&self.all, SECTOR_BYTES)
+        Distribution::of(&self.lengths, SECTOR_BYTES)
     }
 
     /// Returns the most frequent sizes; of equally frequent sizes, the smaller comes first.
     pub(super) fn frequent(&self) -> Vec<Frequent> {
-        let mut found: Vec<(u64, u64)> =
+        let mut counts: Vec<(u64, u64)> =
             (0u64..).zip(self.exact.iter().copied()).filter(|&(_, count)| count > 0).collect();
-        found.sort_by_key(|&(sectors, count)| (u64::MAX - count, sectors));
-        let whole = self.all.count() as f64;
-        let listed = found.into_iter().take(LISTED);
+        counts.sort_by_key(|&(sectors, count)| (u64::MAX - count, sectors));
+        let total = self.lengths.count() as f64;
+        let listed = counts.into_iter().take(LISTED);
         listed
             .map(|(sectors, requests)| Frequent {
                 bytes: sectors * SECTOR_BYTES,
                 requests,
-                share: requests as f64 / whole,
+                share: requests as f64 / total,
             })
             .collect()
     }

@@ -128,26 +128,26 @@ impl Arrivals {
     }
 
     pub(super) fn bursts(&self) -> Vec<Burst> {
-        let one = |(window, length): (&Window, u64)| {
-            let (whole, windows) = (window.closed(), window.index + 1);
+        let burst = |(window, length): (&Window, u64)| {
+            let (closed, windows) = (window.closed(), window.index + 1);
             let (n, w) = (u128::from(self.count), u128::from(windows));
-            let said = windows > 1;
+            let is_defined = windows > 1;
             // Variance over mean, both multiplied by the number of windows, so that integers suffice.
-            let spread = (w * whole.squares - n * n) as f64 / (w * n).max(1) as f64;
+            let spread = (w * closed.squares - n * n) as f64 / (w * n).max(1) as f64;
             let mean = self.count as f64 / windows as f64;
             Burst {
                 window_ns: length,
                 windows,
                 mean,
-                peak: whole.peak,
-                peak_to_mean: said.then(|| whole.peak as f64 / mean),
-                dispersion: said.then_some(spread),
+                peak: closed.peak,
+                peak_to_mean: is_defined.then(|| closed.peak as f64 / mean),
+                dispersion: is_defined.then_some(spread),
             }
         };
         if self.count == 0 {
             Vec::new()
         } else {
-            self.windows.iter().zip(WINDOWS).map(one).collect()
+            self.windows.iter().zip(WINDOWS).map(burst).collect()
         }
     }
 

@@ -46,9 +46,9 @@ impl Moments {
         }
         let (n, mean) = (u128::from(self.count), self.sum as f64 / self.count as f64);
         // Uses integers as long as they fit, so that equal values have a deviation of exactly 0.
-        let both = n.checked_mul(self.squares).zip(self.sum.checked_mul(self.sum));
-        let relative = match both {
-            Some((all, square)) => (all - square) as f64 / square as f64,
+        let products = n.checked_mul(self.squares).zip(self.sum.checked_mul(self.sum));
+        let relative = match products {
+            Some((scaled, square)) => (scaled - square) as f64 / square as f64,
             None => self.squares as f64 / self.count as f64 / mean / mean - 1.0,
         };
         Some(relative.max(0.0).sqrt())

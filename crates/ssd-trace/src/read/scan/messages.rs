@@ -2,7 +2,7 @@
 
 use super::{LISTED, Scan};
 use crate::config::Workload;
-use crate::read::commands::{command, filter_of, given, list, one_of, word};
+use crate::read::commands::{command, filter_of, list, one_of, options_without, word};
 use crate::read::formats::mapping::is_word;
 use crate::read::formats::msr::{self, EACH_DISK};
 use crate::read::formats::{self, Flaw, Format, Head, ReadAs, Reject, TraceFormat};
@@ -18,27 +18,27 @@ impl Scan<'_, '_> {
     /// Returns the message for a line whose bytes are no longer available.
     #[cold]
     pub(super) fn short(&self, noun: &str, number: u64, reject: &Reject) -> String {
-        let said = format!("{}, {noun} {number}: expected {}", self.file, reject.expected);
-        if self.skip_bad { said } else { format!("{said}; {}", self.skip_remedy()) }
+        let text = format!("{}, {noun} {number}: expected {}", self.file, reject.expected);
+        if self.skip_bad { text } else { format!("{text}; {}", self.skip_remedy()) }
     }
 
     /// Returns the error for a trace out of order; `first` is the message for the first such line.
     #[cold]
     pub(super) fn unsorted(&self, first: &str, tally: &Tally) -> SourceError {
         let (late, cut) = (&tally.late, tally.cut());
-        let told = late.told();
+        let lateness = late.describe();
         let seams = late.seams().map_or(String::new(), |seams| format!("; {seams}"));
         if late.most_ns > LONGEST_NS {
             return SourceError(format!(
-                "{first}; {told}, which is longer than traces are; correct the times, or {}{seams}{cut}",
+                "{first}; {lateness}, which is longer than traces are; correct the times, or {}{seams}{cut}",
                 self.skip_remedy()
             ));
         }
         SourceError(format!(
-            "{first}; {told}; to read all of them in order of time, set workload.sort = true (--sort); \
+            "{first}; {lateness}; to read all of them in order of time, set workload.sort = true (--sort); \
              workload.skip_bad = true would drop {}{seams}{cut}; to sort: {}",
             late.these(),
-            command(self.file, &format!("{}--sort", given(self.workload, "")))
+            command(self.file, &format!("{}--sort", options_without(self.workload, "")))
         ))
     }
 
@@ -51,18 +51,20 @@ impl Scan<'_, '_> {
         reject: &Reject,
         tally: &Tally,
     ) -> String {
-        let (file, place, noun, found) = (self.file, pieces.place(), I::NOUN, I::shown(bad));
+        let (file, place, noun, excerpt) = (self.file, pieces.place(), I::NOUN, I::shown(bad));
         let (expected, column) = (&reject.expected, reject.column + 1);
-        let good =
-            tally.chosen + tally.sorted + tally.header_lines + tally.others.iter().sum::<u64>();
-        let is_other = || P::new(&ReadAs { action: 0, ..self.how.clone() }).parse(bad).is_err();
+        let good = tally.chosen
+            + tally.sorted
+            + tally.header_lines
+            + tally.other_events.iter().sum::<u64>();
+        let is_other = || P::new(&ReadAs { action: 0, ..self.read_as.clone() }).parse(bad).is_err();
         // Column names may have been read as those of the format.
         if self.instead.is_some() || (good == 0 && tally.skipped_lines == 0 && is_other()) {
             let instead = self.instead.clone().or_else(|| self.format_of(bad));
             let instead = instead.map(|text| format!("read this file in another way: {text}"));
             let (title, form) = (P::INFO.title, P::INFO.form);
             let wrong =
-                format!("expected {form}, found {found}; at byte {column}, expected {expected}");
+                format!("expected {form}, found {excerpt}; at byte {column}, expected {expected}");
             if self.workload.format == TraceFormat::Auto {
                 let columns = command(file, "--columns time=1:us,op=2,offset=3:512B,size=4");
                 let instead = instead
@@ -84,14 +86,15 @@ impl Scan<'_, '_> {
         } else {
             ""
         };
-        let said =
-            format!("{file}, {place}: expected {expected} at byte {column}, found {found}{zeros}");
+        let text = format!(
+            "{file}, {place}: expected {expected} at byte {column}, found {excerpt}{zeros}"
+        );
         if matches!(reject.flaw, Flaw::Late | Flaw::Beyond) || self.skip_bad {
-            return said;
+            return text;
         }
         if let Flaw::Host(hosts) = &reject.flaw {
             return format!(
-                "{said}; {}",
+                "{text}; {}",
                 list(&self.of_hosts(hosts, tally, pieces.number()), str::to_owned)
             );
         }
@@ -105,10 +108,10 @@ impl Scan<'_, '_> {
                 matches!(&reject.flaw, Flaw::Operation(operation) if !is_word(operation));
             let unsaid =
                 if is_unsaid { " (--columns cannot give a meaning to such a word)" } else { "" };
-            return format!("{said}; correct the {noun}{unsaid}, or {}", self.skip_remedy());
+            return format!("{text}; correct the {noun}{unsaid}, or {}", self.skip_remedy());
         }
         choices.extend(self.skip_options());
-        format!("{said}; correct the {noun}, or {}", one_of(file, &choices))
+        format!("{text}; correct the {noun}, or {}", one_of(file, &choices))
     }
 
     /// Returns the commands that read the records of each of the `hosts`, or of all; the records before this `line`
@@ -118,7 +121,7 @@ impl Scan<'_, '_> {
         let workload =
             Workload { format: TraceFormat::Auto, volume: None, ..self.workload.clone() };
         let command = |filter: &str, options: &str| {
-            let options = format!("{} {}", given(&workload, ""), options);
+            let options = format!("{} {}", options_without(&workload, ""), options);
             let filter = filter_of(self.file, [filter].into_iter());
             format!("{filter} | ssdlab trace info - {}", options.trim()).trim_end().to_owned()
         };
@@ -149,42 +152,51 @@ impl Scan<'_, '_> {
         tally: &Tally,
         name: &dyn Fn(u64) -> String,
     ) -> Vec<(String, String)> {
-        let given = given(self.workload, "volume");
+        let options = options_without(self.workload, "volume");
         let of_volume = |(volume, records): (u64, u64)| {
             let name = Some(name(volume)).filter(|name| *name != volume.to_string());
             let name = name.map_or(String::new(), |name| format!("{name:.60}: "));
             let gives = tally.apart.get(&volume).map(Counts::summary);
             let gives = gives.unwrap_or_else(|| format!("records: {}", count(records)));
-            (format!("{given}--set workload.volume={volume}"), format!("{name}{gives}"))
+            (format!("{options}--set workload.volume={volume}"), format!("{name}{gives}"))
         };
         let choices = tally.volumes.all().take(LISTED).map(of_volume);
-        let of_all = |all: usize| {
+        let of_all = |volumes: usize| {
             let sum = Counts::together(tally.apart.values());
             let gives =
                 if sum.requests() == 0 { String::new() } else { format!(": {}", sum.summary()) };
-            let what = format!("all {all}, their addresses one after another on one drive{gives}");
-            (format!("{given}--set workload.volume=all"), what)
+            let meaning =
+                format!("all {volumes}, their addresses one after another on one drive{gives}");
+            (format!("{options}--set workload.volume=all"), meaning)
         };
-        let all = Some(tally.volumes.count()).filter(|&all| all > 1).map(of_all);
-        choices.chain(all).collect()
+        let count =
+            Some(tally.volumes.count()).filter(|&choice_of_all| choice_of_all > 1).map(of_all);
+        choices.chain(count).collect()
     }
 
     /// Returns the options that give an unknown `operation` a meaning, the likeliest first.
     fn meanings(&self, operation: &str) -> Vec<(String, String)> {
-        let Some(columns) = &self.how.columns else { return Vec::new() };
-        let of = |key: &str, what: String| {
+        let Some(columns) = &self.read_as.columns else { return Vec::new() };
+        let choice = |key: &str, meaning: String| {
             let columns = columns.text_meaning(key, operation)?;
-            Some((format!("{}--columns {}", given(self.workload, "columns"), word(&columns)), what))
+            Some((
+                format!(
+                    "{}--columns {}",
+                    options_without(self.workload, "columns"),
+                    word(&columns)
+                ),
+                meaning,
+            ))
         };
         let mut keys = words::meanings_of(operation);
         if !keys.contains(&"ignore") {
             keys.push("ignore");
         }
-        let what = |key: &str| match key {
+        let meaning_of = |key: &str| match key {
             "ignore" => "if such lines are not requests".to_owned(),
             verb => format!("if it means {verb}"),
         };
-        keys.into_iter().filter_map(|key| of(key, what(key))).collect()
+        keys.into_iter().filter_map(|key| choice(key, meaning_of(key))).collect()
     }
 
     /// Returns the options that skip bad lines, and their effect; `None` if most lines are bad.
@@ -192,27 +204,28 @@ impl Scan<'_, '_> {
         let (Skipping::Few(skipping) | Skipping::Many(skipping)) = &self.skipping else {
             return None;
         };
-        let options = format!("{}{skipping}", given(self.workload, ""));
+        let options = format!("{}{skipping}", options_without(self.workload, ""));
         Some((options, "to count and skip such lines".to_owned()))
     }
 
     /// Returns the command for the format of this line, if only one format fits.
     fn format_of(&self, line: &[u8]) -> Option<String> {
         let head = Head { bytes: line, lines: &[line] };
-        let all = formats::detect(&head);
-        let mut all =
-            all.into_iter().filter(|&(format, share)| share == 100 && format != TraceFormat::Table);
-        let (format, _) = all.next()?;
-        let how = ReadAs { columns: None, time_ns: None, ..self.how.clone() };
-        let gives = Reading::counts_of(format, &how, &head)?.summary();
+        let detected = formats::detect(&head);
+        let mut formats = detected
+            .into_iter()
+            .filter(|&(format, share)| share == 100 && format != TraceFormat::Table);
+        let (format, _) = formats.next()?;
+        let read_as = ReadAs { columns: None, time_ns: None, ..self.read_as.clone() };
+        let gives = Reading::counts_of(format, &read_as, &head)?.summary();
         let choice = (format!("--format {}", format.word()), format!("this line: {gives}"));
         let text = format!("the line looks like one of format {}; ", format.word());
-        all.next().is_none().then(|| text + &one_of(self.file, &[choice]))
+        formats.next().is_none().then(|| text + &one_of(self.file, &[choice]))
     }
 
     /// Returns the command that skips bad lines. If there are many, the columns or the format may be wrong.
     fn skip_remedy(&self) -> String {
-        let doubt = |share: &str| match &self.how.columns {
+        let doubt = |share: &str| match &self.read_as.columns {
             Some(_) => format!("give other columns ({share} lines do not fit these)"),
             None => format!("give another format ({share} lines do not fit this one)"),
         };

@@ -1,6 +1,6 @@
 //! Reads an archive as the single file in it.
 
-use super::told;
+use super::final_error;
 use crate::read::commands::word;
 use crate::read::cpu_files::parse_cpu_file;
 use std::fmt;
@@ -111,10 +111,10 @@ impl<M: Members> Read for Archive<M> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if matches!(self.state, State::Start) {
             let Some(name) = self.next_file()? else {
-                return Err(told("an archive without files; give the trace itself"));
+                return Err(final_error("an archive without files; give the trace itself"));
             };
             if name == "[Content_Types].xml" {
-                return Err(told("an office workbook or document; save the sheet as CSV"));
+                return Err(final_error("an office workbook or document; save the sheet as CSV"));
             }
             self.state = State::Open(Member { name, head: Vec::new(), is_whole: true });
         }
@@ -140,7 +140,7 @@ impl<M: Members> Archive<M> {
         let of_cpu = [&first.name, &second].into_iter().find_map(|name| parse_cpu_file(name));
         if let Some((base, ..)) = of_cpu {
             let recording = base.trim_end_matches(".blktrace.").trim_start_matches('/');
-            return told(format!(
+            return final_error(format!(
                 "an archive of blktrace files, one for each CPU; unpack it: {}; then read each recording by its \
                  name: ssdlab trace info {}",
                 M::UNPACK,

@@ -1,6 +1,6 @@
 //! A limit on the growth of unpacked bytes.
 
-use super::told;
+use super::final_error;
 use ssd_core::metrics::numbers::size;
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -32,7 +32,7 @@ impl<R: Read> Read for Bounded<R> {
         let count = self.reader.read(buffer)?;
         self.count += count as u64;
         if self.count > FROM && self.count / MOST > self.packed.get() {
-            return Err(told(format!(
+            return Err(final_error(format!(
                 "an archive bomb: {} of the file unpacked to {}, more than {MOST} times as much; if you \
                  trust the file: {} | ssdlab trace info -",
                 size(self.packed.get() as f64),

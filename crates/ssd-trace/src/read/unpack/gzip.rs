@@ -1,6 +1,6 @@
 //! gzip: consecutive members, and zeros after the last one, which tapes and block devices leave.
 
-use super::{Bytes, told};
+use super::{Bytes, final_error};
 use flate2::bufread::GzDecoder;
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -30,7 +30,7 @@ impl Read for Gzip<'_> {
                 None => {}
                 Some(0x1f) => self.member = Some(GzDecoder::new(rest)),
                 Some(_) => {
-                    return Err(told(
+                    return Err(final_error(
                         "the bytes after the gzip data are neither gzip nor zeros; if they are not part \
                          of the trace, unpack the file: gzip -dc FILE > OUT",
                     ));

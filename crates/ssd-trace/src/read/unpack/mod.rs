@@ -30,7 +30,7 @@ const ZSTD_WINDOW_LOG: u32 = 31;
 const XZ_MEMORY_KIB: u32 = 1 << 20;
 
 /// Returns an error whose text is a complete sentence about the file, to which callers add nothing.
-pub(crate) fn told(text: impl Into<String>) -> io::Error {
+pub(crate) fn final_error(text: impl Into<String>) -> io::Error {
     io::Error::new(ErrorKind::Unsupported, text.into())
 }
 
@@ -106,8 +106,8 @@ impl Read for Zstd<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.read(buffer).map_err(|error| match error.kind() {
             ErrorKind::Other => {
-                let what = "or the file needs a dictionary, which ssdlab does not have (`zstd -d -D DICTIONARY`)";
-                io::Error::other(format!("{error}, {what}"))
+                let message = "or the file needs a dictionary, which ssdlab does not have (`zstd -d -D DICTIONARY`)";
+                io::Error::other(format!("{error}, {message}"))
             }
             _ => error,
         })
@@ -161,7 +161,7 @@ pub(crate) fn unpacked<'a>(raw: impl Read + 'a) -> io::Result<Bytes<'a>> {
     let mut layers = 0;
     while let Some(layer) = Layer::of(&head) {
         if layers == MOST_LAYERS {
-            return Err(told(format!(
+            return Err(final_error(format!(
                 "it is packed more than {MOST_LAYERS} times; unpack it, and give the trace itself"
             )));
         }

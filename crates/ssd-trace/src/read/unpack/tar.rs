@@ -4,7 +4,7 @@
 //! base-256 sizes.
 
 use super::archive::Members;
-use super::{Bytes, told};
+use super::{Bytes, final_error};
 use std::io::{self, BufReader, ErrorKind, Read};
 
 const BLOCK: usize = 512;
@@ -156,7 +156,9 @@ impl Members for Tar<'_> {
                 }
                 b'x' => long_name = path_of(&self.first_bytes(LONGEST_RECORDS)?),
                 b'S' => {
-                    return Err(told("a tar archive with a sparse file; unpack it: tar -xf FILE"));
+                    return Err(final_error(
+                        "a tar archive with a sparse file; unpack it: tar -xf FILE",
+                    ));
                 }
                 _ => long_name = None,
             }

@@ -3,7 +3,7 @@
 //! Source: PKWARE, APPNOTE.TXT 6.3, 4.3.7 (local file header), 4.3.9 (data descriptor), 4.5.3 (Zip64).
 
 use super::archive::Members;
-use super::{Bytes, told};
+use super::{Bytes, final_error};
 use flate2::Crc;
 use flate2::bufread::DeflateDecoder;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
@@ -42,15 +42,18 @@ const METHODS: [(u64, &str); 9] = [
 ];
 
 fn method_name(method: u64) -> &'static str {
-    METHODS.iter().find(|(number, _)| *number == method).map_or("an unknown method", |of| of.1)
+    METHODS
+        .iter()
+        .find(|(number, _)| *number == method)
+        .map_or("an unknown method", |entry| entry.1)
 }
 
 fn little(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
-fn damaged(what: &str) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, format!("the zip archive is damaged: {what}"))
+fn damaged(message: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, format!("the zip archive is damaged: {message}"))
 }
 
 impl<'a> Zip<'a> {
@@ -59,7 +62,7 @@ impl<'a> Zip<'a> {
     }
 
     /// Reads the current member to its end, checks it, and returns the archive after it.
-    fn behind(&mut self) -> io::Result<Option<Packed<'a>>> {
+    fn finish_member(&mut self) -> io::Result<Option<Packed<'a>>> {
         if matches!(self.member, Member::Stored(_) | Member::Deflated(_)) {
             let mut scratch = [0; 4096];
             while self.read_file(&mut scratch)? > 0 {}
@@ -124,14 +127,14 @@ impl Members for Zip<'_> {
 
     fn next_file(&mut self) -> io::Result<Option<String>> {
         loop {
-            let Some(mut packed) = self.behind()? else { return Ok(None) };
+            let Some(mut packed) = self.finish_member()? else { return Ok(None) };
             let mut header = [0; 30];
             packed.read_exact(&mut header[..4])?;
             match &header[..4] {
                 b"PK\x03\x04" => {}
                 b"PK\x01\x02" | b"PK\x05\x06" | b"PK\x06\x06" | b"PK\x06\x08" => return Ok(None),
                 b"PK\x07\x08" => {
-                    return Err(told(
+                    return Err(final_error(
                         "one part of a split zip archive; join the parts: zip -s 0 FILE --out OUT.zip",
                     ));
                 }
@@ -148,7 +151,7 @@ impl Members for Zip<'_> {
             let name = String::from_utf8_lossy(&name).into_owned();
             let shown = name.escape_debug();
             if flags & 1 != 0 {
-                return Err(told(format!(
+                return Err(final_error(format!(
                     "a zip archive whose {shown} is encrypted; unpack it with its password: 7z x FILE"
                 )));
             }
@@ -159,14 +162,14 @@ impl Members for Zip<'_> {
             self.crc = Crc::new();
             self.member = match method {
                 0 if described && length == 0 && !name.ends_with('/') => {
-                    return Err(told(format!(
+                    return Err(final_error(format!(
                         "a zip archive that does not state the size of {shown}; unpack it: unzip FILE"
                     )));
                 }
                 0 => Member::Stored(packed.take(length)),
                 8 => Member::Deflated(Box::new(DeflateDecoder::new(packed))),
                 _ => {
-                    return Err(told(format!(
+                    return Err(final_error(format!(
                         "a zip archive whose {shown} is packed with {} (method {method} of zip); unpack it: 7z x \
                          FILE, or pack it with deflate, which zip uses by default",
                         method_name(method)

@@ -81,9 +81,9 @@ impl ConcurrencyPolicy for Policy {
             return gmax;
         }
         let share = u128::from(gmax) * (used - self.theta1 * pages);
-        let whole = (self.theta2 - self.theta1) * pages;
-        debug_assert!(whole > 0, "a step has no pages between its thresholds: {view:?}");
-        let channels = if self.up { share.div_ceil(whole) } else { share / whole };
+        let range = (self.theta2 - self.theta1) * pages;
+        debug_assert!(range > 0, "a step has no pages between its thresholds: {view:?}");
+        let channels = if self.up { share.div_ceil(range) } else { share / range };
         assert!(channels <= u128::from(gmax), "{channels} channels may collect, at most {gmax}");
         channels as u32
     }
@@ -123,8 +123,8 @@ mod tests {
             (851, 4, 4),
             (1000, 4, 4),
         ] {
-            let found = (limit(&up, 8, used, 1000), limit(&down, 8, used, 1000));
-            assert_eq!(found, (ceil, floor), "{used} of 1000 pages used");
+            let limits = (limit(&up, 8, used, 1000), limit(&down, 8, used, 1000));
+            assert_eq!(limits, (ceil, floor), "{used} of 1000 pages used");
         }
     }
 

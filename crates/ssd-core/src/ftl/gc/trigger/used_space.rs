@@ -44,13 +44,13 @@ impl Policy {
 
 impl TriggerPolicy for Policy {
     fn holds(&self, view: &SpaceView) -> bool {
-        let (used, all) = if self.pool {
+        let (used, total) = if self.pool {
             (view.pool_used_pages, view.pool_pages)
         } else {
             (view.used_pages, view.pages)
         };
-        debug_assert!(used <= all, "more pages are used than there are: {view:?}");
-        u128::from(used) * 1_000_000_000 >= u128::from(all) * u128::from(self.at_ppb)
+        debug_assert!(used <= total, "more pages are used than there are: {view:?}");
+        u128::from(used) * 1_000_000_000 >= u128::from(total) * u128::from(self.at_ppb)
     }
 
     fn outlasts(&self, best: &SpaceView) -> bool {

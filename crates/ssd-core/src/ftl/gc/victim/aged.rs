@@ -226,13 +226,13 @@ impl Aged {
 
     /// The sealed blocks of `pool` with an invalid page, best first.
     pub(super) fn sorted(&self, pool: PoolId, table: &BlockTable, clock: u64) -> Vec<BlockId> {
-        let mut all: Vec<BlockId> = table
+        let mut candidates: Vec<BlockId> = table
             .of_pool(pool)
             .filter(|&b| table.is_candidate(b) && table.invalid(b) > 0)
             .collect();
         let valued = |b: BlockId| (b.at(), self.value(b.at(), table, clock));
-        all.sort_by(|&a, &b| before(valued(a), valued(b), table));
-        all
+        candidates.sort_by(|&a, &b| before(valued(a), valued(b), table));
+        candidates
     }
 
     fn append(&mut self, block: BlockId, pool: usize, table: &BlockTable, clock: u64) {
@@ -249,11 +249,11 @@ impl Aged {
 
     /// Close the gaps between the blocks of `pool`.
     fn move_up(&mut self, pool: usize, table: &BlockTable) {
-        let all = pool * self.slots_per_pool..(pool + 1) * self.slots_per_pool;
-        assert_eq!(self.end[pool], all.end, "pool {pool} has slots left");
-        self.bounds[all.start / GROUP..all.end / GROUP].fill(NOBODY);
-        self.end[pool] = all.start;
-        for slot in all {
+        let slots = pool * self.slots_per_pool..(pool + 1) * self.slots_per_pool;
+        assert_eq!(self.end[pool], slots.end, "pool {pool} has slots left");
+        self.bounds[slots.start / GROUP..slots.end / GROUP].fill(NOBODY);
+        self.end[pool] = slots.start;
+        for slot in slots {
             let block = std::mem::replace(&mut self.slots[slot], EMPTY);
             if block != EMPTY {
                 let clock = self.stamp[block as usize];
@@ -281,9 +281,9 @@ impl Aged {
         let mut bound = NOBODY;
         for b in self.blocks(group) {
             bound = self.raised(bound, b, table);
-            let this = (b, self.value(b, table, clock));
-            if best.is_none_or(|best| before(this, best, table).is_lt()) {
-                best = Some(this);
+            let candidate = (b, self.value(b, table, clock));
+            if best.is_none_or(|best| before(candidate, best, table).is_lt()) {
+                best = Some(candidate);
             }
         }
         let former = self.bounds[group];

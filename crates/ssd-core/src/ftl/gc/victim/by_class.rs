@@ -191,9 +191,9 @@ impl VictimPolicy for ByClass {
     }
 
     fn by_class(&self, pool: PoolId) -> Vec<ClassBlocks> {
-        let all: Vec<ClassBlocks> = self.parts.iter().map(|part| part.blocks(pool)).collect();
-        debug_assert!(!all.is_empty(), "victims of {pool:?} have no classes");
-        all
+        let classes: Vec<ClassBlocks> = self.parts.iter().map(|part| part.blocks(pool)).collect();
+        debug_assert!(!classes.is_empty(), "victims of {pool:?} have no classes");
+        classes
     }
 
     fn candidates(&self, pool: PoolId, table: &BlockTable, clock: u64) -> Vec<BlockId> {

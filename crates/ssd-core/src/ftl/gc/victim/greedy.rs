@@ -108,12 +108,12 @@ impl VictimPolicy for Policy {
     /// Every sealed block with an invalid page, fewest valid pages first, then by the tie rule.
     fn candidates(&self, pool: PoolId, table: &BlockTable, _clock: u64) -> Vec<BlockId> {
         let sealed = |b: &BlockId| table.is_candidate(*b) && table.invalid(*b) > 0;
-        let mut all: Vec<BlockId> = table.of_pool(pool).filter(sealed).collect();
+        let mut candidates: Vec<BlockId> = table.of_pool(pool).filter(sealed).collect();
         let order = |b: BlockId| match self.ties {
             Ties::Oldest => table.seal_order[b.at()],
             Ties::LowestId | Ties::Random => u64::from(b.0),
         };
-        all.sort_by_key(|&b| (table.valid[b.at()], order(b)));
-        all
+        candidates.sort_by_key(|&b| (table.valid[b.at()], order(b)));
+        candidates
     }
 }

@@ -111,8 +111,8 @@ impl Least {
         }
         let group = self.least[groups.clone()].iter().position(|&valid| valid == least)?;
         let blocks = self.blocks(groups.start + group, table);
-        let mut all = table.valid[blocks.clone()].iter().zip(&member[blocks.clone()]);
-        let first = all.position(|(&valid, &is)| valid == least && is == yes);
+        let mut pairs = table.valid[blocks.clone()].iter().zip(&member[blocks.clone()]);
+        let first = pairs.position(|(&valid, &is)| valid == least && is == yes);
         let first = first.expect("the minimum of a group belongs to a member");
         let block = BlockId((blocks.start + first) as u32);
         assert_eq!(table.pool_of(block), pool, "{block:?} is in a group of {pool:?}");

@@ -284,9 +284,9 @@ impl VictimPolicy for Policy {
             return;
         }
         let times = self.first.iter().zip(&self.newest);
-        let known = times
+        let stamps = times
             .map(|(&first, &newest)| if first == NEVER { [NEVER; 2] } else { [first, newest] });
-        memory::put(bytes, known.flatten());
+        memory::put(bytes, stamps.flatten());
         debug_assert_eq!(self.first.len(), table.len(), "blocks of another table");
     }
 
@@ -331,8 +331,8 @@ impl VictimPolicy for Policy {
 
     fn at_once(&self, pool: PoolId) -> Option<BlockId> {
         let fully_invalid = (self.pages, 0, BlockId(0))..;
-        let found = self.list[pool.at()].range(fully_invalid).next();
-        debug_assert!(found.is_none_or(|entry| entry.0 == self.pages), "{found:?} has valid pages");
-        found.filter(|_| self.immediate).map(|&(_, _, block)| block)
+        let front = self.list[pool.at()].range(fully_invalid).next();
+        debug_assert!(front.is_none_or(|entry| entry.0 == self.pages), "{front:?} has valid pages");
+        front.filter(|_| self.immediate).map(|&(_, _, block)| block)
     }
 }

@@ -86,12 +86,12 @@ crate::plugs! {
         /// first, then lowest id.
         fn candidates(&self, pool: PoolId, table: &BlockTable, clock: u64) -> Vec<BlockId> {
             let _ = clock;
-            let mut all: Vec<BlockId> = table
+            let mut candidates: Vec<BlockId> = table
                 .of_pool(pool)
                 .filter(|&b| table.is_candidate(b) && table.invalid(b) > 0)
                 .collect();
-            all.sort_by_key(|&b| (table.valid[b.at()], b));
-            all
+            candidates.sort_by_key(|&b| (table.valid[b.at()], b));
+            candidates
         }
 
         /// Whether the policy orders the blocks of all pools together. If so, [`VictimPolicy::first_pool`] decides

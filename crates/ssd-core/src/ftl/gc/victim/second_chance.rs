@@ -87,12 +87,13 @@ impl Policy {
         }
     }
 
-    /// The first block of `pool` on the walk that is below the bar and `wanted`, with the state of the walk there.
+    /// The first block of `pool` on the walk that is below the bar and `accepts` takes, with the state of the walk
+    /// there.
     fn find(
         &self,
         pool: PoolId,
         table: &BlockTable,
-        wanted: impl Fn(BlockId) -> bool,
+        accepts: impl Fn(BlockId) -> bool,
     ) -> Option<(BlockId, Walk)> {
         let mut walk = self.walks[pool.at()];
         debug_assert_eq!(self.list.iter(pool).count(), walk.blocks as usize, "blocks, as counted");
@@ -105,7 +106,7 @@ impl Policy {
             if walk.at.is_none() {
                 walk.passed = 0;
             }
-            if table.valid[at.at()] < (bar * pages).ceil() as u16 && wanted(at) {
+            if table.valid[at.at()] < (bar * pages).ceil() as u16 && accepts(at) {
                 return Some((at, Walk { at: Some(at), ..walk }));
             }
             (walk.at, walk.passed) = (self.list.after(at), walk.passed + 1);
@@ -121,10 +122,10 @@ impl Policy {
     /// Take `block`: the pointer moves up to it, whether or not this policy chose it.
     fn take(&mut self, block: BlockId, table: &BlockTable) {
         let pool = table.pool_of(block);
-        let found = self.find(pool, table, |other| other == block).map(|(_, walk)| walk);
+        let new_walk = self.find(pool, table, |candidate| candidate == block).map(|(_, walk)| walk);
         let after = self.list.after(block);
         let walk = &mut self.walks[pool.at()];
-        *walk = found.unwrap_or(*walk);
+        *walk = new_walk.unwrap_or(*walk);
         if walk.at == Some(block) {
             (walk.at, walk.passed) = (after, walk.passed + 1);
         }
@@ -166,9 +167,9 @@ impl VictimPolicy for Policy {
         _clock: u64,
         _rng: &mut Stream,
     ) -> Option<BlockId> {
-        let found = self.find(pool, table, |_| true).map(|(block, _)| block);
-        debug_assert!(found.is_none_or(|b| table.is_candidate(b)), "{found:?} is not sealed");
-        found
+        let victim = self.find(pool, table, |_| true).map(|(block, _)| block);
+        debug_assert!(victim.is_none_or(|b| table.is_candidate(b)), "{victim:?} is not sealed");
+        victim
     }
 
     fn save(&self, _table: &BlockTable, bytes: &mut Vec<u8>) {
@@ -199,12 +200,15 @@ impl VictimPolicy for Policy {
     }
 
     fn candidates(&self, pool: PoolId, table: &BlockTable, _clock: u64) -> Vec<BlockId> {
-        let (mut rest, mut all) = (self.clone(), Vec::new());
+        let (mut rest, mut candidates) = (self.clone(), Vec::new());
         while let Some((block, _)) = rest.find(pool, table, |_| true) {
             rest.take(block, table);
-            all.push(block);
+            candidates.push(block);
         }
-        debug_assert!(all.iter().all(|&b| table.invalid(b) > 0), "{all:?} gain nothing");
-        all
+        debug_assert!(
+            candidates.iter().all(|&b| table.invalid(b) > 0),
+            "{candidates:?} gain nothing"
+        );
+        candidates
     }
 }

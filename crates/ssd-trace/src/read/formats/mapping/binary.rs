@@ -8,14 +8,14 @@ use crate::read::formats::{Line, Range, Reject};
 use ssd_core::host::request::Op;
 
 /// Returns the number at a place, and its position.
-fn number(record: &[u8], place: &Place, what: &'static str) -> Result<(u64, usize), Reject> {
+fn number(record: &[u8], place: &Place, expected: &'static str) -> Result<(u64, usize), Reject> {
     let Place::Bytes(kind, at) = place else { unreachable!("the mapping was checked") };
     if record.len() < at + kind.bytes() {
         return Err(Reject::new("a whole record", record.len()));
     }
     match kind.read(record, *at) {
         Some(value) => Ok((value, *at)),
-        None => Err(Reject::new(format!("{what}, a number that is not negative"), *at)),
+        None => Err(Reject::new(format!("{expected}, a number that is not negative"), *at)),
     }
 }
 

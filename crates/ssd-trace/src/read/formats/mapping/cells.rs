@@ -17,7 +17,7 @@ const SEPARATORS: [(&str, u8); 6] = [
 
 /// Returns the byte of a separator in the notation of `separator=`.
 pub(super) fn separator(word: &str) -> Result<u8, String> {
-    let named = SEPARATORS.iter().find(|&&(name, _)| name == word).map(|&(_, byte)| byte);
+    let mark_of_name = SEPARATORS.iter().find(|&&(name, _)| name == word).map(|&(_, byte)| byte);
     let mark = match word.as_bytes() {
         [byte] => Some(*byte),
         // A control character, such as \x01.
@@ -26,7 +26,7 @@ pub(super) fn separator(word: &str) -> Result<u8, String> {
     };
     let is_mark = |byte: &u8| byte.is_ascii_punctuation() || byte.is_ascii_control();
     let mark = mark.filter(|byte| is_mark(byte) && !b"\n\r\"".contains(byte));
-    named.or(mark).ok_or_else(|| {
+    mark_of_name.or(mark).ok_or_else(|| {
         let names: Vec<&str> = SEPARATORS.iter().map(|&(name, _)| name).collect();
         format!(
             "separator={word}: expected {}, or a character such as ~ or \\x01",
@@ -37,9 +37,9 @@ pub(super) fn separator(word: &str) -> Result<u8, String> {
 
 /// Returns the name of a separator in messages.
 pub(super) fn name_of(separator: u8) -> String {
-    let named = SEPARATORS.iter().find(|&&(_, byte)| byte == separator);
+    let entry = SEPARATORS.iter().find(|&&(_, byte)| byte == separator);
     let mark = || char::from(separator).escape_default().to_string();
-    named.map_or_else(mark, |(name, _)| (*name).to_owned())
+    entry.map_or_else(mark, |(name, _)| (*name).to_owned())
 }
 
 /// Returns the bytes of a cell without surrounding blanks and quotes.

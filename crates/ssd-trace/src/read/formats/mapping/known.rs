@@ -32,21 +32,21 @@ pub trait Known {
 /// The parser of such a format.
 pub struct Mapped<K> {
     table: Table,
-    known: PhantomData<K>,
+    format: PhantomData<K>,
 }
 
 impl<K: Known> Mapped<K> {
     fn with(time_ns: Option<u64>) -> Mapped<K> {
         let mut mapping = Mapping::parse(K::COLUMNS).expect("a constant");
-        if let (TimeRule::Varies(_), Some(said), Some(column)) =
+        if let (TimeRule::Varies(_), Some(stated_ns), Some(column)) =
             (K::INFO.time, time_ns, &mut mapping.time)
         {
-            column.unit = Some(said);
+            column.unit = Some(stated_ns);
         }
         let units = Units { time_ns: None, bytes: 1 };
         let mut table = Table::new(mapping, units, K::SPARE);
         table.empty = K::EMPTY;
-        Mapped { table, known: PhantomData }
+        Mapped { table, format: PhantomData }
     }
 }
 
@@ -59,8 +59,8 @@ impl<K: Known> Default for Mapped<K> {
 impl<K: Known> Format for Mapped<K> {
     const INFO: &'static FormatInfo = K::INFO;
 
-    fn new(how: &ReadAs) -> Mapped<K> {
-        Mapped::with(how.time_ns)
+    fn new(read_as: &ReadAs) -> Mapped<K> {
+        Mapped::with(read_as.time_ns)
     }
 
     fn parse(&mut self, line: &[u8]) -> Result<Line, Reject> {

@@ -67,7 +67,7 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new(mapping: Mapping, units: Units, spare: Option<&'static str>) -> Table {
-        let named = mapping.places().iter().any(|(_, place)| matches!(place, Place::Named(_)));
+        let has_names = mapping.places().iter().any(|(_, place)| matches!(place, Place::Named(_)));
         let mut table = Table {
             separator: mapping.separator,
             columns: None,
@@ -84,7 +84,7 @@ impl Table {
             last_name: 0,
             first_name: 0,
         };
-        if !named {
+        if !has_names {
             table.columns = table.resolved(&[]);
         }
         table
@@ -101,8 +101,8 @@ impl Table {
         }
         let comment = line.trim_ascii_start().starts_with(b"#");
         let Some(columns) = self.columns else {
-            let found = self.header(line);
-            return if found || comment { Ok(Line::Header) } else { Err(self.no_names()) };
+            let is_header = self.header(line);
+            return if is_header || comment { Ok(Line::Header) } else { Err(self.no_names()) };
         };
         if comment {
             return Ok(Line::Header);
@@ -135,8 +135,8 @@ impl Table {
     }
 
     fn no_names(&self) -> Reject {
-        let wanted = self.mapping.places();
-        let names = wanted.iter().filter_map(|(_, place)| match place {
+        let places = self.mapping.places();
+        let names = places.iter().filter_map(|(_, place)| match place {
             Place::Named(name) => Some(format!("{name:?}")),
             _ => None,
         });
@@ -170,10 +170,12 @@ impl Table {
         let number = |place: &Place| match place {
             Place::At(number) if *number > 0 => Some(number - 1),
             Place::At(number) => Some(*number),
-            Place::Named(wanted) => {
-                let [at] = columns_named(names, wanted)[..] else { return None };
-                let behind = self.separator == Some(b' ') && spare.is_some_and(|spare| at > spare);
-                let number = if behind { at as i64 - names.len() as i64 } else { at as i64 };
+            Place::Named(name) => {
+                let [at] = columns_named(names, name)[..] else { return None };
+                let is_after_spare =
+                    self.separator == Some(b' ') && spare.is_some_and(|spare| at > spare);
+                let number =
+                    if is_after_spare { at as i64 - names.len() as i64 } else { at as i64 };
                 i32::try_from(number).ok()
             }
             Place::Bytes(..) => None,
@@ -201,7 +203,7 @@ impl Table {
 
     /// Returns the first separator that splits `line` into as many cells as the mapping needs.
     fn separator_of(&mut self, line: &[u8], columns: &Columns) -> u8 {
-        let all = [
+        let columns_read = [
             columns.time,
             columns.op,
             Some(columns.offset),
@@ -209,7 +211,8 @@ impl Table {
             columns.volume,
             columns.event,
         ];
-        let needed = all.iter().flatten().map(|&at| if at < 0 { -at } else { at + 1 }).max();
+        let needed =
+            columns_read.iter().flatten().map(|&at| if at < 0 { -at } else { at + 1 }).max();
         let needed = usize::try_from(needed.unwrap_or(1)).unwrap_or(1);
         let mut most = (0, b' ');
         for separator in TRIED {
@@ -251,7 +254,7 @@ impl Table {
         &self,
         line: &'l [u8],
         column: i32,
-        what: &'static str,
+        field: &'static str,
     ) -> Result<(&'l [u8], usize), Reject> {
         let count = self.cells.len();
         let at = if column < 0 {
@@ -266,7 +269,7 @@ impl Table {
             let name = name_of(separator);
             let plural = if count == 1 { "" } else { "s" };
             Reject::new(
-                format!("{what} in column {number} (separator={name}, {count} column{plural})"),
+                format!("{field} in column {number} (separator={name}, {count} column{plural})"),
                 line.len(),
             )
         })?;
@@ -277,7 +280,7 @@ impl Table {
         if let (Some(at), Some((_, word))) = (columns.event, &self.mapping.event) {
             let (event, _) = self.cell(line, at, "the kind of event")?;
             if !event.eq_ignore_ascii_case(word.as_bytes()) {
-                return Ok(other(event));
+                return Ok(ignored(event));
             }
         }
         let (op, flags) = match (columns.op, &self.mapping.op) {
@@ -285,7 +288,7 @@ impl Table {
                 let (word, start) = self.cell(line, at, "the operation")?;
                 match self.mapping.words.meaning(word) {
                     Some(Meaning::Request(op, flags)) => (op, flags),
-                    Some(Meaning::Ignored) => return Ok(other(word)),
+                    Some(Meaning::Ignored) => return Ok(ignored(word)),
                     None => return Err(unknown_op(word, start)),
                 }
             }
@@ -320,8 +323,8 @@ impl Table {
 
     /// Returns address and length, in their units.
     fn range(&self, line: &[u8], columns: &Columns) -> Result<Range, Reject> {
-        let whole = |at: i32, unit: Option<u64>, what: &'static str, expected: &'static str| {
-            let (text, start) = self.cell(line, at, what)?;
+        let integer = |at: i32, unit: Option<u64>, field: &'static str, expected: &'static str| {
+            let (text, start) = self.cell(line, at, field)?;
             let value = values::whole(text, expected).or_else(|expected| {
                 let bytes = std::str::from_utf8(text).ok().and_then(bytes_of).ok_or(expected)?;
                 let is_open = unit.unwrap_or(self.units.bytes) == 1;
@@ -329,7 +332,7 @@ impl Table {
             });
             value.map(|value| (value, start)).map_err(|expected| Reject::new(expected, start))
         };
-        let (start, start_at) = whole(
+        let (start, start_at) = integer(
             columns.offset,
             self.mapping.offset.unit,
             "the offset",
@@ -337,7 +340,7 @@ impl Table {
         )?;
         let (length, length_at) = match (columns.size, &self.mapping.size) {
             (Some(at), Size::Of(Column { unit, .. })) => {
-                whole(at, *unit, "the size", "the size, a whole number")?
+                integer(at, *unit, "the size", "the size, a whole number")?
             }
             (_, Size::Always(bytes)) => (*bytes, start_at),
             (None, Size::Of(_)) => unreachable!("its column is resolved"),
@@ -359,8 +362,8 @@ impl Table {
             return Ok(number);
         }
         let is_last = self.names.get(self.last_name).is_some_and(|name| name == text);
-        if let Some(&known) = self.numbers.get(text).filter(|_| !is_last) {
-            self.last_name = known;
+        if let Some(&place) = self.numbers.get(text).filter(|_| !is_last) {
+            self.last_name = place;
         } else if !is_last && self.names.len() == MOST_NAMES {
             return Err(Reject::new("at most 65536 names of volumes", start));
         } else if !is_last {
@@ -375,8 +378,8 @@ impl Table {
     fn is_names(&self, line: &[u8], columns: Columns) -> bool {
         let numbers = [columns.time, Some(columns.offset), columns.size];
         numbers.into_iter().flatten().all(|at| {
-            let found = self.cell(line, at, "");
-            found.is_ok_and(|(text, _)| {
+            let cell = self.cell(line, at, "");
+            cell.is_ok_and(|(text, _)| {
                 text.first().is_some_and(|byte| !b"0123456789+-.".contains(byte))
             })
         })
@@ -385,17 +388,17 @@ impl Table {
 
 fn unknown_op(word: &[u8], at: usize) -> Reject {
     let number = !word.is_empty() && word.iter().all(u8::is_ascii_digit);
-    let how = if number {
+    let hint = if number {
         "numbers need their meaning, such as read=0,write=1"
     } else {
         "other words need their meaning, such as read=RD,write=WR,ignore=X"
     };
     let flaw = Flaw::Operation(String::from_utf8_lossy(word).into());
-    Reject { flaw, ..Reject::new(format!("an operation, such as R, W or read ({how})"), at) }
+    Reject { flaw, ..Reject::new(format!("an operation, such as R, W or read ({hint})"), at) }
 }
 
 /// Returns an event that is not a request.
-fn other(word: &[u8]) -> Line {
+fn ignored(word: &[u8]) -> Line {
     Line::Other(word.first().copied().unwrap_or(b'?') & 127)
 }
 
@@ -421,17 +424,17 @@ pub(super) fn request(
 }
 
 /// Converts `value` units of `unit` bytes to sectors.
-fn sectors(value: u64, unit: u64, at: usize, what: &str) -> Result<u64, Reject> {
+fn sectors(value: u64, unit: u64, at: usize, field: &str) -> Result<u64, Reject> {
     if unit == 1 {
         if value.is_multiple_of(512) {
             return Ok(value / 512);
         }
         return Err(Reject::new(
-            format!("{what} in bytes, a multiple of 512 (is it in another unit?)"),
+            format!("{field} in bytes, a multiple of 512 (is it in another unit?)"),
             at,
         ));
     }
     value
         .checked_mul(unit / 512)
-        .ok_or_else(|| Reject::new(format!("{what} below sector 2^64"), at))
+        .ok_or_else(|| Reject::new(format!("{field} below sector 2^64"), at))
 }

@@ -75,7 +75,7 @@ pub struct Mapping {
 /// The parts of a mapping during parsing.
 #[derive(Default)]
 struct Parts<'a> {
-    said: Vec<(&'a str, &'a str)>,
+    entries: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> Parts<'a> {
@@ -94,7 +94,7 @@ impl<'a> Parts<'a> {
                     KEYS.join(", ")
                 ));
             }
-            if parts.said.iter().any(|&(other, _)| other == key) {
+            if parts.entries.iter().any(|&(name, _)| name == key) {
                 return Err(format!("{key} is given twice; keep one of them"));
             }
             if value.is_empty() && key == "separator" {
@@ -104,13 +104,13 @@ impl<'a> Parts<'a> {
             if value.is_empty() {
                 return Err(format!("{key} needs a column, as in {EXAMPLE}"));
             }
-            parts.said.push((key, value));
+            parts.entries.push((key, value));
         }
         Ok(parts)
     }
 
     fn get(&self, key: &str) -> Option<&'a str> {
-        self.said.iter().find(|&&(other, _)| other == key).map(|&(_, value)| value)
+        self.entries.iter().find(|&&(name, _)| name == key).map(|&(_, value)| value)
     }
 
     fn number(&self, key: &str, most: usize) -> Result<Option<usize>, String> {
@@ -264,8 +264,8 @@ impl Mapping {
 
     /// Returns which of address and length are in sectors.
     fn in_sectors(&self) -> Vec<&'static str> {
-        let both = [("offset", self.offset.unit), ("size", self.size.unit())];
-        let in_sectors = both.into_iter().filter(|(_, unit)| *unit == Some(SECTOR_BYTES));
+        let units = [("offset", self.offset.unit), ("size", self.size.unit())];
+        let in_sectors = units.into_iter().filter(|(_, unit)| *unit == Some(SECTOR_BYTES));
         in_sectors.map(|(field, _)| field).collect()
     }
 
@@ -328,18 +328,18 @@ impl Mapping {
 
     /// Returns the columns that are read, with the names of their fields.
     pub(crate) fn places(&self) -> Vec<(&'static str, &Place)> {
-        let mut all = Vec::new();
-        all.extend(self.time.as_ref().map(|column| ("time", &column.place)));
+        let mut places = Vec::new();
+        places.extend(self.time.as_ref().map(|column| ("time", &column.place)));
         if let Operation::Of(place) = &self.op {
-            all.push(("op", place));
+            places.push(("op", place));
         }
-        all.push(("offset", &self.offset.place));
+        places.push(("offset", &self.offset.place));
         if let Size::Of(column) = &self.size {
-            all.push(("size", &column.place));
+            places.push(("size", &column.place));
         }
-        all.extend(self.volume.as_ref().map(|place| ("volume", place)));
-        all.extend(self.event.as_ref().map(|(place, _)| ("event", place)));
-        all
+        places.extend(self.volume.as_ref().map(|place| ("volume", place)));
+        places.extend(self.event.as_ref().map(|(place, _)| ("event", place)));
+        places
     }
 
     /// Returns its text with other units: of addresses and lengths, then of times.
@@ -392,13 +392,14 @@ impl Mapping {
     /// while others exist.
     pub(crate) fn wrong_names(&self, lines: &[&[u8]]) -> Option<String> {
         let places = self.places();
-        let wanted: Vec<&str> = places.iter().filter_map(|(_, place)| place.name()).collect();
-        let has = |names: &[String], wanted: &str| {
-            names.iter().any(|name| names::is_name(name.as_bytes(), wanted))
+        let required: Vec<&str> = places.iter().filter_map(|(_, place)| place.name()).collect();
+        let has = |names: &[String], target: &str| {
+            names.iter().any(|name| names::is_name(name.as_bytes(), target))
         };
-        let known = |names: &Vec<String>| wanted.iter().filter(|wanted| has(names, wanted)).count();
-        let names = lines.iter().rev().map(|line| cells_of(line)).max_by_key(known)?;
-        for name in &wanted {
+        let match_count =
+            |names: &Vec<String>| required.iter().filter(|name| has(names, name)).count();
+        let names = lines.iter().rev().map(|line| cells_of(line)).max_by_key(match_count)?;
+        for name in &required {
             if let [first, second, ..] = names::columns_named(&names, name)[..] {
                 let (first, second) = (first + 1, second + 1);
                 return Some(format!(
@@ -406,11 +407,11 @@ impl Mapping {
                 ));
             }
         }
-        if !(1..wanted.len()).contains(&known(&names)) {
+        if !(1..required.len()).contains(&match_count(&names)) {
             return None;
         }
-        let missing = wanted.iter().filter(|wanted| !has(&names, wanted)).map(|wanted| {
-            format!("{wanted:?}{}", did_you_mean(wanted, names.iter().map(String::as_str)))
+        let missing = required.iter().filter(|name| !has(&names, name)).map(|name| {
+            format!("{name:?}{}", did_you_mean(name, names.iter().map(String::as_str)))
         });
         Some(format!(
             "no column is named {}; the names are {}",
@@ -422,8 +423,12 @@ impl Mapping {
     fn check(&self) -> Result<(), String> {
         let places = self.places();
         for (number, (key, place)) in places.iter().enumerate() {
-            if let Some((other, _)) = places[..number].iter().find(|(_, other)| other == place) {
-                return Err(format!("{other} and {key} name the same column; each needs its own"));
+            if let Some((earlier_key, _)) =
+                places[..number].iter().find(|(_, earlier_place)| earlier_place == place)
+            {
+                return Err(format!(
+                    "{earlier_key} and {key} name the same column; each needs its own"
+                ));
             }
             match (place, self.record) {
                 (Place::Bytes(kind, at), Some(record)) if at + kind.bytes() > record => {

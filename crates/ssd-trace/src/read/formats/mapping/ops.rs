@@ -60,13 +60,13 @@ const KNOWN: [(Op, &[&str]); 4] = [
 /// The words of a mapping.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Words {
-    given: Vec<(String, Meaning)>,
+    words: Vec<(String, Meaning)>,
 }
 
 impl Words {
     /// Parses words; `value` returns the words of a key, separated by `|`.
     pub(super) fn of<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Result<Words, String> {
-        let mut given: Vec<(String, Meaning)> = Vec::new();
+        let mut words: Vec<(String, Meaning)> = Vec::new();
         for (key, meaning) in [
             ("read", Meaning::Request(Op::Read, 0)),
             ("write", Meaning::Request(Op::Write, 0)),
@@ -76,24 +76,24 @@ impl Words {
         ] {
             for word in value(key).into_iter().flat_map(|text| text.split('|')) {
                 let word = word.trim().to_ascii_lowercase();
-                match given.iter().find(|(other, _)| *other == word) {
-                    Some((_, other)) if *other == meaning => {}
+                match words.iter().find(|(candidate, _)| *candidate == word) {
+                    Some((_, previous)) if *previous == meaning => {}
                     Some(_) => {
                         return Err(format!(
                             "the word {word:?} has two meanings; keep one of them"
                         ));
                     }
-                    None => given.push((word, meaning)),
+                    None => words.push((word, meaning)),
                 }
             }
         }
-        Ok(Words { given })
+        Ok(Words { words })
     }
 
     /// Returns a contradiction to the usual meanings: a word for reads that usually means a write, or the reverse.
     pub(crate) fn contradiction(&self) -> Option<String> {
         let usual = Words::default();
-        self.given.iter().find_map(|(word, meaning)| {
+        self.words.iter().find_map(|(word, meaning)| {
             // The words of the mapping are in lower case; the letters of blktrace are known only as capitals.
             let capitals = word.to_ascii_uppercase();
             let verbs =
@@ -102,10 +102,10 @@ impl Words {
                     Meaning::Request(Op::Write, _) => Some("write"),
                     _ => None,
                 });
-            let [Some(given), Some(usual)] = verbs else { return None };
-            (given != usual).then(|| {
+            let [Some(stated), Some(usual)] = verbs else { return None };
+            (stated != usual).then(|| {
                 format!(
-                    "the columns say that {word:?} is a {given}, although it usually means a {usual}"
+                    "the columns say that {word:?} is a {stated}, although it usually means a {usual}"
                 )
             })
         })
@@ -113,16 +113,18 @@ impl Words {
 
     /// Returns the meaning of a word, or `None` for an unknown word.
     pub(crate) fn meaning(&self, word: &[u8]) -> Option<Meaning> {
-        let given =
-            self.given.iter().find(|(known, _)| known.as_bytes().eq_ignore_ascii_case(word));
-        if let Some(&(_, meaning)) = given {
+        let entry = self
+            .words
+            .iter()
+            .find(|(candidate, _)| candidate.as_bytes().eq_ignore_ascii_case(word));
+        if let Some(&(_, meaning)) = entry {
             return Some(meaning);
         }
         let plain = without_length(word);
-        let known = |(_, words): &&(Op, &[&str])| {
-            words.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(plain))
+        let has_word = |(_, words): &&(Op, &[&str])| {
+            words.iter().any(|term| term.as_bytes().eq_ignore_ascii_case(plain))
         };
-        if let Some(&(op, _)) = KNOWN.iter().find(known) {
+        if let Some(&(op, _)) = KNOWN.iter().find(has_word) {
             return Some(Meaning::Request(op, 0));
         }
         let rwbs = Rwbs::parse(word).ok().filter(|_| word.len() <= 8)?;

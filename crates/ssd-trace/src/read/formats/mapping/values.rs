@@ -64,18 +64,18 @@ pub(crate) fn is_rounded(text: &[u8]) -> bool {
     let number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
     let mark = digits.iter().position(|byte| matches!(byte, b'.' | b','));
     let decimals = mark.map_or(0, |mark| digits.len() - mark - 1);
-    let whole: Vec<u8> = digits.iter().filter(|byte| byte.is_ascii_digit()).copied().collect();
+    let all_digits: Vec<u8> = digits.iter().filter(|byte| byte.is_ascii_digit()).copied().collect();
     let marks = usize::from(mark.is_some());
-    let is_exact = |exponent: usize| exponent <= decimals || whole.len() >= ALL_DIGITS;
-    let is_short = text[at] == b'E' || whole.len() == DIGITS_OF_AWK;
+    let is_exact = |exponent: usize| exponent <= decimals || all_digits.len() >= ALL_DIGITS;
+    let is_short = text[at] == b'E' || all_digits.len() == DIGITS_OF_AWK;
     // Otherwise, digits around an E are a hexadecimal number.
     let is_decimal = mark.is_some() || text.contains(&b'+');
     number(exponent)
         && is_short
         && is_decimal
         && exponent.len() <= 2
-        && number(&whole)
-        && whole.len() + marks == digits.len()
+        && number(&all_digits)
+        && all_digits.len() + marks == digits.len()
         && !std::str::from_utf8(exponent).is_ok_and(|text| text.parse().is_ok_and(is_exact))
 }
 
@@ -84,20 +84,20 @@ pub(crate) const ROUNDED: &str =
     "a number with all its digits: a spreadsheet has rounded it, and the rest is lost";
 
 /// Parses a whole number, decimal or hexadecimal after `0x`, perhaps followed by decimals of 0.
-pub(crate) fn whole(text: &[u8], what: &'static str) -> Result<u64, Cow<'static, str>> {
-    let fail = || if is_rounded(text) { ROUNDED.into() } else { what.into() };
+pub(crate) fn whole(text: &[u8], expected: &'static str) -> Result<u64, Cow<'static, str>> {
+    let fail = || if is_rounded(text) { ROUNDED.into() } else { expected.into() };
     if let Some(digits) = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")) {
         let digits =
             std::str::from_utf8(digits).ok().filter(|_| digits.iter().all(u8::is_ascii_hexdigit));
         return digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()).ok_or_else(fail);
     }
-    let (whole, rest) = digits(text).ok_or_else(fail)?;
+    let (integer, rest) = digits(text).ok_or_else(fail)?;
     match rest {
         [] => {}
         [b'.', zeros @ ..] if zeros.iter().all(|byte| *byte == b'0') => {}
         _ => return Err(fail()),
     }
-    whole.ok_or(Cow::Borrowed("a number below 2^64"))
+    integer.ok_or(Cow::Borrowed("a number below 2^64"))
 }
 
 /// Returns the number at the start of `text`, and the rest; `None` without a digit, `Some((None, _))` if it is too
@@ -129,8 +129,11 @@ pub(crate) fn date(text: &[u8]) -> Option<u64> {
     let fraction = fraction(&mut cursor)?;
     let east = zone(&text[cursor.at..])?;
     // Every fourth year is a leap year, except three in 400 years; 1970 is 477 leap days after year 1.
-    let whole = year - 1;
-    let days = (year - 1970) * 365 + whole / 4 - whole / 100 + whole / 400 - 477 + before + day - 1;
+    let past_years = year - 1;
+    let days = (year - 1970) * 365 + past_years / 4 - past_years / 100 + past_years / 400 - 477
+        + before
+        + day
+        - 1;
     let seconds = days * DAY + hour * 3600 + minute * 60 + second;
     seconds.checked_add_signed(-east)?.checked_mul(1_000_000_000)?.checked_add(fraction)
 }
@@ -238,8 +241,8 @@ pub(crate) fn time(text: &[u8], unit_ns: u64) -> Result<u64, Cow<'static, str>> 
     if text.starts_with(b"0x") || text.starts_with(b"0X") {
         return whole(text, "the time")?.checked_mul(unit_ns).ok_or_else(late);
     }
-    let (whole, rest) = digits(text).ok_or_else(fail)?;
-    let mut ns = whole.and_then(|whole| whole.checked_mul(unit_ns)).ok_or_else(late)?;
+    let (integer, rest) = digits(text).ok_or_else(fail)?;
+    let mut ns = integer.and_then(|integer| integer.checked_mul(unit_ns)).ok_or_else(late)?;
     let decimals = match rest {
         [] => return Ok(ns),
         [b'.', decimals @ ..] if decimals.iter().all(u8::is_ascii_digit) => decimals,

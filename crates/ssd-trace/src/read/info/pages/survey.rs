@@ -41,7 +41,7 @@ pub(crate) struct Touched {
 /// Pages by their history.
 #[derive(Clone, Default)]
 pub(crate) struct Survey {
-    all: Touched,
+    touched: Touched,
     read: u64,
     sectors_written: u64,
     pub(crate) volumes: BTreeMap<u16, Touched>,
@@ -52,7 +52,7 @@ pub(crate) struct Survey {
 impl Pages {
     /// Returns a survey of the final table.
     pub(crate) fn survey(&self) -> Survey {
-        let mut found = Survey::default();
+        let mut survey = Survey::default();
         let mut few = [0u64; FEW_WRITES];
         for (area, &volume) in self.slabs.iter().flatten().zip(&self.volumes) {
             let (mut touched, mut written, mut read) = (0, 0, 0);
@@ -62,22 +62,22 @@ impl Pages {
                 read += u64::from(is_read);
                 written += u64::from(is_written);
                 touched += u64::from(is_read || is_written);
-                found.sectors_written += u64::from(page.sectors_written());
+                survey.sectors_written += u64::from(page.sectors_written());
                 match few.get_mut(writes as usize) {
                     Some(count) => *count += 1,
-                    None => *found.by_writes.entry(writes).or_default() += 1,
+                    None => *survey.by_writes.entry(writes).or_default() += 1,
                 }
             }
-            let volume = found.volumes.entry(volume).or_default();
+            let volume = survey.volumes.entry(volume).or_default();
             *volume =
                 Touched { touched: volume.touched + touched, written: volume.written + written };
-            found.all.touched += touched;
-            found.all.written += written;
-            found.read += read;
+            survey.touched.touched += touched;
+            survey.touched.written += written;
+            survey.read += read;
         }
         let few = (1u64..).zip(few.into_iter().skip(1)).filter(|&(_, count)| count > 0);
-        found.by_writes.extend(few);
-        found
+        survey.by_writes.extend(few);
+        survey
     }
 }
 
@@ -90,10 +90,10 @@ impl Survey {
     ) -> Footprint {
         let distinct_bytes_written = self.sectors_written * PAGE_BYTES / PAGE_SECTORS;
         Footprint {
-            pages_touched: self.all.touched,
+            pages_touched: self.touched.touched,
             pages_read: self.read,
-            pages_written: self.all.written,
-            pages_both: self.read + self.all.written - self.all.touched,
+            pages_written: self.touched.written,
+            pages_both: self.read + self.touched.written - self.touched.touched,
             pages_trimmed,
             distinct_bytes_written,
             overwrite_factor: share(bytes_written, distinct_bytes_written),
@@ -106,11 +106,11 @@ impl Survey {
     pub(crate) fn hot(&self) -> Hot {
         let writes = self.by_writes.iter().map(|(writes, count)| writes * count).sum();
         let hottest = |percent: u64| {
-            let (mut left, mut sum) = ((self.all.written * percent).div_ceil(100), 0);
+            let (mut left, mut sum) = ((self.touched.written * percent).div_ceil(100), 0);
             for (writes, count) in self.by_writes.iter().rev() {
-                let taken = left.min(*count);
-                sum += taken * writes;
-                left -= taken;
+                let pages = left.min(*count);
+                sum += pages * writes;
+                left -= pages;
             }
             share(sum, writes)
         };
