@@ -33,7 +33,7 @@ impl PatternKeys {
 
     /// Returns the coefficient of variation below which no gaps have these short ones: that of the shortest mean, at
     /// which all long gaps are `SHORT_NS` long.
-    pub(super) fn least_gap_cv(&self) -> f64 {
+    pub(crate) fn least_gap_cv(&self) -> f64 {
         let (short, limit) = (self.short_gaps, SHORT_NS as f64);
         let mean = short * self.train_gap_ns as f64 + (1.0 - short) * limit;
         let square = short * self.short_gap_square() + (1.0 - short) * limit * limit;
