@@ -72,7 +72,7 @@ def test_a_thinned_mean_is_a_sum_over_a_sum() -> None:
 
 
 def test_fewer_points_keep_the_first_and_the_last() -> None:
-    x, y = curves.fewer(3, floats(*range(11)), floats(*range(100, 111)))
+    x, y = curves.thin(3, floats(*range(11)), floats(*range(100, 111)))
     assert (x.tolist(), y.tolist()) == ([0, 5, 10], [100, 105, 110])
 
 

@@ -30,7 +30,7 @@ from ssdlab.config.space import Space, drawn, grid
 from ssdlab.config.vary import Range, has_range, range_of, values_of
 from ssdlab.html.plot import Heat, Plot
 from ssdlab.html.points_plots import groups, heat, metric_figures, over_key, pareto
-from ssdlab.html.svg import drawn as drawn_svg
+from ssdlab.html.svg import draw as draw_svg
 from ssdlab.html.sweep_page import sweep_page
 from ssdlab.policy import Victim, VictimView
 from ssdlab.results.answer import of_points
@@ -622,7 +622,7 @@ def test_two_keys_make_heat_maps() -> None:
     one = heat(points, points.metrics["waf"], x, y, several[0])
     assert isinstance(one, Heat)
     assert one.cells.tolist() == [[2, 3, 4, 5], [3, 4, 5, 6], [4, 5, 6, 7]]
-    assert drawn_svg(one).count("<title>") == 12
+    assert draw_svg(one).count("<title>") == 12
     found = metric_figures(points, points.metrics["waf"])
     assert [type(figure).__name__ for figure in found] == ["Plot", "Plot", "Heat", "Heat"]
 
@@ -643,9 +643,9 @@ def test_many_points_stay_small() -> None:
     )
     for figure in metric_figures(points, points.metrics["waf"]):
         assert not isinstance(figure, str)
-        assert len(drawn_svg(figure)) < 60_000  # type: ignore[arg-type]
+        assert len(draw_svg(figure)) < 60_000  # type: ignore[arg-type]
     plot, _ = pareto(points, points.metrics["waf"], points.metrics["write_p99_9_ns"])
-    assert len(drawn_svg(plot)) < 120_000  # type: ignore[arg-type]
+    assert len(draw_svg(plot)) < 120_000  # type: ignore[arg-type]
 
 
 class _Numbers:

@@ -209,7 +209,7 @@ def test_the_details_name_what_is_extrapolated_too_far_but_cannot_win() -> None:
     details = " ".join("\n".join(done.details()).split())
     for order in ORDERS:
         assert f" - fifo, as {ORDERS[order]}: {text} than the best in any case" in details
-        assert f"fifo, as {ORDERS[order]}: {text}" in trial_page._how(done)
+        assert f"fifo, as {ORDERS[order]}: {text}" in trial_page._method_text(done)
     assert not [*a_trial().set_aside()]
     # What may win has a doubt of its own.
     unclear = {**CLEAR, "fifo": Predicted((2.5, 2.5), 2.3)}
