@@ -400,7 +400,7 @@ def row_of(volume: int, waf: float, drive: str = "one", group: str = MEASURED) -
 
 def test_the_worst_tenth_stands_beside_the_rest() -> None:
     done = fleet([row_of(at, 1.0 + at / 10) for at in range(20)])
-    _, heads, found = answer._common(done, "one", "waf")
+    _, heads, found = answer._correlations(done, "one", "waf")
     assert heads[-2:] == ["median, worst tenth", "of the rest"]
     requests = next(one for one in found if one[0] == "requests")
     assert requests[-2:] == ["18.5", "8.5"]

@@ -12,7 +12,7 @@ from ssdlab.cli.options import ReadOptions, RunOptions, grouped
 from ssdlab.cli.terminal import put_result
 from ssdlab.config.resolve import DRIVE, preset_names
 from ssdlab.display.argument import came_as
-from ssdlab.fleets.fleet_runs import Asked, run_fleet
+from ssdlab.fleets.fleet_runs import FleetRequest, run_fleet
 from ssdlab.results.names import FLEET
 from ssdlab.running.kept import not_stored
 
@@ -68,7 +68,7 @@ def fleet_command(
     """
     came_as("drives", "--drive")
     several = [_named(one) for one in drives or []]
-    asked = Asked(traces or [], several, stand_in, size, reading.values(), runs.seed, cache)
+    asked = FleetRequest(traces or [], several, stand_in, size, reading.values(), runs.seed, cache)
     how = runs.making(asked.name)
     with how.runner() as runner:
         done = run_fleet(asked, runner, how)
