@@ -584,7 +584,7 @@ def test_reflink_is_retention_by_reflinks(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_sizes_are_clipped_at_both_ends() -> None:
     least, most = kv_store.limits("block_size")
-    assert [plyvel._clipped("block_size", one) for one in (0, least + 1, most + 1, None)] == [
+    assert [plyvel._clip("block_size", one) for one in (0, least + 1, most + 1, None)] == [
         least,
         least + 1,
         most,
