@@ -96,7 +96,7 @@ def swept(numbers: dict[int, list[float]]) -> Sweep:
         for point, several in numbers.items()
         for seed, one in enumerate(several)
     )
-    return Sweep("s", Space({"k": [10, 20, 30, 40]}, drawn=False), outcomes, len(outcomes))
+    return Sweep("s", Space({"k": [10, 20, 30, 40]}, is_drawn=False), outcomes, len(outcomes))
 
 
 def test_a_row_of_a_sweep_is_called_by_its_number_in_the_table() -> None:

@@ -93,8 +93,8 @@ def test_a_step_decides_about_whole_numbers_and_the_end(
 @pytest.mark.parametrize("draw", space.DRAWS)
 def test_what_is_drawn_for_a_key_depends_on_no_other(draw: space.Draw) -> None:
     letters = ["a", "b", "c", "d"]
-    alone = space.drawn({"y": letters}, draw, 40, 7)
-    after = space.drawn({"x": letters, "y": letters}, draw, 40, 7)
+    alone = space.draw_points({"y": letters}, draw, 40, 7)
+    after = space.draw_points({"x": letters, "y": letters}, draw, 40, 7)
     assert alone.columns["y"] == after.columns["y"] != after.columns["x"]
 
 
@@ -347,9 +347,9 @@ def test_a_value_drawn_once_is_not_called_impossible(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(design.Design, "loaded_or_why", of_point)
     values = {"k": [3000, 4000, 4000]}
     source = resolve.Source(config)
-    design.check(design.Design(source, space.Space(values, drawn=True)), 1)
+    design.check(design.Design(source, space.Space(values, is_drawn=True)), 1)
     with pytest.raises(ConfigError, match="no point with 3000 is possible: no"):
-        design.check(design.Design(source, space.Space({"k": [3000, 4000]}, drawn=False)), 1)
+        design.check(design.Design(source, space.Space({"k": [3000, 4000]}, is_drawn=False)), 1)
 
 
 def test_traces_with_one_short_name_are_called_by_their_paths() -> None:
@@ -361,7 +361,7 @@ def test_a_sweep_knows_its_traces_by_their_size(tmp_path: Path) -> None:
     trace = tmp_path / "t.csv"
     trace.write_text("12345")
     made = design.Design(
-        resolve.Source("greedy-8ch"), space.Space({"k": [1]}, drawn=False), trace=trace
+        resolve.Source("greedy-8ch"), space.Space({"k": [1]}, is_drawn=False), trace=trace
     )
     assert made.identity(made.shown())["traces"] == [[str(trace), 5]]
 
@@ -394,7 +394,7 @@ def test_a_part_of_a_line_that_could_not_be_written_goes_again(tmp_path: Path) -
 
 @pytest.mark.parametrize("budget", [sweep_runs.Budget(runs=60), sweep_runs.Budget(seconds=1e9)])
 def test_a_budget_of_any_kind_scatters_the_points(budget: sweep_runs.Budget) -> None:
-    points_ = space.Space({"k": [*range(60)]}, drawn=False)
+    points_ = space.Space({"k": [*range(60)]}, is_drawn=False)
     made = stub(space=points_, seed=None, seeds=(None,))
     order = [point for point, _ in sweep_runs._missing(made, stub(rows={}), budget)]
     assert sorted(order) == [*range(60)]

@@ -128,7 +128,7 @@ class Sweep(Table):
         values = json.loads((folder / SWEEP_JSON).read_text(encoding="utf-8"))
         identity = values["sweep"]
         lines = (folder / OUTCOMES).read_bytes().decode("utf-8", "replace").splitlines()
-        space = Space(identity["keys"], drawn=identity["draw"] is not None)
+        space = Space(identity["keys"], is_drawn=identity["draw"] is not None)
         return Sweep(
             values["name"],
             space,

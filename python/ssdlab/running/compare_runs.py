@@ -13,7 +13,7 @@ from ssdlab import policy
 from ssdlab.config import memory
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import Config, ConfigLike, load_config
-from ssdlab.config.vary import listed, of_vary, values_of
+from ssdlab.config.vary import fixed_values, values_of, vary_messages
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import Value
 from ssdlab.display.progress import display, say_before
@@ -51,7 +51,7 @@ def plan(
     """
     if not configs:
         raise ConfigError(["nothing to compare: give at least one configuration"])
-    lists = listed(values_of(vary or {}))
+    lists = fixed_values(values_of(vary or {}))
     loaded: list[tuple[Config, bytes]] = []
     parts: list[dict[str, str]] = []
     settings: list[tuple[tuple[str, Value], ...]] = []
@@ -65,7 +65,7 @@ def plan(
             sets, policies = plugged({**(set or {}), **varied}, plugs)
             made = load_config(config, trace=trace, set=sets, seed=seed)
         except ConfigError as error:
-            errors |= dict.fromkeys(of_vary(error.messages, varied))
+            errors |= dict.fromkeys(vary_messages(error.messages, varied))
             continue
         loaded.append((made, policies.packed()))
         part = {"config": made.name}

@@ -109,7 +109,7 @@ class Job:
         unless the run fits its addresses to the device or has its own process.
         """
         config = Config(self.config)
-        needed = memory.needed(config) + BASE_BYTES
+        needed = memory.device_bytes(config) + BASE_BYTES
         for one in self.inputs:
             if one.key.startswith("workload.") and one.key != "workload.job":
                 traced = _traced_bytes(one.file, one.digest)

@@ -175,7 +175,7 @@ def _missing(design: Design, stored: Outcomes, budget: Budget | None) -> Iterato
     """The points and seeds without an outcome, while the budget lasts."""
     points: Sequence[int] = range(len(design.space))
     if budget is not None:
-        points = design.space.scattered(design.seed or 0)
+        points = design.space.scattered_order(design.seed or 0)
     runs, seconds = (budget.runs, budget.seconds) if budget else (None, None)
     until = math.inf if seconds is None else time.monotonic() + seconds
     every = ((point, seed) for point in points for seed in design.seeds)

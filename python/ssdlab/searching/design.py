@@ -13,7 +13,7 @@ from typing import Any
 from ssdlab import policy
 from ssdlab.config import memory
 from ssdlab.config.resolve import Config, Source
-from ssdlab.config.vary import Range, of_vary
+from ssdlab.config.vary import Range, vary_messages
 from ssdlab.display.argument import argument, keyed
 from ssdlab.errors import ConfigError
 from ssdlab.policy import Policies
@@ -116,7 +116,7 @@ class SearchDesign:
                 config = self.source.load({**sets, **short}, trace=case.trace, seed=seed)
             policy.check_known(config, policies)
         except ConfigError as error:
-            raise ConfigError(of_space(of_vary(error.messages, point))) from None
+            raise ConfigError(of_space(vary_messages(error.messages, point))) from None
         logs = [key for key in ("op_log", "request_log") if config.values["metrics"][key]]
         if logs:
             message = f"metrics.{logs[0]}: a search writes no logs; run its best point alone"
@@ -243,7 +243,7 @@ def check(design: SearchDesign, jobs: int) -> None:
     errors: dict[str, None] = {}
     good: set[tuple[str, str]] = set()
     seen: dict[tuple[str, str], int] = {}
-    needed = [memory.needed(design.first)]
+    needed = [memory.device_bytes(design.first)]
     for point in points:
         places = [*_places(space, point)]
         for place in places:
@@ -254,7 +254,7 @@ def check(design: SearchDesign, jobs: int) -> None:
             errors |= dict.fromkeys(error.messages)
             continue
         good.update(places)
-        needed.append(memory.needed(config))
+        needed.append(memory.device_bytes(config))
     if len(needed) == 1:
         several = [*errors]
         raise ConfigError(

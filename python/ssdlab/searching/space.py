@@ -89,7 +89,7 @@ class Dimension:
         """The value that is suggested."""
         if isinstance(self.values, Range):
             low, high = float(self.values.low), float(self.values.high)
-            if self.values.whole:
+            if self.values.is_whole:
                 whole = given.whole(self.key, int(low), int(high), self.values.log)
                 return self.values.value(whole)
             return self.values.value(given.number(self.key, low, high, self.values.log))
@@ -241,7 +241,7 @@ def spaced(given: Mapping[str, object]) -> SearchSpace:
             [f"{keyed('space', heads[k])}: given twice; give all values at once" for k in twice]
         )
     try:
-        values = values_of({heads[k]: v for k, v in wanted.items()}, drawn=True)  # type: ignore[misc]
+        values = values_of({heads[k]: v for k, v in wanted.items()}, allows_draws=True)  # type: ignore[misc]
     except ConfigError as error:
         raise ConfigError(of_space(error.messages)) from None
     made = [_dimension(key, values[key], texts[key]) for key in texts]

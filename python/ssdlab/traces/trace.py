@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ssdlab import _core
 from ssdlab.config import memory
-from ssdlab.config.given import refused, typed
+from ssdlab.config.given import type_errors, typed
 from ssdlab.config.resolve import Config, Source, load_config
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import size
@@ -119,7 +119,7 @@ class Trace:
     """Where it is; "-" is standard input."""
 
     def __post_init__(self) -> None:
-        if errors := refused("path", self.path):
+        if errors := type_errors("path", self.path):
             raise ConfigError(errors)
 
     @typed
