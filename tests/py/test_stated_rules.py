@@ -22,7 +22,7 @@ from ssdlab.config import memory, resolve, space, vary
 from ssdlab.display.argument import argument, on_the_command_line
 from ssdlab.display.form import columns
 from ssdlab.display.numbers import on_page
-from ssdlab.display.progress import say_before
+from ssdlab.display.progress import warn_before_run
 from ssdlab.errors import ConfigError, OutputError
 from ssdlab.kv import plyvel
 from ssdlab.kv import store as kv_store
@@ -61,7 +61,7 @@ def test_what_is_absent_is_a_dash_on_a_page() -> None:
 
 
 def test_a_note_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
-    say_before(["a", "b", "a"])
+    warn_before_run(["a", "b", "a"])
     assert capsys.readouterr().err == "ssdlab: warning: a\nssdlab: warning: b\n"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ssdlab.config.quantity import KeyUnit, quantity
 from ssdlab.config.vary import IF, has_range, split
-from ssdlab.display.argument import came_as
+from ssdlab.display.argument import register_option
 from ssdlab.errors import ConfigError
 
 
@@ -34,7 +34,7 @@ def set_values(texts: Sequence[str] | None) -> dict[str, object]:
 def with_seed(values: dict[str, object], seed: int | None) -> dict[str, object]:
     """`--set` as a mapping, overridden by `--seed`."""
     if seed is not None:
-        came_as("run.seed", "--seed")
+        register_option("run.seed", "--seed")
         values["run.seed"] = seed
     return values
 
@@ -42,7 +42,7 @@ def with_seed(values: dict[str, object], seed: int | None) -> dict[str, object]:
 def with_pace(values: dict[str, object], pace: str) -> dict[str, object]:
     """`--set` as a mapping, overridden by `--pace`."""
     if pace != "recorded":
-        came_as("host.mode", "--pace")
+        register_option("host.mode", "--pace")
         values["host.mode"] = pace
     return values
 

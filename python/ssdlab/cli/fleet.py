@@ -11,7 +11,7 @@ from ssdlab.cli.ending import end, few_reasons
 from ssdlab.cli.options import ReadOptions, RunOptions, group_options
 from ssdlab.cli.terminal import put_result
 from ssdlab.config.resolve import DRIVE, preset_names
-from ssdlab.display.argument import came_as
+from ssdlab.display.argument import register_option
 from ssdlab.fleets.fleet_runs import FleetRequest, run_fleet
 from ssdlab.results.names import FLEET
 from ssdlab.running.kept import not_stored
@@ -66,7 +66,7 @@ def fleet_command(
 
     The same command with the same --out resumes where it stopped.
     """
-    came_as("drives", "--drive")
+    register_option("drives", "--drive")
     configs = [_drive_name(drive) for drive in drives or []]
     request = FleetRequest(
         traces or [], configs, stand_in, size, read_options.values(), run_options.seed, cache

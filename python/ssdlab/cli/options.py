@@ -18,7 +18,7 @@ from ssdlab import _core
 from ssdlab.cli.arguments import set_values
 from ssdlab.cli.terminal import Form
 from ssdlab.config.resolve import drive_preset, preset_names
-from ssdlab.display.argument import came_as
+from ssdlab.display.argument import register_option
 from ssdlab.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ class ReadOptions:
             key, value = field_.name.rstrip("_"), getattr(self, field_.name)
             if value is not None and value is not False:
                 values[f"workload.{key}"] = value
-                came_as(f"workload.{key}", f"--{key.replace('_', '-')}")
+                register_option(f"workload.{key}", f"--{key.replace('_', '-')}")
         return values
 
 

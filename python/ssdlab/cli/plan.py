@@ -19,7 +19,7 @@ from ssdlab.cli.options import (
 )
 from ssdlab.cli.terminal import warn
 from ssdlab.config.resolve import DEFAULT_DRIVE
-from ssdlab.display.argument import came_as
+from ssdlab.display.argument import register_option
 from ssdlab.running import spare_plan
 from ssdlab.running.kept import not_stored
 
@@ -75,8 +75,8 @@ def plan_command(
     run_options: RunOptions,
 ) -> None:
     """Find the least over-provisioning and the policy that meet bounds under a trace."""
-    came_as("trace", "TRACE")
-    came_as("p99_9", "--p99.9")
+    register_option("trace", "TRACE")
+    register_option("p99_9", "--p99.9")
     budget_s = nanoseconds("--budget", budget) / 1e9
     bounds = spare_plan.bounds_of(p99_9, years, waf)
     values = with_pace(read_options.values(), pace)

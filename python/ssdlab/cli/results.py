@@ -16,7 +16,7 @@ from ssdlab.cli.ending import UNFINISHED
 from ssdlab.cli.options import ForceFiles, Json, NoHtml, StoreOption
 from ssdlab.cli.terminal import put, put_result, say
 from ssdlab.config.quantity import DAY_S
-from ssdlab.display.argument import came_as
+from ssdlab.display.argument import register_option
 from ssdlab.display.numbers import size
 from ssdlab.errors import ConfigError
 from ssdlab.results import frames, outputs
@@ -55,8 +55,8 @@ AllowFiles = Annotated[
 
 def _location(store: Path | None, version: int | None) -> tuple[Path, int]:
     """The folder and the version of results."""
-    came_as("folder", "--store")
-    came_as("version", "--results")
+    register_option("folder", "--store")
+    register_option("version", "--results")
     return stored_in(store), versions.RESULTS if version is None else version
 
 

@@ -17,7 +17,7 @@ from ssdlab.cli.arguments import set_values, size_bytes
 from ssdlab.cli.options import ConfigArgument, Json, Quiet, Seed, Sets
 from ssdlab.cli.terminal import put_result, say
 from ssdlab.display.numbers import duration, size
-from ssdlab.display.progress import shown
+from ssdlab.display.progress import show_progress
 from ssdlab.errors import ConfigError
 from ssdlab.results.served import smart_log, smart_text, status_text, why_text
 from ssdlab.results.text import PARTS, counted
@@ -189,7 +189,7 @@ def serve_why(
     quiet: Quiet = False,
 ) -> None:
     """Say what a request to a served drive waited for."""
-    with shown(f"request {request}", not quiet) as progress:
+    with show_progress(f"request {request}", not quiet) as progress:
         explanation = why(folder, request, progress)
     put_result(json_, quiet, lambda: _json(explanation), lambda: why_text(explanation))
 

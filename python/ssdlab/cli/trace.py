@@ -24,7 +24,7 @@ from ssdlab.cli.options import (
     picture_kind,
 )
 from ssdlab.cli.terminal import Form, put, put_result, say, warn
-from ssdlab.display.argument import came_as
+from ssdlab.display.argument import register_option
 from ssdlab.errors import ConfigError
 from ssdlab.results import outputs
 from ssdlab.traces.trace import Written
@@ -72,7 +72,7 @@ def trace_info(
     read_options: ReadOptions,
 ) -> None:
     """Print statistics of a trace: mix, sizes, order, footprint, updates, bursts, discards."""
-    came_as("trace", "FILE")
+    register_option("trace", "FILE")
     ranges, kind = sector_ranges(journal), picture_kind(plots, picture)
     values = read_options.values()
     if json_ is not None and (html or plots):
@@ -162,7 +162,7 @@ def trace_convert(
     write_options: WriteOptions,
 ) -> None:
     """Convert a trace to another format."""
-    came_as("trace", "FILE")
+    register_option("trace", "FILE")
     result = ssdlab.Trace(file).convert(_file(out), **write_options.arguments)
     _put_results([result], write_options.json_, write_options.quiet)
 
@@ -176,7 +176,7 @@ def trace_merge(
     write_options: WriteOptions,
 ) -> None:
     """Merge traces into one, each as a volume: --set workload.volume=all runs all on one drive."""
-    came_as("trace", "FILE")
+    register_option("trace", "FILE")
     result = ssdlab.merge(files, _file(out), **write_options.arguments)
     _put_results([result], write_options.json_, write_options.quiet)
     if not write_options.quiet:
@@ -229,12 +229,12 @@ def trace_generate(
     for key, value in {"like": like, "msr": msr}.items():
         if value is not None:
             values[f"workload.{key}"] = value
-            came_as(f"workload.{key}", f"--{key}")
+            register_option(f"workload.{key}", f"--{key}")
     arguments = write_options.arguments
     arguments["set"] = values | arguments["set"]
-    came_as("workload.kind", "KIND")
-    came_as("workload.requests", "--requests")
-    came_as("bytes", "--size")
+    register_option("workload.kind", "KIND")
+    register_option("workload.requests", "--requests")
+    register_option("bytes", "--size")
     result = ssdlab.generate(
         kind,
         _file(out),
@@ -263,7 +263,7 @@ def trace_split(
 ) -> None:
     """Write each volume of a trace to its own file."""
     del by  # there is one way to split so far; the option leaves room for others
-    came_as("trace", "FILE")
+    register_option("trace", "FILE")
     values = read_options.values()
     result = ssdlab.Trace(file).split(out, to=to, allow=allow or (), set=values, progress=not quiet)
     _put_results(result, json_, quiet)

@@ -23,7 +23,7 @@ from ssdlab.cli.options import (
 )
 from ssdlab.cli.terminal import warn
 from ssdlab.config.resolve import DEFAULT_DRIVE
-from ssdlab.display.argument import came_as
+from ssdlab.display.argument import register_option
 from ssdlab.results.names import PAGE
 from ssdlab.running import trial, trial_plan
 from ssdlab.running.kept import not_stored
@@ -57,7 +57,7 @@ def try_command(
     run_options: RunOptions,
 ) -> None:
     """Predict what a trace does to a drive: write amplification, latency, the best policy."""
-    came_as("trace", "TRACE")
+    register_option("trace", "TRACE")
     budget_s = nanoseconds("--budget", budget) / 1e9
     values = with_seed(with_pace(read_options.values(), pace), run_options.seed)
     drive_preset = resolve_drive(drive, DEFAULT_DRIVE)

@@ -19,7 +19,7 @@ from ssdlab import _core
 from ssdlab.config.published import configuration, published
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import difference
-from ssdlab.display.words import listed
+from ssdlab.display.words import join_names
 from ssdlab.errors import ConfigError
 
 ERRORS_FILE = "drive_errors.json"
@@ -80,7 +80,7 @@ class Errors:
             )
             if error is not None
         ]
-        clauses = [f"write amplification off by {listed(wafs)}"] if wafs else []
+        clauses = [f"write amplification off by {join_names(wafs)}"] if wafs else []
         clauses += [] if is_held_out else ["no point held out"]
         latencies = {"knee": self.knee, "p50": self.p50, "p99": self.p99}
         clauses += [

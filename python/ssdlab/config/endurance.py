@@ -19,7 +19,7 @@ from ssdlab.config.published import published
 from ssdlab.config.resolve import Config, ConfigLike, raw_pages
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import ratio
-from ssdlab.display.words import listed
+from ssdlab.display.words import join_names
 from ssdlab.errors import ConfigError
 
 DAYS = 365
@@ -63,13 +63,13 @@ def endurance(drive: ConfigLike, config: Config) -> Endurance:
         return Endurance(cycles, f"{cycles:,} erases of a block (wear.endurance)", years)
     missing = _missing_keys(rated)
     if missing:
-        figures = listed([f"`{key}` ({RATED[key]})" for key in missing])
+        figures = join_names([f"`{key}` ({RATED[key]})" for key in missing])
         option = argument(set="wear.endurance=5000")
         text = (
             f"the endurance of {name} is unknown, since its file lacks {figures}: state it there,"
             f" under [published], {EXAMPLE}, or give the erases that a block survives, {option}"
         )
-        return Endurance(None, text, years, listed([f"`{key}`" for key in missing]))
+        return Endurance(None, text, years, join_names([f"`{key}`" for key in missing]))
     device = config.values["device"]
     if "tbw" in rated:
         tbw, rating = rated["tbw"] * 1e12, f"{rated['tbw']:,g} TB"

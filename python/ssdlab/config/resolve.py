@@ -25,7 +25,7 @@ from ssdlab.config.files import files_of
 from ssdlab.config.given import typed
 from ssdlab.config.parquet import as_table, is_parquet
 from ssdlab.config.published import configuration
-from ssdlab.display.argument import option, renamed
+from ssdlab.display.argument import name_argument, option
 from ssdlab.errors import ConfigError
 
 STDIN = "-"
@@ -314,7 +314,7 @@ class Source:
             tables = [(f"workload.{key}", str(as_table(config["workload"][key]))) for key in traces]
             return Config(self._load_with_note([*sets, *tables]), self.path, self.origin)
         except _core.ConfigError as error:
-            messages = [renamed(message, names) for message in error.args[0]]
+            messages = [name_argument(message, names) for message in error.args[0]]
             raise ConfigError(self._add_hints(messages)) from None
 
     def _add_hints(self, messages: list[str]) -> list[str]:

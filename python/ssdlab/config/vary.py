@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from ssdlab.config.quantity import QUANTITY, UNITS
-from ssdlab.display.argument import argument, keyed
+from ssdlab.display.argument import argument, key_argument
 from ssdlab.errors import ConfigError
 
 MOST_VALUES = 1_000_000
@@ -234,17 +234,19 @@ def values_of(
             try:
                 values_by_key[key] = _range_values(spec, allows_draws)
             except ValueError as error:
-                messages.append(f"{keyed('vary', key, spec)}: {error}")
+                messages.append(f"{key_argument('vary', key, spec)}: {error}")
         # Iterating over another string would vary its letters.
         elif isinstance(spec, str | bytes | Mapping) or not isinstance(spec, Iterable):
             example = json.dumps(spec, default=str)
-            messages.append(f"{keyed('vary', key)}: expected a list of values, such as [{example}]")
+            messages.append(
+                f"{key_argument('vary', key)}: expected a list of values, such as [{example}]"
+            )
         else:
             values = [_as_python(value) for value in spec]
             values_by_key[key] = values
             if not values:
                 messages.append(
-                    f"{keyed('vary', key)}: nothing to vary: the list of values is empty"
+                    f"{key_argument('vary', key)}: nothing to vary: the list of values is empty"
                 )
     if messages:
         raise ConfigError(messages)
@@ -314,4 +316,4 @@ def vary_messages(messages: Iterable[str], keys: Iterable[str]) -> Iterator[str]
             for key in keys
             for longer, shorter in ((name, key), (key, name))
         )
-        yield keyed("vary", complaint) if not head and colon and is_of_vary else message
+        yield key_argument("vary", complaint) if not head and colon and is_of_vary else message

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ssdlab.display.form import columns
-from ssdlab.display.numbers import Value, shown
+from ssdlab.display.numbers import Value, format_value
 from ssdlab.fleets.volumes import STATISTICS_OF, Volume
 from ssdlab.results.frames import Table
 from ssdlab.results.names import FLEET, OUTCOMES
@@ -318,7 +318,7 @@ def cell(name: str, value: float | None) -> str:
     ):
         return f"{value * 100:.3g} %"
     if name.endswith(("_bytes", "bytes_written")):
-        return shown("lifetime_bytes", round(value))
+        return format_value("lifetime_bytes", round(value))
     if name in STATISTICS_OF:
         return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
-    return shown(name, round(value) if name.endswith("_ns") else value)
+    return format_value(name, round(value) if name.endswith("_ns") else value)

@@ -13,7 +13,7 @@ from ssdlab.config import memory
 from ssdlab.config.files import plain_name
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import Config, ConfigLike, Source, set_text
-from ssdlab.display.argument import argument, keyed
+from ssdlab.display.argument import argument, key_argument
 from ssdlab.display.numbers import Value
 from ssdlab.display.progress import display
 from ssdlab.errors import ConfigError, Interrupted
@@ -177,7 +177,7 @@ def run_fleet(request: FleetRequest, runner: Runner, options: Making) -> Fleet:
         drawn_keys = [key for key in request.sets if key in {*volumes[0].sets, "workload.span"}]
         if drawn_keys:
             raise ConfigError(
-                [f"{keyed('set', drawn_keys[0])}: is drawn for each volume of a stand-in"]
+                [f"{key_argument('set', drawn_keys[0])}: is drawn for each volume of a stand-in"]
             )
     else:
         with display() if options.progress else nullcontext() as progress_display:

@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from ssdlab.display.numbers import on_page, shown
+from ssdlab.display.numbers import format_value, on_page
 from ssdlab.html.layout import BOTTOM, LEFT, LETTER, RIGHT, WIDTH, cut, tone_class
 from ssdlab.html.plot import Floats, Heat, Parallel
 
@@ -54,7 +54,7 @@ def heat_body(figure: Heat) -> tuple[float, str]:
             x, value = left + cell_width * column, float(figure.cells[row, column])
             if not math.isfinite(value):
                 continue
-            text = on_page(shown(figure.quantity, value))
+            text = on_page(format_value(figure.quantity, value))
             cell_name = f"{figure.x_label} {figure.x[column]}, {figure.y_label} {figure.y[row]}"
             share = float(shares[row, column])
             opacity = FAINTEST + (STRONGEST - FAINTEST) * share
@@ -77,7 +77,7 @@ def heat_body(figure: Heat) -> tuple[float, str]:
 
 def _key(figure: Heat, left: float, low: float, high: float, log: bool) -> Iterator[str]:
     """What the colours mean."""
-    low_text, high_text = (on_page(shown(figure.quantity, value)) for value in (low, high))
+    low_text, high_text = (on_page(format_value(figure.quantity, value)) for value in (low, high))
     yield f'<text class="tick end" x="{left + 62:g}" y="15">{escape(low_text)}</text><g class="t0">'
     for step in range(12):
         opacity = FAINTEST + (STRONGEST - FAINTEST) * step / 11

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ssdlab import _core
-from ssdlab.display.numbers import Value, on_page, shown
+from ssdlab.display.numbers import Value, format_value, on_page
 from ssdlab.html import cells, panels
 from ssdlab.html.axes import x_ticks
 from ssdlab.html.plot import Bars, Cells, Curve, Figure, Floats, Missing, Panels, Plot, Unit
@@ -67,7 +67,7 @@ def number(key: str, value: Value, column: str = "") -> str:
     `column`: the column, if `key` does not end with it.
     """
     raw = json.dumps(value, ensure_ascii=False)
-    text = escape(on_page(shown(column or key, value)))
+    text = escape(on_page(format_value(column or key, value)))
     if not isinstance(value, str):
         text = text.replace(" ", "\u00a0")  # A number and its unit stay in one line.
     return f'<data data-key="{escape(key)}" value="{escape(raw)}">{text}</data>'

@@ -14,7 +14,7 @@ import numpy as np
 from ssdlab.config.quantity import KeyUnit
 from ssdlab.display.form import Column
 from ssdlab.display.form import Unit as Quantity
-from ssdlab.display.numbers import Value, on_page, shown
+from ssdlab.display.numbers import Value, format_value, on_page
 from ssdlab.html.plot import (
     TONES,
     Axis,
@@ -338,7 +338,7 @@ def parallel(points: Points, metric: Column, others: Sequence[Column] = ()) -> F
         positions_by_axis.append(positions)
     lines = tuple(
         (
-            f"{points.labels[i]}: {on_page(shown(metric.name, numbers[i]))}",
+            f"{points.labels[i]}: {on_page(format_value(metric.name, numbers[i]))}",
             tuple(positions[i] for positions in positions_by_axis),
             0 if i in best else TONES - 1,
         )
@@ -375,7 +375,7 @@ def _metric_upright(points: Points, metric: Column) -> tuple[Upright, list[float
     finite = values[np.isfinite(values)]
     log = bool(finite.size and finite.min() > 0 and finite.max() > 20 * finite.min())
     name = metric.short or metric.name
-    return _upright(name, values, log, lambda value: on_page(shown(metric.name, value)))
+    return _upright(name, values, log, lambda value: on_page(format_value(metric.name, value)))
 
 
 def _upright(

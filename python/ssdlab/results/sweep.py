@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from ssdlab.config.space import Space
 from ssdlab.display.form import columns
-from ssdlab.display.numbers import Value, shown
+from ssdlab.display.numbers import Value, format_value
 from ssdlab.results import warned
 from ssdlab.results.answer import TITLES, of_points, of_seeds
 from ssdlab.results.drawing import Drawing, drawer
@@ -375,7 +375,7 @@ class Sweep(Table):
         rows = []
         for i in best:
             found = [(one.name, points.summary(i, one.name)) for one in metrics]
-            cells = [shown(name, one.mean if one else None) for name, one in found]
+            cells = [format_value(name, one.mean if one else None) for name, one in found]
             label = points.labels[i]
             rows.append([f"{label} (invalid)" if label in invalid else label, *cells])
         yield from table(["", *(one.short for one in metrics)], rows)

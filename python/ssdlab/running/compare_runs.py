@@ -16,7 +16,7 @@ from ssdlab.config.resolve import Config, ConfigLike, load_config
 from ssdlab.config.vary import fixed_values, values_of, vary_messages
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import Value
-from ssdlab.display.progress import display, say_before
+from ssdlab.display.progress import display, warn_before_run
 from ssdlab.errors import ClusterError, ConfigError, Interrupted, OutputError
 from ssdlab.results.comparison import Comparison, labels_of
 from ssdlab.results.folder import draft, keep_with_page
@@ -269,7 +269,7 @@ def run_into(
     """
     planned = _checked(planned, runner, progress)
     if progress:
-        say_before(note for one in planned if not one.policies for note in one.config.notes)
+        warn_before_run(note for one in planned if not one.policies for note in one.config.notes)
     done = Finished(planned)
     wanted = planned if enough is None else _until(planned, done, enough)
     batch = Batch(wanted, done.take, folder, html=html, ahead=enough is None)

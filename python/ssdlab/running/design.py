@@ -16,7 +16,7 @@ from ssdlab.config import memory
 from ssdlab.config.resolve import Config, ConfigLike, Source, set_text
 from ssdlab.config.space import Space, check_draw, draw_points, grid
 from ssdlab.config.vary import fixed_values, log_keys, values_of, vary_messages
-from ssdlab.display.argument import argument, keyed
+from ssdlab.display.argument import argument, key_argument
 from ssdlab.display.numbers import Value
 from ssdlab.errors import ConfigError
 from ssdlab.policy import Policies
@@ -190,7 +190,7 @@ def designed(
     chosen = check_draw(draw, points)
     given = values_of(vary, allows_draws=chosen is not None)
     if not given:
-        form = f"such as {keyed('vary', 'device.over_provisioning', '0.05:0.30:0.05')}"
+        form = f"such as {key_argument('vary', 'device.over_provisioning', '0.05:0.30:0.05')}"
         raise ConfigError([f"nothing to sweep: give at least one key and its values, {form}"])
     check_traces(traces)
     if len(traces) > 1:
@@ -208,7 +208,7 @@ def designed(
 def _seeds(design: Design, seeds: int) -> tuple[int, ...]:
     check_seeds(seeds)
     if "run.seed" in design.space.columns:
-        which, how = keyed("vary", "run.seed"), argument("seeds")
+        which, how = key_argument("vary", "run.seed"), argument("seeds")
         raise ConfigError([f"{which}: {how} repeats every point with the same seeds; vary another"])
     first = int(design.first["run.seed"])
     return tuple(range(first, first + seeds))
@@ -257,7 +257,7 @@ def _impossible(space: Space, bad: Mapping[tuple[str, int], tuple[str, ...]]) ->
     for (key, at), messages in bad.items():
         value = policy.label_of(space.columns[key][at])
         for message in messages:
-            name = keyed("vary", key)
+            name = key_argument("vary", key)
             own = message.startswith(name)
             yield message if own else f"{name}: no point with {value} is possible: {message}"
 

@@ -15,7 +15,7 @@ from ssdlab.config import memory
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import Config, ConfigLike, load_config
 from ssdlab.display.numbers import duration
-from ssdlab.display.progress import Callback, shown
+from ssdlab.display.progress import Callback, show_progress
 from ssdlab.errors import ConfigError, InternalError, RunError, WorkloadError, translated
 from ssdlab.results import outputs
 from ssdlab.results.measures import Recovery
@@ -134,7 +134,7 @@ class Device:
         Raises `ConfigError` that says what does not fit.
         """
         device = Device(config, set=set)
-        with translated(), shown(device.config.name, progress) as callback:
+        with translated(), show_progress(device.config.name, progress) as callback:
             device.core.load(path, progress=callback)
         return device
 
@@ -143,7 +143,7 @@ class Device:
 
         Ctrl-C leaves it erased and raises `Interrupted`. `progress` is as in `ssdlab.run`.
         """
-        with self._running(), shown(self.config.name, progress) as callback:
+        with self._running(), show_progress(self.config.name, progress) as callback:
             self.core.precondition(progress=callback)
 
     def save(
@@ -155,7 +155,7 @@ class Device:
         Raises `OutputError` if it cannot be written.
         """
         outputs.check([Path(path)], force)
-        with translated(), shown(self.config.name, progress) as callback:
+        with translated(), show_progress(self.config.name, progress) as callback:
             return self.core.save(path, replace=force, progress=callback)
 
     def write(
@@ -481,5 +481,5 @@ class SnapshotInfo:
 
 def snapshot_info(path: str | Path, *, progress: bool | Callback = False) -> SnapshotInfo:
     """Read a whole snapshot and describe it. Raises `ConfigError` if it is not a snapshot."""
-    with translated(), shown(Path(path).name, progress) as callback:
+    with translated(), show_progress(Path(path).name, progress) as callback:
         return SnapshotInfo(**json.loads(_core.snapshot_info(path, progress=callback)))

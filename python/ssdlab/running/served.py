@@ -17,7 +17,7 @@ from typing import Any
 from ssdlab import _core
 from ssdlab.config import memory
 from ssdlab.config.resolve import Config, load_config
-from ssdlab.display.progress import shown
+from ssdlab.display.progress import show_progress
 from ssdlab.errors import ConfigError, ServerError, translated
 from ssdlab.running.fitted import fitted
 from ssdlab.running.served_page import LivePage
@@ -65,7 +65,7 @@ def served(
     memory.check([loaded])
     ends = ExitStack()
     with ends, translated(), answered_signals(stops) as signals, ExitStack() as shows:
-        callback = shows.enter_context(shown(loaded.name, progress))
+        callback = shows.enter_context(show_progress(loaded.name, progress))
         folders = [folder for folder in (state, record) if folder is not None]
         session = _Session(signals, shows, ends, status, folders)
 

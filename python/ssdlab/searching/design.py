@@ -14,7 +14,7 @@ from ssdlab import policy
 from ssdlab.config import memory
 from ssdlab.config.resolve import Config, Source
 from ssdlab.config.vary import Range, vary_messages
-from ssdlab.display.argument import argument, keyed
+from ssdlab.display.argument import argument, key_argument
 from ssdlab.errors import ConfigError
 from ssdlab.policy import Policies
 from ssdlab.running.design import MOST_MESSAGES, SEEN, sources, trace_names
@@ -303,7 +303,7 @@ def _why_never(design: SearchDesign, key: str, label: str) -> str | None:
         else:
             return None
         point = {**point, **_parameters(design.space, one, point, stream)}
-    place = keyed("space", key)
+    place = key_argument("space", key)
     own = why.startswith(place)
     return why if own else f"{place}: no point with {label or 'its range'} is possible: {why}"
 
