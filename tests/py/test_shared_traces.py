@@ -113,7 +113,7 @@ def test_a_shared_trace_is_counted_once(trace: Path) -> None:
     # Its fitted requests are its own.
     assert job(fit="wrap").memory_bytes(traced) == alone + traced
     # And so is all that a process of its own reads.
-    packed = Policies({"gc.victim": Oldest()}).packed()
+    packed = Policies({"gc.victim": Oldest()}).pack()
     assert job(packed).memory_bytes(traced) == alone + traced
 
 

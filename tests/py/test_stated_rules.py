@@ -252,7 +252,7 @@ def test_a_policy_is_called_by_its_name_then_by_its_repr() -> None:
 def test_all_candidates_take_a_policy_that_scores() -> None:
     config = ssdlab.load_config(set={"gc.amount": "all-candidates"})
     with pytest.raises(ConfigError, match=r"has select\(\), which names one block"):
-        policy.Policies({"gc.victim": Named("x")}).named_in(config)
+        policy.Policies({"gc.victim": Named("x")}).name_in(config)
 
 
 def test_each_trigger_of_a_configuration_has_to_be_there() -> None:
@@ -260,7 +260,7 @@ def test_each_trigger_of_a_configuration_has_to_be_there() -> None:
     values = json.loads(config.text)
     values["gc"]["trigger"] += [{"policy": "mine.Trigger"}]
     with pytest.raises(ConfigError, match=r"gc\.trigger: mine\.Trigger is a policy in Python"):
-        policy.check_known(resolve.Config(json.dumps(values)), policy.Policies({}))
+        policy.check_policies(resolve.Config(json.dumps(values)), policy.Policies({}))
 
 
 class Both(policy.Victim, policy.Trigger):
@@ -272,8 +272,8 @@ class Both(policy.Victim, policy.Trigger):
 
 def test_a_policy_for_two_keys_stays_one() -> None:
     both = Both()
-    packed = policy.Policies({"gc.victim": both, "gc.trigger": both}).packed()
-    given = policy.Policies.unpacked(packed).given
+    packed = policy.Policies({"gc.victim": both, "gc.trigger": both}).pack()
+    given = policy.Policies.unpack(packed).by_key
     assert given["gc.victim"] is given["gc.trigger"]
 
 

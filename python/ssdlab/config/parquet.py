@@ -8,7 +8,7 @@ import tempfile
 from decimal import Decimal
 from pathlib import Path
 
-from ssdlab.errors import ConfigError, OutputError, WorkloadError, stands_for
+from ssdlab.errors import ConfigError, OutputError, WorkloadError, register_table
 from ssdlab.versions import install
 
 MAGIC = b"PAR1"
@@ -54,7 +54,7 @@ def as_table(path: str | Path) -> Path:
                 draft_table.replace(table)
         except OSError as error:
             raise OutputError(f"{folder}: cannot store the table of {path}: {error}") from None
-    stands_for(table, path)
+    register_table(table, path)
     return table
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ssdlab import _core
-from ssdlab.errors import ConfigError, translated
+from ssdlab.errors import ConfigError, translate_errors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,7 +71,7 @@ def key_stream(
         messages.append(f"batch {batch}: expected 1 to {2**32 - 1}")
     if messages:
         raise ConfigError(messages)
-    with translated():
+    with translate_errors():
         stream = _core.KeyStream(
             name,
             records=records,

@@ -12,7 +12,7 @@ from ssdlab import _core
 from ssdlab.config.resolve import ConfigLike, load_config
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import duration, percent
-from ssdlab.errors import ConfigError, OutputError, WorkloadError, translated
+from ssdlab.errors import ConfigError, OutputError, WorkloadError, translate_errors
 from ssdlab.results import warned
 from ssdlab.results.text import wrapped
 
@@ -263,7 +263,7 @@ def simulate(
         except (OSError, UnicodeDecodeError) as error:
             raise WorkloadError(f"{path}: cannot be read: {error}") from error
     folder = None if out is None else _new_folder(out)
-    with translated():
+    with translate_errors():
         report = _core.kv_simulate(
             resolved.text,
             json.dumps(_nest(settings)),

@@ -67,7 +67,7 @@ def plan(
         except ConfigError as error:
             errors |= dict.fromkeys(vary_messages(error.messages, varied))
             continue
-        loaded.append((made, policies.packed()))
+        loaded.append((made, policies.pack()))
         part = {"config": made.name}
         if trace is not None:
             part["trace"] = Path(trace).name.partition(".")[0]

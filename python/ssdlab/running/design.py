@@ -96,7 +96,7 @@ class Design:
             values, policies = plugged({**self.sets, **varied}, self.plugs)
             seed = self.seed if seed is None else seed
             config = self.source.load(values, trace=trace, seed=seed)  # type: ignore[arg-type]
-            policy.check_known(config, policies)
+            policy.check_policies(config, policies)
         except ConfigError as error:
             raise ConfigError(vary_messages(error.messages, varied)) from None
         logs = [key for key in ("op_log", "request_log") if config.values["metrics"][key]]

@@ -143,7 +143,7 @@ def run_sweep(design: Design, runner: Runner, how: Making, budget: Budget | None
         def planned(point: int, seed: int | None) -> Planned:
             config, policies = design.loaded(point, seed)
             label = point_label(shown[point])
-            return Planned(label, config, policies.packed(), seed, key=(point, seed))
+            return Planned(label, config, policies.pack(), seed, key=(point, seed))
 
         def so_far(*, running: bool = False, cut: bool = False) -> Sweep:
             found = ordered(stored.ended())

@@ -114,7 +114,7 @@ class SearchDesign:
             if divisor > 1:
                 short = _shortened(config, case, divisor)
                 config = self.source.load({**sets, **short}, trace=case.trace, seed=seed)
-            policy.check_known(config, policies)
+            policy.check_policies(config, policies)
         except ConfigError as error:
             raise ConfigError(of_space(vary_messages(error.messages, point))) from None
         logs = [key for key in ("op_log", "request_log") if config.values["metrics"][key]]

@@ -427,6 +427,6 @@ def _toml(done: Search, design: SearchDesign, one: Tried) -> str:
     ]
     lines += [
         f"# {key}: {policy.label_of(made)}, a policy in Python: pass it with {key.split('.')[1]}="
-        for key, made in policies.given.items()
+        for key, made in policies.by_key.items()
     ]
     return "\n".join(lines) + "\n\n" + config.file_text()
