@@ -606,7 +606,7 @@ def test_what_suffers_is_found() -> None:
     assert [one.statistic for one in found if one.is_clear] == ["write_share"]
     assert found[0].low < found[0].rho < found[0].high
     assert "Write amplification rises with the share of writes" in answer.text_of(large)
-    worst = answer.worst(large, "a", "waf")
+    worst = answer.worst_rows(large, "a", "waf")
     assert len(worst) == 10
     assert worst[0]["waf"] == max(row["waf"] for row in large.rows)  # type: ignore[type-var]
 

@@ -15,7 +15,7 @@ from ssdlab.html.cells import levels, opacity
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.compare_plots import run_figures
 from ssdlab.html.curves import merge_runs
-from ssdlab.html.layout import cut_alike
+from ssdlab.html.layout import shorten_labels
 from ssdlab.html.page import figure, prose
 from ssdlab.html.panels import columns_of, layout
 from ssdlab.html.plot import Axis, Cells, Curve, Panels, Plot
@@ -215,6 +215,6 @@ def test_distributions_of_many_runs_do_not_cover_each_other() -> None:
 
 def test_labels_without_room_lose_their_keys_alike() -> None:
     labels = ["victim=cost-benefit window=1", "victim=fifo window=2"]
-    assert cut_alike(labels, 40) == labels
-    assert cut_alike(labels, 20) == ["cost-benefit 1", "fifo 2"]
-    assert cut_alike(["x" * 9, "y"], 5) == ["xx…xx", "y"]
+    assert shorten_labels(labels, 40) == labels
+    assert shorten_labels(labels, 20) == ["cost-benefit 1", "fifo 2"]
+    assert shorten_labels(["x" * 9, "y"], 5) == ["xx…xx", "y"]

@@ -55,11 +55,11 @@ def few_reasons(failures: Mapping[str, Sequence[str]], table: str) -> dict[str, 
     """Why runs failed, each reason once, with the runs that it applies to; `table` has all."""
     reasons = {}
     for reason, titles in [*failures.items()][:MOST_REASONS]:
-        others = len(titles) - 1
-        reasons[titles[0] + (f" and {others:,} more" if others else "")] = reason
-    others = len(failures) - MOST_REASONS
-    if others > 0:
-        reasons["more"] = f"{others:,} other reasons, in {table}"
+        omitted = len(titles) - 1
+        reasons[titles[0] + (f" and {omitted:,} more" if omitted else "")] = reason
+    omitted = len(failures) - MOST_REASONS
+    if omitted > 0:
+        reasons["more"] = f"{omitted:,} other reasons, in {table}"
     return reasons
 
 

@@ -51,7 +51,7 @@ def adapt_commands(message: str, arguments: Sequence[str]) -> str:
         file_words = [*words, *trailing]
         if index is not None:
             file_words[index] = file_words[index].removesuffix(files[index]) + file
-        kept_options = _without(file_words[: len(words)], _replaced_keys(options, is_filtered))
+        kept_options = _drop_options(file_words[: len(words)], _replaced_keys(options, is_filtered))
         if index is None and is_after_pipe:
             kept_options += ["--trace", file]
         all_words = [*arguments[:start], *kept_options, *options, *file_words[len(words) :]]
@@ -126,7 +126,7 @@ def _pairs(words: Sequence[str]) -> list[tuple[str, str]]:
     return [pair for pair in pairwise([*words, ""]) if pair[0].startswith("--")]
 
 
-def _without(arguments: Sequence[str], keys: set[str]) -> list[str]:
+def _drop_options(arguments: Sequence[str], keys: set[str]) -> list[str]:
     """The arguments without the options that set `keys`."""
     remaining: list[str] = []
     rest = iter(arguments)

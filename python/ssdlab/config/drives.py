@@ -276,13 +276,15 @@ class Origin:
         drive = f"{self.title} ({self.known_as};"
         changed_keys = [*self._changed_keys(values), *filter(_is_of_machine, varied)]
         if self.compared is None or self.compared.errors == Errors():
-            value_note = f" with other values of {_listed(changed_keys)};" if changed_keys else ""
+            value_note = (
+                f" with other values of {_join_keys(changed_keys)};" if changed_keys else ""
+            )
             return f"{drive}{value_note} not compared)"
         if self.compared.machine != machine_digest(self.values):
             return f"{drive} its keys have changed since it was compared)"
         errors = self.compared.errors.text()
         if changed_keys:
-            return f"{drive} its errors do not apply to other values of {_listed(changed_keys)})"
+            return f"{drive} its errors do not apply to other values of {_join_keys(changed_keys)})"
         return f"{drive} against measurements: {errors})"
 
     def _changed_keys(self, values: Mapping[str, Any]) -> Iterator[str]:
@@ -312,10 +314,10 @@ def _is_of_machine(key: str) -> bool:
     return table not in _OF_THE_RUN and not (table == "host" and name in _DRIVING)
 
 
-def _listed(keys: list[str]) -> str:
-    shown = ", ".join(keys[:NAMED])
+def _join_keys(keys: list[str]) -> str:
+    text = ", ".join(keys[:NAMED])
     omitted = len(keys) - NAMED
-    return f"{shown} and {omitted} more" if omitted > 0 else shown
+    return f"{text} and {omitted} more" if omitted > 0 else text
 
 
 CHANGED = (" other values of ", " (changed;")

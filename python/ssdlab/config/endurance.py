@@ -47,7 +47,7 @@ class Endurance:
     missing: str = ""
     """The keys of the rating that are missing."""
 
-    def written(self, raw_bytes: float) -> float | None:
+    def writable_bytes(self, raw_bytes: float) -> float | None:
         """The bytes that this much flash can take."""
         return None if self.cycles is None else self.cycles * raw_bytes
 
@@ -102,7 +102,7 @@ def _name(drive: ConfigLike) -> str:
 
 def _rating(drive: ConfigLike, config: Config) -> dict[str, float]:
     """The rating in the file of a drive, or of the preset that it extends."""
-    name, rated = _name(drive), _published(config).get("rated", {})
+    name, rated = _name(drive), _published_table(config).get("rated", {})
     if not isinstance(rated, dict):
         raise ConfigError([f"{name}: [published] rated: found {rated!r}; expected {EXAMPLE}"])
     errors = [error for key, value in rated.items() if (error := _figure_error(key, value))]
@@ -125,7 +125,7 @@ def _figure_error(key: str, value: object) -> str:
     return "" if value else f"`{key}`: found 0; expected {RATED[key]}"
 
 
-def _published(config: Config) -> Mapping[str, Any]:
+def _published_table(config: Config) -> Mapping[str, Any]:
     """The table `[published]` of the file of a drive, or of the preset that it extends."""
     if config.file is not None:
         table = published(str(config.file), config.file.read_text(encoding="utf-8"))

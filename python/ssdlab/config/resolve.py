@@ -171,7 +171,7 @@ def set_text(value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, Path):
-        return _quoted(str(value))
+        return _quote(str(value))
     return _toml(value)
 
 
@@ -180,7 +180,7 @@ def options(keys: Mapping[str, object]) -> str:
     return "".join(f" {option(key, set_text(value))}" for key, value in keys.items())
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """A TOML string: as in JSON, except for DEL and characters above U+FFFF."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
@@ -190,14 +190,12 @@ def _toml(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, Mapping):
         return (
-            "{"
-            + ", ".join(f"{_quoted(name)} = {_toml(item)}" for name, item in value.items())
-            + "}"
+            "{" + ", ".join(f"{_quote(name)} = {_toml(item)}" for name, item in value.items()) + "}"
         )
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, str | Path):
-        return _quoted(str(value))
+        return _quote(str(value))
     return str(value)
 
 
@@ -301,7 +299,7 @@ class Source:
         sets = [(key, set_text(value)) for key, value in keys.items()]
         names = {**(names or {})}
         if trace is not None:
-            sets.append(("workload.trace", _quoted(str(trace))))
+            sets.append(("workload.trace", _quote(str(trace))))
             names["workload.trace"] = "trace"
         if seed is not None:
             sets.append(("run.seed", str(seed)))

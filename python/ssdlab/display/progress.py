@@ -83,16 +83,16 @@ class _Bars:
         self.tasks[label] = task = self.bars.add_task(label, total=None, stage="")
         current_stage, last_redraw = "", 0.0
 
-        def update(stage: str, done: int, total: int | None) -> None:
+        def update(stage: str, amount: int, total: int | None) -> None:
             nonlocal current_stage, last_redraw
             now = time.monotonic()
             if stage != current_stage:
                 name = label if stage == "workload" else f"{label}: {stage}"
                 self.bars.reset(task, total=total, description=name, stage=stage)
-            elif now - last_redraw < REDRAW_S and done != total:
+            elif now - last_redraw < REDRAW_S and amount != total:
                 return
             current_stage, last_redraw = stage, now
-            self.bars.update(task, completed=done, total=total)
+            self.bars.update(task, completed=amount, total=total)
 
         return update
 
@@ -126,7 +126,7 @@ class _Lines:
         stage_start = last_line = time.monotonic()
         current_stage = ""
 
-        def update(stage: str, done: int, total: int | None) -> None:
+        def update(stage: str, amount: int, total: int | None) -> None:
             nonlocal stage_start, last_line, current_stage
             now = time.monotonic()
             if stage != current_stage:
@@ -134,12 +134,14 @@ class _Lines:
             if now - last_line < self.every_s or now == stage_start:
                 return
             last_line = now
-            per_second = done / (now - stage_start)
+            per_second = amount / (now - stage_start)
             line = stage
-            if done:
-                line += f" {done:,} {UNITS.get(stage, '')}, {speed(per_second, stage)}"
+            if amount:
+                line += f" {amount:,} {UNITS.get(stage, '')}, {speed(per_second, stage)}"
             if total and per_second > 0:
-                line += f", {100 * done / total:.0f} %, {(total - done) / per_second:.0f} s left"
+                line += (
+                    f", {100 * amount / total:.0f} %, {(total - amount) / per_second:.0f} s left"
+                )
             self._say(label, line + self.notes.get(label, ""))
 
         return update

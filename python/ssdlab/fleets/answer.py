@@ -32,7 +32,7 @@ def rows_with(rows: list[Row], name: str) -> list[Row]:
     return [row for row in rows if isinstance(row[name], int | float)]
 
 
-def worst(fleet: Fleet, drive: str, metric: str, limit: int = WORST) -> list[Row]:
+def worst_rows(fleet: Fleet, drive: str, metric: str, limit: int = WORST) -> list[Row]:
     """The rows of a drive with the worst outcome, the worst first."""
     rows = rows_with(fleet.of(drive), metric)
     sign = 1 if metric in GOOD else -1
@@ -201,7 +201,7 @@ def tables_of(fleet: Fleet) -> Iterator[Table]:
         yield from _distributions(fleet, drive)
     for drive in fleet.drives:
         for metric in RANKED:
-            if metric in fleet.metrics and worst(fleet, drive, metric):
+            if metric in fleet.metrics and worst_rows(fleet, drive, metric):
                 yield _worst(fleet, drive, metric)
                 if ranks(fleet, drive, metric):
                     yield _correlations(fleet, drive, metric)
@@ -252,7 +252,7 @@ def _worst(fleet: Fleet, drive: str, metric: str) -> Table:
             cell(metric, _number(row, metric)),
             *(cell(name, _number(row, name)) for name in names),
         ]
-        for row in worst(fleet, drive, metric)
+        for row in worst_rows(fleet, drive, metric)
     ]
     heads = [TITLES[metric], *(STATISTICS_OF[name] for name in names)]
     return f"worst {TITLES[metric]}{_drive_suffix(fleet, drive)}", heads, rows
@@ -265,7 +265,7 @@ def _number(row: Row, name: str) -> float | None:
 
 def _correlations(fleet: Fleet, drive: str, metric: str) -> Table:
     """Each statistic: its correlation, and the medians of the worst tenth and of the rest."""
-    rows = worst(fleet, drive, metric, len(fleet.volumes))
+    rows = worst_rows(fleet, drive, metric, len(fleet.volumes))
     tenth = max(1, len(rows) // 10)
     lines = []
     for correlation in ranks(fleet, drive, metric):

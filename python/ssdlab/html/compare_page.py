@@ -19,7 +19,7 @@ from ssdlab.html.page import (
     document,
     figures,
     flatten,
-    invalidating,
+    invalidating_warnings,
     loss_banner,
     notes,
     number,
@@ -59,7 +59,9 @@ def comparison_page(comparison: Comparison, baseline: str | None = None) -> str:
     base = labels.index(baseline) if baseline in labels else 0
     columns = _columns(comparison)
     answer_body = (
-        _caveats(comparison) + invalidating(comparison.warning_groups()) + answer_html(comparison)
+        _caveats(comparison)
+        + invalidating_warnings(comparison.warning_groups())
+        + answer_html(comparison)
     )
     seeds_note = f'<p class="note">{OF_SEEDS}</p>' if comparison.repetitions else ""
     sections = [

@@ -56,10 +56,10 @@ def run_figures(comparison: Comparison) -> list[Figure]:
         for figure in figures
     ]
     over_time = [_over_time(comparison, *kind) for kind in _KINDS]
-    return [*figures, *_by_seed(comparison), *over_time, *_recorded(comparison)]
+    return [*figures, *_by_seed(comparison), *over_time, *_trace_figures(comparison)]
 
 
-def _recorded(comparison: Comparison) -> list[Figure]:
+def _trace_figures(comparison: Comparison) -> list[Figure]:
     """The trace, if all runs replay the same one in the same way."""
     workloads = [report.json["config"]["workload"] for report in comparison.reports.values()]
     if not workloads or any(workload != workloads[0] for workload in workloads):
@@ -243,7 +243,7 @@ def _over_time(
             curve = merge_runs(label, tone, most, periods)
         if np.isfinite(curve.y).any():
             curves.append(curve)
-            most_periods = max(most_periods, *(run.thinned for run in series))
+            most_periods = max(most_periods, *(run.periods_per_point for run in series))
             seeds = max(seeds, len(periods))
     if not curves:
         return Missing(

@@ -61,25 +61,25 @@ class Series:
         return np.diff(values, prepend=first)
 
     @property
-    def thinned(self) -> int:
+    def periods_per_point(self) -> int:
         """Sample periods per point of a curve."""
         return -(-len(self) // self.most)
 
     @property
     def note(self) -> str:
         """What the caption must say about thinning; empty without thinning."""
-        if self.thinned < 2:
+        if self.periods_per_point < 2:
             return ""
         return (
-            f" Each point represents {self.thinned} sample periods: the line is their mean, the"
-            " band spans their minimum and maximum."
+            f" Each point represents {self.periods_per_point} sample periods: the line is their"
+            " mean, the band spans their minimum and maximum."
         )
 
     def mean(self, name: str, tone: int, top: Floats, bottom: Floats | None = None) -> Curve:
         """Sums of `top` over sums of `bottom` (default: the mean); a gap where the latter is 0."""
         bottom = np.ones_like(top) if bottom is None else bottom
         values = _quotients(top, bottom)
-        if self.thinned < 2:
+        if self.periods_per_point < 2:
             return Curve(name, self.time, values, tone)
         firsts = self._firsts()
         y = _quotients(np.add.reduceat(top, firsts), np.add.reduceat(bottom, firsts))
@@ -89,13 +89,13 @@ class Series:
     def highest(self, name: str, tone: int, values: Floats) -> Curve:
         """The largest of `values`, in which zero means that there was no value."""
         values = np.where(values > 0, values, np.nan)
-        if self.thinned < 2:
+        if self.periods_per_point < 2:
             return Curve(name, self.time, values, tone)
         firsts = self._firsts()
         return Curve(name, self._ends(firsts), -_minima(-values, firsts), tone)
 
     def _firsts(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        return np.arange(0, len(self), self.thinned, dtype=np.int64)
+        return np.arange(0, len(self), self.periods_per_point, dtype=np.int64)
 
     def _ends(self, firsts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
         ends: Floats = self.time[np.append(firsts[1:], len(self)) - 1]

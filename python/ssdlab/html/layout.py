@@ -22,7 +22,7 @@ def tone_class(tone: int) -> str:
     return f"t{tone % TONES}" + (" dashed" if tone >= TONES else "")
 
 
-def cut(name: str, most_letters: int = 58) -> str:
+def shorten(name: str, most_letters: int = 58) -> str:
     """`name` in at most this many letters: labels of runs differ at their ends."""
     half = (most_letters - 1) // 2
     return (
@@ -30,8 +30,8 @@ def cut(name: str, most_letters: int = 58) -> str:
     )
 
 
-def cut_alike(names: Sequence[str], most_letters: int) -> list[str]:
+def shorten_labels(names: Sequence[str], most_letters: int) -> list[str]:
     """Labels of runs in this many letters: without room all lose the keys before their values."""
     if any(len(name) > most_letters for name in names):
         names = [re.sub(r"\b[\w.]+=", "", name) for name in names]
-    return [cut(name, most_letters) for name in names]
+    return [shorten(name, most_letters) for name in names]

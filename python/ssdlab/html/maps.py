@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from ssdlab.display.numbers import format_value, on_page
-from ssdlab.html.layout import BOTTOM, LEFT, LETTER, RIGHT, WIDTH, cut, tone_class
+from ssdlab.html.layout import BOTTOM, LEFT, LETTER, RIGHT, WIDTH, shorten, tone_class
 from ssdlab.html.plot import Floats, Heat, Parallel
 
 CELLS = 250.0
@@ -42,7 +42,7 @@ def _strengths(cells: Floats) -> tuple[Floats, float, float, bool]:
 def heat_body(figure: Heat) -> tuple[float, str]:
     """Height and elements of a heat map."""
     rows, columns = figure.cells.shape
-    longest = max(len(cut(name, 14)) for name in figure.y)
+    longest = max(len(shorten(name, 14)) for name in figure.y)
     left = min(max(LEFT, 32 + LETTER * longest), 160.0)
     cell_width, cell_height = (WIDTH - RIGHT - left) / columns, CELLS / rows
     shares, low, high, log = _strengths(figure.cells)
@@ -90,17 +90,17 @@ def _key(figure: Heat, left: float, low: float, high: float, log: bool) -> Itera
 
 def _sides(figure: Heat, left: float, cell_width: float, cell_height: float) -> Iterator[str]:
     foot = KEY + CELLS
-    label_width = LETTER * max(len(cut(name, 12)) for name in figure.x) + 8
+    label_width = LETTER * max(len(shorten(name, 12)) for name in figure.x) + 8
     stride = max(1, math.ceil(label_width / cell_width))
     for i, name in enumerate(figure.x):
         if i % stride == 0:
             place = f'x="{left + cell_width * (i + 0.5):.1f}" y="{foot + 16:g}"'
-            yield f'<text class="tick middle" {place}>{escape(cut(name, 12))}</text>'
+            yield f'<text class="tick middle" {place}>{escape(shorten(name, 12))}</text>'
     stride = max(1, math.ceil(15 / cell_height))
     for i, name in enumerate(figure.y):
         if i % stride == 0:
             place = f'x="{left - 6:g}" y="{foot - cell_height * (i + 0.5) + 4:.1f}"'
-            yield f'<text class="tick end" {place}>{escape(cut(name, 14))}</text>'
+            yield f'<text class="tick end" {place}>{escape(shorten(name, 14))}</text>'
     middle = f'x="{(left + WIDTH - RIGHT) / 2:g}" y="{foot + 37:g}"'
     yield f'<text class="label middle" {middle}>{escape(figure.x_label)}</text>'
     turn = f'transform="translate(14 {KEY + CELLS / 2:g}) rotate(-90)"'
@@ -134,7 +134,7 @@ def parallel_body(figure: Parallel) -> tuple[float, str]:
             side, at_x = "label middle", x
         # The last word of a key; "p99.9 write" is not a key.
         label = axis.label if " " in axis.label else axis.label.rpartition(".")[2]
-        name = escape(cut(label, max(8, int(2 * step / LETTER))))
+        name = escape(shorten(label, max(8, int(2 * step / LETTER))))
         parts.append(f'<text class="{side}" x="{at_x:.1f}" y="{y}">{name}</text>')
         for position, text in axis.ticks:
             y_tick = foot - UPRIGHT * position

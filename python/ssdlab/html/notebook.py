@@ -103,9 +103,9 @@ def _drawing_of(figures_: Sequence[Figure]) -> Drawing:
     return Drawing(plots)
 
 
-def _unknown(argument: str, name: object, known: Iterable[str]) -> ConfigError:
-    """`name` is none of `known`."""
-    names = [*known]
+def _unknown(argument: str, name: object, choices: Iterable[str]) -> ConfigError:
+    """`name` is none of `choices`."""
+    names = [*choices]
     if not isinstance(name, str):
         return ConfigError(
             [f"plot: {argument}: found {name!r}; expected one of: {', '.join(names)}"]

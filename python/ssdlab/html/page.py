@@ -270,7 +270,7 @@ def warning_boxes(groups: Iterable[tuple[str, str, Sequence[str]]]) -> str:
     )
 
 
-def invalidating(groups: Iterable[tuple[str, str, Sequence[str]]]) -> str:
+def invalidating_warnings(groups: Iterable[tuple[str, str, Sequence[str]]]) -> str:
     """The warnings that invalidate numbers, for the top of a page."""
     return warning_boxes(group for group in groups if group[0] != "notes")
 

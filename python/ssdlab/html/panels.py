@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from ssdlab.html.axes import grid, labels
-from ssdlab.html.layout import BOTTOM, LEFT, LETTER, RIGHT, WIDTH, cut_alike
+from ssdlab.html.layout import BOTTOM, LEFT, LETTER, RIGHT, WIDTH, shorten_labels
 from ssdlab.html.marks import curve_body
 from ssdlab.html.plot import TONES, Axis, Curve, Panels, Plot
 from ssdlab.html.scale import Scale
@@ -99,7 +99,7 @@ def panels_body(figure: Panels) -> tuple[float, str]:
     size = f'width="{x.end + 2 * edge:g}" height="{y.start + 8:g}"'
     box = f'x="{-edge:g}" y="-4" {size}'
     parts = [f'<clipPath id="{clip}"><rect {box}/></clipPath>']
-    names = cut_alike([curve.name for curve in figure.curves], int(x.end / LETTER))
+    names = shorten_labels([curve.name for curve in figure.curves], int(x.end / LETTER))
     for i, (curve, (left, top)) in enumerate(zip(figure.curves, layout_.places, strict=True)):
         bottom = i + layout_.columns >= count
         axes = "".join(grid(x, y, has_labels=(bottom, i % layout_.columns == 0), narrow=True))

@@ -184,11 +184,11 @@ def over_key(points: Points, metric: Column, x: Key) -> Figure:
     has_hollow = any(curve.dots is not None and bool(curve.dots.any()) for curve in curves)
     text = " ".join([f"{_title(metric)} over {x.name}.", *dict.fromkeys(notes)])
     text += RESERVE if has_hollow else ""
-    axes = (pad(key_axis(x), (curve.x for curve in curves)), _up(metric_axis(metric), curves))
+    axes = (pad(key_axis(x), (curve.x for curve in curves)), _pad_y(metric_axis(metric), curves))
     return Plot(key, title, text, *axes, tuple(curves))
 
 
-def _up(axis: Axis, curves: Sequence[Curve]) -> Axis:
+def _pad_y(axis: Axis, curves: Sequence[Curve]) -> Axis:
     bands = [band for curve in curves for band in (curve.low, curve.high) if band is not None]
     return pad(axis, [*(curve.y for curve in curves), *bands])
 
@@ -309,7 +309,7 @@ def _cells_of(points: Points, key: Key) -> tuple[tuple[str, ...], list[int]]:
     return names, [_bin(edges, value) for value in column]
 
 
-def parallel(points: Points, metric: Column, others: Sequence[Column] = ()) -> Figure:
+def parallel(points: Points, metric: Column, extra_metrics: Sequence[Column] = ()) -> Figure:
     """All keys and some metrics side by side, with the lowest points by `metric` highlighted."""
     title = f"All keys: the lowest {metric.title}"
     keys = [*points.numeric, *points.named][:MOST_AXES]
@@ -332,7 +332,10 @@ def parallel(points: Points, metric: Column, others: Sequence[Column] = ()) -> F
         axis, positions = _key_upright(points, key_)
         axes.append(axis)
         positions_by_axis.append(positions)
-    for column in (metric, *(other for other in others if other.name != metric.name)):
+    for column in (
+        metric,
+        *(extra_metric for extra_metric in extra_metrics if extra_metric.name != metric.name),
+    ):
         axis, positions = _metric_upright(points, column)
         axes.append(axis)
         positions_by_axis.append(positions)
@@ -439,7 +442,7 @@ def pareto(points: Points, x_column: Column, y_column: Column) -> tuple[Figure, 
     has_hollow = any(curve.dots is not None and bool(curve.dots.any()) for curve in curves)
     text += RESERVE if has_hollow else ""
     x = pad(_spread_axis(x_column, pairs, 0), (curve.x for curve in curves))
-    y = _up(_spread_axis(y_column, pairs, 1), curves)
+    y = _pad_y(_spread_axis(y_column, pairs, 1), curves)
     return Plot(key, title, text, x, y, tuple(curves)), [row[2] for row in front]
 
 

@@ -150,7 +150,9 @@ def _latency_over_time(report: Report) -> list[Figure]:
     longest = [series.highest(op, OPS[op], series[f"interval_{op}_max_ns"]) for op in ops]
     text = "of the requests that completed within each sample period."
     peak_note = (
-        f" Each point is the longest of {series.thinned} sample periods." if series.note else ""
+        f" Each point is the longest of {series.periods_per_point} sample periods."
+        if series.note
+        else ""
     )
     captions = f"Mean latency {text}{series.note}", f"The longest latency {text}{peak_note}"
     y = Axis("latency", "ns", log=True)

@@ -114,13 +114,15 @@ def all_keys(search: Search) -> list[Figure]:
         [[trial.numbers] for trial in completed],
     )
     column = search.goals[0].column
-    if not names or (column.name not in selection.metrics and not _has(selection, column)):
+    if not names or (column.name not in selection.metrics and not _has_values(selection, column)):
         return []
-    others = [column_ for column_ in (trade_off(selection) or ()) if column_.name != column.name]
-    return [parallel(selection, column, others)]
+    other_metrics = [
+        metric for metric in (trade_off(selection) or ()) if metric.name != column.name
+    ]
+    return [parallel(selection, column, other_metrics)]
 
 
-def _has(points: Points, column: Column) -> bool:
+def _has_values(points: Points, column: Column) -> bool:
     return any(points.summary(i, column.name) is not None for i in range(len(points.labels)))
 
 

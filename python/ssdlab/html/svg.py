@@ -25,8 +25,8 @@ from ssdlab.html.layout import (
     ROW,
     TOP,
     WIDTH,
-    cut,
-    cut_alike,
+    shorten,
+    shorten_labels,
     tone_class,
 )
 from ssdlab.html.maps import heat_body, parallel_body
@@ -160,11 +160,11 @@ def _legend_places(names: list[str]) -> list[tuple[float, int]]:
 
 
 def _legend_lines(names: list[str]) -> int:
-    return _legend_places([cut(name) for name in names])[-1][1] + 1
+    return _legend_places([shorten(name) for name in names])[-1][1] + 1
 
 
 def _legend(entries: list[tuple[str, int]], top: float) -> Iterator[str]:
-    names = [cut(name) for name, _ in entries]
+    names = [shorten(name) for name, _ in entries]
     for i, ((x, line), (name, (_, tone))) in enumerate(
         zip(_legend_places(names), zip(names, entries, strict=True), strict=True)
     ):
@@ -182,7 +182,7 @@ def _stacked(figure: Stacked) -> tuple[float, str]:
     names = list(figure.parts)
     is_single = len(names) == 1
     top = TOP + 6 + (0 if is_single else LINE * _legend_lines(names))
-    labels = cut_alike([label for label, _ in figure.rows], 26)
+    labels = shorten_labels([label for label, _ in figure.rows], 26)
     left = min(max(LEFT, 12 + LETTER * max(map(len, labels))), 200.0)
     totals = [sum(parts) for _, parts in figure.rows]
     intervals = figure.intervals or (None,) * len(totals)
@@ -190,7 +190,7 @@ def _stacked(figure: Stacked) -> tuple[float, str]:
     bar_room = WIDTH - RIGHT - 70 - left
     body = [] if is_single else list(_legend([(name, i) for i, name in enumerate(names)], TOP))
 
-    def shown(value: float) -> str:
+    def value_text(value: float) -> str:
         return on_page(_core.number_text(figure.quantity, value))
 
     for i, (label, parts) in enumerate(figure.rows):
@@ -200,7 +200,7 @@ def _stacked(figure: Stacked) -> tuple[float, str]:
         for tone, value in enumerate(parts):
             width = bar_room * value / high
             if width > 0:
-                text = f"{label}, {names[tone]}: {shown(value)}"
+                text = f"{label}, {names[tone]}: {value_text(value)}"
                 if totals[i] and not is_single:
                     text += f" ({percent(value / totals[i])})"
                 body.append(
@@ -209,7 +209,7 @@ def _stacked(figure: Stacked) -> tuple[float, str]:
                     f"<title>{escape(text)}</title></rect>"
                 )
             x += width
-        ends, total = intervals[i], shown(totals[i])
+        ends, total = intervals[i], value_text(totals[i])
         if ends:
             low, x = (left + bar_room * max(0.0, end) / high for end in ends)
             body.append(f'<path class="line" d="M{low:.1f} {y + 10:g}H{x:.1f}"/>')
@@ -226,7 +226,7 @@ THIN = 20.0
 
 def _forest(figure: Forest) -> tuple[float, str]:
     labels = [label for label, _ in figure.panels[0][1]]
-    left = min(max(LEFT, 16 + LETTER * max(len(cut(label, 24)) for label in labels)), 190.0)
+    left = min(max(LEFT, 16 + LETTER * max(len(shorten(label, 24)) for label in labels)), 190.0)
     count = len(figure.panels)
     columns = min(PANELS, count if count < 4 else -(-count // 2))
     panel_width = (WIDTH - left - 6) / columns
@@ -238,7 +238,7 @@ def _forest(figure: Forest) -> tuple[float, str]:
         if i % columns == 0:
             body += [
                 f'<text class="tick end" x="{left - 6:g}" y="{top + 36 + THIN * row:g}">'
-                f"{escape(cut(label, 24))}</text>"
+                f"{escape(shorten(label, 24))}</text>"
                 for row, label in enumerate(labels)
             ]
     return panel_height * -(-len(figure.panels) // columns), "".join(body)

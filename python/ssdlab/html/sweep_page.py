@@ -12,7 +12,7 @@ from ssdlab.html.page import (
     Section,
     document,
     figures,
-    invalidating,
+    invalidating_warnings,
     notes,
     number,
     table,
@@ -41,7 +41,7 @@ def sweep_page(sweep: Sweep) -> str:
         Section(
             "answer",
             "Answer",
-            _caveats(sweep) + invalidating(sweep.warning_groups()) + _answer(sweep),
+            _caveats(sweep) + invalidating_warnings(sweep.warning_groups()) + _answer(sweep),
         ),
         Section("plots", "Plots", metric_plots(points)),
         Section("front", "All keys", _all_keys(sweep)),

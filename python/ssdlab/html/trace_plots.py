@@ -68,7 +68,7 @@ def arrival_figures(infos: Sequence[Info]) -> list[Figure]:
     return [_rate(infos), *_maps(infos)]
 
 
-def _numbered(infos: Sequence[Info]) -> Iterator[tuple[str, int, Info]]:
+def _label_traces(infos: Sequence[Info]) -> Iterator[tuple[str, int, Info]]:
     """The suffix of the names and colours of a trace's curves, and the trace."""
     for i, (name, info) in enumerate(zip(("first", "second"), infos, strict=False)):
         yield (f", {name}" if len(infos) > 1 else ""), TONES * i, info
@@ -78,7 +78,7 @@ def _rate(infos: Sequence[Info]) -> Figure:
     """Arrivals over time, by operation: bursts are visible, and none hides another."""
     title = "rate", "Request rate over time"
     curves, widths = [], []
-    for suffix, shift, info in _numbered(infos):
+    for suffix, shift, info in _label_traces(infos):
         rate = info.rate
         widths.append(f"{on_page(duration(rate.bin_ns))}{suffix}")
         edges = rate.bin_ns * np.arange(len(rate.reads) + 1, dtype=float)
@@ -102,7 +102,7 @@ def _rate(infos: Sequence[Info]) -> Figure:
 def _maps(infos: Sequence[Info]) -> list[Figure]:
     """Where in the address space pages are written and read, over time."""
     figures: list[Figure] = []
-    for i, (suffix, _, info) in enumerate(_numbered(infos)):
+    for i, (suffix, _, info) in enumerate(_label_traces(infos)):
         grid = info.map
         highest = max((int(row.max()) for row in (*grid.reads, *grid.writes)), default=0)
         for field, noun, tone in (("writes", "written", WRITE), ("reads", "read", READ)):
@@ -167,7 +167,7 @@ def _by_op(
     """Few values occur, mostly powers of two: a histogram shows that, a CDF would not."""
     shapes = [
         (NAMES.get(op, op) + suffix, getattr(getattr(info.ops, op), field), tone + shift)
-        for suffix, shift, info in _numbered(infos)
+        for suffix, shift, info in _label_traces(infos)
         for op, tone in OPS.items()
     ]
     curves = tuple(_histogram(*shape) for shape in shapes if shape[1].count)
@@ -186,7 +186,7 @@ def _updates(infos: Sequence[Info], key: str, title: str, field: str) -> Figure:
     )
     curves = [
         _cdf("updates" + suffix, getattr(info.updates, field), WRITE + shift)
-        for suffix, shift, info in _numbered(infos)
+        for suffix, shift, info in _label_traces(infos)
     ]
     unit = "host pages written" if is_in_pages else "time"
     text = f"From one write of a page (4 KiB) to the next write of the same page, in {unit}."
@@ -202,7 +202,7 @@ def _hot(infos: Sequence[Info]) -> Figure:
             np.concatenate([[0.0], info.hot.write_share, [1.0]]),
             WRITE + shift,
         )
-        for suffix, shift, info in _numbered(infos)
+        for suffix, shift, info in _label_traces(infos)
         if info.updates.page_writes
     )
     if not curves:
@@ -217,7 +217,8 @@ def _hot(infos: Sequence[Info]) -> Figure:
 
 def _gaps(infos: Sequence[Info]) -> Figure:
     curves = [
-        _cdf("gaps" + suffix, info.gaps, READ + shift) for suffix, shift, info in _numbered(infos)
+        _cdf("gaps" + suffix, info.gaps, READ + shift)
+        for suffix, shift, info in _label_traces(infos)
     ]
     text = "Times between consecutive arrivals; those below 1 ns are at the start of the curve."
     axis = Axis("gap", "ns", log=True)
@@ -229,7 +230,7 @@ def _idle(infos: Sequence[Info]) -> Figure:
     title = "idle", "Idle periods"
     curves = tuple(
         Curve("idle" + suffix, info.idle.threshold_ns.astype(float), info.idle.time_share, shift)
-        for suffix, shift, info in _numbered(infos)
+        for suffix, shift, info in _label_traces(infos)
         if info.duration_ns
     )
     if not curves:
@@ -242,7 +243,7 @@ def _idle(infos: Sequence[Info]) -> Figure:
 def _bursts(infos: Sequence[Info]) -> Figure:
     title = "bursts", "Burstiness"
     curves = []
-    for suffix, shift, info in _numbered(infos):
+    for suffix, shift, info in _label_traces(infos):
         windows = [window for window in info.bursts if window.peak_to_mean is not None]
         x = np.array([float(window.window_ns) for window in windows])
         for name, tone, values in (

@@ -13,7 +13,7 @@ from ssdlab.html.page import (
     Section,
     document,
     figures,
-    invalidating,
+    invalidating_warnings,
     notes,
     table,
     warnings_box,
@@ -232,7 +232,7 @@ def page(simulation: Simulated) -> str:
         Section(
             "answer",
             "Answer",
-            problems + invalidating(groups) + paragraph(simulation.answer),
+            problems + invalidating_warnings(groups) + paragraph(simulation.answer),
         ),
         Section(
             "phases",
