@@ -567,7 +567,7 @@ def test_two_stores_that_differ_are_told() -> None:
 def opened_with(monkeypatch: pytest.MonkeyPatch, **options: Any) -> dict[str, object]:  # noqa: ANN401
     """The settings with which `ssdlab.kv.open` opens a store."""
     given: list[dict[str, object]] = []
-    monkeypatch.setattr(kv_store, "opened", lambda _, chosen: given.append(chosen))
+    monkeypatch.setattr(kv_store, "open_core", lambda _, chosen: given.append(chosen))
     monkeypatch.setattr(kv_store, "DB", lambda *_: None)
     kv_store.open("x", **options)
     return given[0]
