@@ -19,7 +19,7 @@ _import_public, _, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ += ["__results_version__", "__version__"]
 del results  # This attribute is the public function; the package of that name is importable.
 
-__version__ = versions.checked()
+__version__ = versions.check_version()
 __results_version__ = versions.RESULTS
 html.draw_results()
 

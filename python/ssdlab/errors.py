@@ -74,18 +74,21 @@ class Interrupted(KeyboardInterrupt):
     trial: Trial | None = None
     plan: SparePlan | None = None
 
-    def __init__(self, report: Report | None, folder: Path | None = None, **held: object) -> None:
+    def __init__(
+        self, report: Report | None, folder: Path | None = None, **results: object
+    ) -> None:
         super().__init__("interrupted")
         self.report = report
         self.folder = folder
-        vars(self).update(held)
+        vars(self).update(results)
 
     def _render_traceback_(self) -> list[str]:
         """The text in a notebook: the user stopped it, so where does not matter."""
         names = ("plan", "trial", "search", "fleet", "sweep", "comparison", "report")
-        held = next((name for name in names if getattr(self, name)), None)
+        attribute = next((name for name in names if getattr(self, name)), None)
         return [
-            "Interrupted" + (f": sys.last_value.{held} has the partial results" if held else "")
+            "Interrupted"
+            + (f": sys.last_value.{attribute} has the partial results" if attribute else "")
         ]
 
 
@@ -93,7 +96,7 @@ class InternalError(RuntimeError):
     """A bug in ssdlab, not in its input: please report it with the message."""
 
 
-_GIVEN: dict[str, str] = {}
+_TRACE_NAMES: dict[str, str] = {}
 """Traces as the user named them, by the tables that are read in their place."""
 
 
@@ -101,14 +104,14 @@ UNPACKED = "zstd -dc <"
 """What precedes the name of a table in a command."""
 
 
-def stands_for(table: Path, trace: Path) -> None:
+def register_table(table: Path, trace: Path) -> None:
     """Note that `table` is read in place of `trace`, which is the name in messages."""
-    _GIVEN[str(table)] = str(trace)
+    _TRACE_NAMES[str(table)] = str(trace)
 
 
-def as_given(text: str) -> str:
+def restore_names(text: str) -> str:
     """`text` with the names of traces as the user wrote them."""
-    for table, trace in _GIVEN.items():
+    for table, trace in _TRACE_NAMES.items():
         # A command that unpacks the table cannot read the trace.
         parts = text.split(f"{UNPACKED} {table}")
         text = f"{UNPACKED} {table}".join(part.replace(table, trace) for part in parts)
@@ -116,18 +119,18 @@ def as_given(text: str) -> str:
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """Exceptions of the simulator as ours."""
     try:
         yield
     except _core.ConfigError as error:
         raise ConfigError(error.args[0]) from None
     except _core.WorkloadError as error:
-        raise WorkloadError(as_given(str(error))) from None
+        raise WorkloadError(restore_names(str(error))) from None
     except OSError as error:
         raise OutputError(str(error)) from None
-    except KeyboardInterrupt as stopped:
-        raise Interrupted(None) from stopped
+    except KeyboardInterrupt as interrupt:
+        raise Interrupted(None) from interrupt
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise

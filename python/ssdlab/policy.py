@@ -241,52 +241,54 @@ _METHODS = {
 class Policies:
     """The policies in Python of one run, by the key of the configuration that they replace."""
 
-    def __init__(self, given: Mapping[str, object]) -> None:
-        self.given = {key: policy for key, policy in given.items() if policy is not None}
-        messages = [m for key, policy in self.given.items() for m in _complaints(key, policy)]
+    def __init__(self, policies: Mapping[str, object]) -> None:
+        self.by_key = {key: policy for key, policy in policies.items() if policy is not None}
+        messages = [
+            message for key, policy in self.by_key.items() for message in _errors(key, policy)
+        ]
         if messages:
             raise ConfigError(messages)
 
     def __bool__(self) -> bool:
-        return bool(self.given)
+        return bool(self.by_key)
 
-    def named_in(self, config: Config) -> Config:
+    def name_in(self, config: Config) -> Config:
         """`config` with the names of these policies instead of the configured ones."""
         values: dict[str, Any] = json.loads(config.text)
-        for key, policy in self.given.items():
+        for key, policy in self.by_key.items():
             part, name = key.split(".")
             spec = {"policy": name_of(policy)}
             values[part][name] = [spec] if key == "gc.trigger" else spec
-        victim = self.given.get("gc.victim")
+        victim = self.by_key.get("gc.victim")
         if values["gc"]["amount"] == "all-candidates" and hasattr(victim, "select"):
             message = (
                 f"gc.victim: {name_of(victim)} has select(), which names one block; gc.amount ="
                 ' "all-candidates" takes them all, in the order of score()'
             )
             raise ConfigError([message])
-        if values["alloc"]["erase_unit"] == "superblock" and "alloc.placement" in self.given:
+        if values["alloc"]["erase_unit"] == "superblock" and "alloc.placement" in self.by_key:
             message = (
                 "alloc.placement: superblocks are filled plane after plane, by round-robin, and"
-                f" take no other placement; it is {name_of(self.given['alloc.placement'])}"
+                f" take no other placement; it is {name_of(self.by_key['alloc.placement'])}"
             )
             raise ConfigError([message])
-        return Config(json.dumps(values)) if self.given else config
+        return Config(json.dumps(values)) if self.by_key else config
 
-    def packed(self) -> bytes:
+    def pack(self) -> bytes:
         """The policies as bytes, for a run of a comparison; empty without policies.
 
         Each run has its own copy: changes that one makes to its policies are invisible to the
         others.
         """
-        if not self.given:
+        if not self.by_key:
             return b""
         import cloudpickle  # type: ignore[import-untyped]  # takes classes of notebooks too
 
         # Together, so that a policy that replaces two keys stays one object.
         try:
-            data: bytes = cloudpickle.dumps(self.given)
+            data: bytes = cloudpickle.dumps(self.by_key)
         except Exception as error:
-            names = ", ".join(name_of(policy) for policy in self.given.values())
+            names = ", ".join(name_of(policy) for policy in self.by_key.values())
             message = (
                 f"{names}: each run of a comparison needs its own copy, in a separate process,"
                 f" and copying failed: {error}"
@@ -295,13 +297,13 @@ class Policies:
         return data
 
     @staticmethod
-    def unpacked(data: bytes) -> Policies:
-        """What `packed` made bytes of."""
+    def unpack(data: bytes) -> Policies:
+        """What `pack` made bytes of."""
         return Policies(pickle.loads(data) if data else {})
 
-    def passed(self) -> list[tuple[str, object, str]]:
+    def core_arguments(self) -> list[tuple[str, object, str]]:
         """In the form for the simulator: key, policy, name."""
-        return [(key, policy, name_of(policy)) for key, policy in self.given.items()]
+        return [(key, policy, name_of(policy)) for key, policy in self.by_key.items()]
 
 
 def name_of(policy: object) -> str:
@@ -318,8 +320,10 @@ def label_of(value: object) -> str:
     """
     if is_policy(value):
         name = getattr(value, "name", None)
-        own = type(value).__repr__ is not object.__repr__ and not isinstance(value, type)
-        text = name if isinstance(name, str) and name else repr(value) if own else name_of(value)
+        has_repr = type(value).__repr__ is not object.__repr__ and not isinstance(value, type)
+        text = (
+            name if isinstance(name, str) and name else repr(value) if has_repr else name_of(value)
+        )
         return " ".join(text.split())
     text = set_text(value).strip().strip("{}[]").replace('"', "").replace("'", "").replace(",", " ")
     return " ".join(text.replace("policy", "").replace(" = ", "=").split()).lstrip("=")
@@ -333,46 +337,46 @@ def is_policy(value: object) -> bool:
 
 def split(values: Mapping[str, object] | None) -> tuple[dict[str, object], dict[str, object]]:
     """`values` without the policies among them, and these policies."""
-    all_of_them = dict(values or {})
-    policies = {key: value for key, value in all_of_them.items() if is_policy(value)}
-    return {key: value for key, value in all_of_them.items() if key not in policies}, policies
+    all_values = dict(values or {})
+    policies = {key: value for key, value in all_values.items() if is_policy(value)}
+    return {key: value for key, value in all_values.items() if key not in policies}, policies
 
 
-def _complaints(key: str, policy: object) -> list[str]:
+def _errors(key: str, policy: object) -> list[str]:
     """What is wrong with `policy` as a replacement for `key`."""
     methods = _METHODS.get(key)
     if methods is None:
         return [f"{key}: takes no policy in Python; these do: {', '.join(_METHODS)}"]
     if isinstance(policy, type):
         return [f"{key}: {policy.__name__} is a class: pass an instance, {policy.__name__}()"]
-    has = [name for name in methods if callable(getattr(policy, name, None))]
-    either = " or ".join(f"{name}()" for name in methods)
-    if not has:
+    present = [name for name in methods if callable(getattr(policy, name, None))]
+    alternatives = " or ".join(f"{name}()" for name in methods)
+    if not present:
         hint = " (in the configuration, set it by its name)" if isinstance(policy, str) else ""
-        return [f"{key}: {name_of(policy)} has no {either}{hint}"]
+        return [f"{key}: {name_of(policy)} has no {alternatives}{hint}"]
     if key == "alloc.separation" and not callable(getattr(policy, "of_copy", None)):
         return [f"{key}: {name_of(policy)} has no of_copy(): copies need a class, too"]
-    if len(has) > 1:
-        return [f"{key}: {name_of(policy)} has both {' and '.join(has)}: define one of them"]
+    if len(present) > 1:
+        return [f"{key}: {name_of(policy)} has both {' and '.join(present)}: define one of them"]
     return []
 
 
 @cache
 def _built_in() -> dict[str, set[str]]:
     """The names of the policies of the simulator, by key."""
-    known: dict[str, Sequence[Mapping[str, str]]] = json.loads(_core.registry())["policies"]
-    return {key: {entry["name"] for entry in entries} for key, entries in known.items()}
+    registry: dict[str, Sequence[Mapping[str, str]]] = json.loads(_core.registry())["policies"]
+    return {key: {entry["name"] for entry in entries} for key, entries in registry.items()}
 
 
-def check_known(config: Config, policies: Policies) -> None:
+def check_policies(config: Config, policies: Policies) -> None:
     """Refuse a configuration that names a missing policy in Python."""
-    known = _built_in()
-    missing = []
+    built_in = _built_in()
+    messages = []
     for key in _METHODS:
         specs = config[key] if key == "gc.trigger" else [config[key]]
-        unknown = [spec["policy"] for spec in specs if spec["policy"] not in known[key]]
-        if unknown and key not in policies.given:
+        unknown = [spec["policy"] for spec in specs if spec["policy"] not in built_in[key]]
+        if unknown and key not in policies.by_key:
             argument = key.split(".")[1]
-            missing.append(f"{key}: {unknown[0]} is a policy in Python: pass it with {argument}=")
-    if missing:
-        raise ConfigError(missing)
+            messages.append(f"{key}: {unknown[0]} is a policy in Python: pass it with {argument}=")
+    if messages:
+        raise ConfigError(messages)

@@ -14,7 +14,7 @@ RESULTS = _core.__results_version__
 """Version of the results: equal inputs of equal versions have equal results (ADR 0022)."""
 
 
-def checked() -> str:
+def check_version() -> str:
     """The version; an `ImportError` if the compiled part is of another one."""
     if _core.__version__ != VERSION:
         message = (
@@ -33,21 +33,21 @@ def install(*packages: str) -> str:
     from importlib import metadata  # Its import takes longer than that of the command line.
 
     try:
-        required = metadata.requires("ssdlab") or []
+        requirements = metadata.requires("ssdlab") or []
     except metadata.PackageNotFoundError:
-        required = []
-    lines = [one.partition(";")[0].strip() for one in required]
+        requirements = []
+    lines = [requirement.partition(";")[0].strip() for requirement in requirements]
     by_name = {re.split(r"[^\w.-]", line)[0]: line for line in lines}
-    wanted = (by_name.get(one, one) for one in packages)
-    return shlex.join([sys.executable, "-m", "pip", "install", *wanted])
+    specifiers = (by_name.get(package, package) for package in packages)
+    return shlex.join([sys.executable, "-m", "pip", "install", *specifiers])
 
 
 def described() -> str:
     """Version, commit where known, and version of the results."""
-    return spelled(_core.__version__, _core.__commit__, _core.__results_version__)
+    return format_version(_core.__version__, _core.__commit__, _core.__results_version__)
 
 
-def spelled(version: str, commit: str | None, results: int | None) -> str:
+def format_version(version: str, commit: str | None, results: int | None) -> str:
     """As `described`, for the program that wrote a report."""
-    of = f" ({commit})" if commit else ""
-    return f"{version}{of}" + ("" if results is None else f", results {results}")
+    commit_text = f" ({commit})" if commit else ""
+    return f"{version}{commit_text}" + ("" if results is None else f", results {results}")

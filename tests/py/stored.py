@@ -87,7 +87,7 @@ def files_of(folder: Path) -> Files:
 def in_process(*words: str) -> subprocess.CompletedProcess[str]:
     """`ssdlab` with these words, in this process."""
     from ssdlab import cli
-    from ssdlab.cli.ending import explained
+    from ssdlab.cli.ending import explain
     from ssdlab.display.argument import on_the_command_line
 
     out, told = io.StringIO(), io.StringIO()
@@ -96,7 +96,7 @@ def in_process(*words: str) -> subprocess.CompletedProcess[str]:
         try:
             code = cli.app([*words], standalone_mode=False) or 0
         except Exception as error:
-            code, message = explained(error)
+            code, message = explain(error)
             print(message, file=sys.stderr)
     assert isinstance(code, int)
     return subprocess.CompletedProcess(words, code, out.getvalue(), told.getvalue())

@@ -382,11 +382,11 @@ def test_arguments_are_split() -> None:
 
 
 def test_versions(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert ssdlab.__version__ == _core.__version__ == versions.checked()
+    assert ssdlab.__version__ == _core.__version__ == versions.check_version()
     assert small().provenance.commit == _core.__commit__
     monkeypatch.setattr(versions, "VERSION", "99.1")
     with pytest.raises(ImportError, match=r"99\.1"):
-        versions.checked()
+        versions.check_version()
 
 
 def test_public_names_are_imported_when_they_are_used() -> None:

@@ -12,7 +12,13 @@ import pytest
 
 import ssdlab
 from running import ROOT, SMALL_TOML, refused, ssdlab_command
-from ssdlab.display.argument import argument, came_as, keyed, on_the_command_line, renamed
+from ssdlab.display.argument import (
+    argument,
+    key_argument,
+    name_argument,
+    on_the_command_line,
+    register_option,
+)
 
 Case = tuple[Callable[..., object], dict[str, Any], str, list[str], str]
 TOML = "small.toml"
@@ -197,15 +203,15 @@ def test_results_in_the_way_are_told_in_both_words(
 
 def test_spellings() -> None:
     assert argument("page_size", seeds=3) == "page_size, seeds=3"
-    assert renamed("--set: a.b: no", {"a.b": "seed"}) == "seed: a.b: no"
-    assert renamed("mine.toml:3: a.b: no", {"a.b": "seed"}) == "mine.toml:3: a.b: no"
+    assert name_argument("--set: a.b: no", {"a.b": "seed"}) == "seed: a.b: no"
+    assert name_argument("mine.toml:3: a.b: no", {"a.b": "seed"}) == "mine.toml:3: a.b: no"
     with on_the_command_line():
-        came_as("a.b", "--mine")
+        register_option("a.b", "--mine")
         assert argument("page_size", seeds=3, force=True) == "--page-size --seeds 3 --force"
-        assert keyed("vary", "a.b") == "--vary a.b"
-        assert renamed("--set: a.b: no", {}) == "--mine: a.b: no"
-        assert renamed("--set: a.c: no", {}) == "--set: a.c: no"
-    assert renamed("--set: a.b: no", {}) == "set: a.b: no"
+        assert key_argument("vary", "a.b") == "--vary a.b"
+        assert name_argument("--set: a.b: no", {}) == "--mine: a.b: no"
+        assert name_argument("--set: a.c: no", {}) == "--set: a.c: no"
+    assert name_argument("--set: a.b: no", {}) == "set: a.b: no"
 
 
 OF_COMMANDS = "cli"

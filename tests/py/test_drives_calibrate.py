@@ -41,7 +41,10 @@ def shape_of(spare: float) -> fit.Shape:
 def of(spare: float, fills: tuple[float, ...] = FILLS, off: float = 1.0) -> list[str]:
     """The lines of a drive that is greedy."""
     shape = shape_of(spare)
-    return ["fill,waf", *(f"{f:g},{off * shape.waf(fit.used(spare, f)):.6f}" for f in fills)]
+    return [
+        "fill,waf",
+        *(f"{f:g},{off * shape.waf(fit.effective_spare(spare, f)):.6f}" for f in fills),
+    ]
 
 
 @pytest.mark.parametrize("spare", [0.1, 0.28, 0.6])
@@ -79,18 +82,18 @@ def test_raw_capacity_that_is_not_decided_is_warned_of(tmp_path: Path) -> None:
 
 
 def test_the_range_follows_the_accuracy() -> None:
-    points = [(f, SHAPE.waf(fit.used(0.2, f))) for f in FILLS]
-    low, high = fit.plausible(SHAPE, 0.2, points, ACCURACY)
+    points = [(f, SHAPE.waf(fit.effective_spare(0.2, f))) for f in FILLS]
+    low, high = fit.plausible_range(SHAPE, 0.2, points, ACCURACY)
     for end in (low, high):
         assert fit.miss(SHAPE, end, points) == pytest.approx(ACCURACY, rel=0.05)
 
 
 @pytest.mark.parametrize("pages", [1, 2, 17, SHAPE.pages])
 def test_many_fills_at_once_are_the_closed_form(pages: int) -> None:
-    shape = fit.Shape(SHAPE.units, pages, SHAPE.kept)
+    shape = fit.Shape(SHAPE.units, pages, SHAPE.reserved)
     spares = np.geomspace(1e-3, 1e12, 300)
     for spare, waf in zip(spares.tolist(), shape.wafs(spares).tolist(), strict=True):
-        rho = shape.units / (1 + spare) / (shape.units - shape.kept)
+        rho = shape.units / (1 + spare) / (shape.units - shape.reserved)
         assert waf == pytest.approx(greedy(rho, pages) if rho < 1 else math.inf, rel=1e-9)
 
 
@@ -266,7 +269,7 @@ def test_what_the_data_cannot_decide_is_said(tmp_path: Path) -> None:
     points = done.measured.points
     for soft in (1, 60):
         shape = fit.Shape.with_watermark(SHAPE.units, SHAPE.pages, soft)
-        assert fit.miss(shape, fit.fitted(shape, points), points) < 1e-4
+        assert fit.miss(shape, fit.fit_spare(shape, points), points) < 1e-4
     text = done.file.read_text(encoding="utf-8")
     assert "cannot decide: erased blocks kept, superblock, write buffer" in " ".join(text.split())
     assert "the data cannot decide" in done.summary()
@@ -315,11 +318,11 @@ def test_latencies_are_held_out(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_is_not_fitted() -> None:
-    points = [(f, SHAPE.waf(fit.used(0.2, f))) for f in FILLS]
+    points = [(f, SHAPE.waf(fit.effective_spare(0.2, f))) for f in FILLS]
     points[-1] = (1.0, 1.3 * points[-1][1])
-    without = fit.left_out(SHAPE, points)
+    without = fit.cross_validate(SHAPE, points)
     assert without[-1] == pytest.approx(SHAPE.waf(0.2), rel=1e-3)
-    assert np.isnan(fit.left_out(SHAPE, points[:1])).all()
+    assert np.isnan(fit.cross_validate(SHAPE, points[:1])).all()
 
 
 def test_a_calibrated_drive_has_its_name_and_capacity(tmp_path: Path) -> None:

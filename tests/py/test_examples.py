@@ -22,7 +22,7 @@ from running import ROOT, SMALL_TOML, ssdlab_command
 from ssdlab import kv
 from ssdlab.cli import app
 from ssdlab.cli.examples import EXAMPLES as OF_PRODUCT
-from ssdlab.cli.terminal import coloured
+from ssdlab.cli.terminal import colour
 from ssdlab_lab.cli.examples import EXAMPLES as OF_LAB
 
 COMMAND: Any = typer.main.get_command(app)
@@ -230,12 +230,12 @@ def test_colours_mark_what_invalidates_and_what_is_lowest() -> None:
     text = "run\n  greedy *    1.2  3\n  fifo        1.4\ninvalidates results\n"
     text += "  ! all: short\n  - a\n"
     red, green, end = "\x1b[1;31m", "\x1b[32m", "\x1b[0m"
-    lines = coloured(text).splitlines()
+    lines = colour(text).splitlines()
     assert lines[1] == f"{green}  greedy *{end}    1.2  3"
     assert lines[2] == "  fifo        1.4"
     assert lines[3] == f"{red}invalidates {end}results"
     assert lines[4] == f"{red}  ! {end}all: short"
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", coloured(text))
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", colour(text))
     assert plain == text
 
 

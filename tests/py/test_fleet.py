@@ -21,7 +21,7 @@ import ssdlab
 from checking import findings_in
 from ssdlab.fleets import answer, findings, published, stand_ins, volumes
 from ssdlab.fleets.fleet import INVALID, MEASURED, PARTS, TITLES, UNSTEADY, Fleet
-from ssdlab.fleets.fleet_runs import Asked, _drives, run_fleet
+from ssdlab.fleets.fleet_runs import FleetRequest, _drives, run_fleet
 from ssdlab.fleets.volumes import statistics_of
 from ssdlab.results.report import Report
 from ssdlab.running.simulate import run_loaded
@@ -426,7 +426,7 @@ def test_files_that_may_continue_one_another(trace: Path, cache: Path, tmp_path:
 
 def test_stand_ins_have_the_published_quantiles() -> None:
     fleet, count = published.ALIBABA, 4000
-    several = [stand_ins.drawn(fleet, 1, i) for i in range(count)]
+    several = [stand_ins.draw(fleet, 1, i) for i in range(count)]
     for name in ("write_share", "requests_per_s", "burstiness", "update_coverage", "size_bytes"):
         known: published.Quantiles = getattr(fleet, name)
         values = np.array([getattr(one, name) for one in several])
@@ -436,8 +436,8 @@ def test_stand_ins_have_the_published_quantiles() -> None:
                 # Four standard deviations of a share of so many.
                 width = 4 * (part * (1 - part) / count) ** 0.5
                 assert abs(float(np.mean(values <= value)) - part) < width, (name, part)
-    assert [stand_ins.drawn(fleet, 1, i) for i in range(9)] == several[:9]
-    assert stand_ins.drawn(fleet, 2, 0) != several[0]
+    assert [stand_ins.draw(fleet, 1, i) for i in range(9)] == several[:9]
+    assert stand_ins.draw(fleet, 2, 0) != several[0]
 
 
 def test_a_stand_in_is_what_was_drawn(drive: Path, tmp_path: Path) -> None:
@@ -578,16 +578,16 @@ def test_a_rank_correlation_tells_nothing_of_noise() -> None:
     stream, told = np.random.default_rng(2), 0
     for _ in range(300):
         a, b = stream.normal(size=(2, 50))
-        one = findings.rank("write_share", [*a], [*b], of=1)
+        one = findings.rank("write_share", [*a], [*b], total=1)
         assert one is not None
         told += one.is_clear
     assert told / 300 <= 0.09
-    one = findings.rank("write_share", [*range(20)], [v**3 for v in range(20)], of=11)
+    one = findings.rank("write_share", [*range(20)], [v**3 for v in range(20)], total=11)
     assert one is not None
     assert one.rho == pytest.approx(1.0)
     assert one.is_clear
-    assert findings.rank("write_share", [1.0] * 20, [*range(20)], of=1) is None
-    assert findings.rank("write_share", [1.0, 2.0], [1.0, 2.0], of=1) is None
+    assert findings.rank("write_share", [1.0] * 20, [*range(20)], total=1) is None
+    assert findings.rank("write_share", [1.0, 2.0], [1.0, 2.0], total=1) is None
 
 
 def test_what_suffers_is_found() -> None:
@@ -606,7 +606,7 @@ def test_what_suffers_is_found() -> None:
     assert [one.statistic for one in found if one.is_clear] == ["write_share"]
     assert found[0].low < found[0].rho < found[0].high
     assert "Write amplification rises with the share of writes" in answer.text_of(large)
-    worst = answer.worst(large, "a", "waf")
+    worst = answer.worst_rows(large, "a", "waf")
     assert len(worst) == 10
     assert worst[0]["waf"] == max(row["waf"] for row in large.rows)  # type: ignore[type-var]
 
@@ -684,7 +684,7 @@ def test_similar_volumes_have_a_verdict_of_their_own() -> None:
             values = tuple(waf if name == "waf" else None for name in COLUMNS)
             ended.append(Outcome(2 * i + j, None, values, more={"steady": True}))
     fleet = Fleet("planted", ("a", "b"), tuple(many), tuple(ended), {})
-    classes = answer.similar(fleet)
+    classes = answer.similar_volumes(fleet)
     assert {name: len(one) for name, one in classes.items()} == {
         "written fewer than 2 times, hottest tenth less than 20 %": 3,
         "written 2 to 8 times, hottest tenth less than 20 %": 57,
@@ -698,7 +698,7 @@ def test_similar_volumes_have_a_verdict_of_their_own() -> None:
     [rows] = [rows for title, _, rows in answer.tables_of(fleet) if "similar" in title]
     assert [row[-1] for row in rows] == ["undecided", "higher on b", "lower on b"]
     alike = Fleet("alike", ("a", "b"), tuple(many[::2]), tuple(ended[:120]), {})
-    assert len(answer.similar(alike)) == 1
+    assert len(answer.similar_volumes(alike)) == 1
     assert "hottest tenth" not in answer.text_of(alike)
 
 
@@ -752,7 +752,7 @@ def test_a_runner_makes_the_runs(drive: Path) -> None:
     from ssdlab.running.making import Making
     from ssdlab.running.runner import Threads
 
-    asked, quiet = Asked([], [drive], "alibaba:3"), Making(progress=False, html=False)
+    asked, quiet = FleetRequest([], [drive], "alibaba:3"), Making(progress=False, html=False)
     here = run_fleet(asked, Threads(2), quiet)
     apart = run_fleet(asked, Threads(2, apart=True), quiet)
     assert here.rows == apart.rows

@@ -12,10 +12,10 @@ import pytest
 import ssdlab
 from running import SMALL, nothing_left, refused, report_of, sets, ssdlab_command
 from ssdlab.html.compare_page import comparison_page, ratio_interval
-from ssdlab.html.page import flattened, table
+from ssdlab.html.page import flatten, table
 from ssdlab.html.plot import Missing, Plot
 from ssdlab.html.run_page import run_figures, run_page, value_at
-from ssdlab.html.svg import drawn
+from ssdlab.html.svg import draw
 
 LOGGED = {**SMALL, "metrics.op_log": True, "metrics.interval": "2 ms"}
 MOST_BYTES = 6_000_000
@@ -107,7 +107,7 @@ def test_numbers_equal_the_report(run_folder: Path) -> None:
     for key, raws in page.numbers.items():
         for raw in raws:
             assert json.loads(raw) == value_at(report, key), key
-    listed = {key for key, _ in flattened({k: report[k] for k in ("latency", "waf", "gc")})}
+    listed = {key for key, _ in flatten({k: report[k] for k in ("latency", "waf", "gc")})}
     assert listed <= set(page.numbers)
 
 
@@ -210,7 +210,7 @@ def test_plots_as_pictures(run_folder: Path, tmp_path: Path) -> None:
 def test_plots_as_files_need_no_variables(run_folder: Path) -> None:
     for one in run_figures(ssdlab.Report.read(run_folder)):
         if not isinstance(one, Missing):
-            text = drawn(one, alone=True)
+            text = draw(one, is_file=True)
             assert "var(" not in text
             assert "--" not in text
 
@@ -410,7 +410,7 @@ def test_numbers_of_a_late_baseline_are_those_of_the_file(
     vary = {"gc.victim": VICTIMS}
     done = ssdlab.compare(config, vary=vary, seeds=seeds, progress=False)
     numbers = Reader(comparison_page(done, "random")).numbers
-    held = dict(flattened(done.json))
+    held = dict(flatten(done.json))
     assert any(key.startswith(("runs.2.", "statistics.2.")) for key in numbers)
     for key, values in numbers.items():
         assert [json.loads(value) for value in values] == [held[key]] * len(values), key

@@ -49,7 +49,7 @@ SHOWN = [
 
 @pytest.mark.parametrize(("key", "value", "text"), SHOWN)
 def test_a_number_reads_the_same_everywhere(key: str, value: numbers.Value, text: str) -> None:
-    assert numbers.shown(key, value) == text
+    assert numbers.format_value(key, value) == text
     on_page = re.sub(r"<.*?>", "", number(key, value)).replace("\u00a0", " ")
     assert on_page == ("–" if text == "-" else text)
 

@@ -14,12 +14,12 @@ from running import SMALL
 from ssdlab.html.cells import levels, opacity
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.html.compare_plots import run_figures
-from ssdlab.html.curves import merged
-from ssdlab.html.layout import cut_alike
+from ssdlab.html.curves import merge_runs
+from ssdlab.html.layout import shorten_labels
 from ssdlab.html.page import figure, prose
 from ssdlab.html.panels import columns_of, layout
 from ssdlab.html.plot import Axis, Cells, Curve, Panels, Plot
-from ssdlab.html.svg import drawn, style
+from ssdlab.html.svg import draw, style
 from test_plots import floats
 
 MOST_BYTES = 2_000_000
@@ -75,7 +75,7 @@ def test_repetitions_are_one_curve_with_their_range() -> None:
 def test_runs_are_merged_by_time() -> None:
     one = (floats(10, 20, 30, 40), floats(1, 2, 30, 8), floats(1, 1, 10, 2))
     two = (floats(12, 22, 29, 40), floats(3, 0, 5, 6), floats(1, 0, 5, 1))
-    curve = merged("a", 2, 100, [one, two])
+    curve = merge_runs("a", 2, 100, [one, two])
     # Four parts, of which each has a sample period of both; of one nothing is known.
     assert curve.x.tolist() == [10, 20, 30, 40]
     assert curve.y.tolist() == [4 / 2, 2 / 1, 35 / 15, 14 / 3]
@@ -83,10 +83,10 @@ def test_runs_are_merged_by_time() -> None:
     assert curve.high is not None
     assert curve.low.tolist() == [1, 2, 1, 4]
     assert curve.high.tolist() == [3, 2, 3, 6]
-    assert len(merged("a", 0, 2, [one, two]).y) == 2
-    alone = merged("a", 0, 9, [(floats(5), floats(4), floats(2))])
+    assert len(merge_runs("a", 0, 2, [one, two]).y) == 2
+    alone = merge_runs("a", 0, 9, [(floats(5), floats(4), floats(2))])
     assert (alone.x.tolist(), alone.y.tolist()) == ([5], [2])
-    gap = merged("a", 0, 3, [(floats(0, 1, 2), floats(1, 0, 3), floats(1, 0, 1))])
+    gap = merge_runs("a", 0, 3, [(floats(0, 1, 2), floats(1, 0, 3), floats(1, 0, 1))])
     assert gap.x.tolist() == [0, 2]
 
 
@@ -105,7 +105,7 @@ def test_panels_share_their_scales(count: int, columns: int) -> None:
         assert foot <= made.height - 40
         for other in boxes[:i]:
             assert left >= other[2] or top >= other[3]
-    text = drawn(one)
+    text = draw(one)
     assert len(re.findall('class="pane"', text)) == count
     assert re.findall(r'y="-6">(.*?)</text>', text) == [c.name for c in curves]
     # The same place for the same value in every panel; ticks are named once a row and column.
@@ -135,7 +135,7 @@ def test_counts_have_the_colours_of_their_levels() -> None:
     assert levels(10**7) == [10**e for e in range(8)]
     assert len(levels(10**30)) <= 9
     assert opacity(0, 1) == opacity(4, 5) == 1
-    text = drawn(_cells((0, 1, 1, 4), (5, 0, 0, 9), most=9))
+    text = draw(_cells((0, 1, 1, 4), (5, 0, 0, 9), most=9))
     paths = re.findall(r'<path class="bar" fill-opacity="([\d.]+)" d="(.*?)"/>', text)
     # Rows from below, columns from the left; neighbours of one level are joined.
     assert paths == [
@@ -145,7 +145,7 @@ def test_counts_have_the_colours_of_their_levels() -> None:
     ]
     assert 'transform="translate(74 254) scale(117 -110)"' in text
     # The axis may go on after the last column.
-    longer = drawn(_cells((0, 1, 1, 4), (5, 0, 0, 9), most=9, end=6e9))
+    longer = draw(_cells((0, 1, 1, 4), (5, 0, 0, 9), most=9, end=6e9))
     assert 'transform="translate(74 254) scale(78 -110)"' in longer
 
 
@@ -215,6 +215,6 @@ def test_distributions_of_many_runs_do_not_cover_each_other() -> None:
 
 def test_labels_without_room_lose_their_keys_alike() -> None:
     labels = ["victim=cost-benefit window=1", "victim=fifo window=2"]
-    assert cut_alike(labels, 40) == labels
-    assert cut_alike(labels, 20) == ["cost-benefit 1", "fifo 2"]
-    assert cut_alike(["x" * 9, "y"], 5) == ["xx…xx", "y"]
+    assert shorten_labels(labels, 40) == labels
+    assert shorten_labels(labels, 20) == ["cost-benefit 1", "fifo 2"]
+    assert shorten_labels(["x" * 9, "y"], 5) == ["xx…xx", "y"]

@@ -9,10 +9,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from ssdlab.html.curves import fewer, points
+from ssdlab.html.curves import points, thin
 from ssdlab.html.plot import Axis, Bars, Curve, Forest, Plot, Point, Stacked, Unit
 from ssdlab.html.scale import Scale, short
-from ssdlab.html.svg import drawn, scales
+from ssdlab.html.svg import draw, scales
 
 
 def floats(*values: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -124,7 +124,7 @@ def test_a_plot_stands_where_its_values_are() -> None:
     """x: 0 to 4 on 74 to 542, 117 each. y: 0 to 8 on 262 to 28, below a line of legend."""
     x, y, height = scales(PLOT)
     assert (x.start, x.end, y.start, y.end, height) == (74, 542, 262, 28, 308)
-    text = drawn(PLOT)
+    text = draw(PLOT)
     assert text.startswith('<svg class="plot" viewBox="0 0 560 308"')
     marks = re.findall(r'<g class="mark ([^"]+)" data-mark="(\d)">(.*?)</g>', text)
     assert [(tone, place) for tone, place, _ in marks] == [
@@ -174,7 +174,7 @@ def test_a_long_legend_takes_lines() -> None:
     names = ["x" * 30, "y" * 30, "z" * 80]
     curves = tuple(Curve(name, floats(0, 1), floats(0, 1), 0) for name in names)
     one = Plot("p", "t", "c", Axis("x", "ratio"), Axis("y", "ratio"), curves)
-    text = drawn(one)
+    text = draw(one)
     found = re.findall(r'<text class="legend" x="([\d.]+)" y="([\d.]+)">(.*?)</text>', text)
     # 257 each: two of them do not fit between 10 and 560 with a third of 461.
     cut = "z" * 29 + "…" + "z" * 28
@@ -184,7 +184,7 @@ def test_a_long_legend_takes_lines() -> None:
 
 def test_stacked_bars_lie_end_to_end() -> None:
     rows = (("write", (1e6, 3e6)), ("read", (0.0, 2e6)))
-    text = drawn(Stacked("s", "t", "c", ("queue", "chip"), rows))
+    text = draw(Stacked("s", "t", "c", ("queue", "chip"), rows))
     bars = re.findall(
         r'data-mark="(\d)" x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)">'
         r"<title>(.*?)</title>",
@@ -203,14 +203,14 @@ def test_stacked_bars_lie_end_to_end() -> None:
 
 def test_stacked_bars_stand_below_all_lines_of_their_legend() -> None:
     parts = ("x" * 40, "y" * 40, "z" * 40)
-    text = drawn(Stacked("s", "t", "c", parts, (("w", (1.0, 2.0, 3.0)),)))
+    text = draw(Stacked("s", "t", "c", parts, (("w", (1.0, 2.0, 3.0)),)))
     assert re.findall(r'class="legend" x="[\d.]+" y="(\d+)"', text) == ["18", "36", "54"]
     assert re.findall(r'class="bar mark [^>]* y="(\d+)"', text) == ["72"] * 3
     assert 'viewBox="0 0 560 102"' in text
 
 
 def test_a_plot_as_a_file_has_its_title_and_caption() -> None:
-    text = drawn(PLOT, alone=True)
+    text = draw(PLOT, is_file=True)
     assert 'viewBox="0 -28 560 336" width="1120"' in text
     assert "<title>A title</title><desc>A caption.</desc>" in text
     assert '<rect class="paper" y="-28" width="560" height="336"/>' in text
@@ -218,10 +218,10 @@ def test_a_plot_as_a_file_has_its_title_and_caption() -> None:
 
 def test_fewer_points_keep_the_ends() -> None:
     x = np.arange(11, dtype=float)
-    kept, double = fewer(5, x, 2 * x)
+    kept, double = thin(5, x, 2 * x)
     assert kept.tolist() == [0, 2, 5, 8, 10]
     assert double.tolist() == [0, 4, 10, 16, 20]
-    assert [column.tolist() for column in fewer(11, x)] == [x.tolist()]
+    assert [column.tolist() for column in thin(11, x)] == [x.tolist()]
     assert [points(n) for n in (0, 1, 6, 7, 42, 43)] == [700, 700, 700, 600, 100, 100]
 
 
@@ -230,7 +230,7 @@ def test_a_ratio_far_from_the_others_is_an_arrow_with_its_number() -> None:
         rows = tuple(
             (f"p{i}", Point(one, one - 0.001, one + 0.001, "other")) for i, one in enumerate(ratios)
         )
-        return drawn(Forest("forest", "Compared", "", (("WAF", rows),)))
+        return draw(Forest("forest", "Compared", "", (("WAF", rows),)))
 
     far = drawn_with([1.0, 0.99, 1.01, 1.02, 3.11])
     assert far.count("<circle") == 4

@@ -107,13 +107,13 @@ def test_a_shared_trace_is_counted_once(trace: Path) -> None:
 
     traced = _core.trace_memory_bytes(trace)
     assert BYTES * REQUESTS <= traced <= BYTES * (REQUESTS + 1)
-    alone = memory.needed(ssdlab.load_config("greedy-8ch", set=SMALL)) + BASE_BYTES
+    alone = memory.device_bytes(ssdlab.load_config("greedy-8ch", set=SMALL)) + BASE_BYTES
     assert job().memory_bytes(traced) == alone
     assert job().memory_bytes(traced - 1) == job().memory_bytes() == alone + traced
     # Its fitted requests are its own.
     assert job(fit="wrap").memory_bytes(traced) == alone + traced
     # And so is all that a process of its own reads.
-    packed = Policies({"gc.victim": Oldest()}).packed()
+    packed = Policies({"gc.victim": Oldest()}).pack()
     assert job(packed).memory_bytes(traced) == alone + traced
 
 

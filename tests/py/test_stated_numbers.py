@@ -72,7 +72,7 @@ def test_a_thinned_mean_is_a_sum_over_a_sum() -> None:
 
 
 def test_fewer_points_keep_the_first_and_the_last() -> None:
-    x, y = curves.fewer(3, floats(*range(11)), floats(*range(100, 111)))
+    x, y = curves.thin(3, floats(*range(11)), floats(*range(100, 111)))
     assert (x.tolist(), y.tolist()) == ([0, 5, 10], [100, 105, 110])
 
 
@@ -96,7 +96,7 @@ def swept(numbers: dict[int, list[float]]) -> Sweep:
         for point, several in numbers.items()
         for seed, one in enumerate(several)
     )
-    return Sweep("s", Space({"k": [10, 20, 30, 40]}, drawn=False), outcomes, len(outcomes))
+    return Sweep("s", Space({"k": [10, 20, 30, 40]}, is_drawn=False), outcomes, len(outcomes))
 
 
 def test_a_row_of_a_sweep_is_called_by_its_number_in_the_table() -> None:
@@ -400,7 +400,7 @@ def row_of(volume: int, waf: float, drive: str = "one", group: str = MEASURED) -
 
 def test_the_worst_tenth_stands_beside_the_rest() -> None:
     done = fleet([row_of(at, 1.0 + at / 10) for at in range(20)])
-    _, heads, found = answer._common(done, "one", "waf")
+    _, heads, found = answer._correlations(done, "one", "waf")
     assert heads[-2:] == ["median, worst tenth", "of the rest"]
     requests = next(one for one in found if one[0] == "requests")
     assert requests[-2:] == ["18.5", "8.5"]

@@ -22,7 +22,7 @@ from ssdlab.config import memory, resolve, space, vary
 from ssdlab.display.argument import argument, on_the_command_line
 from ssdlab.display.form import columns
 from ssdlab.display.numbers import on_page
-from ssdlab.display.progress import say_before
+from ssdlab.display.progress import warn_before_run
 from ssdlab.errors import ConfigError, OutputError
 from ssdlab.kv import plyvel
 from ssdlab.kv import store as kv_store
@@ -61,7 +61,7 @@ def test_what_is_absent_is_a_dash_on_a_page() -> None:
 
 
 def test_a_note_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
-    say_before(["a", "b", "a"])
+    warn_before_run(["a", "b", "a"])
     assert capsys.readouterr().err == "ssdlab: warning: a\nssdlab: warning: b\n"
 
 
@@ -93,8 +93,8 @@ def test_a_step_decides_about_whole_numbers_and_the_end(
 @pytest.mark.parametrize("draw", space.DRAWS)
 def test_what_is_drawn_for_a_key_depends_on_no_other(draw: space.Draw) -> None:
     letters = ["a", "b", "c", "d"]
-    alone = space.drawn({"y": letters}, draw, 40, 7)
-    after = space.drawn({"x": letters, "y": letters}, draw, 40, 7)
+    alone = space.draw_points({"y": letters}, draw, 40, 7)
+    after = space.draw_points({"x": letters, "y": letters}, draw, 40, 7)
     assert alone.columns["y"] == after.columns["y"] != after.columns["x"]
 
 
@@ -252,7 +252,7 @@ def test_a_policy_is_called_by_its_name_then_by_its_repr() -> None:
 def test_all_candidates_take_a_policy_that_scores() -> None:
     config = ssdlab.load_config(set={"gc.amount": "all-candidates"})
     with pytest.raises(ConfigError, match=r"has select\(\), which names one block"):
-        policy.Policies({"gc.victim": Named("x")}).named_in(config)
+        policy.Policies({"gc.victim": Named("x")}).name_in(config)
 
 
 def test_each_trigger_of_a_configuration_has_to_be_there() -> None:
@@ -260,7 +260,7 @@ def test_each_trigger_of_a_configuration_has_to_be_there() -> None:
     values = json.loads(config.text)
     values["gc"]["trigger"] += [{"policy": "mine.Trigger"}]
     with pytest.raises(ConfigError, match=r"gc\.trigger: mine\.Trigger is a policy in Python"):
-        policy.check_known(resolve.Config(json.dumps(values)), policy.Policies({}))
+        policy.check_policies(resolve.Config(json.dumps(values)), policy.Policies({}))
 
 
 class Both(policy.Victim, policy.Trigger):
@@ -272,8 +272,8 @@ class Both(policy.Victim, policy.Trigger):
 
 def test_a_policy_for_two_keys_stays_one() -> None:
     both = Both()
-    packed = policy.Policies({"gc.victim": both, "gc.trigger": both}).packed()
-    given = policy.Policies.unpacked(packed).given
+    packed = policy.Policies({"gc.victim": both, "gc.trigger": both}).pack()
+    given = policy.Policies.unpack(packed).by_key
     assert given["gc.victim"] is given["gc.trigger"]
 
 
@@ -347,9 +347,9 @@ def test_a_value_drawn_once_is_not_called_impossible(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(design.Design, "loaded_or_why", of_point)
     values = {"k": [3000, 4000, 4000]}
     source = resolve.Source(config)
-    design.check(design.Design(source, space.Space(values, drawn=True)), 1)
+    design.check(design.Design(source, space.Space(values, is_drawn=True)), 1)
     with pytest.raises(ConfigError, match="no point with 3000 is possible: no"):
-        design.check(design.Design(source, space.Space({"k": [3000, 4000]}, drawn=False)), 1)
+        design.check(design.Design(source, space.Space({"k": [3000, 4000]}, is_drawn=False)), 1)
 
 
 def test_traces_with_one_short_name_are_called_by_their_paths() -> None:
@@ -361,7 +361,7 @@ def test_a_sweep_knows_its_traces_by_their_size(tmp_path: Path) -> None:
     trace = tmp_path / "t.csv"
     trace.write_text("12345")
     made = design.Design(
-        resolve.Source("greedy-8ch"), space.Space({"k": [1]}, drawn=False), trace=trace
+        resolve.Source("greedy-8ch"), space.Space({"k": [1]}, is_drawn=False), trace=trace
     )
     assert made.identity(made.shown())["traces"] == [[str(trace), 5]]
 
@@ -394,7 +394,7 @@ def test_a_part_of_a_line_that_could_not_be_written_goes_again(tmp_path: Path) -
 
 @pytest.mark.parametrize("budget", [sweep_runs.Budget(runs=60), sweep_runs.Budget(seconds=1e9)])
 def test_a_budget_of_any_kind_scatters_the_points(budget: sweep_runs.Budget) -> None:
-    points_ = space.Space({"k": [*range(60)]}, drawn=False)
+    points_ = space.Space({"k": [*range(60)]}, is_drawn=False)
     made = stub(space=points_, seed=None, seeds=(None,))
     order = [point for point, _ in sweep_runs._missing(made, stub(rows={}), budget)]
     assert sorted(order) == [*range(60)]
@@ -567,7 +567,7 @@ def test_two_stores_that_differ_are_told() -> None:
 def opened_with(monkeypatch: pytest.MonkeyPatch, **options: Any) -> dict[str, object]:  # noqa: ANN401
     """The settings with which `ssdlab.kv.open` opens a store."""
     given: list[dict[str, object]] = []
-    monkeypatch.setattr(kv_store, "opened", lambda _, chosen: given.append(chosen))
+    monkeypatch.setattr(kv_store, "open_core", lambda _, chosen: given.append(chosen))
     monkeypatch.setattr(kv_store, "DB", lambda *_: None)
     kv_store.open("x", **options)
     return given[0]
@@ -584,7 +584,7 @@ def test_reflink_is_retention_by_reflinks(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_sizes_are_clipped_at_both_ends() -> None:
     least, most = kv_store.limits("block_size")
-    assert [plyvel._clipped("block_size", one) for one in (0, least + 1, most + 1, None)] == [
+    assert [plyvel._clip("block_size", one) for one in (0, least + 1, most + 1, None)] == [
         least,
         least + 1,
         most,

@@ -228,7 +228,7 @@ def test_other_failures_are_not_stored(store: Path, tmp_path: Path) -> None:
 
 def key(sets: dict[str, Any] | None = None, policies: dict[str, Any] | None = None) -> str:
     config = ssdlab.load_config("greedy-8ch", set={**FEW, **(sets or {})})
-    return Job.of(config, Policies(policies or {}).packed()).key
+    return Job.of(config, Policies(policies or {}).pack()).key
 
 
 def test_a_key_has_the_contents_of_files_and_not_their_names(tmp_path: Path) -> None:
@@ -296,8 +296,8 @@ class Mine(ssdlab.policy.Victim):
     def score(self, view):
         from within import more
         return view.valid * self.k + helping.more() + more()
-print(sources_digest(Policies({"gc.victim": Mine(3)}).packed()))
-print(sources_digest(Policies({"gc.victim": helping.Whole()}).packed()))
+print(sources_digest(Policies({"gc.victim": Mine(3)}).pack()))
+print(sources_digest(Policies({"gc.victim": helping.Whole()}).pack()))
 """
 HELPING = """
 import ssdlab
@@ -361,7 +361,7 @@ def test_the_digest_of_a_module_follows_its_file(
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "helped.py").write_text(HELPING.replace("from deeper import CONSTANT\n", ""))
     helped = __import__("helped")
-    packed = Policies({"gc.victim": helped.Whole()}).packed()
+    packed = Policies({"gc.victim": helped.Whole()}).pack()
     first = sources_digest(packed)
     assert sources_digest(packed) == first
     (tmp_path / "helped.py").write_text(HELPING + "# a run reads the file anew\n")

@@ -26,11 +26,11 @@ import ssdlab
 from policies import GreedyByScore
 from running import COMMAND, HANG_S, SMALL, SMALL_TOML, refused, ssdlab_command, ssdlab_process
 from ssdlab.config.quantity import quantity
-from ssdlab.config.space import Space, drawn, grid
+from ssdlab.config.space import Space, draw_points, grid
 from ssdlab.config.vary import Range, has_range, range_of, values_of
 from ssdlab.html.plot import Heat, Plot
 from ssdlab.html.points_plots import groups, heat, metric_figures, over_key, pareto
-from ssdlab.html.svg import drawn as drawn_svg
+from ssdlab.html.svg import draw as draw_svg
 from ssdlab.html.sweep_page import sweep_page
 from ssdlab.policy import Victim, VictimView
 from ssdlab.results.answer import of_points
@@ -183,14 +183,14 @@ def test_a_grid_has_all_combinations_and_the_last_key_is_fastest() -> None:
     assert [tuple(space[i].values()) for i in range(len(space))] == [
         (1, "x"), (1, "y"), (1, "z"), (2, "x"), (2, "y"), (2, "z"),
     ]  # fmt: skip
-    assert sorted(space.scattered(1)) == [*range(6)]
+    assert sorted(space.scattered_order(1)) == [*range(6)]
     with pytest.raises(ssdlab.ConfigError, match="a grid has at most"):
         grid({key: range(1000) for key in "abc"})
 
 
 def test_a_latin_hypercube_has_a_point_in_each_part_of_every_key() -> None:
     values: dict[str, Any] = {"a": range_of("0.0:1.0"), "b": range_of("1:10"), "c": ["x", "y"]}
-    space = drawn(values, "latin-hypercube", 100, 7)
+    space = draw_points(values, "latin-hypercube", 100, 7)
     a, b, c = (space.columns[key] for key in "abc")
     assert sorted(int(float(str(one)) * 100) for one in a) == [*range(100)]
     assert {b.count(one) for one in range(1, 11)} == {10}
@@ -200,14 +200,14 @@ def test_a_latin_hypercube_has_a_point_in_each_part_of_every_key() -> None:
 
 def test_draws_depend_on_the_seed_and_their_own_key_alone() -> None:
     values: dict[str, Any] = {"a": range_of("log:1:1000")}
-    one = drawn(values, "random", 50, 1).columns["a"]
-    assert one == drawn({"b": [1, 2], **values}, "random", 50, 1).columns["a"]
-    assert one != drawn(values, "random", 50, 2).columns["a"]
+    one = draw_points(values, "random", 50, 1).columns["a"]
+    assert one == draw_points({"b": [1, 2], **values}, "random", 50, 1).columns["a"]
+    assert one != draw_points(values, "random", 50, 2).columns["a"]
     assert 15 < sum(float(str(x)) < 31.6 for x in one) < 35, "uniform by the logarithm"
     made = values["a"]
     assert isinstance(made, Range)
-    assert made.drawn(0.0) == 1
-    assert made.drawn(1 - 1e-12) == 1000
+    assert made.draw(0.0) == 1
+    assert made.draw(1 - 1e-12) == 1000
 
 
 # ---------------------------------------------------------------- runs
@@ -622,7 +622,7 @@ def test_two_keys_make_heat_maps() -> None:
     one = heat(points, points.metrics["waf"], x, y, several[0])
     assert isinstance(one, Heat)
     assert one.cells.tolist() == [[2, 3, 4, 5], [3, 4, 5, 6], [4, 5, 6, 7]]
-    assert drawn_svg(one).count("<title>") == 12
+    assert draw_svg(one).count("<title>") == 12
     found = metric_figures(points, points.metrics["waf"])
     assert [type(figure).__name__ for figure in found] == ["Plot", "Plot", "Heat", "Heat"]
 
@@ -643,9 +643,9 @@ def test_many_points_stay_small() -> None:
     )
     for figure in metric_figures(points, points.metrics["waf"]):
         assert not isinstance(figure, str)
-        assert len(drawn_svg(figure)) < 60_000  # type: ignore[arg-type]
+        assert len(draw_svg(figure)) < 60_000  # type: ignore[arg-type]
     plot, _ = pareto(points, points.metrics["waf"], points.metrics["write_p99_9_ns"])
-    assert len(drawn_svg(plot)) < 120_000  # type: ignore[arg-type]
+    assert len(draw_svg(plot)) < 120_000  # type: ignore[arg-type]
 
 
 class _Numbers:
@@ -734,7 +734,7 @@ def test_wrong_arguments_get_a_sentence(done: Sweep, arguments: Any, why: str) -
 
 
 def test_an_empty_space_has_one_point() -> None:
-    assert len(Space({}, drawn=False)) == 1
+    assert len(Space({}, is_drawn=False)) == 1
     assert os.fspath(Path(SWEEP_CSV)) == SWEEP_CSV
 
 

@@ -614,7 +614,7 @@ BREAKS: list[tuple[Rule, str, str]] = [
     (_package_complaints, f"{PACKAGE}/novel/a.py", ""),
     (_package_complaints, f"{PACKAGE}/results/a.py", "from ssdlab.running import simulate"),
     (_package_complaints, f"{PACKAGE}/results/a.py", "from ssdlab import html"),
-    (_package_complaints, f"{PACKAGE}/results/a.py", "from ..html.svg import drawn"),
+    (_package_complaints, f"{PACKAGE}/results/a.py", "from ..html.svg import draw"),
     (_package_complaints, f"{PACKAGE}/results/a.py", "def f():\n    import ssdlab.cli"),
     (_package_complaints, f"{PACKAGE}/results/a.py", "from ssdlab import run"),
     (_package_complaints, f"{PACKAGE}/results/a.py", "import_module('ssdlab.html.svg')"),

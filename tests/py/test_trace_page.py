@@ -11,7 +11,7 @@ import pytest
 import ssdlab
 from running import ROOT, SMALL, nothing_left, refused, ssdlab_command
 from ssdlab.html.compare_page import comparison_page
-from ssdlab.html.page import flattened
+from ssdlab.html.page import flatten
 from ssdlab.html.plot import Curve, Missing, Plot
 from ssdlab.html.run_page import run_page
 from ssdlab.html.trace_page import trace_page
@@ -139,7 +139,7 @@ def test_thousands_of_volumes_stay_a_page(infos: list[Info]) -> None:
     values = json.loads(infos[0].to_json())
     values["volumes"] = [{**values["volumes"][0], "volume": i} for i in range(20_000)]
     page = trace_page([info_of(values)])
-    assert len(list(flattened(values))) > 100_000
+    assert len(list(flatten(values))) > 100_000
     assert len(page.encode()) < 1_000_000
     assert "The first 1,000 of 20,000." in page
 

@@ -16,7 +16,7 @@ from running import ssdlab_command
 from ssdlab.config.capacity import contradiction
 from ssdlab.config.endurance import Endurance
 from ssdlab.config.resolve import DEFAULT_DRIVE, options
-from ssdlab.display.argument import came_as, on_the_command_line
+from ssdlab.display.argument import on_the_command_line, register_option
 from ssdlab.html import trial_page
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.lifetime import Interval, Lifetime
@@ -209,7 +209,7 @@ def test_the_details_name_what_is_extrapolated_too_far_but_cannot_win() -> None:
     details = " ".join("\n".join(done.details()).split())
     for order in ORDERS:
         assert f" - fifo, as {ORDERS[order]}: {text} than the best in any case" in details
-        assert f"fifo, as {ORDERS[order]}: {text}" in trial_page._how(done)
+        assert f"fifo, as {ORDERS[order]}: {text}" in trial_page._method_text(done)
     assert not [*a_trial().set_aside()]
     # What may win has a doubt of its own.
     unclear = {**CLEAR, "fifo": Predicted((2.5, 2.5), 2.3)}
@@ -231,8 +231,8 @@ def test_without_a_verdict_there_is_no_latency() -> None:
 
 def test_the_next_command_has_the_options_of_this_one() -> None:
     with on_the_command_line():
-        came_as("workload.columns", "--columns")
-        came_as("workload.sort", "--sort")
+        register_option("workload.columns", "--columns")
+        register_option("workload.sort", "--sort")
         given = {"workload.columns": COLUMNS, "workload.sort": True, "gc.window": "8"}
         words = options(given)
     assert words == f" --columns {COLUMNS} --sort --set gc.window=8"

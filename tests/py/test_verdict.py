@@ -232,7 +232,7 @@ def test_a_point_that_a_warning_invalidates_is_never_named(
     for at, waf in enumerate((3.0, 2.0, 1.0)):
         warned = {"warnings": (SHORT,), "invalidating": 1} if str(at) in invalid else {}
         outcomes.append(Outcome(at, None, values(waf), **warned))  # type: ignore[arg-type]
-    done = Sweep("x", Space({OP: ("0.1", "0.2", "0.3")}, drawn=False), tuple(outcomes), 3)
+    done = Sweep("x", Space({OP: ("0.1", "0.2", "0.3")}, is_drawn=False), tuple(outcomes), 3)
     assert done.answer.removeprefix("Write amplification is ") == answer
     text = done.summary()
     assert f"\n{title}" in text
@@ -255,7 +255,7 @@ def test_more_seeds_do_not_take_points_from_a_sweep(wrong: int, is_ranked: bool)
             if at == 2 and seed < wrong:
                 one = replace(one, warnings=(SHORT,), invalidating=1)
             outcomes.append(one)
-    space = Space({OP: ("0.1", "0.2", "0.3")}, drawn=False)
+    space = Space({OP: ("0.1", "0.2", "0.3")}, is_drawn=False)
     done = Sweep("x", space, tuple(outcomes), len(outcomes))
     assert ("0.3" in done.points.invalid) != is_ranked
     told = f"1 of 4 runs at 0.3 is invalid ({SHORT.partition(';')[0]})."
@@ -265,7 +265,7 @@ def test_more_seeds_do_not_take_points_from_a_sweep(wrong: int, is_ranked: bool)
 
 
 def test_what_decides_is_judged_over_valid_points() -> None:
-    space = Space({OP: [str(i) for i in range(10)], "gc.window": ["1", "2"]}, drawn=False)
+    space = Space({OP: [str(i) for i in range(10)], "gc.window": ["1", "2"]}, is_drawn=False)
     outcomes = []
     for at in range(len(space)):
         over, window = (int(str(one)) for one in space[at].values())

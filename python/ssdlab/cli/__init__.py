@@ -18,8 +18,8 @@ from typing import Annotated
 import typer
 
 from ssdlab import versions
-from ssdlab.cli.ending import explained
-from ssdlab.cli.pasting import pasted
+from ssdlab.cli.ending import explain
+from ssdlab.cli.pasting import adapt_commands
 from ssdlab.cli.terminal import discard, put, say
 from ssdlab.cli.verbs import Verbs
 from ssdlab.display.argument import on_the_command_line
@@ -34,8 +34,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         put(f"ssdlab {versions.described()}\n")
         raise typer.Exit
 
@@ -64,12 +64,12 @@ def main() -> None:
         code = end.code
         # Typer ends without a word where an interrupt reaches it.
         if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
-            say(explained(KeyboardInterrupt())[1])
+            say(explain(KeyboardInterrupt())[1])
     except BaseException as error:
-        code, message = explained(error)
+        code, message = explain(error)
         if "--debug" in sys.argv:
             traceback.print_exception(error)
-        say(pasted(message, sys.argv[1:]))
+        say(adapt_commands(message, sys.argv[1:]))
     try:
         sys.stdout.flush()
     except OSError:

@@ -23,15 +23,15 @@ def config_show(
     config: ConfigArgument, trace: Trace = None, sets: Sets = None, json_: Json = None
 ) -> None:
     """Print the resolved configuration: every key and its value."""
-    loaded = ssdlab.load_config(config, trace=trace, set=set_values(sets))
-    put_result(json_, False, lambda: json.dumps(loaded.values, indent=2) + "\n", loaded.toml)
+    resolved = ssdlab.load_config(config, trace=trace, set=set_values(sets))
+    put_result(json_, False, lambda: json.dumps(resolved.values, indent=2) + "\n", resolved.toml)
 
 
 @app.command("check")
 def config_check(config: ConfigArgument, trace: Trace = None, sets: Sets = None) -> None:
     """Report all errors in a configuration."""
-    loaded = ssdlab.load_config(config, trace=trace, set=set_values(sets))
-    put(f"{config}: no errors\n{loaded!r}\n")
+    resolved = ssdlab.load_config(config, trace=trace, set=set_values(sets))
+    put(f"{config}: no errors\n{resolved!r}\n")
 
 
 SCHEMA = "ssdlab.schema.json"
@@ -48,16 +48,18 @@ def config_init(
 ) -> None:
     """Write a configuration to start from, and the JSON Schema that it names, for editors."""
     ssdlab.load_config(None, preset=preset)
-    presets = {one["name"]: one["text"] for one in json.loads(_core.registry())["presets"]}
+    presets = {
+        preset_["name"]: preset_["text"] for preset_ in json.loads(_core.registry())["presets"]
+    }
     # The published figures of a drive are not keys.
     text = presets[preset].partition("\n[published]")[0].strip()
     schema = file.parent / SCHEMA
-    wanted = {
+    files = {
         file: outputs.text(f"#:schema {SCHEMA}\n\n{text}\n"),
         schema: outputs.text(_schema()),
     }
-    for made in outputs.write_all(wanted, force=force, ours=lambda path: path == schema):
-        put(f"{made}\n")
+    for written_file in outputs.write_all(files, force=force, ours=lambda path: path == schema):
+        put(f"{written_file}\n")
 
 
 @app.command("schema")

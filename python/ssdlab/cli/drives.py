@@ -54,11 +54,11 @@ def drives_calibrate(
     """Fit a drive to measurements: raw capacity, and from latencies program and firmware time."""
     from ssdlab.drives import calibrate  # needs the closed forms
 
-    done = calibrate.calibrate(
+    calibration = calibrate.calibrate(
         measurements, out=out, name=name, like=like, capacity=capacity, force=force
     )
-    put_result(json_, quiet, done.to_json, done.summary)
+    put_result(json_, quiet, calibration.to_json, calibration.summary)
     if not quiet:
-        warn(done.warnings)
-        file = shlex.quote(str(done.file))
-        say(f"drive written to {done.file}; next: ssdlab try TRACE --drive {file}")
+        warn(calibration.warnings)
+        file = shlex.quote(str(calibration.file))
+        say(f"drive written to {calibration.file}; next: ssdlab try TRACE --drive {file}")

@@ -51,21 +51,21 @@ def _say_failures(failures: Mapping[str, str]) -> None:
         raise typer.Exit(UNFINISHED)
 
 
-def few_reasons(failed: Mapping[str, Sequence[str]], table: str) -> dict[str, str]:
+def few_reasons(failures: Mapping[str, Sequence[str]], table: str) -> dict[str, str]:
     """Why runs failed, each reason once, with the runs that it applies to; `table` has all."""
-    found = {}
-    for reason, titles in [*failed.items()][:MOST_REASONS]:
-        left = len(titles) - 1
-        found[titles[0] + (f" and {left:,} more" if left else "")] = reason
-    left = len(failed) - MOST_REASONS
-    if left > 0:
-        found["more"] = f"{left:,} other reasons, in {table}"
-    return found
+    reasons = {}
+    for reason, titles in [*failures.items()][:MOST_REASONS]:
+        omitted = len(titles) - 1
+        reasons[titles[0] + (f" and {omitted:,} more" if omitted else "")] = reason
+    omitted = len(failures) - MOST_REASONS
+    if omitted > 0:
+        reasons["more"] = f"{omitted:,} other reasons, in {table}"
+    return reasons
 
 
 def end_comparison(
-    done: Comparison | Trial | SparePlan,
-    how: Making,
+    results: Comparison | Trial | SparePlan,
+    options: Making,
     unstored: Mapping[str, str],
     json_: Form,
     text: Callable[[], str] | None = None,
@@ -74,33 +74,33 @@ def end_comparison(
 
     `text` returns the text to print; by default it is the summary.
     """
-    assert how.folder is not None
-    put_result(json_, not how.progress, done.to_json, text or done.summary)
-    if how.progress:
-        say(results_in(done.folder or how.folder, how.folder))
-    if done.interrupted:
+    assert options.folder is not None
+    put_result(json_, not options.progress, results.to_json, text or results.summary)
+    if options.progress:
+        say(results_line(results.folder or options.folder, options.folder))
+    if results.interrupted:
         say(KEPT)
         raise typer.Exit(INTERRUPTED)
-    _say_failures({**done.failures, **unstored})
+    _say_failures({**results.failures, **unstored})
 
 
-def results_in(folder: Path, wanted: Path) -> str:
+def results_line(folder: Path, requested: Path) -> str:
     """Where results are."""
-    kept = "" if folder == wanted else f"; the complete results in {wanted} are unchanged"
-    return f"results in {folder}{kept}"
+    note = "" if folder == requested else f"; the complete results in {requested} are unchanged"
+    return f"results in {folder}{note}"
 
 
-def explained(error: BaseException) -> tuple[int, str]:
+def explain(error: BaseException) -> tuple[int, str]:
     """Exit code and message of an exception."""
     if isinstance(error, ConfigError):
-        many = len(error.messages)
-        if many == 1:
+        count = len(error.messages)
+        if count == 1:
             return BAD_INPUT, f"error: {error.messages[0]}"
         lines = "".join(f"\n  {message}" for message in error.messages)
-        return BAD_INPUT, f"error: {many} errors:{lines}"
+        return BAD_INPUT, f"error: {count} errors:{lines}"
     if isinstance(error, RunError):
-        kept = f" (partial results in {error.folder})" if error.folder else ""
-        return UNFINISHED, f"error: the run could not finish: {error}{kept}"
+        note = f" (partial results in {error.folder})" if error.folder else ""
+        return UNFINISHED, f"error: the run could not finish: {error}{note}"
     if isinstance(error, ClusterError):
         return UNFINISHED, f"error: {error}; run the same command again to resume"
     if isinstance(error, ServerError):
@@ -115,8 +115,10 @@ def explained(error: BaseException) -> tuple[int, str]:
     if isinstance(error, WorkloadError | KvError):
         return BAD_INPUT, f"error: {error}"
     if isinstance(error, OSError):
-        place = f"{error.filename}: " if error.filename else "standard output: "
-        return BAD_INPUT, f"error: {place}{error.strerror or error}"
-    what = str(error) if isinstance(error, InternalError) else f"{type(error).__name__}: {error}"
+        origin = f"{error.filename}: " if error.filename else "standard output: "
+        return BAD_INPUT, f"error: {origin}{error.strerror or error}"
+    description = (
+        str(error) if isinstance(error, InternalError) else f"{type(error).__name__}: {error}"
+    )
     hint = "Please report it with the output of `ssdlab doctor`; --debug shows where."
-    return UNFINISHED, f"internal error, a bug in ssdlab: {what}\n{hint}"
+    return UNFINISHED, f"internal error, a bug in ssdlab: {description}\n{hint}"

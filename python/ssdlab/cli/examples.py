@@ -100,11 +100,11 @@ def add_examples(app: typer.Typer, examples: Mapping[str, tuple[str, ...]]) -> N
     app.info.epilog = _epilog(examples.get(" ".join(group), ()), app.info.epilog) or app.info.epilog
 
 
-def _epilog(examples: tuple[str, ...], before: str | None) -> str | None:
+def _epilog(examples: tuple[str, ...], epilog: str | None) -> str | None:
     """The text below the help of a verb with these examples."""
     if not examples:
         return None
     head = f"Example{'s' * (len(examples) > 1)}:"
     # A paragraph of help is one line, which the terminal wraps.
-    line = " ".join((before or "").split())
+    line = " ".join((epilog or "").split())
     return "\n\n".join([*filter(None, [line]), head, *examples])

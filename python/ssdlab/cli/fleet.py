@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 import typer
 
 from ssdlab.cli.ending import end, few_reasons
-from ssdlab.cli.options import ReadOptions, RunOptions, grouped
+from ssdlab.cli.options import ReadOptions, RunOptions, group_options
 from ssdlab.cli.terminal import put_result
 from ssdlab.config.resolve import DRIVE, preset_names
-from ssdlab.display.argument import came_as
-from ssdlab.fleets.fleet_runs import Asked, run_fleet
+from ssdlab.display.argument import register_option
+from ssdlab.fleets.fleet_runs import FleetRequest, run_fleet
 from ssdlab.results.names import FLEET
 from ssdlab.running.kept import not_stored
 
@@ -29,7 +29,7 @@ Cache = Annotated[
 
 
 @app.command("fleet")
-@grouped
+@group_options
 def fleet_command(
     traces: Annotated[
         list[str] | None,
@@ -59,25 +59,27 @@ def fleet_command(
     ] = None,
     cache: Cache = None,
     *,
-    reading: ReadOptions,
-    runs: RunOptions,
+    read_options: ReadOptions,
+    run_options: RunOptions,
 ) -> None:
     """Simulate a drive for each volume of a fleet, and show how the outcomes are distributed.
 
     The same command with the same --out resumes where it stopped.
     """
-    came_as("drives", "--drive")
-    several = [_named(one) for one in drives or []]
-    asked = Asked(traces or [], several, stand_in, size, reading.values(), runs.seed, cache)
-    how = runs.making(asked.name)
-    with how.runner() as runner:
-        done = run_fleet(asked, runner, how)
-    put_result(runs.json_, runs.quiet, done.to_json, done.summary)
-    failures = few_reasons(done.failed(), FLEET["csv"]) | not_stored(runner)
-    assert done.folder is not None
-    end(done.folder, failures, done.interrupted, runs.quiet)
+    register_option("drives", "--drive")
+    configs = [_drive_name(drive) for drive in drives or []]
+    request = FleetRequest(
+        traces or [], configs, stand_in, size, read_options.values(), run_options.seed, cache
+    )
+    options = run_options.making(request.name)
+    with options.runner() as runner:
+        fleet = run_fleet(request, runner, options)
+    put_result(run_options.json_, run_options.quiet, fleet.to_json, fleet.summary)
+    failures = few_reasons(fleet.failed(), FLEET["csv"]) | not_stored(runner)
+    assert fleet.folder is not None
+    end(fleet.folder, failures, fleet.interrupted, run_options.quiet)
 
 
-def _named(drive: str) -> str:
+def _drive_name(drive: str) -> str:
     """A named drive may be called without `drive:`."""
     return f"{DRIVE}{drive}" if f"{DRIVE}{drive}" in preset_names() else drive

@@ -37,7 +37,7 @@ def interruptible() -> Iterator[None]:
 
 
 @contextmanager
-def _examined(folder: Path) -> Iterator[kv.DB]:
+def _open_read_only(folder: Path) -> Iterator[kv.DB]:
     """The store in a folder, opened read-only without warnings: its statistics contain them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -59,21 +59,23 @@ def kv_dump(
 @interruptible()
 def kv_stats(folder: Store, json_: Json = None) -> None:
     """Describe a store: tables and bytes by level, and every table."""
-    with _examined(folder) as store:
-        found = store.stats()
+    with _open_read_only(folder) as store:
+        stats = store.stats()
         parts = [store.get_property(name) or "" for name in ("leveldb.stats", "leveldb.sstables")]
-        tails = [f"{tail}\n" for tail in found.tails]
-        text = "".join([*parts, f"changes in logs, in no table yet: {found.logged}\n", *tails])
-        put_result(json_, False, lambda: json.dumps(asdict(found), indent=2) + "\n", lambda: text)
+        tails = [f"{tail}\n" for tail in stats.tails]
+        text = "".join([*parts, f"changes in logs, in no table yet: {stats.logged}\n", *tails])
+        put_result(json_, False, lambda: json.dumps(asdict(stats), indent=2) + "\n", lambda: text)
 
 
 @app.command("verify")
 @interruptible()
 def kv_verify(folder: Store) -> None:
     """Read all that a store holds and check it: checksums, order, ranges, filters."""
-    with _examined(folder) as store:
-        found, logged = store.verify(), store.stats().logged
-    tables = f"{found.tables} tables, {found.entries} entries, {found.bytes} bytes"
+    with _open_read_only(folder) as store:
+        verification, logged = store.verify(), store.stats().logged
+    tables = (
+        f"{verification.tables} tables, {verification.entries} entries, {verification.bytes} bytes"
+    )
     put(f"{folder}: {tables}, {logged} changes in logs: whole\n")
 
 
@@ -84,13 +86,13 @@ def kv_repair(folder: Store) -> None:
 
     Exit code 0 if all was kept, 1 if something was lost: it is listed, all else is in the store.
     """
-    found = kv.repair(folder)
-    put(f"{folder}: {found.pairs} pairs in {found.tables} tables\n")
-    if found.kept:
-        put(f"old files are kept: {', '.join(found.kept)}\n")
-    for what in found.lost:
-        say(f"lost: {what}")
-    if found.lost:
+    repair = kv.repair(folder)
+    put(f"{folder}: {repair.pairs} pairs in {repair.tables} tables\n")
+    if repair.kept:
+        put(f"old files are kept: {', '.join(repair.kept)}\n")
+    for loss in repair.lost:
+        say(f"lost: {loss}")
+    if repair.lost:
         raise typer.Exit(SOMETHING_LOST)
 
 
@@ -143,7 +145,7 @@ def kv_simulate(
     """Run the store on the simulated drive: clients, compaction, file system on one clock."""
     from ssdlab.cli.arguments import set_values
 
-    found = kv.simulate(
+    simulation = kv.simulate(
         config,
         workload,
         settings=_host_settings(host or []),
@@ -153,12 +155,14 @@ def kv_simulate(
         out=out,
         database=database,
     )
-    put_result(json_, quiet, lambda: json.dumps(found.report, indent=1) + "\n", found.summary)
+    put_result(
+        json_, quiet, lambda: json.dumps(simulation.report, indent=1) + "\n", simulation.summary
+    )
     if out is not None and not quiet:
         say(f"results in {out}")
-    if found.error is not None:
-        say(f"error: the simulation could not finish: {found.error}")
+    if simulation.error is not None:
+        say(f"error: the simulation could not finish: {simulation.error}")
         raise typer.Exit(SOMETHING_LOST)
-    if not found.completed:
+    if not simulation.completed:
         say("interrupted: the report is of what was done until then")
         raise typer.Exit(INTERRUPTED)

@@ -12,7 +12,7 @@ import typer
 from ssdlab import _core
 from ssdlab.cli.options import Json
 from ssdlab.cli.terminal import put_result
-from ssdlab.cli.verbs import load_added
+from ssdlab.cli.verbs import load_entry_point
 from ssdlab.config.drives import named_errors
 from ssdlab.config.resolve import drive_presets, load_config
 from ssdlab.results.text import listed
@@ -24,18 +24,18 @@ app = typer.Typer()
 
 @app.command("list")
 def list_command(
-    what: Annotated[What, typer.Argument(metavar="WHAT", help=f"{', '.join(get_args(What))}.")],
+    kind: Annotated[What, typer.Argument(metavar="WHAT", help=f"{', '.join(get_args(What))}.")],
     json_: Json = None,
 ) -> None:
     """List policies, presets, drives with errors, trace formats, papers, words of other tools."""
-    if what == "papers":
-        known: Any = load_added("list.papers")()
-    elif what == "drives":
-        known = _drives()
+    if kind == "papers":
+        entries: Any = load_entry_point("list.papers")()
+    elif kind == "drives":
+        entries = _drives()
     else:
-        known = json.loads(_core.registry())[what]
-    text = json.dumps(known, indent=2, ensure_ascii=False) + "\n"
-    put_result(json_, False, lambda: text, lambda: "\n".join([*_lines(known), ""]))
+        entries = json.loads(_core.registry())[kind]
+    text = json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
+    put_result(json_, False, lambda: text, lambda: "\n".join([*_lines(entries), ""]))
 
 
 def _drives() -> list[dict[str, object]]:
@@ -51,17 +51,17 @@ def _drives() -> list[dict[str, object]]:
     ]
 
 
-def _lines(known: Any) -> Iterator[str]:  # noqa: ANN401 - as the simulator lists it
+def _lines(listing: Any) -> Iterator[str]:  # noqa: ANN401 - as the simulator lists it
     """Names with their descriptions, by group if there are groups."""
-    groups = known if isinstance(known, dict) else {"": known}
+    groups = listing if isinstance(listing, dict) else {"": listing}
     for i, (title, entries) in enumerate(groups.items()):
         if title:
             yield from [""] * bool(i) + [title]
         longest = max(len(entry["name"]) for entry in entries)
         for entry in entries:
             params = ", ".join(
-                p["name"] + ("" if p["default"] is None else f" = {p['default']}")
-                for p in entry.get("params", ())
+                param["name"] + ("" if param["default"] is None else f" = {param['default']}")
+                for param in entry.get("params", ())
             )
-            said = entry["summary"].rstrip(".") + (f" ({params})" if params else "")
-            yield from listed(f"{'  ' * bool(title)}{entry['name']}", longest + 4, said)
+            description = entry["summary"].rstrip(".") + (f" ({params})" if params else "")
+            yield from listed(f"{'  ' * bool(title)}{entry['name']}", longest + 4, description)

@@ -18,7 +18,7 @@ from ssdlab import _core
 from ssdlab.cli.arguments import set_values
 from ssdlab.cli.terminal import Form
 from ssdlab.config.resolve import drive_preset, preset_names
-from ssdlab.display.argument import came_as
+from ssdlab.display.argument import register_option
 from ssdlab.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -34,13 +34,13 @@ def settings(incomplete: str) -> list[tuple[str, str]]:
     """Completions for the shell: keys, and words of other tools with their keys."""
     tables = json.loads(_core.config_schema())["properties"]
     keys = [
-        (f"{table}.{key}=", one["description"])
-        for table, of in tables.items()
-        for key, one in of.get("properties", {}).items()
+        (f"{table}.{key}=", key_schema["description"])
+        for table, schema in tables.items()
+        for key, key_schema in schema.get("properties", {}).items()
     ]
     terms = chain.from_iterable(json.loads(_core.registry())["words"].values())
     words = [(word, term["summary"]) for term in terms for word in term["spellings"]]
-    return [one for one in (*keys, *words) if one[0].startswith(incomplete)]
+    return [completion for completion in (*keys, *words) if completion[0].startswith(incomplete)]
 
 
 A_CONFIG = typer.Argument(
@@ -199,11 +199,11 @@ class ReadOptions:
     def values(self) -> dict[str, object]:
         """The options as keys with their values; those of the trace override `--set`."""
         values = set_values(self.sets)
-        for one in fields(ReadOptions)[1:]:
-            key, value = one.name.rstrip("_"), getattr(self, one.name)
+        for field_ in fields(ReadOptions)[1:]:
+            key, value = field_.name.rstrip("_"), getattr(self, field_.name)
             if value is not None and value is not False:
                 values[f"workload.{key}"] = value
-                came_as(f"workload.{key}", f"--{key.replace('_', '-')}")
+                register_option(f"workload.{key}", f"--{key.replace('_', '-')}")
         return values
 
 
@@ -229,29 +229,31 @@ class RunOptions:
         return Making(self.on, self.jobs, self.store, out, self.force, show, not self.no_html)
 
 
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
+def group_options(command: Callable[..., None]) -> Callable[..., None]:
     """`command` as Typer takes it: with the fields of data classes in place of such parameters."""
     groups: dict[str, Any] = {}
     parameters = []
-    for own in signature(command, eval_str=True).parameters.values():
-        kind: Any = own.annotation
-        options = [own]
+    for parameter in signature(command, eval_str=True).parameters.values():
+        kind: Any = parameter.annotation
+        options = [parameter]
         if is_dataclass(kind):
-            groups[own.name], types = kind, get_type_hints(kind, include_extras=True)
+            groups[parameter.name], types = kind, get_type_hints(kind, include_extras=True)
             options = [
-                one.replace(annotation=types[one.name])
-                for one in signature(groups[own.name]).parameters.values()
+                option.replace(annotation=types[option.name])
+                for option in signature(groups[parameter.name]).parameters.values()
             ]
-        parameters += [one.replace(kind=Parameter.KEYWORD_ONLY) for one in options]
+        parameters += [option.replace(kind=Parameter.KEYWORD_ONLY) for option in options]
 
     @wraps(command)
-    def called(**given: Any) -> None:  # noqa: ANN401 - of Typer
+    def wrapper(**arguments: Any) -> None:  # noqa: ANN401 - of Typer
         for name, group in groups.items():
-            given[name] = group(**{one.name: given.pop(one.name) for one in fields(group)})
-        command(**given)
+            arguments[name] = group(
+                **{field_.name: arguments.pop(field_.name) for field_ in fields(group)}
+            )
+        command(**arguments)
 
-    called.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    return called
+    wrapper.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return wrapper
 
 
 def picture_kind(plots: Path | None, kind: Literal["svg", "png"] | None) -> Literal["svg", "png"]:
@@ -261,7 +263,7 @@ def picture_kind(plots: Path | None, kind: Literal["svg", "png"] | None) -> Lite
     return kind or "svg"
 
 
-def drive_named(drive: str | None, otherwise: str) -> str:
+def resolve_drive(drive: str | None, otherwise: str) -> str:
     """The preset or file that `--drive` names."""
     if drive is None:
         return otherwise

@@ -27,50 +27,52 @@ PIPED = ("run", "trace info", "trace convert", "trace split")
 """Verbs that read a trace once, so that it may be standard input."""
 
 
-def pasted(message: str, arguments: Sequence[str]) -> str:
+def adapt_commands(message: str, arguments: Sequence[str]) -> str:
     """`message` with its commands as the one typed, whose `arguments` are those after `ssdlab`.
 
     They keep its verb and its options, except those that a command sets otherwise.
     """
     start, end = _verb_and_end(arguments)
     verb = " ".join(word for word in arguments[:start] if not word.startswith("-"))
-    words, behind = list(arguments[start:end]), list(arguments[end:])
+    words, trailing = list(arguments[start:end]), list(arguments[end:])
     # A merge reads several files with the same options.
-    if verb == "trace merge" or (verb == "trace info" and _count(words) + len(behind[1:]) > 1):
+    if verb == "trace merge" or (verb == "trace info" and _count(words) + len(trailing[1:]) > 1):
         return message
-    files = [*map(_file_of, words), *behind]
-    at = next((at for at, file in enumerate(files) if _names(message, file)), None)
+    files = [*map(_file_of, words), *trailing]
+    index = next((index for index, file in enumerate(files) if _names(message, file)), None)
     is_piped = verb in PIPED and not any(word.startswith("--seeds") for word in words)
 
-    def typed(found: re.Match[str]) -> str:
-        options, file = shlex.split(found["options"]), shlex.split(found["file"])[0]
-        is_behind = found["pipe"] is not None
-        if is_behind:
-            file = "-" if is_piped else _free("trace" if at is None else files[at])
-        is_filtered = is_behind and not message.endswith("...", 0, found.start())
-        own = [*words, *behind]
-        if at is not None:
-            own[at] = own[at].removesuffix(files[at]) + file
-        kept = _without(own[: len(words)], _replaced(options, is_filtered))
-        if at is None and is_behind:
-            kept += ["--trace", file]
-        all_words = [*arguments[:start], *kept, *options, *own[len(words) :]]
+    def adapt(match_: re.Match[str]) -> str:
+        options, file = shlex.split(match_["options"]), shlex.split(match_["file"])[0]
+        is_after_pipe = match_["pipe"] is not None
+        if is_after_pipe:
+            file = "-" if is_piped else _free_name("trace" if index is None else files[index])
+        is_filtered = is_after_pipe and not message.endswith("...", 0, match_.start())
+        file_words = [*words, *trailing]
+        if index is not None:
+            file_words[index] = file_words[index].removesuffix(files[index]) + file
+        kept_options = _drop_options(file_words[: len(words)], _replaced_keys(options, is_filtered))
+        if index is None and is_after_pipe:
+            kept_options += ["--trace", file]
+        all_words = [*arguments[:start], *kept_options, *options, *file_words[len(words) :]]
         command = f"ssdlab {shlex.join(all_words)}"
-        if not is_behind:
+        if not is_after_pipe:
             return command
         return f" | {command}" if is_piped else f" > {shlex.quote(file)} && {command}"
 
-    return COMMAND.sub(typed, message)
+    return COMMAND.sub(adapt, message)
 
 
 def _verb_and_end(arguments: Sequence[str]) -> tuple[int, int]:
     """The place behind the verb, and that where no further options follow."""
-    words = (at for at, word in enumerate(arguments) if not word.startswith("-"))
+    words = (position for position, word in enumerate(arguments) if not word.startswith("-"))
     verb = next(words, len(arguments))
     if arguments[verb : verb + 1] == [GROUP]:
         verb = next(words, verb)
     start = min(verb + 1, len(arguments))
-    ends = (at for at, word in enumerate(arguments) if at >= start and word == "--")
+    ends = (
+        position for position, word in enumerate(arguments) if position >= start and word == "--"
+    )
     return start, next(ends, len(arguments))
 
 
@@ -95,7 +97,7 @@ def _names(message: str, file: str) -> bool:
     return bool(file) and message.startswith((f"error: {name}:", f"error: {name},"))
 
 
-def _free(trace: str) -> str:
+def _free_name(trace: str) -> str:
     """The name of a file for the output of a filter of `trace`, which does not exist yet."""
     name = Path(trace).name
     # It must not look like an option.
@@ -112,11 +114,11 @@ def _key(option: str, value: str) -> str:
     return option.removeprefix("--").replace("-", "_")
 
 
-def _replaced(options: Sequence[str], is_filtered: bool) -> set[str]:
+def _replaced_keys(options: Sequence[str], is_filtered: bool) -> set[str]:
     """The keys of the command typed that `options` replace."""
     keys = {_key(option, value) for option, value in _pairs(options)}
-    others: Iterable[set[str]] = (WHOLE.get(key, set()) for key in keys)
-    return keys.union(*others, OF_FILE if is_filtered else ())
+    related: Iterable[set[str]] = (WHOLE.get(key, set()) for key in keys)
+    return keys.union(*related, OF_FILE if is_filtered else ())
 
 
 def _pairs(words: Sequence[str]) -> list[tuple[str, str]]:
@@ -124,20 +126,20 @@ def _pairs(words: Sequence[str]) -> list[tuple[str, str]]:
     return [pair for pair in pairwise([*words, ""]) if pair[0].startswith("--")]
 
 
-def _without(arguments: Sequence[str], keys: set[str]) -> list[str]:
+def _drop_options(arguments: Sequence[str], keys: set[str]) -> list[str]:
     """The arguments without the options that set `keys`."""
-    kept: list[str] = []
-    left = iter(arguments)
-    for word in left:
+    remaining: list[str] = []
+    rest = iter(arguments)
+    for word in rest:
         option, equals, value = word.partition("=")
         is_valued = option == "--set" or option.removeprefix("--") in VALUED
         if not word.startswith("--") or not (is_valued or option == "--sort"):
-            kept.append(word)
+            remaining.append(word)
             continue
-        own = [word]
+        option_words = [word]
         if is_valued and not equals:
-            value = next(left, "")
-            own.append(value)
+            value = next(rest, "")
+            option_words.append(value)
         if _key(option, value) not in keys:
-            kept += own
-    return kept
+            remaining += option_words
+    return remaining

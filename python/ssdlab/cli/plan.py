@@ -6,12 +6,20 @@ from typing import Annotated
 
 import typer
 
-from ssdlab.cli.arguments import nanoseconds, paced, seeded
+from ssdlab.cli.arguments import nanoseconds, with_pace, with_seed
 from ssdlab.cli.ending import end_comparison
-from ssdlab.cli.options import Drive, Pace, ReadOptions, RunOptions, Seeds, drive_named, grouped
+from ssdlab.cli.options import (
+    Drive,
+    Pace,
+    ReadOptions,
+    RunOptions,
+    Seeds,
+    group_options,
+    resolve_drive,
+)
 from ssdlab.cli.terminal import warn
 from ssdlab.config.resolve import DEFAULT_DRIVE
-from ssdlab.display.argument import came_as
+from ssdlab.display.argument import register_option
 from ssdlab.running import spare_plan
 from ssdlab.running.kept import not_stored
 
@@ -28,7 +36,7 @@ Capacity = Annotated[
 
 
 @app.command("plan")
-@grouped
+@group_options
 def plan_command(
     trace: Annotated[str, typer.Argument(metavar="TRACE", help="Trace file, in any format.")],
     drive: Drive = None,
@@ -63,26 +71,26 @@ def plan_command(
         bool, typer.Option("--details", help="Print all that was tried, too.")
     ] = False,
     *,
-    reading: ReadOptions,
-    runs: RunOptions,
+    read_options: ReadOptions,
+    run_options: RunOptions,
 ) -> None:
     """Find the least over-provisioning and the policy that meet bounds under a trace."""
-    came_as("trace", "TRACE")
-    came_as("p99_9", "--p99.9")
+    register_option("trace", "TRACE")
+    register_option("p99_9", "--p99.9")
     budget_s = nanoseconds("--budget", budget) / 1e9
     bounds = spare_plan.bounds_of(p99_9, years, waf)
-    values = paced(reading.values(), pace)
-    asked = spare_plan.ask(
+    values = with_pace(read_options.values(), pace)
+    request = spare_plan.ask(
         trace,
         bounds,
-        drive=drive_named(drive, DEFAULT_DRIVE),
+        drive=resolve_drive(drive, DEFAULT_DRIVE),
         capacity=capacity,
-        set=seeded(values, runs.seed),
-        progress=not runs.quiet,
+        set=with_seed(values, run_options.seed),
+        progress=not run_options.quiet,
     )
-    warn(asked.trial.totals.warnings)
-    how = runs.making(f"plan-{asked.trial.drive.name}")
-    with how.runner(len(asked.trial.policies)) as runner:
-        done = spare_plan.run_plan(asked, runner, how, seeds, budget_s)
-    text = done.summary if details else lambda: "\n".join(done.screen()) + "\n"
-    end_comparison(done, how, not_stored(runner), runs.json_, text)
+    warn(request.trial.totals.warnings)
+    options = run_options.making(f"plan-{request.trial.drive.name}")
+    with options.runner(len(request.trial.policies)) as runner:
+        plan = spare_plan.run_plan(request, runner, options, seeds, budget_s)
+    text = plan.summary if details else lambda: "\n".join(plan.screen()) + "\n"
+    end_comparison(plan, options, not_stored(runner), run_options.json_, text)

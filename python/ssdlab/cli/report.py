@@ -46,20 +46,20 @@ def report_command(
 
     With --baseline or --from an existing page is replaced only with --force.
     """
-    begin = None if since is None else nanoseconds("--from", since)
+    start = None if since is None else nanoseconds("--from", since)
     kind = picture_kind(plots, picture)
     # Both need numpy, which is slow to import.
     from ssdlab.fleets.page import report_fleet
     from ssdlab.html.write import report_folder
 
-    how: dict[str, Any] = {"out": out, "plots": plots, "picture": kind, "force": force}
+    arguments: dict[str, Any] = {"out": out, "plots": plots, "picture": kind, "force": force}
     if (folder / FLEET["json"]).exists():
-        if baseline is not None or begin is not None:
-            option = "--baseline" if begin is None else "--from"
+        if baseline is not None or start is not None:
+            option = "--baseline" if start is None else "--from"
             raise OutputError(f"{option}: {folder} contains a fleet, which takes no such option")
-        files = report_fleet(folder, **how)
+        files = report_fleet(folder, **arguments)
     else:
-        files = report_folder(folder, baseline=baseline, since=begin, **how)
+        files = report_folder(folder, baseline=baseline, since=start, **arguments)
     put("".join(f"{file}\n" for file in files))
 
 

@@ -16,7 +16,7 @@ from ssdlab.cli.ending import UNFINISHED
 from ssdlab.cli.options import ForceFiles, Json, NoHtml, StoreOption
 from ssdlab.cli.terminal import put, put_result, say
 from ssdlab.config.quantity import DAY_S
-from ssdlab.display.argument import came_as
+from ssdlab.display.argument import register_option
 from ssdlab.display.numbers import size
 from ssdlab.errors import ConfigError
 from ssdlab.results import frames, outputs
@@ -53,19 +53,19 @@ AllowFiles = Annotated[
 ]
 
 
-def _place(store: Path | None, version: int | None) -> tuple[Path, int]:
+def _location(store: Path | None, version: int | None) -> tuple[Path, int]:
     """The folder and the version of results."""
-    came_as("folder", "--store")
-    came_as("version", "--results")
+    register_option("folder", "--store")
+    register_option("version", "--results")
     return stored_in(store), versions.RESULTS if version is None else version
 
 
 def _results(store: Path | None, version: int | None) -> Results:
-    return Results(*_place(store, version))
+    return Results(*_location(store, version))
 
 
 def _files(store: Path | None, version: int | None) -> Files:
-    return Files(*_place(store, version), write=False)
+    return Files(*_location(store, version), write=False)
 
 
 def _put(answer: Answer, json_: bool | None, csv: bool) -> None:
@@ -108,9 +108,9 @@ def list_command(
     csv: Csv = False,
 ) -> None:
     """List the last runs that were stored, and say how many there are."""
-    found = _results(store, version)
-    _put(found.listed(most), json_, csv)
-    say(repr(found)[1:-1])
+    results = _results(store, version)
+    _put(results.listed(most), json_, csv)
+    say(repr(results)[1:-1])
 
 
 @app.command("show")
@@ -147,22 +147,22 @@ def export_command(
     no_html: NoHtml = False,
 ) -> None:
     """Write runs as a table for other tools, or the folder of one run."""
-    found = _results(store, version)
+    results = _results(store, version)
     if run is not None:
         if sql is not None:
             raise ConfigError(["--run: takes no --query"])
-        folder = store_files(found.report(run), out, html=not no_html, force=force).folder
+        folder = store_files(results.report(run), out, html=not no_html, force=force).folder
         put(f"{folder}\n")
         return
     if out.suffix not in (".csv", ".json", ".parquet"):
         raise ConfigError([f"{out}: expected a name that ends in .csv, .json or .parquet"])
     outputs.check([out], force)
-    answer = found.table() if sql is None else found.query(sql, allow_files=allow_files)
-    outputs.write_all({out: _written(answer, out.suffix)}, force=force)
+    answer = results.table() if sql is None else results.query(sql, allow_files=allow_files)
+    outputs.write_all({out: _table_writer(answer, out.suffix)}, force=force)
     put(f"{out}\n")
 
 
-def _written(answer: Answer, suffix: str) -> Callable[[BinaryIO], object]:
+def _table_writer(answer: Answer, suffix: str) -> Callable[[BinaryIO], object]:
     """Writes an answer in the form of a suffix."""
     if suffix == ".parquet":
         return partial(frames.write_parquet, answer.flat)
@@ -184,61 +184,73 @@ def gc_command(
     json_: Json = None,
 ) -> None:
     """Join small parts, remove what killed writers left and, if asked, runs that nobody uses."""
-    done = collect(
+    collection = collect(
         _files(store, version),
         unused_s=None if unused is None else unused * DAY_S,
         most_bytes=None if most is None else size_bytes("--max-size", most),
     )
-    put_result(json_, False, lambda: _collected_json(done), lambda: _collected(done))
-    for part in done.damaged:
+    put_result(
+        json_, False, lambda: _collection_json(collection), lambda: _collection_text(collection)
+    )
+    for part in collection.damaged:
         say(f"error: {part}: is damaged, and was left alone")
-    if done.damaged:
+    if collection.damaged:
         raise typer.Exit(UNFINISHED)
 
 
-def _collected(done: Collected) -> str:
+def _collection_text(collection: Collected) -> str:
     lines = [
-        f"{counted(done.parts_before, 'part')} -> {done.parts:,}, {counted(done.rows, 'run')}",
-        f"{size(done.bytes_before)} -> {size(done.bytes)}",
+        f"{counted(collection.parts_before, 'part')} -> {collection.parts:,},"
+        f" {counted(collection.rows, 'run')}",
+        f"{size(collection.bytes_before)} -> {size(collection.bytes)}",
     ]
-    for number, what in (
-        (done.dropped, "removed: unused, or above the size"),
-        (done.repeated, "removed: stored twice"),
-        (done.leftovers, "files of killed writers removed"),
+    for number, description in (
+        (collection.dropped, "removed: unused, or above the size"),
+        (collection.repeated, "removed: stored twice"),
+        (collection.leftovers, "files of killed writers removed"),
     ):
-        lines += [f"{number:,} {what}"] if number else []
+        lines += [f"{number:,} {description}"] if number else []
     return "\n".join([*lines, ""])
 
 
-def _collected_json(done: Collected) -> str:
-    held = {**vars(done), "damaged": [*map(str, done.damaged)]}
-    return json.dumps(held, indent=2) + "\n"
+def _collection_json(collection: Collected) -> str:
+    values = {**vars(collection), "damaged": [*map(str, collection.damaged)]}
+    return json.dumps(values, indent=2) + "\n"
 
 
 @app.command("verify")
 def verify_command(store: StoreOption = None, version: Version = None, json_: Json = None) -> None:
     """Check every part against its digest and every key against its configuration."""
-    found = verify(_files(store, version))
-    put_result(json_, False, lambda: _verified_json(found), lambda: _verified(found))
-    for file, texts in found.problems.items():
+    verification = verify(_files(store, version))
+    put_result(
+        json_,
+        False,
+        lambda: _verification_json(verification),
+        lambda: _verification_text(verification),
+    )
+    for file, texts in verification.problems.items():
         for text in texts:
             say(f"error: {file}: {text}")
-    if found.problems:
+    if verification.problems:
         raise typer.Exit(UNFINISHED)
 
 
-def _verified(found: Verified) -> str:
-    state = counted(len(found.problems), "file") + " damaged" if found.problems else "all whole"
-    lines = [f"{counted(found.parts, 'part')}, {counted(found.rows, 'run')}: {state}"]
-    if found.repeated:
-        lines.append(f"{found.repeated:,} stored twice, with equal results; `gc` joins them")
-    if found.leftovers:
+def _verification_text(verification: Verified) -> str:
+    state = (
+        counted(len(verification.problems), "file") + " damaged"
+        if verification.problems
+        else "all whole"
+    )
+    lines = [f"{counted(verification.parts, 'part')}, {counted(verification.rows, 'run')}: {state}"]
+    if verification.repeated:
+        lines.append(f"{verification.repeated:,} stored twice, with equal results; `gc` joins them")
+    if verification.leftovers:
         lines.append(
-            f"{counted(len(found.leftovers), 'file')} of killed writers, or of ones at work"
+            f"{counted(len(verification.leftovers), 'file')} of killed writers, or of ones at work"
         )
     return "\n".join([*lines, ""])
 
 
-def _verified_json(found: Verified) -> str:
-    held = {**vars(found), "leftovers": [*map(str, found.leftovers)]}
-    return json.dumps(held, indent=2, ensure_ascii=False) + "\n"
+def _verification_json(verification: Verified) -> str:
+    values = {**vars(verification), "leftovers": [*map(str, verification.leftovers)]}
+    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"

@@ -10,7 +10,7 @@ import typer
 
 import ssdlab
 from ssdlab.cli.arguments import vary_values
-from ssdlab.cli.ending import INTERRUPTED, KEPT, end_comparison, results_in
+from ssdlab.cli.ending import INTERRUPTED, KEPT, end_comparison, results_line
 from ssdlab.cli.options import (
     ConfigArgument,
     ReadOptions,
@@ -18,7 +18,7 @@ from ssdlab.cli.options import (
     Seeds,
     Trace,
     Traces,
-    grouped,
+    group_options,
     presets,
 )
 from ssdlab.cli.terminal import put_result, say
@@ -33,54 +33,58 @@ app = typer.Typer()
 
 
 @app.command("run")
-@grouped
+@group_options
 def run_command(
     config: ConfigArgument,
     trace: Trace = None,
     seeds: Seeds = None,
     *,
-    reading: ReadOptions,
-    runs: RunOptions,
+    read_options: ReadOptions,
+    run_options: RunOptions,
 ) -> None:
     """Simulate one run."""
-    values = reading.values()
+    values = read_options.values()
     if seeds is not None:
         traces = [] if trace is None else [trace]
-        planned = plan([config], traces=traces, set=values, seed=runs.seed, seeds=seeds)
-        _compared(planned, runs, planned[0].config.name)
+        planned = plan([config], traces=traces, set=values, seed=run_options.seed, seeds=seeds)
+        _run_comparison(planned, run_options, planned[0].config.name)
         return
-    if runs.jobs is not None or runs.on is not None:
-        option = "--jobs" if runs.jobs is not None else "--on"
+    if run_options.jobs is not None or run_options.on is not None:
+        option = "--jobs" if run_options.jobs is not None else "--on"
         message = f"a single run uses one core here; {option} needs --seeds"
         raise typer.BadParameter(message, param_hint=option)
-    if runs.store is not None and str(runs.store) != os.environ.get(VARIABLE):
+    if run_options.store is not None and str(run_options.store) != os.environ.get(VARIABLE):
         message = "a single run is always made; --store needs --seeds"
         raise typer.BadParameter(message, param_hint="--store")
-    loaded = ssdlab.load_config(config, trace=trace, set=values, seed=runs.seed)
-    how = runs.making(loaded.name)
+    resolved = ssdlab.load_config(config, trace=trace, set=values, seed=run_options.seed)
+    options = run_options.making(resolved.name)
 
-    def shown(report: Report | None) -> None:
+    def put_report(report: Report | None) -> None:
         if report is not None:
-            put_result(runs.json_, runs.quiet, report.to_json, report.summary)
-        if report is not None and report.folder and how.folder and how.progress:
-            say(results_in(report.folder, how.folder))
+            put_result(run_options.json_, run_options.quiet, report.to_json, report.summary)
+        if report is not None and report.folder and options.folder and options.progress:
+            say(results_line(report.folder, options.folder))
 
     try:
-        done = ssdlab.run(
-            loaded, out=how.out, force=how.force, progress=how.progress, html=how.html
+        report = ssdlab.run(
+            resolved,
+            out=options.out,
+            force=options.force,
+            progress=options.progress,
+            html=options.html,
         )
-        shown(done)
+        put_report(report)
     except (RunError, OutputError) as error:
-        shown(error.report)
+        put_report(error.report)
         raise
-    except Interrupted as stopped:
-        shown(stopped.report)
-        say(KEPT if stopped.report else "interrupted")
+    except Interrupted as interruption:
+        put_report(interruption.report)
+        say(KEPT if interruption.report else "interrupted")
         raise typer.Exit(INTERRUPTED) from None
 
 
 @app.command("compare")
-@grouped
+@group_options
 def compare_command(
     configs: Annotated[
         list[str] | None,
@@ -99,24 +103,24 @@ def compare_command(
     ] = None,
     seeds: Seeds = None,
     *,
-    reading: ReadOptions,
-    runs: RunOptions,
+    read_options: ReadOptions,
+    run_options: RunOptions,
 ) -> None:
     """Simulate the same work under several configurations, side by side."""
     planned = plan(
         configs or [],
         traces=traces or [],
-        set=reading.values(),
+        set=read_options.values(),
         vary=vary_values(vary),
-        seed=runs.seed,
+        seed=run_options.seed,
         seeds=seeds,
     )
-    _compared(planned, runs, f"{planned[0].config.name}-compared")
+    _run_comparison(planned, run_options, f"{planned[0].config.name}-compared")
 
 
-def _compared(planned: Sequence[Planned], runs: RunOptions, name: str) -> None:
+def _run_comparison(planned: Sequence[Planned], run_options: RunOptions, name: str) -> None:
     """Run everything and print the results; exit with an error if they are incomplete."""
-    how = runs.making(name)
-    with how.runner(len(planned)) as runner:
-        done = run_all(planned, runner, how)
-    end_comparison(done, how, not_stored(runner), runs.json_)
+    options = run_options.making(name)
+    with options.runner(len(planned)) as runner:
+        comparison = run_all(planned, runner, options)
+    end_comparison(comparison, options, not_stored(runner), run_options.json_)

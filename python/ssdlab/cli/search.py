@@ -8,7 +8,7 @@ import typer
 
 from ssdlab.cli.arguments import space_values
 from ssdlab.cli.ending import BAD_INPUT, end
-from ssdlab.cli.options import ConfigArgument, ReadOptions, RunOptions, Spend, Traces, grouped
+from ssdlab.cli.options import ConfigArgument, ReadOptions, RunOptions, Spend, Traces, group_options
 from ssdlab.cli.terminal import put_result, say
 from ssdlab.running.kept import not_stored
 from ssdlab.searching.plan import TEST_SEEDS, Goals, Requests, designed
@@ -86,7 +86,7 @@ Parallel = Annotated[
 
 
 @app.command("search", epilog=EPILOG)
-@grouped
+@group_options
 def search_command(
     config: ConfigArgument,
     space: Space = None,
@@ -106,27 +106,29 @@ def search_command(
     rungs: Rungs = 1,
     pruner: PrunerName = None,
     *,
-    reading: ReadOptions,
-    runs: RunOptions,
+    read_options: ReadOptions,
+    run_options: RunOptions,
 ) -> None:
     """Search a space of configurations for the best one, and test that.
 
     The same command with the same --out resumes where it stopped.
     """
     goals = Goals(minimize or [], maximize or [], subject_to or [])
-    asked = Requests(traces or [], test_traces or [], across, runs.seed, seeds, test_seeds, rungs)
-    design = designed(config, space_values(space), goals, asked, reading.values())
-    how = sought(design, sampler, pruner, trials, parallel, sampler_seed, budget)
-    making = runs.making(f"{design.first.name}-search")
-    with making.runner() as runner:
-        done = run_search(design, how, runner, making)
-    put_result(runs.json_, runs.quiet, done.to_json, done.summary)
-    why = next((one.why for one in done.trials if one.why), "")
-    title = done.nothing[0].lower() + done.nothing[1:-1]
-    failures = {title: why} if done.trials and not done.ranked else {}
-    if done.misses and not done.interrupted:
-        say(f"error: {done.misses}")
-    assert done.folder is not None
-    end(done.folder, failures | not_stored(runner), done.interrupted, runs.quiet)
-    if done.misses:
+    requests = Requests(
+        traces or [], test_traces or [], across, run_options.seed, seeds, test_seeds, rungs
+    )
+    design = designed(config, space_values(space), goals, requests, read_options.values())
+    strategy = sought(design, sampler, pruner, trials, parallel, sampler_seed, budget)
+    options = run_options.making(f"{design.first.name}-search")
+    with options.runner() as runner:
+        search = run_search(design, strategy, runner, options)
+    put_result(run_options.json_, run_options.quiet, search.to_json, search.summary)
+    reason = next((trial.why for trial in search.trials if trial.why), "")
+    title = search.nothing[0].lower() + search.nothing[1:-1]
+    failures = {title: reason} if search.trials and not search.ranked else {}
+    if search.misses and not search.interrupted:
+        say(f"error: {search.misses}")
+    assert search.folder is not None
+    end(search.folder, failures | not_stored(runner), search.interrupted, run_options.quiet)
+    if search.misses:
         raise typer.Exit(BAD_INPUT)

@@ -17,7 +17,7 @@ from ssdlab.cli.arguments import set_values, size_bytes
 from ssdlab.cli.options import ConfigArgument, Json, Quiet, Seed, Sets
 from ssdlab.cli.terminal import put_result, say
 from ssdlab.display.numbers import duration, size
-from ssdlab.display.progress import shown
+from ssdlab.display.progress import show_progress
 from ssdlab.errors import ConfigError
 from ssdlab.results.served import smart_log, smart_text, status_text, why_text
 from ssdlab.results.text import PARTS, counted
@@ -121,7 +121,7 @@ def serve(
 ) -> None:
     """Serve a simulated drive as a network block device (NBD) until Ctrl-C."""
     factor = _factor(scale)
-    most_log = size_bytes("--log-limit", log_limit)
+    log_bytes = size_bytes("--log-limit", log_limit)
     address = _address(nbd)
     if record is not None and record.exists():
         raise ConfigError([f"--record {record}: it exists; give a new name"])
@@ -129,21 +129,21 @@ def serve(
     if state is not None:
         # A kill is a power cut, for which the drive has to be prepared.
         values = {"power.cut": "on-request"} | values
-    loaded = ssdlab.load_config(config, set=values, seed=seed)
+    resolved = ssdlab.load_config(config, set=values, seed=seed)
 
-    def ready(said: dict[str, Any]) -> None:
+    def ready(info: dict[str, Any]) -> None:
         if not quiet:
-            _say_ready(loaded.name, address, said)
-        if said["page"]:
-            say(f"its page: {said['page']}")
+            _say_ready(resolved.name, address, info)
+        if info["page"]:
+            say(f"its page: {info['page']}")
 
     summary = served(
-        loaded,
+        resolved,
         address,
         state=state,
         record=record,
         scale=factor,
-        most_log=most_log,
+        most_log=log_bytes,
         ready=ready,
         status=lambda summary: say(_text(summary)),
         stops=lambda: None if quiet else _say_stops(),
@@ -189,9 +189,9 @@ def serve_why(
     quiet: Quiet = False,
 ) -> None:
     """Say what a request to a served drive waited for."""
-    with shown(f"request {request}", not quiet) as progress:
-        said = why(folder, request, progress)
-    put_result(json_, quiet, lambda: _json(said), lambda: why_text(said))
+    with show_progress(f"request {request}", not quiet) as progress:
+        explanation = why(folder, request, progress)
+    put_result(json_, quiet, lambda: _json(explanation), lambda: why_text(explanation))
 
 
 def _json(summary: dict[str, Any]) -> str:
@@ -225,9 +225,9 @@ def _address(nbd: str) -> Address:
     return Address(tcp=f"{'127.0.0.1' if host == 'localhost' else host}:{port}")
 
 
-def _say_ready(name: str, address: Address, said: dict[str, Any]) -> None:
+def _say_ready(name: str, address: Address, info: dict[str, Any]) -> None:
     """Say what was recovered, and how clients reach the drive."""
-    if recovered := said["recovered"]:
+    if recovered := info["recovered"]:
         mount, lost = recovered["mount"], recovered["pages_lost"]
         say(
             f"the last server was killed: {recovered['requests']:,} requests run again, power cut"
@@ -239,9 +239,9 @@ def _say_ready(name: str, address: Address, said: dict[str, Any]) -> None:
         uri = f"nbd+unix:///{name}?socket={quote(str(address.unix.absolute()))}"
     else:
         host = str(address.tcp).rpartition(":")[0]
-        uri = f"nbd://{host}:{said['port']}/{name}"
-    say(f"serving {name}, {size(said['bytes'])}, at {uri}; Ctrl-C stops it")
-    if not said["real_time"]:
+        uri = f"nbd://{host}:{info['port']}/{name}"
+    say(f"serving {name}, {size(info['bytes'])}, at {uri}; Ctrl-C stops it")
+    if not info["real_time"]:
         say("without real-time priority other programs make replies late: see docs/serve.md")
 
 
@@ -253,22 +253,28 @@ def _verdict(summary: dict[str, Any]) -> list[str]:
     """Whether the latencies that clients measured are those of the drive."""
     late, scale = summary["late"], summary["scale"]
     bound = duration(late["valid_within_ns"])
-    at = "" if scale == 1 else f" at --scale {scale:.4g}"
+    at_scale = "" if scale == 1 else f" at --scale {scale:.4g}"
     if late["is_valid"] is None:
-        return [f"too few replies{at} to say whether clients measured the latencies of the drive"]
+        return [
+            f"too few replies{at_scale} to say whether clients measured the latencies of the drive"
+        ]
     p99 = duration(late["p99_ns"] / scale)
     share = f"99 % of replies within {p99} of the drive's time"
     if late["is_valid"]:
-        return [f"the latencies that clients measured{at} are valid: {share}, of {bound} allowed"]
-    verdict = f"the latencies that clients measured{at} are not valid: {share}, of {bound} allowed"
+        return [
+            f"the latencies that clients measured{at_scale} are valid: {share}, of {bound} allowed"
+        ]
+    verdict = (
+        f"the latencies that clients measured{at_scale} are not valid: {share}, of {bound} allowed"
+    )
     return [verdict, "for valid ones, slow the drive down: --scale auto"]
 
 
 def _text(summary: dict[str, Any]) -> str:
     """The summary in words."""
     late = summary["late"]
-    known = [("p50", "p50_ns"), ("p99", "p99_ns"), ("p99.9", "p999_ns"), ("max", "max_ns")]
-    times = [f"{name} {duration(late[key])}" for name, key in known if late[key] is not None]
+    percentiles = [("p50", "p50_ns"), ("p99", "p99_ns"), ("p99.9", "p999_ns"), ("max", "max_ns")]
+    times = [f"{name} {duration(late[key])}" for name, key in percentiles if late[key] is not None]
     lines = [
         f"{counted(summary['requests'], 'request')} of"
         f" {counted(summary['clients'], 'client')} answered",
@@ -286,11 +292,11 @@ def _text(summary: dict[str, Any]) -> str:
             f"the log was folded {counted(folds['count'], 'time')}, for at most"
             f" {duration(folds['longest_ns'])}; the report is of the time since"
         )
-    if why := folds["fold_failure"]:
-        lines.append(f"the log grew beyond --log-limit: {why}")
+    if fold_failure := folds["fold_failure"]:
+        lines.append(f"the log grew beyond --log-limit: {fold_failure}")
     if summary["clients_refused"]:
-        because = summary["refused_because"]
-        lines.append(f"{summary['clients_refused']:,} clients cut off, the last one: {because}")
+        reason = summary["refused_because"]
+        lines.append(f"{summary['clients_refused']:,} clients cut off, the last one: {reason}")
     lines += _slowest(summary["slowest"])
     return "\n".join(lines) + "\n\n" + _core.summary(json.dumps(summary["report"]))
 
@@ -298,8 +304,10 @@ def _text(summary: dict[str, Any]) -> str:
 def _slowest(slowest: list[dict[str, Any]]) -> list[str]:
     """What the slowest requests waited for."""
     lines = []
-    for one in slowest[:3]:
-        known = [f"{duration(one[key])} {name}" for key, name in PARTS if one[key]]
-        what = f"{one['op']} of {size(512 * one['sectors'])}, request {one['id']:,}"
-        lines.append(f"slow: {duration(one['latency_ns'])}, {what}: {', '.join(known)}")
+    for request in slowest[:3]:
+        parts = [f"{duration(request[key])} {name}" for key, name in PARTS if request[key]]
+        description = (
+            f"{request['op']} of {size(512 * request['sectors'])}, request {request['id']:,}"
+        )
+        lines.append(f"slow: {duration(request['latency_ns'])}, {description}: {', '.join(parts)}")
     return lines

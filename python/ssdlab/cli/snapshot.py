@@ -35,13 +35,13 @@ def snapshot_make(
     quiet: Quiet = False,
 ) -> None:
     """Precondition a device and save its state for runs with precondition.snapshot = "FILE"."""
-    loaded = ssdlab.load_config(config, set=set_values(sets), seed=seed)
-    if loaded["precondition.snapshot"] is not None:
+    resolved = ssdlab.load_config(config, set=set_values(sets), seed=seed)
+    if resolved["precondition.snapshot"] is not None:
         raise ConfigError(
             ["precondition.snapshot: the result would be a plain copy; leave the key out"]
         )
     # The state does not depend on the mode of the runs that start from it.
-    device = ssdlab.Device(ssdlab.load_config(loaded, set={"run.mode": "timed"}))
+    device = ssdlab.Device(ssdlab.load_config(resolved, set={"run.mode": "timed"}))
     outputs.check([out], force)  # Before a device is preconditioned, which may take long.
     try:
         device.precondition(progress=not quiet)

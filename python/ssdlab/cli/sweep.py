@@ -15,8 +15,8 @@ from ssdlab.cli.options import (
     Seeds,
     Spend,
     Traces,
-    drive_named,
-    grouped,
+    group_options,
+    resolve_drive,
 )
 from ssdlab.cli.terminal import put_result, say
 from ssdlab.errors import ConfigError
@@ -43,7 +43,7 @@ Drive = Annotated[
 
 
 @app.command("sweep", epilog=EPILOG)
-@grouped
+@group_options
 def sweep_command(
     config: Annotated[str | None, A_CONFIG] = None,
     vary: Annotated[
@@ -64,8 +64,8 @@ def sweep_command(
     budget: Spend = None,
     seeds: Seeds = None,
     *,
-    reading: ReadOptions,
-    runs: RunOptions,
+    read_options: ReadOptions,
+    run_options: RunOptions,
 ) -> None:
     """Simulate one configuration at many points: all combinations of values of its keys.
 
@@ -79,20 +79,20 @@ def sweep_command(
         draw=draw,
         points=points,
         traces=traces or [],
-        sets=reading.values(),
-        seed=runs.seed,
+        sets=read_options.values(),
+        seed=run_options.seed,
         seeds=seeds,
         plugs=Plugs(),
     )
-    how = runs.making(f"{design.first.name}-sweep")
-    with how.runner(design.runs) as runner:
-        done = run_sweep(design, runner, how, limit)
-    put_result(runs.json_, runs.quiet, done.to_json, done.summary)
-    assert done.folder is not None
-    if done.not_run and not done.interrupted and not runs.quiet:
-        say(f"budget spent: {done.not_run:,} runs are left; the same command resumes")
-    failures = few_reasons(done.failed(), SWEEP_CSV) | not_stored(runner)
-    end(done.folder, failures, done.interrupted, runs.quiet)
+    options = run_options.making(f"{design.first.name}-sweep")
+    with options.runner(design.runs) as runner:
+        sweep = run_sweep(design, runner, options, limit)
+    put_result(run_options.json_, run_options.quiet, sweep.to_json, sweep.summary)
+    assert sweep.folder is not None
+    if sweep.not_run and not sweep.interrupted and not run_options.quiet:
+        say(f"budget spent: {sweep.not_run:,} runs are left; the same command resumes")
+    failures = few_reasons(sweep.failed(), SWEEP_CSV) | not_stored(runner)
+    end(sweep.folder, failures, sweep.interrupted, run_options.quiet)
 
 
 def _source(config: str | None, drive: str | None) -> str:
@@ -103,4 +103,4 @@ def _source(config: str | None, drive: str | None) -> str:
         return config
     if config is not None:
         raise ConfigError([f"--drive {drive}: takes the place of {config}; give one of them"])
-    return drive_named(drive, "")
+    return resolve_drive(drive, "")

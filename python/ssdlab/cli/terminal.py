@@ -24,8 +24,8 @@ def put(text: str) -> None:
 
 def put_summary(text: str) -> None:
     """Write a summary to stdout, in colour on a terminal unless NO_COLOR is set."""
-    dull = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    put(text if dull or not sys.stdout.isatty() else coloured(text))
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    put(text if is_plain or not sys.stdout.isatty() else colour(text))
 
 
 def put_result(
@@ -47,12 +47,12 @@ def terse(value: object, key: str = "") -> Iterator[str]:
     by their number from 0 if this does not distinguish them.
     """
     if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from terse(inner, f"{key}.{name}" if key else name)
+        for name, element in value.items():
+            yield from terse(element, f"{key}.{name}" if key else name)
     elif isinstance(value, list):
         names = _names(value)
-        for name, inner in zip(names, value, strict=True):
-            yield from terse(inner, f"{key}.{name}" if key else name)
+        for name, element in zip(names, value, strict=True):
+            yield from terse(element, f"{key}.{name}" if key else name)
     else:
         text = value if isinstance(value, str) else json.dumps(value)
         yield f"{key}\t{' '.join(text.split())}\n"
@@ -60,16 +60,20 @@ def terse(value: object, key: str = "") -> Iterator[str]:
 
 def _names(values: list[object]) -> list[str]:
     """The names of the elements of a list."""
-    numbers = [str(at) for at in range(len(values))]
+    numbers = [str(index) for index in range(len(values))]
     for keys in (("label",), ("label", "seed"), ("name",)):
-        parts = [[one.get(key) for key in keys] for one in values if isinstance(one, dict)]
-        names = [".".join(map(str, each)) for each in parts if None not in each]
+        parts = [
+            [element.get(key) for key in keys] for element in values if isinstance(element, dict)
+        ]
+        names = [
+            ".".join(map(str, part_values)) for part_values in parts if None not in part_values
+        ]
         if len(set(names)) == len(values):
             return names
     return numbers
 
 
-def coloured(text: str) -> str:
+def colour(text: str) -> str:
     """A summary with what invalidates it in red, and the lowest of each number in green."""
     text = re.sub(r"^(  ! |LOST|invalidates )", "\x1b[1;31m\\1\x1b[0m", text, flags=re.MULTILINE)
     return re.sub(r"^(  \S.*? \*)(?=  )", "\x1b[32m\\1\x1b[0m", text, flags=re.MULTILINE)

@@ -20,11 +20,11 @@ from ssdlab.cli.options import (
     Quiet,
     ReadOptions,
     Seed,
-    grouped,
+    group_options,
     picture_kind,
 )
 from ssdlab.cli.terminal import Form, put, put_result, say, warn
-from ssdlab.display.argument import came_as
+from ssdlab.display.argument import register_option
 from ssdlab.errors import ConfigError
 from ssdlab.results import outputs
 from ssdlab.traces.trace import Written
@@ -36,10 +36,10 @@ app = typer.Typer(name="trace", no_args_is_help=True, help="Inspect, convert and
 
 
 @app.command("info")
-@grouped
+@group_options
 def trace_info(
     file: Annotated[str, typer.Argument(metavar="FILE", help='Trace; "-" is standard input.')],
-    other: Annotated[
+    second_file: Annotated[
         str | None, typer.Argument(metavar="FILE2", help="Second trace, to compare.")
     ] = None,
     journal: Annotated[
@@ -69,12 +69,12 @@ def trace_info(
     force: ForceFiles = False,
     quiet: Quiet = False,
     *,
-    reading: ReadOptions,
+    read_options: ReadOptions,
 ) -> None:
     """Print statistics of a trace: mix, sizes, order, footprint, updates, bursts, discards."""
-    came_as("trace", "FILE")
+    register_option("trace", "FILE")
     ranges, kind = sector_ranges(journal), picture_kind(plots, picture)
-    values = reading.values()
+    values = read_options.values()
     if json_ is not None and (html or plots):
         raise ConfigError(["--json and --terse cannot be combined with --html or --plots"])
     limit = None if memory is None else memory << 20
@@ -84,7 +84,7 @@ def trace_info(
             ssdlab.Trace(path).info(
                 journal=ranges, memory_limit=limit, set=values, progress=not quiet
             )
-            for path in (file, other)
+            for path in (file, second_file)
             if path is not None
         ]
 
@@ -129,10 +129,10 @@ class WriteOptions(ReadOptions):
     quiet: Quiet = False
 
     @property
-    def how(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """The options as arguments of functions that write traces."""
-        how = {"to": self.to, "allow": self.allow or (), "force": self.force}
-        return {**how, "set": self.values(), "progress": not self.quiet}
+        arguments = {"to": self.to, "allow": self.allow or (), "force": self.force}
+        return {**arguments, "set": self.values(), "progress": not self.quiet}
 
 
 def _file(out: Path) -> Path:
@@ -142,52 +142,52 @@ def _file(out: Path) -> Path:
     return out
 
 
-def _tell(written: Sequence[Written], json_: Form, quiet: bool) -> None:
+def _put_results(written: Sequence[Written], json_: Form, quiet: bool) -> None:
     """Print what was written."""
     put_result(
         json_,
         quiet,
-        lambda: json.dumps([asdict(one) for one in written], indent=2, default=str) + "\n",
-        lambda: "".join(f"{one.summary()}\n" for one in written),
+        lambda: json.dumps([asdict(trace) for trace in written], indent=2, default=str) + "\n",
+        lambda: "".join(f"{trace.summary()}\n" for trace in written),
     )
-    warn(text for one in written for text in one.warnings)
+    warn(text for trace in written for text in trace.warnings)
 
 
 @app.command("convert")
-@grouped
+@group_options
 def trace_convert(
     file: Annotated[str, typer.Argument(metavar="FILE", help='Trace; "-" is standard input.')],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; .zst compresses.")],
     *,
-    writing: WriteOptions,
+    write_options: WriteOptions,
 ) -> None:
     """Convert a trace to another format."""
-    came_as("trace", "FILE")
-    done = ssdlab.Trace(file).convert(_file(out), **writing.how)
-    _tell([done], writing.json_, writing.quiet)
+    register_option("trace", "FILE")
+    result = ssdlab.Trace(file).convert(_file(out), **write_options.arguments)
+    _put_results([result], write_options.json_, write_options.quiet)
 
 
 @app.command("merge")
-@grouped
+@group_options
 def trace_merge(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Traces, two or more.")],
     out: Annotated[Path, typer.Option("--out", metavar="OUT", help="File; .zst compresses.")],
     *,
-    writing: WriteOptions,
+    write_options: WriteOptions,
 ) -> None:
     """Merge traces into one, each as a volume: --set workload.volume=all runs all on one drive."""
-    came_as("trace", "FILE")
-    done = ssdlab.merge(files, _file(out), **writing.how)
-    _tell([done], writing.json_, writing.quiet)
-    if not writing.quiet:
+    register_option("trace", "FILE")
+    result = ssdlab.merge(files, _file(out), **write_options.arguments)
+    _put_results([result], write_options.json_, write_options.quiet)
+    if not write_options.quiet:
         say(
-            f"volumes: {done.name}; every volume begins at time 0, whatever the times in its file;"
-            " run them together with --set workload.volume=all"
+            f"volumes: {result.name}; every volume begins at time 0, whatever the times in its"
+            " file; run them together with --set workload.volume=all"
         )
 
 
 @app.command("generate")
-@grouped
+@group_options
 def trace_generate(
     kind: Annotated[
         str,
@@ -222,32 +222,32 @@ def trace_generate(
     ] = None,
     seed: Seed = None,
     *,
-    writing: WriteOptions,
+    write_options: WriteOptions,
 ) -> None:
     """Generate a synthetic trace: an application, an MSR volume, a fio job file, or by shares."""
     values: dict[str, object] = {}
     for key, value in {"like": like, "msr": msr}.items():
         if value is not None:
             values[f"workload.{key}"] = value
-            came_as(f"workload.{key}", f"--{key}")
-    how = writing.how
-    how["set"] = values | how["set"]
-    came_as("workload.kind", "KIND")
-    came_as("workload.requests", "--requests")
-    came_as("bytes", "--size")
-    done = ssdlab.generate(
+            register_option(f"workload.{key}", f"--{key}")
+    arguments = write_options.arguments
+    arguments["set"] = values | arguments["set"]
+    register_option("workload.kind", "KIND")
+    register_option("workload.requests", "--requests")
+    register_option("bytes", "--size")
+    result = ssdlab.generate(
         kind,
         _file(out),
         bytes=size_bytes("--size", size),
         requests=requests,
         seed=seed,
-        **how,
+        **arguments,
     )
-    _tell([done], writing.json_, writing.quiet)
+    _put_results([result], write_options.json_, write_options.quiet)
 
 
 @app.command("split")
-@grouped
+@group_options
 def trace_split(
     file: Annotated[str, typer.Argument(metavar="FILE", help='Trace; "-" is standard input.')],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="New folder for the files.")],
@@ -259,11 +259,11 @@ def trace_split(
     json_: Json = None,
     quiet: Quiet = False,
     *,
-    reading: ReadOptions,
+    read_options: ReadOptions,
 ) -> None:
     """Write each volume of a trace to its own file."""
     del by  # there is one way to split so far; the option leaves room for others
-    came_as("trace", "FILE")
-    values = reading.values()
-    done = ssdlab.Trace(file).split(out, to=to, allow=allow or (), set=values, progress=not quiet)
-    _tell(done, json_, quiet)
+    register_option("trace", "FILE")
+    values = read_options.values()
+    result = ssdlab.Trace(file).split(out, to=to, allow=allow or (), set=values, progress=not quiet)
+    _put_results(result, json_, quiet)

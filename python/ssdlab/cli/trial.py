@@ -10,12 +10,20 @@ from typing import Annotated
 
 import typer
 
-from ssdlab.cli.arguments import nanoseconds, paced, seeded
+from ssdlab.cli.arguments import nanoseconds, with_pace, with_seed
 from ssdlab.cli.ending import end_comparison
-from ssdlab.cli.options import Drive, Pace, ReadOptions, RunOptions, Seeds, drive_named, grouped
+from ssdlab.cli.options import (
+    Drive,
+    Pace,
+    ReadOptions,
+    RunOptions,
+    Seeds,
+    group_options,
+    resolve_drive,
+)
 from ssdlab.cli.terminal import warn
 from ssdlab.config.resolve import DEFAULT_DRIVE
-from ssdlab.display.argument import came_as
+from ssdlab.display.argument import register_option
 from ssdlab.results.names import PAGE
 from ssdlab.running import trial, trial_plan
 from ssdlab.running.kept import not_stored
@@ -24,7 +32,7 @@ app = typer.Typer()
 
 
 @app.command("try")
-@grouped
+@group_options
 def try_command(
     trace: Annotated[str, typer.Argument(metavar="TRACE", help="Trace file, in any format.")],
     drive: Drive = None,
@@ -45,23 +53,31 @@ def try_command(
         bool, typer.Option("--no-open", help="Do not open the page in a browser.")
     ] = False,
     *,
-    reading: ReadOptions,
-    runs: RunOptions,
+    read_options: ReadOptions,
+    run_options: RunOptions,
 ) -> None:
     """Predict what a trace does to a drive: write amplification, latency, the best policy."""
-    came_as("trace", "TRACE")
+    register_option("trace", "TRACE")
     budget_s = nanoseconds("--budget", budget) / 1e9
-    values = seeded(paced(reading.values(), pace), runs.seed)
-    named = drive_named(drive, DEFAULT_DRIVE)
-    plan = trial_plan.plan_trial(trace, drive=named, set=values, progress=not runs.quiet)
+    values = with_seed(with_pace(read_options.values(), pace), run_options.seed)
+    drive_preset = resolve_drive(drive, DEFAULT_DRIVE)
+    plan = trial_plan.plan_trial(
+        trace, drive=drive_preset, set=values, progress=not run_options.quiet
+    )
     warn(plan.totals.warnings)
-    how = runs.making(f"try-{plan.drive.name}")
-    with how.runner(len(plan.policies)) as runner:
-        done = trial.run_trial(plan, runner, how, seeds, budget_s)
-    text = done.summary if details else lambda: "\n".join(done.screen()) + "\n"
-    end_comparison(done, how, not_stored(runner), runs.json_, text)
-    if how.html and how.progress and runs.json_ is None and not no_open and done.folder:
-        _open(done.folder / PAGE)
+    options = run_options.making(f"try-{plan.drive.name}")
+    with options.runner(len(plan.policies)) as runner:
+        result = trial.run_trial(plan, runner, options, seeds, budget_s)
+    text = result.summary if details else lambda: "\n".join(result.screen()) + "\n"
+    end_comparison(result, options, not_stored(runner), run_options.json_, text)
+    if (
+        options.html
+        and options.progress
+        and run_options.json_ is None
+        and not no_open
+        and result.folder
+    ):
+        _open(result.folder / PAGE)
 
 
 def _open(page: Path) -> None:

@@ -65,20 +65,20 @@ LAB_VERBS = {
 _MARKUP = re.compile(r"\[[a-z#/@][^\[]*?\]")
 
 
-def _shown_as_written(command: Any) -> None:  # noqa: ANN401 - of Click, without types
+def _escape_markup(command: Any) -> None:  # noqa: ANN401 - of Click, without types
     """Protect the help of a command, of its options and of its commands from Rich."""
-    for one in (command, *command.params):
+    for item in (command, *command.params):
         for name in ("help", "short_help", "epilog"):
-            if text := getattr(one, name, None):
-                setattr(one, name, _MARKUP.sub(r"\\\g<0>", text))
-    for inner in getattr(command, "commands", {}).values():
-        _shown_as_written(inner)
+            if text := getattr(item, name, None):
+                setattr(item, name, _MARKUP.sub(r"\\\g<0>", text))
+    for subcommand in getattr(command, "commands", {}).values():
+        _escape_markup(subcommand)
 
 
 def _commands_of(app: Any) -> TyperGroup:  # noqa: ANN401 - whatever an entry point names
     """The commands of a Typer app: every command but the root is made here."""
     group = get_group(app)
-    _shown_as_written(group)
+    _escape_markup(group)
     return group
 
 
@@ -90,7 +90,7 @@ def _entry_points() -> Mapping[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=ENTRY_POINTS)}
 
 
-def load_added(name: str) -> Any:  # noqa: ANN401 - whatever the other package names
+def load_entry_point(name: str) -> Any:  # noqa: ANN401 - whatever the other package names
     """What an entry point refers to.
 
     Raises `ConfigError` if its package cannot be loaded, or if it is the lab and that is missing or
@@ -125,11 +125,11 @@ def _group(module: str) -> TyperGroup:
     add_examples(app, EXAMPLES)
     group = _commands_of(app)
     if group.name in MODULES:
-        group.commands = cast(Any, _Extended(group.commands, f"{group.name}."))
+        group.commands = cast(Any, _AllCommands(group.commands, f"{group.name}."))
     return group
 
 
-class _Own(Mapping[str, Any]):
+class _PackageCommands(Mapping[str, Any]):
     """The commands of this package by name."""
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - of Click, without types
@@ -143,26 +143,26 @@ class _Own(Mapping[str, Any]):
         return len(MODULES)
 
 
-class _Extended(Mapping[str, Any]):
+class _AllCommands(Mapping[str, Any]):
     """The commands of this package, followed by those that other packages add."""
 
-    def __init__(self, own: Mapping[str, Any], prefix: str) -> None:
-        self._own, self._prefix = own, prefix
+    def __init__(self, commands: Mapping[str, Any], prefix: str) -> None:
+        self._commands, self._prefix = commands, prefix
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - of Click, without types
-        if name in self._own:
-            return self._own[name]
+        if name in self._commands:
+            return self._commands[name]
         if "." in name:
             raise KeyError(name)
-        return _commands_of(load_added(self._prefix + name)).commands[name]
+        return _commands_of(load_entry_point(self._prefix + name)).commands[name]
 
     def __iter__(self) -> Iterator[str]:
-        yield from self._own
+        yield from self._commands
         for name in _entry_points():
             prefix, dot, verb = name.rpartition(".")
             # The list of verbs must work even if one of them is broken.
             with suppress(ConfigError, KeyError):
-                if prefix + dot == self._prefix and verb not in self._own and self[verb]:
+                if prefix + dot == self._prefix and verb not in self._commands and self[verb]:
                     yield verb
 
     def __len__(self) -> int:
@@ -174,5 +174,5 @@ class Verbs(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - those of Click
         super().__init__(**attributes)
-        _shown_as_written(self)
-        self.commands = cast(Any, _Extended(_Own(), ""))
+        _escape_markup(self)
+        self.commands = cast(Any, _AllCommands(_PackageCommands(), ""))

@@ -21,10 +21,10 @@ def contradiction(drive: Config) -> str:
     if not isinstance(stated, int | float):
         return ""
     device = load_config(name).values["device"]
-    given = device["user_pages"] * device["page_bytes"] / 1e9
-    if abs(given - stated) <= NEAR * abs(stated):
+    actual = device["user_pages"] * device["page_bytes"] / 1e9
+    if abs(actual - stated) <= NEAR * abs(stated):
         return ""
     return (
-        f"{name}: user_gb = {stated:g}, but the keys of [device] give {given:,.0f} GB: there are no"
-        " years until one of them is corrected"
+        f"{name}: user_gb = {stated:g}, but the keys of [device] give {actual:,.0f} GB: there are"
+        " no years until one of them is corrected"
     )

@@ -19,7 +19,7 @@ from ssdlab import _core
 from ssdlab.config.published import configuration, published
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import difference
-from ssdlab.display.words import listed
+from ssdlab.display.words import join_names
 from ssdlab.errors import ConfigError
 
 ERRORS_FILE = "drive_errors.json"
@@ -70,23 +70,25 @@ class Errors:
     def text(self) -> str:
         """The errors in words."""
         is_held_out = self.residual is None
-        of_uniform = "under uniform writes" if is_held_out else "with each point left out"
+        uniform_basis = "under uniform writes" if is_held_out else "with each point left out"
         wafs = [
-            f"{100 * error:.1f} % {where}"
-            for error, where in (
+            f"{100 * error:.1f} % {basis}"
+            for error, basis in (
                 (self.residual, "in the fit"),
-                (self.uniform, of_uniform),
+                (self.uniform, uniform_basis),
                 (self.skewed, "under skewed writes"),
             )
             if error is not None
         ]
-        said = [f"write amplification off by {listed(wafs)}"] if wafs else []
-        said += [] if is_held_out else ["no point held out"]
-        others = {"knee": self.knee, "p50": self.p50, "p99": self.p99}
-        said += [
-            f"{name} {difference(error, 0)}" for name, error in others.items() if error is not None
+        clauses = [f"write amplification off by {join_names(wafs)}"] if wafs else []
+        clauses += [] if is_held_out else ["no point held out"]
+        latencies = {"knee": self.knee, "p50": self.p50, "p99": self.p99}
+        clauses += [
+            f"{name} {difference(error, 0)}"
+            for name, error in latencies.items()
+            if error is not None
         ]
-        return ", ".join(said) or "not compared"
+        return ", ".join(clauses) or "not compared"
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ class MachineErrors:
     @staticmethod
     def of(values: Mapping[str, Any]) -> MachineErrors:
         """The inverse of `json`."""
-        names = [one.name for one in fields(Errors) if one.name != "residual"]
+        names = [field.name for field in fields(Errors) if field.name != "residual"]
         # Files of an earlier version lack the residual.
         errors = Errors(**{name: values[name] for name in names}, residual=values.get("residual"))
         return MachineErrors(errors, str(values["machine"]))
@@ -115,12 +117,16 @@ def machine(values: Mapping[str, Any]) -> dict[str, object]:
 
     In functional mode these are the keys on which write amplification depends.
     """
-    apart = _OF_THE_RUN + (_ONLY_TIMED if values["run"]["mode"] == "functional" else ())
-    found: dict[str, object] = {}
+    excluded = _OF_THE_RUN + (_ONLY_TIMED if values["run"]["mode"] == "functional" else ())
+    keys_with_values: dict[str, object] = {}
     for table, keys in values.items():
-        if table not in apart:
-            found |= {f"{table}.{key}": value for key, value in keys.items()}
-    return {key: value for key, value in found.items() if _is_of_machine(key.removesuffix("_ns"))}
+        if table not in excluded:
+            keys_with_values |= {f"{table}.{key}": value for key, value in keys.items()}
+    return {
+        key: value
+        for key, value in keys_with_values.items()
+        if _is_of_machine(key.removesuffix("_ns"))
+    }
 
 
 def machine_digest(values: Mapping[str, Any]) -> str:
@@ -134,8 +140,8 @@ def digest_of(keys: Mapping[str, object]) -> str:
     It stays the same when a feature is added whose keys are off by default. A changed default
     requires a new version of the results.
     """
-    own = {key: value for key, value in keys.items() if _defaults().get(key, ...) != value}
-    text = json.dumps(own, sort_keys=True, ensure_ascii=False)
+    changed = {key: value for key, value in keys.items() if _defaults().get(key, ...) != value}
+    text = json.dumps(changed, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -168,8 +174,8 @@ def errors_beside(drive: Path) -> MachineErrors | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError):
-        again = f"ssdlab drives compare {argument(drive=str(drive))}"
-        message = f"{file}: not the errors of a drive; delete it, or rewrite it: {again}"
+        command = f"ssdlab drives compare {argument(drive=str(drive))}"
+        message = f"{file}: not the errors of a drive; delete it, or rewrite it: {command}"
         raise ConfigError([message]) from None
 
 
@@ -177,7 +183,9 @@ def errors_beside(drive: Path) -> MachineErrors | None:
 def named_titles() -> Mapping[str, str]:
     """The titles of the named drives, by preset."""
     presets = json.loads(_core.registry())["presets"]
-    return {one["name"]: one["published"]["title"] for one in presets if one["published"]}
+    return {
+        preset["name"]: preset["published"]["title"] for preset in presets if preset["published"]
+    }
 
 
 def is_title(text: str) -> bool:
@@ -196,11 +204,11 @@ def own_title(name: str, text: str) -> str | None:
             " parentheses"
         )
         raise ConfigError([message])
-    lacking = _lacking(text)
-    if lacking:
+    missing = _missing_figures(text)
+    if missing:
         _check_keys(name, text)
         message = (
-            f"{name}: {title!r} lacks {', '.join(lacking)}: state what is missing, or begin the"
+            f"{name}: {title!r} lacks {', '.join(missing)}: state what is missing, or begin the"
             ' file with the drive that it resembles, such as preset = "drive:samsung-pm9a3"'
         )
         raise ConfigError([message])
@@ -233,7 +241,7 @@ SIZES = ("over_provisioning", "user_capacity")
 """Keys of `[device]` of which it must state one."""
 
 
-def _lacking(text: str) -> list[str]:
+def _missing_figures(text: str) -> list[str]:
     """The figures that are missing from a file without a preset."""
     try:
         tables = json.loads(_core.toml_json(configuration(text)))
@@ -241,14 +249,14 @@ def _lacking(text: str) -> list[str]:
         return []  # The resolver says what is wrong, and in which line.
     if "preset" in tables:
         return []
-    lacking = [
+    missing = [
         f"{table}.{key}"
         for table, keys in FIGURES.items()
         for key in keys
         if key not in tables.get(table, {})
     ]
-    sized = {*SIZES} & {*tables.get("device", {})}
-    return lacking if sized else [*lacking, " or ".join(f"device.{key}" for key in SIZES)]
+    stated_sizes = {*SIZES} & {*tables.get("device", {})}
+    return missing if stated_sizes else [*missing, " or ".join(f"device.{key}" for key in SIZES)]
 
 
 @dataclass(frozen=True)
@@ -266,24 +274,26 @@ class Origin:
     def note(self, values: Mapping[str, Any], varied: Iterable[str] = ()) -> str:
         """The note of a configuration on this drive, whose runs differ in the keys in `varied`."""
         drive = f"{self.title} ({self.known_as};"
-        different = [*self._different(values), *filter(_is_of_machine, varied)]
+        changed_keys = [*self._changed_keys(values), *filter(_is_of_machine, varied)]
         if self.compared is None or self.compared.errors == Errors():
-            with_ = f" with other values of {_listed(different)};" if different else ""
-            return f"{drive}{with_} not compared)"
+            value_note = (
+                f" with other values of {_join_keys(changed_keys)};" if changed_keys else ""
+            )
+            return f"{drive}{value_note} not compared)"
         if self.compared.machine != machine_digest(self.values):
             return f"{drive} its keys have changed since it was compared)"
         errors = self.compared.errors.text()
-        if different:
-            return f"{drive} its errors do not apply to other values of {_listed(different)})"
+        if changed_keys:
+            return f"{drive} its errors do not apply to other values of {_join_keys(changed_keys)})"
         return f"{drive} against measurements: {errors})"
 
-    def _different(self, values: Mapping[str, Any]) -> Iterator[str]:
-        now, own = machine(values), machine({**self.values, "run": values["run"]})
-        yield from (key for key in now if now[key] != own.get(key))
+    def _changed_keys(self, values: Mapping[str, Any]) -> Iterator[str]:
+        values_, drive_values = machine(values), machine({**self.values, "run": values["run"]})
+        yield from (key for key in values_ if values_[key] != drive_values.get(key))
 
 
 @dataclass(frozen=True)
-class Noted:
+class NotedDrive:
     """A drive known only from the note in a configuration."""
 
     text: str
@@ -292,8 +302,8 @@ class Noted:
 
     def note(self, values: Mapping[str, Any], varied: Iterable[str] = ()) -> str:
         """As `Origin.note`."""
-        same = machine(values) == machine({**self.values, "run": values["run"]})
-        if same and not any(map(_is_of_machine, varied)):
+        is_same = machine(values) == machine({**self.values, "run": values["run"]})
+        if is_same and not any(map(_is_of_machine, varied)):
             return self.text
         return f"{title_of(self.text)} (changed; its errors do not apply)"
 
@@ -304,10 +314,10 @@ def _is_of_machine(key: str) -> bool:
     return table not in _OF_THE_RUN and not (table == "host" and name in _DRIVING)
 
 
-def _listed(keys: list[str]) -> str:
-    shown = ", ".join(keys[:NAMED])
-    more = len(keys) - NAMED
-    return f"{shown} and {more} more" if more > 0 else shown
+def _join_keys(keys: list[str]) -> str:
+    text = ", ".join(keys[:NAMED])
+    omitted = len(keys) - NAMED
+    return f"{text} and {omitted} more" if omitted > 0 else text
 
 
 CHANGED = (" other values of ", " (changed;")

@@ -19,7 +19,7 @@ from ssdlab.config.published import published
 from ssdlab.config.resolve import Config, ConfigLike, raw_pages
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import ratio
-from ssdlab.display.words import listed
+from ssdlab.display.words import join_names
 from ssdlab.errors import ConfigError
 
 DAYS = 365
@@ -47,7 +47,7 @@ class Endurance:
     missing: str = ""
     """The keys of the rating that are missing."""
 
-    def written(self, raw_bytes: float) -> float | None:
+    def writable_bytes(self, raw_bytes: float) -> float | None:
         """The bytes that this much flash can take."""
         return None if self.cycles is None else self.cycles * raw_bytes
 
@@ -57,28 +57,28 @@ def endurance(drive: ConfigLike, config: Config) -> Endurance:
 
     Raises `ConfigError` if the file of the drive states it in another form.
     """
-    name, rated = _name(drive), _rated(drive, config)
+    name, rated = _name(drive), _rating(drive, config)
     years, cycles = rated.get("years"), int(config["wear.endurance"])
     if cycles:
         return Endurance(cycles, f"{cycles:,} erases of a block (wear.endurance)", years)
-    missing = _missing(rated)
+    missing = _missing_keys(rated)
     if missing:
-        figures = listed([f"`{key}` ({RATED[key]})" for key in missing])
-        instead = argument(set="wear.endurance=5000")
+        figures = join_names([f"`{key}` ({RATED[key]})" for key in missing])
+        option = argument(set="wear.endurance=5000")
         text = (
             f"the endurance of {name} is unknown, since its file lacks {figures}: state it there,"
-            f" under [published], {EXAMPLE}, or give the erases that a block survives, {instead}"
+            f" under [published], {EXAMPLE}, or give the erases that a block survives, {option}"
         )
-        return Endurance(None, text, years, listed([f"`{key}`" for key in missing]))
+        return Endurance(None, text, years, join_names([f"`{key}`" for key in missing]))
     device = config.values["device"]
     if "tbw" in rated:
-        tbw, what = rated["tbw"] * 1e12, f"{rated['tbw']:,g} TB"
+        tbw, rating = rated["tbw"] * 1e12, f"{rated['tbw']:,g} TB"
     else:
         tbw = rated["dwpd"] * device["user_pages"] * device["page_bytes"] * DAYS * rated["years"]
         writes = "drive write" if rated["dwpd"] == 1 else "drive writes"
-        what = f"{rated['dwpd']:g} {writes} a day for {rated['years']:g} years"
+        rating = f"{rated['dwpd']:g} {writes} a day for {rated['years']:g} years"
     erases = tbw * rated["waf"] / raw_bytes(config)
-    text = f"rated for {what} at WAF {ratio(rated['waf'])}: {erases:,.0f} erases of a block"
+    text = f"rated for {rating} at WAF {ratio(rated['waf'])}: {erases:,.0f} erases of a block"
     return Endurance(erases, text, years)
 
 
@@ -88,7 +88,7 @@ def raw_bytes(config: Config) -> int:
     return raw_pages(device) * int(device["page_bytes"])
 
 
-def _missing(rated: Mapping[str, float]) -> list[str]:
+def _missing_keys(rated: Mapping[str, float]) -> list[str]:
     """The keys without which the rating says nothing about the flash."""
     keys = [] if "tbw" in rated else [key for key in ("dwpd", "years") if key not in rated]
     return [*keys, *["waf"] * ("waf" not in rated)]
@@ -100,12 +100,12 @@ def _name(drive: ConfigLike) -> str:
     return str(drive)
 
 
-def _rated(drive: ConfigLike, config: Config) -> dict[str, float]:
+def _rating(drive: ConfigLike, config: Config) -> dict[str, float]:
     """The rating in the file of a drive, or of the preset that it extends."""
-    name, rated = _name(drive), _published(config).get("rated", {})
+    name, rated = _name(drive), _published_table(config).get("rated", {})
     if not isinstance(rated, dict):
         raise ConfigError([f"{name}: [published] rated: found {rated!r}; expected {EXAMPLE}"])
-    errors = [error for key, value in rated.items() if (error := _refused(key, value))]
+    errors = [error for key, value in rated.items() if (error := _figure_error(key, value))]
     if {"tbw", "dwpd"} <= {*rated}:
         errors.append("`tbw` and `dwpd` are both given; give one of them")
     if errors:
@@ -113,24 +113,24 @@ def _rated(drive: ConfigLike, config: Config) -> dict[str, float]:
     return rated
 
 
-def _refused(key: str, value: object) -> str:
+def _figure_error(key: str, value: object) -> str:
     """Why a figure of a rating is invalid; empty if it is valid."""
     if key not in RATED:
-        near = get_close_matches(key, RATED, 1)
-        hint = f"; did you mean `{near[0]}`?" if near else f"; there are {', '.join(RATED)}"
+        matches = get_close_matches(key, RATED, 1)
+        hint = f"; did you mean `{matches[0]}`?" if matches else f"; there are {', '.join(RATED)}"
         return f"no such key: `{key}`{hint}"
-    least = 1.0 if key == "waf" else 0.0
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= least:
-        return f"`{key}`: found {value!r}; expected {RATED[key]}, a number from {least:g}"
+    low = 1.0 if key == "waf" else 0.0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= low:
+        return f"`{key}`: found {value!r}; expected {RATED[key]}, a number from {low:g}"
     return "" if value else f"`{key}`: found 0; expected {RATED[key]}"
 
 
-def _published(config: Config) -> Mapping[str, Any]:
+def _published_table(config: Config) -> Mapping[str, Any]:
     """The table `[published]` of the file of a drive, or of the preset that it extends."""
     if config.file is not None:
-        own = published(str(config.file), config.file.read_text(encoding="utf-8"))
-        if own:
-            return own
+        table = published(str(config.file), config.file.read_text(encoding="utf-8"))
+        if table:
+            return table
     presets = json.loads(_core.registry())["presets"]
-    tables = {one["name"]: one["published"] for one in presets}
+    tables = {preset["name"]: preset["published"] for preset in presets}
     return tables.get(config.values.get("preset")) or {}

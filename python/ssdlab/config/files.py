@@ -22,11 +22,11 @@ _KINDS = {"trace": "trace", "like": "app", "job": "fio", "msr": "msr"}
 def files_of(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The keys of a configuration that name a file which its run reads, each with the file."""
     kind = str(values["workload"]["kind"]).partition(":")[0]
-    for part, name in FILES:
-        given = values.get(part, {}).get(name)
-        read = part != "workload" or _KINDS[name] == kind
-        if given and given != "none" and read:
-            yield f"{part}.{name}", str(given)
+    for section, key in FILES:
+        file = values.get(section, {}).get(key)
+        is_read = section != "workload" or _KINDS[key] == kind
+        if file and file != "none" and is_read:
+            yield f"{section}.{key}", str(file)
 
 
 MOST_BYTES = 80
@@ -36,5 +36,5 @@ MOST_BYTES = 80
 def plain_name(path: str | Path) -> str:
     """The name of a file in results: without endings, valid for `run.name`."""
     stem = Path(path).name.lstrip(".").partition(".")[0]
-    plain = re.sub(r"[^\w +-]", "-", stem).encode()[:MOST_BYTES].decode(errors="ignore")
-    return plain.strip() or "trace"
+    name = re.sub(r"[^\w +-]", "-", stem).encode()[:MOST_BYTES].decode(errors="ignore")
+    return name.strip() or "trace"

@@ -70,7 +70,7 @@ EXPECTED: dict[str, tuple[Callable[[object], bool], str]] = {
 """
 
 
-def refused(name: str, value: object) -> list[str]:
+def type_errors(name: str, value: object) -> list[str]:
     """Why `value` cannot be the argument `name`; None if it can."""
     if value is None or name not in EXPECTED or EXPECTED[name][0](value):
         return []
@@ -82,12 +82,12 @@ def typed(function: Callable[P, R]) -> Callable[P, R]:
     signature = inspect.signature(function)
 
     @functools.wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         # The call itself reports arguments that do not bind.
-        given = signature.bind_partial(*args, **kwargs).arguments
-        errors = [text for name, value in given.items() for text in refused(name, value)]
+        bound = signature.bind_partial(*args, **kwargs).arguments
+        errors = [text for name, value in bound.items() for text in type_errors(name, value)]
         if errors:
             raise ConfigError(errors)
         return function(*args, **kwargs)
 
-    return checked
+    return wrapper

@@ -26,19 +26,19 @@ def traces_bytes(memory_bytes: int) -> int:
 
     Raises `ConfigError` if the variable is not a size, or is not below the memory.
     """
-    given = os.environ.get(TRACES)
-    if not given:
+    text = os.environ.get(TRACES)
+    if not text:
         return memory_bytes // TRACES_SHARE
-    found = quantity(given)
-    if found is None or found[1] == "ns" or found[0] < 0:
-        raise ConfigError([f"{TRACES}: {given}: expected a size, such as 4GiB, or 0 for none"])
-    if found[0] >= memory_bytes:
-        have = size(memory_bytes)
-        raise ConfigError([f"{TRACES}: {given}: expected less than the {have} of memory"])
-    return int(found[0])
+    value = quantity(text)
+    if value is None or value[1] == "ns" or value[0] < 0:
+        raise ConfigError([f"{TRACES}: {text}: expected a size, such as 4GiB, or 0 for none"])
+    if value[0] >= memory_bytes:
+        limit = size(memory_bytes)
+        raise ConfigError([f"{TRACES}: {text}: expected less than the {limit} of memory"])
+    return int(value[0])
 
 
-def needed(config: Config) -> int:
+def device_bytes(config: Config) -> int:
     """Estimate of the bytes that the device of `config` takes."""
     device = config.values["device"]
     pages = 1
@@ -63,21 +63,21 @@ def available() -> int | None:
 
 def check(configs: Sequence[Config], jobs: int = 1) -> None:
     """Raise `ConfigError` if `jobs` of the devices of `configs` at once exceed the memory."""
-    check_needed([needed(config) for config in configs], jobs)
+    check_needed([device_bytes(config) for config in configs], jobs)
 
 
 def check_needed(bytes_: Sequence[int], jobs: int) -> None:
     """As `check`, for devices that take this much memory each."""
     largest = sorted(bytes_, reverse=True)
-    need, have = sum(largest[:jobs]), available()
-    if have is None or need <= have:
+    required, free = sum(largest[:jobs]), available()
+    if free is None or required <= free:
         return
     remedy = "use larger pages or fewer blocks"
-    if jobs > 1 and largest[0] <= have:
+    if jobs > 1 and largest[0] <= free:
         remedy = f"run fewer at once ({argument('jobs')})"
     raise ConfigError(
         [
-            f"device.blocks_per_plane: the device takes about {size(need)} of memory and"
-            f" {size(have)} are available: {remedy}"
+            f"device.blocks_per_plane: the device takes about {size(required)} of memory and"
+            f" {size(free)} are available: {remedy}"
         ]
     )

@@ -8,7 +8,7 @@ import tempfile
 from decimal import Decimal
 from pathlib import Path
 
-from ssdlab.errors import ConfigError, OutputError, WorkloadError, stands_for
+from ssdlab.errors import ConfigError, OutputError, WorkloadError, register_table
 from ssdlab.versions import install
 
 MAGIC = b"PAR1"
@@ -17,10 +17,10 @@ _LAYOUT = 3
 """Increased when the text of the tables changes, so that cached ones are written again."""
 
 
-def cache_folder(what: str) -> Path:
+def cache_folder(kind: str) -> Path:
     """The default folder of files derived from traces: `parquet` or `volumes`."""
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "ssdlab" / what
+    return (Path(base) if base else Path.home() / ".cache") / "ssdlab" / kind
 
 
 def is_parquet(path: str | Path) -> bool:
@@ -42,19 +42,19 @@ def as_table(path: str | Path) -> Path:
     """
     path = Path(path)
     state = path.stat()
-    said = f"{_LAYOUT}\n{path.resolve()}\n{state.st_size}\n{state.st_mtime_ns}"
-    folder = cache_folder("parquet") / hashlib.sha256(said.encode()).hexdigest()[:16]
+    identity = f"{_LAYOUT}\n{path.resolve()}\n{state.st_size}\n{state.st_mtime_ns}"
+    folder = cache_folder("parquet") / hashlib.sha256(identity.encode()).hexdigest()[:16]
     table = folder / f"{path.name}.csv.zst"
     if not table.exists():
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=folder) as draft:
-                made = Path(draft) / table.name
-                _write(path, made)
-                made.replace(table)
+            with tempfile.TemporaryDirectory(dir=folder) as temporary:
+                draft_table = Path(temporary) / table.name
+                _write(path, draft_table)
+                draft_table.replace(table)
         except OSError as error:
             raise OutputError(f"{folder}: cannot store the table of {path}: {error}") from None
-    stands_for(table, path)
+    register_table(table, path)
     return table
 
 
@@ -68,10 +68,10 @@ def _write(path: Path, table: Path) -> None:
     try:
         file = parquet.ParquetFile(path)
     except (pa.ArrowException, OSError) as error:
-        raise _damaged(path, error) from None
+        raise _damage_error(path, error) from None
     decimals = pa.decimal128(38, 9)  # A float would be written as 4.74471424e+10.
 
-    def spelled_out(column: pa.Array) -> pa.Array:
+    def format_floats(column: pa.Array) -> pa.Array:
         if not types.is_floating(column.type):
             return column
         finite = compute.if_else(compute.is_finite(column), column, None)
@@ -80,15 +80,18 @@ def _write(path: Path, table: Path) -> None:
         except pa.ArrowInvalid:
             raise WorkloadError(f"{path}: it has numbers of 30 digits and more") from None
         # A decimal below 0.000001 has an exponent, too, as in 0E-9.
-        small = compute.fill_null(compute.match_substring(digits, "E"), False)
-        written = [f"{Decimal(number.as_py()):f}" for number in digits.filter(small)]
-        return compute.replace_with_mask(digits, small, pa.array(written, pa.string()))
+        has_exponent = compute.fill_null(compute.match_substring(digits, "E"), False)
+        texts = [f"{Decimal(number.as_py()):f}" for number in digits.filter(has_exponent)]
+        return compute.replace_with_mask(digits, has_exponent, pa.array(texts, pa.string()))
 
     with file, pa.CompressedOutputStream(table, "zstd") as out:
-        names = [one.name for one in file.schema_arrow if not types.is_nested(one.type)]
+        names = [field.name for field in file.schema_arrow if not types.is_nested(field.type)]
         fields = file.read_row_groups([], columns=names).schema
         schema = pa.schema(
-            [one.with_type(pa.string()) if types.is_floating(one.type) else one for one in fields]
+            [
+                field.with_type(pa.string()) if types.is_floating(field.type) else field
+                for field in fields
+            ]
         )
         batches = file.iter_batches(columns=names)
         with csv.CSVWriter(out, schema) as writer:
@@ -97,13 +100,13 @@ def _write(path: Path, table: Path) -> None:
                 try:
                     batch = next(batches, None)
                 except (pa.ArrowException, OSError) as error:
-                    raise _damaged(path, error) from None
+                    raise _damage_error(path, error) from None
                 if batch is None:
                     break
-                columns = [spelled_out(column) for column in batch.columns]
+                columns = [format_floats(column) for column in batch.columns]
                 writer.write_batch(pa.record_batch(columns, schema=schema))
 
 
-def _damaged(path: Path, error: Exception) -> WorkloadError:
+def _damage_error(path: Path, error: Exception) -> WorkloadError:
     """The error of a file that is not whole, in one line."""
     return WorkloadError(f"{path}: not a whole Parquet file: {' '.join(str(error).split())}")

@@ -38,17 +38,19 @@ def published(name: str, text: str) -> dict[str, Any]:
         tables = json.loads(_core.toml_json("\n" * line + text[head.start() :]))
     except _core.ConfigError as error:
         raise ConfigError([f"{name}: {error}"]) from None
-    others = [table for table in tables if table != "published"]
-    if others:
+    other_tables = [table for table in tables if table != "published"]
+    if other_tables:
         message = (
-            f"{name}: [{others[0]}] follows [published], which ends a file: move [published]"
+            f"{name}: [{other_tables[0]}] follows [published], which ends a file: move [published]"
             " behind all other tables"
         )
         raise ConfigError([message])
-    found = dict(tables["published"])
-    for key in found:
+    values = dict(tables["published"])
+    for key in values:
         if key not in KEYS:
-            near = get_close_matches(key, KEYS, 1)
-            hint = f"; did you mean `{near[0]}`?" if near else f"; there are {', '.join(KEYS)}"
+            matches = get_close_matches(key, KEYS, 1)
+            hint = (
+                f"; did you mean `{matches[0]}`?" if matches else f"; there are {', '.join(KEYS)}"
+            )
             raise ConfigError([f"{name}: [published] no such key: `{key}`{hint}"])
-    return found
+    return values

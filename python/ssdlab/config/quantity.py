@@ -58,10 +58,10 @@ def quantity(value: Value) -> tuple[int | float, KeyUnit] | None:
         return None
     if not isinstance(value, str):
         return value, ""
-    found = QUANTITY.fullmatch(value.strip())
-    if found is None:
+    match_ = QUANTITY.fullmatch(value.strip())
+    if match_ is None:
         return None
-    digits, unit = found[1].replace("_", ""), found[2]
+    digits, unit = match_[1].replace("_", ""), match_[2]
     number: int | float = int(digits) if re.fullmatch(r"[+-]?\d+", digits) else float(digits)
     if unit is None:
         return number, ""
@@ -70,6 +70,6 @@ def quantity(value: Value) -> tuple[int | float, KeyUnit] | None:
     unit = _BINARY.get(unit.lower(), unit)
     if unit not in UNITS:
         return None
-    of, factor = UNITS[unit]
+    base_unit, factor = UNITS[unit]
     number *= factor
-    return int(number) if number == int(number) else number, of
+    return int(number) if number == int(number) else number, base_unit

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from ssdlab import _core
 from ssdlab.config.drives import (
     UNTIMED,
-    Noted,
+    NotedDrive,
     Origin,
     errors_beside,
     named_errors,
@@ -25,7 +25,7 @@ from ssdlab.config.files import files_of
 from ssdlab.config.given import typed
 from ssdlab.config.parquet import as_table, is_parquet
 from ssdlab.config.published import configuration
-from ssdlab.display.argument import option, renamed
+from ssdlab.display.argument import name_argument, option
 from ssdlab.errors import ConfigError
 
 STDIN = "-"
@@ -41,7 +41,7 @@ class Config:
     """
 
     def __init__(
-        self, text: str, file: Path | None = None, origin: Origin | Noted | None = None
+        self, text: str, file: Path | None = None, origin: Origin | NotedDrive | None = None
     ) -> None:
         self.text = text
         """The configuration as JSON."""
@@ -91,10 +91,10 @@ class Config:
         On the worker of a cluster the files may not exist.
         """
         values: dict[str, Any] = json.loads(self.text)
-        for key, given in files_of(values):
+        for key, file in files_of(values):
             part, _, name = key.partition(".")
-            if given != STDIN and Path(given).exists():
-                values[part][name] = str(Path(given).absolute())
+            if file != STDIN and Path(file).exists():
+                values[part][name] = str(Path(file).absolute())
         return _core.config_toml(json.dumps(values))
 
     def __repr__(self) -> str:
@@ -142,19 +142,19 @@ def drive_presets() -> list[str]:
     return [DEFAULT_DRIVE, *(name for name in preset_names() if name.startswith(DRIVE))]
 
 
-def drive_preset(drive: str, given: str, presets: Collection[str] | None = None) -> str:
-    """The preset of a named drive, with or without `drive:`; `given` is the text for errors.
+def drive_preset(drive: str, spelling: str, presets: Collection[str] | None = None) -> str:
+    """The preset of a named drive, with or without `drive:`; `spelling` is the text for errors.
 
     `presets` are those to choose from; by default all drives. Raises `ConfigError`.
     """
-    known = {one.removeprefix(DRIVE): one for one in presets or drive_presets()}
-    names, name = [*known], drive.removeprefix(DRIVE)
-    if name in known:
-        return known[name]
-    of_part = [one for one in names if name.lower() in one] if name else []
-    near = of_part or get_close_matches(name.lower(), names, 1)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    raise ConfigError([f"{given}: no such drive; there are: {', '.join(names)}{hint}"])
+    presets_by_name = {preset.removeprefix(DRIVE): preset for preset in presets or drive_presets()}
+    names, name = [*presets_by_name], drive.removeprefix(DRIVE)
+    if name in presets_by_name:
+        return presets_by_name[name]
+    partial_matches = [preset for preset in names if name.lower() in preset] if name else []
+    matches = partial_matches or get_close_matches(name.lower(), names, 1)
+    hint = f"; did you mean {' or '.join(matches)}?" if matches else ""
+    raise ConfigError([f"{spelling}: no such drive; there are: {', '.join(names)}{hint}"])
 
 
 def with_blocks_of(pages: int, config: Config) -> dict[str, object]:
@@ -171,16 +171,16 @@ def set_text(value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, Path):
-        return _quoted(str(value))
+        return _quote(str(value))
     return _toml(value)
 
 
-def options(given: Mapping[str, object]) -> str:
+def options(keys: Mapping[str, object]) -> str:
     """Keys as options of the command, each after a space."""
-    return "".join(f" {option(key, set_text(value))}" for key, value in given.items())
+    return "".join(f" {option(key, set_text(value))}" for key, value in keys.items())
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """A TOML string: as in JSON, except for DEL and characters above U+FFFF."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
@@ -189,43 +189,45 @@ def _toml(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_quoted(k)} = {_toml(v)}" for k, v in value.items()) + "}"
+        return (
+            "{" + ", ".join(f"{_quote(name)} = {_toml(item)}" for name, item in value.items()) + "}"
+        )
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, str | Path):
-        return _quoted(str(value))
+        return _quote(str(value))
     return str(value)
 
 
-def _named(config: str | Path) -> tuple[str | None, tuple[str, str] | None, str | None]:
+def _read_config(config: str | Path) -> tuple[str | None, tuple[str, str] | None, str | None]:
     """The preset, or the file (name and text) with the title of its drive, that `config` names."""
     name = str(config)
     presets = preset_names()
     if isinstance(config, str) and name in presets:
         return name, None, None
     if not isinstance(config, str | os.PathLike):
-        what = "the name of a preset, the path of a TOML file, or a Config"
-        raise ConfigError([f"config: found {config!r}; expected {what}"])
+        forms = "the name of a preset, the path of a TOML file, or a Config"
+        raise ConfigError([f"config: found {config!r}; expected {forms}"])
     path = Path(config)
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         message = f"{name}: no such file"
         if path.suffix != ".toml" and path.name == name:
-            near = get_close_matches(name, presets, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            matches = get_close_matches(name, presets, 1)
+            hint = f"; did you mean {matches[0]}?" if matches else ""
             message += f", and no preset has this name; presets: {', '.join(presets)}{hint}"
         raise ConfigError([message]) from None
     except UnicodeDecodeError as error:
         message = f"{name}: not a TOML file: byte {error.start} is not UTF-8"
-        raise ConfigError([f"{message}; {_trial_of(name)}"]) from None
+        raise ConfigError([f"{message}; {_try_hint(name)}"]) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError([f"{name}: cannot be read: {reason}"]) from None
     return None, (name, configuration(text)), own_title(name, text)
 
 
-def _trial_of(name: str) -> str:
+def _try_hint(name: str) -> str:
     """What to do with a trace that was given as a configuration."""
     return f"to try it as a trace: ssdlab try {shlex.quote(name)}"
 
@@ -245,8 +247,8 @@ def load_config(
     extends; `set` maps dotted keys to values ({"gc.victim": "fifo", "timing.read": "60 us"}).
     Raises `ConfigError` with all errors at once.
     """
-    plain = preset is None and trace is None and seed is None and not set
-    if isinstance(config, Config) and plain:
+    is_unchanged = preset is None and trace is None and seed is None and not set
+    if isinstance(config, Config) and is_unchanged:
         return config
     return Source(config, preset).load(set, trace=trace, seed=seed)
 
@@ -265,12 +267,16 @@ class Source:
                 raise ConfigError([message])
             self.file = (f"{config.name}.toml", config.toml())
             self.path = config.file
-            self.origin = config.origin or _noted(config.values)
+            self.origin = config.origin or _noted_drive(config.values)
         else:
-            named, self.file, title = (None, None, None) if config is None else _named(config)
-            if named and preset and named != preset:
-                raise ConfigError([f"preset: {named} and {preset} are both presets; name one"])
-            self.preset = preset or named
+            preset_name, self.file, title = (
+                (None, None, None) if config is None else _read_config(config)
+            )
+            if preset_name and preset and preset_name != preset:
+                raise ConfigError(
+                    [f"preset: {preset_name} and {preset} are both presets; name one"]
+                )
+            self.preset = preset or preset_name
             self.path = None if self.file is None else Path(self.file[0])
             self.origin = self._origin(title)
 
@@ -287,47 +293,47 @@ class Source:
         In functional mode a drive lacks the parts that have no effect there. `names` are the
         arguments of the caller that have set keys of `set`, for messages.
         """
-        given = {**(set or {})}
-        if self.origin is not None and given.get("run.mode") == "functional":
-            given = {**UNTIMED, **given}
-        sets = [(key, set_text(value)) for key, value in given.items()]
+        keys = {**(set or {})}
+        if self.origin is not None and keys.get("run.mode") == "functional":
+            keys = {**UNTIMED, **keys}
+        sets = [(key, set_text(value)) for key, value in keys.items()]
         names = {**(names or {})}
         if trace is not None:
-            sets.append(("workload.trace", _quoted(str(trace))))
+            sets.append(("workload.trace", _quote(str(trace))))
             names["workload.trace"] = "trace"
         if seed is not None:
             sets.append(("run.seed", str(seed)))
             names["run.seed"] = "seed"
         try:
-            config = Config(self._noted(sets), self.path, self.origin)
+            config = Config(self._load_with_note(sets), self.path, self.origin)
             traces = [key for key in ("trace", "like") if is_parquet(config["workload"][key] or "")]
             if not traces:
                 return config
-            tables = [(f"workload.{k}", str(as_table(config["workload"][k]))) for k in traces]
-            return Config(self._noted([*sets, *tables]), self.path, self.origin)
+            tables = [(f"workload.{key}", str(as_table(config["workload"][key]))) for key in traces]
+            return Config(self._load_with_note([*sets, *tables]), self.path, self.origin)
         except _core.ConfigError as error:
-            messages = [renamed(message, names) for message in error.args[0]]
-            raise ConfigError(self._with_uses(messages)) from None
+            messages = [name_argument(message, names) for message in error.args[0]]
+            raise ConfigError(self._add_hints(messages)) from None
 
-    def _with_uses(self, messages: list[str]) -> list[str]:
+    def _add_hints(self, messages: list[str]) -> list[str]:
         """The messages, with the uses of a file that is no TOML, such as a trace or a job of fio.
 
         They follow the last message that says so, unless the file is named as TOML.
         """
         name = "" if self.file is None else self.file[0]
-        parts = [
+        is_not_toml = [
             message.startswith(f"{name}:") and ": not TOML: " in message for message in messages
         ]
-        if name.endswith(".toml") or not any(parts):
+        if name.endswith(".toml") or not any(is_not_toml):
             return messages
-        job = f"ssdlab run greedy-8ch {option('workload.job', name)}"
-        uses = [_trial_of(name), f"to run it as a job of fio: {job}"]
-        last = len(parts) - 1 - parts[::-1].index(True)
-        uses = uses[::-1] if name.endswith(".fio") else uses
-        messages[last] = "; ".join([messages[last], *uses])
+        run_command = f"ssdlab run greedy-8ch {option('workload.job', name)}"
+        hints = [_try_hint(name), f"to run it as a job of fio: {run_command}"]
+        last_index = len(is_not_toml) - 1 - is_not_toml[::-1].index(True)
+        hints = hints[::-1] if name.endswith(".fio") else hints
+        messages[last_index] = "; ".join([messages[last_index], *hints])
         return messages
 
-    def _noted(self, sets: list[tuple[str, str]]) -> str:
+    def _load_with_note(self, sets: list[tuple[str, str]]) -> str:
         """The configuration as JSON, with the note on its drive."""
         if self.origin is None:
             return _core.load(self.preset, self.file, sets)
@@ -339,7 +345,7 @@ class Source:
             self._note = note
         return text
 
-    def _origin(self, title: str | None) -> Origin | Noted | None:
+    def _origin(self, title: str | None) -> Origin | NotedDrive | None:
         """The drive with that title in the file, or that of the preset that the file extends."""
         try:
             values = json.loads(_core.load(self.preset, self.file, []))
@@ -347,14 +353,14 @@ class Source:
                 return Origin(title, str(self.path), values, errors_beside(self.path))
             preset = values.get("preset")
             if values["run"]["drive"] or preset not in named_titles():
-                return _noted(values)
-            own = json.loads(_core.load(preset, None, []))
+                return _noted_drive(values)
+            preset_values = json.loads(_core.load(preset, None, []))
         except _core.ConfigError:
             return None  # The file may need keys that are set later.
-        return Origin(named_titles()[preset], preset, own, named_errors().get(preset))
+        return Origin(named_titles()[preset], preset, preset_values, named_errors().get(preset))
 
 
-def _noted(values: Mapping[str, Any]) -> Noted | None:
+def _noted_drive(values: Mapping[str, Any]) -> NotedDrive | None:
     """The drive that a configuration names in its note."""
     note = values["run"].get("drive")
-    return Noted(note, values) if note else None
+    return NotedDrive(note, values) if note else None

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from ssdlab.config.quantity import QUANTITY, UNITS
-from ssdlab.display.argument import argument, keyed
+from ssdlab.display.argument import argument, key_argument
 from ssdlab.errors import ConfigError
 
 MOST_VALUES = 1_000_000
@@ -40,34 +40,34 @@ class Range:
     low: Decimal
     high: Decimal
     unit: str = ""
-    whole: bool = False
+    is_whole: bool = False
     """Whether all of them are whole numbers."""
     log: bool = False
     """Whether they are spaced, or drawn, by their logarithms."""
     values: tuple[object, ...] = ()
     """The values in a grid; empty if the range can only be drawn from."""
 
-    def drawn(self, share: float) -> object:
+    def draw(self, share: float) -> object:
         """The value at `share` of the range, 0 to 1 exclusive."""
         low, high = float(self.low), float(self.high)
         if self.log:
             return self.value(low * (high / low) ** share)
-        if self.whole:
+        if self.is_whole:
             return self.value(math.floor(low + share * (high - low + 1)))
         return self.value(low + share * (high - low))
 
     def value(self, number: float) -> object:
         """The value of the key that is `number` units."""
-        return _value(Decimal(number), self.unit, self.whole)
+        return _value(Decimal(number), self.unit, self.is_whole)
 
 
 def _value(number: Decimal, unit: str, whole: bool, digits: int = DIGITS) -> object:
     """`number` as the value of a key, without digits that do not matter."""
     if whole:
-        plain: int | float = round(number)
+        value: int | float = round(number)
     else:
-        plain = float(f"{float(number):.{digits}g}")
-    return f"{plain:.15g} {unit}" if unit else plain
+        value = float(f"{float(number):.{digits}g}")
+    return f"{value:.15g} {unit}" if unit else value
 
 
 def is_range(text: str) -> bool:
@@ -80,17 +80,20 @@ def is_range(text: str) -> bool:
 
 def range_of(text: str) -> Range:
     """The range that `text` describes. Raises `ValueError` with what is wrong."""
-    kind, rest = "", text
+    kind, bounds = "", text
     if head := re.match(r"\s*(lin|log)\s*:", text):
-        kind, rest = head[1], text[head.end() :]
-    parts = [part.strip() for part in rest.split(":")]
+        kind, bounds = head[1], text[head.end() :]
+    parts = [part.strip() for part in bounds.split(":")]
     if len(parts) not in (2, 3):
         message = f"expected {FORMS}"
         raise ValueError(message)
-    (low, of_low, whole_low), (high, of_high, whole_high) = _number(parts[0]), _number(parts[1])
-    unit = of_low or of_high
-    high = _in_unit(high, of_high or unit, unit)
-    whole = whole_low and whole_high and high == high.to_integral_value()
+    (low, low_unit, is_low_whole), (high, high_unit, is_high_whole) = (
+        _number(parts[0]),
+        _number(parts[1]),
+    )
+    unit = low_unit or high_unit
+    high = _in_unit(high, high_unit or unit, unit)
+    is_whole = is_low_whole and is_high_whole and high == high.to_integral_value()
     if low >= high:
         message = f"{parts[0]} is not below {parts[1]}"
         raise ValueError(message)
@@ -98,63 +101,65 @@ def range_of(text: str) -> Range:
     if (kind == "log" or factor) and low <= 0:
         message = f"a range of factors begins above 0, not at {parts[0]}"
         raise ValueError(message)
-    made = Range(text, low, high, unit, whole, kind == "log" or factor is not None)
+    range_ = Range(text, low, high, unit, is_whole, kind == "log" or factor is not None)
     if len(parts) == 2:
-        return made
+        return range_
     if kind:
-        values = _spaced(made, parts[2])
+        values = _spaced_values(range_, parts[2])
     elif factor is not None:
-        values = _multiplied(made, factor)
+        values = _factor_values(range_, factor)
     else:
-        values = _stepped(made, parts[2])
-    return Range(text, low, high, unit, whole, made.log, tuple(dict.fromkeys(values)))
+        values = _step_values(range_, parts[2])
+    return Range(text, low, high, unit, is_whole, range_.log, tuple(dict.fromkeys(values)))
 
 
 def _number(text: str) -> tuple[Decimal, str, bool]:
     """A number, its unit, and whether it is written as a whole number."""
-    found = QUANTITY.fullmatch(text)
-    if found is None:
+    match_ = QUANTITY.fullmatch(text)
+    if match_ is None:
         message = f'found "{text}"; expected a number, or one with a unit, such as 25 us'
         raise ValueError(message)
-    digits = found[1].replace("_", "")
-    whole = re.fullmatch(r"[+-]?\d+", digits) is not None
+    digits = match_[1].replace("_", "")
+    is_whole = re.fullmatch(r"[+-]?\d+", digits) is not None
     if abs(Decimal(digits).adjusted()) > 300:
         message = f"{text} is no number that a key can have"
         raise ValueError(message)
-    return Decimal(digits), found[2] or "", whole
+    return Decimal(digits), match_[2] or "", is_whole
 
 
-def _in_unit(number: Decimal, unit: str, wanted: str) -> Decimal:
+def _in_unit(number: Decimal, unit: str, target: str) -> Decimal:
     """`number` in another unit of the same kind."""
-    if unit == wanted:
+    if unit == target:
         return number
-    (kind, factor), (of, by) = (UNITS.get(one, ("", 0)) for one in (unit, wanted))
-    if not factor or not by or kind != of:
-        message = f"{unit} and {wanted} are no units of the same kind"
+    (kind, factor), (target_kind, target_factor) = (
+        UNITS.get(name, ("", 0)) for name in (unit, target)
+    )
+    if not factor or not target_factor or kind != target_kind:
+        message = f"{unit} and {target} are no units of the same kind"
         raise ValueError(message)
-    return number * factor / by
+    return number * factor / target_factor
 
 
-def _counted(values: float) -> None:
-    if values > MOST_VALUES:
-        message = f"about {values:,.0f} values; at most {MOST_VALUES:,} are possible"
+def _check_count(count: float) -> None:
+    if count > MOST_VALUES:
+        message = f"about {count:,.0f} values; at most {MOST_VALUES:,} are possible"
         raise ValueError(message)
 
 
-def _stepped(made: Range, text: str) -> Iterator[object]:
-    step, unit, whole = _number(text)
-    step = _in_unit(step, unit or made.unit, made.unit)
+def _step_values(range_: Range, text: str) -> Iterator[object]:
+    step, unit, is_whole = _number(text)
+    step = _in_unit(step, unit or range_.unit, range_.unit)
     if step <= 0:
         message = f"the step {text} is not above 0"
         raise ValueError(message)
-    _counted(float((made.high - made.low) / step))
-    whole = whole and made.whole
+    _check_count(float((range_.high - range_.low) / step))
+    is_whole = is_whole and range_.is_whole
     # A millionth of a step beyond the end is the end, rounded.
-    count = math.floor((made.high - made.low) / step + Decimal("1e-6")) + 1
-    return (_value(made.low + i * step, made.unit, whole, 15) for i in range(count))
+    count = math.floor((range_.high - range_.low) / step + Decimal("1e-6")) + 1
+    return (_value(range_.low + i * step, range_.unit, is_whole, 15) for i in range(count))
 
 
-def _multiplied(made: Range, text: str) -> Iterator[object]:
+def _factor_values(range_: Range, text: str) -> Iterator[object]:
     try:
         factor = Decimal(text)
     except ArithmeticError:
@@ -162,30 +167,30 @@ def _multiplied(made: Range, text: str) -> Iterator[object]:
     if not factor.is_finite() or factor <= 1:
         message = f"the factor x{text} is not a number above 1"
         raise ValueError(message)
-    span = math.log(float(made.high / made.low))
-    _counted(span / math.log(float(factor)))
+    span = math.log(float(range_.high / range_.low))
+    _check_count(span / math.log(float(factor)))
     count = math.floor(span / math.log(float(factor)) + 1e-9) + 1
-    return (_value(made.low * factor**i, made.unit, made.whole, 15) for i in range(count))
+    return (_value(range_.low * factor**i, range_.unit, range_.is_whole, 15) for i in range(count))
 
 
-def _spaced(made: Range, text: str) -> Iterator[object]:
+def _spaced_values(range_: Range, text: str) -> Iterator[object]:
     if not re.fullmatch(r"\d{1,9}", text) or int(text) < 2:
         message = f'the number of values is "{text}"; expected a whole number, at least 2'
         raise ValueError(message)
     count = int(text)
-    _counted(count)
-    low, high = float(made.low), float(made.high)
+    _check_count(count)
+    low, high = float(range_.low), float(range_.high)
     # Five values from 0 to 1 are not whole; seven by logarithms are rounded.
-    whole = made.whole and (made.log or (made.high - made.low) % (count - 1) == 0)
+    is_whole = range_.is_whole and (range_.log or (range_.high - range_.low) % (count - 1) == 0)
     for i in range(count):
         share = i / (count - 1)
         if i in (0, count - 1):
-            number = made.low if i == 0 else made.high
-        elif made.log:
+            number = range_.low if i == 0 else range_.high
+        elif range_.log:
             number = Decimal(low * (high / low) ** share)
         else:
-            number = made.low + (made.high - made.low) * i / (count - 1)
-        yield _value(number, made.unit, whole)
+            number = range_.low + (range_.high - range_.low) * i / (count - 1)
+        yield _value(number, range_.unit, is_whole)
 
 
 def split(text: str) -> Iterator[str]:
@@ -215,76 +220,78 @@ def has_range(text: str) -> bool:
 
 
 def values_of(
-    vary: Mapping[str, Iterable[object]], *, drawn: bool = False
+    vary: Mapping[str, Iterable[object]], *, allows_draws: bool = False
 ) -> dict[str, list[object] | Range]:
-    """The values of each key: lists, or, if points are `drawn`, ranges without a step.
+    """The values of each key: lists, or, with `allows_draws`, ranges without a step.
 
     A text is a range, or a comma-separated list of ranges and values. Raises `ConfigError` with all
     errors.
     """
-    found: dict[str, list[object] | Range] = {}
+    values_by_key: dict[str, list[object] | Range] = {}
     messages: list[str] = []
-    for key, given in vary.items():
-        if isinstance(given, str) and has_range(given):
+    for key, spec in vary.items():
+        if isinstance(spec, str) and has_range(spec):
             try:
-                found[key] = _ranged(given, drawn)
+                values_by_key[key] = _range_values(spec, allows_draws)
             except ValueError as error:
-                messages.append(f"{keyed('vary', key, given)}: {error}")
+                messages.append(f"{key_argument('vary', key, spec)}: {error}")
         # Iterating over another string would vary its letters.
-        elif isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-            listed = json.dumps(given, default=str)
-            messages.append(f"{keyed('vary', key)}: expected a list of values, such as [{listed}]")
+        elif isinstance(spec, str | bytes | Mapping) or not isinstance(spec, Iterable):
+            example = json.dumps(spec, default=str)
+            messages.append(
+                f"{key_argument('vary', key)}: expected a list of values, such as [{example}]"
+            )
         else:
-            values = [_plain(one) for one in given]
-            found[key] = values
+            values = [_as_python(value) for value in spec]
+            values_by_key[key] = values
             if not values:
                 messages.append(
-                    f"{keyed('vary', key)}: nothing to vary: the list of values is empty"
+                    f"{key_argument('vary', key)}: nothing to vary: the list of values is empty"
                 )
     if messages:
         raise ConfigError(messages)
-    return found
+    return values_by_key
 
 
-def _plain(value: object) -> object:
+def _as_python(value: object) -> object:
     """A NumPy number as a Python number."""
     is_numpy = type(value).__module__ == "numpy" and hasattr(value, "item")
     return value.item() if is_numpy else value  # type: ignore[attr-defined]
 
 
-def _ranged(text: str, drawn: bool) -> list[object] | Range:
+def _range_values(text: str, allows_draws: bool) -> list[object] | Range:
     """The values of a text that contains a range."""
     parts = [*split(text)]
     if len(parts) == 1:
-        one = range_of(parts[0])
-        if one.values:
-            return [*one.values]
-        if drawn:
-            return one
+        range_ = range_of(parts[0])
+        if range_.values:
+            return [*range_.values]
+        if allows_draws:
+            return range_
         low, _, high = text.rpartition(":")
-        form = f"{text}:STEP, or log:{low}:{high}:COUNT" if "log" not in text else f"{text}:COUNT"
-        drawn_by = argument(draw="random", points=100)
-        message = f"how many values? Write {form}, or draw points ({drawn_by})"
+        syntax = f"{text}:STEP, or log:{low}:{high}:COUNT" if "log" not in text else f"{text}:COUNT"
+        draw_options = argument(draw="random", points=100)
+        message = f"how many values? Write {syntax}, or draw points ({draw_options})"
         raise ValueError(message)
     values: list[object] = []
     for part in parts:
         if not is_range(part):
             values.append(part)
             continue
-        one = range_of(part)
-        if not one.values:
+        range_ = range_of(part)
+        if not range_.values:
             message = f"{part} stands in a list and has no step"
             raise ValueError(message)
-        values.extend(one.values)
+        values.extend(range_.values)
     return values
 
 
-def logarithmic(vary: Mapping[str, object]) -> tuple[str, ...]:
+def log_keys(vary: Mapping[str, object]) -> tuple[str, ...]:
     """The keys whose values are ranges with factors."""
     return tuple(
         key
-        for key, given in vary.items()
-        if isinstance(given, str) and has_range(given) and _first_range(given).log
+        for key, spec in vary.items()
+        if isinstance(spec, str) and has_range(spec) and _first_range(spec).log
     )
 
 
@@ -292,19 +299,21 @@ def _first_range(text: str) -> Range:
     return range_of(next(part for part in split(text) if is_range(part)))
 
 
-def listed(values: Mapping[str, Sequence[object] | Range]) -> dict[str, list[object]]:
+def fixed_values(values: Mapping[str, Sequence[object] | Range]) -> dict[str, list[object]]:
     """As `values_of`, if no key is to be drawn from."""
-    return {key: [*one] for key, one in values.items() if not isinstance(one, Range)}
+    return {key: [*column] for key, column in values.items() if not isinstance(column, Range)}
 
 
-def of_vary(messages: Iterable[str], keys: Iterable[str]) -> Iterator[str]:
+def vary_messages(messages: Iterable[str], keys: Iterable[str]) -> Iterator[str]:
     """Turn messages about `set` into messages about `vary` if the key varies."""
     keys = tuple(keys)
     for message in messages:
-        head, colon, rest = message.partition(f"{argument('set')}: ")
-        name = re.split(r":?\s", rest, maxsplit=1)[0].rstrip(":")
+        head, colon, complaint = message.partition(f"{argument('set')}: ")
+        name = re.split(r":?\s", complaint, maxsplit=1)[0].rstrip(":")
         # An unknown table is reported by its own name, before the key.
-        ours = any(
-            f"{a}.".startswith(f"{b}.") for key in keys for a, b in ((name, key), (key, name))
+        is_of_vary = any(
+            f"{longer}.".startswith(f"{shorter}.")
+            for key in keys
+            for longer, shorter in ((name, key), (key, name))
         )
-        yield keyed("vary", rest) if not head and colon and ours else message
+        yield key_argument("vary", complaint) if not head and colon and is_of_vary else message

@@ -19,17 +19,17 @@ _options: dict[str, str] | None = None
 def on_the_command_line() -> Iterator[None]:
     """Until it ends, arguments are options of the command."""
     global _options
-    before, _options = _options, {}
+    previous, _options = _options, {}
     try:
         yield
     finally:
-        _options = before
+        _options = previous
 
 
-def came_as(what: str, spelled: str) -> None:
+def register_option(name: str, option_text: str) -> None:
     """On the command line: what has set a key or an argument, as `--unit` sets `workload.unit`."""
     if _options is not None:
-        _options[what] = spelled
+        _options[name] = option_text
 
 
 def argument(*names: str, **values: object) -> str:
@@ -38,12 +38,14 @@ def argument(*names: str, **values: object) -> str:
     `--draw random --points 100` on the command line, `draw="random", points=100` in Python.
     """
     if _options is None:
-        return ", ".join([*names, *(f"{name}={_literal(one)}" for name, one in values.items())])
-    shown = (_option(name) + ("" if one is True else f" {one}") for name, one in values.items())
-    return " ".join([*map(_option, names), *shown])
+        return ", ".join([*names, *(f"{name}={_literal(value)}" for name, value in values.items())])
+    options = (
+        _option(name) + ("" if value is True else f" {value}") for name, value in values.items()
+    )
+    return " ".join([*map(_option, names), *options])
 
 
-def keyed(name: str, key: str, value: object = None) -> str:
+def key_argument(name: str, key: str, value: object = None) -> str:
     """A key of the argument `name`, which is a mapping: `--vary KEY`, or `vary: KEY` in Python.
 
     With its value `--vary KEY=VALUE`, or `vary={"KEY": "VALUE"}`.
@@ -55,25 +57,29 @@ def keyed(name: str, key: str, value: object = None) -> str:
 
 def option(key: str, value: str) -> str:
     """The option of the command that sets a key to a text: the one that has set it, or `--set`."""
-    own = (_options or {}).get(key)
-    if own is None:
+    option_text = (_options or {}).get(key)
+    if option_text is None:
         return f"--set {shlex.quote(f'{key}={value}')}"
-    return own if value == "true" else f"{own} {shlex.quote(value)}"
+    return option_text if value == "true" else f"{option_text} {shlex.quote(value)}"
 
 
-def renamed(message: str, names: Mapping[str, str]) -> str:
+def name_argument(message: str, names: Mapping[str, str]) -> str:
     """Turn a message of the simulator about a key into one about the argument that set it.
 
     `names` are arguments by the keys that they set; the others came by `set`.
     """
-    rest = message.removeprefix(SET)
-    if rest == message:
+    complaint = message.removeprefix(SET)
+    if complaint == message:
         return message
-    key = rest.partition(":")[0]
+    key = complaint.partition(":")[0]
     if _options is None:
         # Also what is to be pasted.
-        rest = re.sub(r"--set ([\w.]+)=([^\s;)]+)", lambda said: keyed("set", *said.groups()), rest)
-    return f"{(_options or {}).get(key) or argument(names.get(key, 'set'))}: {rest}"
+        complaint = re.sub(
+            r"--set ([\w.]+)=([^\s;)]+)",
+            lambda match_: key_argument("set", *match_.groups()),
+            complaint,
+        )
+    return f"{(_options or {}).get(key) or argument(names.get(key, 'set'))}: {complaint}"
 
 
 SET = "--set: "

@@ -54,8 +54,8 @@ class Column:
         value = _attribute(report, self.key)
         if self.of is None:
             return value
-        whole = _attribute(report, self.of)
-        return value / whole if whole else None
+        divisor = _attribute(report, self.of)
+        return value / divisor if divisor else None
 
 
 def _attribute(value: Any, key: str) -> Any:  # noqa: ANN401
@@ -68,30 +68,32 @@ def _attribute(value: Any, key: str) -> Any:  # noqa: ANN401
 
 @cache
 def _form() -> dict[str, Any]:
-    held: dict[str, Any] = json.loads(_core.report_form())
-    return held
+    form_: dict[str, Any] = json.loads(_core.report_form())
+    return form_
 
 
 def sections() -> list[dict[str, Any]]:
     """Name, definition and fields of every section, each after the section that contains it."""
-    held: list[dict[str, Any]] = _form()["sections"]
-    return held
+    sections_: list[dict[str, Any]] = _form()["sections"]
+    return sections_
 
 
 @cache
 def columns() -> tuple[Column, ...]:
     """The columns of comparisons, in the order of tables."""
-    return tuple(Column(**one) for one in _form()["columns"])
+    return tuple(Column(**column) for column in _form()["columns"])
 
 
 @cache
-def _known() -> tuple[dict[str, Unit], dict[str, dict[str, tuple[list[Any], Unit]]]]:
+def _units() -> tuple[dict[str, Unit], dict[str, dict[str, tuple[list[Any], Unit]]]]:
     """The units of columns; the kind and the unit of the fields of each section."""
     fields = {
-        section["name"]: {one["name"]: (one["kind"], one["unit"]) for one in section["fields"]}
+        section["name"]: {
+            field["name"]: (field["kind"], field["unit"]) for field in section["fields"]
+        }
         for section in sections()
     }
-    return {one.name: one.unit for one in columns()}, fields
+    return {column.name: column.unit for column in columns()}, fields
 
 
 @lru_cache(maxsize=4096)
@@ -100,19 +102,19 @@ def unit(key: str) -> Unit:
 
     A column of a key of the configuration ends with the unit of the key.
     """
-    of_columns, fields = _known()
-    if key in of_columns:
-        return of_columns[key]
+    column_units, fields = _units()
+    if key in column_units:
+        return column_units[key]
     kind: list[Any] = ["section", ROOT]
-    found: Unit = "number"
+    unit_: Unit = "number"
     for name in key.split("."):
         while kind[0] == "nullable":
             kind = kind[1]
         if kind[0] == "section":
-            kind, found = fields[kind[1]].get(name, (["free"], "number"))
+            kind, unit_ = fields[kind[1]].get(name, (["free"], "number"))
         else:
             kind = kind[1] if kind[0] in ("list", "map") else ["free"]
-    if found == "number":
+    if unit_ == "number":
         # A key of the configuration, whose column ends with its unit.
-        found = {"ns": "duration", "bytes": "size"}.get(key.rpartition("_")[2], found)  # type: ignore[assignment]
-    return found
+        unit_ = {"ns": "duration", "bytes": "size"}.get(key.rpartition("_")[2], unit_)  # type: ignore[assignment]
+    return unit_

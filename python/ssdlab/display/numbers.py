@@ -20,40 +20,40 @@ ABSENT = "-"
 
 def duration(ns: float | None) -> str:
     """A time in nanoseconds."""
-    return _core.number_text("duration", _known(ns))
+    return _core.number_text("duration", _or_nan(ns))
 
 
 def size(bytes_: float | None) -> str:
     """A number of bytes."""
-    return _core.number_text("size", _known(bytes_))
+    return _core.number_text("size", _or_nan(bytes_))
 
 
 def bandwidth(bytes_per_s: float | None) -> str:
     """Bytes a second."""
-    return _core.number_text("bandwidth", _known(bytes_per_s))
+    return _core.number_text("bandwidth", _or_nan(bytes_per_s))
 
 
 def rate(per_second: float | None) -> str:
     """Things per second, without their name: `1.60 M`."""
-    return _core.number_text("rate", _known(per_second))
+    return _core.number_text("rate", _or_nan(per_second))
 
 
 def percent(share: float | None) -> str:
     """A share, 0 to 1, in percent."""
-    return _core.number_text("percent", _known(share))
+    return _core.number_text("percent", _or_nan(share))
 
 
 def ratio(value: float | None) -> str:
     """A pure number that is compared with 1, such as write amplification: three decimals."""
-    return _core.number_text("ratio", _known(value))
+    return _core.number_text("ratio", _or_nan(value))
 
 
 def number(value: float | None) -> str:
     """Any other number."""
-    return _core.number_text("number", _known(value))
+    return _core.number_text("number", _or_nan(value))
 
 
-def _known(value: float | None) -> float:
+def _or_nan(value: float | None) -> float:
     return math.nan if value is None else value
 
 
@@ -63,7 +63,7 @@ def difference(share: float, digits: int = 1) -> str:
     return f"{rounded:+.{digits}f} %" if rounded else f"{0:.{digits}f} %"
 
 
-def shown(key: str, value: Value) -> str:
+def format_value(key: str, value: Value) -> str:
     """The value of `key`, a dotted key of report.json or a column of compare.json."""
     if isinstance(value, bool):
         return "yes" if value else "no"

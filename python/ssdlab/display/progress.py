@@ -53,8 +53,8 @@ def speed(per_second: float, stage: str) -> str:
 
 class _RateColumn(ProgressColumn):
     def render(self, task: Task) -> Text:
-        known = task.finished_speed or task.speed
-        text = speed(known, task.fields.get("stage", "")) if known else ""
+        speed_ = task.finished_speed or task.speed
+        text = speed(speed_, task.fields.get("stage", "")) if speed_ else ""
         return Text(text, style="progress.data.speed")
 
 
@@ -64,7 +64,7 @@ class Display(Protocol):
     def run(self, label: str) -> Callback:
         """A callback that shows the progress of the run called `label`."""
 
-    def end(self, label: str, how: str) -> None:
+    def end(self, label: str, outcome: str) -> None:
         """Note that the run called `label` has ended."""
 
     def note(self, label: str, text: str) -> None:
@@ -81,31 +81,31 @@ class _Bars:
 
     def run(self, label: str) -> Callback:
         self.tasks[label] = task = self.bars.add_task(label, total=None, stage="")
-        stage_now, last = "", 0.0
+        current_stage, last_redraw = "", 0.0
 
-        def update(stage: str, done: int, total: int | None) -> None:
-            nonlocal stage_now, last
+        def update(stage: str, amount: int, total: int | None) -> None:
+            nonlocal current_stage, last_redraw
             now = time.monotonic()
-            if stage != stage_now:
+            if stage != current_stage:
                 name = label if stage == "workload" else f"{label}: {stage}"
                 self.bars.reset(task, total=total, description=name, stage=stage)
-            elif now - last < REDRAW_S and done != total:
+            elif now - last_redraw < REDRAW_S and amount != total:
                 return
-            stage_now, last = stage, now
-            self.bars.update(task, completed=done, total=total)
+            current_stage, last_redraw = stage, now
+            self.bars.update(task, completed=amount, total=total)
 
         return update
 
-    def end(self, label: str, how: str) -> None:
+    def end(self, label: str, outcome: str) -> None:
         task = self.tasks[label]
-        if how == "completed" and len(self.tasks) > MOST_BARS:
+        if outcome == "completed" and len(self.tasks) > MOST_BARS:
             self.bars.update(task, visible=False)
-        elif how == "completed":
-            total = next(t.total for t in self.bars.tasks if t.id == task)
+        elif outcome == "completed":
+            total = next(bar.total for bar in self.bars.tasks if bar.id == task)
             if total is not None:
                 self.bars.update(task, completed=total)
         else:
-            self.bars.update(task, description=f"{label}: {how}")
+            self.bars.update(task, description=f"{label}: {outcome}")
 
 
 class _Lines:
@@ -123,30 +123,32 @@ class _Lines:
             print(f"{label}: {line}", file=sys.stderr, flush=True)
 
     def run(self, label: str) -> Callback:
-        began = last = time.monotonic()
-        stage_now = ""
+        stage_start = last_line = time.monotonic()
+        current_stage = ""
 
-        def update(stage: str, done: int, total: int | None) -> None:
-            nonlocal began, last, stage_now
+        def update(stage: str, amount: int, total: int | None) -> None:
+            nonlocal stage_start, last_line, current_stage
             now = time.monotonic()
-            if stage != stage_now:
-                stage_now, began = stage, now
-            if now - last < self.every_s or now == began:
+            if stage != current_stage:
+                current_stage, stage_start = stage, now
+            if now - last_line < self.every_s or now == stage_start:
                 return
-            last = now
-            per_second = done / (now - began)
+            last_line = now
+            per_second = amount / (now - stage_start)
             line = stage
-            if done:
-                line += f" {done:,} {UNITS.get(stage, '')}, {speed(per_second, stage)}"
+            if amount:
+                line += f" {amount:,} {UNITS.get(stage, '')}, {speed(per_second, stage)}"
             if total and per_second > 0:
-                line += f", {100 * done / total:.0f} %, {(total - done) / per_second:.0f} s left"
+                line += (
+                    f", {100 * amount / total:.0f} %, {(total - amount) / per_second:.0f} s left"
+                )
             self._say(label, line + self.notes.get(label, ""))
 
         return update
 
-    def end(self, label: str, how: str) -> None:
-        if how != "completed":
-            self._say(label, how)
+    def end(self, label: str, outcome: str) -> None:
+        if outcome != "completed":
+            self._say(label, outcome)
 
 
 class _Cell(_Lines):
@@ -159,27 +161,27 @@ class _Cell(_Lines):
         from IPython.display import display
 
         self.lines: dict[str, str] = {}
-        self.output = display(self._shown(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        self.output = display(self._content(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
 
-    def _shown(self) -> dict[str, str]:
+    def _content(self) -> dict[str, str]:
         text = "\n".join(f"{label}: {line}" for label, line in self.lines.items())
         return {"text/plain": text, "text/html": f"<pre>{html.escape(text)}</pre>" if text else ""}
 
     def _say(self, label: str, line: str) -> None:
         with self.lock:
             self.lines[label] = line
-            self.output.update(self._shown(), raw=True)
+            self.output.update(self._content(), raw=True)
 
-    def end(self, label: str, how: str) -> None:
-        self._say(label, how)
+    def end(self, label: str, outcome: str) -> None:
+        self._say(label, outcome)
 
     def clear(self) -> None:
         """Leave no trace in the notebook."""
         self.lines.clear()
-        self.output.update(self._shown(), raw=True)
+        self.output.update(self._content(), raw=True)
 
 
-def say_before(notes: Iterable[str]) -> None:
+def warn_before_run(notes: Iterable[str]) -> None:
     """Print on stderr what is worth knowing before a run begins; repetitions only once."""
     for note in dict.fromkeys(notes):
         print(f"ssdlab: warning: {note}", file=sys.stderr, flush=True)
@@ -211,10 +213,10 @@ def display() -> Iterator[Display]:
 
 
 @contextmanager
-def shown(label: str, progress: bool | Callback) -> Iterator[Callback | None]:
+def show_progress(label: str, progress: bool | Callback) -> Iterator[Callback | None]:
     """The callback for the progress of one piece of work called `label`, if any."""
     if progress is True:
-        with display() as displayed:
-            yield displayed.run(label)
+        with display() as display_:
+            yield display_.run(label)
     else:
         yield progress or None

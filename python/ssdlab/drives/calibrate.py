@@ -85,13 +85,15 @@ class Calibration:
     def rows(self) -> list[Row]:
         """Every write amplification of uniform writes."""
         points = self.measured.of(UNIFORM)
-        fitted = self.shape.wafs(fit.used(self.spare, np.array([one.fill for one in points])))
-        without = iter(fit.left_out(self.shape, self.measured.points).tolist())
+        fitted = self.shape.wafs(
+            fit.effective_spare(self.spare, np.array([point.fill for point in points]))
+        )
+        predictions = iter(fit.cross_validate(self.shape, self.measured.points).tolist())
         rows = []
-        for one, ours in zip(points, fitted.tolist(), strict=True):
-            alone = next(without) if one.fitted else ours
-            predicted = alone if math.isfinite(alone) else None
-            rows.append(Row(one.fill, one.waf, ours, not one.fitted, predicted))
+        for point, fit_waf in zip(points, fitted.tolist(), strict=True):
+            prediction = next(predictions) if point.fitted else fit_waf
+            predicted = prediction if math.isfinite(prediction) else None
+            rows.append(Row(point.fill, point.waf, fit_waf, not point.fitted, predicted))
         return rows
 
     @property
@@ -99,17 +101,17 @@ class Calibration:
         """Errors of predictions: of rows held out or, without such rows, of each point left out."""
         rows = self.rows
         held_out = [row for row in rows if row.held_out]
-        of = held_out or rows
-        off = [abs(row.error) for row in of if row.error is not None]
-        base, firmware, below = (
+        tested = held_out or rows
+        errors_ = [abs(row.error) for row in tested if row.error is not None]
+        base_ns, firmware, loads = (
             unknowns.base_ns(self.config),
             self.firmware,
             self.measured.below_knee,
         )
-        latency = None if firmware is None else unknowns.latency_errors(below, base, firmware)
+        latency = None if firmware is None else unknowns.latency_errors(loads, base_ns, firmware)
         p50, p99 = latency or (None, None)
         return Errors(
-            uniform=fmean(off) if len(off) == len(of) else None,
+            uniform=fmean(errors_) if len(errors_) == len(tested) else None,
             p50=p50,
             p99=p99,
             residual=None if held_out else fmean(abs(row.residual) for row in rows),
@@ -119,7 +121,10 @@ class Calibration:
         """In words."""
         rows = [row.cells() for row in self.rows]
         text = table(["fill", "measured", "fitted", "residual", "left out", ""], rows)
-        lines = [[one.name, one.value, one.between, one.verdict] for one in self.unknowns]
+        lines = [
+            [unknown.name, unknown.value, unknown.between, unknown.verdict]
+            for unknown in self.unknowns
+        ]
         text += ["", *table(["", "fitted", "fits as well", "verdict"], lines), ""]
         text.append(
             f"raw capacity {1 + self.spare:.4f} times the user capacity (over-provisioning"
@@ -161,7 +166,7 @@ class Calibration:
             "program_ns_range": None if self.program is None else list(self.program.between),
             "firmware_p50_ns": None if self.firmware is None else self.firmware.p50,
             "firmware_p99_ns": None if self.firmware is None else self.firmware.p99,
-            "unknowns": [one.json() for one in self.unknowns],
+            "unknowns": [unknown.json() for unknown in self.unknowns],
             "errors": MachineErrors(self.errors, machine_digest(self.config.values)).json(),
             "warnings": list(self.warnings),
         }
@@ -170,7 +175,7 @@ class Calibration:
     def toml(self) -> str:
         """The TOML file of the drive."""
         device = self.config.values["device"]
-        undecided = [one.name for one in self.unknowns if not one.decided]
+        undecided = [unknown.name for unknown in self.unknowns if not unknown.decided]
         lines = [
             f"# {self.title}: fitted by `ssdlab drives calibrate`, ssdlab {described()}.",
             f"# Everything else is as in {self.like}. The data cannot decide: "
@@ -193,9 +198,9 @@ class Calibration:
                 f'program = "{self.program.nanoseconds} ns"  # fitted',
             ]
         times = [0, 0] if self.firmware is None else [self.firmware.p50, self.firmware.p99]
-        why = "not fitted" if self.firmware is None else "fitted"
-        lines += ["", "[controller]", f'firmware_p50 = "{times[0]} ns"  # {why}']
-        lines += [f'firmware_p99 = "{times[1]} ns"  # {why}']
+        note = "not fitted" if self.firmware is None else "fitted"
+        lines += ["", "[controller]", f'firmware_p50 = "{times[0]} ns"  # {note}']
+        lines += [f'firmware_p99 = "{times[1]} ns"  # {note}']
         lines += ["", "[published]", f"title = {json.dumps(self.title, ensure_ascii=False)}"]
         lines += ["# rated = { dwpd = 1, years = 5, waf = 4.2 }  # the maker's rating"]
         return "\n".join(lines) + "\n"
@@ -230,28 +235,32 @@ def calibrate(
     if not is_title(title):
         message = f"{argument(name=title)}: expected the name of the drive, without parentheses"
         raise ConfigError([message])
-    beside = file.with_suffix(".csv")
-    copied = {} if beside.resolve() == source.resolve() else {beside: source.read_bytes()}
-    outputs.check([file, errors_file(file), *copied], force)
-    done = _fitted(title, measured, like, capacity, file)
-    errors = MachineErrors(done.errors, machine_digest(done.config.values)).json()
-    texts = {file: done.toml(), errors_file(file): json.dumps(errors, indent=2) + "\n"}
-    contents = {path: text.encode() for path, text in texts.items()} | copied
-    outputs.write_all({path: _writing(held) for path, held in contents.items()}, force=force)
-    return done
+    measurements_copy = file.with_suffix(".csv")
+    copies = (
+        {}
+        if measurements_copy.resolve() == source.resolve()
+        else {measurements_copy: source.read_bytes()}
+    )
+    outputs.check([file, errors_file(file), *copies], force)
+    calibration = _fit_drive(title, measured, like, capacity, file)
+    errors = MachineErrors(calibration.errors, machine_digest(calibration.config.values)).json()
+    texts = {file: calibration.toml(), errors_file(file): json.dumps(errors, indent=2) + "\n"}
+    contents = {path: text.encode() for path, text in texts.items()} | copies
+    outputs.write_all({path: _writer(data) for path, data in contents.items()}, force=force)
+    return calibration
 
 
-def _writing(held: bytes) -> outputs.Write:
-    return lambda out: out.write(held)
+def _writer(data: bytes) -> outputs.Write:
+    return lambda out: out.write(data)
 
 
-def _fitted(
+def _fit_drive(
     title: str, measured: Measurements, like: str, capacity: str | int | None, file: Path
 ) -> Calibration:
     """The drive fitted to the measurements."""
     base = load_config(None, preset=like)
     shape, points = fit.Shape.of(base), measured.points
-    spare = fit.fitted(shape, points)
+    spare = fit.fit_spare(shape, points)
     if math.isinf(shape.waf(spare)):
         message = (
             f"{file.with_suffix('.csv')}: waf: too high for the fills: the raw capacity that fits"
@@ -261,26 +270,31 @@ def _fitted(
     device = base.values["device"]
     page = device["page_bytes"]
     pages = device["user_pages"] if capacity is None else capacity_bytes(capacity) // page
-    config = _with(base, sized(base, pages, spare), spare, {})
+    config = _resize(base, sized(base, pages, spare), spare, {})
     shape = fit.Shape.of(config)
-    spare = fit.fitted(shape, points)
-    spares = fit.plausible(shape, spare, points, ACCURACY)
+    spare = fit.fit_spare(shape, points)
+    spares = fit.plausible_range(shape, spare, points, ACCURACY)
     program, doubts = unknowns.program(measured, config, shape, spare)
-    firmware, more = unknowns.firmware(measured, config)
+    firmware, firmware_doubts = unknowns.firmware(measured, config)
     keys: dict[str, object] = {"controller.firmware_p50": "0 s", "controller.firmware_p99": "0 s"}
     if program is not None:
         keys["timing.program"] = f"{program.nanoseconds} ns"
     if firmware is not None:
         keys["controller.firmware_p50"] = f"{firmware.p50} ns"
         keys["controller.firmware_p99"] = f"{firmware.p99} ns"
-    config = _with(base, config, round(spare, 6), keys)
-    found = [unknowns.capacity(spare, spares)]
-    found += unknowns.of_pools(config, shape, spare, points)
+    config = _resize(base, config, round(spare, 6), keys)
+    unknown_list = [unknowns.capacity(spare, spares)]
+    unknown_list += unknowns.pool_unknowns(config, shape, spare, points)
     buffer = f"{config['host.write_buffer_pages']:,} pages"
-    found.append(Unknown("write buffer", buffer, "any", False))
-    found += [] if program is None else [program.unknown]
-    found += [] if firmware is None else [*firmware.unknowns]
-    said = (*measured.warnings, *_doubts(measured, shape, spare, spares), *doubts, *more)
+    unknown_list.append(Unknown("write buffer", buffer, "any", False))
+    unknown_list += [] if program is None else [program.unknown]
+    unknown_list += [] if firmware is None else [*firmware.unknowns]
+    warnings = (
+        *measured.warnings,
+        *_doubts(measured, shape, spare, spares),
+        *doubts,
+        *firmware_doubts,
+    )
     return Calibration(
         title=title,
         measured=measured,
@@ -290,56 +304,56 @@ def _fitted(
         spares=spares,
         program=program,
         firmware=firmware,
-        unknowns=tuple(found),
+        unknowns=tuple(unknown_list),
         config=config,
-        warnings=said,
+        warnings=warnings,
         file=file,
     )
 
 
-def _with(base: Config, size: Config, spare: float, keys: Mapping[str, object]) -> Config:
+def _resize(base: Config, size: Config, spare: float, keys: Mapping[str, object]) -> Config:
     """The preset with the dies and blocks of `size`, at an over-provisioning."""
     device = size.values["device"]
-    of_size = {
+    size_keys = {
         "device.chips_per_channel": device["chips_per_channel"],
         "device.blocks_per_plane": device["blocks_per_plane"],
         "device.over_provisioning": spare,
     }
-    return load_config(base, set={**of_size, **keys})
+    return load_config(base, set={**size_keys, **keys})
 
 
 def _preset(like: str) -> str:
     """The preset that `like` names."""
     if like in preset_names():
         return like
-    given = argument(like=like)
+    spelling = argument(like=like)
     if Path(like).suffix == ".toml":
-        raise ConfigError([f"{given}: found a file; expected a preset (ssdlab list drives)"])
-    return drive_preset(like, given)
+        raise ConfigError([f"{spelling}: found a file; expected a preset (ssdlab list drives)"])
+    return drive_preset(like, spelling)
 
 
 def _doubts(
     measured: Measurements, shape: fit.Shape, spare: float, spares: tuple[float, float]
 ) -> list[str]:
     """Reasons why the fit may be weaker than it seems."""
-    said = []
+    doubts = []
     fills = [fill for fill, _ in measured.points]
     if not unknowns.capacity(spare, spares).decided:
-        said.append(
+        doubts.append(
             f"raw capacity is hardly decided: {capacity_span(spares)} times the user capacity fit"
             " about as well; measure at higher fills"
         )
     if max(fills) - min(fills) < SPREAD:
-        said.append(
+        doubts.append(
             f"all fills lie between {min(fills):g} and {max(fills):g}: how write amplification"
             " rises with the fill is not tested"
         )
     residuals = fit.residuals(shape, spare, measured.points)
     worst = int(np.argmax(np.abs(residuals)))
     if abs(residuals[worst]) > RESIDUAL:
-        said.append(
+        doubts.append(
             f"no raw capacity explains the measurements: {100 * math.expm1(residuals[worst]):+.1f}"
             f" % at fill {fills[worst]:g}; the drive may not be greedy, or not have been in its"
             " steady state"
         )
-    return said
+    return doubts

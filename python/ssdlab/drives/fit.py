@@ -40,7 +40,7 @@ class Shape:
     """Erase units."""
     pages: int
     """Of an erase unit."""
-    kept: float
+    reserved: float
     """Erase units that take no part in the steady state."""
 
     @staticmethod
@@ -48,17 +48,19 @@ class Shape:
         """Raises `ConfigError` where the mean field does not hold."""
         device, alloc = config.values["device"], config.values["alloc"]
         triggers = config["gc.trigger"]
-        bad = {
+        supported = {
             "gc.victim": config["gc.victim.policy"] == "greedy",
-            "gc.trigger": [one["policy"] for one in triggers] == ["free-blocks"],
+            "gc.trigger": [trigger["policy"] for trigger in triggers] == ["free-blocks"],
             "alloc.pool": alloc["pool"] == "chip",
             "alloc.erase_unit": alloc["erase_unit"] == "superblock",
             "alloc.frontiers": alloc["frontiers"] == "host+gc",
         }
-        wrong = [key for key, fits in bad.items() if not fits]
-        if wrong:
-            form = "greedy victims, free-blocks, superblocks over chips, frontiers host+gc"
-            raise ConfigError([f"{', '.join(wrong)}: a fit needs {form}, as drive: presets have"])
+        unsupported = [key for key, is_supported in supported.items() if not is_supported]
+        if unsupported:
+            requirements = "greedy victims, free-blocks, superblocks over chips, frontiers host+gc"
+            raise ConfigError(
+                [f"{', '.join(unsupported)}: a fit needs {requirements}, as drive: presets have"]
+            )
         pages = device["planes_per_chip"] * device["pages_per_block"]
         return Shape.with_watermark(device["blocks_per_plane"], pages, triggers[0]["soft"])
 
@@ -82,9 +84,9 @@ class Shape:
         rho b: it is the lowest j with rho b <= (b - j) / (H_b - H_j).
         """
         pages = self.pages
-        mass = pages * self.units / (1 + spares) / (self.units - self.kept)
-        harmonic, most = self._thresholds
-        valid = np.minimum(np.searchsorted(most, mass), pages - 1)
+        mass = pages * self.units / (1 + spares) / (self.units - self.reserved)
+        harmonic, highest_means = self._thresholds
+        valid = np.minimum(np.searchsorted(highest_means, mass), pages - 1)
         share = valid * (pages - valid - mass * harmonic[valid]) / (mass - valid)
         waf: Numbers = np.where(mass < pages, pages / (pages - valid + share), math.inf)
         return waf
@@ -92,16 +94,16 @@ class Shape:
     @cached_property
     def _thresholds(self) -> tuple[Numbers, Numbers]:
         """By threshold j from 0 to b - 1: H_b - H_j, and the highest mean of valid pages."""
-        down = np.arange(self.pages, 0.0, -1.0)
-        harmonic = np.cumsum(1 / down)[::-1]
-        return harmonic, down / harmonic
+        remaining = np.arange(self.pages, 0.0, -1.0)
+        harmonic = np.cumsum(1 / remaining)[::-1]
+        return harmonic, remaining / harmonic
 
     def spare(self, waf: float) -> float:
         """The over-provisioning with this write amplification, above 1."""
-        return fitted(self, [(1.0, waf)])
+        return fit_spare(self, [(1.0, waf)])
 
 
-def used(spare: float, fill: OneOrMany) -> OneOrMany:
+def effective_spare(spare: float, fill: OneOrMany) -> OneOrMany:
     """Over-provisioning over the used share, or shares, of a drive of this over-provisioning."""
     return (1 + spare) / fill - 1
 
@@ -109,8 +111,8 @@ def used(spare: float, fill: OneOrMany) -> OneOrMany:
 def residuals(shape: Shape, spare: float, points: Points) -> Numbers:
     """ln(fitted / measured) of every fill and write amplification."""
     fills, measured = np.asarray(points).T
-    of: Numbers = np.log(shape.wafs(used(spare, fills)) / measured)
-    return of
+    logs: Numbers = np.log(shape.wafs(effective_spare(spare, fills)) / measured)
+    return logs
 
 
 def miss(shape: Shape, spare: float, points: Points) -> float:
@@ -118,7 +120,7 @@ def miss(shape: Shape, spare: float, points: Points) -> float:
     return math.sqrt(np.mean(residuals(shape, spare, points) ** 2))
 
 
-def fitted(shape: Shape, points: Points) -> float:
+def fit_spare(shape: Shape, points: Points) -> float:
     """The over-provisioning that fits fills and write amplifications best: least squares of logs.
 
     The best of a grid, then ternary search between its neighbours: measurements that no drive can
@@ -141,22 +143,26 @@ def fitted(shape: Shape, points: Points) -> float:
     return math.sqrt(low * high)
 
 
-def left_out(shape: Shape, points: Points) -> Numbers:
+def cross_validate(shape: Shape, points: Points) -> Numbers:
     """The prediction for each point by a fit without it and without the others of its fold.
 
     NaN where no point is left.
     """
     points = np.asarray(points)
     folds = np.arange(len(points)) % FOLDS
-    found = np.full(len(points), math.nan)
+    predictions = np.full(len(points), math.nan)
     for fold in np.unique(folds):
-        out = folds == fold
-        if not out.all():
-            found[out] = shape.wafs(used(fitted(shape, points[~out]), points[out, 0]))
-    return found
+        is_out = folds == fold
+        if not is_out.all():
+            predictions[is_out] = shape.wafs(
+                effective_spare(fit_spare(shape, points[~is_out]), points[is_out, 0])
+            )
+    return predictions
 
 
-def plausible(shape: Shape, spare: float, points: Points, error: float) -> tuple[float, float]:
+def plausible_range(
+    shape: Shape, spare: float, points: Points, error: float
+) -> tuple[float, float]:
     """The over-provisionings up to which the fit misses at most `error` more than at its best."""
     points = np.asarray(points)
     bound = math.hypot(miss(shape, spare, points), error)

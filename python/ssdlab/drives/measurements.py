@@ -55,7 +55,7 @@ class Load:
 def knee_of(loads: Sequence[Load]) -> tuple[float, float] | None:
     """The middle of the knee and half its width; None if no load is on one side of it."""
     below = None
-    for load in sorted(loads, key=lambda one: one.rate):
+    for load in sorted(loads, key=lambda load_: load_.rate):
         if load.p99 > KNEE_NS:
             return None if below is None else ((below + load.rate) / 2, (load.rate - below) / 2)
         below = load.rate
@@ -94,12 +94,12 @@ class Measurements:
 
     def of(self, workload: str) -> list[Point]:
         """The write amplifications of a workload."""
-        return [one for one in self.wafs if one.workload == workload]
+        return [point for point in self.wafs if point.workload == workload]
 
     @property
     def points(self) -> list[tuple[float, float]]:
         """Fill and write amplification of uniform writes that a fit may use."""
-        return [(one.fill, one.waf) for one in self.of(UNIFORM) if one.fitted]
+        return [(point.fill, point.waf) for point in self.of(UNIFORM) if point.fitted]
 
     @property
     def below_knee(self) -> list[Load]:
@@ -114,21 +114,21 @@ class _Row:
         self.line = line
         self.place = f"{file}:{line}"
         self.values: dict[str, float] = {}
-        self.wrong: list[str] = []
-        said = {column: text.strip() for column, text in cells.items()}
-        self.source = said.pop("source", "")
-        self.marked = self._mark(said.pop("use", ""))
-        self.workload, self.at = self._workload(said.pop("workload", ""))
-        for column, text in said.items():
+        self.errors: list[str] = []
+        cells_ = {column: text.strip() for column, text in cells.items()}
+        self.source = cells_.pop("source", "")
+        self.mark = self._mark(cells_.pop("use", ""))
+        self.workload, self.at = self._workload(cells_.pop("workload", ""))
+        for column, text in cells_.items():
             if text:
                 self._read(column, text)
-        if not self.wrong:
-            self.wrong.extend(f"{self.place}: {text}" for text in self._missing())
+        if not self.errors:
+            self.errors.extend(f"{self.place}: {text}" for text in self._missing_errors())
 
     def _mark(self, text: str) -> str:
         if text not in ("", FIT, TEST):
             expected = f"expected {FIT!r}, {TEST!r} or nothing"
-            self.wrong.append(f"{self.place}: use: found {text!r}; {expected}")
+            self.errors.append(f"{self.place}: use: found {text!r}; {expected}")
         return text
 
     def _workload(self, text: str) -> tuple[str, float]:
@@ -143,7 +143,7 @@ class _Row:
         if zoned := _ZONED.fullmatch(text):
             return ZONES, int(zoned["count"])
         if text not in ("", UNIFORM):
-            self.wrong.append(f"{self.place}: workload: found {text!r}; expected {WORKLOADS}")
+            self.errors.append(f"{self.place}: workload: found {text!r}; expected {WORKLOADS}")
         return UNIFORM, math.nan
 
     def _read(self, column: str, text: str) -> None:
@@ -156,20 +156,20 @@ class _Row:
             self.values[column] = value
         else:
             number = "a number: " if math.isnan(value) else ""
-            hint = _other_unit(value) if column.endswith("_us") else ""
-            self.wrong.append(
+            hint = _unit_hint(value) if column.endswith("_us") else ""
+            self.errors.append(
                 f"{self.place}: {column}: found {text!r}; expected {number}{expected}{hint}"
             )
 
-    def _missing(self) -> Iterator[str]:
-        has = self.values.keys()
-        if "fill" not in has:
+    def _missing_errors(self) -> Iterator[str]:
+        columns = self.values.keys()
+        if "fill" not in columns:
             yield f"fill: missing; expected {FORM['fill'][0]}"
-        latency = [column for column in LATENCY if column in has]
+        latency = [column for column in LATENCY if column in columns]
         if latency and len(latency) < len(LATENCY):
-            missing = ", ".join(column for column in LATENCY if column not in has)
+            missing = ", ".join(column for column in LATENCY if column not in columns)
             yield f"{missing}: missing; load, p50_us and p99_us belong together"
-        if not latency and "waf" not in has:
+        if not latency and "waf" not in columns:
             yield "waf: missing; expected a write amplification, or load, p50_us and p99_us"
         if latency and self.workload != UNIFORM:
             yield "workload: loads are of uniform writes; leave it empty"
@@ -177,7 +177,7 @@ class _Row:
             yield "p99_us: below p50_us; expected at least as much"
 
 
-def _other_unit(latency: float) -> str:
+def _unit_hint(latency: float) -> str:
     """In which unit a latency is that no drive has in microseconds, and what it is in these."""
     for unit, factor in (("milliseconds", 1e3), ("seconds", 1e6)):
         if latency < 1 <= latency * factor:
@@ -185,7 +185,7 @@ def _other_unit(latency: float) -> str:
     return ""
 
 
-def _too_long(rows: Sequence[_Row]) -> Iterator[str]:
+def _unit_warnings(rows: Sequence[_Row]) -> Iterator[str]:
     """A warning if even the lowest load has a latency that is rather one in nanoseconds."""
     for row in rows[:1]:
         p50 = row.values["p50_us"]
@@ -213,81 +213,83 @@ def read(file: Path, fewest: int = FEWEST) -> Measurements:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError([f"{file}: cannot be read: {reason}"]) from None
-    found = parsed(str(file), text)
-    count = len(found.of(UNIFORM))
+    measurements = parse(str(file), text)
+    count = len(measurements.of(UNIFORM))
     if count < fewest:
         message = (
             f"{file}: waf: {count} of them; expected at least {fewest} of uniform writes, at"
             " different fills, as one point alone does not test a fit"
         )
         raise ConfigError([message])
-    return found
+    return measurements
 
 
-def parsed(file: str, text: str) -> Measurements:
+def parse(file: str, text: str) -> Measurements:
     """The measurements in the text of a file. Raises `ConfigError`."""
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        found = [(lines.line_num, cells) for cells in lines if any(map(str.strip, cells))]
+        table = [(lines.line_num, cells) for cells in lines if any(map(str.strip, cells))]
     except csv.Error as error:
         raise ConfigError([f"{file}:{lines.line_num}: not CSV: {error}"]) from None
-    if not found:
+    if not table:
         raise ConfigError([f"{file}: empty; expected a line with the columns fill and waf"])
-    number, names = found[0]
+    number, names = table[0]
     columns = _columns(f"{file}:{number}", names)
-    rows, wrong = [], []
-    for number, cells in found[1:]:
+    rows, errors = [], []
+    for number, cells in table[1:]:
         if len(cells) != len(columns):
-            wrong.append(
+            errors.append(
                 f"{file}:{number}: expected {len(columns)} cells, as in the head; found"
                 f" {len(cells)}"
             )
             continue
         rows.append(_Row(file, number, dict(zip(columns, cells, strict=True))))
-    wrong += [text for row in rows for text in row.wrong]
-    wrong = wrong or [*_orders(rows)] or [*_too_low(rows)]
-    if wrong:
-        raise ConfigError(wrong)
-    return _measured(rows)
+    errors += [text for row in rows for text in row.errors]
+    errors = errors or [*_order_errors(rows)] or [*_decline_errors(rows)]
+    if errors:
+        raise ConfigError(errors)
+    return _measurements(rows)
 
 
-def _columns(place: str, names: list[str]) -> list[str]:
+def _columns(location: str, names: list[str]) -> list[str]:
     """The columns that a head names."""
     columns = [name.strip().lower() for name in names]
-    wrong = []
+    errors = []
     for name in dict.fromkeys(columns):
         if name not in COLUMNS:
-            near = get_close_matches(name, COLUMNS, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            known = ", ".join((*FORM, *COLUMNS[:3]))
-            wrong.append(f"{place}: unknown column {name!r}; expected {known}{hint}")
+            matches = get_close_matches(name, COLUMNS, 1)
+            hint = f"; did you mean {matches[0]!r}?" if matches else ""
+            expected = ", ".join((*FORM, *COLUMNS[:3]))
+            errors.append(f"{location}: unknown column {name!r}; expected {expected}{hint}")
         elif columns.count(name) > 1:
-            wrong.append(f"{place}: column {name!r} is there {columns.count(name)} times")
-    wrong += [f"{place}: no column {name!r}" for name in ("fill", "waf") if name not in columns]
-    if wrong:
-        raise ConfigError(wrong)
+            errors.append(f"{location}: column {name!r} is there {columns.count(name)} times")
+    errors += [f"{location}: no column {name!r}" for name in ("fill", "waf") if name not in columns]
+    if errors:
+        raise ConfigError(errors)
     return columns
 
 
-def _orders(rows: list[_Row]) -> Iterator[str]:
+def _order_errors(rows: list[_Row]) -> Iterator[str]:
     """Fills, and loads, that do not ascend."""
     for column in ("fill", "load"):
         mark = "waf" if column == "fill" else "load"
-        of_uniform = [row for row in rows if mark in row.values and row.workload == UNIFORM]
-        for before, row in pairwise(of_uniform):
-            last, now = before.values[column], row.values[column]
-            if now == last:
-                yield f"{row.place}: {column}: {now:g} again; give each {column} once"
-            elif now < last:
-                yield f"{row.place}: {column}: {now:g} after {last:g}; expected ascending order"
+        uniform_rows = [row for row in rows if mark in row.values and row.workload == UNIFORM]
+        for previous, row in pairwise(uniform_rows):
+            last_value, value = previous.values[column], row.values[column]
+            if value == last_value:
+                yield f"{row.place}: {column}: {value:g} again; give each {column} once"
+            elif value < last_value:
+                order = f"{value:g} after {last_value:g}"
+                yield f"{row.place}: {column}: {order}; expected ascending order"
     with_load = [row for row in rows if "load" in row.values]
     for row in with_load[1:]:
         if row.values["fill"] != with_load[0].values["fill"]:
-            first = f"{with_load[0].values['fill']:g} as in {with_load[0].place}"
-            yield f"{row.place}: fill: {row.values['fill']:g}; expected {first}: loads at one fill"
+            reference = f"{with_load[0].values['fill']:g} as in {with_load[0].place}"
+            expected = f"expected {reference}: loads at one fill"
+            yield f"{row.place}: fill: {row.values['fill']:g}; {expected}"
 
 
-def _falls(rows: list[_Row]) -> Iterator[tuple[float, _Row, _Row]]:
+def _declines(rows: list[_Row]) -> Iterator[tuple[float, _Row, _Row]]:
     """Write amplifications below one at a lower fill: by which share, the row, the highest."""
     with_waf = [row for row in rows if "waf" in row.values and row.workload == UNIFORM]
     if not with_waf:
@@ -300,8 +302,8 @@ def _falls(rows: list[_Row]) -> Iterator[tuple[float, _Row, _Row]]:
             highest = row
 
 
-def _too_low(rows: list[_Row]) -> Iterator[str]:
-    for share, row, highest in _falls(rows):
+def _decline_errors(rows: list[_Row]) -> Iterator[str]:
+    for share, row, highest in _declines(rows):
         if share > NOISE:
             yield (
                 f"{row.place}: waf: {row.values['waf']:g} after {highest.values['waf']:g} in"
@@ -310,10 +312,10 @@ def _too_low(rows: list[_Row]) -> Iterator[str]:
             )
 
 
-def _measured(rows: list[_Row]) -> Measurements:
+def _measurements(rows: list[_Row]) -> Measurements:
     with_load = [row for row in rows if "load" in row.values]
-    worst = max(_falls(rows), key=lambda one: one[0], default=None)
-    warnings = [*_too_long(with_load)]
+    worst = max(_declines(rows), key=lambda decline: decline[0], default=None)
+    warnings = [*_unit_warnings(with_load)]
     if worst is not None:
         share, row, highest = worst
         warnings.append(
@@ -321,7 +323,7 @@ def _measured(rows: list[_Row]) -> Measurements:
             f" (line {row.line}, below line {highest.line}): taken as noise"
         )
     # Rows without a mark are fitted, unless some rows are marked `fit`.
-    fits = {FIT} if any(row.marked == FIT for row in rows) else {""}
+    fit_marks = {FIT} if any(row.mark == FIT for row in rows) else {""}
     return Measurements(
         wafs=tuple(
             Point(
@@ -329,7 +331,7 @@ def _measured(rows: list[_Row]) -> Measurements:
                 row.values["fill"] if row.workload == UNIFORM else row.at,
                 row.values["fill"],
                 row.values["waf"],
-                row.marked in fits,
+                row.mark in fit_marks,
             )
             for row in rows
             if "waf" in row.values
@@ -339,7 +341,7 @@ def _measured(rows: list[_Row]) -> Measurements:
                 row.values["load"],
                 row.values["p50_us"] * US,
                 row.values["p99_us"] * US,
-                row.marked in fits,
+                row.mark in fit_marks,
             )
             for row in with_load
         ),

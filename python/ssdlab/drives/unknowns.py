@@ -125,21 +125,23 @@ def capacity(spare: float, spares: tuple[float, float]) -> Unknown:
     return Unknown("raw capacity", f"{1 + spare:.4f} x user", capacity_span(spares), decided)
 
 
-def of_pools(config: Config, shape: fit.Shape, spare: float, points: fit.Points) -> list[Unknown]:
+def pool_unknowns(
+    config: Config, shape: fit.Shape, spare: float, points: fit.Points
+) -> list[Unknown]:
     """The watermark and the superblock. Raw capacity is refitted for each value that is tried."""
     best = fit.miss(shape, spare, points)
     soft = config["gc.trigger"][0]["soft"]
     softs = sorted({1, soft, *(round(shape.units * MOST_RESERVED * 2.0**-i) for i in range(7))})
     block = shape.pages * config["device.page_bytes"] / (1 << 20)
 
-    def of_size(times: float) -> fit.Shape:
-        units, pages = max(1, round(shape.units / times)), max(1, round(shape.pages * times))
+    def of_size(factor: float) -> fit.Shape:
+        units, pages = max(1, round(shape.units / factor)), max(1, round(shape.pages * factor))
         return fit.Shape.with_watermark(units, pages, soft)
 
     return [
         _profile(
             ("erased blocks kept", f"{soft} a die", lambda value: f"{value:,.0f}"),
-            [one for one in softs if one >= 1],
+            [watermark for watermark in softs if watermark >= 1],
             lambda value: fit.Shape.with_watermark(shape.units, shape.pages, int(value)),
             points,
             best,
@@ -155,23 +157,28 @@ def of_pools(config: Config, shape: fit.Shape, spare: float, points: fit.Points)
 
 
 def _profile(
-    said: tuple[str, str, Callable[[float], str]],
+    labels: tuple[str, str, Callable[[float], str]],
     values: Sequence[float],
     shape_at: Callable[[float], fit.Shape],
     points: fit.Points,
     best: float,
 ) -> Unknown:
     """The values with which the residual of the fit is at most `ACCURACY` larger than `best`."""
-    name, value, text = said
-    bound, inside = math.hypot(best, ACCURACY), []
-    for one in values:
-        shape = shape_at(one)
-        if shape.units > shape.kept and fit.miss(shape, fit.fitted(shape, points), points) <= bound:
-            inside.append(one)
-    if not inside:
+    name, value, text = labels
+    bound, plausible = math.hypot(best, ACCURACY), []
+    for candidate in values:
+        shape = shape_at(candidate)
+        if (
+            shape.units > shape.reserved
+            and fit.miss(shape, fit.fit_spare(shape, points), points) <= bound
+        ):
+            plausible.append(candidate)
+    if not plausible:
         return Unknown(name, value, "none fits", False)
-    between = f"{text(inside[0])} to {text(inside[-1])}"
-    return Unknown(name, value, between, len(inside) < len(values) and inside[-1] <= 2 * inside[0])
+    span = f"{text(plausible[0])} to {text(plausible[-1])}"
+    return Unknown(
+        name, value, span, len(plausible) < len(values) and plausible[-1] <= 2 * plausible[0]
+    )
 
 
 def program(
@@ -180,14 +187,14 @@ def program(
     """The program time that follows from the knee, or None if it is kept, and warnings."""
     if measured.load_fill is None:
         return None, []
-    found = _knee(measured)
-    if isinstance(found, str):
-        return None, [f"{found}: program time is kept"]
+    knee_or_reason = _knee(measured)
+    if isinstance(knee_or_reason, str):
+        return None, [f"{knee_or_reason}: program time is kept"]
     if not _is_serial(config):
         text = "timing.model, timing.busy_unit: program time is fitted for serial planes only; kept"
         return None, [text]
-    knee, half = found
-    waf = shape.waf(fit.used(spare, measured.load_fill))
+    knee, half = knee_or_reason
+    waf = shape.waf(fit.effective_spare(spare, measured.load_fill))
     time = _program_ns(config, waf, knee)
     if time <= 0:
         text = f"a knee at {rate(knee)} writes/s leaves no time for programs: program time is kept"
@@ -199,21 +206,21 @@ def program(
             " thousands"
         )
         return None, [text]
-    low, high = (max(0, round(_program_ns(config, waf, knee + by))) for by in (half, -half))
-    made = Program(knee, half, round(time), (low, high))
-    if made.decided:
-        return made, []
-    below, above = map(rate, made.loads)
+    low, high = (max(0, round(_program_ns(config, waf, knee + offset))) for offset in (half, -half))
+    fitted = Program(knee, half, round(time), (low, high))
+    if fitted.decided:
+        return fitted, []
+    low_load, high_load = map(rate, fitted.loads)
     text = (
-        f"program time is hardly decided: {made.span} fit a knee between {below} and {above}"
-        " writes/s; measure at loads between them"
+        f"program time is hardly decided: {fitted.span} fit a knee between {low_load} and"
+        f" {high_load} writes/s; measure at loads between them"
     )
-    return made, [text]
+    return fitted, [text]
 
 
-def rate(of: float) -> str:
+def rate(load: float) -> str:
     """Writes a second."""
-    return f"{of:,.9g}"
+    return f"{load:,.9g}"
 
 
 def _is_serial(config: Config) -> bool:
@@ -223,20 +230,21 @@ def _is_serial(config: Config) -> bool:
 def _knee(measured: Measurements) -> tuple[float, float] | str:
     """The knee as in `knee_of`, or the reason why there is none."""
     limit = f"{KNEE_NS // 10**6} ms"
-    over = None
+    load_beyond = None
     for load, line in zip(measured.loads, measured.load_lines, strict=True):
-        at = f"load {rate(load.rate)} (line {line})"
+        location = f"load {rate(load.rate)} (line {line})"
         if load.p99 > KNEE_NS:
-            over = over or at
-        elif over is not None:
-            return f"the knee is not clear: p99 is above {limit} at {over}, but not at {at}"
-    side = "beyond" if over is None else "below"
+            load_beyond = load_beyond or location
+        elif load_beyond is not None:
+            reason = f"p99 is above {limit} at {load_beyond}, but not at {location}"
+            return f"the knee is not clear: {reason}"
+    side = "beyond" if load_beyond is None else "below"
     return knee_of(measured.loads) or f"no load is {side} the knee (p99 of {limit})"
 
 
 def _program_ns(config: Config, waf: float, knee: float) -> float:
     """The program time with which all planes are always busy at `knee` writes a second."""
-    return (_planes(config) * 1e9 / knee - _besides_ns(config, waf)) / waf
+    return (_planes(config) * 1e9 / knee - _overhead_ns(config, waf)) / waf
 
 
 def busy_rate(config: Config, waf: float) -> float | None:
@@ -246,7 +254,7 @@ def busy_rate(config: Config, waf: float) -> float | None:
     """
     if not _is_serial(config):
         return None
-    write = _besides_ns(config, waf) + waf * float(config["timing.program_ns"])
+    write = _overhead_ns(config, waf) + waf * float(config["timing.program_ns"])
     return _planes(config) * 1e9 / write
 
 
@@ -255,7 +263,7 @@ def _planes(config: Config) -> int:
     return int(device["channels"] * device["chips_per_channel"] * device["planes_per_chip"])
 
 
-def _besides_ns(config: Config, waf: float) -> float:
+def _overhead_ns(config: Config, waf: float) -> float:
     """The time of planes that a host write takes besides its programs.
 
     It costs W programs and W - 1 reads of copies, where W is write amplification, with the
@@ -275,8 +283,8 @@ def base_ns(config: Config) -> int:
     crossing = 0 if link is None else math.ceil(device["page_bytes"] * 10**9 / link)
     if host["write_buffer_pages"]:
         return int(crossing + timing["sram_ns"])
-    whole = timing["program_ns"] + timing["transfer_ns"] + 2 * timing["sram_ns"]
-    return int(crossing + whole)
+    write = timing["program_ns"] + timing["transfer_ns"] + 2 * timing["sram_ns"]
+    return int(crossing + write)
 
 
 def firmware(measured: Measurements, config: Config) -> tuple[Firmware | None, list[str]]:
@@ -309,23 +317,27 @@ def firmware(measured: Measurements, config: Config) -> tuple[Firmware | None, l
             f" {duration(p99)}, more than {MOST_TAIL} times as much: it is not fitted"
         )
         return None, [text]
-    made = Firmware(
+    fitted = Firmware(
         p50,
         p99,
-        _between([load.p50 for load in loads], base),
-        _between([load.p99 for load in loads], base),
+        _firmware_range([load.p50 for load in loads], base),
+        _firmware_range([load.p99 for load in loads], base),
     )
-    undecided = [one for one in made.unknowns if not one.decided]
-    return made, [f"{one.name} is hardly decided: {one.between} fit as well" for one in undecided]
+    undecided = [unknown for unknown in fitted.unknowns if not unknown.decided]
+    return fitted, [
+        f"{unknown.name} is hardly decided: {unknown.between} fit as well" for unknown in undecided
+    ]
 
 
-def _between(values: Sequence[float], base: int) -> tuple[float, float]:
+def _firmware_range(values: Sequence[float], base: int) -> tuple[float, float]:
     """The firmware times that the lowest and the highest measured latency imply."""
     low, high = min(values), max(values)
     return low * (1 - LATENCY_ACCURACY) - base, high * (1 + LATENCY_ACCURACY) - base
 
 
-def latency_errors(loads: Sequence[Load], base: int, made: Firmware) -> tuple[float, float] | None:
+def latency_errors(
+    loads: Sequence[Load], base: int, fitted: Firmware
+) -> tuple[float, float] | None:
     """The largest errors of median and 99th percentile at loads that are held out.
 
     Without such loads, they are those at loads left out of the fit in turn; None if there is one.
@@ -333,16 +345,22 @@ def latency_errors(loads: Sequence[Load], base: int, made: Firmware) -> tuple[fl
     held_out = [load for load in loads if not load.fitted]
     if not held_out and len(loads) < 2:
         return None
-    found = []
-    for name, ours in (("p50", made.p50), ("p99", made.p99)):
-        of = [getattr(load, name) for load in held_out or loads]
-        times = [float(ours)] * len(of) if held_out else _without_each([one - base for one in of])
-        off = ((base + time) / one - 1 for time, one in zip(times, of, strict=True))
-        found.append(max(off, key=abs))
-    return found[0], found[1]
+    errors = []
+    for name, fitted_ns in (("p50", fitted.p50), ("p99", fitted.p99)):
+        latencies = [getattr(load, name) for load in held_out or loads]
+        times = (
+            [float(fitted_ns)] * len(latencies)
+            if held_out
+            else _leave_one_out_means([latency - base for latency in latencies])
+        )
+        deviations = (
+            (base + time) / latency - 1 for time, latency in zip(times, latencies, strict=True)
+        )
+        errors.append(max(deviations, key=abs))
+    return errors[0], errors[1]
 
 
-def _without_each(times: Sequence[float]) -> list[float]:
+def _leave_one_out_means(times: Sequence[float]) -> list[float]:
     """For each time the geometric mean of the others."""
     logs = [math.log(time) for time in times]
-    return [math.exp((sum(logs) - one) / (len(logs) - 1)) for one in logs]
+    return [math.exp((sum(logs) - log) / (len(logs) - 1)) for log in logs]

@@ -53,22 +53,22 @@ def export_run(
     Existing files are replaced only with `force`. Raises `OutputError`.
     """
     if to not in FORMATS:
-        near = get_close_matches(to, FORMATS, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        matches = get_close_matches(to, FORMATS, 1)
+        hint = f"; did you mean {matches[0]}?" if matches else ""
         raise OutputError(
             f"{argument(to=to)}: no such format; there are: {', '.join(FORMATS)}{hint}"
         )
     folder = Path(folder)
     report = stored.read(folder)
     if isinstance(report, Sweep | Search):
-        what = "sweep" if isinstance(report, Sweep) else "search"
-        raise OutputError(f"{folder}: a {what}; its table is there as CSV")
+        kind = "sweep" if isinstance(report, Sweep) else "search"
+        raise OutputError(f"{folder}: a {kind}; its table is there as CSV")
     if isinstance(report, Comparison):
-        runs = ", ".join(str(one.folder) for one in report.reports.values())
+        runs = ", ".join(str(run_report.folder) for run_report in report.reports.values())
         raise OutputError(f"{folder}: a comparison; export one of its runs: {runs}")
     module = import_module(f"ssdlab.export.{FORMATS[to].module}")
-    make: Callable[[Report], dict[str, Write]] = getattr(module, FORMATS[to].maker)
+    make_files: Callable[[Report], dict[str, Write]] = getattr(module, FORMATS[to].maker)
     target = folder / EXPORTS if out is None else Path(out)
     with stored.readable(folder):
-        files = {target / name: write for name, write in make(report).items()}
+        files = {target / name: write for name, write in make_files(report).items()}
         return write_all(files, force=force)

@@ -62,7 +62,7 @@ def _job(report: Report) -> Part:
         "job_runtime": report.time.simulated // 10**6,
         **dict.fromkeys(("usr_cpu", "sys_cpu"), 0.0),
         **dict.fromkeys(("ctx", "majf", "minf"), 0),
-        **{f"iodepth_{what}": depth for what in ("level", "submit", "complete")},
+        **{f"iodepth_{name}": depth for name in ("level", "submit", "complete")},
         **classes,
         "latency_depth": int(options["iodepth"]),
     }
@@ -74,14 +74,14 @@ def _options(report: Report) -> dict[str, str]:
         (requests.read > 0, requests.write > 0), "rw"
     )
     order = "" if config["workload"]["kind"] == "sequential" else "rand"
-    moved = (report.host.pages_read + report.host.pages_written) * report.device.page_bytes
-    mean = round(moved / max(1, requests.read + requests.write))
-    closed = config["host"]["mode"] == "closed"
-    depth = config["host"]["queue_depth"] if closed else report.little.peak_in_system
+    bytes_moved = (report.host.pages_read + report.host.pages_written) * report.device.page_bytes
+    mean_bytes = round(bytes_moved / max(1, requests.read + requests.write))
+    is_closed = config["host"]["mode"] == "closed"
+    depth = config["host"]["queue_depth"] if is_closed else report.little.peak_in_system
     return {
         "name": report.name,
         "rw": order + mix,
-        "bs": str(mean),
+        "bs": str(mean_bytes),
         "iodepth": str(max(1, depth)),
         "numjobs": "1",
         "ioengine": "ssdlab",
@@ -119,32 +119,32 @@ def _direction(report: Report, op: str) -> Part:
         "slat_ns": {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0},
         "clat_ns": {**moments, "percentile": _percentiles(report, op)} if count else moments,
         "lat_ns": moments,
-        **_over_time(report, op),
+        **_interval_statistics(report, op),
     }
 
 
-def _over_time(report: Report, op: str) -> Part:
+def _interval_statistics(report: Report, op: str) -> Part:
     """Statistics over the intervals of the series, which fio computes over its samples."""
     series = report.series
     times = series.get("time_ns", np.empty(0, np.int64))
     seconds = np.diff(times, prepend=report.time.measured_from) / 1e9
-    known = seconds > 0
+    is_timed = seconds > 0
     values: dict[str, npt.NDArray[np.float64]] = {"bw": np.empty(0), "iops": np.empty(0)}
-    if known.any() and op != "trim":
+    if is_timed.any() and op != "trim":
         pages = np.diff(series[f"host_pages_{'read' if op == 'read' else 'written'}"], prepend=0)
-        moved = pages[known] * report.device.page_bytes / 1024
+        kibibytes = pages[is_timed] * report.device.page_bytes / 1024
         values = {
-            "bw": moved / seconds[known],
-            "iops": series[f"interval_{op}s"][known] / seconds[known],
+            "bw": kibibytes / seconds[is_timed],
+            "iops": series[f"interval_{op}s"][is_timed] / seconds[is_timed],
         }
     part: Part = {}
     for name, column in values.items():
-        spread = "bw_dev" if name == "bw" else "iops_stddev"
-        there = len(column) > 0
-        part[f"{name}_min"] = round(column.min()) if there else 0
-        part[f"{name}_max"] = round(column.max()) if there else 0
-        part[f"{name}_mean"] = float(column.mean()) if there else 0.0
-        part[spread] = float(column.std()) if there else 0.0
+        spread_key = "bw_dev" if name == "bw" else "iops_stddev"
+        has_values = len(column) > 0
+        part[f"{name}_min"] = round(column.min()) if has_values else 0
+        part[f"{name}_max"] = round(column.max()) if has_values else 0
+        part[f"{name}_mean"] = float(column.mean()) if has_values else 0.0
+        part[spread_key] = float(column.std()) if has_values else 0.0
         part[f"{name}_samples"] = len(column)
     part["bw_agg"] = 100.0 if part["bw_samples"] else 0.0
     return part
@@ -157,27 +157,31 @@ def _percentiles(report: Report, op: str) -> dict[str, int]:
     """
     rows = report.distributions[f"latency_{op}"]
     count, longest = rows[:, 2].sum(), getattr(report.latency, op).max
-    reported = [p for p in PERCENTILES if count * (100 - p) >= 1000 - 1e-6]
-    reached = rows[:, 2].cumsum() / rows[:, 2].sum()
-    at = np.searchsorted(reached, np.array(reported) / 100 - 1e-12)
-    ends = rows[at.clip(max=len(rows) - 1), 1].clip(max=longest).tolist()
-    return {f"{p:.6f}": end for p, end in zip(reported, ends, strict=True)}
+    percentiles = [
+        percentile for percentile in PERCENTILES if count * (100 - percentile) >= 1000 - 1e-6
+    ]
+    shares = rows[:, 2].cumsum() / rows[:, 2].sum()
+    indices = np.searchsorted(shares, np.array(percentiles) / 100 - 1e-12)
+    ends = rows[indices.clip(max=len(rows) - 1), 1].clip(max=longest).tolist()
+    return {f"{percentile:.6f}": end for percentile, end in zip(percentiles, ends, strict=True)}
 
 
 def _classes(report: Report) -> dict[str, dict[str, float]]:
     """Shares of all reads, writes and trims by class of latency, in percent."""
-    kinds = [report.distributions.get(f"latency_{op}") for op in ("read", "write", "trim")]
-    there: list[Rows] = [rows for rows in kinds if rows is not None]
-    rows = np.concatenate(there) if there else np.empty((0, 3), np.int64)
+    histograms = [report.distributions.get(f"latency_{op}") for op in ("read", "write", "trim")]
+    tables: list[Rows] = [rows for rows in histograms if rows is not None]
+    rows = np.concatenate(tables) if tables else np.empty((0, 3), np.int64)
     # A class begins where the previous one ends, even one of a smaller unit.
-    ends = np.array(sorted({e * unit for unit in UNITS.values() for e in EDGES} | {2 * 10**9}))
-    which = np.searchsorted(ends, (rows[:, 0] + rows[:, 1]) // 2, side="right")
-    counts = np.bincount(which, weights=rows[:, 2], minlength=len(ends) + 1)
+    ends = np.array(
+        sorted({edge_ * unit for unit in UNITS.values() for edge_ in EDGES} | {2 * 10**9})
+    )
+    class_indices = np.searchsorted(ends, (rows[:, 0] + rows[:, 1]) // 2, side="right")
+    counts = np.bincount(class_indices, weights=rows[:, 2], minlength=len(ends) + 1)
     shares = (100 * counts / max(1, counts.sum())).tolist()
-    below = dict(zip(ends.tolist(), shares, strict=False))
+    share_below = dict(zip(ends.tolist(), shares, strict=False))
     classes = {
-        f"latency_{name}": {str(edge): below[edge * unit] for edge in EDGES}
+        f"latency_{name}": {str(edge): share_below[edge * unit] for edge in EDGES}
         for name, unit in UNITS.items()
     }
-    classes["latency_ms"] |= {"2000": below[2 * 10**9], ">=2000": shares[-1]}
+    classes["latency_ms"] |= {"2000": share_below[2 * 10**9], ">=2000": shares[-1]}
     return classes

@@ -43,11 +43,11 @@ def log(report: Report, name: str) -> io.BufferedReader | None:
 
 def tables(report: Report) -> dict[str, io.BufferedReader[Any]]:
     """Every table of a run as CSV, by name: series, distributions and the logs it kept."""
-    kept = {name: log(report, name) for name in LOGS}
+    logs = {name: log(report, name) for name in LOGS}
     texts = {SERIES: report.series_csv, DISTRIBUTIONS: report.distributions_csv}
-    found: dict[str, io.BufferedReader[Any]] = {
+    streams: dict[str, io.BufferedReader[Any]] = {
         name.removesuffix(".csv"): io.BufferedReader(io.BytesIO(text.encode()))
         for name, text in texts.items()
         if text
     }
-    return found | {name: stream for name, stream in kept.items() if stream is not None}
+    return streams | {name: stream for name, stream in logs.items() if stream is not None}

@@ -36,13 +36,13 @@ def files(report: Report) -> dict[str, Write]:
 
     def write(out: BinaryIO) -> None:
         # Without a time in its head the file depends only on the run.
-        with gzip.GzipFile("", "wb", compresslevel=4, fileobj=out, mtime=0) as packed:
-            text = io.TextIOWrapper(io.BufferedWriter(packed, 1 << 20), encoding="utf-8")
+        with gzip.GzipFile("", "wb", compresslevel=4, fileobj=out, mtime=0) as compressed:
+            text = io.TextIOWrapper(io.BufferedWriter(compressed, 1 << 20), encoding="utf-8")
             text.write('{"displayTimeUnit":"ns","traceEvents":[\n')
-            between = ""
+            separator = ""
             for event in _events(report, logs):
-                text.write(between + ENCODE(event))
-                between = ",\n"
+                text.write(separator + ENCODE(event))
+                separator = ",\n"
             text.write("\n]}\n")
             text.flush()
 
@@ -51,7 +51,7 @@ def files(report: Report) -> dict[str, Write]:
 
 def _events(report: Report, logs: dict[str, io.BufferedReader | None]) -> Iterator[Event]:
     planes = _Planes(report)
-    yield from planes.named()
+    yield from planes.names()
     if logs["ops"]:
         yield from planes.operations(logs["ops"])
     if logs["requests"]:
@@ -64,8 +64,8 @@ def _rows(stream: io.BufferedReader) -> Iterator[dict[str, str]]:
     for number, line in enumerate(stream, 2):
         cells = line.decode().strip().split(",")
         if len(cells) != len(names):
-            what = f"expected {len(names)} values, found {len(cells)}"
-            raise OutputError(f"{stream.name}: line {number}: {what}")
+            problem = f"expected {len(names)} values, found {len(cells)}"
+            raise OutputError(f"{stream.name}: line {number}: {problem}")
         yield dict(zip(names, cells, strict=True))
 
 
@@ -78,10 +78,10 @@ def _span(start: str, end: str) -> Event:
     return {"ts": _micros(int(start)), "dur": _micros(int(end) - int(start))}
 
 
-def _named(what: str, pid: int, name: str, tid: int = 0, rank: int = 0) -> Iterator[Event]:
-    place = {"ph": "M", "pid": pid, "tid": tid}
-    yield {**place, "name": f"{what}_name", "args": {"name": name}}
-    yield {**place, "name": f"{what}_sort_index", "args": {"sort_index": rank}}
+def _name_events(kind: str, pid: int, name: str, tid: int = 0, rank: int = 0) -> Iterator[Event]:
+    track = {"ph": "M", "pid": pid, "tid": tid}
+    yield {**track, "name": f"{kind}_name", "args": {"name": name}}
+    yield {**track, "name": f"{kind}_sort_index", "args": {"sort_index": rank}}
 
 
 class _Planes:
@@ -102,35 +102,35 @@ class _Planes:
         """Number of a bus's track."""
         return FIRST_CHANNEL + self.channels + channel
 
-    def named(self) -> Iterator[Event]:
+    def names(self) -> Iterator[Event]:
         """Names of processes and tracks."""
-        yield from _named("process", REQUESTS, "requests", rank=0)
-        yield from _named("process", DEVICE, "device", rank=1)
+        yield from _name_events("process", REQUESTS, "requests", rank=0)
+        yield from _name_events("process", DEVICE, "device", rank=1)
         for channel in range(self.channels):
             pid = FIRST_CHANNEL + channel
-            yield from _named("process", pid, f"channel {channel}", rank=pid)
-            yield from _named("thread", pid, "bus", self.bus(channel))
+            yield from _name_events("process", pid, f"channel {channel}", rank=pid)
+            yield from _name_events("thread", pid, "bus", self.bus(channel))
             for chip in range(self.chips):
                 for plane in range(self.planes):
                     name = f"chip {chip}" + (f" plane {plane}" if self.planes > 1 else "")
                     tid = self.track(channel, chip, plane)
-                    yield from _named("thread", pid, name, tid, rank=tid)
+                    yield from _name_events("thread", pid, name, tid, rank=tid)
 
     def operations(self, stream: io.BufferedReader) -> Iterator[Event]:
         """A slice for every operation on its plane, and one for its transfer on the bus."""
         last = dict.fromkeys(range(self.channels), ("", ""))
         for row in _rows(stream):
             channel = int(row["channel"])
-            what: Event = {"name": f"{row['cause']} {row['op']}", "cat": row["cause"]}
-            what |= {"ph": "X", "pid": FIRST_CHANNEL + channel}
+            event: Event = {"name": f"{row['cause']} {row['op']}", "cat": row["cause"]}
+            event |= {"ph": "X", "pid": FIRST_CHANNEL + channel}
             keys = ("block", "page", "lpn", "sequence", "request", "queued")
             args = {key: int(row[key]) for key in keys if row[key]}
             tid = self.track(channel, int(row["chip"]), int(row["plane"]))
-            yield {**what, "tid": tid, **_span(row["start"], row["end"]), "args": args}
+            yield {**event, "tid": tid, **_span(row["start"], row["end"]), "args": args}
             # The planes of one operation share its transfer.
             transfer = row["bus_start"], row["bus_end"]
             if row["bus_start"] and transfer != last[channel]:
-                yield {**what, "tid": self.bus(channel), **_span(*transfer)}
+                yield {**event, "tid": self.bus(channel), **_span(*transfer)}
                 last[channel] = transfer
 
 
@@ -138,16 +138,16 @@ def _requests(stream: io.BufferedReader) -> Iterator[Event]:
     """Requests overlap: a pair of asynchronous events each."""
     keys = ("volume", "stream", "lpn", "pages", "queue", "chip", "transfer", "gc_wait", "metadata")
     for row in _rows(stream):
-        what: Event = {"name": row["op"], "cat": "request", "id": int(row["id"])}
-        what |= {"pid": REQUESTS, "tid": REQUESTS}
+        event: Event = {"name": row["op"], "cat": "request", "id": int(row["id"])}
+        event |= {"pid": REQUESTS, "tid": REQUESTS}
         args = {key: int(row[key]) for key in keys if row[key]}
-        yield {**what, "ph": "b", "ts": _micros(int(row["arrival"])), "args": args}
-        yield {**what, "ph": "e", "ts": _micros(int(row["completion"]))}
+        yield {**event, "ph": "b", "ts": _micros(int(row["arrival"])), "args": args}
+        yield {**event, "ph": "e", "ts": _micros(int(row["completion"]))}
 
 
 def _counters(report: Report) -> Iterator[Event]:
     times = report.series.get("time_ns", ())
     for name in COUNTERS:
         for time, value in zip(times, report.series.get(name, ()), strict=False):
-            place = {"ph": "C", "pid": DEVICE, "tid": DEVICE, "name": name.replace("_", " ")}
-            yield {**place, "ts": _micros(int(time)), "args": {"value": int(value)}}
+            counter = {"ph": "C", "pid": DEVICE, "tid": DEVICE, "name": name.replace("_", " ")}
+            yield {**counter, "ts": _micros(int(time)), "args": {"value": int(value)}}

@@ -48,8 +48,8 @@ def parquet(report: Report) -> dict[str, Write]:
         import pyarrow.csv
         import pyarrow.parquet  # noqa: F401
     except ImportError as error:
-        why = f"Parquet needs pyarrow: {install('pyarrow')}"
-        raise OutputError(f"{argument(to='parquet')}: {why}") from error
+        message = f"Parquet needs pyarrow: {install('pyarrow')}"
+        raise OutputError(f"{argument(to='parquet')}: {message}") from error
     return {f"{name}.parquet": partial(_parquet, stream) for name, stream in tables(report).items()}
 
 
@@ -72,7 +72,7 @@ def _parquet(stream: io.BufferedReader, out: BinaryIO) -> None:
                 column_types=kinds, null_values=[""], strings_can_be_null=True
             ),
         ) as batches,
-        parquet.ParquetWriter(out, batches.schema, compression="zstd") as made,
+        parquet.ParquetWriter(out, batches.schema, compression="zstd") as writer,
     ):
         for batch in batches:
-            made.write_batch(batch)
+            writer.write_batch(batch)

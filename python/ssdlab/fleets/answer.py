@@ -27,24 +27,31 @@ RANKED = ("waf", "write_p99_9_ns", "read_p99_9_ns", "lifetime_days")
 """Outcomes for which the tables show which volumes suffer and what they have in common."""
 
 
-def known(rows: list[Row], name: str) -> list[Row]:
+def rows_with(rows: list[Row], name: str) -> list[Row]:
     """The rows that have a number in a column."""
     return [row for row in rows if isinstance(row[name], int | float)]
 
 
-def worst(done: Fleet, drive: str, metric: str, most: int = WORST) -> list[Row]:
+def worst_rows(fleet: Fleet, drive: str, metric: str, limit: int = WORST) -> list[Row]:
     """The rows of a drive with the worst outcome, the worst first."""
-    rows = known(done.of(drive), metric)
+    rows = rows_with(fleet.of(drive), metric)
     sign = 1 if metric in GOOD else -1
-    return sorted(rows, key=lambda row: (sign * float(row[metric] or 0), str(row["volume"])))[:most]
+    return sorted(rows, key=lambda row: (sign * float(row[metric] or 0), str(row["volume"])))[
+        :limit
+    ]
 
 
-def ranks(done: Fleet, drive: str, metric: str) -> list[Rank]:
+def ranks(fleet: Fleet, drive: str, metric: str) -> list[Rank]:
     """Correlations of the statistics with an outcome, the strongest first."""
-    rows = known(done.of(drive), metric)
-    names = [n for n in STATISTICS_OF if len(known(rows, n)) == len(rows)]
-    found = (rank(name, numbers(rows, name), numbers(rows, metric), len(names)) for name in names)
-    return sorted((one for one in found if one), key=lambda one: -abs(one.rho))
+    rows = rows_with(fleet.of(drive), metric)
+    names = [name for name in STATISTICS_OF if len(rows_with(rows, name)) == len(rows)]
+    correlations = (
+        rank(name, numbers(rows, name), numbers(rows, metric), len(names)) for name in names
+    )
+    return sorted(
+        (correlation for correlation in correlations if correlation),
+        key=lambda correlation: -abs(correlation.rho),
+    )
 
 
 OVERWRITES, HOTTEST = (2.0, 8.0), (0.2, 0.6)
@@ -52,84 +59,92 @@ OVERWRITES, HOTTEST = (2.0, 8.0), (0.2, 0.6)
 writes that go to the most written tenth of the written pages."""
 
 
-def similar(done: Fleet) -> dict[str, set[Value]]:
+def similar_volumes(fleet: Fleet) -> dict[str, set[Value]]:
     """The volumes by class: how often pages are written, and how skewed the writes are.
 
     Volumes without one of these numbers are in no class.
     """
-    found: dict[tuple[int, int], set[Value]] = {}
-    for row in done.of(done.drives[0]):
-        often, hot = row["overwrite_factor"], row["hot_write_share"]
-        if isinstance(often, int | float) and isinstance(hot, int | float):
-            at = sum(often >= end for end in OVERWRITES), sum(hot >= end for end in HOTTEST)
-            found.setdefault(at, set()).add(row["volume"])
-    low, high = (f"{end:g}" for end in OVERWRITES)
-    less, more = (f"{100 * end:.0f} %" for end in HOTTEST)
+    classes: dict[tuple[int, int], set[Value]] = {}
+    for row in fleet.of(fleet.drives[0]):
+        overwrites, hot_share = row["overwrite_factor"], row["hot_write_share"]
+        if isinstance(overwrites, int | float) and isinstance(hot_share, int | float):
+            class_ = (
+                sum(overwrites >= limit for limit in OVERWRITES),
+                sum(hot_share >= limit for limit in HOTTEST),
+            )
+            classes.setdefault(class_, set()).add(row["volume"])
+    low, high = (f"{limit:g}" for limit in OVERWRITES)
+    low_share, high_share = (f"{100 * limit:.0f} %" for limit in HOTTEST)
     times = (f"fewer than {low} times", f"{low} to {high} times", f"{high} times or more")
-    shares = (f"less than {less}", f"{less} to {more}", f"{more} or more")
-    return {f"written {times[a]}, hottest tenth {shares[b]}": found[a, b] for a, b in sorted(found)}
+    shares = (f"less than {low_share}", f"{low_share} to {high_share}", f"{high_share} or more")
+    return {
+        f"written {times[i]}, hottest tenth {shares[j]}": classes[i, j] for i, j in sorted(classes)
+    }
 
 
-def differences(done: Fleet, volumes: set[Value] | None = None) -> list[Difference]:
+def differences(fleet: Fleet, volumes: set[Value] | None = None) -> list[Difference]:
     """Every drive against the first, over the volumes that are measured on both."""
-    base, found = done.drives[0], []
-    first = {row["volume"]: row for row in done.of(base)}
+    base, results = fleet.drives[0], []
+    base_rows = {row["volume"]: row for row in fleet.of(base)}
     if volumes is not None:
-        first = {name: row for name, row in first.items() if name in volumes}
-    for drive in done.drives[1:]:
-        rows = [row for row in done.of(drive) if row["volume"] in first]
-        for metric in done.metrics:
+        base_rows = {name: row for name, row in base_rows.items() if name in volumes}
+    for drive in fleet.drives[1:]:
+        rows = [row for row in fleet.of(drive) if row["volume"] in base_rows]
+        for metric in fleet.metrics:
             pairs = [
-                (float(a), float(b))
+                (float(value), float(base_value))
                 for row in rows
-                if isinstance(a := row[metric], int | float)
-                and isinstance(b := first[row["volume"]][metric], int | float)
+                if isinstance(value := row[metric], int | float)
+                and isinstance(base_value := base_rows[row["volume"]][metric], int | float)
             ]
-            one = difference(metric, drive, base, pairs)
-            if one is not None:
-                found.append(one)
-    return found
+            result = difference(metric, drive, base, pairs)
+            if result is not None:
+                results.append(result)
+    return results
 
 
-def text_of(done: Fleet) -> str:
+def text_of(fleet: Fleet) -> str:
     """The answer in one paragraph: nothing of a drive on which most results are invalid."""
-    found, answered = [], {drive for drive in done.drives if not done.few_measured(drive)}
-    for drive in done.drives:
-        found.append(_of_drive(done, drive))
-        if drive in answered and (apart := done.unsteady(drive)):
-            found.append(f"{apart}.")
-    if done.drives[0] not in answered:
-        return " ".join(found)
-    found += _suffering(done)
-    for one in differences(done):
-        if one.metric in RANKED and one.drive in answered:
-            found.append(_compared(one))
-    found += _by_class(done, answered)
-    return " ".join(found)
+    sentences, valid_drives = (
+        [],
+        {drive for drive in fleet.drives if not fleet.few_measured(drive)},
+    )
+    for drive in fleet.drives:
+        sentences.append(_drive_text(fleet, drive))
+        if drive in valid_drives and (unsteady := fleet.unsteady(drive)):
+            sentences.append(f"{unsteady}.")
+    if fleet.drives[0] not in valid_drives:
+        return " ".join(sentences)
+    sentences += _correlation_texts(fleet)
+    for result in differences(fleet):
+        if result.metric in RANKED and result.drive in valid_drives:
+            sentences.append(_difference_text(result))
+    sentences += _class_texts(fleet, valid_drives)
+    return " ".join(sentences)
 
 
-def _of_drive(done: Fleet, drive: str) -> str:
+def _drive_text(fleet: Fleet, drive: str) -> str:
     """How the outcomes on a drive are distributed, or why there is no answer."""
-    rows, few = done.of(drive), done.few_measured(drive)
-    if few:
-        return f"There is no answer for {drive}: {few}."
+    rows, shortage = fleet.of(drive), fleet.few_measured(drive)
+    if shortage:
+        return f"There is no answer for {drive}: {shortage}."
     if not rows:
         return f"No volume on {drive} has a valid result."
     volumes = f"ver {counted(len(rows), 'volume')}"
-    on = f"On {drive}, o{volumes}" if len(done.drives) > 1 else f"O{volumes}"
-    spreads = [_spread(rows, name) for name in done.metrics if name in RANKED]
-    return f"{on}: {'; '.join(one for one in spreads if one)}."
+    scope = f"On {drive}, o{volumes}" if len(fleet.drives) > 1 else f"O{volumes}"
+    spreads = [_spread(rows, name) for name in fleet.metrics if name in RANKED]
+    return f"{scope}: {'; '.join(spread for spread in spreads if spread)}."
 
 
-def _by_class(done: Fleet, drives: set[str]) -> Iterator[str]:
+def _class_texts(fleet: Fleet, drives: set[str]) -> Iterator[str]:
     """The verdicts of the classes of similar volumes, if there are several."""
-    classes = similar(done)
+    classes = similar_volumes(fleet)
     if len(classes) < 2:
         return
     for name, volumes in classes.items():
-        for one in differences(done, volumes):
-            if one.metric == "waf" and one.is_clear and one.drive in drives:
-                verdict = _compared(one)
+        for result in differences(fleet, volumes):
+            if result.metric == "waf" and result.is_clear and result.drive in drives:
+                verdict = _difference_text(result)
                 text = f"{counted(len(volumes), 'volume')} {name}"
                 yield f"{text}: {verdict[0].lower()}{verdict[1:]}"
 
@@ -139,91 +154,97 @@ def _spread(rows: list[Row], name: str) -> str:
     if not values:
         return ""
     ends = (0.5, 0.1) if name in GOOD else (0.5, 0.9)
-    mid, end = quantiles(values, [1.0] * len(values), ends)
-    below = "below" if name in GOOD else "above"
-    middle, bound = cell(name, float(mid)), cell(name, float(end))
-    of = "" if len(values) == len(rows) else f" ({counted(len(values), 'volume')})"
-    return f"{TITLES[name]}{of} has a median of {middle}, a tenth of the volumes is {below} {bound}"
+    centre, tail = quantiles(values, [1.0] * len(values), ends)
+    direction = "below" if name in GOOD else "above"
+    median_text, tail_text = cell(name, float(centre)), cell(name, float(tail))
+    count = "" if len(values) == len(rows) else f" ({counted(len(values), 'volume')})"
+    tail_part = f"a tenth of the volumes is {direction} {tail_text}"
+    return f"{TITLES[name]}{count} has a median of {median_text}, {tail_part}"
 
 
-def _suffering(done: Fleet) -> Iterator[str]:
-    drive = done.drives[0]
+def _correlation_texts(fleet: Fleet) -> Iterator[str]:
+    drive = fleet.drives[0]
     for metric in ("waf", "write_p99_9_ns"):
-        clear = [one for one in ranks(done, drive, metric) if one.is_clear][:2]
-        if clear:
+        correlations = [rank_ for rank_ in ranks(fleet, drive, metric) if rank_.is_clear][:2]
+        if correlations:
             words = " and ".join(
-                f"{'rises' if one.rho > 0 else 'falls'} with the {STATISTICS_OF[one.statistic]}"
-                f" (rank correlation {one.rho:+.2f}, {one.low:+.2f} to {one.high:+.2f})"
-                for one in clear
+                f"{'rises' if rank_.rho > 0 else 'falls'} with the {STATISTICS_OF[rank_.statistic]}"
+                f" (rank correlation {rank_.rho:+.2f}, {rank_.low:+.2f} to {rank_.high:+.2f})"
+                for rank_ in correlations
             )
             yield f"{TITLES[metric][0].upper()}{TITLES[metric][1:]} {words}."
 
 
-def _compared(one: Difference) -> str:
-    title, names = TITLES[one.metric], f"{one.drive} and {one.base}"
+def _difference_text(result: Difference) -> str:
+    title, names = TITLES[result.metric], f"{result.drive} and {result.base}"
     title = title[0].upper() + title[1:]
-    if one.low is None or one.high is None:
+    if result.low is None or result.high is None:
         return f"{title} on {names}: too few volumes to compare."
-    if one.low == one.high == 1:
+    if result.low == result.high == 1:
         return f"{title} is the same on {names}."
-    span = f"median ratio {one.ratio:.3g}, {one.low:.3g} to {one.high:.3g}"
-    counts = f"lower for {one.lower:,} volumes, higher for {one.higher:,}"
-    if not one.is_clear:
+    span = f"median ratio {result.ratio:.3g}, {result.low:.3g} to {result.high:.3g}"
+    counts = f"lower for {result.lower:,} volumes, higher for {result.higher:,}"
+    if not result.is_clear:
         return f"{title}: no significant difference between {names} ({span}; {counts})."
-    how = "lower" if one.ratio < 1 else "higher"
-    return f"{title} is {how} on {one.drive} than on {one.base} ({span}; {counts})."
+    direction = "lower" if result.ratio < 1 else "higher"
+    return f"{title} is {direction} on {result.drive} than on {result.base} ({span}; {counts})."
 
 
 Table = tuple[str, list[str], list[list[str]]]
 """Title, heads except that of the first column, rows with their titles."""
 
 
-def tables_of(done: Fleet) -> Iterator[Table]:
+def tables_of(fleet: Fleet) -> Iterator[Table]:
     """Groups, distributions, the worst volumes, what they have in common, differences."""
-    yield _groups(done)
-    for drive in done.drives:
-        yield from _distributions(done, drive)
-    for drive in done.drives:
+    yield _groups(fleet)
+    for drive in fleet.drives:
+        yield from _distributions(fleet, drive)
+    for drive in fleet.drives:
         for metric in RANKED:
-            if metric in done.metrics and worst(done, drive, metric):
-                yield _worst(done, drive, metric)
-                if ranks(done, drive, metric):
-                    yield _common(done, drive, metric)
-    if len(done.drives) > 1:
-        yield _differences(done)
-        yield from _classes(done)
+            if metric in fleet.metrics and worst_rows(fleet, drive, metric):
+                yield _worst(fleet, drive, metric)
+                if ranks(fleet, drive, metric):
+                    yield _correlations(fleet, drive, metric)
+    if len(fleet.drives) > 1:
+        yield _differences(fleet)
+        yield from _classes(fleet)
 
 
-def _on(done: Fleet, drive: str) -> str:
-    return f" on {drive}" if len(done.drives) > 1 else ""
+def _drive_suffix(fleet: Fleet, drive: str) -> str:
+    return f" on {drive}" if len(fleet.drives) > 1 else ""
 
 
-def _groups(done: Fleet) -> Table:
-    names = [*dict.fromkeys(name for of in done.groups.values() for name in of)]
-    rows = [[d, *(f"{of.get(n, 0):,}" for n in names)] for d, of in done.groups.items()]
+def _groups(fleet: Fleet) -> Table:
+    names = [*dict.fromkeys(name for counts in fleet.groups.values() for name in counts)]
+    rows = [
+        [drive, *(f"{counts.get(name, 0):,}" for name in names)]
+        for drive, counts in fleet.groups.items()
+    ]
     return "volumes by group", names, rows
 
 
-def _distributions(done: Fleet, drive: str) -> Iterator[Table]:
+def _distributions(fleet: Fleet, drive: str) -> Iterator[Table]:
     """By volume and by bytes written; volumes that are not steady have a separate table."""
     heads = ["volumes", *(f"{part:.0%}" for part in PARTS)]
     for group in (MEASURED, UNSTEADY):
-        rows = done.of(drive, group)
-        found = []
-        for metric in done.metrics:
-            of = known(rows, metric)
-            if not of:
+        rows = fleet.of(drive, group)
+        lines = []
+        for metric in fleet.metrics:
+            measured = rows_with(rows, metric)
+            if not measured:
                 continue
             for weight in ("", ", by bytes written"):
-                weights = numbers(of, "volume_bytes_written") if weight else [1.0] * len(of)
-                values = quantiles(numbers(of, metric), weights, PARTS)
+                weights = (
+                    numbers(measured, "volume_bytes_written") if weight else [1.0] * len(measured)
+                )
+                values = quantiles(numbers(measured, metric), weights, PARTS)
                 cells = [cell(metric, float(value)) for value in values]
-                found.append([f"{TITLES[metric]}{weight}", f"{len(of):,}", *cells])
-        if found:
-            yield f"quantiles{_on(done, drive)}, {group}", heads, found
+                lines.append([f"{TITLES[metric]}{weight}", f"{len(measured):,}", *cells])
+        if lines:
+            yield f"quantiles{_drive_suffix(fleet, drive)}, {group}", heads, lines
 
 
-def _worst(done: Fleet, drive: str, metric: str) -> Table:
+def _worst(fleet: Fleet, drive: str, metric: str) -> Table:
     names = [*STATISTICS_OF]
     rows = [
         [
@@ -231,10 +252,10 @@ def _worst(done: Fleet, drive: str, metric: str) -> Table:
             cell(metric, _number(row, metric)),
             *(cell(name, _number(row, name)) for name in names),
         ]
-        for row in worst(done, drive, metric)
+        for row in worst_rows(fleet, drive, metric)
     ]
     heads = [TITLES[metric], *(STATISTICS_OF[name] for name in names)]
-    return f"worst {TITLES[metric]}{_on(done, drive)}", heads, rows
+    return f"worst {TITLES[metric]}{_drive_suffix(fleet, drive)}", heads, rows
 
 
 def _number(row: Row, name: str) -> float | None:
@@ -242,40 +263,42 @@ def _number(row: Row, name: str) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _common(done: Fleet, drive: str, metric: str) -> Table:
+def _correlations(fleet: Fleet, drive: str, metric: str) -> Table:
     """Each statistic: its correlation, and the medians of the worst tenth and of the rest."""
-    rows = worst(done, drive, metric, len(done.volumes))
+    rows = worst_rows(fleet, drive, metric, len(fleet.volumes))
     tenth = max(1, len(rows) // 10)
-    found = []
-    for one in ranks(done, drive, metric):
-        ends = (rows[:tenth], rows[tenth:])
+    lines = []
+    for correlation in ranks(fleet, drive, metric):
+        parts = (rows[:tenth], rows[tenth:])
         medians = [
-            cell(one.statistic, median(values)) if (values := numbers(part, one.statistic)) else "–"
-            for part in ends
+            cell(correlation.statistic, median(values))
+            if (values := numbers(part, correlation.statistic))
+            else "–"
+            for part in parts
         ]
-        span = f"{one.low:+.2f} to {one.high:+.2f}"
-        clear = "yes" if one.is_clear else "no"
-        title = STATISTICS_OF[one.statistic]
-        found.append([title, f"{one.rho:+.2f}", span, clear, *medians])
+        span = f"{correlation.low:+.2f} to {correlation.high:+.2f}"
+        clear = "yes" if correlation.is_clear else "no"
+        title = STATISTICS_OF[correlation.statistic]
+        lines.append([title, f"{correlation.rho:+.2f}", span, clear, *medians])
     heads = ["rank correlation", "interval", "excludes 0", "median, worst tenth", "of the rest"]
-    return f"what goes with {TITLES[metric]}{_on(done, drive)}", heads, found
+    return f"what goes with {TITLES[metric]}{_drive_suffix(fleet, drive)}", heads, lines
 
 
-def _classes(done: Fleet) -> Iterator[Table]:
+def _classes(fleet: Fleet) -> Iterator[Table]:
     """Write amplification by classes of similar volumes, each with its verdict."""
     rows = []
-    for name, volumes in similar(done).items():
-        for one in differences(done, volumes):
-            if one.metric == "waf":
-                verdict = f"{'lower' if one.ratio < 1 else 'higher'} on {one.drive}"
-                span = "–" if one.low is None else f"{one.low:.4g} to {one.high:.4g}"
+    for name, volumes in similar_volumes(fleet).items():
+        for result in differences(fleet, volumes):
+            if result.metric == "waf":
+                verdict = f"{'lower' if result.ratio < 1 else 'higher'} on {result.drive}"
+                span = "–" if result.low is None else f"{result.low:.4g} to {result.high:.4g}"
                 rows.append(
                     [
-                        f"{name}, {one.drive} over {one.base}",
-                        f"{one.volumes:,}",
-                        f"{one.ratio:.4g}",
+                        f"{name}, {result.drive} over {result.base}",
+                        f"{result.volumes:,}",
+                        f"{result.ratio:.4g}",
                         span,
-                        verdict if one.is_clear else "undecided",
+                        verdict if result.is_clear else "undecided",
                     ]
                 )
     if rows:
@@ -283,17 +306,17 @@ def _classes(done: Fleet) -> Iterator[Table]:
         yield f"{TITLES['waf']} by similar volumes", heads, rows
 
 
-def _differences(done: Fleet) -> Table:
+def _differences(fleet: Fleet) -> Table:
     rows = [
         [
-            f"{TITLES[one.metric]}, {one.drive} over {one.base}",
-            f"{one.volumes:,}",
-            f"{one.ratio:.4g}",
-            "–" if one.low is None else f"{one.low:.4g} to {one.high:.4g}",
-            f"{one.lower:,}",
-            f"{one.higher:,}",
+            f"{TITLES[result.metric]}, {result.drive} over {result.base}",
+            f"{result.volumes:,}",
+            f"{result.ratio:.4g}",
+            "–" if result.low is None else f"{result.low:.4g} to {result.high:.4g}",
+            f"{result.lower:,}",
+            f"{result.higher:,}",
         ]
-        for one in differences(done)
+        for result in differences(fleet)
     ]
     heads = ["volumes", "median ratio", "95 % interval", "lower", "higher"]
     return "drives, paired by volume", heads, rows

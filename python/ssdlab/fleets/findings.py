@@ -29,17 +29,17 @@ def quantiles(values: Sequence[float], weights: Sequence[float], parts: Sequence
     """The smallest value that at least each of `parts` of the weight is at or below."""
     order = np.argsort(np.asarray(values, float), kind="stable")
     sorted_values = np.asarray(values, float)[order]
-    heights = cumulated(np.asarray(weights, float)[order])
-    places = np.searchsorted(heights, np.asarray(parts) - 1e-12)
-    found: Floats = sorted_values[np.minimum(places, len(sorted_values) - 1)]
-    return found
+    heights = cumulative_shares(np.asarray(weights, float)[order])
+    indices = np.searchsorted(heights, np.asarray(parts) - 1e-12)
+    result: Floats = sorted_values[np.minimum(indices, len(sorted_values) - 1)]
+    return result
 
 
-def cumulated(weights: Floats) -> Floats:
+def cumulative_shares(weights: Floats) -> Floats:
     """Cumulative shares of the weight; equal shares if there is no weight."""
     total = float(weights.sum())
-    summed: Floats = np.cumsum(weights if total > 0 else np.ones_like(weights))
-    shares: Floats = summed / summed[-1]
+    sums: Floats = np.cumsum(weights if total > 0 else np.ones_like(weights))
+    shares: Floats = sums / sums[-1]
     return shares
 
 
@@ -61,31 +61,33 @@ class Rank:
         return self.low > 0 or self.high < 0
 
 
-def rank(statistic: str, values: Sequence[float], outcome: Sequence[float], of: int) -> Rank | None:
-    """The correlation, with an interval for one of `of` statistics; None if it has no meaning.
+def rank(
+    statistic: str, values: Sequence[float], outcome: Sequence[float], total: int
+) -> Rank | None:
+    """The correlation, with an interval for one of `total` statistics; None if it has no meaning.
 
     The interval is Fisher's, with the standard error of Bonett and Wright (2000) for ranks, and
     Bonferroni's share of the error.
     """
-    n = len(values)
-    if n < LEAST_RANKED or min(values) == max(values) or min(outcome) == max(outcome):
+    count = len(values)
+    if count < LEAST_RANKED or min(values) == max(values) or min(outcome) == max(outcome):
         return None
-    a, b = _ranks(values), _ranks(outcome)
-    rho = float(np.corrcoef(a, b)[0, 1])
-    bounded = min(max(rho, -0.9999999), 0.9999999)
-    error = math.sqrt((1 + bounded**2 / 2) / (n - 3))
-    width = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / 2 / of) * error
-    centre = math.atanh(bounded)
-    return Rank(statistic, n, rho, math.tanh(centre - width), math.tanh(centre + width))
+    value_ranks, outcome_ranks = _ranks(values), _ranks(outcome)
+    rho = float(np.corrcoef(value_ranks, outcome_ranks)[0, 1])
+    clipped = min(max(rho, -0.9999999), 0.9999999)
+    error = math.sqrt((1 + clipped**2 / 2) / (count - 3))
+    width = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / 2 / total) * error
+    centre = math.atanh(clipped)
+    return Rank(statistic, count, rho, math.tanh(centre - width), math.tanh(centre + width))
 
 
 def _ranks(values: Sequence[float]) -> Floats:
     """Ranks from 1; equal values have their mean rank."""
-    found = np.asarray(values, float)
-    _, place, counts = np.unique(found, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    mean: Floats = (last - (counts - 1) / 2)[place]
-    return mean
+    numbers = np.asarray(values, float)
+    _, inverse, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+    last_ranks = np.cumsum(counts)
+    mean_ranks: Floats = (last_ranks - (counts - 1) / 2)[inverse]
+    return mean_ranks
 
 
 @dataclass(frozen=True)
@@ -116,26 +118,31 @@ def difference(
     metric: str, drive: str, base: str, pairs: Sequence[tuple[float, float]]
 ) -> Difference | None:
     """The median ratio of pairs of positive numbers, with the interval of the sign test."""
-    ratios = sorted(value / of for value, of in pairs if value > 0 and of > 0)
+    ratios = sorted(
+        value / base_value for value, base_value in pairs if value > 0 and base_value > 0
+    )
     if not ratios:
         return None
-    n, cut = len(ratios), sign_test_cut(len(ratios))
-    low, high = (None, None) if cut is None else (ratios[cut], ratios[n - 1 - cut])
-    lower, higher = sum(one < 1 for one in ratios), sum(one > 1 for one in ratios)
-    return Difference(metric, drive, base, n, median(ratios), low, high, lower, higher)
+    count, cut = len(ratios), sign_test_cut(len(ratios))
+    low, high = (None, None) if cut is None else (ratios[cut], ratios[count - 1 - cut])
+    lower, higher = sum(ratio < 1 for ratio in ratios), sum(ratio > 1 for ratio in ratios)
+    return Difference(metric, drive, base, count, median(ratios), low, high, lower, higher)
 
 
 def sign_test_cut(n: int) -> int | None:
     """How many order statistics lie outside the interval of a median at each end; None: too few."""
     if n < LEAST_PAIRS:
         return None
-    left, cut = (1 - CONFIDENCE) / 2, -1
-    below = 0.0
-    for k in range(n):
-        below += math.exp(
-            math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2)
+    tail_share, cut = (1 - CONFIDENCE) / 2, -1
+    probability = 0.0
+    for order in range(n):
+        probability += math.exp(
+            math.lgamma(n + 1)
+            - math.lgamma(order + 1)
+            - math.lgamma(n - order + 1)
+            - n * math.log(2)
         )
-        if below > left:
+        if probability > tail_share:
             break
-        cut = k
+        cut = order
     return cut

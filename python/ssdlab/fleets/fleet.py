@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ssdlab.display.form import columns
-from ssdlab.display.numbers import Value, shown
+from ssdlab.display.numbers import Value, format_value
 from ssdlab.fleets.volumes import STATISTICS_OF, Volume
 from ssdlab.results.frames import Table
 from ssdlab.results.names import FLEET, OUTCOMES
@@ -29,7 +29,7 @@ ENDED = (MEASURED, UNSTEADY, INVALID)
 SHORT = ("not in steady state", "no GC happened")
 """The beginnings of warnings that only say that a volume writes too little."""
 FAILED, NO_RUN = "failed", "not run"
-TITLES = {one.name: one.title for one in columns() if one.title} | {
+TITLES = {column.name: column.title for column in columns() if column.title} | {
     "gc_share": "share of programs by GC"
 }
 OUTCOME_OF = (
@@ -81,8 +81,8 @@ class Fleet(Table):
         lines = (folder / OUTCOMES).read_bytes().decode("utf-8", "replace").splitlines()
         identity = head["fleet"]
         volumes = (
-            Volume(one["volume"], one["statistics"], {}, None, one["reason"])
-            for one in head[VOLUMES]
+            Volume(volume["volume"], volume["statistics"], {}, None, volume["reason"])
+            for volume in head[VOLUMES]
         )
         return Fleet(
             head["name"],
@@ -97,7 +97,7 @@ class Fleet(Table):
     @property
     def planned(self) -> int:
         """How many runs there are."""
-        return sum(not one.reason for one in self.volumes) * len(self.drives)
+        return sum(not volume.reason for volume in self.volumes) * len(self.drives)
 
     @property
     def not_run(self) -> int:
@@ -112,9 +112,9 @@ class Fleet(Table):
     @cached_property
     def failures(self) -> dict[str, str]:
         """Why runs failed, by volume and drive."""
-        several = len(self.drives) > 1
+        has_several = len(self.drives) > 1
         return {
-            f"volume {row['volume']}" + (f" on {row['drive']}" if several else ""): str(
+            f"volume {row['volume']}" + (f" on {row['drive']}" if has_several else ""): str(
                 row["reason"]
             )
             for row in self.rows
@@ -124,15 +124,15 @@ class Fleet(Table):
     @cached_property
     def rows(self) -> list[dict[str, Value]]:
         """One row per volume and drive: its group, its statistics, its outcomes."""
-        known = {one.point: one for one in self.outcomes}
-        count, found = len(self.drives), []
+        outcomes = {outcome.point: outcome for outcome in self.outcomes}
+        drive_count, rows = len(self.drives), []
         for i, volume in enumerate(self.volumes):
             for j, drive in enumerate(self.drives):
-                one = known.get(i * count + j)
-                group, reason = _group(volume, one)
-                values = one.values if one and one.values else (None,) * len(COLUMNS)
-                more = one.more if one else {}
-                found.append(
+                outcome = outcomes.get(i * drive_count + j)
+                group, reason = _group(volume, outcome)
+                values = outcome.values if outcome and outcome.values else (None,) * len(COLUMNS)
+                extra = outcome.more if outcome else {}
+                rows.append(
                     {
                         "volume": volume.name,
                         "drive": drive,
@@ -140,11 +140,11 @@ class Fleet(Table):
                         "reason": reason or None,
                         **{name: volume.statistics.get(name) for name in STATISTICS_OF},
                         **dict(zip(COLUMNS, values, strict=True)),
-                        **{name: more.get(name) for name in MORE},
-                        "warnings": len(one.warnings) if one else None,
+                        **{name: extra.get(name) for name in MORE},
+                        "warnings": len(outcome.warnings) if outcome else None,
                     }
                 )
-        return found
+        return rows
 
     def of(self, drive: str, group: str = MEASURED) -> list[dict[str, Value]]:
         """The rows of a drive in a group."""
@@ -159,25 +159,31 @@ class Fleet(Table):
         if valid >= invalid:
             return ""
         verb = "has" if valid == 1 else "have"
-        beside = (
+        unsteady_text = (
             f", beside {unsteady:,} not steady"
             if (unsteady := len(self.of(drive, UNSTEADY)))
             else ""
         )
-        return f"only {valid:,} of {valid + invalid:,} volumes {verb} a valid result{beside}"
+        return f"only {valid:,} of {valid + invalid:,} volumes {verb} a valid result{unsteady_text}"
 
     def unsteady(self, drive: str) -> str:
         """How many volumes on a drive are not steady, and how much they write; empty if all are."""
-        several = self.of(drive, UNSTEADY)
-        if not several:
+        unsteady = self.of(drive, UNSTEADY)
+        if not unsteady:
             return ""
-        ran = [row for group in ENDED for row in self.of(drive, group)]
-        part, whole = (sum(numbers(rows, "volume_bytes_written")) for rows in (several, ran))
-        share = f", with {100 * part / whole:.0f} % of the bytes written," if whole else ""
-        which = f"{len(several):,} of {counted(len(ran), 'volume')}{share}"
-        verb = "is" if len(several) == 1 else "are"
-        why = f"{FLEET['csv']} has the reasons"
-        return f"{which} did not reach a steady state and {verb} apart ({why})"
+        ended = [row for group in ENDED for row in self.of(drive, group)]
+        unsteady_bytes, total_bytes = (
+            sum(numbers(rows, "volume_bytes_written")) for rows in (unsteady, ended)
+        )
+        share = (
+            f", with {100 * unsteady_bytes / total_bytes:.0f} % of the bytes written,"
+            if total_bytes
+            else ""
+        )
+        subject = f"{len(unsteady):,} of {counted(len(ended), 'volume')}{share}"
+        verb = "is" if len(unsteady) == 1 else "are"
+        reference = f"{FLEET['csv']} has the reasons"
+        return f"{subject} did not reach a steady state and {verb} apart ({reference})"
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
@@ -187,18 +193,18 @@ class Fleet(Table):
     @cached_property
     def groups(self) -> dict[str, dict[str, int]]:
         """By drive, how many volumes are in each group."""
-        found: dict[str, dict[str, int]] = {drive: {} for drive in self.drives}
+        groups: dict[str, dict[str, int]] = {drive: {} for drive in self.drives}
         for row in self.rows:
-            of = found[str(row["drive"])]
-            of[str(row["group"])] = of.get(str(row["group"]), 0) + 1
-        return found
+            counts = groups[str(row["drive"])]
+            counts[str(row["group"])] = counts.get(str(row["group"]), 0) + 1
+        return groups
 
     @property
     def head(self) -> dict[str, Any]:
         """The contents of fleet.json."""
         volumes = [
-            {"volume": one.name, "reason": one.reason, "statistics": dict(one.statistics)}
-            for one in self.volumes
+            {"volume": volume.name, "reason": volume.reason, "statistics": dict(volume.statistics)}
+            for volume in self.volumes
         ]
         return {
             "version": VERSION,
@@ -219,17 +225,19 @@ class Fleet(Table):
 
     def to_json(self) -> str:
         """The output of `--json`: the head without the volumes, and `rows`."""
-        values = {key: one for key, one in self.head.items() if key != VOLUMES}
+        values = {key: value for key, value in self.head.items() if key != VOLUMES}
         return json.dumps(values | {"rows": self.rows}, indent=2, ensure_ascii=False) + "\n"
 
     def summary(self) -> str:
         """The fleet as text: the answer, the distributions, the volumes that suffer most."""
         from ssdlab.fleets import answer  # needs numpy, which is slow to import
 
-        ended = f"{counted(len(self.outcomes), 'run')} of {self.planned:,}"
+        progress = f"{counted(len(self.outcomes), 'run')} of {self.planned:,}"
         state = "" if self.completed else ", NOT COMPLETED"
         drives = counted(len(self.drives), "drive")
-        lines = [f"{self.name}: {counted(len(self.volumes), 'volume')}, {drives}, {ended}{state}"]
+        lines = [
+            f"{self.name}: {counted(len(self.volumes), 'volume')}, {drives}, {progress}{state}"
+        ]
         for text in self.first_lines():
             lines += ["", *wrapped("", text)]
         lines += ["", *wrapped("", answer.text_of(self)), ""]
@@ -239,30 +247,33 @@ class Fleet(Table):
 
     def first_lines(self) -> list[str]:
         """What a reader has to know before any number."""
-        found = [f"LOST  {loss}" for loss in dict.fromkeys(o.loss for o in self.outcomes if o.loss)]
+        lines = [
+            f"LOST  {loss}"
+            for loss in dict.fromkeys(outcome.loss for outcome in self.outcomes if outcome.loss)
+        ]
         if len(self.volumes) == 1:
-            found.append("The traces hold one volume: nothing is distributed.")
+            lines.append("The traces hold one volume: nothing is distributed.")
         if self.interrupted:
-            found.append(f"Interrupted: {self.not_run:,} of {self.planned:,} runs are missing.")
+            lines.append(f"Interrupted: {self.not_run:,} of {self.planned:,} runs are missing.")
         reasons: dict[str, list[str]] = {}
-        for one in self.volumes:
-            if one.reason:
-                reasons.setdefault(one.reason, []).append(one.name)
+        for volume in self.volumes:
+            if volume.reason:
+                reasons.setdefault(volume.reason, []).append(volume.name)
         for reason, names in reasons.items():
-            found.append(f"Without a drive, {_volumes(names)}: {reason}.")
+            lines.append(f"Without a drive, {_volumes(names)}: {reason}.")
         for drive in self.drives:
-            on = f" on {drive}" if len(self.drives) > 1 else ""
+            scope = f" on {drive}" if len(self.drives) > 1 else ""
             invalid = [(str(row["volume"]), str(row["reason"])) for row in self.of(drive, INVALID)]
             for by_name in alike(invalid):
-                which, why = _volumes([*by_name]), next(iter(by_name.values()))
-                found.append(f"Invalid{on}, and left out, {which}: {why}")
+                subject, reason = _volumes([*by_name]), next(iter(by_name.values()))
+                lines.append(f"Invalid{scope}, and left out, {subject}: {reason}")
         for reason, titles in self.failed().items():
-            found.append(f"{counted(len(titles), 'run')} failed ({named(titles, 'run')}): {reason}")
-        return found
+            lines.append(f"{counted(len(titles), 'run')} failed ({named(titles, 'run')}): {reason}")
+        return lines
 
     def failed(self) -> dict[str, list[str]]:
         """The runs that failed, by reason; reasons that differ only in numbers are merged."""
-        return {next(iter(one.values())): [*one] for one in alike(self.failures.items())}
+        return {next(iter(group.values())): [*group] for group in alike(self.failures.items())}
 
     def __repr__(self) -> str:
         return f"<Fleet of {len(self.volumes)} volumes>\n{self.summary()}"
@@ -275,19 +286,19 @@ def _volumes(names: Sequence[str]) -> str:
     return f"volume{'s' * (len(names) > 1)} {', '.join(names)}"
 
 
-def _group(volume: Volume, one: Outcome | None) -> tuple[str, str]:
+def _group(volume: Volume, outcome: Outcome | None) -> tuple[str, str]:
     """The group of a row, and why it is not measured."""
     if volume.reason:
         return volume.reason, volume.reason
-    if one is None:
+    if outcome is None:
         return NO_RUN, ""
-    if one.error:
-        return FAILED, one.error
-    first = one.warnings[0] if one.invalidating else ""
-    if not one.more.get("steady") and (not first or first.startswith(SHORT)):
-        return UNSTEADY, str(one.more.get("why_not_steady") or "")
-    if first:
-        return INVALID, first
+    if outcome.error:
+        return FAILED, outcome.error
+    warning = outcome.warnings[0] if outcome.invalidating else ""
+    if not outcome.more.get("steady") and (not warning or warning.startswith(SHORT)):
+        return UNSTEADY, str(outcome.more.get("why_not_steady") or "")
+    if warning:
+        return INVALID, warning
     return MEASURED, ""
 
 
@@ -301,10 +312,13 @@ def cell(name: str, value: float | None) -> str:
     """A number of a column as text."""
     if value is None:
         return "–"
-    if name in ("gc_share", *(n for n in STATISTICS_OF if n.endswith("_share"))):
+    if name in (
+        "gc_share",
+        *(statistic for statistic in STATISTICS_OF if statistic.endswith("_share")),
+    ):
         return f"{value * 100:.3g} %"
     if name.endswith(("_bytes", "bytes_written")):
-        return shown("lifetime_bytes", round(value))
+        return format_value("lifetime_bytes", round(value))
     if name in STATISTICS_OF:
         return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
-    return shown(name, round(value) if name.endswith("_ns") else value)
+    return format_value(name, round(value) if name.endswith("_ns") else value)

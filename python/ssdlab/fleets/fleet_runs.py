@@ -13,7 +13,7 @@ from ssdlab.config import memory
 from ssdlab.config.files import plain_name
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import Config, ConfigLike, Source, set_text
-from ssdlab.display.argument import argument, keyed
+from ssdlab.display.argument import argument, key_argument
 from ssdlab.display.numbers import Value
 from ssdlab.display.progress import display
 from ssdlab.errors import ConfigError, Interrupted
@@ -71,18 +71,18 @@ def fleet(
     `seed`, `jobs`, `on`, `store`, `progress` and `html` are those of `ssdlab.compare`. Raises
     `ConfigError`, `WorkloadError` and `OutputError`.
     """
-    several = [drives] if isinstance(drives, str | Path | Config) else drives
-    asked = Asked(traces, several, stand_in, size, set or {}, seed, cache)
-    how = Making(on, jobs, store, out, force, progress, html)
-    with how.runner() as runner:
-        done = run_fleet(asked, runner, how)
-    if done.interrupted:
-        raise Interrupted(None, done.folder, fleet=done)
-    return done
+    configs = [drives] if isinstance(drives, str | Path | Config) else drives
+    request = FleetRequest(traces, configs, stand_in, size, set or {}, seed, cache)
+    options = Making(on, jobs, store, out, force, progress, html)
+    with options.runner() as runner:
+        result = run_fleet(request, runner, options)
+    if result.interrupted:
+        raise Interrupted(None, result.folder, fleet=result)
+    return result
 
 
 @dataclass(frozen=True)
-class Asked:
+class FleetRequest:
     """The arguments of `fleet` that define what is run."""
 
     traces: Sequence[str | Path]
@@ -96,33 +96,33 @@ class Asked:
     @property
     def name(self) -> str:
         """The name of the fleet: that of its first trace, or of its stand-in."""
-        first = plain_name(self.traces[0]) if self.traces else str(self.stand_in).partition(":")[0]
-        return f"{first}-fleet"
+        stem = plain_name(self.traces[0]) if self.traces else str(self.stand_in).partition(":")[0]
+        return f"{stem}-fleet"
 
     @property
     def base(self) -> Mapping[str, object]:
         """The keys that are set, except those that were used up when traces were split."""
-        left = READ_ONCE if self.traces else ()
-        return {key: value for key, value in self.sets.items() if key not in left}
+        consumed = READ_ONCE if self.traces else ()
+        return {key: value for key, value in self.sets.items() if key not in consumed}
 
     @property
-    def fits(self) -> dict[str, object]:
+    def size_keys(self) -> dict[str, object]:
         """Keys that give a drive the requested size, overridden by those that are set."""
         if self.stand_in or "device.fit" in self.sets or "workload.fit" in self.sets:
             return {}
         return {"workload.fit": "compact"} if self.size == "drive" else {"device.fit": "trace"}
 
-    def identity(self, drives: Sequence[Drive], made: StandIn | None) -> dict[str, Any]:
+    def identity(self, drives: Sequence[Drive], stand_in: StandIn | None) -> dict[str, Any]:
         """What the outcomes depend on: a fleet with the same is resumed."""
         return {
             "ssdlab": described(),
             "columns": [*COLUMNS],
-            "drives": [one.identity for one in drives],
+            "drives": [drive.identity for drive in drives],
             "set": {key: set_text(value) for key, value in self.sets.items()},
             "size": self.size,
             "seed": self.seed,
-            "traces": [[str(one), file_digest(Path(one))[0]] for one in self.traces],
-            "stand_in": made.identity if made else None,
+            "traces": [[str(trace), file_digest(Path(trace))[0]] for trace in self.traces],
+            "stand_in": stand_in.identity if stand_in else None,
         }
 
 
@@ -165,77 +165,94 @@ class Drive:
         return {"workload.span": span, "precondition.fill": fill}
 
 
-def run_fleet(asked: Asked, runner: Runner, how: Making) -> Fleet:
+def run_fleet(request: FleetRequest, runner: Runner, options: Making) -> Fleet:
     """As `fleet`; Ctrl-C ends it early."""
-    made = _stand_in(asked)
-    drives = _drives(asked.drives, asked.base, asked.seed)
-    if made:
+    stand_in = _stand_in(request)
+    drives = _drives(request.drives, request.base, request.seed)
+    if stand_in:
         # Volumes are drawn for the first drive, and are the same on all.
-        volumes = [volume_of(made, i, drives[0].config) for i in range(made.count)]
-        told = [key for key in asked.sets if key in {*volumes[0].sets, "workload.span"}]
-        if told:
-            raise ConfigError([f"{keyed('set', told[0])}: is drawn for each volume of a stand-in"])
+        volumes = [
+            volume_of(stand_in, number, drives[0].config) for number in range(stand_in.count)
+        ]
+        drawn_keys = [key for key in request.sets if key in {*volumes[0].sets, "workload.span"}]
+        if drawn_keys:
+            raise ConfigError(
+                [f"{key_argument('set', drawn_keys[0])}: is drawn for each volume of a stand-in"]
+            )
     else:
-        with display() if how.progress else nullcontext() as shown:
-            cache = None if asked.cache is None else Path(asked.cache)
-            threads, show = runner.here or cores(), shown.run if shown else None
-            volumes = volumes_of(asked.traces, asked.sets, cache=cache, jobs=threads, show=show)
-    identity = asked.identity(drives, made)
-    reads = tuple(one.config.file for one in drives if one.config.file)
-    with _Outcomes(how.folder, identity, FORM, force=how.force, reads=reads) as stored:
-        stored.asked, stored.volumes, stored.drives = asked, volumes, drives
+        with display() if options.progress else nullcontext() as progress_display:
+            cache = None if request.cache is None else Path(request.cache)
+            threads, show = (
+                runner.here or cores(),
+                progress_display.run if progress_display else None,
+            )
+            volumes = volumes_of(request.traces, request.sets, cache=cache, jobs=threads, show=show)
+    identity = request.identity(drives, stand_in)
+    read_files = tuple(drive.config.file for drive in drives if drive.config.file)
+    with _Outcomes(options.folder, identity, FORM, force=options.force, reads=read_files) as stored:
+        stored.request, stored.volumes, stored.drives = request, volumes, drives
         missing = [key for key in stored.every() if key not in stored.rows]
-        if made or asked.size == "drive":
-            memory.check([one.config for one in drives for _ in range(runner.here)], runner.here)
-        left, progress = len(missing), how.progress
-        stored.make(missing, stored.planned, runner, name=asked.name, left=left, progress=progress)
-        found = ordered(stored.ended())
-        names = tuple(one.name for one in drives)
-        done = Fleet(asked.name, names, tuple(volumes), found, identity, folder=how.folder)
-        done = replace(done, interrupted=stored.interrupted and done.not_run > 0)
-        if done.folder is not None:
-            _write(done, done.folder, how.html)
-    return done
+        if stand_in or request.size == "drive":
+            memory.check(
+                [drive.config for drive in drives for _ in range(runner.here)], runner.here
+            )
+        total, progress = len(missing), options.progress
+        stored.make(
+            missing, stored.planned, runner, name=request.name, left=total, progress=progress
+        )
+        outcomes = ordered(stored.ended())
+        names = tuple(drive.name for drive in drives)
+        result = Fleet(
+            request.name, names, tuple(volumes), outcomes, identity, folder=options.folder
+        )
+        result = replace(result, interrupted=stored.interrupted and result.not_run > 0)
+        if result.folder is not None:
+            _write(result, result.folder, options.html)
+    return result
 
 
-def _stand_in(asked: Asked) -> StandIn | None:
+def _stand_in(request: FleetRequest) -> StandIn | None:
     """The statistics from which volumes are drawn; None for traces. Raises `ConfigError`."""
-    if bool(asked.traces) == bool(asked.stand_in):
-        none = f"no volumes: expected traces, or {argument(stand_in='alibaba:1000')}"
-        raise ConfigError([f"{argument('stand_in')}: excludes traces" if asked.traces else none])
-    made = StandIn.of(asked.stand_in, asked.seed) if asked.stand_in else None
-    if made and asked.size == "volume":
-        size = argument(size=asked.size)
+    if bool(request.traces) == bool(request.stand_in):
+        no_volumes = f"no volumes: expected traces, or {argument(stand_in='alibaba:1000')}"
+        raise ConfigError(
+            [f"{argument('stand_in')}: excludes traces" if request.traces else no_volumes]
+        )
+    stand_in = StandIn.of(request.stand_in, request.seed) if request.stand_in else None
+    if stand_in and request.size == "volume":
+        size = argument(size=request.size)
         raise ConfigError([f"{size}: a stand-in is as large as its drive says; leave it out"])
-    return made
+    return stand_in
 
 
 def _drives(
-    given: Sequence[ConfigLike], sets: Mapping[str, object], seed: int | None
+    configs: Sequence[ConfigLike], sets: Mapping[str, object], seed: int | None
 ) -> list[Drive]:
     """The drives, each once. Raises `ConfigError`."""
-    if not given:
-        which = "a TOML file, a preset or a named drive"
-        raise ConfigError([f"no drive: expected {argument('drives')} with {which}"])
-    found: list[Drive] = []
-    for one in given:
-        source = Source(one)
-        own = {k: v for k, v in sets.items() if k.partition(".")[0] != "workload"}
-        own.pop("device.fit", None)
-        config = source.load(own, seed=seed)
-        for other in found:
-            if other.name == config.name or other.config == config:
+    if not configs:
+        examples = "a TOML file, a preset or a named drive"
+        raise ConfigError([f"no drive: expected {argument('drives')} with {examples}"])
+    drives: list[Drive] = []
+    for config_like in configs:
+        source = Source(config_like)
+        drive_sets = {
+            key: value for key, value in sets.items() if key.partition(".")[0] != "workload"
+        }
+        drive_sets.pop("device.fit", None)
+        config = source.load(drive_sets, seed=seed)
+        for drive in drives:
+            if drive.name == config.name or drive.config == config:
                 message = f"{argument(drives=config.name)}: given twice; drives of a fleet differ"
-                hint = " (run.name tells files apart)" if other.config != config else ""
+                hint = " (run.name tells files apart)" if drive.config != config else ""
                 raise ConfigError([message + hint])
-        found.append(Drive(config.name, source, config))
-    return found
+        drives.append(Drive(config.name, source, config))
+    return drives
 
 
 class _Outcomes(Outcomes):
     """The outcomes of a fleet. `point` is as in `Fleet.outcomes`."""
 
-    asked: Asked
+    request: FleetRequest
     volumes: Sequence[Volume]
     drives: Sequence[Drive]
 
@@ -247,26 +264,31 @@ class _Outcomes(Outcomes):
 
     def planned(self, point: int, _: int | None) -> Planned:
         """A run. Raises `ConfigError` if the drive is too small."""
-        volume, drive = self._of(point)
-        sets = {**volume.sets, **drive.span_of(volume), **self.asked.fits, **self.asked.base}
-        config = drive.source.load(sets, trace=volume.trace, seed=self.asked.seed)
-        several = f" on {drive.name}" if len(self.drives) > 1 else ""
-        return Planned(f"{volume.name}{several}", config, key=(point, None))
+        volume, drive = self._volume_and_drive(point)
+        sets = {
+            **volume.sets,
+            **drive.span_of(volume),
+            **self.request.size_keys,
+            **self.request.base,
+        }
+        config = drive.source.load(sets, trace=volume.trace, seed=self.request.seed)
+        suffix = f" on {drive.name}" if len(self.drives) > 1 else ""
+        return Planned(f"{volume.name}{suffix}", config, key=(point, None))
 
-    def _of(self, point: int) -> tuple[Volume, Drive]:
+    def _volume_and_drive(self, point: int) -> tuple[Volume, Drive]:
         volume, drive = divmod(point, len(self.drives))
         return self.volumes[volume], self.drives[drive]
 
     def row(self, key: Key, ended: Ended) -> Outcome:
         """With the additional columns of a fleet; traces by the names of volumes."""
-        row, (volume, _) = super().row(key, ended), self._of(key[0])
+        row, (volume, _) = super().row(key, ended), self._volume_and_drive(key[0])
         if row.error:
             trace = str(volume.trace or volume.name)
             return replace(row, error=row.error.replace(trace, f"volume {volume.name}"))
-        return row if ended.report is None else replace(row, more=_more(ended.report))
+        return row if ended.report is None else replace(row, more=_extra_columns(ended.report))
 
 
-def _more(report: Report) -> dict[str, Value]:
+def _extra_columns(report: Report) -> dict[str, Value]:
     """The columns of a fleet in addition to those of a sweep."""
     waf, device = report.waf, report.config["device"]
     return {
@@ -278,15 +300,15 @@ def _more(report: Report) -> dict[str, Value]:
     }
 
 
-def _write(done: Fleet, folder: Path, html: bool) -> None:
+def _write(fleet: Fleet, folder: Path, html: bool) -> None:
     """Write the tables, the summary and the page. Raises `OutputError`."""
-    texts: dict[str, Any] = {FLEET["csv"]: done.to_csv(), SUMMARY: done.summary()}
-    files = {name: outputs.text(one) for name, one in texts.items()}
+    texts: dict[str, Any] = {FLEET["csv"]: fleet.to_csv(), SUMMARY: fleet.summary()}
+    files = {name: outputs.text(text) for name, text in texts.items()}
     if frames.has_parquet():
-        files[FLEET["parquet"]] = partial(frames.write_parquet, done.rows, texts=Fleet.TEXTS)
+        files[FLEET["parquet"]] = partial(frames.write_parquet, fleet.rows, texts=Fleet.TEXTS)
     if html:
         from ssdlab.fleets.page import fleet_page  # needs numpy, which is slow to import
 
-        files[PAGE] = outputs.text(fleet_page(done))
-    files[FLEET["json"]] = outputs.text(done.head_json())
-    outputs.write_all({folder / name: one for name, one in files.items()}, force=True)
+        files[PAGE] = outputs.text(fleet_page(fleet))
+    files[FLEET["json"]] = outputs.text(fleet.head_json())
+    outputs.write_all({folder / name: write for name, write in files.items()}, force=True)

@@ -12,8 +12,8 @@ import numpy as np
 
 from ssdlab.display.form import unit as unit_of
 from ssdlab.display.numbers import on_page
-from ssdlab.fleets.answer import Row, known, ranks, tables_of, text_of
-from ssdlab.fleets.findings import cumulated
+from ssdlab.fleets.answer import Row, ranks, rows_with, tables_of, text_of
+from ssdlab.fleets.findings import cumulative_shares
 from ssdlab.fleets.fleet import MEASURED, TITLES, UNSTEADY, Fleet, numbers
 from ssdlab.fleets.volumes import STATISTICS_OF
 from ssdlab.html.answer import paragraph
@@ -40,60 +40,63 @@ def report_fleet(
     Raises `OutputError`.
     """
     with stored.readable(folder / FLEET["json"]):
-        done = Fleet.read(folder)
-        drawn = [*distributions(done), *scatters(done)]
-        page = partial(fleet_page, done)
+        fleet = Fleet.read(folder)
+        figures_ = [*distributions(fleet), *scatters(fleet)]
+        page = partial(fleet_page, fleet)
         return page_and_plots(
-            folder, drawn, page, out=out, plots=plots, picture=picture, force=force
+            folder, figures_, page, out=out, plots=plots, picture=picture, force=force
         )
 
 
-def fleet_page(done: Fleet) -> str:
+def fleet_page(fleet: Fleet) -> str:
     """The page of a fleet."""
-    several = [*tables_of(done)]
-    first = done.first_lines()
+    tables = [*tables_of(fleet)]
+    caveats = fleet.first_lines()
     sections = [
         Section(
-            "answer", "Answer", (warnings_box(first) if first else "") + paragraph(text_of(done))
+            "answer",
+            "Answer",
+            (warnings_box(caveats) if caveats else "") + paragraph(text_of(fleet)),
         ),
-        Section("distributions", "Distributions", figures(distributions(done))),
-        Section("scatter", "Volume by volume", figures(scatters(done))),
-        Section("tables", "Tables", "".join(_table(*one) for one in several)),
-        Section("fleet", "Fleet", _identity(done)),
+        Section("distributions", "Distributions", figures(distributions(fleet))),
+        Section("scatter", "Volume by volume", figures(scatters(fleet))),
+        Section("tables", "Tables", "".join(_table(*table_) for table_ in tables)),
+        Section("fleet", "Fleet", _identity(fleet)),
     ]
-    state = "" if done.completed else ' · <strong class="bad">not completed</strong>'
+    state = "" if fleet.completed else ' · <strong class="bad">not completed</strong>'
+    drives = escape(", ".join(fleet.drives))
     lead = (
-        f'<p class="lead">{len(done.volumes):,} volumes on {escape(", ".join(done.drives))}{state}'
+        f'<p class="lead">{len(fleet.volumes):,} volumes on {drives}{state}'
         f" · all of them in {FLEET['csv']}</p>"
     )
-    return document(done.name, lead, sections)
+    return document(fleet.name, lead, sections)
 
 
 def _table(title: str, heads: list[str], rows: list[list[str]]) -> str:
-    cells = [(row[0], [escape(on_page(one)) for one in row[1:]]) for row in rows]
+    cells = [(row[0], [escape(on_page(cell)) for cell in row[1:]]) for row in rows]
     return table(["", *heads], cells, title[0].upper() + title[1:])
 
 
-def distributions(done: Fleet) -> list[Figure]:
+def distributions(fleet: Fleet) -> list[Figure]:
     """The distribution of each outcome over the volumes, a curve for each drive."""
-    found: list[Figure] = []
-    for metric in done.metrics:
-        curves = [*_curves(done, metric)]
+    figures_: list[Figure] = []
+    for metric in fleet.metrics:
+        curves = [*_curves(fleet, metric)]
         if curves:
             caption = (
                 "Share of the volumes at or below a value. By bytes written: a volume counts as"
                 " much as it writes. Volumes that are not steady have a curve of their own."
             )
-            values = np.concatenate([one.x for one in curves])
-            low = Axis("share of volumes", "share", low=0.0, high=1.0)
+            values = np.concatenate([curve.x for curve in curves])
+            y = Axis("share of volumes", "share", low=0.0, high=1.0)
             title = TITLES[metric][0].upper() + TITLES[metric][1:]
             x = _axis(metric, values)
-            found.append(Plot(f"cdf-{metric}", title, caption, x, low, tuple(curves)))
-    return found
+            figures_.append(Plot(f"cdf-{metric}", title, caption, x, y, tuple(curves)))
+    return figures_
 
 
-def _curves(done: Fleet, metric: str) -> Iterator[Curve]:
-    for i, drive in enumerate(done.drives):
+def _curves(fleet: Fleet, metric: str) -> Iterator[Curve]:
+    for i, drive in enumerate(fleet.drives):
         tone = i % TONES
         # Dashed: the colour of the drive again, and one that no other drive of a few has.
         groups = [
@@ -101,10 +104,12 @@ def _curves(done: Fleet, metric: str) -> Iterator[Curve]:
             (", by bytes written", MEASURED, True, TONES + tone),
             (", not steady", UNSTEADY, False, 2 * TONES - 1 - tone),
         ]
-        for suffix, group, weighted, colour in groups:
-            rows = known(done.of(drive, group), metric)
+        for suffix, group, is_weighted, colour in groups:
+            rows = rows_with(fleet.of(drive, group), metric)
             if len(rows) > 1:
-                weights = numbers(rows, "volume_bytes_written") if weighted else [1.0] * len(rows)
+                weights = (
+                    numbers(rows, "volume_bytes_written") if is_weighted else [1.0] * len(rows)
+                )
                 x, y = _steps(numbers(rows, metric), weights)
                 yield Curve(f"{drive}{suffix}", x, y, colour, step=True)
 
@@ -112,16 +117,16 @@ def _curves(done: Fleet, metric: str) -> Iterator[Curve]:
 def _steps(values: list[float], weights: list[float]) -> tuple[np.ndarray, np.ndarray]:
     order = np.argsort(values, kind="stable")
     x = np.asarray(values, float)[order]
-    y = cumulated(np.asarray(weights, float)[order])
-    wanted = np.linspace(0, len(x) - 1, min(MOST_STEPS, len(x))).astype(int)
-    return x[wanted], y[wanted]
+    y = cumulative_shares(np.asarray(weights, float)[order])
+    indices = np.linspace(0, len(x) - 1, min(MOST_STEPS, len(x))).astype(int)
+    return x[indices], y[indices]
 
 
 def _axis(name: str, values: np.ndarray) -> Axis:
     title = TITLES.get(name) or STATISTICS_OF[name]
     positive = values[values > 0]
-    wide = len(positive) == len(values) and positive.max() > LOG_FROM * positive.min()
-    return Axis(title, _unit(name), log=bool(wide))
+    is_log = len(positive) == len(values) and positive.max() > LOG_FROM * positive.min()
+    return Axis(title, _unit(name), log=bool(is_log))
 
 
 def _unit(name: str) -> Unit:
@@ -134,51 +139,56 @@ def _unit(name: str) -> Unit:
     return "ratio" if unit_of(name) == "ratio" else "count"
 
 
-def scatters(done: Fleet) -> list[Figure]:
+def scatters(fleet: Fleet) -> list[Figure]:
     """Outcomes against each other, and against the statistic with the highest correlation."""
-    wanted = [("waf", "write_p99_9_ns"), ("waf", "gc_share"), ("write_p99_9_ns", "read_p99_9_ns")]
+    axes = [("waf", "write_p99_9_ns"), ("waf", "gc_share"), ("write_p99_9_ns", "read_p99_9_ns")]
     for metric in ("waf", "write_p99_9_ns", "lifetime_days"):
-        wanted += [(one.statistic, metric) for one in ranks(done, done.drives[0], metric)[:2]]
-    found: list[Figure] = []
-    for x, y in wanted:
+        axes += [
+            (correlation.statistic, metric)
+            for correlation in ranks(fleet, fleet.drives[0], metric)[:2]
+        ]
+    figures_: list[Figure] = []
+    for x, y in axes:
         curves = []
-        for i, drive in enumerate(done.drives):
-            rows = known(known(done.of(drive), x), y)
+        for i, drive in enumerate(fleet.drives):
+            rows = rows_with(rows_with(fleet.of(drive), x), y)
             if rows:
-                curves.append(_marks(drive, rows, x, y, i, len(done.drives)))
+                curves.append(_marks(drive, rows, x, y, i, len(fleet.drives)))
         if curves:
-            found.append(_scatter(x, y, curves))
-    return found
+            figures_.append(_scatter(x, y, curves))
+    return figures_
 
 
 def _marks(drive: str, rows: list[Row], x: str, y: str, tone: int, drives: int) -> Curve:
-    a, b = np.asarray(numbers(rows, x), float), np.asarray(numbers(rows, y), float)
+    x_values, y_values = np.asarray(numbers(rows, x), float), np.asarray(numbers(rows, y), float)
     # Every k-th in the order of the fleet, which is not that of any outcome.
     step = -(-len(rows) * drives // MOST_MARKS)
-    a, b = a[::step], b[::step]
-    order = np.argsort(a, kind="stable")
+    x_values, y_values = x_values[::step], y_values[::step]
+    order = np.argsort(x_values, kind="stable")
     hollow = np.zeros(len(order), bool)
-    return Curve(drive, a[order], b[order], tone % TONES, line=False, dots=hollow)
+    return Curve(drive, x_values[order], y_values[order], tone % TONES, line=False, dots=hollow)
 
 
 def _scatter(x: str, y: str, curves: list[Curve]) -> Plot:
-    titles = [TITLES.get(one) or STATISTICS_OF[one] for one in (x, y)]
-    across = _axis(x, np.concatenate([one.x for one in curves]))
-    up = _axis(y, np.concatenate([one.y for one in curves]))
+    titles = [TITLES.get(name) or STATISTICS_OF[name] for name in (x, y)]
+    x_axis = _axis(x, np.concatenate([curve.x for curve in curves]))
+    y_axis = _axis(y, np.concatenate([curve.y for curve in curves]))
     title = f"{titles[1][0].upper()}{titles[1][1:]} and {titles[0]}"
-    marks = sum(len(one.x) for one in curves)
+    marks = sum(len(curve.x) for curve in curves)
     caption = f"A mark for each volume and drive; {marks:,} marks."
-    return Plot(f"scatter-{x}-{y}", title, caption, across, up, tuple(curves))
+    return Plot(f"scatter-{x}-{y}", title, caption, x_axis, y_axis, tuple(curves))
 
 
-def _identity(done: Fleet) -> str:
+def _identity(fleet: Fleet) -> str:
     """What was run."""
     drives = "".join(
         f"<details><summary>{escape(name)}</summary>"
         f'<pre tabindex="0">{escape(file[1] if file else f"preset {preset}")}</pre></details>'
-        for name, preset, file in done.identity["drives"]
+        for name, preset, file in fleet.identity["drives"]
     )
-    left = ("columns", "drives")
-    held = {key: one for key, one in done.identity.items() if key not in left and one}
-    text = "\n".join(f"{key}: {json.dumps(one, ensure_ascii=False)}" for key, one in held.items())
+    excluded = ("columns", "drives")
+    fields = {key: value for key, value in fleet.identity.items() if key not in excluded and value}
+    text = "\n".join(
+        f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items()
+    )
     return f'{drives}<pre tabindex="0">{escape(text)}</pre>'

@@ -60,10 +60,14 @@ class Quantiles:
     def at(self, part: float) -> float:
         """The value that the share `part` of the volumes is at or below."""
         assert 0 <= part <= 1
-        for (low, a), (high, b) in pairwise(self.points):
+        for (low, low_value), (high, high_value) in pairwise(self.points):
             if part <= high:
-                along = (part - low) / (high - low)
-                return a + (b - a) * along if self.share else exp(log(a) + log(b / a) * along)
+                fraction = (part - low) / (high - low)
+                return (
+                    low_value + (high_value - low_value) * fraction
+                    if self.share
+                    else exp(log(low_value) + log(high_value / low_value) * fraction)
+                )
         message = "the points do not reach 1"
         raise AssertionError(message)
 
@@ -126,4 +130,4 @@ ALIBABA = Fleet(
         published=(0.75,),
     ),
 )
-FLEETS = {one.name: one for one in (ALIBABA,)}
+FLEETS = {fleet.name: fleet for fleet in (ALIBABA,)}

@@ -51,7 +51,7 @@ HOTTEST = 0.1
 """The share of the written pages whose share of the writes measures the skew."""
 WINDOW_NS = 1_000_000_000
 """The window for the peak of arrivals."""
-Shown: TypeAlias = "Callable[[str], Callable[[str, int, int | None], object]]"
+ShowProgress: TypeAlias = "Callable[[str], Callable[[str, int, int | None], object]]"
 """The callback that shows the progress of what has this name."""
 
 
@@ -92,11 +92,11 @@ def statistics_of(info: Info) -> dict[str, Value]:
     written, hot = info.ops.write.bytes, info.hot
     tenth = [
         float(share)
-        for part, share in zip(hot.hottest, hot.write_share, strict=True)
-        if part == HOTTEST
+        for pages, share in zip(hot.hottest, hot.write_share, strict=True)
+        if pages == HOTTEST
     ]
-    peaks = [one.peak_to_mean for one in info.bursts if one.window_ns == WINDOW_NS]
-    known = written > 0 and bool(tenth)
+    peaks = [window.peak_to_mean for window in info.bursts if window.window_ns == WINDOW_NS]
+    has_hottest = written > 0 and bool(tenth)
     return {
         "volume_requests": info.requests,
         "write_share": info.write_share,
@@ -104,7 +104,7 @@ def statistics_of(info: Info) -> dict[str, Value]:
         "footprint_bytes": info.footprint.pages_touched * PAGE_BYTES,
         "overwrite_factor": info.footprint.overwrite_factor,
         "rewrite_share": info.updates.rewrite_share,
-        "hot_write_share": tenth[0] if known else None,
+        "hot_write_share": tenth[0] if has_hottest else None,
         "sequential_share": info.sequential_share,
         "mean_write_bytes": info.ops.write.size.mean,
         "volume_requests_per_s": info.requests_per_s,
@@ -118,29 +118,29 @@ def volumes_of(
     *,
     cache: Path | None,
     jobs: int,
-    show: Shown | None,
+    show: ShowProgress | None,
 ) -> list[Volume]:
     """The volumes of all files. Raises `ConfigError`, `WorkloadError` and `OutputError`."""
-    places = [Path(one) for one in traces]
-    twice = [str(one) for i, one in enumerate(places) if one in places[:i]]
-    if twice:
-        raise ConfigError([f"{twice[0]}: given twice"])
-    missing = [str(one) for one in places if not one.exists()]
+    paths = [Path(trace) for trace in traces]
+    duplicates = [str(path) for i, path in enumerate(paths) if path in paths[:i]]
+    if duplicates:
+        raise ConfigError([f"{duplicates[0]}: given twice"])
+    missing = [str(path) for path in paths if not path.exists()]
     if missing:
         message = f"{', '.join(missing)}: cannot open the trace: no such file"
         raise WorkloadError(message)
-    parts = [_Part.of(place, sets, cache or cache_folder("volumes"), show) for place in places]
-    _check_apart(parts)
-    names = _names(parts)
-    found = [one for part in parts for one in part.volumes(names[part.trace], jobs, show)]
-    if not found:
-        message = f"{', '.join(map(str, places))}: no volumes are left"
+    files = [_SplitTrace.of(path, sets, cache or cache_folder("volumes"), show) for path in paths]
+    _check_overlap(files)
+    names = _names(files)
+    volumes = [volume for file in files for volume in file.volumes(names[file.trace], jobs, show)]
+    if not volumes:
+        message = f"{', '.join(map(str, paths))}: no volumes are left"
         raise WorkloadError(message)
-    return found
+    return volumes
 
 
 @dataclass(frozen=True)
-class _Part:
+class _SplitTrace:
     """A file that was given, with the files of its volumes."""
 
     trace: Path
@@ -149,54 +149,56 @@ class _Part:
     """The number of each volume, and its file; one volume without a number stands for the file
     itself.
     """
-    read: Mapping[str, object]
+    read_keys: Mapping[str, object]
     """Keys that say how its files are read."""
 
     @staticmethod
-    def of(trace: Path, sets: Mapping[str, object], cache: Path, show: Shown | None) -> _Part:
-        reading = {key: value for key, value in sets.items() if key in READ_ONCE}
+    def of(
+        trace: Path, sets: Mapping[str, object], cache: Path, show: ShowProgress | None
+    ) -> _SplitTrace:
+        keys = {key: value for key, value in sets.items() if key in READ_ONCE}
         digest = file_digest(trace)[0]
-        how = {key: set_text(value) for key, value in sorted(reading.items())}
-        which = json.dumps([versions.RESULTS, digest, how])
-        folder = cache / hashlib.sha256(which.encode()).hexdigest()[:32]
+        key_texts = {key: set_text(value) for key, value in sorted(keys.items())}
+        identity = json.dumps([versions.RESULTS, digest, key_texts])
+        folder = cache / hashlib.sha256(identity.encode()).hexdigest()[:32]
         numbers = _index(folder)
         if numbers is None:
-            numbers = _split(trace, folder, reading, show)
+            numbers = _split(trace, folder, keys, show)
         if not numbers:
-            return _Part(trace, folder, (("", trace),), reading)
-        files = tuple((one, folder / f"volume-{one}{EXTENSION}") for one in numbers)
-        return _Part(trace, folder, files, {})
+            return _SplitTrace(trace, folder, (("", trace),), keys)
+        files = tuple((number, folder / f"volume-{number}{EXTENSION}") for number in numbers)
+        return _SplitTrace(trace, folder, files, {})
 
-    def volumes(self, name: str, jobs: int, show: Shown | None) -> Iterator[Volume]:
+    def volumes(self, name: str, jobs: int, show: ShowProgress | None) -> Iterator[Volume]:
         """Its volumes; their statistics are read, unless that was done before."""
-        known = self._statistics(jobs, show)
-        for (number, file), one in zip(self.files, known, strict=True):
-            called = "/".join(part for part in (name, number) if part)
-            reason = "" if one["volume_bytes_written"] else "no writes"
-            yield Volume(called, one, dict(self.read), file, reason)
+        statistics = self._statistics(jobs, show)
+        for (number, file), values in zip(self.files, statistics, strict=True):
+            volume_name = "/".join(part for part in (name, number) if part)
+            reason = "" if values["volume_bytes_written"] else "no writes"
+            yield Volume(volume_name, values, dict(self.read_keys), file, reason)
 
-    def _statistics(self, jobs: int, show: Shown | None) -> list[dict[str, Value]]:
-        place = self.folder / STATISTICS
-        stored = _json(place)
+    def _statistics(self, jobs: int, show: ShowProgress | None) -> list[dict[str, Value]]:
+        path = self.folder / STATISTICS
+        stored = _json(path)
         if isinstance(stored, list) and len(stored) == len(self.files):
             return stored
-        tell = show(self.trace.name) if show else None
-        found: list[dict[str, Value]] = []
+        report = show(self.trace.name) if show else None
+        statistics: list[dict[str, Value]] = []
         pool = ThreadPoolExecutor(jobs)
         try:
-            for info in pool.map(lambda one: Trace(one[1]).info(set=self.read), self.files):
-                found.append(statistics_of(info))
-                if tell:
-                    tell("volumes", len(found), len(self.files))
+            for info in pool.map(lambda file: Trace(file[1]).info(set=self.read_keys), self.files):
+                statistics.append(statistics_of(info))
+                if report:
+                    report("volumes", len(statistics), len(self.files))
         finally:
             pool.shutdown(cancel_futures=True)
-        outputs.write_all({place: outputs.text(json.dumps(found))}, force=True)
-        return found
+        outputs.write_all({path: outputs.text(json.dumps(statistics))}, force=True)
+        return statistics
 
 
-def _json(place: Path) -> Any:  # noqa: ANN401 - anything that JSON has
+def _json(path: Path) -> Any:  # noqa: ANN401 - anything that JSON has
     try:
-        return json.loads(place.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
 
@@ -206,27 +208,27 @@ def _index(folder: Path) -> list[str] | None:
     numbers = _json(folder / INDEX)
     if not isinstance(numbers, list):
         return None
-    whole = all((folder / f"volume-{one}{EXTENSION}").is_file() for one in numbers)
-    return numbers if whole else None
+    is_complete = all((folder / f"volume-{number}{EXTENSION}").is_file() for number in numbers)
+    return numbers if is_complete else None
 
 
 def _split(
-    trace: Path, folder: Path, reading: Mapping[str, object], show: Shown | None
+    trace: Path, folder: Path, keys: Mapping[str, object], show: ShowProgress | None
 ) -> list[str]:
     """Split a trace into `folder`. Returns the numbers of the volumes, none if there is one."""
-    alone = trace.name.endswith((EXTENSION, f"{EXTENSION}.zst")) or "workload.volume" in reading
+    is_single = trace.name.endswith((EXTENSION, f"{EXTENSION}.zst")) or "workload.volume" in keys
     numbers: list[str] = []
-    if not alone:
-        load_config(trace=trace, set=reading)  # what is wrong with the keys is told first
-        tell = show(trace.name) if show else None
+    if not is_single:
+        load_config(trace=trace, set=keys)  # what is wrong with the keys is told first
+        report = show(trace.name) if show else None
         total = trace.stat().st_size
         if folder.exists():
             shutil.rmtree(folder)  # damaged
-        progress = (lambda done: tell("reading", done, total)) if tell else False
-        written = Trace(trace).split(folder, set=reading, progress=progress)
-        numbers = [str(one.volume) for one in written]
+        progress = (lambda read_bytes: report("reading", read_bytes, total)) if report else False
+        volumes = Trace(trace).split(folder, set=keys, progress=progress)
+        numbers = [str(volume.volume) for volume in volumes]
         if len(numbers) == 1:
-            written[0].path.unlink()
+            volumes[0].path.unlink()
             numbers = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -236,28 +238,28 @@ def _split(
     return numbers
 
 
-def _check_apart(parts: Sequence[_Part]) -> None:
+def _check_overlap(files: Sequence[_SplitTrace]) -> None:
     """Refuse files whose volumes may continue one another."""
-    seen: dict[str, Path] = {}
-    for part in parts:
-        for number, _ in part.files:
-            if number and number in seen:
+    traces: dict[str, Path] = {}
+    for file in files:
+        for number, _ in file.files:
+            if number and number in traces:
                 message = (
-                    f"volume {number} is in {seen[number]} and in {part.trace}: if the files follow"
-                    " one another in time, join them first (cat of the files, in their order);"
-                    " if they are different fleets, run them one by one"
+                    f"volume {number} is in {traces[number]} and in {file.trace}: if the files"
+                    " follow one another in time, join them first (cat of the files, in their"
+                    " order); if they are different fleets, run them one by one"
                 )
                 raise WorkloadError(message)
-            seen |= {number: part.trace} if number else {}
+            traces |= {number: file.trace} if number else {}
 
 
-def _names(parts: Sequence[_Part]) -> dict[Path, str]:
+def _names(files: Sequence[_SplitTrace]) -> dict[Path, str]:
     """A short name for each file; empty for the only one, if it has several volumes."""
-    if len(parts) == 1 and len(parts[0].files) > 1:
-        return {parts[0].trace: ""}
-    short = [part.trace.name.partition(".")[0] for part in parts]
-    alike = len(set(short)) < len(short)
+    if len(files) == 1 and len(files[0].files) > 1:
+        return {files[0].trace: ""}
+    stems = [file.trace.name.partition(".")[0] for file in files]
+    has_duplicates = len(set(stems)) < len(stems)
     return {
-        part.trace: str(part.trace) if alike else name
-        for part, name in zip(parts, short, strict=True)
+        file.trace: str(file.trace) if has_duplicates else name
+        for file, name in zip(files, stems, strict=True)
     }

@@ -11,25 +11,25 @@ from ssdlab.html.scale import Scale
 
 
 def grid(
-    x: Scale, y: Scale, *, named: tuple[bool, bool] = (True, True), narrow: bool = False
+    x: Scale, y: Scale, *, has_labels: tuple[bool, bool] = (True, True), narrow: bool = False
 ) -> Iterator[str]:
-    """The grid, with texts at the x and the y axis where `named`; fewer lines if `narrow`."""
+    """The grid, with texts at the x and the y axis where `has_labels`; fewer lines if `narrow`."""
     yield '<g class="y-axis">'
     for value, text in y.ticks(4 if narrow else None):
-        at = float(y.at(np.array([value]))[0])
-        yield f'<path class="grid" d="M{x.start:g} {at:.1f}H{x.end:g}"/>'
-        if named[1]:
-            place = f'x="{x.start - 6:g}" y="{at + 4:.1f}"'
+        position = float(y.at(np.array([value]))[0])
+        yield f'<path class="grid" d="M{x.start:g} {position:.1f}H{x.end:g}"/>'
+        if has_labels[1]:
+            place = f'x="{x.start - 6:g}" y="{position + 4:.1f}"'
             yield f'<text class="tick end" {place}>{escape(text)}</text>'
     yield '</g><g class="x-axis">'
     for value, text in x.ticks(x_ticks(x)):
-        at = float(x.at(np.array([value]))[0])
-        yield f'<path class="grid" d="M{at:.1f} {y.start:g}V{y.end:g}"/>'
+        position = float(x.at(np.array([value]))[0])
+        yield f'<path class="grid" d="M{position:.1f} {y.start:g}V{y.end:g}"/>'
         # At the right edge a centred text would be cut off.
-        side = "end" if at > x.end - 12 else "middle"
+        side = "end" if position > x.end - 12 else "middle"
         shift = 14 if side == "end" else 0
-        place = f'x="{at + shift:.1f}" y="{y.start + 16:g}"'
-        if named[0]:
+        place = f'x="{position + shift:.1f}" y="{y.start + 16:g}"'
+        if has_labels[0]:
             yield f'<text class="tick {side}" {place}>{escape(text)}</text>'
     yield "</g>"
     yield f'<path class="axis" d="M{x.start:g} {y.end:g}V{y.start:g}H{x.end:g}"/>'

@@ -24,16 +24,18 @@ FAINTEST = 0.18
 """Opacity of the lowest level; that of the highest is 1."""
 
 
-def levels(most: int) -> list[int]:
+def levels(highest: int) -> list[int]:
     """The least counts of the levels of colour, from 1 on, spaced roughly logarithmically."""
-    found: list[int] = []
+    bounds: list[int] = []
     for series in ((1, 2, 5), (1, 3), (1,)):
-        tens = [10**e for e in range(len(str(max(most, 1))))]
-        found = [m * ten for ten in tens for m in series if m * ten <= max(most, 1)]
-        if len(found) <= MOST_LEVELS:
+        tens = [10**exponent for exponent in range(len(str(max(highest, 1))))]
+        bounds = [
+            factor * ten for ten in tens for factor in series if factor * ten <= max(highest, 1)
+        ]
+        if len(bounds) <= MOST_LEVELS:
             break
-    every = -(-len(found) // MOST_LEVELS)
-    return found[::every]
+    stride = -(-len(bounds) // MOST_LEVELS)
+    return bounds[::stride]
 
 
 def scales(figure: Cells) -> tuple[Scale, Scale]:
@@ -54,12 +56,12 @@ def cells_body(figure: Cells) -> tuple[float, str]:
     """Height and elements of a map of counts."""
     x, y = scales(figure)
     clip = f"clip-{figure.key}"
-    wide = x.end - x.start
-    box = f'x="{x.start:g}" y="{y.end:g}" width="{wide:g}" height="{HIGH:g}"'
+    width = x.end - x.start
+    box = f'x="{x.start:g}" y="{y.end:g}" width="{width:g}" height="{HIGH:g}"'
     middle = (x.start + x.end) / 2, (y.start + y.end) / 2
     steps = levels(figure.most)
     # A cell is one by one, because counts are whole numbers.
-    cell = wide * figure.bin_x / (x.high - x.low), -HIGH / len(figure.counts)
+    cell = width * figure.bin_x / (x.high - x.low), -HIGH / len(figure.counts)
     size = f"translate({x.start:g} {y.start:g}) scale({cell[0]:.6g} {cell[1]:.6g})"
     parts = [*_key(steps, figure.tone), *grid(x, y), *labels(x, y, middle, y.start)]
     parts.append(f'<clipPath id="{clip}"><rect {box}/></clipPath><g clip-path="url(#{clip})">')
@@ -76,13 +78,13 @@ def _paths(figure: Cells, steps: list[int]) -> list[str]:
     """For each level the cells that have it, with neighbours in a row joined."""
     paths = ["" for _ in steps]
     for row, counts in enumerate(figure.counts):
-        of = np.searchsorted(steps, counts, side="right") - 1
-        at = 0
-        for level, cells in groupby(of.tolist()):
+        row_levels = np.searchsorted(steps, counts, side="right") - 1
+        column = 0
+        for level, cells in groupby(row_levels.tolist()):
             count = len(list(cells))
             if level >= 0:
-                paths[level] += f"M{at} {row}h{count}v1h-{count}z"
-            at += count
+                paths[level] += f"M{column} {row}h{count}v1h-{count}z"
+            column += count
     return paths
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ssdlab.html.curves import Series, cumulative, fewer, merged, points, points_in_panel
+from ssdlab.html.curves import Series, cumulative, merge_runs, points, points_in_panel, thin
 from ssdlab.html.metric_plots import all_figures
-from ssdlab.html.panels import columns_of, overlaid, side_by_side
+from ssdlab.html.panels import columns_of, overlay, side_by_side
 from ssdlab.html.plot import Axis, Curve, Figure, Floats, Missing
 from ssdlab.html.recorded import recorded_figures
 from ssdlab.html.run_plots import (
@@ -33,60 +33,62 @@ Make = Callable[[Series], tuple[Floats, Floats]]
 """The value in a sample period: the first number over the second."""
 
 
-def comparison_figures(done: Comparison) -> list[Figure]:
+def comparison_figures(comparison: Comparison) -> list[Figure]:
     """Every plot of a comparison."""
-    over_keys = all_figures(done.points).values()
-    return [*(one for several in over_keys for one in several), *run_figures(done)]
+    over_keys = all_figures(comparison.points).values()
+    return [*(figure for figures in over_keys for figure in figures), *run_figures(comparison)]
 
 
-def run_figures(done: Comparison) -> list[Figure]:
+def run_figures(comparison: Comparison) -> list[Figure]:
     """The plots in which each run has a curve."""
-    reports = dict(list(done.reports.items())[:MOST_PANELS])
-    left = len(done.reports) - len(reports)
-    only = f" Only the first {MOST_PANELS} runs; the tables include the other {left}."
-    note = only if left else ""
-    found: list[Figure] = []
+    reports = dict(list(comparison.reports.items())[:MOST_PANELS])
+    omitted = len(comparison.reports) - len(reports)
+    omitted_note = f" Only the first {MOST_PANELS} runs; the tables include the other {omitted}."
+    note = omitted_note if omitted else ""
+    figures: list[Figure] = []
     ops = [op for op in OPS if any(getattr(r.latency, op).count for r in reports.values())]
     for op in ops:
-        found += distribution_figures(reports, [op], f"-{op}", f"{op.capitalize()} latency")
-    found += [parts_figure(reports, (op,), f"-{op}") for op in ops]
-    found += [_distribution(reports, *kind) for kind in _DISTRIBUTIONS]
-    found = [
-        one if isinstance(one, Missing) else replace(one, caption=one.caption + note)
-        for one in found
+        figures += distribution_figures(reports, [op], f"-{op}", f"{op.capitalize()} latency")
+    figures += [parts_figure(reports, (op,), f"-{op}") for op in ops]
+    figures += [_distribution(reports, *kind) for kind in _DISTRIBUTIONS]
+    figures = [
+        figure if isinstance(figure, Missing) else replace(figure, caption=figure.caption + note)
+        for figure in figures
     ]
-    over_time = [_over_time(done, *kind) for kind in _KINDS]
-    return [*found, *_by_seed(done), *over_time, *_recorded(done)]
+    over_time = [_over_time(comparison, *kind) for kind in _KINDS]
+    return [*figures, *_by_seed(comparison), *over_time, *_trace_figures(comparison)]
 
 
-def _recorded(done: Comparison) -> list[Figure]:
+def _trace_figures(comparison: Comparison) -> list[Figure]:
     """The trace, if all runs replay the same one in the same way."""
-    workloads = [report.json["config"]["workload"] for report in done.reports.values()]
-    if not workloads or any(one != workloads[0] for one in workloads):
+    workloads = [report.json["config"]["workload"] for report in comparison.reports.values()]
+    if not workloads or any(workload != workloads[0] for workload in workloads):
         return []
-    return recorded_figures(next(iter(done.reports.values())))
+    return recorded_figures(next(iter(comparison.reports.values())))
 
 
-def _by_seed(done: Comparison) -> list[Figure]:
+def _by_seed(comparison: Comparison) -> list[Figure]:
     """Numbers of the repetitions, with the intervals of their means as bands."""
-    found: list[Figure] = []
+    figures: list[Figure] = []
     for key, (title, axis) in _BY_SEED.items():
         curves = []
-        for tone, label in enumerate(list(done.repetitions)[:MOST_PANELS]):
-            one, values = done.estimates(label).get(key), done.values(label, key)
-            if one is None:
+        for tone, label in enumerate(list(comparison.repetitions)[:MOST_PANELS]):
+            estimate, values = comparison.estimates(label).get(key), comparison.values(label, key)
+            if estimate is None:
                 continue
             seeds, low, high = np.array([*values], float), None, None
-            if one.ci95 is not None:
-                low = np.full(len(seeds), one.mean - one.ci95)
-                high = np.full(len(seeds), one.mean + one.ci95)
+            if estimate.ci95 is not None:
+                low = np.full(len(seeds), estimate.mean - estimate.ci95)
+                high = np.full(len(seeds), estimate.mean + estimate.ci95)
             dots = np.zeros(len(seeds), bool)
             y = np.array([*values.values()])
             curves.append(Curve(label, seeds, y, tone, low, high, line=False, dots=dots))
         if curves:
             text = f"{title} of each run; the bands are the 95 % confidence intervals of the means."
-            found.append(side_by_side(f"{key}-seed", f"{title} by seed", text, SEED, axis, curves))
-    return found
+            figures.append(
+                side_by_side(f"{key}-seed", f"{title} by seed", text, SEED, axis, curves)
+            )
+    return figures
 
 
 SEED = Axis("seed", "count")
@@ -198,62 +200,71 @@ def _distribution(
 ) -> Figure:
     curves = []
     for tone, (label, report) in enumerate(reports.items()):
-        found = cumulative(report, name)
-        if found is not None:
-            at, below, _ = fewer(points(len(reports)), *found)
-            curves.append(Curve(label, at, below, tone, step=True))
+        distribution = cumulative(report, name)
+        if distribution is not None:
+            x_values, below, _ = thin(points(len(reports)), *distribution)
+            curves.append(Curve(label, x_values, below, tone, step=True))
     if not curves:
-        whys = [no_distributions(report) for report in reports.values()]
+        reasons = [no_distributions(report) for report in reports.values()]
         return Missing(
-            key, title, next(filter(None, whys), "Garbage collection collected no block.")
+            key, title, next(filter(None, reasons), "Garbage collection collected no block.")
         )
-    return overlaid(key, title, text, x, y, curves)
+    return overlay(key, title, text, x, y, curves)
 
 
-def _over_time(done: Comparison, key: str, title: str, text: str, axis: Axis, make: Make) -> Figure:
+def _over_time(
+    comparison: Comparison, key: str, title: str, text: str, axis: Axis, make: Make
+) -> Figure:
     """A panel for each configuration, on one scale.
 
     These curves are noisy: if they overlapped, the last one drawn would hide the others, and so
     would their bands. In its own panel a curve can be thinned with its extremes, and the
     repetitions of a configuration become one curve with their range.
     """
-    runs = [*(done.repetitions or {k: {0: one} for k, one in done.reports.items()}).items()]
+    runs = [
+        *(
+            comparison.repetitions
+            or {label: {0: report} for label, report in comparison.reports.items()}
+        ).items()
+    ]
     most = points_in_panel(columns_of(min(len(runs), MOST_PANELS)))
-    curves, whys, longest, seeds = [], [], 1, 1
+    curves, reasons, most_periods, seeds = [], [], 1, 1
     for tone, (label, by_seed) in enumerate(runs[:MOST_PANELS]):
         reports = [*by_seed.values()]
-        lacking = [why for why in map(no_series, reports) if why]
-        if lacking or not reports:
-            whys += lacking[:1]
+        missing = [reason for reason in map(no_series, reports) if reason]
+        if missing or not reports:
+            reasons += missing[:1]
             continue
         series = [Series(report, most) for report in reports]
-        several = [(s.time, *make(s)) for s in series]
-        if len(several) == 1:
-            curve = series[0].mean(label, tone, *several[0][1:])
+        periods = [(run.time, *make(run)) for run in series]
+        if len(periods) == 1:
+            curve = series[0].mean(label, tone, *periods[0][1:])
         else:
-            curve = merged(label, tone, most, several)
+            curve = merge_runs(label, tone, most, periods)
         if np.isfinite(curve.y).any():
             curves.append(curve)
-            longest = max(longest, *(s.thinned for s in series))
-            seeds = max(seeds, len(several))
+            most_periods = max(most_periods, *(run.periods_per_point for run in series))
+            seeds = max(seeds, len(periods))
     if not curves:
-        return Missing(key, title, whys[0] if whys else "No run completed a request of this kind.")
-    text += _note(longest, seeds)
-    if whys:
-        text += f" {len(whys)} runs have no time series."
-    left = len(runs) - MOST_PANELS
-    if left > 0:
-        text += f" Only the first {MOST_PANELS} runs; the tables include the other {left}."
+        return Missing(
+            key, title, reasons[0] if reasons else "No run completed a request of this kind."
+        )
+    text += _note(most_periods, seeds)
+    if reasons:
+        text += f" {len(reasons)} runs have no time series."
+    omitted = len(runs) - MOST_PANELS
+    if omitted > 0:
+        text += f" Only the first {MOST_PANELS} runs; the tables include the other {omitted}."
     return side_by_side(key, title, text, TIME, axis, curves, linked=True)
 
 
-def _note(longest: int, seeds: int) -> str:
+def _note(most_periods: int, seeds: int) -> str:
     """What the reader must know of points that stand for several sample periods."""
-    if longest < 2 and seeds < 2:
+    if most_periods < 2 and seeds < 2:
         return ""
-    periods = f"up to {longest} sample periods" if longest > 1 else "a sample period"
-    each = f"{periods} of all {seeds} seeds" if seeds > 1 else periods
+    periods = f"up to {most_periods} sample periods" if most_periods > 1 else "a sample period"
+    span = f"{periods} of all {seeds} seeds" if seeds > 1 else periods
     return (
-        f" Each point stands for {each}: the line is their mean, the band spans their minimum and"
+        f" Each point stands for {span}: the line is their mean, the band spans their minimum and"
         " maximum."
     )

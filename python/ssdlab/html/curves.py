@@ -61,88 +61,90 @@ class Series:
         return np.diff(values, prepend=first)
 
     @property
-    def thinned(self) -> int:
+    def periods_per_point(self) -> int:
         """Sample periods per point of a curve."""
         return -(-len(self) // self.most)
 
     @property
     def note(self) -> str:
         """What the caption must say about thinning; empty without thinning."""
-        if self.thinned < 2:
+        if self.periods_per_point < 2:
             return ""
         return (
-            f" Each point represents {self.thinned} sample periods: the line is their mean, the"
-            " band spans their minimum and maximum."
+            f" Each point represents {self.periods_per_point} sample periods: the line is their"
+            " mean, the band spans their minimum and maximum."
         )
 
     def mean(self, name: str, tone: int, top: Floats, bottom: Floats | None = None) -> Curve:
         """Sums of `top` over sums of `bottom` (default: the mean); a gap where the latter is 0."""
         bottom = np.ones_like(top) if bottom is None else bottom
-        each = _over(top, bottom)
-        if self.thinned < 2:
-            return Curve(name, self.time, each, tone)
+        values = _quotients(top, bottom)
+        if self.periods_per_point < 2:
+            return Curve(name, self.time, values, tone)
         firsts = self._firsts()
-        y = _over(np.add.reduceat(top, firsts), np.add.reduceat(bottom, firsts))
-        low, high = _lowest(each, firsts), -_lowest(-each, firsts)
+        y = _quotients(np.add.reduceat(top, firsts), np.add.reduceat(bottom, firsts))
+        low, high = _minima(values, firsts), -_minima(-values, firsts)
         return Curve(name, self._ends(firsts), y, tone, low, high)
 
     def highest(self, name: str, tone: int, values: Floats) -> Curve:
         """The largest of `values`, in which zero means that there was no value."""
         values = np.where(values > 0, values, np.nan)
-        if self.thinned < 2:
+        if self.periods_per_point < 2:
             return Curve(name, self.time, values, tone)
         firsts = self._firsts()
-        return Curve(name, self._ends(firsts), -_lowest(-values, firsts), tone)
+        return Curve(name, self._ends(firsts), -_minima(-values, firsts), tone)
 
     def _firsts(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        return np.arange(0, len(self), self.thinned, dtype=np.int64)
+        return np.arange(0, len(self), self.periods_per_point, dtype=np.int64)
 
     def _ends(self, firsts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
         ends: Floats = self.time[np.append(firsts[1:], len(self)) - 1]
         return ends
 
 
-def merged(
-    name: str, tone: int, most: int, several: Sequence[tuple[Floats, Floats, Floats]]
+def merge_runs(
+    name: str, tone: int, most: int, runs: Sequence[tuple[Floats, Floats, Floats]]
 ) -> Curve:
     """Runs of one configuration as one curve.
 
-    `several` has, for each run, the times, tops and bottoms of its sample periods. The time of all
+    `runs` has, for each run, the times, tops and bottoms of its sample periods. The time of all
     runs is cut into at most `most` equal parts. The line is the sum of the tops over the sum of the
     bottoms of the sample periods that end in a part, the band spans the lowest and the highest of
     these periods. Parts in which none ends are left out.
     """
-    first, last = (float(pick([time[at] for time, *_ in several])) for pick, at in ENDS)
-    count = min(most, max(len(time) for time, *_ in several))
+    start, end = (float(pick([time[index] for time, *_ in runs])) for pick, index in ENDS)
+    count = min(most, max(len(time) for time, *_ in runs))
     tops, bottoms = np.zeros(count), np.zeros(count)
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
-    for time, top, bottom in several:
-        part = np.rint((time - first) / ((last - first) or 1.0) * (count - 1)).astype(np.int64)
-        np.add.at(tops, part, top)
-        np.add.at(bottoms, part, bottom)
-        each = _over(top, bottom)
-        known = np.isfinite(each)
-        np.minimum.at(low, part[known], each[known])
-        np.maximum.at(high, part[known], each[known])
-    there = bottoms > 0
-    x = np.linspace(first, last, count)[there]
-    return Curve(name, x, tops[there] / bottoms[there], tone, low[there], high[there])
+    for time, top, bottom in runs:
+        bins = np.rint((time - start) / ((end - start) or 1.0) * (count - 1)).astype(np.int64)
+        np.add.at(tops, bins, top)
+        np.add.at(bottoms, bins, bottom)
+        values = _quotients(top, bottom)
+        is_finite = np.isfinite(values)
+        np.minimum.at(low, bins[is_finite], values[is_finite])
+        np.maximum.at(high, bins[is_finite], values[is_finite])
+    is_filled = bottoms > 0
+    x = np.linspace(start, end, count)[is_filled]
+    return Curve(
+        name, x, tops[is_filled] / bottoms[is_filled], tone, low[is_filled], high[is_filled]
+    )
 
 
 ENDS = ((min, 0), (max, -1))
 """How the first and the last time of several runs are found."""
 
 
-def _over(top: Floats, bottom: Floats) -> Floats:
+def _quotients(top: Floats, bottom: Floats) -> Floats:
     shares: Floats = np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0)
     return shares
 
 
-def _lowest(values: Floats, firsts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
+def _minima(values: Floats, firsts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
     """The smallest of each group; NaN for a group of gaps."""
-    found = np.minimum.reduceat(np.where(np.isnan(values), np.inf, values), firsts)
-    known: Floats = np.where(np.isinf(found), np.nan, found)
-    return known
+    minima = np.minimum.reduceat(np.where(np.isnan(values), np.inf, values), firsts)
+    gapped: Floats = np.where(np.isinf(minima), np.nan, minima)
+    return gapped
 
 
 def cumulative(report: Report, distribution: str) -> tuple[Floats, Floats, Floats] | None:
@@ -161,9 +163,9 @@ def cumulative(report: Report, distribution: str) -> tuple[Floats, Floats, Float
     return x, below, above
 
 
-def fewer(most: int, x: Floats, *columns: Floats) -> tuple[Floats, ...]:
+def thin(most: int, x: Floats, *columns: Floats) -> tuple[Floats, ...]:
     """At most `most` evenly spaced rows of a rising curve, including the first and the last."""
     if len(x) <= most:
         return (x, *columns)
-    kept = np.unique(np.linspace(0, len(x) - 1, most).round().astype(int))
-    return tuple(column[kept] for column in (x, *columns))
+    indices = np.unique(np.linspace(0, len(x) - 1, most).round().astype(int))
+    return tuple(column[indices] for column in (x, *columns))

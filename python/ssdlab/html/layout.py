@@ -22,14 +22,16 @@ def tone_class(tone: int) -> str:
     return f"t{tone % TONES}" + (" dashed" if tone >= TONES else "")
 
 
-def cut(name: str, most: int = 58) -> str:
+def shorten(name: str, most_letters: int = 58) -> str:
     """`name` in at most this many letters: labels of runs differ at their ends."""
-    half = (most - 1) // 2
-    return name if len(name) <= most else f"{name[: most - 1 - half]}…{name[-half:]}"
+    half = (most_letters - 1) // 2
+    return (
+        name if len(name) <= most_letters else f"{name[: most_letters - 1 - half]}…{name[-half:]}"
+    )
 
 
-def cut_alike(names: Sequence[str], most: int) -> list[str]:
+def shorten_labels(names: Sequence[str], most_letters: int) -> list[str]:
     """Labels of runs in this many letters: without room all lose the keys before their values."""
-    if any(len(name) > most for name in names):
+    if any(len(name) > most_letters for name in names):
         names = [re.sub(r"\b[\w.]+=", "", name) for name in names]
-    return [cut(name, most) for name in names]
+    return [shorten(name, most_letters) for name in names]

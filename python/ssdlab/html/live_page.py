@@ -37,19 +37,23 @@ def live_page(name: str, samples: Sequence[Sample], events: str) -> str:
 
 def live_sections(samples: Sequence[Sample]) -> list[Section]:
     """The parts of the page."""
-    now = samples[-1].summary
+    summary = samples[-1].summary
     return [
         Section("now", "Now", _cards(samples)),
         Section("course", "The last minutes", figures([_rate(samples), _waf(samples)])),
-        Section("latency", "Latency", _latencies(now["report"])),
-        Section("slow", "The slowest requests", _slowest(now["slowest"])),
-        Section("blocks", "Blocks", _channels(now["channels"]) + figures([_map(now["channels"])])),
+        Section("latency", "Latency", _latencies(summary["report"])),
+        Section("slow", "The slowest requests", _slowest(summary["slowest"])),
+        Section(
+            "blocks",
+            "Blocks",
+            _channels(summary["channels"]) + figures([_map(summary["channels"])]),
+        ),
     ]
 
 
-def _card(name: str, main: str, more: str = "") -> str:
-    rest = f"<small>{more}</small>" if more else ""
-    return f"<div><dt>{escape(name)}</dt><dd>{main}{rest}</dd></div>"
+def _card(name: str, value: str, detail: str = "") -> str:
+    small = f"<small>{detail}</small>" if detail else ""
+    return f"<div><dt>{escape(name)}</dt><dd>{value}{small}</dd></div>"
 
 
 def _time(ns: float | None) -> str:
@@ -58,10 +62,10 @@ def _time(ns: float | None) -> str:
 
 def _rates(samples: Sequence[Sample]) -> tuple[Floats, Floats]:
     """Moments, and requests answered per second of wall time up to each of them."""
-    at = np.array([sample.at for sample in samples])
+    moments = np.array([sample.at for sample in samples])
     count = np.array([float(sample.summary["requests"]) for sample in samples])
-    steps = np.maximum(np.diff(at), 1e-3)
-    return at[1:], np.diff(count) / steps
+    steps = np.maximum(np.diff(moments), 1e-3)
+    return moments[1:], np.diff(count) / steps
 
 
 def _cards(samples: Sequence[Sample]) -> str:
@@ -114,15 +118,17 @@ def _slowest(slowest: Sequence[dict[str, Any]]) -> str:
         return "<p>No request has completed.</p>"
     rows = [
         (
-            str(one["id"]),
+            str(request["id"]),
             [
-                escape(f"{one['op']} of {size(512 * one['sectors'])}").replace(" ", "\u00a0"),
-                _time(one["arrival_ns"]),
-                _time(one["latency_ns"]),
-                *(_time(one[key]) for key, _ in PARTS),
+                escape(f"{request['op']} of {size(512 * request['sectors'])}").replace(
+                    " ", "\u00a0"
+                ),
+                _time(request["arrival_ns"]),
+                _time(request["latency_ns"]),
+                *(_time(request[key]) for key, _ in PARTS),
             ],
         )
-        for one in slowest
+        for request in slowest
     ]
     head = ["request", "what", "arrived at", "latency", *(name for _, name in PARTS)]
     return table(head, rows, "What the slowest requests waited for, in the drive's time")
@@ -139,8 +145,8 @@ def _map(channels: Sequence[dict[str, Any]]) -> Figure:
     columns = max(len(channel["valid"]) for channel in channels)
     cells = np.full((len(channels), columns), np.nan)
     for row, channel in enumerate(channels):
-        known = [np.nan if share is None else share for share in channel["valid"]]
-        cells[row, : len(known)] = known
+        shares = [np.nan if share is None else share for share in channel["valid"]]
+        cells[row, : len(shares)] = shares
     if np.isnan(cells).all():
         return Missing("map", title, "No block is written.")
     return Heat(
@@ -157,33 +163,33 @@ def _map(channels: Sequence[dict[str, Any]]) -> Figure:
     )
 
 
-def _since(samples: Sequence[Sample]) -> Axis:
+def _time_axis(samples: Sequence[Sample]) -> Axis:
     return Axis("time before now", "ns", low=1e9 * (samples[0].at - samples[-1].at), high=0.0)
 
 
-def _before(samples: Sequence[Sample], at: Floats) -> Floats:
-    return 1e9 * (at - samples[-1].at)
+def _relative_ns(samples: Sequence[Sample], moments: Floats) -> Floats:
+    return 1e9 * (moments - samples[-1].at)
 
 
 def _rate(samples: Sequence[Sample]) -> Figure:
-    at, rates = _rates(samples)
+    moments, rates = _rates(samples)
     title = "Requests answered per second"
-    if not at.size:
+    if not moments.size:
         return Missing("rate", title, "The curve appears once the drive has been sampled twice.")
-    curve = Curve("requests", _before(samples, at), rates, 0)
+    curve = Curve("requests", _relative_ns(samples, moments), rates, 0)
     y = Axis("requests a second", "count", low=0.0)
-    return Plot("rate", title, "Per second of wall time.", _since(samples), y, (curve,))
+    return Plot("rate", title, "Per second of wall time.", _time_axis(samples), y, (curve,))
 
 
 def _waf(samples: Sequence[Sample]) -> Figure:
-    at = np.array([sample.at for sample in samples])
+    moments = np.array([sample.at for sample in samples])
     total = [sample.summary["report"]["waf"]["total"] for sample in samples]
     values = np.array([np.nan if value is None else value for value in total], dtype=float)
     title = "Write amplification"
-    if at.size < 2 or np.isnan(values).all():
+    if moments.size < 2 or np.isnan(values).all():
         return Missing("waf", title, "It is drawn when the drive has been written to.")
-    curve = Curve("write amplification", _before(samples, at), values, 1)
+    curve = Curve("write amplification", _relative_ns(samples, moments), values, 1)
     caption = "Since the server started, or since the log was folded."
     # From 0: writes that are under way make a ratio of 1 flicker in its last digits.
     y = Axis("write amplification", "ratio", low=0.0)
-    return Plot("waf", title, caption, _since(samples), y, (curve,))
+    return Plot("waf", title, caption, _time_axis(samples), y, (curve,))

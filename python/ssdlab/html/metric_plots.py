@@ -22,25 +22,26 @@ def is_drawn(column: Column) -> bool:
 
 def all_figures(points: Points) -> dict[str, list[Figure]]:
     """The plots of each metric, by its name."""
-    metrics = [one for one in points.metrics.values() if is_drawn(one)][:MOST_METRICS]
+    metrics = [column for column in points.metrics.values() if is_drawn(column)][:MOST_METRICS]
     if not metrics or not points.numeric:
         return {}
-    each = max(2, MOST_FIGURES // len(metrics))
-    return {one.name: metric_figures(points, one)[:each] for one in metrics}
+    most_figures = max(2, MOST_FIGURES // len(metrics))
+    return {column.name: metric_figures(points, column)[:most_figures] for column in metrics}
 
 
 def metric_plots(points: Points) -> str:
     """The plots of every metric, of which the page shows one at a time."""
-    found = all_figures(points)
-    if not found:
-        why = "A plot needs a key with several numbers, and a point that completed."
-        return f'<p class="note">{why}</p>'
-    titles = {name: metric_axis(points.metrics[name]).label for name in found}
+    figures_by_metric = all_figures(points)
+    if not figures_by_metric:
+        reason = "A plot needs a key with several numbers, and a point that completed."
+        return f'<p class="note">{reason}</p>'
+    titles = {name: metric_axis(points.metrics[name]).label for name in figures_by_metric}
     options = "".join(
         f'<option value="{name}">{escape(title)}</option>' for name, title in titles.items()
     )
     parts = [
-        f'<div data-metric="{name}">{figures(several)}</div>' for name, several in found.items()
+        f'<div data-metric="{name}">{figures(metric_figures_)}</div>'
+        for name, metric_figures_ in figures_by_metric.items()
     ]
     choice = f'<p class="tools"><label>Metric <select id="metric">{options}</select></label></p>'
     return choice + "".join(parts)

@@ -20,7 +20,7 @@ from ssdlab.html.points_plots import bars, groups, heat, over_key
 from ssdlab.html.run_page import run_figures
 from ssdlab.html.search_page import points_table as tried_table
 from ssdlab.html.search_plots import history
-from ssdlab.html.svg import drawn
+from ssdlab.html.svg import draw
 from ssdlab.html.sweep_page import numbers_table as points_table
 from ssdlab.results import outputs, warned
 from ssdlab.results.answer import AMOUNT
@@ -58,11 +58,11 @@ class Drawing:
         if file.suffix == ".html":
             write = outputs.text(self._page())
         elif len(self.plots) > 1:
-            names = ", ".join(one.key for one in self.plots)
+            names = ", ".join(plot.key for plot in self.plots)
             message = f"{file}: {len(self.plots)} plots; name one of them ({names}), or use .html"
             raise OutputError(message)
         else:
-            text = drawn(self.plots[0], alone=True)
+            text = draw(self.plots[0], is_file=True)
             write = png(text) if file.suffix == ".png" else outputs.text(text)
         return outputs.write_all({file: write}, force=force)[0]
 
@@ -70,8 +70,8 @@ class Drawing:
         title = self.plots[0].title if len(self.plots) == 1 else f"{len(self.plots)} plots"
         return document(title, "", [Section("plots", "Plots", figures(self.plots))])
 
-    def _svg(self, one: Drawable) -> str:
-        text = drawn(one, alone=True).partition("\n")[2]
+    def _svg(self, plot: Drawable) -> str:
+        text = draw(plot, is_file=True).partition("\n")[2]
         # Plots of a notebook share a page, and so their names.
         unique = hashlib.sha256(text.encode()).hexdigest()[:12]
         return text.replace("clip-", f"clip-{unique}-")
@@ -82,109 +82,111 @@ class Drawing:
     def _repr_html_(self) -> str:
         style = "display:flex;flex-wrap:wrap;gap:8px"
         boxes = "".join(
-            f'<div style="flex:1 1 420px;max-width:760px">{self._fluid(one)}</div>'
-            for one in self.plots
+            f'<div style="flex:1 1 420px;max-width:760px">{self._fluid(plot)}</div>'
+            for plot in self.plots
         )
         return f'<div style="{style}">{boxes}</div>'
 
-    def _fluid(self, one: Drawable) -> str:
-        return self._svg(one).replace("<svg ", '<svg style="width:100%;height:auto" ', 1)
+    def _fluid(self, plot: Drawable) -> str:
+        return self._svg(plot).replace("<svg ", '<svg style="width:100%;height:auto" ', 1)
 
     def __repr__(self) -> str:
-        return f"<{', '.join(one.title for one in self.plots)}>"
+        return f"<{', '.join(plot.title for plot in self.plots)}>"
 
 
-def _of(several: Sequence[Figure]) -> Drawing:
+def _drawing_of(figures_: Sequence[Figure]) -> Drawing:
     """Those that can be drawn. Raises `ConfigError` with the reason if none can."""
-    found = tuple(one for one in several if not isinstance(one, Missing))
-    if not found:
-        whys = [one.why for one in several if isinstance(one, Missing)]
-        raise ConfigError([f"plot: {whys[0] if whys else 'there is nothing to draw'}"])
-    return Drawing(found)
+    plots = tuple(figure for figure in figures_ if not isinstance(figure, Missing))
+    if not plots:
+        reasons = [figure.reason for figure in figures_ if isinstance(figure, Missing)]
+        raise ConfigError([f"plot: {reasons[0] if reasons else 'there is nothing to draw'}"])
+    return Drawing(plots)
 
 
-def _unknown(what: str, name: object, known: Iterable[str]) -> ConfigError:
-    """`name` is none of `known`."""
-    names = [*known]
+def _unknown(argument: str, name: object, choices: Iterable[str]) -> ConfigError:
+    """`name` is none of `choices`."""
+    names = [*choices]
     if not isinstance(name, str):
-        return ConfigError([f"plot: {what}: found {name!r}; expected one of: {', '.join(names)}"])
-    near = get_close_matches(name, names, 1)
-    hint = f"did you mean {near[0]}? " if near else ""
-    return ConfigError([f"plot: {what}: no {name}; {hint}there are: {', '.join(names)}"])
+        return ConfigError(
+            [f"plot: {argument}: found {name!r}; expected one of: {', '.join(names)}"]
+        )
+    matches = get_close_matches(name, names, 1)
+    hint = f"did you mean {matches[0]}? " if matches else ""
+    return ConfigError([f"plot: {argument}: no {name}; {hint}there are: {', '.join(names)}"])
 
 
-def of_comparison(done: Comparison) -> str:
+def of_comparison(comparison: Comparison) -> str:
     """The answer of a comparison, its picture, the table of numbers, and what to know of them."""
-    parts = [f"<p>{escape(one.text)}</p>" for one in done.answers]
-    picture = answer_figure(done)
+    parts = [f"<p>{escape(answer.text)}</p>" for answer in comparison.answers]
+    picture = answer_figure(comparison)
     if picture is not None:
         parts.append(Drawing((picture,))._repr_html_())
-    parts.append(f'<div style="overflow-x:auto">{numbers_table(done)}</div>')
-    parts += [f"<p>{escape(one)}</p>" for one in done.first_lines() if one]
-    for label, why in by_reason(done.failures).items():
-        parts.append(f"<p><b>{escape(label)} could not finish</b>: {escape(why)}</p>")
-    return "".join([*parts, warned.cell(done.warning_groups())])
+    parts.append(f'<div style="overflow-x:auto">{numbers_table(comparison)}</div>')
+    parts += [f"<p>{escape(line)}</p>" for line in comparison.first_lines() if line]
+    for label, reason in by_reason(comparison.failures).items():
+        parts.append(f"<p><b>{escape(label)} could not finish</b>: {escape(reason)}</p>")
+    return "".join([*parts, warned.cell(comparison.warning_groups())])
 
 
-def of_sweep(done: Sweep) -> str:
+def of_sweep(sweep: Sweep) -> str:
     """The answer of a sweep, a plot over its first key with numbers, the lowest points."""
-    parts = [f"<p>{escape(one)}</p>" for one in (done.answer, *done.first_lines()) if one]
-    if done.points.numeric and AMOUNT in done.points.metrics:
-        parts.append(of_points(done.points, AMOUNT, None, None)._repr_html_())
-    parts.append(f'<div style="overflow-x:auto">{points_table(done, MOST_ROWS)}</div>')
-    return "".join([*parts, warned.cell(done.warning_groups())])
+    parts = [f"<p>{escape(text)}</p>" for text in (sweep.answer, *sweep.first_lines()) if text]
+    if sweep.points.numeric and AMOUNT in sweep.points.metrics:
+        parts.append(of_points(sweep.points, AMOUNT, None, None)._repr_html_())
+    parts.append(f'<div style="overflow-x:auto">{points_table(sweep, MOST_ROWS)}</div>')
+    return "".join([*parts, warned.cell(sweep.warning_groups())])
 
 
-def of_search(done: Search) -> str:
+def of_search(search: Search) -> str:
     """The answer of a search, its history, the best points."""
-    parts = [f"<p>{escape(one)}</p>" for one in (done.answer, *done.warnings) if one]
-    first = history(done, 0)
-    parts += [] if isinstance(first, Missing) else [_of([first])._repr_html_()]
-    table = tried_table(done, MOST_ROWS)
+    parts = [f"<p>{escape(text)}</p>" for text in (search.answer, *search.warnings) if text]
+    figure = history(search, 0)
+    parts += [] if isinstance(figure, Missing) else [_drawing_of([figure])._repr_html_()]
+    table = tried_table(search, MOST_ROWS)
     return "".join([*parts, f'<div style="overflow-x:auto">{table}</div>'])
 
 
 def of_report(report: Report, names: tuple[str, ...]) -> Drawing:
     """The plots of a run called `names`."""
-    known = {one.key: one for one in run_figures(report)}
+    figures_by_key = {figure.key: figure for figure in run_figures(report)}
     for name in names:
-        if name not in known:
-            raise _unknown("names", name, known)
-    wanted = names or [name for name in MAIN if name in known]
-    return _of([known[name] for name in wanted])
+        if name not in figures_by_key:
+            raise _unknown("names", name, figures_by_key)
+    selected = names or [name for name in MAIN if name in figures_by_key]
+    return _drawing_of([figures_by_key[name] for name in selected])
 
 
 def of_points(points: Points, metric: str, x: str | None, y: str | None) -> Drawing:
     """A column over one key, or over two; if no key has numbers, a bar for each point."""
     column = _metric(points, metric)
     if not points.numeric and x is None and y is None:
-        return _of([bars(points, column)])
+        return _drawing_of([bars(points, column)])
     if not points.numeric:
         names = ", ".join(key.name for key in points.keys) or "no key"
         message = f"plot: no key with several numbers was varied ({names} varied); nothing for x"
         raise ConfigError([message])
-    across = points.numeric[0] if x is None else _key(points, "x", x)
+    x_key = points.numeric[0] if x is None else _key(points, "x", x)
     if y is None:
-        return _of([over_key(points, column, across)])
-    up = _key(points, "y", y)
-    several = groups(points, points.named, 4)
-    if len(several) < 2:
-        return _of([heat(points, column, across, up)])
-    return _of([heat(points, column, across, up, group) for group in several])
+        return _drawing_of([over_key(points, column, x_key)])
+    y_key = _key(points, "y", y)
+    groups_ = groups(points, points.named, 4)
+    if len(groups_) < 2:
+        return _drawing_of([heat(points, column, x_key, y_key)])
+    return _drawing_of([heat(points, column, x_key, y_key, group) for group in groups_])
 
 
 def _metric(points: Points, name: object) -> Column:
     if isinstance(name, str) and name in points.metrics:
         return points.metrics[name]
-    if name in {one.name for one in columns() if one.measured}:
+    if name in {column.name for column in columns() if column.measured}:
         raise ConfigError([f"plot: metric: no run has a number for {name}"])
     raise _unknown("metric", name, points.metrics)
 
 
-def _key(points: Points, which: str, name: object) -> Key:
-    known = points.key(name) if isinstance(name, str) else None
-    if known in points.numeric and known is not None:
-        return known
-    if known is not None:
-        raise ConfigError([f"plot: {which}: the values of {name} are no numbers, or only one"])
-    raise _unknown(which, name, [key.name for key in points.numeric])
+def _key(points: Points, argument: str, name: object) -> Key:
+    key = points.key(name) if isinstance(name, str) else None
+    if key in points.numeric and key is not None:
+        return key
+    if key is not None:
+        raise ConfigError([f"plot: {argument}: the values of {name} are no numbers, or only one"])
+    raise _unknown(argument, name, [key.name for key in points.numeric])

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from ssdlab import _core
-from ssdlab.display.numbers import Value, on_page, shown
+from ssdlab.display.numbers import Value, format_value, on_page
 from ssdlab.html import cells, panels
 from ssdlab.html.axes import x_ticks
 from ssdlab.html.plot import Bars, Cells, Curve, Figure, Floats, Missing, Panels, Plot, Unit
 from ssdlab.html.scale import Scale
-from ssdlab.html.svg import drawn, scales, style
+from ssdlab.html.svg import draw, scales, style
 
 MOST_WARNINGS = 100
 """Warnings that are shown."""
@@ -39,12 +39,12 @@ CHOICE = (
 """Chooses the colours; the script shows it, because without the script it would do nothing."""
 
 
-def flattened(values: Any, key: str = "") -> Iterator[tuple[str, Value]]:  # noqa: ANN401
+def flatten(values: Any, key: str = "") -> Iterator[tuple[str, Value]]:  # noqa: ANN401
     """Every value of parsed JSON with its dotted key."""
     if isinstance(values, dict | list):
         pairs = values.items() if isinstance(values, dict) else enumerate(values)
         for name, value in pairs:
-            yield from flattened(value, f"{key}.{name}" if key else str(name))
+            yield from flatten(value, f"{key}.{name}" if key else str(name))
     else:
         yield key, values
 
@@ -54,11 +54,11 @@ def prose(text: str) -> str:
 
     The documents are not next to a page, so only the text of their links is kept.
     """
-    linked = re.sub(r"\[([^][]+)\]\([^() ]+\.md(?:#[^() ]*)?\)", r"\1", escape(text))
-    stressed = re.sub(
-        r"(?<![\w*`])\*([^\s*`](?:[^*`]*[^\s*`])?)\*(?![\w*`])", r"<em>\1</em>", linked
+    unlinked = re.sub(r"\[([^][]+)\]\([^() ]+\.md(?:#[^() ]*)?\)", r"\1", escape(text))
+    emphasized = re.sub(
+        r"(?<![\w*`])\*([^\s*`](?:[^*`]*[^\s*`])?)\*(?![\w*`])", r"<em>\1</em>", unlinked
     )
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", stressed)
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", emphasized)
 
 
 def number(key: str, value: Value, column: str = "") -> str:
@@ -67,7 +67,7 @@ def number(key: str, value: Value, column: str = "") -> str:
     `column`: the column, if `key` does not end with it.
     """
     raw = json.dumps(value, ensure_ascii=False)
-    text = escape(on_page(shown(column or key, value)))
+    text = escape(on_page(format_value(column or key, value)))
     if not isinstance(value, str):
         text = text.replace(" ", "\u00a0")  # A number and its unit stay in one line.
     return f'<data data-key="{escape(key)}" value="{escape(raw)}">{text}</data>'
@@ -81,7 +81,7 @@ def table(
     head: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]], caption: str, name: str = ""
 ) -> str:
     """A table whose cells are HTML; the first column contains the heads of the rows."""
-    top = "".join(f'<th scope="col">{_heading(cell)}</th>' for cell in head)
+    head_cells = "".join(f'<th scope="col">{_heading(cell)}</th>' for cell in head)
     body = "".join(
         f'<tr><th scope="row">{prose(title)}</th>'
         + "".join(f"<td>{_UNIT.sub(chr(0xA0), cell)}</td>" for cell in cells)
@@ -91,7 +91,7 @@ def table(
     mark = f' id="{name}"' if name else ""
     return (
         f'<div class="scroll" tabindex="0" role="group" aria-label="{escape(caption)}">'
-        f"<table{mark}><caption>{prose(caption)}</caption><thead><tr>{top}</tr></thead>"
+        f"<table{mark}><caption>{prose(caption)}</caption><thead><tr>{head_cells}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
 
@@ -111,26 +111,32 @@ class Section:
     body: str
 
 
-def figures(several: Iterable[Figure]) -> str:
+def figures(figures_: Iterable[Figure]) -> str:
     """Figures side by side if there is room; figures missing for one reason in one box."""
-    shown: list[Figure] = []
-    for one in several:
-        last = shown[-1] if shown else None
-        if isinstance(one, Missing) and isinstance(last, Missing) and one.why == last.why:
-            shown[-1] = replace(last, title=f"{last.title} · {one.title}")
+    boxes: list[Figure] = []
+    for figure_ in figures_:
+        previous = boxes[-1] if boxes else None
+        if (
+            isinstance(figure_, Missing)
+            and isinstance(previous, Missing)
+            and figure_.reason == previous.reason
+        ):
+            boxes[-1] = replace(previous, title=f"{previous.title} · {figure_.title}")
         else:
-            shown.append(one)
-    return '<div class="figures">' + "".join(figure(one) for one in shown) + "</div>"
+            boxes.append(figure_)
+    return '<div class="figures">' + "".join(figure(figure_) for figure_ in boxes) + "</div>"
 
 
-def figure(one: Figure) -> str:
+def figure(plot: Figure) -> str:
     """A plot with its title and caption, or the reason why there is none."""
-    title = f"<h3>{escape(one.title)}</h3>"
-    if isinstance(one, Missing):
-        return f'<figure class="missing" id="{one.key}">{title}<p>{prose(one.why)}</p></figure>'
-    data = _hover(one) if isinstance(one, Plot | Panels | Cells) else ""
-    caption = f"<figcaption>{prose(one.caption)}</figcaption>"
-    return f'<figure id="{one.key}">{title}{drawn(one)}{data}{caption}</figure>'
+    title = f"<h3>{escape(plot.title)}</h3>"
+    if isinstance(plot, Missing):
+        return (
+            f'<figure class="missing" id="{plot.key}">{title}<p>{prose(plot.reason)}</p></figure>'
+        )
+    data = _hover(plot) if isinstance(plot, Plot | Panels | Cells) else ""
+    caption = f"<figcaption>{prose(plot.caption)}</figcaption>"
+    return f'<figure id="{plot.key}">{title}{draw(plot)}{data}{caption}</figure>'
 
 
 def script_data(text: str, name: str = "data") -> str:
@@ -142,11 +148,11 @@ def script_data(text: str, name: str = "data") -> str:
 def _list(values: Floats, digits: int) -> list[float | int | None]:
     return [
         None
-        if not math.isfinite(v)
-        else int(v)
-        if v == int(v) and abs(v) < 1e15
-        else float(f"{v:.{digits}g}")
-        for v in values.tolist()
+        if not math.isfinite(value)
+        else int(value)
+        if value == int(value) and abs(value) < 1e15
+        else float(f"{value:.{digits}g}")
+        for value in values.tolist()
     ]
 
 
@@ -155,21 +161,21 @@ def _hover(plot: Plot | Panels | Cells) -> str:
     if isinstance(plot, Cells):
         x, y = cells.scales(plot)
         rows = [[int(count) for count in row] for row in plot.counts]
-        more = {"marks": [], "rows": rows, "noun": plot.noun}
-        data = _axes(x, y, more, linked=True)
+        extra = {"marks": [], "rows": rows, "noun": plot.noun}
+        data = _axes(x, y, extra, linked=True)
         data["x"] |= {"bin": plot.bin_x, "columns": math.ceil(x.high / plot.bin_x)}
         data["y"] |= {"bin": plot.bin_y}
         return script_data(json.dumps(data, separators=(",", ":")))
     if isinstance(plot, Panels):
-        made = panels.layout(plot)
-        x, y, marks = made.x, made.y, list[Curve | Bars](plot.curves)
+        layout = panels.layout(plot)
+        x, y, marks = layout.x, layout.y, list[Curve | Bars](plot.curves)
     else:
         (x, y, _), marks = scales(plot), plot.marks
     data = _axes(x, y, {"marks": _marks(marks, y.axis.unit)}, linked=plot.linked)
     return script_data(json.dumps(data, separators=(",", ":")))
 
 
-def _axes(x: Scale, y: Scale, more: dict[str, Any], *, linked: bool) -> dict[str, Any]:
+def _axes(x: Scale, y: Scale, extra: dict[str, Any], *, linked: bool) -> dict[str, Any]:
     axes: dict[str, Any] = {
         name: {
             "unit": scale.axis.unit,
@@ -184,7 +190,7 @@ def _axes(x: Scale, y: Scale, more: dict[str, Any], *, linked: bool) -> dict[str
         for name, scale in (("x", x), ("y", y))
     }
     axes["x"]["most"] = min(6, x_ticks(x))
-    return {**axes, "linked": linked, **more}
+    return {**axes, "linked": linked, **extra}
 
 
 MOST_EXACT = 8
@@ -193,51 +199,51 @@ MOST_EXACT = 8
 
 def _marks(marks: Sequence[Curve | Bars], unit: Unit) -> list[dict[str, Any]]:
     """The values of curves and bars; x values that equal those of an earlier one by its number."""
-    found: list[dict[str, Any]] = []
-    known: dict[str, int] = {}
-    few = len(marks) <= MOST_EXACT
+    entries: list[dict[str, Any]] = []
+    first_uses: dict[str, int] = {}
+    is_exact = len(marks) <= MOST_EXACT
 
-    def values(several: Floats) -> list[float | int | None]:
-        return _list(several, 5) if few else _list(_as_shown(several, unit), 5)
+    def values(numbers_: Floats) -> list[float | int | None]:
+        return _list(numbers_, 5) if is_exact else _list(_round_as_shown(numbers_, unit), 5)
 
     for i, mark in enumerate(marks):
         if isinstance(mark, Curve):
-            x = _evenly(_list(mark.x, 9) if few else _list(_rounded(mark.x, 6), 6))
-            one: dict[str, Any] = {"y": values(mark.y)}
+            x = _encode_steps(_list(mark.x, 9) if is_exact else _list(_round(mark.x, 6), 6))
+            entry: dict[str, Any] = {"y": values(mark.y)}
             if mark.low is not None and mark.high is not None:
-                one |= {"low": values(mark.low), "high": values(mark.high)}
+                entry |= {"low": values(mark.low), "high": values(mark.high)}
         else:
             x = _list((mark.left + mark.right) / 2, 9)
-            one = {"y": values(mark.height)}
-        first = known.setdefault(json.dumps(x), i)
-        found.append({"name": mark.name, "x": x if first == i else first, **one})
-    return found
+            entry = {"y": values(mark.height)}
+        first_use = first_uses.setdefault(json.dumps(x), i)
+        entries.append({"name": mark.name, "x": x if first_use == i else first_use, **entry})
+    return entries
 
 
-def _rounded(values: Floats, digits: int) -> Floats:
+def _round(values: Floats, digits: int) -> Floats:
     """`values` with this many significant digits."""
-    rounded: Floats = np.array([float(f"{v:.{digits}g}") for v in values.tolist()])
+    rounded: Floats = np.array([float(f"{value:.{digits}g}") for value in values.tolist()])
     return rounded
 
 
-def _as_shown(values: Floats, unit: Unit) -> Floats:
+def _round_as_shown(values: Floats, unit: Unit) -> Floats:
     """`values` with the digits that the script shows: rounding them again changes nothing."""
     if unit == "ratio":
-        return np.where(np.abs(values) < 0.001, _rounded(values, 3), np.round(values, 3))
+        return np.where(np.abs(values) < 0.001, _round(values, 3), np.round(values, 3))
     if unit == "count":
-        whole = (np.abs(values) >= 1000) & (np.abs(values) < 1e6) | (values == np.rint(values))
-        return np.where(whole, np.rint(values), _rounded(values, 3))
-    return np.where(np.abs(values) < 1e12, _rounded(values, 3), _rounded(values, 5))
+        is_whole = (np.abs(values) >= 1000) & (np.abs(values) < 1e6) | (values == np.rint(values))
+        return np.where(is_whole, np.rint(values), _round(values, 3))
+    return np.where(np.abs(values) < 1e12, _round(values, 3), _round(values, 5))
 
 
-def _evenly(x: list[float | int | None]) -> list[float | int | None] | dict[str, Any]:
+def _encode_steps(x: list[float | int | None]) -> list[float | int | None] | dict[str, Any]:
     """Whole numbers as the first one and the steps between them, if that is shorter."""
-    if len(x) < 8 or not all(isinstance(v, int) for v in x):
+    if len(x) < 8 or not all(isinstance(value, int) for value in x):
         return x
-    whole = [v for v in x if isinstance(v, int)]
-    steps = (b - a for a, b in itertools.pairwise(whole))
-    runs = [[step, len([*same])] for step, same in itertools.groupby(steps)]
-    return {"from": whole[0], "steps": runs} if len(runs) < len(x) / 3 else x
+    integers = [value for value in x if isinstance(value, int)]
+    steps = (following - previous for previous, following in itertools.pairwise(integers))
+    runs = [[step, len([*equal_steps])] for step, equal_steps in itertools.groupby(steps)]
+    return {"from": integers[0], "steps": runs} if len(runs) < len(x) / 3 else x
 
 
 def loss_banner(losses: Iterable[str | None]) -> str:
@@ -251,9 +257,9 @@ def warnings_box(warnings: Sequence[str]) -> str:
     if not warnings:
         return '<p class="fine">No warnings.</p>'
     items = "".join(f"<li>{prose(text)}</li>" for text in warnings[:MOST_WARNINGS])
-    left = len(warnings) - MOST_WARNINGS
-    if left > 0:
-        items += f"<li>And {left:,} more.</li>"
+    omitted = len(warnings) - MOST_WARNINGS
+    if omitted > 0:
+        items += f"<li>And {omitted:,} more.</li>"
     return f'<ul class="warnings">{items}</ul>'
 
 
@@ -264,9 +270,9 @@ def warning_boxes(groups: Iterable[tuple[str, str, Sequence[str]]]) -> str:
     )
 
 
-def invalidating(groups: Iterable[tuple[str, str, Sequence[str]]]) -> str:
+def invalidating_warnings(groups: Iterable[tuple[str, str, Sequence[str]]]) -> str:
     """The warnings that invalidate numbers, for the top of a page."""
-    return warning_boxes(one for one in groups if one[0] != "notes")
+    return warning_boxes(group for group in groups if group[0] != "notes")
 
 
 def notes(groups: Iterable[tuple[str, str, Sequence[str]]]) -> str:
@@ -278,11 +284,13 @@ def document(
     title: str, lead: str, sections: Sequence[Section], *, reload_s: int | None = None
 ) -> str:
     """The whole page, as one self-contained file. With `reload_s` it is reloaded regularly."""
-    contents = "".join(f'<li><a href="#{one.key}">{escape(one.title)}</a></li>' for one in sections)
+    contents = "".join(
+        f'<li><a href="#{section.key}">{escape(section.title)}</a></li>' for section in sections
+    )
     body = "".join(
-        f'<section id="{one.key}" aria-labelledby="{one.key}-title">'
-        f'<h2 id="{one.key}-title">{escape(one.title)}</h2>{one.body}</section>'
-        for one in sections
+        f'<section id="{section.key}" aria-labelledby="{section.key}-title">'
+        f'<h2 id="{section.key}-title">{escape(section.title)}</h2>{section.body}</section>'
+        for section in sections
     )
     sheets = "".join(style(f"{name}.css") for name in ("colours", "plot", "page"))
     scripts = "".join(style(f"{name}.js") for name in ("values", "chart", "page", "timeline"))

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from ssdlab.html.axes import grid, labels
-from ssdlab.html.layout import BOTTOM, LEFT, LETTER, RIGHT, WIDTH, cut_alike
+from ssdlab.html.layout import BOTTOM, LEFT, LETTER, RIGHT, WIDTH, shorten_labels
 from ssdlab.html.marks import curve_body
 from ssdlab.html.plot import TONES, Axis, Curve, Panels, Plot
 from ssdlab.html.scale import Scale
@@ -45,20 +45,23 @@ def columns_of(count: int) -> int:
 def layout(figure: Panels) -> Layout:
     """The common scales of the panels, and their places."""
     columns = columns_of(len(figure.curves))
-    wide = (WIDTH - RIGHT - LEFT - GAP * (columns - 1)) / columns
+    panel_width = (WIDTH - RIGHT - LEFT - GAP * (columns - 1)) / columns
     count = len(figure.curves)
-    tall = TALL.get(columns, min(TALLEST, (ALL - HEAD * (count - 1)) / count))
+    panel_height = TALL.get(columns, min(TALLEST, (ALL - HEAD * (count - 1)) / count))
     rows = -(-count // columns)
     places = tuple(
-        (LEFT + (wide + GAP) * (i % columns), 2 + HEAD + (tall + HEAD) * (i // columns))
-        for i in range(count)
+        (
+            LEFT + (panel_width + GAP) * (panel % columns),
+            2 + HEAD + (panel_height + HEAD) * (panel // columns),
+        )
+        for panel in range(count)
     )
     xs = [curve.x for curve in figure.curves]
     ys = [curve.y for curve in figure.curves]
-    ys += [band for c in figure.curves for band in (c.low, c.high) if band is not None]
-    x = Scale.over(figure.x, np.concatenate(xs), 0.0, wide)
-    y = Scale.over(figure.y, np.concatenate(ys), tall, 0.0)
-    return Layout(x, y, places, columns, 2 + (tall + HEAD) * rows + BOTTOM)
+    ys += [band for curve in figure.curves for band in (curve.low, curve.high) if band is not None]
+    x = Scale.over(figure.x, np.concatenate(xs), 0.0, panel_width)
+    y = Scale.over(figure.y, np.concatenate(ys), panel_height, 0.0)
+    return Layout(x, y, places, columns, 2 + (panel_height + HEAD) * rows + BOTTOM)
 
 
 def side_by_side(
@@ -77,7 +80,7 @@ def side_by_side(
     return Panels(key, title, caption, x, y, tuple(curves), linked=linked)
 
 
-def overlaid(
+def overlay(
     key: str, title: str, caption: str, x: Axis, y: Axis, curves: Sequence[Curve]
 ) -> Plot | Panels:
     """Smooth curves in one plot while each has its own colour; otherwise as small multiples."""
@@ -88,21 +91,21 @@ def overlaid(
 
 def panels_body(figure: Panels) -> tuple[float, str]:
     """Height and elements of small multiples."""
-    made = layout(figure)
-    x, y, count = made.x, made.y, len(figure.curves)
+    layout_ = layout(figure)
+    x, y, count = layout_.x, layout_.y, len(figure.curves)
     clip = f"clip-{figure.key}"
     # Points at the edges are drawn whole, but a part of time ends there.
     edge = 0 if figure.linked else 4
     size = f'width="{x.end + 2 * edge:g}" height="{y.start + 8:g}"'
     box = f'x="{-edge:g}" y="-4" {size}'
     parts = [f'<clipPath id="{clip}"><rect {box}/></clipPath>']
-    names = cut_alike([curve.name for curve in figure.curves], int(x.end / LETTER))
-    for i, (curve, (left, top)) in enumerate(zip(figure.curves, made.places, strict=True)):
-        bottom = i + made.columns >= count
-        axes = "".join(grid(x, y, named=(bottom, i % made.columns == 0), narrow=True))
-        shown = names[i]
-        name = escape(shown)
-        if shown != curve.name:
+    names = shorten_labels([curve.name for curve in figure.curves], int(x.end / LETTER))
+    for i, (curve, (left, top)) in enumerate(zip(figure.curves, layout_.places, strict=True)):
+        bottom = i + layout_.columns >= count
+        axes = "".join(grid(x, y, has_labels=(bottom, i % layout_.columns == 0), narrow=True))
+        short = names[i]
+        name = escape(short)
+        if short != curve.name:
             name += f"<title>{escape(curve.name)}</title>"
         parts.append(
             f'<g class="pane" transform="translate({left:g} {top:g})" data-left="{left:g}"'
@@ -111,7 +114,7 @@ def panels_body(figure: Panels) -> tuple[float, str]:
             f'<g class="mark t{curve.tone % TONES}" data-mark="{i}">{curve_body(curve, x, y)}</g>'
             f'</g></g><rect class="area" x="0" y="0" width="{x.end:g}" height="{y.start:g}"/></g>'
         )
-    foot = made.height - BOTTOM
-    across = (LEFT + WIDTH - RIGHT) / 2
-    parts += labels(x, y, (across, foot / 2), foot)
-    return made.height, "".join(parts)
+    foot = layout_.height - BOTTOM
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    parts += labels(x, y, (middle, foot / 2), foot)
+    return layout_.height, "".join(parts)

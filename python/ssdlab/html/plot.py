@@ -212,7 +212,7 @@ class Missing:
 
     key: str
     title: str
-    why: str
+    reason: str
     """Why it cannot be drawn, and how to get it."""
 
 

@@ -22,8 +22,8 @@ def png(svg: str) -> Write:
     try:
         import resvg_py
     except ImportError as error:
-        why = f"PNG needs resvg-py: {install('resvg-py')}"
-        raise OutputError(f"{why}; SVG needs nothing") from error
+        message = f"PNG needs resvg-py: {install('resvg-py')}"
+        raise OutputError(f"{message}; SVG needs nothing") from error
     font = _font()
     return lambda out: out.write(
         resvg_py.svg_to_bytes(svg_string=svg, zoom=ZOOM, sans_serif_family=font)

@@ -14,7 +14,7 @@ import numpy as np
 from ssdlab.config.quantity import KeyUnit
 from ssdlab.display.form import Column
 from ssdlab.display.form import Unit as Quantity
-from ssdlab.display.numbers import Value, on_page, shown
+from ssdlab.display.numbers import Value, format_value, on_page
 from ssdlab.html.plot import (
     TONES,
     Axis,
@@ -74,9 +74,9 @@ def metric_axis(column: Column) -> Axis:
 
 def key_axis(key: Key) -> Axis:
     """The axis of a key with numbers."""
-    large = max(abs(float(one)) for one in key.values if one is not None) >= 10
-    plain: Unit = "count" if large else "ratio"
-    return Axis(key.name, KEY_UNITS.get(key.unit, plain), log=key.log)
+    is_large = max(abs(float(value)) for value in key.values if value is not None) >= 10
+    unit: Unit = "count" if is_large else "ratio"
+    return Axis(key.name, KEY_UNITS.get(key.unit, unit), log=key.log)
 
 
 def key_text(key: Key, value: Value) -> str:
@@ -93,21 +93,24 @@ def place(*parts: str) -> str:
 
 def bars(points: Points, column: Column) -> Figure:
     """A metric at each of a few points, in whatever they differ."""
-    known = [
-        (points.labels[i], one)
+    summaries = [
+        (points.labels[i], summary)
         for i in range(len(points.labels))
-        if (one := points.summary(i, column.name)) is not None
+        if (summary := points.summary(i, column.name)) is not None
     ]
     title = column.title or column.short or column.name
     key, head = place(column.name, "bars"), title[0].upper() + title[1:]
-    if not known or len(known) > MOST_BARS:
-        why = f"Bars are drawn of 1 to {MOST_BARS} points; here are {len(known)}."
-        return Missing(key, head, why)
-    repeated = any(one.high > one.low for _, one in known)
+    if not summaries or len(summaries) > MOST_BARS:
+        reason = f"Bars are drawn of 1 to {MOST_BARS} points; here are {len(summaries)}."
+        return Missing(key, head, reason)
+    is_repeated = any(summary.high > summary.low for _, summary in summaries)
     text = f"{head} of each configuration."
-    text += " Lines: 95 % confidence intervals over the seeds." if repeated else ""
-    ends = tuple((one.low, one.high) if one.high > one.low else None for _, one in known)
-    rows = tuple((label, (one.mean,)) for label, one in known)
+    text += " Lines: 95 % confidence intervals over the seeds." if is_repeated else ""
+    ends = tuple(
+        (summary.low, summary.high) if summary.high > summary.low else None
+        for _, summary in summaries
+    )
+    rows = tuple((label, (summary.mean,)) for label, summary in summaries)
     return Stacked(key, head, text, (title,), rows, column.unit, ends)
 
 
@@ -119,32 +122,32 @@ class Group:
     points: tuple[int, ...]
 
 
-def groups(points: Points, keys: Sequence[Key], most: int = MOST_LINES) -> list[Group]:
-    """The points by their values of `keys`, in the order of these, the first `most`."""
-    found: dict[tuple[Value, ...], list[int]] = {}
+def groups(points: Points, keys: Sequence[Key], most_groups: int = MOST_LINES) -> list[Group]:
+    """The points by their values of `keys`, in the order of these, the first `most_groups`."""
+    members: dict[tuple[Value, ...], list[int]] = {}
     columns = [points.column(key) for key in keys]
     for i in range(len(points.labels)):
-        found.setdefault(tuple(column[i] for column in columns), []).append(i)
-    several = [*found.items()][:most]
+        members.setdefault(tuple(column[i] for column in columns), []).append(i)
+    items = [*members.items()][:most_groups]
     # Values that are not numbers stand for themselves.
     names = [
         ", ".join(
             f"{key.name.rpartition('.')[2]} {key_text(key, value)}" if key.numeric else str(value)
             for key, value in zip(keys, values, strict=True)
         )
-        for values, _ in several
+        for values, _ in items
     ]
-    return [Group(name, tuple(at)) for name, (_, at) in zip(names, several, strict=True)]
+    return [Group(name, tuple(indices)) for name, (_, indices) in zip(names, items, strict=True)]
 
 
 def _rows(points: Points, group: Group, x: Key, metric: str) -> Rows:
     column = points.column(x)
-    found = [
-        (float(column[i] or 0), known, points.reserve_decided(i))
+    rows = [
+        (float(column[i] or 0), summary, points.reserve_decided(i))
         for i in group.points
-        if (known := points.summary(i, metric)) is not None
+        if (summary := points.summary(i, metric)) is not None
     ]
-    return sorted(found, key=lambda row: row[0])
+    return sorted(rows, key=lambda row: row[0])
 
 
 def over_key(points: Points, metric: Column, x: Key) -> Figure:
@@ -153,47 +156,47 @@ def over_key(points: Points, metric: Column, x: Key) -> Figure:
     Otherwise over all others: their mean, or medians of drawn points.
     """
     key, title = place(metric.name, x.name), f"{_title(metric)} over {x.name}"
-    others = [one for one in points.numeric if one is not x]
-    fine = groups(points, [*points.named, *others], MOST_LINES + 1)
-    lines = len(fine) <= MOST_LINES and len({*points.column(x)}) > 1
-    several = groups(points, [*points.named, *others] if lines else points.named)
+    other_keys = [key_ for key_ in points.numeric if key_ is not x]
+    split = groups(points, [*points.named, *other_keys], MOST_LINES + 1)
+    is_split = len(split) <= MOST_LINES and len({*points.column(x)}) > 1
+    groups_ = groups(points, [*points.named, *other_keys] if is_split else points.named)
     notes: list[str] = []
     curves = []
-    for tone, group in enumerate(several):
+    for tone, group in enumerate(groups_):
         rows = _rows(points, group, x, metric.name)
         if not rows:
             continue
-        each = len({value for value, *_ in rows})
-        if each == len(rows) and (lines or not others) and each <= MOST_DOTS:
+        count = len({value for value, *_ in rows})
+        if count == len(rows) and (is_split or not other_keys) and count <= MOST_DOTS:
             curves.append(_line(group.name, rows, tone))
-            if any(one.low < one.high for _, one, _ in rows):
+            if any(summary.low < summary.high for _, summary, _ in rows):
                 notes.append("The bands are 95 % confidence intervals of the means over the seeds.")
-        elif each < len(rows) and each <= 4 * BINS:
-            curves.append(_merged(group.name, _by_value(rows), tone))
+        elif count < len(rows) and count <= 4 * BINS:
+            curves.append(_summary_curve(group.name, _by_value(rows), tone))
             notes.append("Means over all other keys; the bands span all points.")
         elif len(points.labels) <= MOST_DOTS:
-            curves.append(_scattered(group.name, rows, tone))
+            curves.append(_scatter(group.name, rows, tone))
         else:
-            curves.append(_merged(group.name, _by_bins(rows, x), tone, 10))
+            curves.append(_summary_curve(group.name, _by_bins(rows, x), tone, 10))
             notes.append("Medians of the points drawn; the bands span 80 % of them.")
     if not curves:
         return Missing(key, title, "No point has this number.")
-    hollow = any(curve.dots is not None and bool(curve.dots.any()) for curve in curves)
+    has_hollow = any(curve.dots is not None and bool(curve.dots.any()) for curve in curves)
     text = " ".join([f"{_title(metric)} over {x.name}.", *dict.fromkeys(notes)])
-    text += RESERVE if hollow else ""
-    axes = (padded(key_axis(x), (c.x for c in curves)), _up(metric_axis(metric), curves))
+    text += RESERVE if has_hollow else ""
+    axes = (pad(key_axis(x), (curve.x for curve in curves)), _pad_y(metric_axis(metric), curves))
     return Plot(key, title, text, *axes, tuple(curves))
 
 
-def _up(axis: Axis, curves: Sequence[Curve]) -> Axis:
-    bands = [band for c in curves for band in (c.low, c.high) if band is not None]
-    return padded(axis, [*(c.y for c in curves), *bands])
+def _pad_y(axis: Axis, curves: Sequence[Curve]) -> Axis:
+    bands = [band for curve in curves for band in (curve.low, curve.high) if band is not None]
+    return pad(axis, [*(curve.y for curve in curves), *bands])
 
 
-def padded(axis: Axis, values: Iterable[Floats]) -> Axis:
+def pad(axis: Axis, values: Iterable[Floats]) -> Axis:
     """An axis with room for the marks at its ends."""
-    every = np.concatenate([*values])
-    low, high = float(np.nanmin(every)), float(np.nanmax(every))
+    joined = np.concatenate([*values])
+    low, high = float(np.nanmin(joined)), float(np.nanmax(joined))
     if axis.log or high <= low:
         return axis
     room = PADDING * (high - low)
@@ -207,35 +210,35 @@ def _title(metric: Column) -> str:
 
 
 def _line(name: str, rows: Rows, tone: int) -> Curve:
-    low, high = [one.low for _, one, _ in rows], [one.high for _, one, _ in rows]
-    banded = low != high
+    low, high = [summary.low for _, summary, _ in rows], [summary.high for _, summary, _ in rows]
+    has_band = low != high
     return Curve(
         name,
         np.array([value for value, *_ in rows]),
-        np.array([one.mean for _, one, _ in rows]),
+        np.array([summary.mean for _, summary, _ in rows]),
         tone,
-        np.array(low) if banded else None,
-        np.array(high) if banded else None,
+        np.array(low) if has_band else None,
+        np.array(high) if has_band else None,
         dots=np.array([reserve for *_, reserve in rows]),
     )
 
 
-def _scattered(name: str, rows: Rows, tone: int) -> Curve:
+def _scatter(name: str, rows: Rows, tone: int) -> Curve:
     curve = _line(name, rows, tone)
     return Curve(name, curve.x, curve.y, tone, line=False, dots=curve.dots)
 
 
 def _by_value(rows: Rows) -> list[Rows]:
-    return [list(one) for _, one in itertools.groupby(rows, key=lambda row: row[0])]
+    return [list(equal_rows) for _, equal_rows in itertools.groupby(rows, key=lambda row: row[0])]
 
 
 def _by_bins(rows: Rows, x: Key) -> list[Rows]:
     """Rows in equal parts of the axis."""
     edges = _edges(x, BINS)
-    found: list[Rows] = [[] for _ in range(BINS)]
+    bins: list[Rows] = [[] for _ in range(BINS)]
     for row in rows:
-        found[_bin(edges, row[0])].append(row)
-    return [one for one in found if one]
+        bins[_bin(edges, row[0])].append(row)
+    return [bin_rows for bin_rows in bins if bin_rows]
 
 
 def _edges(key: Key, count: int) -> Floats:
@@ -246,23 +249,25 @@ def _edges(key: Key, count: int) -> Floats:
 
 
 def _bin(edges: Floats, value: float) -> int:
-    at = int(np.searchsorted(edges, value, side="right")) - 1
-    return min(max(at, 0), len(edges) - 2)
+    index = int(np.searchsorted(edges, value, side="right")) - 1
+    return min(max(index, 0), len(edges) - 2)
 
 
-def _merged(name: str, several: list[Rows], tone: int, percent: float = 0.0) -> Curve:
+def _summary_curve(name: str, row_groups: list[Rows], tone: int, percent: float = 0.0) -> Curve:
     """A point for each of several groups of rows: mean and range, or median and percentiles."""
-    values = [np.array([one.mean for _, one, _ in rows]) for rows in several]
-    middle = np.median if percent else np.mean
-    across = [float(np.mean([value for value, *_ in rows])) for rows in several]
+    values = [np.array([summary.mean for _, summary, _ in rows]) for rows in row_groups]
+    average = np.median if percent else np.mean
+    x = [float(np.mean([value for value, *_ in rows])) for rows in row_groups]
     return Curve(
         name,
-        np.array(across),
-        np.array([float(middle(one)) for one in values]),
+        np.array(x),
+        np.array([float(average(group)) for group in values]),
         tone,
-        np.array([float(np.percentile(one, percent)) for one in values]),
-        np.array([float(np.percentile(one, 100 - percent)) for one in values]),
-        dots=np.array([2 * sum(reserve for *_, reserve in rows) > len(rows) for rows in several]),
+        np.array([float(np.percentile(group, percent)) for group in values]),
+        np.array([float(np.percentile(group, 100 - percent)) for group in values]),
+        dots=np.array(
+            [2 * sum(reserve for *_, reserve in rows) > len(rows) for rows in row_groups]
+        ),
     )
 
 
@@ -271,76 +276,81 @@ def heat(points: Points, metric: Column, x: Key, y: Key, group: Group | None = N
     name = group.name if group else ""
     key = place(metric.name, x.name, y.name, *([name] if name else []))
     title = f"{_title(metric)} over {x.name} and {y.name}" + (f": {name}" if name else "")
-    (across, columns), (up, rows) = _cells_of(points, x), _cells_of(points, y)
-    total, count = np.zeros((len(up), len(across))), np.zeros((len(up), len(across)))
-    marked = np.zeros((len(up), len(across)), dtype=bool)
+    (x_names, columns), (y_names, rows) = _cells_of(points, x), _cells_of(points, y)
+    total, count = np.zeros((len(y_names), len(x_names))), np.zeros((len(y_names), len(x_names)))
+    marked = np.zeros((len(y_names), len(x_names)), dtype=bool)
     for i in group.points if group else range(len(points.labels)):
-        known = points.summary(i, metric.name)
-        if known is not None:
-            at = rows[i], columns[i]
-            total[at] += known.mean
-            count[at] += 1
-            marked[at] |= points.reserve_decided(i)
+        summary = points.summary(i, metric.name)
+        if summary is not None:
+            cell = rows[i], columns[i]
+            total[cell] += summary.mean
+            count[cell] += 1
+            marked[cell] |= points.reserve_decided(i)
     if not count.any():
         return Missing(key, title, "No point has this number.")
     cells = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
     text = f"{_title(metric)} by colour." if count.max() == 1 else "Means of the points in a cell."
     text += " A circle marks cells in which the reserve decided." if marked.any() else ""
-    named = x.name, y.name
-    return Heat(key, title, text, across, up, *named, cells, metric.name, marked)
+    labels = x.name, y.name
+    return Heat(key, title, text, x_names, y_names, *labels, cells, metric.name, marked)
 
 
 def _cells_of(points: Points, key: Key) -> tuple[tuple[str, ...], list[int]]:
     """The names of the columns (or rows) of a heat map, and that of each point."""
-    column = [float(one or 0) for one in points.column(key)]
+    column = [float(value or 0) for value in points.column(key)]
     if len(key.values) <= MOST_CELLS:
         places = {float(value or 0): i for i, value in enumerate(key.values)}
-        return tuple(key_text(key, one) for one in key.values), [places[one] for one in column]
+        return tuple(key_text(key, value) for value in key.values), [
+            places[value] for value in column
+        ]
     edges = _edges(key, 12)
     middles = np.sqrt(edges[1:] * edges[:-1]) if key.log else (edges[1:] + edges[:-1]) / 2
-    names = tuple(key_text(key, float(f"{one:.3g}")) for one in middles.tolist())
-    return names, [_bin(edges, one) for one in column]
+    names = tuple(key_text(key, float(f"{middle:.3g}")) for middle in middles.tolist())
+    return names, [_bin(edges, value) for value in column]
 
 
-def parallel(points: Points, metric: Column, more: Sequence[Column] = ()) -> Figure:
+def parallel(points: Points, metric: Column, extra_metrics: Sequence[Column] = ()) -> Figure:
     """All keys and some metrics side by side, with the lowest points by `metric` highlighted."""
     title = f"All keys: the lowest {metric.title}"
     keys = [*points.numeric, *points.named][:MOST_AXES]
-    known = [
-        (one.mean, i)
+    ranked_values = [
+        (summary.mean, i)
         for i in range(len(points.labels))
-        if (one := points.summary(i, metric.name)) is not None
+        if (summary := points.summary(i, metric.name)) is not None
     ]
     key = place(metric.name, "parallel")
-    if not known:
+    if not ranked_values:
         return Missing(key, title, "No point has this number.")
-    numbers = {i: value for value, i in known}
-    ranked = [i for _, i in sorted(known)]
-    best = ranked[: max(1, round(BEST * len(ranked)))][: MOST_PARALLEL // 2]
-    rest = ranked[len(best) :]
-    every = max(1, -(-len(rest) // (MOST_PARALLEL - len(best))))
-    drawn = [*rest[::every][::-1], *best[::-1]]
-    axes, places = [], []
-    for named in keys:
-        axis, at = _key_upright(points, named)
+    numbers = {i: value for value, i in ranked_values}
+    ranking = [i for _, i in sorted(ranked_values)]
+    best = ranking[: max(1, round(BEST * len(ranking)))][: MOST_PARALLEL // 2]
+    remaining = ranking[len(best) :]
+    stride = max(1, -(-len(remaining) // (MOST_PARALLEL - len(best))))
+    drawn_points = [*remaining[::stride][::-1], *best[::-1]]
+    axes, positions_by_axis = [], []
+    for key_ in keys:
+        axis, positions = _key_upright(points, key_)
         axes.append(axis)
-        places.append(at)
-    for column in (metric, *(one for one in more if one.name != metric.name)):
-        axis, at = _metric_upright(points, column)
+        positions_by_axis.append(positions)
+    for column in (
+        metric,
+        *(extra_metric for extra_metric in extra_metrics if extra_metric.name != metric.name),
+    ):
+        axis, positions = _metric_upright(points, column)
         axes.append(axis)
-        places.append(at)
+        positions_by_axis.append(positions)
     lines = tuple(
         (
-            f"{points.labels[i]}: {on_page(shown(metric.name, numbers[i]))}",
-            tuple(at[i] for at in places),
+            f"{points.labels[i]}: {on_page(format_value(metric.name, numbers[i]))}",
+            tuple(positions[i] for positions in positions_by_axis),
             0 if i in best else TONES - 1,
         )
-        for i in drawn
-        if all(math.isfinite(at[i]) for at in places)
+        for i in drawn_points
+        if all(math.isfinite(positions[i]) for positions in positions_by_axis)
     )
-    left = len(ranked) - len(lines)
+    omitted = len(ranking) - len(lines)
     text = f"Each line is a point. Coloured: the {len(best)} with the lowest {metric.title}."
-    text += f" {left:,} of the others are left out." if left else ""
+    text += f" {omitted:,} of the others are left out." if omitted else ""
     return Parallel(key, title, text, tuple(axes), lines)
 
 
@@ -348,64 +358,68 @@ def _key_upright(points: Points, key: Key) -> tuple[Upright, list[float]]:
     column = points.column(key)
     if not key.numeric:
         step = max(1, len(key.values) - 1)
-        at = {value: i / step for i, value in enumerate(key.values)}
-        ticks = tuple((place, str(value)) for value, place in at.items())
-        return Upright(key.name, ticks[:: max(1, len(ticks) // 12)]), [at[one] for one in column]
-    numbers = np.array([float(one or 0) for one in column])
+        positions = {value: i / step for i, value in enumerate(key.values)}
+        ticks = tuple((place, str(value)) for value, place in positions.items())
+        return Upright(key.name, ticks[:: max(1, len(ticks) // 12)]), [
+            positions[value] for value in column
+        ]
+    numbers = np.array([float(value or 0) for value in column])
     unit = KEY_UNITS.get(key.unit, "ratio")
-    return _upright(key.name, numbers, key.log, lambda value: short(unit, _rounded(value)))
+    return _upright(key.name, numbers, key.log, lambda value: short(unit, _round(value)))
 
 
-def _rounded(value: float) -> float:
+def _round(value: float) -> float:
     return float(f"{value:.3g}")
 
 
 def _metric_upright(points: Points, metric: Column) -> tuple[Upright, list[float]]:
     summaries = [points.summary(i, metric.name) for i in range(len(points.labels))]
-    values = np.array([math.nan if one is None else one.mean for one in summaries])
-    known = values[np.isfinite(values)]
-    log = bool(known.size and known.min() > 0 and known.max() > 20 * known.min())
+    values = np.array([math.nan if summary is None else summary.mean for summary in summaries])
+    finite = values[np.isfinite(values)]
+    log = bool(finite.size and finite.min() > 0 and finite.max() > 20 * finite.min())
     name = metric.short or metric.name
-    return _upright(name, values, log, lambda value: on_page(shown(metric.name, value)))
+    return _upright(name, values, log, lambda value: on_page(format_value(metric.name, value)))
 
 
 def _upright(
     name: str, values: Floats, log: bool, text: Callable[[float], str]
 ) -> tuple[Upright, list[float]]:
-    known = values[np.isfinite(values)]
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     shares = [0.0, 0.25, 0.5, 0.75, 1.0]
     if high <= low:
-        return Upright(name, ((0.5, text(low)),)), [0.5 if v == v else v for v in values.tolist()]
+        return Upright(name, ((0.5, text(low)),)), [
+            0.5 if value == value else value for value in values.tolist()
+        ]
     if log:
-        at = np.log(values / low) / math.log(high / low)
+        positions = np.log(values / low) / math.log(high / low)
         ticks = tuple((share, text(low * (high / low) ** share)) for share in shares)
     else:
-        at = (values - low) / (high - low)
+        positions = (values - low) / (high - low)
         ticks = tuple((share, text(low + share * (high - low))) for share in shares)
-    return Upright(name, ticks), at.tolist()
+    return Upright(name, ticks), positions.tolist()
 
 
-def pareto(points: Points, across: Column, up: Column) -> tuple[Figure, list[int]]:
+def pareto(points: Points, x_column: Column, y_column: Column) -> tuple[Figure, list[int]]:
     """Points by two metrics to be minimised, and the front: those that no other beats in both.
 
     The second return value is the front, ordered by the first metric.
     """
-    title = f"{_title(up)} against {across.title}"
-    key = place("front", across.name, up.name)
-    known = []
+    title = f"{_title(y_column)} against {x_column.title}"
+    key = place("front", x_column.name, y_column.name)
+    pairs = []
     for i in range(len(points.labels)):
-        a, b = points.summary(i, across.name), points.summary(i, up.name)
-        if a is not None and b is not None:
-            known.append((a.mean, b.mean, i))
+        x_summary, y_summary = points.summary(i, x_column.name), points.summary(i, y_column.name)
+        if x_summary is not None and y_summary is not None:
+            pairs.append((x_summary.mean, y_summary.mean, i))
     front: list[tuple[float, float, int]] = []
-    for row in sorted(known):
+    for row in sorted(pairs):
         if not front or row[1] < front[-1][1]:
             front.append(row)
-    if len(known) < 2:
+    if len(pairs) < 2:
         return Missing(key, title, "Fewer than two points have both numbers."), []
-    left = len(known) - FRONT_DOTS
-    kept = {row[2] for row in known[:: max(1, -(-len(known) // FRONT_DOTS))]}
+    omitted = len(pairs) - FRONT_DOTS
+    drawn_points = {row[2] for row in pairs[:: max(1, -(-len(pairs) // FRONT_DOTS))]}
     curves = [
         Curve(
             "front",
@@ -416,19 +430,19 @@ def pareto(points: Points, across: Column, up: Column) -> tuple[Figure, list[int
         )
     ]
     for tone, group in enumerate(groups(points, points.named, TONES - 1)):
-        inside = {*group.points}
-        rows = [row for row in sorted(known) if row[2] in inside and row[2] in kept]
+        members = {*group.points}
+        rows = [row for row in sorted(pairs) if row[2] in members and row[2] in drawn_points]
         if rows:
             curves.append(_cloud(points, group.name or "points", rows, tone))
     text = (
         "Each mark is a point; less is better in both. No point is lower in both than those on the"
         " line."
     )
-    text += " Only some of the others are drawn." if left > 0 else ""
-    hollow = any(curve.dots is not None and bool(curve.dots.any()) for curve in curves)
-    text += RESERVE if hollow else ""
-    x = padded(_spread_axis(across, known, 0), (curve.x for curve in curves))
-    y = _up(_spread_axis(up, known, 1), curves)
+    text += " Only some of the others are drawn." if omitted > 0 else ""
+    has_hollow = any(curve.dots is not None and bool(curve.dots.any()) for curve in curves)
+    text += RESERVE if has_hollow else ""
+    x = pad(_spread_axis(x_column, pairs, 0), (curve.x for curve in curves))
+    y = _pad_y(_spread_axis(y_column, pairs, 1), curves)
     return Plot(key, title, text, x, y, tuple(curves)), [row[2] for row in front]
 
 
@@ -438,29 +452,29 @@ def _cloud(points: Points, name: str, rows: Sequence[tuple[float, float, int]], 
     return Curve(name, x, y, tone, line=False, dots=dots)
 
 
-def _spread_axis(column: Column, known: Sequence[tuple[float, float, int]], at: int) -> Axis:
+def _spread_axis(column: Column, pairs: Sequence[tuple[float, float, int]], index: int) -> Axis:
     """The axis of a metric: logarithmic if its values are far apart."""
-    values = [row[at] for row in known]
+    values = [row[index] for row in pairs]
     axis = metric_axis(column)
     log = min(values) > 0 and max(values) > 20 * min(values)
     return Axis(axis.label, axis.unit, log=log)
 
 
-def weighed(points: Points) -> tuple[Column, Column] | None:
+def trade_off(points: Points) -> tuple[Column, Column] | None:
     """Write amplification and the tail latency that it is plotted against, if both exist."""
-    up = next((points.metrics[name] for name in PERCENTILES if name in points.metrics), None)
-    across = points.metrics.get("waf")
-    return None if across is None or up is None else (across, up)
+    latency = next((points.metrics[name] for name in PERCENTILES if name in points.metrics), None)
+    waf = points.metrics.get("waf")
+    return None if waf is None or latency is None else (waf, latency)
 
 
 def metric_figures(points: Points, metric: Column, most_maps: int = 3) -> list[Figure]:
     """Every plot of a metric: over each key with numbers, and over two of them."""
     numeric = points.numeric
-    found = [over_key(points, metric, key) for key in numeric[:6]]
+    figures = [over_key(points, metric, key) for key in numeric[:6]]
     pairs = [*itertools.combinations(numeric[:3], 2)]
-    several = groups(points, points.named)
-    if len(pairs) == 1 and 1 < len(several) <= most_maps:
-        found += [heat(points, metric, *pairs[0], group) for group in several]
+    groups_ = groups(points, points.named)
+    if len(pairs) == 1 and 1 < len(groups_) <= most_maps:
+        figures += [heat(points, metric, *pairs[0], group) for group in groups_]
     else:
-        found += [heat(points, metric, *pair) for pair in pairs[:most_maps]]
-    return found
+        figures += [heat(points, metric, *pair) for pair in pairs[:most_maps]]
+    return figures

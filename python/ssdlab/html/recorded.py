@@ -29,28 +29,28 @@ def recorded_figures(report: Report) -> list[Figure]:
     name = workload.get("trace")
     if name is None:
         return []
-    why = None
+    reason = None
     if report.requests.submitted > MOST_REQUESTS:
-        why = f"More than {MOST_REQUESTS:,} requests: `ssdlab trace info` draws them."
+        reason = f"More than {MOST_REQUESTS:,} requests: `ssdlab trace info` draws them."
     elif not Path(name).is_file():
-        why = f"The trace is no file that can be read again: {name}."
+        reason = f"The trace is no file that can be read again: {name}."
     else:
         try:
             file = Path(name).stat()
             # Only the keys that describe how the trace is read, which are the same for all
             # policies.
-            reading = {**load_config(trace=name).values, "workload": workload}
-            info = _info(json.dumps(reading), file.st_mtime_ns, file.st_size)
+            values = {**load_config(trace=name).values, "workload": workload}
+            info = _info(json.dumps(values), file.st_mtime_ns, file.st_size)
         except (ConfigError, WorkloadError, OutputError) as error:
-            why = f"The trace cannot be read again: {error}."
+            reason = f"The trace cannot be read again: {error}."
         else:
             rate, *maps = arrival_figures([info])
             # A run has its own plot "rate".
-            return [_noted(one) for one in (replace(rate, key="arrivals"), *maps)]
-    return [Missing("arrivals", "Arrivals by time and address", why)]
+            return [_add_note(figure) for figure in (replace(rate, key="arrivals"), *maps)]
+    return [Missing("arrivals", "Arrivals by time and address", reason)]
 
 
-def _noted(figure: Figure) -> Figure:
+def _add_note(figure: Figure) -> Figure:
     if isinstance(figure, Missing):
         return figure
     return replace(figure, caption=figure.caption + NOTE)

@@ -14,73 +14,79 @@ from ssdlab.results.intervals import UNDECIDED, Estimate
 from ssdlab.results.repeated_text import WIDE, ratio_text
 
 
-def _cell(path: str, column: str, one: Estimate | None) -> str:
-    if one is None:
+def _cell(path: str, column: str, estimate: Estimate | None) -> str:
+    if estimate is None:
         return "–"
-    mean = number(f"{path}.mean", one.mean, column)
-    if one.ci95 is None:
+    mean = number(f"{path}.mean", estimate.mean, column)
+    if estimate.ci95 is None:
         return mean
-    if one.is_wide:
+    if estimate.is_wide:
         return f'{mean} <span class="open">{WIDE}</span>'
-    return f"{mean} ±\u00a0{number(f'{path}.ci95', one.ci95, column)}"
+    return f"{mean} ±\u00a0{number(f'{path}.ci95', estimate.ci95, column)}"
 
 
-def _standing(cell: str, label: str, best: Sequence[tuple[str, ...]] | None) -> str:
+def _standing(cell: str, label: str, ranking: Sequence[tuple[str, ...]] | None) -> str:
     """A cell marked as the lowest, or as not distinguishable from it."""
-    for group in best or ():
+    for group in ranking or ():
         if label in group:
             kind = "lowest" if label == group[0] else "tie"
             return f'<span class="{kind}">{cell}</span>'
     return cell
 
 
-def values_table(done: Comparison, columns: Mapping[str, str], places: Mapping[str, int]) -> str:
+def values_table(
+    comparison: Comparison, columns: Mapping[str, str], places: Mapping[str, int]
+) -> str:
     """Means over the seeds with their intervals; `places`: the index of each in compare.json."""
-    body, lowest = [], done.lowest_of_all
-    for label in done.repetitions:
-        i, found = places[label], done.estimates(label)
+    body, lowest = [], comparison.lowest_of_all
+    for label in comparison.repetitions:
+        i, estimates = places[label], comparison.estimates(label)
         cells = [
-            _standing(_cell(f"statistics.{i}.{key}", key, found.get(key)), label, lowest.get(key))
+            _standing(
+                _cell(f"statistics.{i}.{key}", key, estimates.get(key)), label, lowest.get(key)
+            )
             for key in columns
         ]
         body.append((label, cells))
-    made = table(["run", *columns.values()], body, "Means of the repetitions")
+    table_ = table(["run", *columns.values()], body, "Means of the repetitions")
     notes = [
         "Means over the seeds ± half the width of their 95 % confidence interval (Student's t);"
         f" {WIDE}: that is more than the mean."
     ]
     if lowest:
         notes.append("Bold: the lowest; grey: equal to it, or cannot be distinguished from it.")
-    if done.without_spread:
-        equal = ", ".join(done.without_spread)
+    if comparison.without_spread:
+        equal = ", ".join(comparison.without_spread)
         notes.append(
             f"All repetitions are equal in {equal}: nothing there depends on the seed, so there is"
             " no interval."
         )
-    return made + f'<p class="note">{escape(" ".join(notes))}</p>'
+    return table_ + f'<p class="note">{escape(" ".join(notes))}</p>'
 
 
-def ratio_cells(done: Comparison, label: str, baseline: str, columns: Sequence[str]) -> list[str]:
+def ratio_cells(
+    comparison: Comparison, label: str, baseline: str, columns: Sequence[str]
+) -> list[str]:
     """Paired ratios to `baseline`, with what the page needs to switch to another one."""
-    ratios = done.ratios(label, baseline)
+    ratios = comparison.ratios(label, baseline)
     cells = []
     for key in columns:
-        by_seed = json.dumps(done.values(label, key))
-        text = "1" if label == baseline else marked(on_page(ratio_text(ratios.get(key))))
+        by_seed = json.dumps(comparison.values(label, key))
+        text = "1" if label == baseline else mark_undecided(on_page(ratio_text(ratios.get(key))))
         cells.append(f'<span class="ratio" data-by-seed="{escape(by_seed)}">{text}</span>')
     return cells
 
 
-def marked(text: str) -> str:
+def mark_undecided(text: str) -> str:
     """A ratio as HTML, grey if it is inconclusive."""
     ratio, words, _ = text.partition(f" {UNDECIDED}")
     return f'<span class="open" title="{UNDECIDED}">{ratio}</span>' if words else text
 
 
-def quantiles(done: Comparison) -> str:
+def quantiles(comparison: Comparison) -> str:
     """Student's t for 1, 2, ... degrees of freedom, as many as there may be, as JSON."""
-    most = max(len(by_seed) for by_seed in done.repetitions.values())
-    return json.dumps([_core.student_t_95(freedom) for freedom in range(1, most)])
+    most_seeds = max(len(by_seed) for by_seed in comparison.repetitions.values())
+    return json.dumps([_core.student_t_95(freedom) for freedom in range(1, most_seeds)])
 
 
 OF_SEEDS = (

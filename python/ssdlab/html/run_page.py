@@ -13,7 +13,7 @@ from ssdlab.html.page import (
     Section,
     document,
     figures,
-    flattened,
+    flatten,
     loss_banner,
     number,
     script_data,
@@ -30,7 +30,7 @@ from ssdlab.html.run_plots import (
     latency_figures,
     wear_figures,
 )
-from ssdlab.html.timeline import KINDS, Timeline, timeline, why_none
+from ssdlab.html.timeline import KINDS, Timeline, missing_reason, timeline
 from ssdlab.results.report import Report
 
 STATISTICS = (
@@ -55,13 +55,13 @@ MOST_ROWS = 1500
 def run_figures(report: Report) -> list[Figure]:
     """Every plot of a run, in the order of the page."""
     parts = (latency_figures, device_figures, recorded_figures, wear_figures)
-    return [figure for make in parts for figure in make(report)]
+    return [figure for make_figures in parts for figure in make_figures(report)]
 
 
 def run_page(report: Report, folder: Path | None = None, since: int | None = None) -> str:
     """The page of a run whose files are in `folder`; the timeline begins at `since` nanoseconds."""
     values = report.json
-    began = report.completed or report.requests.submitted > 0
+    has_begun = report.completed or report.requests.submitted > 0
     sections = [
         Section("numbers", "Headline", _headline(report) + _warnings(report)),
         Section("latency", "Latency", _latencies(report) + _plots(report, latency_figures)),
@@ -73,7 +73,7 @@ def run_page(report: Report, folder: Path | None = None, since: int | None = Non
         Section("collection", "Collection and wear", _collection(report)),
         Section("timeline", "Timeline", _timeline(report, folder, since)),
     ]
-    if not began:
+    if not has_begun:
         sections = [Section("numbers", "What happened", _warnings(report))]
     sections += [
         Section("summary", "Summary", _summary(report)),
@@ -81,20 +81,20 @@ def run_page(report: Report, folder: Path | None = None, since: int | None = Non
         Section("config", "Configuration", _config(report)),
         Section("provenance", "Provenance", _provenance(values)),
     ]
-    return document(report.name, _lead(report), [one for one in sections if one.body])
+    return document(report.name, _lead(report), [section for section in sections if section.body])
 
 
 def _warnings(report: Report) -> str:
     return warning_boxes(report.warning_groups()) or warnings_box([])
 
 
-def _plots(report: Report, make: Callable[[Report], list[Figure]]) -> str:
-    """The plots that `make` returns; for an incomplete run only those that can be drawn."""
-    found = make(report)
+def _plots(report: Report, make_figures: Callable[[Report], list[Figure]]) -> str:
+    """The plots that `make_figures` returns; for an incomplete run only those that can be drawn."""
+    figures_ = make_figures(report)
     if not report.completed:
         # Advice on how to get the others would distract from the failure.
-        found = [one for one in found if not isinstance(one, Missing)]
-    return figures(found) if found else ""
+        figures_ = [figure for figure in figures_ if not isinstance(figure, Missing)]
+    return figures(figures_) if figures_ else ""
 
 
 def value_at(values: Any, key: str) -> Value:  # noqa: ANN401 - parsed JSON
@@ -128,9 +128,9 @@ def _lead(report: Report) -> str:
     return f'{loss_banner([report.loss])}<p class="lead">{text}</p>'
 
 
-def _card(name: str, main: str, more: str = "") -> str:
-    rest = f"<small>{more}</small>" if more else ""
-    return f"<div><dt>{escape(name)}</dt><dd>{main}{rest}</dd></div>"
+def _card(name: str, value: str, detail: str = "") -> str:
+    small = f"<small>{detail}</small>" if detail else ""
+    return f"<div><dt>{escape(name)}</dt><dd>{value}{small}</dd></div>"
 
 
 def _causes(report: Report) -> str:
@@ -141,16 +141,19 @@ def _causes(report: Report) -> str:
         "remap": "copies of the host",
         "metadata": "metadata",
     }
-    found = [key for key in causes if key == "gc" or getattr(report.waf, key)]
-    parts = [f"{causes[k]} {number(f'waf.{k}', value_at(report.json, f'waf.{k}'))}" for k in found]
+    present = [key for key in causes if key == "gc" or getattr(report.waf, key)]
+    parts = [
+        f"{causes[key]} {number(f'waf.{key}', value_at(report.json, f'waf.{key}'))}"
+        for key in present
+    ]
     return f"of which {', '.join(parts)}"
 
 
-def _who(report: Report) -> str:
+def _decider(report: Report) -> str:
     """Who decided which blocks were collected."""
-    who = report.verdict.decided_by
-    words = {"policy": "the policy decided", "nobody": "nothing was collected"}
-    return words.get(who, '<strong class="bad">the reserve decided</strong>')
+    decider = report.verdict.decided_by
+    texts = {"policy": "the policy decided", "nobody": "nothing was collected"}
+    return texts.get(decider, '<strong class="bad">the reserve decided</strong>')
 
 
 def _summary(report: Report) -> str:
@@ -158,46 +161,56 @@ def _summary(report: Report) -> str:
 
 
 def _headline(report: Report) -> str:
-    def of(key: str) -> str:
+    def number_of(key: str) -> str:
         return number(key, value_at(report.json, key))
 
     cards = [
-        _card("write amplification", of("waf.total"), _causes(report)),
+        _card("write amplification", number_of("waf.total"), _causes(report)),
         _card(
             "requests completed",
-            of("requests.completed"),
-            f"of {of('requests.submitted')} submitted",
+            number_of("requests.completed"),
+            f"of {number_of('requests.submitted')} submitted",
         ),
     ]
     for op in ("write", "read"):
         stats = getattr(report.latency, op)
         if stats.count:
-            known = [p for p in ("p99_99", "p99_9", "p99", "p50") if getattr(stats, p) is not None]
-            ci = f"± {of(f'latency.{op}.ci95')} (95 %)" if stats.ci95 is not None else ""
-            cards.append(_card(f"mean {op} latency", of(f"latency.{op}.mean"), ci))
-            tail = known[1] if len(known) > 2 else known[0] if known else "max"
-            worst = f"longest {of(f'latency.{op}.max')}" if tail != "max" else ""
+            percentiles = [
+                percentile
+                for percentile in ("p99_99", "p99_9", "p99", "p50")
+                if getattr(stats, percentile) is not None
+            ]
+            interval = (
+                f"± {number_of(f'latency.{op}.ci95')} (95 %)" if stats.ci95 is not None else ""
+            )
+            cards.append(_card(f"mean {op} latency", number_of(f"latency.{op}.mean"), interval))
+            tail = (
+                percentiles[1] if len(percentiles) > 2 else percentiles[0] if percentiles else "max"
+            )
+            worst = f"longest {number_of(f'latency.{op}.max')}" if tail != "max" else ""
             name = f"{tail.replace('_', '.')} {op} latency".replace("max", "longest")
-            cards.append(_card(name, of(f"latency.{op}.{tail}"), worst))
+            cards.append(_card(name, number_of(f"latency.{op}.{tail}"), worst))
     rates = ((f"host {op} rate", f"host.{op}_bytes_per_s") for op in ("write", "read"))
-    cards += [_card(name, of(key)) for name, key in rates if value_at(report.json, key)]
+    cards += [_card(name, number_of(key)) for name, key in rates if value_at(report.json, key)]
     cards += [
-        _card("GC calls", of("gc.calls"), f"{of('gc.foreground')} in foreground"),
+        _card("GC calls", number_of("gc.calls"), f"{number_of('gc.foreground')} in foreground"),
         _card(
             "pages moved",
-            of("gc.pages_moved"),
-            f"victims {of('gc.mean_victim_invalid_ratio')} invalid",
+            number_of("gc.pages_moved"),
+            f"victims {number_of('gc.mean_victim_invalid_ratio')} invalid",
         ),
         _card(
-            "chosen by the policy", of("verdict.policy_share"), f"of the victims: {_who(report)}"
+            "chosen by the policy",
+            number_of("verdict.policy_share"),
+            f"of the victims: {_decider(report)}",
         ),
-        _card("erases", of("flash.erases"), f"{of('device.erase_mean')} per block"),
+        _card("erases", number_of("flash.erases"), f"{number_of('device.erase_mean')} per block"),
     ]
     if report.time.simulated:
-        wall = f"{of('time.wall')} wall time"
-        cards.append(_card("simulated time", of("time.simulated"), wall))
+        wall = f"{number_of('time.wall')} wall time"
+        cards.append(_card("simulated time", number_of("time.simulated"), wall))
     else:
-        cards.append(_card("wall time", of("time.wall")))
+        cards.append(_card("wall time", number_of("time.wall")))
     steady = report.steady_state
     state = "reached" if steady.reached else "not reached"
     note = f'<p class="note">Steady state {state}: {escape(steady.reason)}.</p>'
@@ -230,14 +243,14 @@ def _failure(report: Report) -> str:
     if failure is None:
         return ""
 
-    def when(ns: int | None) -> str:
+    def time_text(ns: int | None) -> str:
         return "never" if ns is None else escape(on_page(duration(ns)))
 
     columns = zip(
         failure.chips, failure.failed_at, failure.replaced_at, failure.group_chips, strict=True
     )
     chips = [
-        (f"chip {chip}", [when(failed), when(spare), ", ".join(map(str, group))])
+        (f"chip {chip}", [time_text(failed), time_text(spare), ", ".join(map(str, group))])
         for chip, failed, spare, group in columns
     ]
     head = ["", "failed", "spare in its place", "chips of its group"]
@@ -251,10 +264,10 @@ def _failure(report: Report) -> str:
         "after_requests": "rebuild after the last request",
     }
     numbers = _numbers(report, tuple(f"raid.failure.{key}" for key in names))
-    gone = f"{len(failure.gone):,}"
+    lost = f"{len(failure.gone):,}"
     text += table(
         ["", *names.values(), "pages gone for good", "rebuild ended"],
-        [("", [*numbers, gone, when(failure.rebuilt_at)])],
+        [("", [*numbers, lost, time_text(failure.rebuilt_at)])],
         "Their pages",
     )
     rows = []
@@ -340,20 +353,20 @@ def _power(report: Report) -> str:
     }
     rows = [
         (
-            f"{at + 1}{', cut off' if one.interrupted else ''}",
+            f"{index + 1}{', cut off' if recovery.interrupted else ''}",
             [
-                *(escape(_when(ns)) for ns in (one.cut_at, one.time)),
-                *_numbers(report, tuple(f"power.recoveries.{at}.{key}" for key in names)),
+                *(escape(_time_text(ns)) for ns in (recovery.cut_at, recovery.time)),
+                *_numbers(report, tuple(f"power.recoveries.{index}.{key}" for key in names)),
             ],
         )
-        for at, one in enumerate(power.recoveries[:MOST_ROWS])
+        for index, recovery in enumerate(power.recoveries[:MOST_ROWS])
     ]
     head = ["", "power cut at", "recovery", *names.values()]
     return text + (table(head, rows, "Recoveries") if rows else "")
 
 
 def _collection(report: Report) -> str:
-    causes = [cause for cause in report.json["flash"]["programs"] if _any(report, cause)]
+    causes = [cause for cause in report.json["flash"]["programs"] if _has_cause(report, cause)]
     rows = [
         (kind, _numbers(report, tuple(f"flash.{key}.{cause}" for cause in causes)))
         for kind, key in (
@@ -365,28 +378,28 @@ def _collection(report: Report) -> str:
     text = table(["", *causes], rows, "Flash operations by cause") if causes else ""
     keys = ("background", "foreground", "deferred", "pages_moved", "pages_dropped", "pages_stale")
     names = ["", *(key.replace("_", " ") for key in keys), "mean job", "longest job"]
-    full = tuple(f"gc.{key}" for key in (*keys, "job_time_mean", "job_time_max"))
-    text += table(names, [("GC", _numbers(report, full))], "Garbage collection")
+    gc_keys = tuple(f"gc.{key}" for key in (*keys, "job_time_mean", "job_time_max"))
+    text += table(names, [("GC", _numbers(report, gc_keys))], "Garbage collection")
     return text + _plots(report, wear_figures)
 
 
-def _any(report: Report, cause: str) -> bool:
+def _has_cause(report: Report, cause: str) -> bool:
     flash = report.json["flash"]
     return any(flash[key].get(cause) for key in ("reads", "programs", "erases_by_cause"))
 
 
 def _timeline(report: Report, folder: Path | None, since: int | None) -> str:
-    made = timeline(report, folder, since)
-    if made is None and not report.completed:
+    timeline_ = timeline(report, folder, since)
+    if timeline_ is None and not report.completed:
         return ""
     title = "<h3>Operations of every chip</h3>"
-    if made is None:
-        none = "The log contains no operation after the start of the measurement."
-        why = escape(why_none(report, folder, since) or none)
-        return f'<figure class="missing" id="lanes">{title}<p>{why}</p></figure>'
+    if timeline_ is None:
+        empty_log = "The log contains no operation after the start of the measurement."
+        reason = escape(missing_reason(report, folder, since) or empty_log)
+        return f'<figure class="missing" id="lanes">{title}<p>{reason}</p></figure>'
     buttons = "".join(
-        f'<button type="button" data-do="{do}">{name}</button>'
-        for do, name in (
+        f'<button type="button" data-do="{action}">{name}</button>'
+        for action, name in (
             ("in", "Zoom in"),
             ("out", "Zoom out"),
             ("left", "Earlier"),
@@ -395,16 +408,16 @@ def _timeline(report: Report, folder: Path | None, since: int | None) -> str:
         )
     )
     legend = "".join(
-        f'<li><span class="k{kind}"></span>{escape(KINDS[kind])}</li>' for kind in made.kinds
+        f'<li><span class="k{kind}"></span>{escape(KINDS[kind])}</li>' for kind in timeline_.kinds
     )
     return (
         f'<figure id="lanes" class="wide">{title}<div class="tools">{buttons}'
         '<output id="lanes-range"></output></div>'
         '<canvas id="lanes-canvas" tabindex="0" role="img" aria-describedby="lanes-how"'
         ' aria-label="Operations of every chip over time"></canvas>'
-        f'<ul class="kinds">{legend}</ul>{script_data(made.data, "operations")}'
+        f'<ul class="kinds">{legend}</ul>{script_data(timeline_.data, "operations")}'
         f'<p class="hint" id="lanes-how" hidden>{LANES_HINT}</p>'
-        f"<figcaption>{escape(_window(made, report))}</figcaption></figure>"
+        f"<figcaption>{escape(_window(timeline_, report))}</figcaption></figure>"
     )
 
 
@@ -415,20 +428,20 @@ LANES_HINT = (
 )
 
 
-def _window(made: Timeline, report: Report) -> str:
-    first, last = _when(made.first), _when(made.last)
-    if made.whole:
-        what = f"All {made.operations:,} operations logged since {first}."
+def _window(timeline_: Timeline, report: Report) -> str:
+    start, stop = _time_text(timeline_.first), _time_text(timeline_.last)
+    if timeline_.is_complete:
+        extent = f"All {timeline_.operations:,} operations logged since {start}."
     else:
-        end = _when(report.time.measured_from + report.time.simulated)
-        what = (
-            f"{made.operations:,} operations from {first} to {last}; the run ends at {end}. To"
+        end = _time_text(report.time.measured_from + report.time.simulated)
+        extent = (
+            f"{timeline_.operations:,} operations from {start} to {stop}; the run ends at {end}. To"
             " show another part: ssdlab report FOLDER --from TIME, such as --from 1.5s."
         )
-    return f"{what} Each lane is a chip, with a gap between channels; blank means idle."
+    return f"{extent} Each lane is a chip, with a gap between channels; blank means idle."
 
 
-def _when(ns: float) -> str:
+def _time_text(ns: float) -> str:
     return on_page(duration(ns))
 
 
@@ -439,7 +452,7 @@ def _all_numbers(values: dict[str, Any]) -> str:
             continue
         rows = [
             (key, [number(key, value)])
-            for key, value in islice(flattened(part, name), MOST_ROWS + 1)
+            for key, value in islice(flatten(part, name), MOST_ROWS + 1)
             if not key.startswith("device.utilisation.chip.")
         ]
         text.append(table(["key of report.json", "value"], rows[:MOST_ROWS], name))
@@ -462,6 +475,6 @@ def _config(report: Report) -> str:
 def _provenance(values: dict[str, Any]) -> str:
     rows = [
         (key.removeprefix("provenance.").replace("_", " "), [number(key, value)])
-        for key, value in flattened(values["provenance"], "provenance")
+        for key, value in flatten(values["provenance"], "provenance")
     ]
     return table(["", "value"], rows, "Provenance: everything needed to repeat the run")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ssdlab.display.numbers import duration, on_page, percent
-from ssdlab.html.curves import Series, cumulative, fewer, points
-from ssdlab.html.panels import overlaid, side_by_side
+from ssdlab.html.curves import Series, cumulative, points, thin
+from ssdlab.html.panels import overlay, side_by_side
 from ssdlab.html.plot import (
     ERASE,
     FLUSH,
@@ -41,7 +41,7 @@ MOST_BARS = 128
 RESOLUTION = "Steps are at the ends of histogram buckets, within 0.8 % of the values."
 
 
-def _functional(report: Report) -> bool:
+def _is_functional(report: Report) -> bool:
     return bool(report.json["config"]["run"]["mode"] == "functional")
 
 
@@ -57,17 +57,17 @@ def no_distributions(report: Report) -> str | None:
 
 def no_series(report: Report) -> str | None:
     """Why there are no curves over time, if there are none."""
-    if _functional(report):
+    if _is_functional(report):
         return UNTIMED
     rows = len(report.series.get("time_ns", ()))
     if rows >= 2:
         return None
     interval = on_page(duration(report.json["config"]["metrics"]["interval_ns"]))
-    lasted = on_page(duration(report.time.simulated))
-    shorter = max(1, report.time.simulated // 200)
+    measured = on_page(duration(report.time.simulated))
+    suggested = max(1, report.time.simulated // 200)
     return (
-        f"Too few rows in the time series ({rows}): the measurement took {lasted} and"
-        f' metrics.interval is {interval}. Set "metrics.interval={shorter} ns".'
+        f"Too few rows in the time series ({rows}): the measurement took {measured} and"
+        f' metrics.interval is {interval}. Set "metrics.interval={suggested} ns".'
     )
 
 
@@ -81,44 +81,49 @@ def latency_figures(report: Report) -> list[Figure]:
 
 
 def distribution_figures(
-    reports: dict[str, Report], ops: list[str], key: str = "", what: str = "Latency"
+    reports: dict[str, Report], ops: list[str], key: str = "", noun: str = "Latency"
 ) -> list[Figure]:
     """CDF and CCDF of `ops`; a curve for each operation or, with several reports, for each."""
     cdf, ccdf, zeros = [], [], []
-    for i, (label, report) in enumerate(reports.items()):
+    for index, (label, report) in enumerate(reports.items()):
         for op in ops:
-            found = cumulative(report, f"latency_{op}")
-            if found is None:
+            distribution = cumulative(report, f"latency_{op}")
+            if distribution is None:
                 continue
-            x, below, above = fewer(points(len(reports)), *found)
-            name, tone = (label, i) if label else (op, OPS[op])
+            x, below, above = thin(points(len(reports)), *distribution)
+            name, tone = (label, index) if label else (op, OPS[op])
             if x[0] == 0 and below[1] > 0 and x[1] == 0:
                 zeros.append(f"{percent(float(below[1]))} of {name}")
             cdf.append(Curve(name, x, below, tone, step=True))
             # Above the largest value there is nothing, which a log axis cannot show.
             ccdf.append(Curve(name, x, np.where(above > 0, above, np.nan), tone, step=True))
-    titles = (f"cdf{key}", f"{what}: CDF"), (f"ccdf{key}", f"{what}: CCDF (the tail)")
+    titles = (f"cdf{key}", f"{noun}: CDF"), (f"ccdf{key}", f"{noun}: CCDF (the tail)")
     if not cdf:
         runs = reports.values()
-        given = [no_distributions(r) or (UNTIMED if _functional(r) else None) for r in runs]
-        why = next((why for why in given if why), "No request of this kind completed.")
-        return [Missing(*title, why) for title in titles]
-    across = Axis("latency", "ns", log=True)
+        reasons = [
+            no_distributions(report) or (UNTIMED if _is_functional(report) else None)
+            for report in runs
+        ]
+        reason = next(
+            (reason for reason in reasons if reason), "No request of this kind completed."
+        )
+        return [Missing(*title, reason) for title in titles]
+    x_axis = Axis("latency", "ns", log=True)
     note = RESOLUTION
     if zeros:
         note += f" Zero latency, so left of the axis: {', '.join(zeros)}."
     return [
-        overlaid(
+        overlay(
             *titles[0],
             f"Share of requests with at most this latency. {note}",
-            across,
+            x_axis,
             Axis("share of requests", "share", low=0.0, high=1.0),
             cdf,
         ),
-        overlaid(
+        overlay(
             *titles[1],
             f"Share of requests with more than this latency: p99 is at 1 %. {note}",
-            across,
+            x_axis,
             Axis("share above", "share", log=True, high=1.0),
             ccdf,
         ),
@@ -131,18 +136,25 @@ def _latency_over_time(report: Report) -> list[Figure]:
         ("latency-time", "Mean latency over time"),
         ("longest-time", "Longest latency over time"),
     )
-    why = no_series(report)
-    if why is None:
-        s = Series(report)
-        ops = [op for op in ("read", "write") if s[f"interval_{op}s"].any()]
-        why = None if ops else "No read or write completed during the measurement."
-    if why is not None:
-        return [Missing(*title, why) for title in titles]
-    means = [s.mean(op, OPS[op], s[f"interval_{op}_sum_ns"], s[f"interval_{op}s"]) for op in ops]
-    longest = [s.highest(op, OPS[op], s[f"interval_{op}_max_ns"]) for op in ops]
+    reason = no_series(report)
+    if reason is None:
+        series = Series(report)
+        ops = [op for op in ("read", "write") if series[f"interval_{op}s"].any()]
+        reason = None if ops else "No read or write completed during the measurement."
+    if reason is not None:
+        return [Missing(*title, reason) for title in titles]
+    means = [
+        series.mean(op, OPS[op], series[f"interval_{op}_sum_ns"], series[f"interval_{op}s"])
+        for op in ops
+    ]
+    longest = [series.highest(op, OPS[op], series[f"interval_{op}_max_ns"]) for op in ops]
     text = "of the requests that completed within each sample period."
-    each = f" Each point is the longest of {s.thinned} sample periods." if s.note else ""
-    captions = f"Mean latency {text}{s.note}", f"The longest latency {text}{each}"
+    peak_note = (
+        f" Each point is the longest of {series.periods_per_point} sample periods."
+        if series.note
+        else ""
+    )
+    captions = f"Mean latency {text}{series.note}", f"The longest latency {text}{peak_note}"
     y = Axis("latency", "ns", log=True)
     return [
         side_by_side(*title, caption, TIME, y, curves, linked=True)
@@ -161,8 +173,8 @@ def parts_figure(reports: dict[str, Report], ops: tuple[str, ...], key: str = ""
                 values = tuple(getattr(means, name) for name in PARTS)
                 rows.append((label or op, values))
     if not rows:
-        untimed = all(_functional(report) for report in reports.values())
-        return Missing(*title, UNTIMED if untimed else "No request of this kind completed.")
+        is_functional = all(_is_functional(report) for report in reports.values())
+        return Missing(*title, UNTIMED if is_functional else "No request of this kind completed.")
     caption = (
         "Mean latency and its parts: waiting for other host operations, flash array, buses,"
         " waiting for garbage collection, fetching metadata."
@@ -172,8 +184,8 @@ def parts_figure(reports: dict[str, Report], ops: tuple[str, ...], key: str = ""
 
 def device_figures(report: Report) -> list[Figure]:
     """The device over time."""
-    why = no_series(report)
-    if why:
+    reason = no_series(report)
+    if reason:
         titles = {
             "rate": "Requests completed",
             "used": "Used space",
@@ -184,14 +196,14 @@ def device_figures(report: Report) -> list[Figure]:
             "erases-time": "Blocks erased",
             "pending": "Pending requests",
         }
-        return [Missing(key, title, why) for key, title in titles.items()]
-    s = Series(report)
-    return [_requests(s), *_space(report, s), *_writes(s), *_activity(s)]
+        return [Missing(key, title, reason) for key, title in titles.items()]
+    series = Series(report)
+    return [_requests(series), *_space(report, series), *_writes(series), *_activity(series)]
 
 
-def _space(report: Report, s: Series) -> list[Figure]:
-    used = s.mean("used", HOST, s["used_pages"] / report.device.physical_pages)
-    free = s.mean("free", HOST, s["free_blocks"])
+def _space(report: Report, series: Series) -> list[Figure]:
+    used = series.mean("used", HOST, series["used_pages"] / report.device.physical_pages)
+    free = series.mean("free", HOST, series["free_blocks"])
     share = Axis("share of all pages", "share")
     used_text = "Pages that are not erased, valid or not, at the end of each sample period."
     free_text = (
@@ -200,56 +212,56 @@ def _space(report: Report, s: Series) -> list[Figure]:
     )
     blocks = Axis("erased blocks", "count", low=0.0)
     return [
-        Plot("used", "Used space", used_text + s.note, TIME, share, (used,), linked=True),
-        Plot("free", "Free blocks", free_text + s.note, TIME, blocks, (free,), linked=True),
+        Plot("used", "Used space", used_text + series.note, TIME, share, (used,), linked=True),
+        Plot("free", "Free blocks", free_text + series.note, TIME, blocks, (free,), linked=True),
     ]
 
 
-def _writes(s: Series) -> list[Figure]:
+def _writes(series: Series) -> list[Figure]:
     title = "waf", "Write amplification over time"
-    if s["host_pages_written"][-1] > 0:
-        so_far = s.mean("so far", HOST, s["all_programs"], s["host_pages_written"])
-        so_far = Curve("since the start", so_far.x, so_far.y, HOST)
-        top, bottom = s.rise("all_programs"), s.rise("host_pages_written")
-        curves = s.mean("within the sample period", WRITE, top, bottom), so_far
+    if series["host_pages_written"][-1] > 0:
+        running = series.mean("so far", HOST, series["all_programs"], series["host_pages_written"])
+        running = Curve("since the start", running.x, running.y, HOST)
+        top, bottom = series.rise("all_programs"), series.rise("host_pages_written")
+        curves = series.mean("within the sample period", WRITE, top, bottom), running
         text = (
             "Pages programmed for any reason over pages written by the host. A sample period in"
             " which the host wrote little can have any value."
         )
         axis = WAF_AXIS
-        waf: Figure = Plot(*title, text + s.note, TIME, axis, curves, linked=True)
+        waf: Figure = Plot(*title, text + series.note, TIME, axis, curves, linked=True)
     else:
         waf = Missing(*title, "The host wrote nothing during the measurement.")
-    others = s.rise("all_programs") - s.rise("gc_programs")
+    other_programs = series.rise("all_programs") - series.rise("gc_programs")
     rates = [
-        s.mean("for the host and others", HOST, others, s.seconds),
-        s.mean("by garbage collection", GC, s.rise("gc_programs"), s.seconds),
+        series.mean("for the host and others", HOST, other_programs, series.seconds),
+        series.mean("by garbage collection", GC, series.rise("gc_programs"), series.seconds),
     ]
-    per_second = Axis("pages per second", "count", low=0.0)
-    text = "Rates within each sample period." + s.note
+    rate_axis = Axis("pages per second", "count", low=0.0)
+    text = "Rates within each sample period." + series.note
     programs = "programs", "Pages programmed"
-    return [waf, side_by_side(*programs, text, TIME, per_second, rates, linked=True)]
+    return [waf, side_by_side(*programs, text, TIME, rate_axis, rates, linked=True)]
 
 
-def _requests(s: Series) -> Figure:
+def _requests(series: Series) -> Figure:
     title = "rate", "Requests completed"
     rates = [
-        s.mean(op, OPS[op], s[f"interval_{op}s"], s.seconds)
+        series.mean(op, OPS[op], series[f"interval_{op}s"], series.seconds)
         for op in ("read", "write")
-        if s[f"interval_{op}s"].any()
+        if series[f"interval_{op}s"].any()
     ]
     if not rates:
         return Missing(*title, "No read or write completed during the measurement.")
-    text = "Reads and writes that completed, a second, within each sample period." + s.note
+    text = "Reads and writes that completed, a second, within each sample period." + series.note
     y = Axis("requests per second", "count", low=0.0)
     return side_by_side(*title, text, TIME, y, rates, linked=True)
 
 
-def _activity(s: Series) -> list[Figure]:
-    pools = s.mean("pools", GC, s["gc_active_pools"])
-    erases = s.mean("erases", ERASE, s.rise("erases"), s.seconds)
-    pending = s.mean("pending", HOST, s["pending_requests"])
-    several = (
+def _activity(series: Series) -> list[Figure]:
+    pools = series.mean("pools", GC, series["gc_active_pools"])
+    erases = series.mean("erases", ERASE, series.rise("erases"), series.seconds)
+    pending = series.mean("pending", HOST, series["pending_requests"])
+    plots = (
         (
             ("collecting", "Pools being collected"),
             "Pools under collection at the end of each sample period.",
@@ -270,8 +282,8 @@ def _activity(s: Series) -> list[Figure]:
         ),
     )
     return [
-        Plot(*title, text + s.note, TIME, axis, (curve,), linked=True)
-        for title, text, axis, curve in several
+        Plot(*title, text + series.note, TIME, axis, (curve,), linked=True)
+        for title, text, axis, curve in plots
     ]
 
 
@@ -294,7 +306,7 @@ def _victims(report: Report) -> Figure:
     pages = rows[:, 2].sum(), (rows[:, 2] * (rows[:, 0] + rows[:, 1]) / 2).sum()
     # The report knows the mean share, the buckets the mean number: together the size of a victim.
     size = round(float(pages[1] / pages[0] / invalid)) if invalid else int(rows[:, 1].max()) or 1
-    left, right = (rows[:, 0] - 0.5) / size, (rows[:, 1] + 0.5) / size
+    bar_left, bar_right = (rows[:, 0] - 0.5) / size, (rows[:, 1] + 0.5) / size
     # A bucket that is wider than its neighbours must not look fuller.
     width = (rows[:, 1] - rows[:, 0] + 1).astype(float)
     share = rows[:, 2] / rows[:, 2].sum() / width
@@ -303,7 +315,7 @@ def _victims(report: Report) -> Figure:
         " further right is cheaper."
     )
     y = Axis("share of victims", "share", low=0.0)
-    bars = Bars("victims", left, right, share, GC)
+    bars = Bars("victims", bar_left, bar_right, share, GC)
     x = Axis("invalid share of the victim", "share", low=0.0, high=1.0 + 0.5 / size)
     return Plot(*title, text, x, y, bars=(bars,))
 
@@ -314,40 +326,44 @@ def _erases(report: Report) -> Figure:
     if rows is None:
         return Missing(*title, no_distributions(report) or "The device has no blocks.")
     low, high = int(rows[0, 0]), int(rows[-1, 1])
-    wide = -(-(high - low + 1) // MOST_BARS)
-    which = (rows[:, 0] - low) // wide
-    counts = np.bincount(which, weights=rows[:, 2]).astype(float)
-    left = low - 0.5 + wide * np.arange(len(counts), dtype=float)
+    bar_width = -(-(high - low + 1) // MOST_BARS)
+    bar_indices = (rows[:, 0] - low) // bar_width
+    counts = np.bincount(bar_indices, weights=rows[:, 2]).astype(float)
+    bar_left = low - 0.5 + bar_width * np.arange(len(counts), dtype=float)
     text = (
         "Blocks by their number of erases during the measurement; preconditioning and warm-up"
         " are not counted."
     )
-    if wide > 1:
-        text += f" Each bar stands for {wide} numbers of erases."
-    bars = Bars("blocks", left, left + wide, counts, ERASE)
+    if bar_width > 1:
+        text += f" Each bar stands for {bar_width} numbers of erases."
+    bars = Bars("blocks", bar_left, bar_left + bar_width, counts, ERASE)
     y = Axis("blocks", "count", low=0.0)
-    x = Axis("erases of a block", "count", low=low - 0.5, high=float(left[-1]) + wide)
+    x = Axis("erases of a block", "count", low=low - 0.5, high=float(bar_left[-1]) + bar_width)
     return Plot(*title, text, x, y, bars=(bars,))
 
 
-def _utilisation(what: str, shares: tuple[float, ...]) -> Figure:
-    title = f"{what}s", f"Utilisation of {what}s"
+def _utilisation(unit: str, shares: tuple[float, ...]) -> Figure:
+    title = f"{unit}s", f"Utilisation of {unit}s"
     if not shares:
         return Missing(*title, UNTIMED)
     values = np.array(shares)
     y = Axis("share of time busy", "share", low=0.0, high=1.0)
-    order = ", channel by channel" if what == "chip" else ""
-    text = f"Share of the measured time in which each {what} was busy{order}."
-    n = np.arange(len(values), dtype=float)
-    x = Axis(what, "count", low=-0.5, high=len(values) - 0.5)
+    order = ", channel by channel" if unit == "chip" else ""
+    text = f"Share of the measured time in which each {unit} was busy{order}."
+    indices = np.arange(len(values), dtype=float)
+    x = Axis(unit, "count", low=-0.5, high=len(values) - 0.5)
     if len(values) <= MOST_BARS:
-        return Plot(*title, text, x, y, bars=(Bars("busy", n - 0.4, n + 0.4, values, HOST),))
-    wide = -(-len(values) // MOST_BARS)
-    firsts = np.arange(0, len(values), wide)
+        return Plot(
+            *title, text, x, y, bars=(Bars("busy", indices - 0.4, indices + 0.4, values, HOST),)
+        )
+    group = -(-len(values) // MOST_BARS)
+    firsts = np.arange(0, len(values), group)
     sizes = np.diff(np.append(firsts, len(values)))
     low, high = np.minimum.reduceat(values, firsts), np.maximum.reduceat(values, firsts)
     mean = np.add.reduceat(values, firsts) / sizes
-    text += f" The line is the mean of {wide} neighbours, the band spans their minimum and maximum."
+    text += (
+        f" The line is the mean of {group} neighbours, the band spans their minimum and maximum."
+    )
     return Plot(
         *title, text, x, y, (Curve("busy", firsts + (sizes - 1) / 2, mean, HOST, low, high),)
     )

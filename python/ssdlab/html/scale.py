@@ -33,9 +33,13 @@ def short(unit: Unit, value: float) -> str:
 
 def _nice_step(span: float, most: int) -> float:
     """The smallest of 1, 2, 5 times a power of ten that divides `span` into at most `most`."""
-    rough = span / most
-    power = 10.0 ** math.floor(math.log10(rough))
-    return next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= rough * (1 - 1e-9))
+    least_step = span / most
+    power = 10.0 ** math.floor(math.log10(least_step))
+    return next(
+        factor * power
+        for factor in (1.0, 2.0, 5.0, 10.0)
+        if factor * power >= least_step * (1 - 1e-9)
+    )
 
 
 @dataclass(frozen=True)
@@ -51,9 +55,9 @@ class Scale:
     @staticmethod
     def over(axis: Axis, values: Floats, start: float, end: float) -> Scale:
         """A scale that contains the finite `values` and the bounds that the axis requests."""
-        known = values[np.isfinite(values) & ((values > 0) | (not axis.log))]
-        low = axis.low if axis.low is not None else float(known.min()) if known.size else 0.1
-        high = axis.high if axis.high is not None else float(known.max()) if known.size else 1.0
+        usable = values[np.isfinite(values) & ((values > 0) | (not axis.log))]
+        low = axis.low if axis.low is not None else float(usable.min()) if usable.size else 0.1
+        high = axis.high if axis.high is not None else float(usable.max()) if usable.size else 1.0
         if axis.log:
             low, high = _octaves(low, high) if axis.unit == "bytes" else _decades(low, high)
         elif high <= low:
@@ -65,8 +69,8 @@ class Scale:
     def at(self, values: Floats) -> Floats:
         """Positions of `values`; NaN for those that a log axis cannot show."""
         if self.axis.log:
-            safe = np.where(values > 0, values, np.nan)
-            share = np.log(safe / self.low) / math.log(self.high / self.low)
+            loggable = np.where(values > 0, values, np.nan)
+            share = np.log(loggable / self.low) / math.log(self.high / self.low)
         else:
             share = (values - self.low) / (self.high - self.low)
         places: Floats = self.start + share * (self.end - self.start)
@@ -75,67 +79,84 @@ class Scale:
     @property
     def divisor(self) -> float:
         """The divisor of the numbers at the ticks of a linear axis."""
-        return self._written[0]
+        return self._unit_prefix[0]
 
     @property
     def label(self) -> str:
         """The label of the axis, with the unit if the ticks do not name it."""
-        name = self._written[1]
+        name = self._unit_prefix[1]
         return f"{self.axis.label} ({name})" if name and not self.axis.log else self.axis.label
 
     @property
-    def _written(self) -> tuple[float, str]:
+    def _unit_prefix(self) -> tuple[float, str]:
         return _prefix(self.axis.unit, max(abs(self.low), abs(self.high)))
 
     def ticks(self, most: int | None = None) -> list[tuple[float, str]]:
         """Values and texts of the ticks, at most `most`."""
-        few = most
+        limit = most
         most = most or (7 if self.end > self.start else 6)
         if self.axis.log:
             values = self._log_ticks(most)
-            if few and len(values) > few:
-                tens = [v for v in values if abs(math.log10(v) - round(math.log10(v))) < 1e-9]
+            if limit and len(values) > limit:
+                tens = [
+                    value
+                    for value in values
+                    if abs(math.log10(value) - round(math.log10(value))) < 1e-9
+                ]
                 values = tens if len(tens) > 1 else values
-                values = values[:: -(-len(values) // few)]
+                values = values[:: -(-len(values) // limit)]
             return [(value, short(self.axis.unit, value)) for value in values]
         divisor = self.divisor
         step = _nice_step((self.high - self.low) / divisor, most)
         if self.axis.unit == "count" and divisor == 1:
             step = max(1.0, step)
         decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-        first = math.ceil(self.low / divisor / step - 1e-9)
-        last = math.floor(self.high / divisor / step + 1e-9)
-        return [(i * step * divisor, f"{i * step:,.{decimals}f}") for i in range(first, last + 1)]
+        start = math.ceil(self.low / divisor / step - 1e-9)
+        stop = math.floor(self.high / divisor / step + 1e-9)
+        return [
+            (multiple * step * divisor, f"{multiple * step:,.{decimals}f}")
+            for multiple in range(start, stop + 1)
+        ]
 
     def _log_ticks(self, most: int) -> list[float]:
         if self.axis.unit == "bytes":
             powers = range(round(math.log2(self.low)), round(math.log2(self.high)) + 1)
-            every = -(-len(powers) // most)
-            return [2.0**e for e in powers if e % every == 0]
-        first, last = math.log10(self.low), math.log10(self.high)
-        decades = range(math.ceil(first - 1e-9), math.floor(last + 1e-9) + 1)
+            stride = -(-len(powers) // most)
+            return [2.0**exponent for exponent in powers if exponent % stride == 0]
+        low_exponent, high_exponent = math.log10(self.low), math.log10(self.high)
+        decades = range(math.ceil(low_exponent - 1e-9), math.floor(high_exponent + 1e-9) + 1)
         if len(decades) < 3:
-            fine = [m * 10.0**e for e in range(math.floor(first), decades.stop) for m in (1, 2, 5)]
-            return [v for v in fine if self.low * (1 - 1e-9) <= v <= self.high * (1 + 1e-9)]
-        every = -(-len(decades) // most)
-        return [10.0**e for e in decades if e % every == 0]
+            steps = [
+                factor * 10.0**exponent
+                for exponent in range(math.floor(low_exponent), decades.stop)
+                for factor in (1, 2, 5)
+            ]
+            return [
+                value for value in steps if self.low * (1 - 1e-9) <= value <= self.high * (1 + 1e-9)
+            ]
+        stride = -(-len(decades) // most)
+        return [10.0**exponent for exponent in decades if exponent % stride == 0]
 
 
 def _octaves(low: float, high: float) -> tuple[float, float]:
     """Bounds of a log axis of bytes: powers of two outside the values."""
-    first, last = math.floor(math.log2(low)), math.ceil(math.log2(high))
-    return (2.0**first, 2.0**last) if last > first else (2.0 ** (first - 1), 2.0 ** (first + 1))
+    low_exponent, high_exponent = math.floor(math.log2(low)), math.ceil(math.log2(high))
+    return (
+        (2.0**low_exponent, 2.0**high_exponent)
+        if high_exponent > low_exponent
+        else (2.0 ** (low_exponent - 1), 2.0 ** (low_exponent + 1))
+    )
 
 
 def _decades(low: float, high: float) -> tuple[float, float]:
     """Bounds of a log axis: 1, 2 or 5 times a power of ten, outside the values."""
 
-    def outside(value: float, up: bool) -> float:
+    def bound(value: float, is_upper: bool) -> float:
         power = 10.0 ** math.floor(math.log10(value) + 1e-12)
-        steps = [m * power for m in (1.0, 2.0, 5.0, 10.0)]
-        if up:
-            return next(s for s in steps if s >= value * (1 - 1e-9))
-        return next(s for s in reversed(steps) if s <= value * (1 + 1e-9))
+        steps = [factor * power for factor in (1.0, 2.0, 5.0, 10.0)]
+        if is_upper:
+            return next(step for step in steps if step >= value * (1 - 1e-9))
+        return next(step for step in reversed(steps) if step <= value * (1 + 1e-9))
 
-    low, high = outside(low, False), outside(high, True)
+    low, high = bound(low, False), bound(high, True)
     return (low, high) if high > low else (low / 2, high * 2)

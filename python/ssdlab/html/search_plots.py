@@ -9,7 +9,7 @@ import numpy as np
 
 from ssdlab.display.form import Column
 from ssdlab.html.plot import Axis, Curve, Figure, Floats, Missing, Plot
-from ssdlab.html.points_plots import metric_axis, padded, parallel, place, weighed
+from ssdlab.html.points_plots import metric_axis, pad, parallel, place, trade_off
 from ssdlab.results.points import Points
 from ssdlab.results.search import Goal, Search, Tried
 
@@ -17,150 +17,162 @@ FAR_APART = 20
 """Factor between values above which an axis is logarithmic."""
 
 
-def search_figures(done: Search) -> list[Figure]:
+def search_figures(search: Search) -> list[Figure]:
     """All plots of a search."""
-    histories = [history(done, i) for i in range(len(done.goals))]
-    return [*histories, *fronts(done), *all_keys(done)]
+    histories = [history(search, i) for i in range(len(search.goals))]
+    return [*histories, *fronts(search), *all_keys(search)]
 
 
-def history(done: Search, at: int) -> Figure:
+def history(search: Search, goal_index: int) -> Figure:
     """An objective over the trials, and the best so far of those that meet the constraints."""
-    goal = done.goals[at]
-    key, title = place("history", goal.column.name), f"{_begun(goal.title)} over the trials"
-    ran = [one for one in done.trials if one.state == "completed"]
-    if not ran:
-        return Missing(key, title, done.nothing)
+    goal = search.goals[goal_index]
+    key, title = place("history", goal.column.name), f"{_capitalize(goal.title)} over the trials"
+    completed = [trial for trial in search.trials if trial.state == "completed"]
+    if not completed:
+        return Missing(key, title, search.nothing)
     curves = []
-    allowed = [one for one in ran if one.allowed]
+    allowed = [trial for trial in completed if trial.allowed]
     best: list[float] = []
-    for one in allowed:
-        value = _value(one, at)
+    for trial in allowed:
+        value = _value(trial, goal_index)
         best.append(value if not best or goal.better(value, best[-1]) else best[-1])
     if allowed:
-        numbers = [float(one.number) for one in allowed]
-        last = float(done.trials[-1].number)
+        numbers = [float(trial.number) for trial in allowed]
+        last = float(search.trials[-1].number)
         x, y = np.array([*numbers, last]), np.array([*best, best[-1]])
         curves.append(Curve(f"{goal.best} so far", x, y, 0, step=True))
-    groups = {"meet the constraints" if done.constraints else "points": allowed}
-    groups["miss a constraint"] = [one for one in ran if not one.allowed]
-    for tone, (name, several) in enumerate(groups.items(), 1):
-        if several:
-            curves.append(_cloud(name, [(float(o.number), _value(o, at)) for o in several], tone))
-    given_up = sum(one.state == "given up" for one in done.trials)
+    groups = {"meet the constraints" if search.constraints else "points": allowed}
+    groups["miss a constraint"] = [trial for trial in completed if not trial.allowed]
+    for tone, (name, members) in enumerate(groups.items(), 1):
+        if members:
+            curves.append(
+                _cloud(
+                    name,
+                    [(float(member.number), _value(member, goal_index)) for member in members],
+                    tone,
+                )
+            )
+    abandoned = sum(trial.state == "given up" for trial in search.trials)
     text = "Each mark is a point that ran to its end."
-    text += f" {given_up:,} were given up early and are not drawn." if given_up else ""
-    trial = padded(Axis("trial", "count"), _xs(curves))
-    return Plot(key, title, text, trial, spread(_axis(done, goal), _ys(curves)), tuple(curves))
+    text += f" {abandoned:,} were given up early and are not drawn." if abandoned else ""
+    x_axis = pad(Axis("trial", "count"), _xs(curves))
+    return Plot(key, title, text, x_axis, spread(_axis(search, goal), _ys(curves)), tuple(curves))
 
 
-def fronts(done: Search) -> list[Figure]:
+def fronts(search: Search) -> list[Figure]:
     """The objectives against each other, or against a trade-off: the front of allowed points."""
-    pair = _pair(done)
+    pair = _pair(search)
     if pair is None:
         return []
-    (across, high_x), (up, high_y) = pair
-    key, title = place("front", across.name, up.name), f"{_begun(up.title)} against {across.title}"
-    ran = [
-        (x, y, one)
-        for one in done.trials
-        if one.state == "completed"
-        and (x := _number(one, across)) is not None
-        and (y := _number(one, up)) is not None
+    (x_column, high_x), (y_column, high_y) = pair
+    key, title = (
+        place("front", x_column.name, y_column.name),
+        f"{_capitalize(y_column.title)} against {x_column.title}",
+    )
+    completed = [
+        (x, y, trial)
+        for trial in search.trials
+        if trial.state == "completed"
+        and (x := _number(trial, x_column)) is not None
+        and (y := _number(trial, y_column)) is not None
     ]
-    if len(ran) < 2:
+    if len(completed) < 2:
         return [Missing(key, title, "Fewer than two points have both numbers.")]
-    allowed = [(x, y) for x, y, one in ran if one.allowed]
+    allowed = [(x, y) for x, y, trial in completed if trial.allowed]
     line: list[tuple[float, float]] = []
     for x, y in sorted(
-        allowed, key=lambda p: (-p[0] if high_x else p[0], -p[1] if high_y else p[1])
+        allowed,
+        key=lambda point: (-point[0] if high_x else point[0], -point[1] if high_y else point[1]),
     ):
         if not line or (y > line[-1][1] if high_y else y < line[-1][1]):
             line.append((x, y))
     curves = []
     if line:
-        x_, y_ = (np.array([p[i] for p in sorted(line)]) for i in (0, 1))
+        x_, y_ = (np.array([point[i] for point in sorted(line)]) for i in (0, 1))
         curves.append(Curve("front", x_, y_, 0, dots=np.zeros(len(line), dtype=bool)))
-    rest = {"meet the constraints" if done.constraints else "points": allowed}
-    rest["miss a constraint"] = [(x, y) for x, y, one in ran if not one.allowed]
-    for tone, (name, several) in enumerate(rest.items(), 1):
-        if several:
-            curves.append(_cloud(name, several, tone))
+    groups = {"meet the constraints" if search.constraints else "points": allowed}
+    groups["miss a constraint"] = [(x, y) for x, y, trial in completed if not trial.allowed]
+    for tone, (name, members) in enumerate(groups.items(), 1):
+        if members:
+            curves.append(_cloud(name, members, tone))
     text = "Each mark is a point. No point that meets the constraints beats those of the front."
-    axes = spread(metric_axis(across), _xs(curves)), spread(metric_axis(up), _ys(curves))
+    axes = spread(metric_axis(x_column), _xs(curves)), spread(metric_axis(y_column), _ys(curves))
     return [Plot(key, title, text, *axes, tuple(curves))]
 
 
-def all_keys(done: Search) -> list[Figure]:
+def all_keys(search: Search) -> list[Figure]:
     """Parallel axes of the keys that every point has."""
-    points = done.points
-    kept = [key.name for key in points.keys if "-" not in points.column(key)]
-    ran = [one for one in done.trials if one.state == "completed"]
-    given = {name: [one.point[name] for one in ran] for name in kept if ran}
-    order = [*(one.key for several in done.effects for one in several), *kept]
-    names = sorted(given, key=order.index)
-    chosen = Points.of(
-        [done.called(one) for one in ran],
-        {name: given[name] for name in names},
-        [[one.numbers] for one in ran],
+    points = search.points
+    shared_keys = [key.name for key in points.keys if "-" not in points.column(key)]
+    completed = [trial for trial in search.trials if trial.state == "completed"]
+    values = {name: [trial.point[name] for trial in completed] for name in shared_keys if completed}
+    order = [*(effect.key for effects in search.effects for effect in effects), *shared_keys]
+    names = sorted(values, key=order.index)
+    selection = Points.of(
+        [search.called(trial) for trial in completed],
+        {name: values[name] for name in names},
+        [[trial.numbers] for trial in completed],
     )
-    column = done.goals[0].column
-    if not names or (column.name not in chosen.metrics and not _has(chosen, column)):
+    column = search.goals[0].column
+    if not names or (column.name not in selection.metrics and not _has_values(selection, column)):
         return []
-    more = [one for one in (weighed(chosen) or ()) if one.name != column.name]
-    return [parallel(chosen, column, more)]
+    other_metrics = [
+        metric for metric in (trade_off(selection) or ()) if metric.name != column.name
+    ]
+    return [parallel(selection, column, other_metrics)]
 
 
-def _has(points: Points, column: Column) -> bool:
+def _has_values(points: Points, column: Column) -> bool:
     return any(points.summary(i, column.name) is not None for i in range(len(points.labels)))
 
 
-def _pair(done: Search) -> tuple[tuple[Column, bool], tuple[Column, bool]] | None:
+def _pair(search: Search) -> tuple[tuple[Column, bool], tuple[Column, bool]] | None:
     """The trade-off: two objectives, or else the objective and write amplification or a latency."""
-    if len(done.goals) > 1:
-        first, second = done.goals[:2]
+    if len(search.goals) > 1:
+        first, second = search.goals[:2]
         return (second.column, second.maximize), (first.column, first.maximize)
-    goal, both = done.goals[0], weighed(done.points)
-    other = next((one for one in both or () if one.name != goal.column.name), None)
-    return None if other is None else ((other, False), (goal.column, goal.maximize))
+    goal, metrics = search.goals[0], trade_off(search.points)
+    metric = next((column for column in metrics or () if column.name != goal.column.name), None)
+    return None if metric is None else ((metric, False), (goal.column, goal.maximize))
 
 
-def _number(one: Tried, column: Column) -> float | None:
-    value = one.numbers.get(column.name)
+def _number(trial: Tried, column: Column) -> float | None:
+    value = trial.numbers.get(column.name)
     return float(value) if isinstance(value, int | float) else None
 
 
-def _value(one: Tried, at: int) -> float:
-    assert one.values is not None, "a completed point has values"
-    return one.values[at]
+def _value(trial: Tried, goal_index: int) -> float:
+    assert trial.values is not None, "a completed point has values"
+    return trial.values[goal_index]
 
 
-def _cloud(name: str, several: Sequence[tuple[float, float]], tone: int) -> Curve:
-    x, y = (np.array([pair[i] for pair in several]) for i in (0, 1))
-    return Curve(name, x, y, tone, line=False, dots=np.zeros(len(several), dtype=bool))
+def _cloud(name: str, coordinates: Sequence[tuple[float, float]], tone: int) -> Curve:
+    x, y = (np.array([pair[i] for pair in coordinates]) for i in (0, 1))
+    return Curve(name, x, y, tone, line=False, dots=np.zeros(len(coordinates), dtype=bool))
 
 
-def _axis(done: Search, goal: Goal) -> Axis:
+def _axis(search: Search, goal: Goal) -> Axis:
     """The axis of an objective; with several traces, of its ratio to the baseline."""
-    if done.in_ratios:
+    if search.in_ratios:
         return Axis(f"{goal.title} over that of baseline", "ratio")
     return metric_axis(goal.column)
 
 
 def _xs(curves: Sequence[Curve]) -> list[Floats]:
-    return [one.x for one in curves]
+    return [curve.x for curve in curves]
 
 
 def _ys(curves: Sequence[Curve]) -> list[Floats]:
-    return [one.y for one in curves]
+    return [curve.y for curve in curves]
 
 
 def spread(axis: Axis, values: Sequence[Floats]) -> Axis:
     """An axis with room at its ends: logarithmic if the values are far apart."""
-    every = np.concatenate(values)
-    if every.min() > 0 and every.max() > FAR_APART * every.min():
+    joined = np.concatenate(values)
+    if joined.min() > 0 and joined.max() > FAR_APART * joined.min():
         return replace(axis, log=True)
-    return padded(axis, values)
+    return pad(axis, values)
 
 
-def _begun(title: str) -> str:
+def _capitalize(title: str) -> str:
     return title if title.startswith("p9") else title[:1].upper() + title[1:]

@@ -25,8 +25,8 @@ from ssdlab.html.layout import (
     ROW,
     TOP,
     WIDTH,
-    cut,
-    cut_alike,
+    shorten,
+    shorten_labels,
     tone_class,
 )
 from ssdlab.html.maps import heat_body, parallel_body
@@ -58,11 +58,11 @@ def style(name: str) -> str:
 def _file_style() -> str:
     """The style of a plot as a file, with its colours spelt out."""
     colours = dict(re.findall(r"(--\w+): (#\w+)", style("colours.css").partition("}")[0]))
-    return re.sub(r"var\((--\w+)\)", lambda found: colours[found[1]], style("plot.css"))
+    return re.sub(r"var\((--\w+)\)", lambda match_: colours[match_[1]], style("plot.css"))
 
 
-def drawn(figure: Drawable, *, alone: bool = False) -> str:
-    """The figure as an SVG element or, with `alone`, as a file with its title and its style."""
+def draw(figure: Drawable, *, is_file: bool = False) -> str:
+    """The figure as an SVG element or, with `is_file`, as a file with its title and its style."""
     if isinstance(figure, Stacked):
         height, body = _stacked(figure)
     elif isinstance(figure, Forest):
@@ -77,10 +77,10 @@ def drawn(figure: Drawable, *, alone: bool = False) -> str:
         height, body = cells_body(figure)
     else:
         height, body = _plot(figure)
-    head = 28.0 if alone else 0.0
+    head = 28.0 if is_file else 0.0
     size = f'viewBox="0 {0 - head:g} {WIDTH:g} {height + head:g}"'
-    name = f"{figure.title}. {figure.caption}" if alone else figure.title
-    if not alone:
+    name = f"{figure.title}. {figure.caption}" if is_file else figure.title
+    if not is_file:
         return (
             f'<svg class="plot" {size} role="img" tabindex="0" aria-label={quoteattr(name)}>'
             f"{body}</svg>"
@@ -100,9 +100,11 @@ def scales(plot: Plot) -> tuple[Scale, Scale, float]:
     names = [mark.name for mark in plot.marks]
     top = TOP + LINE * (_legend_lines(names) if len(names) > 1 else 0)
     height = HEIGHT + top - TOP
-    xs = [c.x for c in plot.curves] + [edge for b in plot.bars for edge in (b.left, b.right)]
-    ys = [c.y for c in plot.curves] + [b.height for b in plot.bars]
-    ys += [band for c in plot.curves for band in (c.low, c.high) if band is not None]
+    xs = [curve.x for curve in plot.curves] + [
+        edge for bars in plot.bars for edge in (bars.left, bars.right)
+    ]
+    ys = [curve.y for curve in plot.curves] + [bars.height for bars in plot.bars]
+    ys += [band for curve in plot.curves for band in (curve.low, curve.high) if band is not None]
     x = Scale.over(plot.x, np.concatenate(xs), LEFT, WIDTH - RIGHT)
     y = Scale.over(plot.y, np.concatenate(ys), height - BOTTOM, top)
     return x, y, height
@@ -110,25 +112,25 @@ def scales(plot: Plot) -> tuple[Scale, Scale, float]:
 
 def _plot(plot: Plot) -> tuple[float, str]:
     x, y, height = scales(plot)
-    named = plot.marks
+    marks = plot.marks
     middle = (LEFT + WIDTH - RIGHT) / 2, (y.start + y.end) / 2
     parts = [*grid(x, y), *labels(x, y, middle, y.start)]
     clip = f"clip-{plot.key}"
-    width, tall = WIDTH - RIGHT - LEFT, y.start - y.end
-    box = f'x="{LEFT:g}" y="{y.end:g}" width="{width:g}" height="{tall:g}"'
+    width, height_ = WIDTH - RIGHT - LEFT, y.start - y.end
+    box = f'x="{LEFT:g}" y="{y.end:g}" width="{width:g}" height="{height_:g}"'
     # Points at the edges are drawn whole.
     edge = 4 if any(curve.dots is not None for curve in plot.curves) else 0
-    wider = f'width="{width + 2 * edge:g}" height="{tall + 2 * edge:g}"'
-    inside_of = f'<rect x="{LEFT - edge:g}" y="{y.end - edge:g}" {wider}/>'
-    parts.append(f'<clipPath id="{clip}">{inside_of}</clipPath>')
-    parts.append(f'<g clip-path="url(#{clip})"><g class="marks{_over(len(named))}">')
-    for i, one in enumerate(named):
-        inside = bars_body(one, x, y) if isinstance(one, Bars) else curve_body(one, x, y)
-        parts.append(f'<g class="mark {tone_class(one.tone)}" data-mark="{i}">{inside}</g>')
+    clip_size = f'width="{width + 2 * edge:g}" height="{height_ + 2 * edge:g}"'
+    clip_area = f'<rect x="{LEFT - edge:g}" y="{y.end - edge:g}" {clip_size}/>'
+    parts.append(f'<clipPath id="{clip}">{clip_area}</clipPath>')
+    parts.append(f'<g clip-path="url(#{clip})"><g class="marks{_overlap_classes(len(marks))}">')
+    for i, mark in enumerate(marks):
+        body = bars_body(mark, x, y) if isinstance(mark, Bars) else curve_body(mark, x, y)
+        parts.append(f'<g class="mark {tone_class(mark.tone)}" data-mark="{i}">{body}</g>')
     parts.append("</g></g>")
     parts.append(f'<rect class="area" {box}/>')
-    if len(named) > 1:
-        parts += _legend([(one.name, one.tone) for one in named], TOP)
+    if len(marks) > 1:
+        parts += _legend([(mark.name, mark.tone) for mark in marks], TOP)
     return height, "".join(parts)
 
 
@@ -138,7 +140,7 @@ them.
 """
 
 
-def _over(count: int) -> str:
+def _overlap_classes(count: int) -> str:
     """Classes by which curves show what they cover: translucent lines, the lower ones wider."""
     return "" if count < 2 else " over few" if count <= MOST_WIDER else " over"
 
@@ -148,21 +150,21 @@ def _legend_places(names: list[str]) -> list[tuple[float, int]]:
     widths = [38 + LETTER * len(name) for name in names]
     # One line fits above the plot; several need the whole width.
     left = LEFT if LEFT + sum(widths) <= WIDTH - RIGHT else 10.0
-    places, at, line = [], left, 0
+    places, x, line = [], left, 0
     for width in widths:
-        if at > left and at + width > WIDTH:
-            at, line = left, line + 1
-        places.append((at, line))
-        at += width
+        if x > left and x + width > WIDTH:
+            x, line = left, line + 1
+        places.append((x, line))
+        x += width
     return places
 
 
 def _legend_lines(names: list[str]) -> int:
-    return _legend_places([cut(name) for name in names])[-1][1] + 1
+    return _legend_places([shorten(name) for name in names])[-1][1] + 1
 
 
 def _legend(entries: list[tuple[str, int]], top: float) -> Iterator[str]:
-    names = [cut(name) for name, _ in entries]
+    names = [shorten(name) for name, _ in entries]
     for i, ((x, line), (name, (_, tone))) in enumerate(
         zip(_legend_places(names), zip(names, entries, strict=True), strict=True)
     ):
@@ -178,40 +180,40 @@ def _legend(entries: list[tuple[str, int]], top: float) -> Iterator[str]:
 
 def _stacked(figure: Stacked) -> tuple[float, str]:
     names = list(figure.parts)
-    single = len(names) == 1
-    top = TOP + 6 + (0 if single else LINE * _legend_lines(names))
-    labels = cut_alike([label for label, _ in figure.rows], 26)
+    is_single = len(names) == 1
+    top = TOP + 6 + (0 if is_single else LINE * _legend_lines(names))
+    labels = shorten_labels([label for label, _ in figure.rows], 26)
     left = min(max(LEFT, 12 + LETTER * max(map(len, labels))), 200.0)
     totals = [sum(parts) for _, parts in figure.rows]
     intervals = figure.intervals or (None,) * len(totals)
-    high = max([*totals, *(one[1] for one in intervals if one)]) or 1.0
-    room = WIDTH - RIGHT - 70 - left
-    body = [] if single else list(_legend([(name, i) for i, name in enumerate(names)], TOP))
+    high = max([*totals, *(interval[1] for interval in intervals if interval)]) or 1.0
+    bar_room = WIDTH - RIGHT - 70 - left
+    body = [] if is_single else list(_legend([(name, i) for i, name in enumerate(names)], TOP))
 
-    def shown(value: float) -> str:
+    def value_text(value: float) -> str:
         return on_page(_core.number_text(figure.quantity, value))
 
     for i, (label, parts) in enumerate(figure.rows):
-        y, at = top + ROW * i, left
+        y, x = top + ROW * i, left
         text = escape(labels[i])
         body.append(f'<text class="tick end" x="{left - 8:g}" y="{y + 15:g}">{text}</text>')
         for tone, value in enumerate(parts):
-            width = room * value / high
+            width = bar_room * value / high
             if width > 0:
-                text = f"{label}, {names[tone]}: {shown(value)}"
-                if totals[i] and not single:
+                text = f"{label}, {names[tone]}: {value_text(value)}"
+                if totals[i] and not is_single:
                     text += f" ({percent(value / totals[i])})"
                 body.append(
-                    f'<rect class="bar mark {tone_class(tone)}" data-mark="{tone}" x="{at:.1f}"'
+                    f'<rect class="bar mark {tone_class(tone)}" data-mark="{tone}" x="{x:.1f}"'
                     f' y="{y + 2:g}" width="{max(width, 0.4):.1f}" height="{ROW - 7:g}">'
                     f"<title>{escape(text)}</title></rect>"
                 )
-            at += width
-        ends, total = intervals[i], shown(totals[i])
+            x += width
+        ends, total = intervals[i], value_text(totals[i])
         if ends:
-            low, at = (left + room * max(0.0, end) / high for end in ends)
-            body.append(f'<path class="line" d="M{low:.1f} {y + 10:g}H{at:.1f}"/>')
-        body.append(f'<text class="tick" x="{at + 6:.1f}" y="{y + 15:g}">{escape(total)}</text>')
+            low, x = (left + bar_room * max(0.0, end) / high for end in ends)
+            body.append(f'<path class="line" d="M{low:.1f} {y + 10:g}H{x:.1f}"/>')
+        body.append(f'<text class="tick" x="{x + 6:.1f}" y="{y + 15:g}">{escape(total)}</text>')
     height = top + ROW * len(figure.rows) + 6
     return height, "".join(body)
 
@@ -224,62 +226,71 @@ THIN = 20.0
 
 def _forest(figure: Forest) -> tuple[float, str]:
     labels = [label for label, _ in figure.panels[0][1]]
-    left = min(max(LEFT, 16 + LETTER * max(len(cut(label, 24)) for label in labels)), 190.0)
+    left = min(max(LEFT, 16 + LETTER * max(len(shorten(label, 24)) for label in labels)), 190.0)
     count = len(figure.panels)
-    across = min(PANELS, count if count < 4 else -(-count // 2))
-    room = (WIDTH - left - 6) / across
+    columns = min(PANELS, count if count < 4 else -(-count // 2))
+    panel_width = (WIDTH - left - 6) / columns
     body: list[str] = []
-    tall = 52.0 + THIN * len(labels)
+    panel_height = 52.0 + THIN * len(labels)
     for i, (title, rows) in enumerate(figure.panels):
-        top, start = tall * (i // across), left + room * (i % across) + 8
-        body += _panel(title, rows, start, start + room - 22, top)
-        if i % across == 0:
+        top, start = panel_height * (i // columns), left + panel_width * (i % columns) + 8
+        body += _panel(title, rows, start, start + panel_width - 22, top)
+        if i % columns == 0:
             body += [
                 f'<text class="tick end" x="{left - 6:g}" y="{top + 36 + THIN * row:g}">'
-                f"{escape(cut(label, 24))}</text>"
+                f"{escape(shorten(label, 24))}</text>"
                 for row, label in enumerate(labels)
             ]
-    return tall * -(-len(figure.panels) // across), "".join(body)
+    return panel_height * -(-len(figure.panels) // columns), "".join(body)
 
 
 def _panel(
     title: str, rows: tuple[tuple[str, Point | None], ...], start: float, end: float, top: float
 ) -> Iterator[str]:
     """The ratios of one number, from `start` to `end`."""
-    known = [p for _, p in rows if p is not None]
-    far = _far([point.ratio for point in known])
-    near = [p for p in known if abs(p.ratio - 1) <= far]
-    ends = np.array([v for p in near for v in (p.ratio, p.low, p.high) if v is not None] + [1.0])
-    apart = 0.08 * (ends.max() - ends.min() or 1.0)
-    least, most = float(ends.min() - apart), float(ends.max() + apart)
+    points = [point for _, point in rows if point is not None]
+    far_bound = _outlier_bound([point.ratio for point in points])
+    near_points = [point for point in points if abs(point.ratio - 1) <= far_bound]
+    ends = np.array(
+        [
+            value
+            for point in near_points
+            for value in (point.ratio, point.low, point.high)
+            if value is not None
+        ]
+        + [1.0]
+    )
+    margin = 0.08 * (ends.max() - ends.min() or 1.0)
+    least, most = float(ends.min() - margin), float(ends.max() + margin)
     axis = Axis("", "ratio", low=least, high=most)
     x = Scale.over(axis, ends, start, end)
     foot = top + 26 + THIN * len(rows)
     yield f'<text class="legend" x="{start:g}" y="{top + 16:g}">{escape(title)}</text>'
-    ticks, free = x.ticks(), -np.inf
+    ticks, free_from = x.ticks(), -np.inf
     for value, text in ticks[:: -(-len(ticks) // 3)]:
-        at, half = x.at(np.array([value]))[0], LETTER * len(text) / 2
-        yield f'<path class="grid" d="M{at:.1f} {top + 22:g}V{foot:g}"/>'
-        if at - half >= free:
-            yield f'<text class="tick middle" x="{at:.1f}" y="{foot + 16:g}">{escape(text)}</text>'
-            free = at + half + LETTER
-    one = x.at(np.array([1.0]))[0]
-    yield f'<path class="axis" d="M{one:.1f} {top + 22:g}V{foot:g}"/>'
+        tick, half_width = x.at(np.array([value]))[0], LETTER * len(text) / 2
+        yield f'<path class="grid" d="M{tick:.1f} {top + 22:g}V{foot:g}"/>'
+        if tick - half_width >= free_from:
+            place = f'x="{tick:.1f}" y="{foot + 16:g}"'
+            yield f'<text class="tick middle" {place}>{escape(text)}</text>'
+            free_from = tick + half_width + LETTER
+    one_x = x.at(np.array([1.0]))[0]
+    yield f'<path class="axis" d="M{one_x:.1f} {top + 22:g}V{foot:g}"/>'
     for row, (label, point) in enumerate(rows):
         if point is None:
             continue
         y = top + 32 + THIN * row
         low, high = point.low or point.ratio, point.high or point.ratio
-        a, at, b = np.clip(x.at(np.array([low, point.ratio, high])), start, end)
+        x_low, x_ratio, x_high = np.clip(x.at(np.array([low, point.ratio, high])), start, end)
         text = f"{label}: {point.ratio:.3f} [{low:.3f}, {high:.3f}]"
         yield f'<g class="point {point.state}"><title>{escape(text)}</title>'
         # Intervals of others may reach as far.
         if not least <= point.ratio <= most:
-            yield from _beyond(point.ratio, start if point.ratio < 1 else end, y)
+            yield from _outlier_arrow(point.ratio, start if point.ratio < 1 else end, y)
             continue
         yield (
-            f'<path class="line" d="M{a:.1f} {y:g}H{b:.1f}"/>'
-            f'<circle class="dot" cx="{at:.1f}" cy="{y:g}" r="4.5"/></g>'
+            f'<path class="line" d="M{x_low:.1f} {y:g}H{x_high:.1f}"/>'
+            f'<circle class="dot" cx="{x_ratio:.1f}" cy="{y:g}" r="4.5"/></g>'
         )
 
 
@@ -289,19 +300,19 @@ all lie within this distance of 1.
 """
 
 
-def _far(ratios: Sequence[float]) -> float:
+def _outlier_bound(ratios: Sequence[float]) -> float:
     """How far from 1 a ratio is drawn in its place; ratios beyond are arrows with their numbers."""
-    known = sorted(abs(ratio - 1) for ratio in ratios)
+    distances = sorted(abs(ratio - 1) for ratio in ratios)
     # The first gap in the upper half: most ratios stay in their places.
-    for at in range(-(-len(known) // 2), len(known)):
-        if known[at] > FAR * max(known[at - 1], NEAR):
-            return known[at - 1]
+    for index in range(-(-len(distances) // 2), len(distances)):
+        if distances[index] > FAR * max(distances[index - 1], NEAR):
+            return distances[index - 1]
     return math.inf
 
 
-def _beyond(ratio: float, edge: float, y: float) -> Iterator[str]:
+def _outlier_arrow(ratio: float, edge: float, y: float) -> Iterator[str]:
     """An arrow at the edge of a panel, with the ratio that lies beyond."""
-    way = -1 if ratio < 1 else 1
-    yield f'<path class="dot" d="M{edge:.1f} {y:g}l{-8 * way} -5v10z"/>'
-    side = "tick halo" if way < 0 else "tick halo end"
-    yield f'<text class="{side}" x="{edge - 12 * way:.1f}" y="{y + 4:g}">{ratio:.2f}</text></g>'
+    sign = -1 if ratio < 1 else 1
+    yield f'<path class="dot" d="M{edge:.1f} {y:g}l{-8 * sign} -5v10z"/>'
+    side = "tick halo" if sign < 0 else "tick halo end"
+    yield f'<text class="{side}" x="{edge - 12 * sign:.1f}" y="{y + 4:g}">{ratio:.2f}</text></g>'

@@ -41,7 +41,7 @@ class Timeline:
     """Start of the first."""
     last: int
     """End of the last."""
-    whole: bool
+    is_complete: bool
     """Whether it holds every operation from `first` to the end of the run."""
     kinds: tuple[int, ...]
     """The numbers of the kinds that occur."""
@@ -49,7 +49,7 @@ class Timeline:
     """For the canvas, JSON."""
 
 
-def why_none(report: Report, folder: Path | None, since: int | None = None) -> str | None:
+def missing_reason(report: Report, folder: Path | None, since: int | None = None) -> str | None:
     """Why there is no timeline from `since` (ns) on, and how to get it; None if there is."""
     if report.json["config"]["run"]["mode"] == "functional":
         return "A functional run has no time: set run.mode=timed."
@@ -59,8 +59,8 @@ def why_none(report: Report, folder: Path | None, since: int | None = None) -> s
         return f"{LOGS['ops']} is not in the folder."
     end = report.time.measured_from + report.time.simulated
     if since is not None and since >= end:
-        asked = duration(since)
-        return f"The run ends at {duration(end)}, before {asked}."
+        requested = duration(since)
+        return f"The run ends at {duration(end)}, before {requested}."
     return None
 
 
@@ -78,23 +78,27 @@ def timeline(report: Report, folder: Path | None, since: int | None = None) -> T
     if not rows:
         return None
     names = head.split(",")
-    at = {name: i for i, name in enumerate(names)}
+    columns = {name: index for index, name in enumerate(names)}
     lines = [line.split(",") for line in rows.splitlines()]
     device = report.json["config"]["device"]
     chips = int(device["chips_per_channel"])
     channels = int(device["channels"])
-    start = [int(line[at["start"]]) for line in lines]
-    end = [int(line[at["end"]]) for line in lines]
+    start = [int(line[columns["start"]]) for line in lines]
+    end = [int(line[columns["end"]]) for line in lines]
     first = start[0]
     previous = first
-    flat: list[int] = []
-    for line, begins, ends in zip(lines, start, end, strict=True):
-        kind = _kind(line[at["op"]], line[at["cause"]])
-        chip = int(line[at["channel"]]) * chips + int(line[at["chip"]])
-        page = line[at["page"]]
-        place = [int(line[at["plane"]]), int(line[at["block"]]), int(page) if page else -1]
-        flat += [chip, kind, begins - previous, ends - begins, *place]
-        previous = begins
+    numbers: list[int] = []
+    for line, op_start, op_end in zip(lines, start, end, strict=True):
+        kind = _kind(line[columns["op"]], line[columns["cause"]])
+        chip = int(line[columns["channel"]]) * chips + int(line[columns["chip"]])
+        page = line[columns["page"]]
+        address = [
+            int(line[columns["plane"]]),
+            int(line[columns["block"]]),
+            int(page) if page else -1,
+        ]
+        numbers += [chip, kind, op_start - previous, op_end - op_start, *address]
+        previous = op_start
     data = {
         "channels": channels,
         "chips": chips,
@@ -102,15 +106,15 @@ def timeline(report: Report, folder: Path | None, since: int | None = None) -> T
         "first": first,
         "last": max(end),
         "kinds": KINDS,
-        "ops": flat,
+        "ops": numbers,
     }
     text = json.dumps(data, separators=(",", ":"))
-    kinds = tuple(sorted(set(flat[1::FIELDS])))
+    kinds = tuple(sorted(set(numbers[1::FIELDS])))
     return Timeline(len(lines), first, max(end), len(lines) < MOST, kinds, text)
 
 
 def _kind(op: str, cause: str) -> int:
     if op == "erase":
         return KINDS.index("erase")
-    program = op == "program"
-    return {"host": 0, "gc": 2, "wear": 5}.get(cause, 7) + program
+    is_program = op == "program"
+    return {"host": 0, "gc": 2, "wear": 5}.get(cause, 7) + is_program

@@ -41,11 +41,14 @@ def trace_page(infos: Sequence[Info]) -> str:
         Section("plots", "Plots", figures(trace_figures(infos))),
         Section("all", "All numbers", f'<div class="tables">{"".join(map(_table, grids_))}</div>'),
     ]
-    read = [info.source for info in infos]
-    lost = loss_banner(one.loss for one in read)
-    told_of = (f"{one.file}: {one.format}, {one.lines:,} lines, {one.units}" for one in read)
-    notes = [text for one in read for text in one.warnings]
-    lead = f'{lost}<p class="lead">{escape(" and ".join(told_of))}</p>'
+    sources = [info.source for info in infos]
+    loss = loss_banner(source.loss for source in sources)
+    descriptions = (
+        f"{source.file}: {source.format}, {source.lines:,} lines, {source.units}"
+        for source in sources
+    )
+    notes = [text for source in sources for text in source.warnings]
+    lead = f'{loss}<p class="lead">{escape(" and ".join(descriptions))}</p>'
     lead += warnings_box(notes) if notes else ""
     return document(" and ".join(name.rpartition("/")[2] for name in names), lead, sections)
 
@@ -54,9 +57,9 @@ def _cards(grids_: Sequence[Grid]) -> str:
     lines = {(grid.title, label): cells for grid in grids_ for label, cells in grid.lines}
     cards = []
     for key in HEADLINE:
-        first, *second = lines[key]
-        more = f"<small>second {escape(second[0])}</small>" if second else ""
-        cards.append(f"<div><dt>{escape(key[1])}</dt><dd>{escape(first)}{more}</dd></div>")
+        value, *second = lines[key]
+        second_value = f"<small>second {escape(second[0])}</small>" if second else ""
+        cards.append(f"<div><dt>{escape(key[1])}</dt><dd>{escape(value)}{second_value}</dd></div>")
     return f'<dl class="cards">{"".join(cards)}</dl>'
 
 

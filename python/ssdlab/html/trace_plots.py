@@ -68,7 +68,7 @@ def arrival_figures(infos: Sequence[Info]) -> list[Figure]:
     return [_rate(infos), *_maps(infos)]
 
 
-def _each(infos: Sequence[Info]) -> Iterator[tuple[str, int, Info]]:
+def _label_traces(infos: Sequence[Info]) -> Iterator[tuple[str, int, Info]]:
     """The suffix of the names and colours of a trace's curves, and the trace."""
     for i, (name, info) in enumerate(zip(("first", "second"), infos, strict=False)):
         yield (f", {name}" if len(infos) > 1 else ""), TONES * i, info
@@ -78,7 +78,7 @@ def _rate(infos: Sequence[Info]) -> Figure:
     """Arrivals over time, by operation: bursts are visible, and none hides another."""
     title = "rate", "Request rate over time"
     curves, widths = [], []
-    for suffix, shift, info in _each(infos):
+    for suffix, shift, info in _label_traces(infos):
         rate = info.rate
         widths.append(f"{on_page(duration(rate.bin_ns))}{suffix}")
         edges = rate.bin_ns * np.arange(len(rate.reads) + 1, dtype=float)
@@ -101,31 +101,31 @@ def _rate(infos: Sequence[Info]) -> Figure:
 
 def _maps(infos: Sequence[Info]) -> list[Figure]:
     """Where in the address space pages are written and read, over time."""
-    found: list[Figure] = []
-    for i, (suffix, _, info) in enumerate(_each(infos)):
-        of = info.map
-        most = max((int(row.max()) for row in (*of.reads, *of.writes)), default=0)
+    figures: list[Figure] = []
+    for i, (suffix, _, info) in enumerate(_label_traces(infos)):
+        grid = info.map
+        highest = max((int(row.max()) for row in (*grid.reads, *grid.writes)), default=0)
         for field, noun, tone in (("writes", "written", WRITE), ("reads", "read", READ)):
-            counts: tuple[npt.NDArray[np.uint64], ...] = getattr(of, field)
+            counts: tuple[npt.NDArray[np.uint64], ...] = getattr(grid, field)
             key = f"map-{field}" + (f"-{i + 1}" if i else "")
             title = f"Pages {noun} by time and address{suffix}"
             total = sum(int(row.sum()) for row in counts)
             if not total:
                 continue
-            bin_y = of.bin_pages * PAGE_BYTES
+            bin_y = grid.bin_pages * PAGE_BYTES
             text = (
                 f"The {total:,} pages {noun} (4 KiB; each time that one is {noun} counts), in cells"
-                f" of {on_page(duration(of.bin_ns))} and {on_page(size(bin_y))} of addresses. Cells"
-                " without any are blank."
+                f" of {on_page(duration(grid.bin_ns))} and {on_page(size(bin_y))} of addresses."
+                " Cells without any are blank."
             )
             if len(info.volumes) > 1:
                 text += f" The addresses of all {len(info.volumes):,} volumes lie on one axis."
-            first = float(of.first_page * PAGE_BYTES)
-            end = float(info.rate.bin_ns * len(info.rate.reads))
-            bins = (end, first, float(of.bin_ns), float(bin_y))
-            cells = (*bins, counts, f"pages {noun}", tone, most)
-            found.append(Cells(key, title, text, SINCE, Axis("address", "bytes"), *cells))
-    return found or [Missing("map", "Pages by time and address", "No page is read or written.")]
+            first_y = float(grid.first_page * PAGE_BYTES)
+            end_x = float(info.rate.bin_ns * len(info.rate.reads))
+            bins = (end_x, first_y, float(grid.bin_ns), float(bin_y))
+            cells = (*bins, counts, f"pages {noun}", tone, highest)
+            figures.append(Cells(key, title, text, SINCE, Axis("address", "bytes"), *cells))
+    return figures or [Missing("map", "Pages by time and address", "No page is read or written.")]
 
 
 def _cdf(name: str, shape: Distribution, tone: int) -> Curve | None:
@@ -138,19 +138,19 @@ def _cdf(name: str, shape: Distribution, tone: int) -> Curve | None:
     inside = (ends >= shape.min) & (ends < shape.max)
     first: Floats = np.array([float(shape.min)])
     x = np.concatenate([first, ends[inside], [float(shape.max)]])
-    start = shares[0] if shape.min == 0 else 0.0
-    y = np.concatenate([[start], shares[inside], [1.0]])
+    first_share = shares[0] if shape.min == 0 else 0.0
+    y = np.concatenate([[first_share], shares[inside], [1.0]])
     # A log axis cannot show zero: its share is where the curve begins.
     return Curve(name, np.maximum(x, 0.5), y, tone)
 
 
 def _cdf_figure(
-    key: str, title: str, text: str, axis: Axis, curves: list[Curve | None], why: str
+    key: str, title: str, text: str, axis: Axis, curves: list[Curve | None], reason: str
 ) -> Figure:
-    there = tuple(curve for curve in curves if curve is not None)
-    if not there:
-        return Missing(key, title, why)
-    return Plot(key, title, text + STEPS, axis, SHARE, there)
+    drawn_curves = tuple(curve for curve in curves if curve is not None)
+    if not drawn_curves:
+        return Missing(key, title, reason)
+    return Plot(key, title, text + STEPS, axis, SHARE, drawn_curves)
 
 
 def _histogram(name: str, shape: Distribution, tone: int) -> Curve:
@@ -167,10 +167,10 @@ def _by_op(
     """Few values occur, mostly powers of two: a histogram shows that, a CDF would not."""
     shapes = [
         (NAMES.get(op, op) + suffix, getattr(getattr(info.ops, op), field), tone + shift)
-        for suffix, shift, info in _each(infos)
+        for suffix, shift, info in _label_traces(infos)
         for op, tone in OPS.items()
     ]
-    curves = tuple(_histogram(*one) for one in shapes if one[1].count)
+    curves = tuple(_histogram(*shape) for shape in shapes if shape[1].count)
     if not curves:
         return Missing(key, title, "The trace has only flushes.")
     text += " Each step covers the values from one power of two up to the next."
@@ -178,17 +178,17 @@ def _by_op(
 
 
 def _updates(infos: Sequence[Info], key: str, title: str, field: str) -> Figure:
-    pages = field == "interval_pages"
+    is_in_pages = field == "interval_pages"
     axis = (
         Axis("host pages written between", "count", log=True)
-        if pages
+        if is_in_pages
         else Axis("time between", "ns", log=True)
     )
     curves = [
         _cdf("updates" + suffix, getattr(info.updates, field), WRITE + shift)
-        for suffix, shift, info in _each(infos)
+        for suffix, shift, info in _label_traces(infos)
     ]
-    unit = "host pages written" if pages else "time"
+    unit = "host pages written" if is_in_pages else "time"
     text = f"From one write of a page (4 KiB) to the next write of the same page, in {unit}."
     return _cdf_figure(key, title, text, axis, curves, "No page is written twice.")
 
@@ -202,7 +202,7 @@ def _hot(infos: Sequence[Info]) -> Figure:
             np.concatenate([[0.0], info.hot.write_share, [1.0]]),
             WRITE + shift,
         )
-        for suffix, shift, info in _each(infos)
+        for suffix, shift, info in _label_traces(infos)
         if info.updates.page_writes
     )
     if not curves:
@@ -217,19 +217,20 @@ def _hot(infos: Sequence[Info]) -> Figure:
 
 def _gaps(infos: Sequence[Info]) -> Figure:
     curves = [
-        _cdf("gaps" + suffix, info.gaps, READ + shift) for suffix, shift, info in _each(infos)
+        _cdf("gaps" + suffix, info.gaps, READ + shift)
+        for suffix, shift, info in _label_traces(infos)
     ]
     text = "Times between consecutive arrivals; those below 1 ns are at the start of the curve."
     axis = Axis("gap", "ns", log=True)
-    why = "The trace has a single request."
-    return _cdf_figure("gaps", "Gaps between arrivals", text, axis, curves, why)
+    reason = "The trace has a single request."
+    return _cdf_figure("gaps", "Gaps between arrivals", text, axis, curves, reason)
 
 
 def _idle(infos: Sequence[Info]) -> Figure:
     title = "idle", "Idle periods"
     curves = tuple(
         Curve("idle" + suffix, info.idle.threshold_ns.astype(float), info.idle.time_share, shift)
-        for suffix, shift, info in _each(infos)
+        for suffix, shift, info in _label_traces(infos)
         if info.duration_ns
     )
     if not curves:
@@ -242,14 +243,14 @@ def _idle(infos: Sequence[Info]) -> Figure:
 def _bursts(infos: Sequence[Info]) -> Figure:
     title = "bursts", "Burstiness"
     curves = []
-    for suffix, shift, info in _each(infos):
-        known = [b for b in info.bursts if b.peak_to_mean is not None]
-        x = np.array([float(b.window_ns) for b in known])
+    for suffix, shift, info in _label_traces(infos):
+        windows = [window for window in info.bursts if window.peak_to_mean is not None]
+        x = np.array([float(window.window_ns) for window in windows])
         for name, tone, values in (
-            ("peak to mean", PEAK, [b.peak_to_mean for b in known]),
-            ("dispersion", DISPERSION, [b.dispersion for b in known]),
+            ("peak to mean", PEAK, [window.peak_to_mean for window in windows]),
+            ("dispersion", DISPERSION, [window.dispersion for window in windows]),
         ):
-            if known:
+            if windows:
                 curves.append(Curve(name + suffix, x, np.array(values, float), tone + shift))
     if not curves:
         return Missing(*title, "The trace is shorter than a window.")

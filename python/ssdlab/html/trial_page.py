@@ -7,7 +7,7 @@ from typing import Literal
 
 from ssdlab.config.drives import title_of
 from ssdlab.display.numbers import percent
-from ssdlab.html.answer import titled
+from ssdlab.html.answer import answer_list
 from ssdlab.html.compare_page import numbers_table
 from ssdlab.html.page import Section, document, figure, number, table, warnings_box
 from ssdlab.html.plot import Forest, Point
@@ -19,7 +19,7 @@ from ssdlab.results.trial import Trial
 def trial_page(trial: Trial) -> str:
     """The answer, the predicted write amplification, latencies, and how they were found."""
     troubles = [
-        f"{title} could not finish: {why}" for title, why in by_reason(trial.failures).items()
+        f"{title} could not finish: {reason}" for title, reason in by_reason(trial.failures).items()
     ]
     troubles += ["Interrupted: runs are missing."] * trial.interrupted
     troubles += [*trial.doubts, *trial.warnings]
@@ -27,7 +27,7 @@ def trial_page(trial: Trial) -> str:
         Section("answer", "Answer", warnings_box(troubles) * bool(troubles) + _answer(trial)),
         *([Section("waf", "Write amplification", _amounts(trial))] * bool(trial.policies)),
         *([Section("latency", "Latency", latency)] if (latency := _latency(trial)) else []),
-        Section("how", "Method", _how(trial)),
+        Section("how", "Method", _method_text(trial)),
     ]
     state = "" if trial.completed else ' · <strong class="bad">not completed</strong>'
     lead = f'<p class="lead">{escape(trial.drive)}{state}</p>'
@@ -39,17 +39,17 @@ def _answer(trial: Trial) -> str:
     # Without a verdict there may be no ratios.
     points = [point for _, rows in forest.panels for _, point in rows]
     is_drawn = len(trial.policies) > 1 and any(points)
-    return titled(trial.rows(detailed=True)) + (figure(forest) if is_drawn else "")
+    return answer_list(trial.rows(detailed=True)) + (figure(forest) if is_drawn else "")
 
 
 def _forest(trial: Trial) -> Forest:
     """Write amplification against the baseline, a panel for each order of updates."""
     panels = tuple(
         (
-            who,
+            order,
             tuple((label, _point(trial, trial.rankings[name], label)) for label in trial.policies),
         )
-        for name, who in ORDERS.items()
+        for name, order in ORDERS.items()
     )
     caption = (
         f"Write amplification of the drive over that with {trial.baseline}, with the interval of"
@@ -80,33 +80,36 @@ def _amounts(trial: Trial) -> str:
             key = f"waf.{name}.{label}"
             predicted = ranking.predicted[label]
             cells.append(number(f"{key}.mean", predicted.mean, "waf"))
-            ends = zip(("low", "high"), predicted.interval or (), strict=False)
-            cells.append(" to ".join(number(f"{key}.{end}", value, "waf") for end, value in ends))
+            bounds = zip(("low", "high"), predicted.interval or (), strict=False)
+            cells.append(
+                " to ".join(number(f"{key}.{bound}", value, "waf") for bound, value in bounds)
+            )
             cells.append(number(f"{key}.seeds", len(predicted.values)))
         spares = trial.form.spares[label]
         cells += ["–" if spare is None else percent(spare) for spare in spares]
         rows.append((label, cells))
     head = ["policy"]
-    for who in ORDERS.values():
-        head += [who, "interval", "seeds"]
+    for order in ORDERS.values():
+        head += [order, "interval", "seeds"]
     head += ["effective spare", "of the drive"]
     return table(head, rows, "Predicted write amplification of the drive")
 
 
 def _latency(trial: Trial) -> str:
     doubts = [
-        f"No latency with {label}: {why}." for label, why in by_reason(trial.latency_doubts).items()
+        f"No latency with {label}: {reason}."
+        for label, reason in by_reason(trial.latency_doubts).items()
     ]
     bounds = "".join(f"<p>{escape(text)}.</p>" for text in trial.bounded())
-    timed = trial.timed_comparison
-    numbers = "" if timed is None else numbers_table(timed)
+    comparison = trial.timed_comparison
+    numbers = "" if comparison is None else numbers_table(comparison)
     return warnings_box(doubts) * bool(doubts) + bounds + numbers
 
 
-def _how(trial: Trial) -> str:
+def _method_text(trial: Trial) -> str:
     texts = [
         *(f"{text}." for text in trial.unsettled()),
         *(f"{text}." for text in trial.set_aside()),
-        *(f"Without {policy}: {why}" for policy, why in trial.refused.items()),
+        *(f"Without {policy}: {reason}" for policy, reason in trial.refused.items()),
     ]
-    return titled(trial.facts()) + "".join(f"<p>{escape(text)}</p>" for text in texts)
+    return answer_list(trial.facts()) + "".join(f"<p>{escape(text)}</p>" for text in texts)

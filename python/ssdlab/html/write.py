@@ -16,9 +16,9 @@ from ssdlab.html.png import png
 from ssdlab.html.run_page import run_figures, run_page
 from ssdlab.html.search_page import search_page
 from ssdlab.html.search_plots import search_figures
-from ssdlab.html.svg import drawn
+from ssdlab.html.svg import draw
 from ssdlab.html.sweep_page import sweep_figures, sweep_page
-from ssdlab.html.timeline import why_none
+from ssdlab.html.timeline import missing_reason
 from ssdlab.html.trace_page import trace_page
 from ssdlab.html.trace_plots import trace_figures
 from ssdlab.results import outputs, stored
@@ -51,37 +51,44 @@ def report_folder(
     Pages of ssdlab are replaced, unless with another `baseline` or `since`; other existing files
     only with `force`. Raises `OutputError`.
     """
-    done = stored.read(folder)
+    results = stored.read(folder)
     with stored.readable(folder):
-        if isinstance(done, Report):
+        if isinstance(results, Report):
             if baseline is not None:
                 raise OutputError(
                     f"--baseline {baseline}: {folder} contains a run, not a comparison"
                 )
-            if since is not None and (why := why_none(done, folder, since)):
-                raise OutputError(f"--from: {folder}: {why}")
-            figures: list[Figure] = run_figures(done)
-            page: Callable[[], str] = partial(run_page, done, folder, since)
-        elif isinstance(done, Sweep | Search):
+            if since is not None and (reason := missing_reason(results, folder, since)):
+                raise OutputError(f"--from: {folder}: {reason}")
+            figures: list[Figure] = run_figures(results)
+            page: Callable[[], str] = partial(run_page, results, folder, since)
+        elif isinstance(results, Sweep | Search):
             if since is not None or baseline is not None:
                 option = "--baseline" if since is None else "--from"
-                kind = "sweep" if isinstance(done, Sweep) else "search"
+                kind = "sweep" if isinstance(results, Sweep) else "search"
                 raise OutputError(f"{option}: {folder} contains a {kind}, which has none")
-            if isinstance(done, Sweep):
-                figures, page = sweep_figures(done), partial(sweep_page, done)
+            if isinstance(results, Sweep):
+                figures, page = sweep_figures(results), partial(sweep_page, results)
             else:
-                figures, page = search_figures(done), partial(search_page, done)
+                figures, page = search_figures(results), partial(search_page, results)
         else:
             if since is not None:
                 raise OutputError(f"--from: {folder} contains a comparison, which has no timeline")
-            if baseline is not None and baseline not in done.reports:
-                known = ", ".join(done.reports)
-                raise OutputError(f"--baseline {baseline}: no such run; expected one of: {known}")
-            figures = comparison_figures(done)
-            page = partial(comparison_page, done, baseline)
-        same = baseline is None and since is None
+            if baseline is not None and baseline not in results.reports:
+                labels = ", ".join(results.reports)
+                raise OutputError(f"--baseline {baseline}: no such run; expected one of: {labels}")
+            figures = comparison_figures(results)
+            page = partial(comparison_page, results, baseline)
+        is_replaceable = baseline is None and since is None
         return page_and_plots(
-            folder, figures, page, out=out, plots=plots, picture=picture, force=force, same=same
+            folder,
+            figures,
+            page,
+            out=out,
+            plots=plots,
+            picture=picture,
+            force=force,
+            is_replaceable=is_replaceable,
         )
 
 
@@ -94,16 +101,18 @@ def page_and_plots(
     plots: Path | None,
     picture: Picture,
     force: bool,
-    same: bool = True,
+    is_replaceable: bool = True,
 ) -> list[Path]:
     """Write the page or plots of the results in `folder`, as `report_folder`. Returns the files.
 
-    With `same`, an older page that ssdlab has written there is replaced without `force`.
+    With `is_replaceable`, an older page that ssdlab has written there is replaced without `force`.
     """
     files = {} if plots is None else _pictures(figures, plots, picture)
     if out is not None or plots is None:
         files[out or folder / PAGE] = outputs.text(page())
-    return outputs.write_all(files, force=force, ours=is_page if same else lambda _: False)
+    return outputs.write_all(
+        files, force=force, ours=is_page if is_replaceable else lambda _: False
+    )
 
 
 def trace_files(
@@ -130,7 +139,7 @@ def is_page(file: Path) -> bool:
 def _pictures(figures: Sequence[Figure], folder: Path, kind: Picture) -> dict[Path, outputs.Write]:
     write = png if kind == "png" else outputs.text
     return {
-        folder / f"{one.key}.{kind}": write(drawn(one, alone=True))
-        for one in figures
-        if not isinstance(one, Missing)
+        folder / f"{figure.key}.{kind}": write(draw(figure, is_file=True))
+        for figure in figures
+        if not isinstance(figure, Missing)
     }

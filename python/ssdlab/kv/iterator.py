@@ -17,17 +17,17 @@ class RawIterator(Closing):
     Several threads that use one iterator move each other's position.
     """
 
-    def __init__(self, walk: Iterator[tuple[bytes, bytes]]) -> None:
-        self._walk = walk
+    def __init__(self, iterator: Iterator[tuple[bytes, bytes]]) -> None:
+        self._iterator = iterator
         self._pair: tuple[bytes, bytes] | None = None
 
     def _forward(self) -> None:
-        self._pair = next(self._walk, None)
+        self._pair = next(self._iterator, None)
 
     def _backward(self) -> None:
-        """Go to the pair before the position of the walk, which stays behind it."""
+        """Go to the pair before the position of the iterator, which stays behind it."""
         try:
-            self._walk.prev()
+            self._iterator.prev()
         except StopIteration:
             self._pair = None
         else:
@@ -35,22 +35,22 @@ class RawIterator(Closing):
 
     def valid(self) -> bool:
         """Whether it is at a pair; a new one is not."""
-        self._walk.check_open()
+        self._iterator.check_open()
         return self._pair is not None
 
     def seek_to_first(self) -> None:
         """Stand at the first pair."""
-        self._walk.seek_to_start()
+        self._iterator.seek_to_start()
         self._forward()
 
     def seek_to_last(self) -> None:
         """Stand at the last pair."""
-        self._walk.seek_to_stop()
+        self._iterator.seek_to_stop()
         self._backward()
 
     def seek(self, target: bytes) -> None:
         """Go to the first pair whose key is not below `target`."""
-        self._walk.seek(target)
+        self._iterator.seek(target)
         self._forward()
 
     def next(self) -> None:
@@ -61,12 +61,12 @@ class RawIterator(Closing):
     def prev(self) -> None:
         """Go to the pair before."""
         self.item()
-        self._walk.prev()
+        self._iterator.prev()
         self._backward()
 
     def item(self) -> tuple[bytes, bytes]:
         """Key and value there. Raises `IteratorInvalidError` if it is not at a pair."""
-        self._walk.check_open()
+        self._iterator.check_open()
         if self._pair is None:
             raise IteratorInvalidError("the iterator stands at no pair")
         return self._pair
@@ -82,4 +82,4 @@ class RawIterator(Closing):
     def close(self) -> None:
         """Release the state that it shows."""
         self._pair = None
-        self._walk.close()
+        self._iterator.close()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ssdlab import _core
-from ssdlab.errors import ConfigError, translated
+from ssdlab.errors import ConfigError, translate_errors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,29 +55,34 @@ def key_stream(
     as its workload does. The same arguments yield the same operations. Raises `ConfigError` for
     numbers out of range and `WorkloadError` for an unknown workload, before the first batch.
     """
-    made = records if operations is None else operations
+    operation_count = records if operations is None else operations
     limits = [
         ("records", records, 2**63),
-        ("operations", made, 2**63),
+        ("operations", operation_count, 2**63),
         ("value_bytes", value_bytes or 0, 2**32),
         ("seed", seed, 2**64),
     ]
-    wrong = [
-        f"{what} {said}: expected 0 to {limit - 1}"
-        for what, said, limit in limits
-        if not 0 <= said < limit
+    messages = [
+        f"{argument} {value}: expected 0 to {limit - 1}"
+        for argument, value, limit in limits
+        if not 0 <= value < limit
     ]
     if not 0 < batch < 2**32:
-        wrong.append(f"batch {batch}: expected 1 to {2**32 - 1}")
-    if wrong:
-        raise ConfigError(wrong)
-    with translated():
+        messages.append(f"batch {batch}: expected 1 to {2**32 - 1}")
+    if messages:
+        raise ConfigError(messages)
+    with translate_errors():
         stream = _core.KeyStream(
-            name, records=records, operations=made, value_bytes=value_bytes, keys=keys, seed=seed
+            name,
+            records=records,
+            operations=operation_count,
+            value_bytes=value_bytes,
+            keys=keys,
+            seed=seed,
         )
     return _batches(stream, batch)
 
 
 def _batches(stream: _core.KeyStream, batch: int) -> Iterator[KeyBatch]:
-    while len(found := KeyBatch(*stream.next_batch(batch))):
-        yield found
+    while len(keys := KeyBatch(*stream.next_batch(batch))):
+        yield keys

@@ -61,14 +61,14 @@ class Options(TypedDict, total=False):
     comparator_name: bytes | None
 
 
-def _clipped(option: str, value: int | None) -> int | None:
+def _clip(option: str, value: int | None) -> int | None:
     """The nearest size that the engine accepts; None for its default."""
     if value is None:
         return None
     if not isinstance(value, int):
         raise TypeError(f"{option}: expected a whole number, not {type(value).__name__}")
-    least, most = store.limits(option)
-    return min(max(value, least), most)
+    low, high = store.limits(option)
+    return min(max(value, low), high)
 
 
 def _flag(option: str, value: bool | None) -> bool:
@@ -101,19 +101,19 @@ def _check_order(comparator: Comparator | None, name: bytes | None) -> None:
 
 def _settings(**options: Unpack[Options]) -> dict[str, object]:
     """The settings of the engine for plyvel's options."""
-    said: dict[str, Any] = {"compression": "snappy", **options}
-    for option in said:
+    settings: dict[str, Any] = {"compression": "snappy", **options}
+    for option in settings:
         if option not in Options.__annotations__:
             raise TypeError(f"{option}: there is no such option")
-    if said.get("bloom_filter_bits", 0) is None:
+    if settings.get("bloom_filter_bits", 0) is None:
         raise TypeError("bloom_filter_bits: expected a whole number, not NoneType")
-    _check_order(said.pop("comparator", None), said.pop("comparator_name", None))
+    _check_order(settings.pop("comparator", None), settings.pop("comparator_name", None))
     return store.settings(
-        create_if_missing=_flag("create_if_missing", said.pop("create_if_missing", None)),
-        error_if_exists=_flag("error_if_exists", said.pop("error_if_exists", None)),
-        paranoid_checks=bool(said.pop("paranoid_checks", None)),
-        compression=_compression(said.pop("compression")),
-        **{option: _clipped(option, value) for option, value in said.items()},
+        create_if_missing=_flag("create_if_missing", settings.pop("create_if_missing", None)),
+        error_if_exists=_flag("error_if_exists", settings.pop("error_if_exists", None)),
+        paranoid_checks=bool(settings.pop("paranoid_checks", None)),
+        compression=_compression(settings.pop("compression")),
+        **{option: _clip(option, value) for option, value in settings.items()},
     )
 
 
@@ -127,7 +127,7 @@ class DB(store.DB):
         folder = os.fsdecode(name)
         if Path(folder).is_dir() and not os.access(folder, os.W_OK):
             raise IOError(f"{folder}: no permission to write, which opening a store does")
-        super().__init__(folder, store.opened(folder, _settings(**options), defers=True))
+        super().__init__(folder, store.open_core(folder, _settings(**options), defers=True))
 
 
 def repair_db(name: Name, **options: Unpack[Options]) -> None:

@@ -12,7 +12,7 @@ from ssdlab import _core
 from ssdlab.config.resolve import ConfigLike, load_config
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import duration, percent
-from ssdlab.errors import ConfigError, OutputError, WorkloadError, translated
+from ssdlab.errors import ConfigError, OutputError, WorkloadError, translate_errors
 from ssdlab.results import warned
 from ssdlab.results.text import wrapped
 
@@ -42,8 +42,8 @@ class Simulated:
     @property
     def error(self) -> str | None:
         """Why it could not finish, or None."""
-        found = self.report["error"]
-        return None if found is None else str(found)
+        error = self.report["error"]
+        return None if error is None else str(error)
 
     @property
     def digest(self) -> str:
@@ -53,21 +53,21 @@ class Simulated:
     @property
     def write_amplification(self) -> float | None:
         """Bytes programmed into flash for each byte of keys and values, all causes together."""
-        found: float | None = self.report["total"]["write_amplification"]["total"]
-        return found
+        value: float | None = self.report["total"]["write_amplification"]["total"]
+        return value
 
     @property
     def head(self) -> str:
         """What was run: the drive, the workload, and the settings that differ from the defaults."""
         config = self.report["drive"]["config"]
         phases = ", ".join(
-            f"{one['name']}, {one['operations']:,} operations" for one in self._phases
+            f"{phase['name']}, {phase['operations']:,} operations" for phase in self._phases
         )
-        usual = _flat(defaults())
+        default_settings = _flatten(defaults())
         changed = [
             f"{name} = {value}"
-            for name, value in _flat(self.report["settings"]).items()
-            if usual.get(name) != value
+            for name, value in _flatten(self.report["settings"]).items()
+            if default_settings.get(name) != value
         ]
         return "; ".join(
             [
@@ -86,30 +86,32 @@ class Simulated:
         elif self.write_amplification is not None:
             parts = self.report["total"]["write_amplification"]
             host = self.report["total"]["pages_written"]
-            own = sum(v for name, v in parts.items() if name not in host and name != "total")
+            drive_share = sum(
+                share for name, share in parts.items() if name not in host and name != "total"
+            )
             sentences.append(
                 f"Write amplification is {self.write_amplification:.2f} (bytes programmed into"
                 " flash for each byte of keys and values);"
-                f" the drive's own work accounts for {own:.2f} of it."
+                f" the drive's own work accounts for {drive_share:.2f} of it."
             )
         for phase in self._phases:
             latencies = ", ".join(
-                f"{op} takes {duration(one['mean_ns'])} on average and {duration(one['p99_ns'])}"
-                " at the 99th percentile"
-                for op, one in phase["latency"].items()
-                if one["p99_ns"] is not None
+                f"{op} takes {duration(latency['mean_ns'])} on average and"
+                f" {duration(latency['p99_ns'])} at the 99th percentile"
+                for op, latency in phase["latency"].items()
+                if latency["p99_ns"] is not None
             )
             rate = phase["operations_per_s"]
             speed = [] if rate is None else [f"{rate:,.0f} operations a second"]
-            told = [*speed, *([latencies] if latencies else [])]
-            if told:
-                sentences.append(f"{phase['name']}: {'; '.join(told)}.")
+            clauses = [*speed, *([latencies] if latencies else [])]
+            if clauses:
+                sentences.append(f"{phase['name']}: {'; '.join(clauses)}.")
         return " ".join(sentences)
 
     @property
     def _phases(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.report["phases"]
-        return found
+        phases: list[dict[str, Any]] = self.report["phases"]
+        return phases
 
     def warning_groups(self) -> Iterator[warned.Group]:
         """The warnings of the drive: those that invalidate its numbers, then notes."""
@@ -130,41 +132,43 @@ class Simulated:
         for phase in self._phases:
             lines += ["", *self._phase(phase)]
         parts = self.report["total"]["write_amplification"]
-        known = [
+        shares = [
             f"{name} {share:.2f}"
             for name, share in parts.items()
             if share is not None and name != "total"
         ]
-        if known:
-            lines += ["", *wrapped("written by cause: ", ", ".join(known))]
-        lines += self._taken_over()
+        if shares:
+            lines += ["", *wrapped("written by cause: ", ", ".join(shares))]
+        lines += self._reuse_lines()
         space = self.report["space"]["amplification"]
         if space is not None:
             lines.append(f"space amplification: {space:.2f}")
         if notes:
-            lines += ["", "notes", *(line for one in notes[1] for line in wrapped(notes[0], one))]
+            lines += ["", "notes", *(line for note in notes[1] for line in wrapped(notes[0], note))]
         return "\n".join(lines) + "\n"
 
     def _phase(self, phase: Mapping[str, Any]) -> Iterator[str]:
         yield phase["name"]
-        for op, found in phase["latency"].items():
-            known = [
-                f"{name} {duration(found[key])}"
+        for op, latency in phase["latency"].items():
+            statistics = [
+                f"{name} {duration(latency[key])}"
                 for name, key in (("mean", "mean_ns"), ("p50", "p50_ns"), ("p99", "p99_ns"))
-                if found[key] is not None
+                if latency[key] is not None
             ]
-            yield f"  {op}: {', '.join(known)}"
+            yield f"  {op}: {', '.join(statistics)}"
         waited = phase["slowed"]["ns"] + phase["stopped"]["ns"]
         yield f"  writers waited for background work: {duration(waited)}"
 
-    def _taken_over(self) -> Iterator[str]:
+    def _reuse_lines(self) -> Iterator[str]:
         levels = enumerate(self.report["store"]["levels"])
-        shares = {level: one["udb_share"] for level, one in levels if one["udb_share"]}
+        shares = {level: values["udb_share"] for level, values in levels if values["udb_share"]}
         if shares:
-            told = ", ".join(f"level {level} {percent(share)}" for level, share in shares.items())
+            level_texts = ", ".join(
+                f"level {level} {percent(share)}" for level, share in shares.items()
+            )
             pages = sum(self.report["total"]["pages_copied"].values())
             copied = f"{pages:,} pages copied by the drive"
-            yield from wrapped("data blocks taken over: ", f"{told}; {copied}")
+            yield from wrapped("data blocks taken over: ", f"{level_texts}; {copied}")
 
 
 def defaults() -> dict[str, Any]:
@@ -173,27 +177,27 @@ def defaults() -> dict[str, Any]:
     return values
 
 
-def _flat(settings: Mapping[str, object], above: str = "") -> dict[str, object]:
+def _flatten(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]:
     """Settings with dotted names, given either so or as tables."""
-    flat: dict[str, object] = {}
+    flattened: dict[str, object] = {}
     for name, value in settings.items():
         if isinstance(value, Mapping):
-            flat |= _flat(value, f"{above}{name}.")
+            flattened |= _flatten(value, f"{prefix}{name}.")
         else:
-            flat[f"{above}{name}"] = value
-    return flat
+            flattened[f"{prefix}{name}"] = value
+    return flattened
 
 
-def _nested(settings: Mapping[str, object]) -> dict[str, Any]:
+def _nest(settings: Mapping[str, object]) -> dict[str, Any]:
     """Settings with dotted names as tables."""
-    nested: dict[str, Any] = {}
+    tables: dict[str, Any] = {}
     for name, value in settings.items():
-        table = nested
-        *outer, last = name.split(".")
+        table = tables
+        *outer, key = name.split(".")
         for part in outer:
             table = table.setdefault(part, {})
-        table[last] = value
-    return nested
+        table[key] = value
+    return tables
 
 
 def _new_folder(out: Path) -> Path:
@@ -235,23 +239,23 @@ def simulate(
     """
     if remap not in REMAPS:
         raise ConfigError([f"remap: found {remap!r}; expected one of {', '.join(REMAPS)}"])
-    settings = {**REMAPS[remap], **_flat(settings or {})}
+    settings = {**REMAPS[remap], **_flatten(settings or {})}
     if remap != "off" and settings["store.pages_per_block"] == 0:
         message = f"store.pages_per_block: {remap!r} needs blocks that begin at pages: 1 or more"
         raise ConfigError([message])
     if database and out is None:
         raise ConfigError(["database: there is no folder to keep it in; set out"])
-    loaded = load_config(config, set=set, seed=seed)
-    unset = "remap" not in loaded.values and "remap.mode" not in (set or {})
-    if unset and remap in ("base", "full"):
+    resolved = load_config(config, set=set, seed=seed)
+    is_unset = "remap" not in resolved.values and "remap.mode" not in (set or {})
+    if is_unset and remap in ("base", "full"):
         try:
-            loaded = load_config(loaded, set={"remap.mode": "share"})
+            resolved = load_config(resolved, set={"remap.mode": "share"})
         except ConfigError as error:
-            said = [
+            messages = [
                 message.replace(f"{argument('set')}:", f"remap {remap!r}:")
                 for message in error.messages
             ]
-            raise ConfigError(said) from None
+            raise ConfigError(messages) from None
     path, text = Path(workload), None
     if path.is_file():
         try:
@@ -259,16 +263,16 @@ def simulate(
         except (OSError, UnicodeDecodeError) as error:
             raise WorkloadError(f"{path}: cannot be read: {error}") from error
     folder = None if out is None else _new_folder(out)
-    with translated():
-        found = _core.kv_simulate(
-            loaded.text,
-            json.dumps(_nested(settings)),
+    with translate_errors():
+        report = _core.kv_simulate(
+            resolved.text,
+            json.dumps(_nest(settings)),
             str(workload),
             trace=text,
             progress=progress,
             keep=folder / DATABASE if folder is not None and database else None,
         )
-    simulated = Simulated(json.loads(found))
+    simulated = Simulated(json.loads(report))
     if folder is not None:
         from ssdlab.kv.simulation_page import page
 

@@ -13,7 +13,7 @@ from ssdlab.html.page import (
     Section,
     document,
     figures,
-    invalidating,
+    invalidating_warnings,
     notes,
     table,
     warnings_box,
@@ -32,8 +32,8 @@ def _course(report: dict[str, Any]) -> list[Figure]:
     """Throughput, latency and stalls over time, and the background work below them."""
     rows = np.array(report["course"]["rows"], dtype=float)
     if len(rows) < 2:
-        why = f"The simulation is shorter than two intervals{SHORTER}"
-        return [Missing("throughput", "Operations over time", why)]
+        reason = f"The simulation is shorter than two intervals{SHORTER}"
+        return [Missing("throughput", "Operations over time", reason)]
     start, operations, latency, longest, stalled, _, tail = rows.T
     width = start[1] - start[0]
     time = Axis("simulated time", "ns")
@@ -102,14 +102,14 @@ def _channels(report: dict[str, Any], time: Axis) -> list[Figure]:
     rows = report["channels"]["rows"]
     titles = {"channels": "Channels of the drive", "collection": "Collection on the drive"}
     if len(rows) < 2:
-        why = f"The drive was used for less than an interval{SHORTER}"
-        return [Missing(key, title, why) for key, title in titles.items()]
-    at, collected, busy = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+        reason = f"The drive was used for less than an interval{SHORTER}"
+        return [Missing(key, title, reason) for key, title in titles.items()]
+    moments, collected, busy = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
     # A row may follow another at the same time; nothing has been done in between.
-    lasted = np.maximum(np.diff(at), 1)
-    share = np.diff(busy, axis=0) / lasted[:, None]
+    durations = np.maximum(np.diff(moments), 1)
+    share = np.diff(busy, axis=0) / durations[:, None]
     share /= report["drive"]["config"]["device"]["chips_per_channel"]
-    moved = np.diff(collected) * 1e9 / lasted
+    move_rate = np.diff(collected) * 1e9 / durations
 
     def plot(key: str, caption: str, y: Axis, curve: Curve) -> Plot:
         return Plot(key, titles[key], caption, time, y, (curve,), linked=True)
@@ -121,18 +121,18 @@ def _channels(report: dict[str, Any], time: Axis) -> list[Figure]:
             "Share of the time in which the chips of a channel have an operation: the mean of all"
             " channels, and from the least busy to the busiest.",
             Axis("share of time", "share", low=0),
-            Curve("channels", at[:-1], mean, 0, low, high),
+            Curve("channels", moments[:-1], mean, 0, low, high),
         ),
         plot(
             "collection",
             "Pages that garbage collection moves, per second of simulated time.",
             Axis("pages/s", "count", low=0),
-            Curve("pages moved", at[:-1], moved, 3, step=True),
+            Curve("pages moved", moments[:-1], move_rate, 3, step=True),
         ),
     ]
 
 
-def _shown(value: object) -> str:
+def _number(value: object) -> str:
     if value is None:
         return "–"
     return f"{value:,.3f}" if isinstance(value, float) else escape(f"{value:,}")
@@ -144,19 +144,25 @@ _heads = {"p999": "p99.9"}
 def _latencies(phase: dict[str, Any]) -> str:
     names = ("mean", "p50", "p90", "p99", "p999", "max")
     rows = [
-        (op, [_shown(one["count"]), *(on_page(duration(one[f"{name}_ns"])) for name in names)])
-        for op, one in phase["latency"].items()
+        (
+            op,
+            [
+                _number(latency["count"]),
+                *(on_page(duration(latency[f"{name}_ns"])) for name in names),
+            ],
+        )
+        for op, latency in phase["latency"].items()
     ]
     head = ["operation", "count", *(_heads.get(name, name) for name in names)]
     return table(head, rows, f"Latencies of {phase['name']}")
 
 
-def _copied(report: dict[str, Any]) -> str:
+def _copies_table(report: dict[str, Any]) -> str:
     phases, total = report["phases"], report["total"]["pages_copied"]
     if not total:
         return ""
     rows = [
-        (cause, [_shown(p["pages_copied"].get(cause)) for p in phases] + [_shown(pages)])
+        (cause, [_number(phase["pages_copied"].get(cause)) for phase in phases] + [_number(pages)])
         for cause, pages in total.items()
     ]
     head = ["pages copied for", *(phase["name"] for phase in phases), "all, to the end"]
@@ -175,31 +181,33 @@ def _levels(report: dict[str, Any]) -> str:
         "bytes shared": "bytes_shared",
     }
     # Without reuse nobody counts blocks.
-    counts = report["settings"]["store"]["reuse"] != "off"
-    unknown = () if counts else ("output_blocks", "reused_blocks", "udb_share", "bytes_shared")
+    is_counted = report["settings"]["store"]["reuse"] != "off"
+    uncounted = (
+        () if is_counted else ("output_blocks", "reused_blocks", "udb_share", "bytes_shared")
+    )
     rows = [
         (
             str(level),
             [
-                "–" if name in unknown else (size if "bytes" in name else _shown)(one[name])
+                "–" if name in uncounted else (size if "bytes" in name else _number)(values[name])
                 for name in columns.values()
             ],
         )
-        for level, one in enumerate(report["store"]["levels"])
+        for level, values in enumerate(report["store"]["levels"])
     ]
     title = "Levels of the store: tables at the end, and the compactions that wrote to it"
     return table(["level", *columns], rows, title)
 
 
-def page(done: Simulated) -> str:
+def page(simulation: Simulated) -> str:
     """The whole page."""
-    report = done.report
+    report = simulation.report
     phases = report["phases"]
     facts = [
         (
             phase["name"],
             [
-                _shown(phase["operations"]),
+                _number(phase["operations"]),
                 on_page(rate(phase["operations_per_s"])),
                 on_page(duration(phase["slowed"]["ns"])),
                 on_page(duration(phase["stopped"]["ns"])),
@@ -208,16 +216,23 @@ def page(done: Simulated) -> str:
         for phase in phases
     ]
     head = ["phase", "operations", "per second", "slowed", "stopped"]
-    every = [one["write_amplification"] for one in (*phases, report["total"])]
-    causes = dict.fromkeys(cause for one in every for cause in one if cause != "total")
-    shares = [(cause, [_shown(one.get(cause)) for one in every]) for cause in (*causes, "total")]
-    groups = [*done.warning_groups()]
+    amplifications = [
+        amplification["write_amplification"] for amplification in (*phases, report["total"])
+    ]
+    causes = dict.fromkeys(
+        cause for amplification in amplifications for cause in amplification if cause != "total"
+    )
+    shares = [
+        (cause, [_number(amplification.get(cause)) for amplification in amplifications])
+        for cause in (*causes, "total")
+    ]
+    groups = [*simulation.warning_groups()]
     problems = warnings_box([report["error"]]) if report["error"] else ""
     sections = [
         Section(
             "answer",
             "Answer",
-            problems + invalidating(groups) + paragraph(done.answer),
+            problems + invalidating_warnings(groups) + paragraph(simulation.answer),
         ),
         Section(
             "phases",
@@ -234,10 +249,14 @@ def page(done: Simulated) -> str:
                 shares,
                 "Bytes programmed into flash for each byte of keys and values",
             )
-            + _copied(report),
+            + _copies_table(report),
         ),
         Section("levels", "Levels", _levels(report)),
         Section("notes", "Notes", notes(groups)),
     ]
-    lead = f'<p class="lead">{escape(done.head)} · event digest {escape(report["digest"])}</p>'
-    return document("The store on the simulated drive", lead, [one for one in sections if one.body])
+    lead = (
+        f'<p class="lead">{escape(simulation.head)} · event digest {escape(report["digest"])}</p>'
+    )
+    return document(
+        "The store on the simulated drive", lead, [section for section in sections if section.body]
+    )

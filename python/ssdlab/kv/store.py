@@ -62,19 +62,19 @@ def _setting(name: str, value: object) -> object:
     """The value that the engine gets for an option. Raises `Error` for an invalid value."""
     key = _ENGINE_NAMES.get(name, name)
     if name in _WORDS:
-        first, second = _WORDS[name]
-        if value in (first, second):
-            return value == first
-        expected = f"{first!r} or {second!r}"
+        default, alternative = _WORDS[name]
+        if value in (default, alternative):
+            return value == default
+        expected = f"{default!r} or {alternative!r}"
     elif name == "reuse":
         if value in _REUSE:
             return value
         expected = "'off', 'base', 'retention' or 'reflink'"
     elif key in _RANGES:
-        least, most = _RANGES[key]
-        if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+        low, high = _RANGES[key]
+        if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
             return value
-        expected = f"a whole number from {least} to {most}"
+        expected = f"a whole number from {low} to {high}"
     else:
         if isinstance(value, bool):
             return value
@@ -87,13 +87,13 @@ def limits(option: str) -> tuple[int, int]:
     return _RANGES[_ENGINE_NAMES.get(option, option)]
 
 
-def settings(**said: object) -> dict[str, object]:
+def settings(**options: object) -> dict[str, object]:
     """All settings of the engine: the given ones, and defaults for None."""
-    all_ = dict(_DEFAULTS)
-    for name, value in said.items():
+    engine_settings = dict(_DEFAULTS)
+    for name, value in options.items():
         if value is not None or name in _WORDS:
-            all_[_ENGINE_NAMES.get(name, name)] = _setting(name, value)
-    return all_
+            engine_settings[_ENGINE_NAMES.get(name, name)] = _setting(name, value)
+    return engine_settings
 
 
 def _folder(path: str | PathLike[str]) -> str:
@@ -160,36 +160,38 @@ def open(
     Raises `Error` and its subclasses: `LockedError` if the store is open elsewhere,
     `CorruptionError` if a file is damaged, `IoError` if one cannot be used.
     """
-    said: dict[str, object] = dict(locals())
-    del said["path"]
+    options: dict[str, object] = dict(locals())
+    del options["path"]
     if reuse == "reflink":
-        said.update(reuse="retention", share="reflink")
+        options.update(reuse="retention", share="reflink")
     if reuse != "off":
-        said.update(compression=None, pages_per_block=pages_per_block or 1)
-    return DB(fspath(path), opened(_folder(path), settings(**said)))
+        options.update(compression=None, pages_per_block=pages_per_block or 1)
+    return DB(fspath(path), open_core(_folder(path), settings(**options)))
 
 
-def opened(folder: str, chosen: dict[str, object], *, defers: bool = False) -> _core.Store:
+def open_core(
+    folder: str, engine_settings: dict[str, object], *, defers: bool = False
+) -> _core.Store:
     """The store in a folder, with a warning if part of it was lost.
 
     With `defers`, the next write raises an error of background work after a write. The warning
     refers to the line that called the caller of this function.
     """
-    opened = _core.Store(folder, chosen, defers)
-    found = json.loads(opened.stats())
-    if found["damaged_logs"]:
+    store = _core.Store(folder, engine_settings, defers)
+    stats = json.loads(store.stats())
+    if stats["damaged_logs"]:
         warnings.warn(
-            f"{', '.join(found['damaged_logs'])}: kept, because what was damaged in "
-            f"{found['damaged_log_records']} places of it was left out of the store; "
+            f"{', '.join(stats['damaged_logs'])}: kept, because what was damaged in "
+            f"{stats['damaged_log_records']} places of it was left out of the store; "
             "paranoid_checks=True refuses such a store, for ssdlab.kv.repair to mend it",
             stacklevel=3,
         )
-    for tail in found["tails"]:
+    for tail in stats["tails"]:
         warnings.warn(
             f"{tail}; a crash leaves this if writes were not synced; all before it has been read",
             stacklevel=3,
         )
-    return opened
+    return store
 
 
 class Span(TypedDict, total=False):
@@ -211,7 +213,7 @@ class Reader(Closing):
     _store: _core.Store
     # The snapshot that is read, or None for the current state. A method would cost a tenth of a
     # `get`.
-    _held: _core.KvSnapshot | None
+    _snapshot: _core.KvSnapshot | None
 
     def get(
         self,
@@ -222,8 +224,8 @@ class Reader(Closing):
         fill_cache: bool = True,
     ) -> bytes | None:
         """Value of `key`, or `default`."""
-        found = self._store.get(key, verify_checksums, fill_cache, self._held)
-        return default if found is None else found
+        value = self._store.get(key, verify_checksums, fill_cache, self._snapshot)
+        return default if value is None else value
 
     def __contains__(self, key: Bytes) -> bool:
         return self.get(key) is not None
@@ -258,12 +260,12 @@ class Reader(Closing):
 
         It yields pairs, or keys only, or values only; without either, None for each pair.
         """
-        reading, span = (
+        read_options, span = (
             (verify_checksums, fill_cache),
             (start, stop, include_start, include_stop, prefix),
         )
-        show = (reverse, include_key, include_value)
-        return Iterator(self._store, reading, self._held, span, show)
+        view = (reverse, include_key, include_value)
+        return Iterator(self._store, read_options, self._snapshot, span, view)
 
     def raw_iterator(
         self, *, verify_checksums: bool = False, fill_cache: bool = True
@@ -311,7 +313,7 @@ class PrefixedDB(Writer):
     def __init__(self, db: DB, store: _core.Store) -> None:
         self._db = db
         self._store = store
-        self._held = None
+        self._snapshot = None
 
     def __repr__(self) -> str:
         return f"<PrefixedDB {self.prefix!r} of {self.db!r}>"
@@ -340,7 +342,7 @@ class DB(Writer):
     def __init__(self, name: str, store: _core.Store) -> None:
         self._name = name
         self._store = store
-        self._held = None
+        self._snapshot = None
 
     @property
     def name(self) -> str:
@@ -376,8 +378,8 @@ class DB(Writer):
             return self._store.property(name)
         if not isinstance(name, bytes):
             raise TypeError(f"name: expected str or bytes, not {type(name).__name__}")
-        found = self._store.property(name.decode(errors="replace"))
-        return None if found is None else found.encode()
+        value = self._store.property(name.decode(errors="replace"))
+        return None if value is None else value.encode()
 
     def compact_range(self, *, start: Bytes | None = None, stop: Bytes | None = None) -> None:
         """Compact everything from `start` to `stop`, both included; None for no bound."""
@@ -401,31 +403,31 @@ class DB(Writer):
 
     def stats(self) -> Stats:
         """Its contents, and the work done since it was opened."""
-        found = json.loads(self._store.stats())
-        levels = tuple(LevelStats(**level) for level in found.pop("levels"))
-        tables = tuple(TableStats(**table) for table in found.pop("tables"))
-        reuse = tuple(ReuseStats(**level) for level in found.pop("reuse"))
-        logs, tails = tuple(found.pop("damaged_logs")), tuple(found.pop("tails"))
+        stats = json.loads(self._store.stats())
+        levels = tuple(LevelStats(**level) for level in stats.pop("levels"))
+        tables = tuple(TableStats(**table) for table in stats.pop("tables"))
+        reuse = tuple(ReuseStats(**level) for level in stats.pop("reuse"))
+        logs, tails = tuple(stats.pop("damaged_logs")), tuple(stats.pop("tails"))
         return Stats(
-            levels=levels, reuse=reuse, tables=tables, damaged_logs=logs, tails=tails, **found
+            levels=levels, reuse=reuse, tables=tables, damaged_logs=logs, tails=tails, **stats
         )
 
 
 class Snapshot(Reader):
     """The state of a store at one time. Closing it lets compactions drop what only it needs."""
 
-    def __init__(self, store: _core.Store, held: _core.KvSnapshot) -> None:
+    def __init__(self, store: _core.Store, snapshot: _core.KvSnapshot) -> None:
         self._store = store
-        self._held = held
+        self._snapshot = snapshot
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name == "_held":
+        if name == "_snapshot":
             raise _core.KvClosedError("the snapshot is closed")
         raise AttributeError(name, name=name, obj=self)
 
     def close(self) -> None:
         """Let go of the state."""
-        self.__dict__.pop("_held", None)
+        self.__dict__.pop("_snapshot", None)
 
     def release(self) -> None:
         """As `close`, for plyvel."""

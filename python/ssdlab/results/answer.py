@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ssdlab.display.form import columns
-from ssdlab.display.numbers import shown
-from ssdlab.display.words import listed
+from ssdlab.display.numbers import format_value
+from ssdlab.display.words import join_names
 from ssdlab.results.intervals import ONE_SEED, UNDECIDED, Ratio
 from ssdlab.results.text import counted, folded_points, named
 
@@ -79,7 +79,7 @@ def _full(reasons: Sequence[str]) -> str:
 def alone(points: Points) -> str:
     """The numbers of the only valid configuration or point."""
     found = {title: (key, points.summary(0, key)) for key, title in TITLES.items()}
-    known = [f"{title} {shown(key, one.mean)}" for title, (key, one) in found.items() if one]
+    known = [f"{title} {format_value(key, one.mean)}" for title, (key, one) in found.items() if one]
     return f"Only {points.labels[0]} is valid: {', '.join(known)}."
 
 
@@ -109,7 +109,9 @@ def of_points(points: Points) -> list[str]:
         if known[least].mean == known[most].mean:
             sentences.append(_begun(f"{title}: equal at all points."))
             continue
-        low, high = (f"{points.labels[i]} ({shown(key, known[i].mean)})" for i in (least, most))
+        low, high = (
+            f"{points.labels[i]} ({format_value(key, known[i].mean)})" for i in (least, most)
+        )
         near = [i for i in known if i != least and known[i].low <= known[least].high]
         if len(near) == len(known) - 1:
             sentences.append(_begun(f"{title}: no significant difference."))
@@ -190,9 +192,9 @@ def _answer(every: Comparison, work: str) -> Answer:
     equal = [title for key, title in alike if _equal(done, base, key)]
     open_ = [title for _, title in alike if title not in equal]
     if equal:
-        sentences.append(f"{listed(equal)}: equal in all.")
+        sentences.append(f"{join_names(equal)}: equal in all.")
     if open_:
-        sentences.append(f"{listed(open_)}: no significant difference.")
+        sentences.append(f"{join_names(open_)}: no significant difference.")
     return Answer(work, (*map(_begun, sentences), *apart), lowest)
 
 
@@ -258,7 +260,7 @@ def _as_good(done: Comparison, key: str, labels: Sequence[str], first: str) -> s
 def _named(labels: Sequence[str]) -> str:
     """The first few of them."""
     left = len(labels) - MOST_NAMED
-    return listed([*labels[:MOST_NAMED], *[counted(left, "other")] * (left > 0)])
+    return join_names([*labels[:MOST_NAMED], *[counted(left, "other")] * (left > 0)])
 
 
 def _equal(done: Comparison, base: str, key: str) -> bool:

@@ -56,7 +56,7 @@ class Lifetime:
         None if a figure is missing, the file of the drive contradicts itself, or the host writes
         more than the drive can program.
         """
-        written = self.endurance.written(self.raw_bytes)
+        written = self.endurance.writable_bytes(self.raw_bytes)
         if self.contradiction or self.excess or written is None or self.daily_bytes is None:
             return None
         most = written / (self.daily_bytes * DAYS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ssdlab.display.form import columns
-from ssdlab.display.numbers import ABSENT, ratio, shown
+from ssdlab.display.numbers import ABSENT, format_value, ratio
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.intervals import UNDECIDED, Estimate, Ratio
 from ssdlab.results.text import table
@@ -68,8 +68,12 @@ def _mark(label: str, best: Sequence[tuple[str, ...]] | None) -> str:
 def _cells(key: str, one: Estimate | None) -> list[str]:
     if one is None:
         return ["-"] * 3
-    spread = "-" if one.ci95 is None else shown(key, one.stddev)
-    return [shown(key, one.mean), WIDE if one.is_wide else shown(key, one.ci95), spread]
+    spread = "-" if one.ci95 is None else format_value(key, one.stddev)
+    return [
+        format_value(key, one.mean),
+        WIDE if one.is_wide else format_value(key, one.ci95),
+        spread,
+    ]
 
 
 def _seeds(done: Comparison) -> list[int]:

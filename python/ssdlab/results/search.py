@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from ssdlab.display.form import Column
-from ssdlab.display.numbers import Value, shown
+from ssdlab.display.numbers import Value, format_value
 from ssdlab.results import search_answer
 from ssdlab.results.answer import left_out
 from ssdlab.results.drawing import drawer
@@ -445,7 +445,7 @@ class Search(Table):
         """An objective in words."""
         if self.in_ratios:
             return f"{value:.4g} of baseline"
-        return shown(self.goals[goal].column.name, value)
+        return format_value(self.goals[goal].column.name, value)
 
     def moved(self, folder: Path | None) -> Search:
         """The same results in another folder."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from ssdlab.config.space import Space
 from ssdlab.display.form import columns
-from ssdlab.display.numbers import Value, shown
+from ssdlab.display.numbers import Value, format_value
 from ssdlab.results import warned
 from ssdlab.results.answer import TITLES, of_points, of_seeds
 from ssdlab.results.drawing import Drawing, drawer
@@ -128,7 +128,7 @@ class Sweep(Table):
         values = json.loads((folder / SWEEP_JSON).read_text(encoding="utf-8"))
         identity = values["sweep"]
         lines = (folder / OUTCOMES).read_bytes().decode("utf-8", "replace").splitlines()
-        space = Space(identity["keys"], drawn=identity["draw"] is not None)
+        space = Space(identity["keys"], is_drawn=identity["draw"] is not None)
         return Sweep(
             values["name"],
             space,
@@ -375,7 +375,7 @@ class Sweep(Table):
         rows = []
         for i in best:
             found = [(one.name, points.summary(i, one.name)) for one in metrics]
-            cells = [shown(name, one.mean if one else None) for name, one in found]
+            cells = [format_value(name, one.mean if one else None) for name, one in found]
             label = points.labels[i]
             rows.append([f"{label} (invalid)" if label in invalid else label, *cells])
         yield from table(["", *(one.short for one in metrics)], rows)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ssdlab.config.resolve import DRIVE
 from ssdlab.display.numbers import duration, number, percent, ratio
-from ssdlab.display.words import listed
+from ssdlab.display.words import join_names
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.intervals import estimate
 from ssdlab.results.lifetime import Interval, Lifetime, years_text
@@ -296,7 +296,7 @@ class Trial:
             return "none"
         if self.unpredicted:
             policies = dict.fromkeys(label.rpartition(", ")[0] for label in self.unpredicted)
-            return f"medium: {listed([*policies])} could not be judged (--details)"
+            return f"medium: {join_names([*policies])} could not be judged (--details)"
         if verdict.decided and self._is_in_doubt:
             return (
                 f"medium: a trace that writes a page {self.overwrites:.1f} times and is repeated"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 
-from ssdlab.display.words import listed
+from ssdlab.display.words import join_names
 from ssdlab.results.prediction import ORDERS, Ranking, Verdict
 
 SHOWN = 2
@@ -50,7 +50,7 @@ def _tie(tie: Sequence[str], rankings: Iterable[Ranking]) -> str:
         return "the policies cannot be distinguished"
     others = len(tie) - SHOWN
     names = [*tie[:SHOWN], f"{others} others"] if others > 1 else [*tie]
-    return f"{listed(names)} cannot be distinguished"
+    return f"{join_names(names)} cannot be distinguished"
 
 
 def _gain(labels: Sequence[str], rankings: Iterable[Ranking], baseline: str) -> str:

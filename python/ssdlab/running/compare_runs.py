@@ -13,10 +13,10 @@ from ssdlab import policy
 from ssdlab.config import memory
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import Config, ConfigLike, load_config
-from ssdlab.config.vary import listed, of_vary, values_of
+from ssdlab.config.vary import fixed_values, values_of, vary_messages
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import Value
-from ssdlab.display.progress import display, say_before
+from ssdlab.display.progress import display, warn_before_run
 from ssdlab.errors import ClusterError, ConfigError, Interrupted, OutputError
 from ssdlab.results.comparison import Comparison, labels_of
 from ssdlab.results.folder import draft, keep_with_page
@@ -51,7 +51,7 @@ def plan(
     """
     if not configs:
         raise ConfigError(["nothing to compare: give at least one configuration"])
-    lists = listed(values_of(vary or {}))
+    lists = fixed_values(values_of(vary or {}))
     loaded: list[tuple[Config, bytes]] = []
     parts: list[dict[str, str]] = []
     settings: list[tuple[tuple[str, Value], ...]] = []
@@ -65,9 +65,9 @@ def plan(
             sets, policies = plugged({**(set or {}), **varied}, plugs)
             made = load_config(config, trace=trace, set=sets, seed=seed)
         except ConfigError as error:
-            errors |= dict.fromkeys(of_vary(error.messages, varied))
+            errors |= dict.fromkeys(vary_messages(error.messages, varied))
             continue
-        loaded.append((made, policies.packed()))
+        loaded.append((made, policies.pack()))
         part = {"config": made.name}
         if trace is not None:
             part["trace"] = Path(trace).name.partition(".")[0]
@@ -269,7 +269,7 @@ def run_into(
     """
     planned = _checked(planned, runner, progress)
     if progress:
-        say_before(note for one in planned if not one.policies for note in one.config.notes)
+        warn_before_run(note for one in planned if not one.policies for note in one.config.notes)
     done = Finished(planned)
     wanted = planned if enough is None else _until(planned, done, enough)
     batch = Batch(wanted, done.take, folder, html=html, ahead=enough is None)

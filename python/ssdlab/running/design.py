@@ -14,9 +14,9 @@ from typing import Any
 from ssdlab import policy
 from ssdlab.config import memory
 from ssdlab.config.resolve import Config, ConfigLike, Source, set_text
-from ssdlab.config.space import Space, checked_draw, drawn, grid
-from ssdlab.config.vary import listed, logarithmic, of_vary, values_of
-from ssdlab.display.argument import argument, keyed
+from ssdlab.config.space import Space, check_draw, draw_points, grid
+from ssdlab.config.vary import fixed_values, log_keys, values_of, vary_messages
+from ssdlab.display.argument import argument, key_argument
 from ssdlab.display.numbers import Value
 from ssdlab.errors import ConfigError
 from ssdlab.policy import Policies
@@ -96,9 +96,9 @@ class Design:
             values, policies = plugged({**self.sets, **varied}, self.plugs)
             seed = self.seed if seed is None else seed
             config = self.source.load(values, trace=trace, seed=seed)  # type: ignore[arg-type]
-            policy.check_known(config, policies)
+            policy.check_policies(config, policies)
         except ConfigError as error:
-            raise ConfigError(of_vary(error.messages, varied)) from None
+            raise ConfigError(vary_messages(error.messages, varied)) from None
         logs = [key for key in ("op_log", "request_log") if config.values["metrics"][key]]
         if logs:
             message = f"metrics.{logs[0]}: a sweep writes no logs; run its point alone"
@@ -118,7 +118,7 @@ class Design:
                 else policy.label_of(value)
                 for value in values
             ]
-        return Space(columns, drawn=self.space.drawn)
+        return Space(columns, is_drawn=self.space.is_drawn)
 
     def identity(self, shown: Space) -> dict[str, Any]:
         """What the results depend on: a sweep with the same is resumed."""
@@ -187,20 +187,20 @@ def designed(
     plugs: Plugs,
 ) -> Design:
     """The design of a sweep. Raises `ConfigError`, or `WorkloadError` if a trace is missing."""
-    chosen = checked_draw(draw, points)
-    given = values_of(vary, drawn=chosen is not None)
+    chosen = check_draw(draw, points)
+    given = values_of(vary, allows_draws=chosen is not None)
     if not given:
-        form = f"such as {keyed('vary', 'device.over_provisioning', '0.05:0.30:0.05')}"
+        form = f"such as {key_argument('vary', 'device.over_provisioning', '0.05:0.30:0.05')}"
         raise ConfigError([f"nothing to sweep: give at least one key and its values, {form}"])
     check_traces(traces)
     if len(traces) > 1:
         given = {TRACE: [*traces], **given}
     if chosen is None:
-        space = grid(listed(given))
+        space = grid(fixed_values(given))
     else:
-        space = drawn(given, *chosen, seed=0 if seed is None else seed)
+        space = draw_points(given, *chosen, seed=0 if seed is None else seed)
     trace = traces[0] if len(traces) == 1 else None
-    source, log = Source(config), logarithmic(vary)
+    source, log = Source(config), log_keys(vary)
     design = Design(source, space, (None,), seed, sets, trace, plugs, log, draw)
     return design if seeds is None else replace(design, seeds=_seeds(design, seeds))
 
@@ -208,7 +208,7 @@ def designed(
 def _seeds(design: Design, seeds: int) -> tuple[int, ...]:
     check_seeds(seeds)
     if "run.seed" in design.space.columns:
-        which, how = keyed("vary", "run.seed"), argument("seeds")
+        which, how = key_argument("vary", "run.seed"), argument("seeds")
         raise ConfigError([f"{which}: {how} repeats every point with the same seeds; vary another"])
     first = int(design.first["run.seed"])
     return tuple(range(first, first + seeds))
@@ -239,14 +239,14 @@ def check(design: Design, jobs: int) -> None:
         if isinstance(found, Config):
             possible += 1
             good.update(places)
-            needed.append(memory.needed(found))
+            needed.append(memory.device_bytes(found))
             continue
         errors |= dict.fromkeys(found)
         for place in places:
             because.setdefault(place, found)
     if not possible:
         raise ConfigError(_few(errors))
-    least = SEEN if design.space.drawn else 1
+    least = SEEN if design.space.is_drawn else 1
     bad = {place: because[place] for place in seen if place not in good and seen[place] >= least}
     if bad:
         raise ConfigError(_few(dict.fromkeys(_impossible(design.space, bad))))
@@ -257,7 +257,7 @@ def _impossible(space: Space, bad: Mapping[tuple[str, int], tuple[str, ...]]) ->
     for (key, at), messages in bad.items():
         value = policy.label_of(space.columns[key][at])
         for message in messages:
-            name = keyed("vary", key)
+            name = key_argument("vary", key)
             own = message.startswith(name)
             yield message if own else f"{name}: no point with {value} is possible: {message}"
 

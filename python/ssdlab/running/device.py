@@ -15,8 +15,8 @@ from ssdlab.config import memory
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import Config, ConfigLike, load_config
 from ssdlab.display.numbers import duration
-from ssdlab.display.progress import Callback, shown
-from ssdlab.errors import ConfigError, InternalError, RunError, WorkloadError, translated
+from ssdlab.display.progress import Callback, show_progress
+from ssdlab.errors import ConfigError, InternalError, RunError, WorkloadError, translate_errors
 from ssdlab.results import outputs
 from ssdlab.results.measures import Recovery
 from ssdlab.results.report import Report
@@ -115,11 +115,11 @@ class Device:
             raise ConfigError([message])
         loaded = fitted(loaded)
         memory.check([loaded])
-        policy.check_known(loaded, policies)
-        self.config: Config = policies.named_in(loaded)
+        policy.check_policies(loaded, policies)
+        self.config: Config = policies.name_in(loaded)
         """The resolved configuration."""
-        with translated():
-            self.core = _core.Device(self.config.text, policies=policies.passed())
+        with translate_errors():
+            self.core = _core.Device(self.config.text, policies=policies.core_arguments())
 
     @staticmethod
     def load(
@@ -134,7 +134,7 @@ class Device:
         Raises `ConfigError` that says what does not fit.
         """
         device = Device(config, set=set)
-        with translated(), shown(device.config.name, progress) as callback:
+        with translate_errors(), show_progress(device.config.name, progress) as callback:
             device.core.load(path, progress=callback)
         return device
 
@@ -143,7 +143,7 @@ class Device:
 
         Ctrl-C leaves it erased and raises `Interrupted`. `progress` is as in `ssdlab.run`.
         """
-        with self._running(), shown(self.config.name, progress) as callback:
+        with self._running(), show_progress(self.config.name, progress) as callback:
             self.core.precondition(progress=callback)
 
     def save(
@@ -155,7 +155,7 @@ class Device:
         Raises `OutputError` if it cannot be written.
         """
         outputs.check([Path(path)], force)
-        with translated(), shown(self.config.name, progress) as callback:
+        with translate_errors(), show_progress(self.config.name, progress) as callback:
             return self.core.save(path, replace=force, progress=callback)
 
     def write(
@@ -346,13 +346,13 @@ class Device:
 
     def report(self) -> Report:
         """The report so far, without preconditioning. Not while power is off."""
-        with translated():
+        with translate_errors():
             done = self.core.report(commit=_core.__commit__)
         return Report.of(done.report, done.series, done.distributions)
 
     def audit(self) -> None:
         """Recompute every invariant from the maps. Raises `InternalError` if one does not hold."""
-        with translated():
+        with translate_errors():
             violated = self.core.audit()
         if violated is not None:
             raise InternalError(violated)
@@ -360,37 +360,37 @@ class Device:
     @property
     def now_ns(self) -> int:
         """Simulated time, ns."""
-        with translated():
+        with translate_errors():
             return self.core.now_ns
 
     @property
     def outstanding(self) -> int:
         """Requests submitted and not completed."""
-        with translated():
+        with translate_errors():
             return self.core.outstanding
 
     @property
     def buffered_pages(self) -> int:
         """Pages in the write buffer, including those on their way to flash; 0 without one."""
-        with translated():
+        with translate_errors():
             return self.core.buffered_pages
 
     @property
     def valid_pages(self) -> Integers:
         """Valid pages of each block (erase unit): an array of pools x blocks of a pool."""
-        with translated():
+        with translate_errors():
             return self.core.valid_pages.reshape(self.core.shape)
 
     @property
     def erases(self) -> Integers:
         """Erases of each block (erase unit), preconditioning included: pools x blocks per pool."""
-        with translated():
+        with translate_errors():
             return self.core.erases.reshape(self.core.shape)
 
     @property
     def free_blocks(self) -> Integers:
         """Erased blocks of each pool."""
-        with translated():
+        with translate_errors():
             return self.core.free_blocks
 
     @property
@@ -401,7 +401,7 @@ class Device:
         previous one, which stays valid until the newer one is on flash; -1 if there is none. Block
         `mapping // pages of a block`, counted as `valid_pages.ravel()`.
         """
-        with translated():
+        with translate_errors():
             return self.core.mapping
 
     def digest(self, lpn: int) -> int | None:
@@ -411,14 +411,14 @@ class Device:
         `run.data = "digest"` or "bytes".
         """
         page = _whole("lpn", lpn)
-        with translated():
+        with translate_errors():
             return self.core.digest(page)
 
     @contextmanager
     def _running(self) -> Iterator[None]:
         """Turn errors of the simulation into ours."""
         try:
-            with translated():
+            with translate_errors():
                 yield
         except _core.StuckError as error:
             raise RunError(str(error), self.report()) from error.__cause__
@@ -481,5 +481,5 @@ class SnapshotInfo:
 
 def snapshot_info(path: str | Path, *, progress: bool | Callback = False) -> SnapshotInfo:
     """Read a whole snapshot and describe it. Raises `ConfigError` if it is not a snapshot."""
-    with translated(), shown(Path(path).name, progress) as callback:
+    with translate_errors(), show_progress(Path(path).name, progress) as callback:
         return SnapshotInfo(**json.loads(_core.snapshot_info(path, progress=callback)))

@@ -10,7 +10,7 @@ from pathlib import Path
 from ssdlab import _core
 from ssdlab.config.resolve import Config
 from ssdlab.display.progress import Callback
-from ssdlab.errors import as_given, translated
+from ssdlab.errors import restore_names, translate_errors
 from ssdlab.running.moved import NOTHING, Moved
 
 NOT_READING = (
@@ -44,7 +44,7 @@ def fitted(config: Config, progress: Callback | None = None, moved: Moved = NOTH
     if not fits(config):
         return config
     pages = footprint_pages(moved.config(config), progress)
-    with translated():
+    with translate_errors():
         return Config(_core.fitted(config.text, pages), config.file)
 
 
@@ -83,7 +83,7 @@ def footprint_pages(config: Config, progress: Callback | None = None) -> int:
     """Pages of the device that the trace of `config` touches; a file is read once."""
     which, report = _reading(config, progress)
     if which not in _known:
-        with translated():
+        with translate_errors():
             _known[which] = _core.footprint_pages(config.text, progress=report)
     return _known[which]
 
@@ -94,14 +94,14 @@ def totals(config: Config, most_page_writes: int, progress: Callback | None = No
     Reading ends where it writes more than `most_page_writes` pages.
     """
     which, report = _reading(config, progress)
-    with translated():
+    with translate_errors():
         text = _core.trace_totals(config.text, most_page_writes, progress=report)
     values = json.loads(text)
-    warnings = tuple(as_given(warning) for warning in values.pop("warnings"))
+    warnings = tuple(restore_names(warning) for warning in values.pop("warnings"))
     found = Totals(**values, warnings=warnings)
     if not found.is_cut:
         _known[which] = found.pages
-    return replace(found, file=as_given(found.file))
+    return replace(found, file=restore_names(found.file))
 
 
 def _reading(

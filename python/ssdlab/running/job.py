@@ -58,7 +58,7 @@ class Job:
     config: str
     """The resolved configuration, as JSON."""
     policies: bytes = b""
-    """`Policies.packed()` of those in Python."""
+    """`Policies.pack()` of those in Python."""
     sources: str = ""
     """Digest of these policies (`sources_digest`)."""
     inputs: tuple[InputFile, ...] = ()
@@ -76,7 +76,7 @@ class Job:
         if not policies:
             return Job(config.text, inputs=inputs)
         # A configured policy that is replaced by one in Python has no effect.
-        named = Policies.unpacked(policies).named_in(config)
+        named = Policies.unpack(policies).name_in(config)
         return Job(named.text, policies, sources_digest(policies), inputs)
 
     @cached_property
@@ -109,7 +109,7 @@ class Job:
         unless the run fits its addresses to the device or has its own process.
         """
         config = Config(self.config)
-        needed = memory.needed(config) + BASE_BYTES
+        needed = memory.device_bytes(config) + BASE_BYTES
         for one in self.inputs:
             if one.key.startswith("workload.") and one.key != "workload.job":
                 traced = _traced_bytes(one.file, one.digest)

@@ -192,7 +192,7 @@ class _Looked:
         if not current:
             self.kept.passed[CHANGED] += 1
             return
-        given = Policies.unpacked(one.policies).given if one.policies else {}
+        given = Policies.unpack(one.policies).by_key if one.policies else {}
         labels = {key: label_of(policy) for key, policy in given.items()}
         why = "" if ended.how == "completed" else ended.why or "failed"
         job = one.job

@@ -69,7 +69,7 @@ def run_apart(
     moved: Moved = NOTHING,
     sources: str = "",
 ) -> Report:
-    """As `run_loaded`, in a process that ends when `stop` is set. `policies`: `Policies.packed()`.
+    """As `run_loaded`, in a process that ends when `stop` is set. `policies`: `Policies.pack()`.
 
     `callback` is called with the progress. With `sources`, the digest of the policies
     (`sources_digest`), others are refused by a `PolicyDiffers`. Raises what `run_loaded`
@@ -224,11 +224,11 @@ def _outcome(
 
     try:
         try:
-            policies = Policies.unpacked(job["policies"])
+            policies = Policies.unpack(job["policies"])
         except AttributeError as error:  # a module of this name without the class
             raise PolicyDiffers(str(error)) from error
         if job["sources"] and job["sources"] != sources_digest(job["policies"]):
-            message = ", ".join(sorted({type(one).__module__ for one in policies.given.values()}))
+            message = ", ".join(sorted({type(one).__module__ for one in policies.by_key.values()}))
             raise PolicyDiffers(message)
         report = simulate.run_loaded(
             Config(job["config"]),

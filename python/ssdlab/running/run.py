@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, overload
 from ssdlab import policy
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import ConfigLike, load_config
-from ssdlab.display.progress import Callback, say_before, shown
+from ssdlab.display.progress import Callback, show_progress, warn_before_run
 from ssdlab.errors import ConfigError
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.report import Report
@@ -128,8 +128,8 @@ def run(
         config = device.config
     loaded = load_config(config, trace=trace, set=values, preset=preset, seed=seed)
     if progress is True and not policies:
-        say_before(loaded.notes)
-    with shown(loaded.name, progress) as callback:
+        warn_before_run(loaded.notes)
+    with show_progress(loaded.name, progress) as callback:
         return run_loaded(
             loaded, callback, out=out, force=force, html=html, policies=policies, device=device
         )

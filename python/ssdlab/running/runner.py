@@ -40,7 +40,7 @@ class Planned:
     """Its configuration among those compared."""
     config: Config
     policies: bytes = b""
-    """`Policies.packed()` of those in Python."""
+    """`Policies.pack()` of those in Python."""
     seed: int | None = None
     """Which repetition it is; None if there is only one."""
     first: bool = True

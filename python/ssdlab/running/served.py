@@ -17,8 +17,8 @@ from typing import Any
 from ssdlab import _core
 from ssdlab.config import memory
 from ssdlab.config.resolve import Config, load_config
-from ssdlab.display.progress import shown
-from ssdlab.errors import ConfigError, ServerError, translated
+from ssdlab.display.progress import show_progress
+from ssdlab.errors import ConfigError, ServerError, translate_errors
 from ssdlab.running.fitted import fitted
 from ssdlab.running.served_page import LivePage
 from ssdlab.running.served_socket import StatusSocket, leave_summary
@@ -64,8 +64,8 @@ def served(
     loaded = fitted(config)
     memory.check([loaded])
     ends = ExitStack()
-    with ends, translated(), answered_signals(stops) as signals, ExitStack() as shows:
-        callback = shows.enter_context(shown(loaded.name, progress))
+    with ends, translate_errors(), answered_signals(stops) as signals, ExitStack() as shows:
+        callback = shows.enter_context(show_progress(loaded.name, progress))
         folders = [folder for folder in (state, record) if folder is not None]
         session = _Session(signals, shows, ends, status, folders)
 

@@ -9,7 +9,7 @@ from typing import Any
 from ssdlab import _core
 from ssdlab.config.resolve import load_config
 from ssdlab.display.progress import Callback
-from ssdlab.errors import ConfigError, OutputError, translated
+from ssdlab.errors import ConfigError, OutputError, translate_errors
 from ssdlab.running.served_socket import ask, read_summary
 
 CURRENT = "current"
@@ -69,7 +69,7 @@ def _of_state(
     folder: Path, generation: int, number: int, progress: Callback | None
 ) -> dict[str, Any]:
     config = load_config(folder / f"{generation}.toml")
-    with translated():
+    with translate_errors():
         return _parsed(_core.served_why(config.text, folder, generation, number, progress))
 
 
@@ -89,7 +89,7 @@ def _of_recording(folder: Path, number: int, progress: Callback | None) -> dict[
         "precondition.snapshot": str(folder / _core.SERVED_START),
     }
     config = load_config(path, set=moved)
-    with translated():
+    with translate_errors():
         return _parsed(_core.served_why(config.text, folder, None, number, progress))
 
 

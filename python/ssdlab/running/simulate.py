@@ -12,7 +12,7 @@ from ssdlab import _core, policy
 from ssdlab.config import memory
 from ssdlab.config.resolve import Config
 from ssdlab.display.progress import Callback
-from ssdlab.errors import ConfigError, Interrupted, OutputError, RunError, translated
+from ssdlab.errors import ConfigError, Interrupted, OutputError, RunError, translate_errors
 from ssdlab.policy import Policies
 from ssdlab.results.folder import Draft, draft, keep_with_page, written_not
 from ssdlab.results.names import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY
@@ -74,9 +74,9 @@ def run_loaded(
     """
     config = fitted(config, callback, moved)
     memory.check([config])
-    policy.check_known(config, policies)
+    policy.check_policies(config, policies)
     reads = [config.file] if config.file else []
-    config = policies.named_in(config)
+    config = policies.name_in(config)
     if out is None:
         wanted = [key for key in ("op_log", "request_log") if config.values["metrics"][key]]
         if wanted:
@@ -117,13 +117,13 @@ def simulated(
     traces: _core.Traces | None = None,
 ) -> _core.Finished:
     """Run the simulator, with its errors as those of `ssdlab.errors`."""
-    with translated():
+    with translate_errors():
         return _core.run(
             config.text,
             progress=callback,
             folder=folder,
             commit=_core.__commit__,
-            policies=policies.passed(),
+            policies=policies.core_arguments(),
             device=None if device is None else device.core,
             traces=traces,
         )

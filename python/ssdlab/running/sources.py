@@ -26,7 +26,7 @@ from ssdlab.policy import Policies
 
 
 def sources_digest(policies: bytes) -> str:
-    """Digest of policies in Python, `Policies.packed()`; empty without policies.
+    """Digest of policies in Python, `Policies.pack()`; empty without policies.
 
     Equal in all processes for the same classes with the same values, wherever a script or a
     notebook defines them. Code in installed packages counts by the version of the package. Sets of
@@ -64,7 +64,7 @@ def _packed(policies: bytes) -> tuple[bytes, frozenset[str]]:
             return found
 
     out = io.BytesIO()
-    Pickler(out).dump(Policies.unpacked(policies).given)
+    Pickler(out).dump(Policies.unpack(policies).by_key)
     return out.getvalue(), frozenset(modules)
 
 

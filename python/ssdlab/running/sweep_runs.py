@@ -16,7 +16,7 @@ from ssdlab import policy
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import ConfigLike
 from ssdlab.display.argument import argument
-from ssdlab.display.progress import say_before
+from ssdlab.display.progress import warn_before_run
 from ssdlab.errors import ClusterError, ConfigError, Interrupted, OutputError
 from ssdlab.results import frames, outputs
 from ssdlab.results.names import PAGE, SUMMARY, SWEEP_CSV, SWEEP_JSON, SWEEP_PARQUET
@@ -135,7 +135,7 @@ def run_sweep(design: Design, runner: Runner, how: Making, budget: Budget | None
     reads = (config.file,) if config.file else ()
     with Outcomes(out, identity, FORM, force=how.force, reads=reads) as stored:
         if how.progress:
-            say_before(notes(design))
+            warn_before_run(notes(design))
         left = design.runs - len(stored.rows)
         left = left if budget is None or budget.runs is None else min(left, budget.runs)
         made = Sweep(config.name, shown, (), design.runs, design.log, identity, folder=out)
@@ -143,7 +143,7 @@ def run_sweep(design: Design, runner: Runner, how: Making, budget: Budget | None
         def planned(point: int, seed: int | None) -> Planned:
             config, policies = design.loaded(point, seed)
             label = point_label(shown[point])
-            return Planned(label, config, policies.packed(), seed, key=(point, seed))
+            return Planned(label, config, policies.pack(), seed, key=(point, seed))
 
         def so_far(*, running: bool = False, cut: bool = False) -> Sweep:
             found = ordered(stored.ended())
@@ -175,7 +175,7 @@ def _missing(design: Design, stored: Outcomes, budget: Budget | None) -> Iterato
     """The points and seeds without an outcome, while the budget lasts."""
     points: Sequence[int] = range(len(design.space))
     if budget is not None:
-        points = design.space.scattered(design.seed or 0)
+        points = design.space.scattered_order(design.seed or 0)
     runs, seconds = (budget.runs, budget.seconds) if budget else (None, None)
     until = math.inf if seconds is None else time.monotonic() + seconds
     every = ((point, seed) for point in points for seed in design.seeds)

@@ -16,7 +16,7 @@ from ssdlab.config.quantity import DAY_S
 from ssdlab.config.resolve import DEFAULT_DRIVE, STDIN, Config, ConfigLike, load_config, planes
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import size
-from ssdlab.display.progress import shown
+from ssdlab.display.progress import show_progress
 from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.results.lifetime import Lifetime
 from ssdlab.results.prediction import ORDERS
@@ -237,7 +237,7 @@ def _read_whole(config: Config, progress: bool) -> Totals:
             "a trial reads its trace several times, which a pipe does not allow; write it to a file"
         )
         raise WorkloadError(f"{argument('trace')}: {message}")
-    with shown(file, progress) as callback:
+    with show_progress(file, progress) as callback:
         sums = totals(config, MOST_OF_PASS, callback)
     if not sums.page_writes:
         raise WorkloadError(f"{sums.file}: the trace writes nothing: there is nothing to collect")

@@ -13,8 +13,8 @@ from typing import Any
 from ssdlab import policy
 from ssdlab.config import memory
 from ssdlab.config.resolve import Config, Source
-from ssdlab.config.vary import Range, of_vary
-from ssdlab.display.argument import argument, keyed
+from ssdlab.config.vary import Range, vary_messages
+from ssdlab.display.argument import argument, key_argument
 from ssdlab.errors import ConfigError
 from ssdlab.policy import Policies
 from ssdlab.running.design import MOST_MESSAGES, SEEN, sources, trace_names
@@ -114,9 +114,9 @@ class SearchDesign:
             if divisor > 1:
                 short = _shortened(config, case, divisor)
                 config = self.source.load({**sets, **short}, trace=case.trace, seed=seed)
-            policy.check_known(config, policies)
+            policy.check_policies(config, policies)
         except ConfigError as error:
-            raise ConfigError(of_space(of_vary(error.messages, point))) from None
+            raise ConfigError(of_space(vary_messages(error.messages, point))) from None
         logs = [key for key in ("op_log", "request_log") if config.values["metrics"][key]]
         if logs:
             message = f"metrics.{logs[0]}: a search writes no logs; run its best point alone"
@@ -243,7 +243,7 @@ def check(design: SearchDesign, jobs: int) -> None:
     errors: dict[str, None] = {}
     good: set[tuple[str, str]] = set()
     seen: dict[tuple[str, str], int] = {}
-    needed = [memory.needed(design.first)]
+    needed = [memory.device_bytes(design.first)]
     for point in points:
         places = [*_places(space, point)]
         for place in places:
@@ -254,7 +254,7 @@ def check(design: SearchDesign, jobs: int) -> None:
             errors |= dict.fromkeys(error.messages)
             continue
         good.update(places)
-        needed.append(memory.needed(config))
+        needed.append(memory.device_bytes(config))
     if len(needed) == 1:
         several = [*errors]
         raise ConfigError(
@@ -303,7 +303,7 @@ def _why_never(design: SearchDesign, key: str, label: str) -> str | None:
         else:
             return None
         point = {**point, **_parameters(design.space, one, point, stream)}
-    place = keyed("space", key)
+    place = key_argument("space", key)
     own = why.startswith(place)
     return why if own else f"{place}: no point with {label or 'its range'} is possible: {why}"
 

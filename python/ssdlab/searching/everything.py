@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from ssdlab import _core
-from ssdlab.display.argument import keyed
+from ssdlab.display.argument import key_argument
 from ssdlab.errors import ConfigError
 
 ALL = "all"
@@ -64,9 +64,8 @@ def words_of(key: str) -> dict[str, object]:
     if not found:
         near = get_close_matches(key, [ALL, *KEYS, *_registry()], 1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        message = (
-            f"{keyed('space', key)}: has no words of its own; give its values, KEY=VALUES{hint}"
-        )
+        key_text = key_argument("space", key)
+        message = f"{key_text}: has no words of its own; give its values, KEY=VALUES{hint}"
         raise ConfigError([message])
     return found
 

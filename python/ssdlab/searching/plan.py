@@ -10,7 +10,7 @@ from ssdlab import policy
 from ssdlab.config.quantity import quantity
 from ssdlab.config.resolve import ConfigLike, Source
 from ssdlab.config.vary import IF, Range
-from ssdlab.display.argument import argument, keyed
+from ssdlab.display.argument import argument, key_argument
 from ssdlab.errors import ConfigError
 from ssdlab.searching.constraint import constraint_of
 from ssdlab.searching.design import (
@@ -120,7 +120,7 @@ def designed(
     on.check()
     train, test = on.cases()
     if "run.seed" in {one.key for one in found.dimensions}:
-        which, how = keyed("space", "run.seed"), argument("seeds")
+        which, how = key_argument("space", "run.seed"), argument("seeds")
         message = f"{which}: seeds are no part of a space; {how} repeats points"
         raise ConfigError([message])
     design = SearchDesign(

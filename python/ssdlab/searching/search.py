@@ -15,7 +15,7 @@ from ssdlab import policy
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import ConfigLike
 from ssdlab.display.argument import argument
-from ssdlab.display.progress import display, say_before
+from ssdlab.display.progress import display, warn_before_run
 from ssdlab.errors import ConfigError, Interrupted
 from ssdlab.results import outputs
 from ssdlab.results.names import BEST, FRONT, PAGE, SEARCH_JSON, SUMMARY, TRIALS_CSV
@@ -188,7 +188,7 @@ def run_search(design: SearchDesign, how: Sought, runner: Runner, making: Making
     """Search, or continue the search in its folder, and write the results there."""
     check(design, runner.here)
     if making.progress:
-        say_before([*design.space.notes, *design.first.notes])
+        warn_before_run([*design.space.notes, *design.first.notes])
     identity = {
         "ssdlab": described(),
         "optuna": library().__version__,
@@ -427,6 +427,6 @@ def _toml(done: Search, design: SearchDesign, one: Tried) -> str:
     ]
     lines += [
         f"# {key}: {policy.label_of(made)}, a policy in Python: pass it with {key.split('.')[1]}="
-        for key, made in policies.given.items()
+        for key, made in policies.by_key.items()
     ]
     return "\n".join(lines) + "\n\n" + config.file_text()

@@ -22,7 +22,7 @@ from typing import Protocol, TypeAlias
 from ssdlab import policy
 from ssdlab.config.quantity import quantity
 from ssdlab.config.vary import IF, Range, values_of
-from ssdlab.display.argument import argument, keyed
+from ssdlab.display.argument import argument, key_argument
 from ssdlab.display.numbers import Value
 from ssdlab.errors import ConfigError
 from ssdlab.searching import everything
@@ -89,7 +89,7 @@ class Dimension:
         """The value that is suggested."""
         if isinstance(self.values, Range):
             low, high = float(self.values.low), float(self.values.high)
-            if self.values.whole:
+            if self.values.is_whole:
                 whole = given.whole(self.key, int(low), int(high), self.values.log)
                 return self.values.value(whole)
             return self.values.value(given.number(self.key, low, high, self.values.log))
@@ -222,7 +222,7 @@ def spaced(given: Mapping[str, object]) -> SearchSpace:
     Raises `ConfigError` with all errors.
     """
     if not given:
-        some = keyed("space", "gc.victim", "greedy,fifo,d-choices")
+        some = key_argument("space", "gc.victim", "greedy,fifo,d-choices")
         form = f"such as {some}, or {argument(space='all')}"
         raise ConfigError([f"nothing to search: give at least one key and its values, {form}"])
     wanted: dict[str, object] = {key: one for key, one in given.items() if one is not None}
@@ -238,10 +238,13 @@ def spaced(given: Mapping[str, object]) -> SearchSpace:
     if len(texts) < len(wanted):
         twice = [k for k in wanted if texts[heads[k]] != k]
         raise ConfigError(
-            [f"{keyed('space', heads[k])}: given twice; give all values at once" for k in twice]
+            [
+                f"{key_argument('space', heads[k])}: given twice; give all values at once"
+                for k in twice
+            ]
         )
     try:
-        values = values_of({heads[k]: v for k, v in wanted.items()}, drawn=True)  # type: ignore[misc]
+        values = values_of({heads[k]: v for k, v in wanted.items()}, allows_draws=True)  # type: ignore[misc]
     except ConfigError as error:
         raise ConfigError(of_space(error.messages)) from None
     made = [_dimension(key, values[key], texts[key]) for key in texts]
@@ -265,7 +268,9 @@ def _dimension(key: str, values: list[object] | Range, text: str) -> Dimension:
     labels = [policy.label_of(one) for one in values]
     twice = next((one for one in labels if labels.count(one) > 1), None)
     if twice is not None:
-        message = f"{keyed('space', key)}: two values are called {twice}; give policies a `name`"
+        message = (
+            f"{key_argument('space', key)}: two values are called {twice}; give policies a `name`"
+        )
         raise ConfigError([message])
     return Dimension(key, tuple(values), when)
 
@@ -276,7 +281,7 @@ def _conditions(key: str, text: str) -> Iterator[Condition]:
         found = tuple(one.strip() for one in labels.split(",") if one.strip())
         if not equal or not of.strip() or not found:
             form = f"{key}=VALUES if KEY=VALUE,..., such as {key}=1:8 if gc.victim=d-choices"
-            raise ConfigError([f'{keyed("space", key)}: found "if {text}"; expected {form}'])
+            raise ConfigError([f'{key_argument("space", key)}: found "if {text}"; expected {form}'])
         yield Condition(of.strip(), found)
 
 
@@ -292,7 +297,8 @@ def _with_owner(one: Dimension, others: Sequence[Dimension]) -> Dimension:
     labels = [word_of(v) for v in owner.values if not isinstance(v, Mapping) or name not in v]
     with_it = tuple(label for label in labels if label in having)
     if not with_it:
-        message = f"{keyed('space', one.key)}: none of the values of {head} in the space has {name}"
+        key_text = key_argument("space", one.key)
+        message = f"{key_text}: none of the values of {head} in the space has {name}"
         raise ConfigError([message])
     if len(with_it) == len(owner.values):
         return one
@@ -314,7 +320,9 @@ def _ordered(dimensions: Sequence[Dimension]) -> Iterator[Dimension]:
         ]
         if not ready:
             names = ", ".join(one.key for one in left)
-            raise ConfigError([f"{keyed('space', names)}: their conditions depend on each other"])
+            raise ConfigError(
+                [f"{key_argument('space', names)}: their conditions depend on each other"]
+            )
         placed.add(ready[0].key)
         left.remove(ready[0])
         yield ready[0]
@@ -322,7 +330,7 @@ def _ordered(dimensions: Sequence[Dimension]) -> Iterator[Dimension]:
 
 def _check_condition(one: Dimension, condition: Condition, known: Mapping[str, Dimension]) -> None:
     of = known.get(condition.key)
-    place = f"{keyed('space', one.key)}: if {condition.key}={','.join(condition.labels)}"
+    place = f"{key_argument('space', one.key)}: if {condition.key}={','.join(condition.labels)}"
     if of is None:
         near = get_close_matches(condition.key, [key for key in known if key != one.key], 1)
         hint = f"; did you mean {near[0]}?" if near else ""

@@ -167,7 +167,7 @@ class Runs(RunTable[str, Made]):
                 config, policies = self.design.loaded(
                     one.who.point, one.case, one.seed, one.divisor
                 )
-            packed = policies.packed()
+            packed = policies.pack()
         except ConfigError as error:
             if one.who.point is None:
                 raise

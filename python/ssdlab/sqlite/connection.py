@@ -56,13 +56,13 @@ class Connection(apsw.Connection):
         super().__init__(name, vfs=self._vfs.name)
         if _is_in_wal_mode(drive.files, name):
             self.execute(EXCLUSIVE)
-        draw = random.Random(drive.device.config["run.seed"])
+        random_ = random.Random(drive.device.config["run.seed"])
 
         def number(*_: object) -> int:
-            return draw.getrandbits(64) - (1 << 63)
+            return random_.getrandbits(64) - (1 << 63)
 
         def blob(*size: Any) -> bytes:  # noqa: ANN401
-            return draw.randbytes(max(1, int(size[0] or 0)))
+            return random_.randbytes(max(1, int(size[0] or 0)))
 
         self.create_scalar_function("random", number, 0)
         self.create_scalar_function("randomblob", blob, 1)
@@ -91,17 +91,17 @@ def _is_in_wal_mode(files: Files, name: str) -> bool:
 
 
 @contextmanager
-def _as_sqlite(code: int) -> Iterator[None]:
+def _translate_errors(code: int) -> Iterator[None]:
     """Errors of the drive as those of SQLite; `code` is the extended one of `apsw.IOError`."""
     try:
         yield
     except (OSError, RunError) as error:
-        raised = apsw.exception_for(CODES.get(getattr(error, "errno", None) or 0, code))
-        raised.args = (str(error),)
-        raise raised from error
+        sqlite_error = apsw.exception_for(CODES.get(getattr(error, "errno", None) or 0, code))
+        sqlite_error.args = (str(error),)
+        raise sqlite_error from error
 
 
-class _Told:
+class _QuietErrors:
     """An error whose code SQLite has needs no second message."""
 
     def excepthook(self, _type: object, error: object, _traceback: object) -> bool:
@@ -109,7 +109,7 @@ class _Told:
         return isinstance(error, apsw.Error)
 
 
-class _Vfs(_Told, apsw.VFS):
+class _Vfs(_QuietErrors, apsw.VFS):
     """The file layer of one connection."""
 
     def __init__(self, files: Files) -> None:
@@ -120,7 +120,7 @@ class _Vfs(_Told, apsw.VFS):
 
     def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
         shared = not flags[0] & apsw.SQLITE_OPEN_MAIN_DB
-        with _as_sqlite(apsw.SQLITE_CANTOPEN):
+        with _translate_errors(apsw.SQLITE_CANTOPEN):
             text = name.filename() if isinstance(name, apsw.URIFilename) else name
             handle = _Handle(self, self.files.open(text, shared=shared))
         return cast("apsw.VFSFile", handle)
@@ -129,7 +129,7 @@ class _Vfs(_Told, apsw.VFS):
         return self.files.exists(pathname)
 
     def xDelete(self, filename: str, _syncdir: bool) -> None:
-        with _as_sqlite(apsw.SQLITE_IOERR_DELETE):
+        with _translate_errors(apsw.SQLITE_IOERR_DELETE):
             self.files.remove(filename)
 
     def xFullPathname(self, name: str) -> str:
@@ -139,7 +139,7 @@ class _Vfs(_Told, apsw.VFS):
         return bytes(numbytes)
 
     def xSleep(self, microseconds: int) -> int:
-        with _as_sqlite(apsw.SQLITE_IOERR):
+        with _translate_errors(apsw.SQLITE_IOERR):
             self.files.idle(1000 * microseconds)
         return microseconds
 
@@ -153,7 +153,7 @@ class _Vfs(_Told, apsw.VFS):
         return 0, ""
 
 
-class _Handle(_Told):
+class _Handle(_QuietErrors):
     """A file as SQLite has it open."""
 
     def __init__(self, vfs: _Vfs, file: File) -> None:
@@ -161,26 +161,26 @@ class _Handle(_Told):
         self.file = file
 
     def xRead(self, amount: int, offset: int) -> bytes:
-        with _as_sqlite(apsw.SQLITE_IOERR_READ):
+        with _translate_errors(apsw.SQLITE_IOERR_READ):
             return self.file.read(amount, offset)
 
     def xWrite(self, data: bytes, offset: int) -> None:
-        with _as_sqlite(apsw.SQLITE_IOERR_WRITE):
+        with _translate_errors(apsw.SQLITE_IOERR_WRITE):
             self.file.write(data, offset)
 
     def xTruncate(self, newsize: int) -> None:
-        with _as_sqlite(apsw.SQLITE_IOERR_TRUNCATE):
+        with _translate_errors(apsw.SQLITE_IOERR_TRUNCATE):
             self.file.truncate(newsize)
 
     def xSync(self, _flags: int) -> None:
-        with _as_sqlite(apsw.SQLITE_IOERR_FSYNC):
+        with _translate_errors(apsw.SQLITE_IOERR_FSYNC):
             self.file.sync()
 
     def xFileSize(self) -> int:
         return self.file.size
 
     def xClose(self) -> None:
-        with _as_sqlite(apsw.SQLITE_IOERR_CLOSE):
+        with _translate_errors(apsw.SQLITE_IOERR_CLOSE):
             self.file.close()
 
     def xLock(self, _level: int) -> None:

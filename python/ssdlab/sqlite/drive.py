@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ssdlab.config.resolve import ConfigLike
     from ssdlab.results.measures import Recovery
 
-_taken: WeakSet[Device] = WeakSet()
+_attached: WeakSet[Device] = WeakSet()
 
 
 class Drive:
@@ -45,17 +45,20 @@ class Drive:
     ) -> None:
         if cache_pages < 0:
             raise ConfigError([f"cache_pages: found {cache_pages}; expected 0 or more"])
-        made = device if isinstance(device, Device) else Device(device)
-        if made.config.values.get("power", {}).get("cut", "never") not in ("never", "on-request"):
+        device_ = device if isinstance(device, Device) else Device(device)
+        if device_.config.values.get("power", {}).get("cut", "never") not in (
+            "never",
+            "on-request",
+        ):
             message = 'power.cut: a host with files stops at a power cut: say "on-request"'
             raise ConfigError([message])
-        if made in _taken:
+        if device_ in _attached:
             raise ConfigError(["device: it has files already: give their drive instead"])
-        if made is not device:
-            made.precondition(progress=False)
-        _taken.add(made)
-        self.device = made
-        self.files = Files(made, None if folder is None else Path(folder), cache_pages)
+        if device_ is not device:
+            device_.precondition(progress=False)
+        _attached.add(device_)
+        self.device = device_
+        self.files = Files(device_, None if folder is None else Path(folder), cache_pages)
 
     def power_cut(self, at_ns: int | None = None) -> None:
         """Cut the power now, or at a simulated time, in the middle of whatever happens then.

@@ -65,18 +65,18 @@ class File:
     def write(self, data: bytes, offset: int) -> None:
         """Write into the cache; parts of pages that are not cached are read first."""
         host, end = self.host, offset + len(data)
-        pages, known = host.pages(offset, len(data)), len(host.pages(0, self.size))
+        pages, old_pages = host.pages(offset, len(data)), len(host.pages(0, self.size))
         edges = {offset // host.page_bytes} if offset % host.page_bytes else set()
         if end % host.page_bytes and end < self.size:
             edges.add(end // host.page_bytes)
-        host.fetch(self, [page for page in sorted(edges) if page < known])
+        host.fetch(self, [page for page in sorted(edges) if page < old_pages])
         host.grow(self, end)
         if host.keeps_versions:
             for page in pages:
                 if page not in self.versions:
                     # A page that is new to the file reads as zeros, whatever the drive has there.
-                    before = self.page_data(page) if page < known else b""
-                    self.versions[page] = [(host.device.digest(self.lpn(page)), before)]
+                    old_data = self.page_data(page) if page < old_pages else b""
+                    self.versions[page] = [(host.device.digest(self.lpn(page)), old_data)]
         self.data.seek(offset)
         self.data.write(data)
         self.size = max(self.size, end)
@@ -100,7 +100,7 @@ class File:
         """Close what `Files.open` has opened."""
         self.opens -= 1
         if not self.opens and not self.is_lost:
-            self.host.closed(self)
+            self.host.release(self)
 
 
 class Files:
@@ -144,7 +144,7 @@ class Files:
             if file.opens and not shared:
                 raise OSError(EBUSY, "it is open in another connection", name)
         else:
-            file = self._made(name)
+            file = self._load(name)
             self.grow(file, file.size, name)
             file.dirty.update(self.pages(0, file.size))
             if file.size:
@@ -153,7 +153,7 @@ class Files:
         file.opens += 1
         return file
 
-    def _made(self, name: str, extents: Iterable[int] = ()) -> File:
+    def _load(self, name: str, extents: Iterable[int] = ()) -> File:
         """A file with the contents that the folder has under this name."""
         if not name or name != Path(name).name:
             raise OSError(EINVAL, "expected a name without folders", name)
@@ -165,7 +165,7 @@ class Files:
         finalize(file, file.data.close)
         return file
 
-    def closed(self, file: File) -> None:
+    def release(self, file: File) -> None:
         """Called when a file is no longer open: a temporary file is removed."""
         if file in self._temporary and not self._is_off:
             self._temporary.remove(file)
@@ -185,8 +185,8 @@ class Files:
     def idle(self, time_ns: int) -> None:
         """Let simulated time pass while the host does nothing."""
         self._check_power()
-        until = self.device.now_ns + time_ns
-        self.device.run_until(until if self._cut_ns is None else min(until, self._cut_ns))
+        end_ns = self.device.now_ns + time_ns
+        self.device.run_until(end_ns if self._cut_ns is None else min(end_ns, self._cut_ns))
 
     def power_cut(self, at_ns: int | None) -> None:
         """See `Drive.power_cut`."""
@@ -221,12 +221,12 @@ class Files:
         for page, versions in file.versions.items():
             offset = page * self.page_bytes
             length = min(self.page_bytes, file.size - offset)
-            left = _left(self.device.digest(file.lpn(page)), versions)
+            surviving_data = _surviving_data(self.device.digest(file.lpn(page)), versions)
             file.data.seek(offset)
-            file.data.write(left[:length].ljust(length, b"\0"))
+            file.data.write(surviving_data[:length].ljust(length, b"\0"))
         file.is_lost = True
         if self._folder:
-            return self._made(name, file.extents)
+            return self._load(name, file.extents)
         return File(self, file.data, file.extents)
 
     # The services of the drive to its files.
@@ -239,12 +239,12 @@ class Files:
 
     def grow(self, file: File, size: int, name: str = "") -> None:
         """Give a file extents for `size` bytes. Raises `OSError` (ENOSPC) and gives none."""
-        more = -(-len(self.pages(0, size)) // EXTENT) - len(file.extents)
-        if more > len(self._free):
+        missing = -(-len(self.pages(0, size)) // EXTENT) - len(file.extents)
+        if missing > len(self._free):
             extent = EXTENT * self.page_bytes >> 10
-            message = f"the drive is full: {more} extents of {extent} KiB wanted"
+            message = f"the drive is full: {missing} extents of {extent} KiB wanted"
             raise OSError(ENOSPC, f"{message}, {len(self._free)} free", *[name] * bool(name))
-        file.extents += [heappop(self._free) for _ in range(more)]
+        file.extents += [heappop(self._free) for _ in range(missing)]
 
     def discard(self, file: File, size: int = 0) -> None:
         """Forget the data of a file beyond `size`, free its extents, and TRIM its pages."""
@@ -254,10 +254,10 @@ class Files:
             self._cache.pop((file, page), None)
             file.dirty.discard(page)
             file.versions.pop(page, None)
-        kept = -(-pages.start // EXTENT)
-        for extent in file.extents[kept:]:
+        kept_extents = -(-pages.start // EXTENT)
+        for extent in file.extents[kept_extents:]:
             heappush(self._free, extent)
-        del file.extents[kept:]
+        del file.extents[kept_extents:]
         file.size = size
         if lpns:
             self._complete("trim", lpns)
@@ -298,15 +298,15 @@ class Files:
             _, data = file.versions[page][-1]
             file.versions[page][-1] = (self.device.digest(file.lpn(page)), data)
         if not self._flushes:
-            self._made_durable()
+            self._mark_durable()
 
     def flush(self) -> None:
         """Flush the buffer of the drive, if it is volatile, and wait for it."""
         if self._flushes:
             self._wait({self.device.flush()})
-            self._made_durable()
+            self._mark_durable()
 
-    def _made_durable(self) -> None:
+    def _mark_durable(self) -> None:
         """Note that the last version of every page that was written survives any power cut."""
         for file in [*self._files.values(), *self._temporary]:
             dirty = file.versions.keys() & file.dirty
@@ -315,22 +315,22 @@ class Files:
     def _complete(self, op: str, lpns: Iterable[int]) -> None:
         """Submit a request for each run of pages within an extent; wait until all completed."""
         self._check_power()
-        first: list[int] = []
+        starts: list[int] = []
         counts: list[int] = []
         for lpn in lpns:
-            if first and lpn == first[-1] + counts[-1] and lpn % EXTENT:
+            if starts and lpn == starts[-1] + counts[-1] and lpn % EXTENT:
                 counts[-1] += 1
             else:
-                first.append(lpn)
+                starts.append(lpn)
                 counts.append(1)
-        self._wait({*self.device.submit(op, first, counts).tolist()})
+        self._wait({*self.device.submit(op, starts, counts).tolist()})
 
     def _wait(self, requests: set[int]) -> None:
         """Run until the requests have completed, and no longer."""
         while requests:
-            done = self.device.run_until_completion(self._cut_ns)
-            requests.difference_update(done.id.tolist())
-            if requests and not len(done):
+            completions = self.device.run_until_completion(self._cut_ns)
+            requests.difference_update(completions.id.tolist())
+            if requests and not len(completions):
                 self._check_power()
 
     def _lose_power(self) -> None:
@@ -345,7 +345,7 @@ class Files:
             raise OSError(EIO, "the power of the drive was cut: mount it, and open the files again")
 
 
-def _left(digest: int | None, versions: list[tuple[int | None, bytes]]) -> bytes:
+def _surviving_data(digest: int | None, versions: list[tuple[int | None, bytes]]) -> bytes:
     """The data of a page that has this digest after a power cut."""
-    under_way = versions[-1][1]
-    return next((data for known, data in reversed(versions) if known == digest), under_way)
+    last_data = versions[-1][1]
+    return next((data for version, data in reversed(versions) if version == digest), last_data)

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ssdlab import _core
 from ssdlab.config import memory
-from ssdlab.config.given import refused, typed
+from ssdlab.config.given import type_errors, typed
 from ssdlab.config.resolve import Config, Source, load_config
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import size
 from ssdlab.display.progress import display
-from ssdlab.errors import ConfigError, OutputError, WorkloadError, as_given, translated
+from ssdlab.errors import ConfigError, OutputError, WorkloadError, restore_names, translate_errors
 from ssdlab.results import outputs
 from ssdlab.results.folder import draft
 from ssdlab.results.text import counted
@@ -119,7 +119,7 @@ class Trace:
     """Where it is; "-" is standard input."""
 
     def __post_init__(self) -> None:
-        if errors := refused("path", self.path):
+        if errors := type_errors("path", self.path):
             raise ConfigError(errors)
 
     @typed
@@ -232,13 +232,13 @@ class Trace:
             _known("allow", loss, json.loads(_core.registry())["losses"])
         config = load_config(trace=self.path, set=set)
         total = _bytes(self.path) if wanted is True else None
-        with translated(), _told(Path(self.path).name, "reading", total, wanted) as callback:
+        with translate_errors(), _told(Path(self.path).name, "reading", total, wanted) as callback:
             yield config, callback
 
 
 def info_with(config: Config) -> Info:
     """Statistics of the trace of a resolved configuration, read accordingly."""
-    with translated():
+    with translate_errors():
         return _info(config)
 
 
@@ -254,8 +254,8 @@ def _info(
     text = _core.trace_info(config.text, journal=list(journal), memory=limit, progress=callback)
     values = json.loads(text)
     source = values["source"]
-    source["file"] = as_given(source["file"])
-    source["warnings"] = [as_given(warning) for warning in source["warnings"]]
+    source["file"] = restore_names(source["file"])
+    source["warnings"] = [restore_names(warning) for warning in source["warnings"]]
     return info_of(values)
 
 
@@ -283,7 +283,7 @@ def merge(
     for loss in allow:
         _known("allow", loss, json.loads(_core.registry())["losses"])
     configs = [load_config(trace=trace, set=set) for trace in traces]
-    with translated(), _told(Path(out).name, "reading", None, progress) as callback:
+    with translate_errors(), _told(Path(out).name, "reading", None, progress) as callback:
         text = _core.trace_merge(
             [config.text for config in configs],
             str(out),
@@ -335,7 +335,7 @@ def generate(
         expected = f"a size above 0, and at most {size(most)}"
         raise ConfigError([f"{argument('bytes')}: found {bytes:,} bytes; expected {expected}"])
     total = config["workload.requests"]
-    with translated(), _told(Path(out).name, "workload", total, progress) as callback:
+    with translate_errors(), _told(Path(out).name, "workload", total, progress) as callback:
         try:
             text = _core.trace_generate(
                 config.text,

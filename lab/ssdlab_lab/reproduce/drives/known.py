@@ -16,7 +16,7 @@ from ssdlab.config.resolve import DRIVE, Config, drive_preset, load_config, pres
 from ssdlab.display.argument import argument
 from ssdlab.drives import unknowns
 from ssdlab.drives.fit import Shape
-from ssdlab.drives.measurements import UNIFORM, Load, Measurements, knee_of, parsed, read
+from ssdlab.drives.measurements import UNIFORM, Load, Measurements, knee_of, parse, read
 from ssdlab.errors import ConfigError
 
 GIB = 1 << 30
@@ -113,7 +113,7 @@ def drives() -> Mapping[str, Drive]:
         one["name"]: Drive(
             one["name"],
             one["published"]["title"],
-            parsed(f"{one['name'].removeprefix(DRIVE)}.csv", one["measured"]),
+            parse(f"{one['name'].removeprefix(DRIVE)}.csv", one["measured"]),
             one["published"],
         )
         for one in presets

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from ssdlab.config.resolve import DRIVE
-from ssdlab.display.words import listed
+from ssdlab.display.words import join_names
 from ssdlab.html.page import Section, document, prose, warnings_box
 from ssdlab.html.page import table as html_table
 from ssdlab.running.scale import RESIDUAL
@@ -79,7 +79,7 @@ def compared_text(done: Scales) -> str:
         elif not made:
             extent = "none of them"
         by_extent.setdefault(extent, []).append(drive.removeprefix(DRIVE))
-    parts = (f"{extent} on {listed(names)}" for extent, names in by_extent.items())
+    parts = (f"{extent} on {join_names(names)}" for extent, names in by_extent.items())
     return (
         f"The study has {every} combinations of load and policy for each drive. Compared are"
         f" {'; '.join(parts)}."

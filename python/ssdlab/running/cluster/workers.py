@@ -11,7 +11,7 @@ import cloudpickle  # type: ignore[import-untyped]
 from distributed import Client
 
 from ssdlab import versions
-from ssdlab.display.progress import say_before
+from ssdlab.display.progress import warn_before_run
 from ssdlab.running.cluster import arrivals, check
 
 LOOK_S = 0.5
@@ -86,7 +86,7 @@ class Workers:
         """Report which workers get no runs, each once."""
         new = [address for address in self.refused if address not in self.told]
         self.told.update(new)
-        say_before(
+        warn_before_run(
             f"worker {address} gets no runs: it {self.refused[address]}; this is {self.wanted}"
             for address in new
         )
