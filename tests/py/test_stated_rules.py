@@ -202,9 +202,10 @@ def test_room_under_one_bound_makes_up_for_no_other() -> None:
 
 def test_an_equal_number_meets_a_bound_that_may_be_equal() -> None:
     equal, lower = Ratio(3, 1.0, None, None), Ratio(3, 0.9, 0.8, 0.95)
-    told = {one: search_answer._held(f"waf {one} greedy", equal) for one in ("<", "<=", ">", ">=")}
+    verdict = search_answer._verdict
+    told = {one: verdict(f"waf {one} greedy", equal) for one in ("<", "<=", ">", ">=")}
     assert told == {"<": "missed", "<=": "met", ">": "missed", ">=": "met"}
-    assert [search_answer._held(f"waf {one} 2", lower) for one in ("<", ">")] == ["met", "missed"]
+    assert [verdict(f"waf {one} 2", lower) for one in ("<", ">")] == ["met", "missed"]
 
 
 def test_a_folder_taken_away_by_a_process_that_ended_is_put_back(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from ssdlab.config.resolve import Config
 from ssdlab.display.progress import Callback
 from ssdlab.errors import ConfigError, Interrupted, OutputError, RunError, translated
 from ssdlab.policy import Policies
-from ssdlab.results.folder import Draft, draft, keep_with_page, written_not
+from ssdlab.results.folder import Draft, draft, keep_with_page, write_error
 from ssdlab.results.names import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY
 from ssdlab.results.report import Report
 from ssdlab.running.fitted import fitted
@@ -96,7 +96,7 @@ def run_loaded(
                     raise OutputError(moved.text(finished.message, config))
                 _write(made, report, html)
             except OSError as error:
-                text = str(written_not(error, made.target))
+                text = str(write_error(error, made.target))
                 failed = OutputError(text.replace(str(made.path), str(made.target)))
                 failed.report = replace(report, folder=None)
                 raise failed from error

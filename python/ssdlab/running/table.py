@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
 from ssdlab.results import outputs
-from ssdlab.results.folder import check_replaceable, in_its_place, written_not
+from ssdlab.results.folder import check_replaceable, replacement_hint, write_error
 from ssdlab.running.runner import Ended, Planned
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class RunTable(ABC, Generic[Key, Row]):
             self._open(folder, identity, force, reads)
         except OSError as error:
             self.__exit__(None, None, None)
-            raise written_not(error, folder) from error
+            raise write_error(error, folder) from error
 
     def _open(
         self, folder: Path, identity: Mapping[str, Any], force: bool, reads: tuple[Path, ...]
@@ -236,5 +236,5 @@ def _same(folder: Path, identity: Mapping[str, Any], form: Form) -> bool:
         return True
     words = [WORDS.get(key) or argument(form.arguments.get(key, key)) for key in apart]
     which = ", ".join(dict.fromkeys(words))
-    message = f"{folder}: contains another {form.what} (with other {which}); {in_its_place()}"
+    message = f"{folder}: contains another {form.what} (with other {which}); {replacement_hint()}"
     raise OutputError(message)

@@ -21,7 +21,7 @@ from ssdlab import versions
 from ssdlab.display.argument import argument
 from ssdlab.errors import OutputError
 from ssdlab.results import outputs
-from ssdlab.results.folder import written_not
+from ssdlab.results.folder import write_error
 
 MARK = "store.json"
 FORMAT = 1
@@ -66,7 +66,7 @@ def put(file: Path, write: Callable[[BinaryIO], object]) -> None:
                 draft.unlink()
         _sync(file.parent)
     except OSError as error:
-        raise written_not(error, file) from error
+        raise write_error(error, file) from error
 
 
 def _sync(folder: Path) -> None:
