@@ -345,7 +345,7 @@ def test_a_value_drawn_once_is_not_called_impossible(monkeypatch: pytest.MonkeyP
     def of_point(_: object, point: int) -> object:
         return ("no",) if point == 0 else config
 
-    monkeypatch.setattr(design.Design, "loaded_or_why", of_point)
+    monkeypatch.setattr(design.Design, "load_or_errors", of_point)
     values = {"k": [3000, 4000, 4000]}
     source = resolve.Source(config)
     design.check(design.Design(source, space.Space(values, drawn=True)), 1)
@@ -455,18 +455,18 @@ def test_a_write_may_flush_before_and_be_on_flash_after(
 def test_relative_imports_are_followed() -> None:
     spec = ModuleSpec("p.q.a", None)
     code = b"from .b import c\nfrom .. import d\nimport e"
-    assert {*sources._imported(code, spec)} == {"p.q.b", "p.q.b.c", "p", "p.d", "e"}
+    assert {*sources._imports(code, spec)} == {"p.q.b", "p.q.b.c", "p", "p.d", "e"}
     package = ModuleSpec("p.q", None, is_package=True)
-    assert {*sources._imported(b"from .b import c", package)} == {"p.q.b", "p.q.b.c"}
+    assert {*sources._imports(b"from .b import c", package)} == {"p.q.b", "p.q.b.c"}
 
 
 @pytest.mark.parametrize("log", ["op_log", "request_log"])
 def test_a_run_with_either_log_is_not_stored(log: str) -> None:
-    looked: Any = object.__new__(kept._Looked)
-    looked.kept = stub(passed=Counter())
+    looked: Any = object.__new__(kept._FilteredWork)
+    looked.keeper = stub(skipped=Counter())
     one = Planned("a", ssdlab.load_config(set={f"metrics.{log}": True}))
     assert not looked._is_stored(one)
-    assert looked.kept.passed == {kept.LOGS: 1}
+    assert looked.keeper.skipped == {kept.LOGS: 1}
     assert looked._is_stored(Planned("b", ssdlab.load_config()))
 
 
@@ -475,7 +475,7 @@ def test_runs_that_are_done_are_not_lost_with_a_cluster() -> None:
     one, two = (Planned(label, config) for label in ("one", "two"))
     done = compare_runs.Finished([one, two])
     done.take(one, Ended("completed", stub()))
-    done.lost("gone")
+    done.fail_remaining("gone")
     assert done.failures == {"two": "gone"}
 
 

@@ -21,7 +21,7 @@ from ssdlab.policy import Policies, Victim, VictimView
 from ssdlab.results.report import Report
 from ssdlab.results.sweep import Sweep
 from ssdlab.running import kept, runner
-from ssdlab.running.design import designed
+from ssdlab.running.design import design_sweep
 from ssdlab.running.job import Job
 from ssdlab.running.making import Making
 from ssdlab.running.runner import Ended, Planned, Threads
@@ -106,9 +106,9 @@ def test_rows_are_those_of_runs_made_anew(
     sets = of_a_kind(kind, tmp_path)
     plain = swept(None, sets)
     first = swept(store, sets)
-    assert runs.told() == "0 runs from it, 2 added"
+    assert runs.summary() == "0 runs from it, 2 added"
     again = swept(store, sets)
-    assert runs.told() == "2 runs from it, 0 added"
+    assert runs.summary() == "2 runs from it, 0 added"
     assert plain.completed
     assert plain.rows == first.rows == again.rows
     assert [one.warnings for one in plain.outcomes] == [one.warnings for one in again.outcomes]
@@ -145,7 +145,7 @@ def test_a_comparison_has_the_same_folder(
         done = ssdlab.compare("greedy-8ch", set=sets, vary=vary, **how)  # type: ignore[arg-type]
         assert done.completed
         assert all((report.folder or Path()).is_dir() for report in done.reports.values())
-    assert runs.told() == "4 runs from it, 0 added"
+    assert runs.summary() == "4 runs from it, 0 added"
     same_files(tmp_path / "new", tmp_path / "first")
     same_files(tmp_path / "new", tmp_path / "again")
     folder = next((tmp_path / "again").rglob("report.json")).parent
@@ -160,7 +160,7 @@ def test_logs_are_made_anew(store: Path, tmp_path: Path, runs: Runs) -> None:
             sets = cut | {"metrics.op_log": log}
             ssdlab.compare("greedy-8ch", set=sets, out=out, store=store, html=False)
             assert len([*out.rglob("power.csv.zst")]) == log
-    assert runs.told() == "0 runs from it, 0 added, 1 not stored (logs are not stored)"
+    assert runs.summary() == "0 runs from it, 0 added, 1 not stored (logs are not stored)"
     same_files(tmp_path / "a-False", tmp_path / "b-False")
 
 
@@ -172,7 +172,7 @@ def test_a_pipe_is_not_stored(store: Path, tmp_path: Path, runs: Runs) -> None:
     sets = FEW | {"workload.trace": pipe, "workload.format": "disksim"}
     ssdlab.compare("greedy-8ch", set=sets, store=store, html=False)
     writer.join()
-    assert runs.told() == "0 runs from it, 0 added, 1 not stored (the trace is a pipe)"
+    assert runs.summary() == "0 runs from it, 0 added, 1 not stored (the trace is a pipe)"
     done = ssdlab_command(
         *("compare", "greedy-8ch", "--store", "kept", "--trace", "-", "--no-html"),
         *("--set", "workload.format=disksim"),
@@ -188,7 +188,7 @@ def test_the_environment_names_a_store(
     monkeypatch.setenv("SSDLAB_STORE", str(store))
     for told in ("0 runs from it, 1 added", "1 run from it, 0 added"):
         ssdlab.compare("greedy-8ch", set=FEW)
-        assert runs.told() == told
+        assert runs.summary() == told
     assert len(ssdlab.results()) == 1
 
 
@@ -198,7 +198,7 @@ def test_the_environment_names_a_store(
 def test_a_run_that_cannot_finish_is_stored_with_its_reason(store: Path, runs: Runs) -> None:
     config, vary = ssdlab.load_config(set=CROWDED), {"run.seed": [1]}
     failed = [ssdlab.sweep(config, vary=vary, store=where) for where in (None, store, store)]
-    assert runs.told() == "1 run from it, 0 added"
+    assert runs.summary() == "1 run from it, 0 added"
     assert failed[0].failures == failed[2].failures != {}
     answer = ssdlab.results(store).query("select completed, why from results")
     assert answer.values == ((False, failed[0].outcomes[0].error),)
@@ -372,17 +372,17 @@ def test_a_trace_that_changes_under_a_run_is_not_stored(
     store: Path, tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sets = FEW | of_a_kind("trace", tmp_path)
-    made = runner.ended_of
+    made = runner.execute_run
 
     def changed(*given: Any) -> Ended:  # noqa: ANN401
         ended = made(*given)
         (tmp_path / "a.trace").write_text(TRACE + TRACE[-20:])
         return ended
 
-    monkeypatch.setattr(runner, "ended_of", changed)
+    monkeypatch.setattr(runner, "execute_run", changed)
     ssdlab.compare("greedy-8ch", set=sets, store=store)
     told = "0 runs from it, 0 added, 1 not stored (a file was changed meanwhile)"
-    assert runs.told() == told
+    assert runs.summary() == told
 
 
 def test_a_restored_report_has_the_names_that_are_asked_for(store: Path, tmp_path: Path) -> None:
@@ -468,12 +468,12 @@ def test_runs_are_taken_ahead_only_where_that_has_no_effect(store: Path) -> None
         assert work.ended == inner.order == [*"01234"]
         inner = Slow(report)
         work = Work(planned(range(3, 100)), ahead=False)
-        looked = kept._Looked(work, made := kept.Kept(inner, opened))
+        looked = kept._FilteredWork(work, made := kept.Kept(inner, opened))
         first = looked.next()
         assert first is not None
-        assert (first.label, made.found, taken[-1]) == ("5", 2, 5)
+        assert (first.label, made.hits, taken[-1]) == ("5", 2, 5)
         work = Work(planned(range(3, 100)), ahead=True)
-        assert kept._Looked(work, made).next() is not None
+        assert kept._FilteredWork(work, made).next() is not None
         assert taken[-1] == 3 + kept.AHEAD[0] - 1
 
 
@@ -493,14 +493,14 @@ def test_what_another_process_stores_meanwhile_is_taken(
                 assert one is not None
                 ssdlab.sweep("greedy-8ch", vary=vary, set=FEW, store=theirs, progress=False)
                 theirs.flush()
-                work.end(one, runner.ended_of(one, work))
+                work.end(one, runner.execute_run(one, work))
                 assert work.next() is None
 
         made.inner = Racing()
-        design = designed("greedy-8ch", vary, sets=FEW, plugs=Plugs())
+        design = design_sweep("greedy-8ch", vary, sets=FEW, plugs=Plugs())
         done = run_sweep(design, made, Making(progress=False))
     assert done.completed
-    assert made.found == 3
+    assert made.hits == 3
 
 
 def test_each_row_group_is_read_once_for_many_keys(

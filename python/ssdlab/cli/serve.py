@@ -21,8 +21,8 @@ from ssdlab.display.progress import shown
 from ssdlab.errors import ConfigError
 from ssdlab.results.served import smart_log, smart_text, status_text, why_text
 from ssdlab.results.text import PARTS, counted
-from ssdlab.running.served import Address, served
-from ssdlab.running.served_past import status, why
+from ssdlab.running.served import Address, serve_drive
+from ssdlab.running.served_past import explain, status
 
 
 class _Serve(TyperGroup):
@@ -137,7 +137,7 @@ def serve(
         if said["page"]:
             say(f"its page: {said['page']}")
 
-    summary = served(
+    summary = serve_drive(
         loaded,
         address,
         state=state,
@@ -190,7 +190,7 @@ def serve_why(
 ) -> None:
     """Say what a request to a served drive waited for."""
     with shown(f"request {request}", not quiet) as progress:
-        said = why(folder, request, progress)
+        said = explain(folder, request, progress)
     put_result(json_, quiet, lambda: _json(said), lambda: why_text(said))
 
 

@@ -188,7 +188,9 @@ def run_fleet(asked: Asked, runner: Runner, how: Making) -> Fleet:
         if made or asked.size == "drive":
             memory.check([one.config for one in drives for _ in range(runner.here)], runner.here)
         left, progress = len(missing), how.progress
-        stored.make(missing, stored.planned, runner, name=asked.name, left=left, progress=progress)
+        stored.make(
+            missing, stored.planned, runner, name=asked.name, remaining=left, progress=progress
+        )
         found = ordered(stored.ended())
         names = tuple(one.name for one in drives)
         done = Fleet(asked.name, names, tuple(volumes), found, identity, folder=how.folder)

@@ -26,7 +26,7 @@ PARTS = ("workload.volume", "workload.from", "workload.until")
 """Keys that select a part of a trace."""
 
 
-def invalidated(config: Config, sums: Totals) -> float:
+def invalidated_share(config: Config, sums: Totals) -> float:
     """The larger of the pages overwritten and discarded, divided by the pages written.
 
     At least that share: the trace is read again only if its sums do not show that it is enough.
@@ -38,28 +38,30 @@ def invalidated(config: Config, sums: Totals) -> float:
         info = info_with(config)
     except WorkloadError:
         return 1.0  # The table of its pages takes too much memory.
-    page, found = config["device.page_bytes"], info.footprint
-    if not found.page_reads:
-        once = sums.pages
+    page, footprint = config["device.page_bytes"], info.footprint
+    if not footprint.page_reads:
+        unique_pages = sums.pages
     elif page == INFO_PAGE_BYTES:
-        once = found.pages_written
+        unique_pages = footprint.pages_written
     else:
-        once = min(sums.pages, sums.page_writes, math.ceil(found.distinct_bytes_written / page))
+        unique_pages = min(
+            sums.pages, sums.page_writes, math.ceil(footprint.distinct_bytes_written / page)
+        )
     discarded = info.discards.effective_bytes / page
-    return float(max(0, sums.page_writes - once, discarded) / sums.page_writes)
+    return float(max(0, sums.page_writes - unique_pages, discarded) / sums.page_writes)
 
 
 def doubt(share: float) -> str:
     """Why a trace that invalidates this share decides nothing; empty if it is enough."""
     if share >= FEWEST_INVALIDATED:
         return ""
-    what = (
+    finding = (
         "overwrites nothing: it writes every page once"
         if not share
         else f"overwrites or discards only {percent(share)} of the pages that it writes"
     )
     return (
-        f"the trace {what}, so it does not show which data become invalid, and decides nothing"
+        f"the trace {finding}, so it does not show which data become invalid, and decides nothing"
         " about policies: record until data are overwritten"
     )
 
@@ -71,18 +73,18 @@ def remedy(
 
     `factor`: how many times as much it would have to touch, if that is the problem.
     """
-    command = whole(trace, given, drive, effort)
+    command = whole_file_command(trace, given, drive, effort)
     if not command and factor is not None:
-        command = larger(trace, given, factor, drive, effort)
-    return command or shown(trace, given)
+        command = copies_command(trace, given, factor, drive, effort)
+    return command or info_command(trace, given)
 
 
-def shown(trace: str, given: Mapping[str, object]) -> str:
+def info_command(trace: str, given: Mapping[str, object]) -> str:
     """The command that shows how often a trace overwrites its pages."""
     return f"ssdlab trace info {shlex.quote(trace)}{options(_of_trace(given))}"
 
 
-def whole(trace: str, given: Mapping[str, object], drive: str, effort: str) -> str:
+def whole_file_command(trace: str, given: Mapping[str, object], drive: str, effort: str) -> str:
     """The command that tries the whole file, if `given` selects a part of it; otherwise empty.
 
     `drive` and `effort` are further options of it, each after a space.
@@ -95,14 +97,17 @@ def whole(trace: str, given: Mapping[str, object], drive: str, effort: str) -> s
     return f"ssdlab try {shlex.quote(trace)}{drive}{options(rest)}{effort}"
 
 
-def larger(trace: str, given: Mapping[str, object], factor: float, drive: str, effort: str) -> str:
+def copies_command(
+    trace: str, given: Mapping[str, object], factor: float, drive: str, effort: str
+) -> str:
     """A command that tries copies of a trace, like many applications.
 
-    Together they touch more than `factor` times as much. `drive` and `effort` are as in `whole`.
+    Together they touch more than `factor` times as much. `drive` and `effort` are as in
+    `whole_file_command`.
     """
     copies = math.ceil(MARGIN * factor)
     if copies > MOST_COPIES or shlex.quote(trace) != trace or "workload.volume" in given:
-        return shown(trace, given)
+        return info_command(trace, given)
     name = f"{trace.rpartition('/')[2].partition('.')[0]}-{copies}{EXTENSION}"
     reading = _of_trace(given)
     rest = {key: value for key, value in given.items() if key not in reading}

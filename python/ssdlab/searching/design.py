@@ -19,7 +19,7 @@ from ssdlab.errors import ConfigError
 from ssdlab.policy import Policies
 from ssdlab.running.design import MOST_MESSAGES, SEEN, sources, trace_names
 from ssdlab.running.job import check_traces, file_digest
-from ssdlab.running.simulate import Plugs, plugged
+from ssdlab.running.simulate import Plugs, merge_plugs
 from ssdlab.searching.constraint import BASELINE, Constraint, victims
 from ssdlab.searching.metric import Metric
 from ssdlab.searching.space import Dimension, Point, SearchSpace, fitting, of_space
@@ -109,7 +109,7 @@ class SearchDesign:
     ) -> tuple[Config, Policies]:
         """The configuration of a point. Raises `ConfigError`."""
         try:
-            sets, policies = plugged({**self.sets, **case.keys, **point}, Plugs())
+            sets, policies = merge_plugs({**self.sets, **case.keys, **point}, Plugs())
             config = self.source.load(sets, trace=case.trace, seed=seed)
             if divisor > 1:
                 short = _shortened(config, case, divisor)

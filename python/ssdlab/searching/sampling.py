@@ -24,7 +24,7 @@ from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError, OutputError
 from ssdlab.results.names import STORAGE
 from ssdlab.results.search import Tried
-from ssdlab.running.table import whole_lines
+from ssdlab.running.table import complete_lines
 from ssdlab.searching.space import Point, SearchSpace
 from ssdlab.versions import install
 
@@ -189,7 +189,7 @@ def _storage(file: Path) -> Any:  # noqa: ANN401
     journal = import_module("optuna.storages.journal")
     if file.exists():
         with file.open("r+b", buffering=0) as held:
-            whole_lines(held)
+            complete_lines(held)
     file.with_name(f"{file.name}.lock").unlink(missing_ok=True)
     return library().storages.JournalStorage(journal.JournalFileBackend(str(file)))
 
