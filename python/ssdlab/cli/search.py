@@ -11,8 +11,8 @@ from ssdlab.cli.ending import BAD_INPUT, end
 from ssdlab.cli.options import ConfigArgument, ReadOptions, RunOptions, Spend, Traces, grouped
 from ssdlab.cli.terminal import put_result, say
 from ssdlab.running.kept import not_stored
-from ssdlab.searching.plan import TEST_SEEDS, Goals, Requests, designed
-from ssdlab.searching.search import PARALLEL, SAMPLER, TRIALS, run_search, sought
+from ssdlab.searching.plan import TEST_SEEDS, Goals, Requests, design_search
+from ssdlab.searching.search import PARALLEL, SAMPLER, TRIALS, run_search, search_options
 
 app = typer.Typer()
 
@@ -115,8 +115,8 @@ def search_command(
     """
     goals = Goals(minimize or [], maximize or [], subject_to or [])
     asked = Requests(traces or [], test_traces or [], across, runs.seed, seeds, test_seeds, rungs)
-    design = designed(config, space_values(space), goals, asked, reading.values())
-    how = sought(design, sampler, pruner, trials, parallel, sampler_seed, budget)
+    design = design_search(config, space_values(space), goals, asked, reading.values())
+    how = search_options(design, sampler, pruner, trials, parallel, sampler_seed, budget)
     making = runs.making(f"{design.first.name}-search")
     with making.runner() as runner:
         done = run_search(design, how, runner, making)
