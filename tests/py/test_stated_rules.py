@@ -35,7 +35,7 @@ from ssdlab.running.runner import Ended, Planned
 from ssdlab.store import collect, rows, verify
 from ssdlab.store.files import Entry, now
 from ssdlab.store.keys import key_of
-from ssdlab.store.rows import Made
+from ssdlab.store.rows import ExecutedRun
 from ssdlab.traces import table as trace_table
 from ssdlab.traces import trace as traces
 from ssdlab_lab.kv import reuse
@@ -507,7 +507,7 @@ def test_a_report_names_the_files_of_who_asks() -> None:
     values["config"]["workload"]["trace"] = "/old/t.csv"
     values["trace_lines"] = {"loss": "/old/t.csv: 7 lines were skipped"}
     values["warnings"] = ["/old/t.csv has no flushes"]
-    row = Made(made.key, made.text, report, {}, "/old/t.csv ended", now()).row()
+    row = ExecutedRun(made.key, made.text, report, {}, "/old/t.csv ended", now()).row()
     row["report"] = json.dumps(values)
     theirs = json.loads(json.dumps(values["config"]))
     theirs["workload"]["trace"] = "/new/t.csv"
@@ -524,7 +524,7 @@ def test_a_report_names_the_files_of_who_asks() -> None:
 @pytest.mark.parametrize("where", ["job", "report"])
 def test_results_of_another_version_are_found(where: str) -> None:
     made, report = seeded(2)
-    row = Made(made.key, made.text, report, {}, "", now()).row()
+    row = ExecutedRun(made.key, made.text, report, {}, "", now()).row()
     results = ssdlab.__results_version__
     assert verify._of_row(row, results) == ""
     if where == "report":

@@ -106,9 +106,9 @@ def test_rows_are_those_of_runs_made_anew(
     sets = of_a_kind(kind, tmp_path)
     plain = swept(None, sets)
     first = swept(store, sets)
-    assert runs.summary() == "0 runs from it, 2 added"
+    assert runs.told() == "0 runs from it, 2 added"
     again = swept(store, sets)
-    assert runs.summary() == "2 runs from it, 0 added"
+    assert runs.told() == "2 runs from it, 0 added"
     assert plain.completed
     assert plain.rows == first.rows == again.rows
     assert [one.warnings for one in plain.outcomes] == [one.warnings for one in again.outcomes]
@@ -145,7 +145,7 @@ def test_a_comparison_has_the_same_folder(
         done = ssdlab.compare("greedy-8ch", set=sets, vary=vary, **how)  # type: ignore[arg-type]
         assert done.completed
         assert all((report.folder or Path()).is_dir() for report in done.reports.values())
-    assert runs.summary() == "4 runs from it, 0 added"
+    assert runs.told() == "4 runs from it, 0 added"
     same_files(tmp_path / "new", tmp_path / "first")
     same_files(tmp_path / "new", tmp_path / "again")
     folder = next((tmp_path / "again").rglob("report.json")).parent
@@ -160,7 +160,7 @@ def test_logs_are_made_anew(store: Path, tmp_path: Path, runs: Runs) -> None:
             sets = cut | {"metrics.op_log": log}
             ssdlab.compare("greedy-8ch", set=sets, out=out, store=store, html=False)
             assert len([*out.rglob("power.csv.zst")]) == log
-    assert runs.summary() == "0 runs from it, 0 added, 1 not stored (logs are not stored)"
+    assert runs.told() == "0 runs from it, 0 added, 1 not stored (logs are not stored)"
     same_files(tmp_path / "a-False", tmp_path / "b-False")
 
 
@@ -172,7 +172,7 @@ def test_a_pipe_is_not_stored(store: Path, tmp_path: Path, runs: Runs) -> None:
     sets = FEW | {"workload.trace": pipe, "workload.format": "disksim"}
     ssdlab.compare("greedy-8ch", set=sets, store=store, html=False)
     writer.join()
-    assert runs.summary() == "0 runs from it, 0 added, 1 not stored (the trace is a pipe)"
+    assert runs.told() == "0 runs from it, 0 added, 1 not stored (the trace is a pipe)"
     done = ssdlab_command(
         *("compare", "greedy-8ch", "--store", "kept", "--trace", "-", "--no-html"),
         *("--set", "workload.format=disksim"),
@@ -188,7 +188,7 @@ def test_the_environment_names_a_store(
     monkeypatch.setenv("SSDLAB_STORE", str(store))
     for told in ("0 runs from it, 1 added", "1 run from it, 0 added"):
         ssdlab.compare("greedy-8ch", set=FEW)
-        assert runs.summary() == told
+        assert runs.told() == told
     assert len(ssdlab.results()) == 1
 
 
@@ -198,7 +198,7 @@ def test_the_environment_names_a_store(
 def test_a_run_that_cannot_finish_is_stored_with_its_reason(store: Path, runs: Runs) -> None:
     config, vary = ssdlab.load_config(set=CROWDED), {"run.seed": [1]}
     failed = [ssdlab.sweep(config, vary=vary, store=where) for where in (None, store, store)]
-    assert runs.summary() == "1 run from it, 0 added"
+    assert runs.told() == "1 run from it, 0 added"
     assert failed[0].failures == failed[2].failures != {}
     answer = ssdlab.results(store).query("select completed, why from results")
     assert answer.values == ((False, failed[0].outcomes[0].error),)
@@ -382,7 +382,7 @@ def test_a_trace_that_changes_under_a_run_is_not_stored(
     monkeypatch.setattr(runner, "execute_run", changed)
     ssdlab.compare("greedy-8ch", set=sets, store=store)
     told = "0 runs from it, 0 added, 1 not stored (a file was changed meanwhile)"
-    assert runs.summary() == told
+    assert runs.told() == told
 
 
 def test_a_restored_report_has_the_names_that_are_asked_for(store: Path, tmp_path: Path) -> None:

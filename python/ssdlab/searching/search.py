@@ -235,7 +235,7 @@ class _SearchRun:
         """Rounds, until something ends them."""
         start = time.monotonic()
         judge = Judge(self.design, self.runs)
-        for trial in self.sampling.before:
+        for trial in self.sampling.restored:
             self.results.setdefault(trial.user_attrs["point"], tried_of(trial.user_attrs["tried"]))
         judge.refer(self.design.rungs[-1])
         while not self.runs.interrupted:
