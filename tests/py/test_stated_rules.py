@@ -496,7 +496,7 @@ def test_a_run_takes_its_share_of_its_part() -> None:
         )
         for name, count, size in (("a", 4, 400), ("b", 1, 50))
     }
-    wanted = collect._wanted(parts, {}, None, 250)
+    wanted = collect._retained(parts, {}, None, 250)
     # 50 bytes of the newest, then 100 of each of the next two.
     assert wanted == {"a": frozenset({2, 3}), "b": frozenset({0})}
 

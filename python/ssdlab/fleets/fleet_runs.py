@@ -178,7 +178,7 @@ def run_fleet(asked: Asked, runner: Runner, how: Making) -> Fleet:
     else:
         with display() if how.progress else nullcontext() as shown:
             cache = None if asked.cache is None else Path(asked.cache)
-            threads, show = runner.here or cores(), shown.run if shown else None
+            threads, show = runner.local_jobs or cores(), shown.run if shown else None
             volumes = volumes_of(asked.traces, asked.sets, cache=cache, jobs=threads, show=show)
     identity = asked.identity(drives, made)
     reads = tuple(one.config.file for one in drives if one.config.file)
@@ -186,7 +186,9 @@ def run_fleet(asked: Asked, runner: Runner, how: Making) -> Fleet:
         stored.asked, stored.volumes, stored.drives = asked, volumes, drives
         missing = [key for key in stored.every() if key not in stored.rows]
         if made or asked.size == "drive":
-            memory.check([one.config for one in drives for _ in range(runner.here)], runner.here)
+            memory.check(
+                [one.config for one in drives for _ in range(runner.local_jobs)], runner.local_jobs
+            )
         left, progress = len(missing), how.progress
         stored.make(
             missing, stored.planned, runner, name=asked.name, remaining=left, progress=progress

@@ -232,8 +232,8 @@ class SparePlan:
         if self.answer is None:
             if not self.steps:
                 return "none: no over-provisioning could be tried"
-            most = self.steps[-1].name
-            return f"no over-provisioning up to {most} meets all bounds{self._instead()}"
+            last_name = self.steps[-1].name
+            return f"no over-provisioning up to {last_name} meets all bounds{self._instead()}"
         step, outcome = self.answer
         text = f"{step.name} over-provisioning with {outcome.policy}"
         below = self.below

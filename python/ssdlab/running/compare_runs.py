@@ -300,7 +300,7 @@ def _prepare(planned: Sequence[Planned], runner: Runner, progress: bool) -> list
     configs = [run.config for run in planned]
     with display() if progress and any(map(fits, configs)) else nullcontext() as shown:
         configs = all_fitted(configs, shown.run if shown else None)
-    memory.check(configs, runner.here)
+    memory.check(configs, runner.local_jobs)
     return [replace(run, config=config) for run, config in zip(planned, configs, strict=True)]
 
 

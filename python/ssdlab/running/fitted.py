@@ -25,7 +25,7 @@ NOT_READING = (
 )
 """Keys of `[workload]` that act on a trace once it has been read; the others define how it is read.
 """
-_known: dict[str, int] = {}
+_page_counts: dict[str, int] = {}
 """Pages by trace and how it is read: one reading serves all runs of a comparison."""
 
 
@@ -84,10 +84,10 @@ class Totals:
 def footprint_pages(config: Config, progress: Callback | None = None) -> int:
     """Pages of the device that the trace of `config` touches; a file is read once."""
     identity, report = _reading(config, progress)
-    if identity not in _known:
+    if identity not in _page_counts:
         with translated():
-            _known[identity] = _core.footprint_pages(config.text, progress=report)
-    return _known[identity]
+            _page_counts[identity] = _core.footprint_pages(config.text, progress=report)
+    return _page_counts[identity]
 
 
 def totals(config: Config, most_page_writes: int, progress: Callback | None = None) -> Totals:
@@ -102,7 +102,7 @@ def totals(config: Config, most_page_writes: int, progress: Callback | None = No
     warnings = tuple(as_given(warning) for warning in values.pop("warnings"))
     result = Totals(**values, warnings=warnings)
     if not result.is_cut:
-        _known[identity] = result.pages
+        _page_counts[identity] = result.pages
     return replace(result, file=as_given(result.file))
 
 

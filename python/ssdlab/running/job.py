@@ -194,7 +194,7 @@ def _of_all_cpus(path: Path) -> list[tuple[int, Path]]:
     return sorted(by_cpu.items())
 
 
-_known: dict[tuple[object, ...], str] = {}
+_digests: dict[tuple[object, ...], str] = {}
 """Digests of files by path and the result of `stat`: a file is read once for all jobs."""
 
 
@@ -207,14 +207,14 @@ def file_digest(path: Path) -> tuple[str, int]:
         with path.open("rb") as file:
             status = path.stat()
             version = (str(path.absolute()), status.st_mtime_ns, status.st_size, status.st_ino)
-            if version in _known:
-                return _known[version], status.st_size
+            if version in _digests:
+                return _digests[version], status.st_size
             hasher = hashlib.sha256()
             while chunk := file.read(READ_BYTES):
                 hasher.update(chunk)
             digest = hasher.hexdigest()
             if abs(time.time() - status.st_mtime) > FRESH_S:
-                _known[version] = digest
+                _digests[version] = digest
             return digest, status.st_size
     except OSError as error:
         message = f"{path}: cannot be read: {error.strerror or error}"

@@ -43,13 +43,13 @@ class Kept:
         """Runs that were executed and not stored, by reason."""
         self.usage_error: OutputError | None = None
         """Why the store could not record which of its runs were used."""
-        self._before = store.unwritten
+        self._initial_unwritten = store.unwritten
         self._reported = False
 
     @property
-    def here(self) -> int:
+    def local_jobs(self) -> int:
         """As many as for the inner runner."""
-        return self.inner.here
+        return self.inner.local_jobs
 
     def run(self, work: Work) -> None:
         """All runs of `work`."""
@@ -63,7 +63,7 @@ class Kept:
     @property
     def loss_count(self) -> int:
         """Runs that were to be stored, but are not in the folder."""
-        return max(0, self.store.unwritten - self._before)
+        return max(0, self.store.unwritten - self._initial_unwritten)
 
     def report_failure(self) -> None:
         """Report once that the store cannot be written."""

@@ -122,7 +122,7 @@ class Runner(Protocol):
     """Executes runs. The results of a run do not depend on the runner."""
 
     @property
-    def here(self) -> int:
+    def local_jobs(self) -> int:
         """How many of its runs are executed at a time on this machine; 0: they run elsewhere."""
 
     def run(self, work: Work) -> None:
@@ -142,7 +142,7 @@ class Threads:
     apart: bool = False
 
     @property
-    def here(self) -> int:
+    def local_jobs(self) -> int:
         """All of them."""
         return self.jobs
 

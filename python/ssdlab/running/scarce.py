@@ -67,38 +67,38 @@ def doubt(share: float) -> str:
 
 
 def remedy(
-    trace: str, given: Mapping[str, object], factor: float | None, drive: str, effort: str
+    trace: str, settings: Mapping[str, object], factor: float | None, drive: str, effort: str
 ) -> str:
     """What to run in place of a trace that shows too little.
 
     `factor`: how many times as much it would have to touch, if that is the problem.
     """
-    command = whole_file_command(trace, given, drive, effort)
+    command = whole_file_command(trace, settings, drive, effort)
     if not command and factor is not None:
-        command = copies_command(trace, given, factor, drive, effort)
-    return command or info_command(trace, given)
+        command = copies_command(trace, settings, factor, drive, effort)
+    return command or info_command(trace, settings)
 
 
-def info_command(trace: str, given: Mapping[str, object]) -> str:
+def info_command(trace: str, settings: Mapping[str, object]) -> str:
     """The command that shows how often a trace overwrites its pages."""
-    return f"ssdlab trace info {shlex.quote(trace)}{options(_of_trace(given))}"
+    return f"ssdlab trace info {shlex.quote(trace)}{options(_of_trace(settings))}"
 
 
-def whole_file_command(trace: str, given: Mapping[str, object], drive: str, effort: str) -> str:
-    """The command that tries the whole file, if `given` selects a part of it; otherwise empty.
+def whole_file_command(trace: str, settings: Mapping[str, object], drive: str, effort: str) -> str:
+    """The command that tries the whole file, if `settings` selects a part of it; otherwise empty.
 
     `drive` and `effort` are further options of it, each after a space.
     """
-    if all(key not in given or given[key] == "all" for key in PARTS):
+    if all(key not in settings or settings[key] == "all" for key in PARTS):
         return ""
-    rest: dict[str, object] = {key: value for key, value in given.items() if key not in PARTS}
-    if "workload.volume" in given:
+    rest: dict[str, object] = {key: value for key, value in settings.items() if key not in PARTS}
+    if "workload.volume" in settings:
         rest["workload.volume"] = "all"
     return f"ssdlab try {shlex.quote(trace)}{drive}{options(rest)}{effort}"
 
 
 def copies_command(
-    trace: str, given: Mapping[str, object], factor: float, drive: str, effort: str
+    trace: str, settings: Mapping[str, object], factor: float, drive: str, effort: str
 ) -> str:
     """A command that tries copies of a trace, like many applications.
 
@@ -106,17 +106,17 @@ def copies_command(
     `whole_file_command`.
     """
     copies = math.ceil(MARGIN * factor)
-    if copies > MOST_COPIES or shlex.quote(trace) != trace or "workload.volume" in given:
-        return info_command(trace, given)
+    if copies > MOST_COPIES or shlex.quote(trace) != trace or "workload.volume" in settings:
+        return info_command(trace, settings)
     name = f"{trace.rpartition('/')[2].partition('.')[0]}-{copies}{EXTENSION}"
-    reading = _of_trace(given)
-    rest = {key: value for key, value in given.items() if key not in reading}
+    reading = _of_trace(settings)
+    rest = {key: value for key, value in settings.items() if key not in reading}
     return (
         f"ssdlab trace merge $(yes {trace} | head -n {copies}){options(reading)} --out {name}"
         f" && ssdlab try {name}{drive}{options({**rest, 'workload.volume': 'all'})}{effort}"
     )
 
 
-def _of_trace(given: Mapping[str, object]) -> dict[str, object]:
+def _of_trace(settings: Mapping[str, object]) -> dict[str, object]:
     """The keys that define how the trace is read."""
-    return {key: value for key, value in given.items() if key.startswith("workload.")}
+    return {key: value for key, value in settings.items() if key.startswith("workload.")}

@@ -130,7 +130,7 @@ def run_sweep(
             f" ({argument(draw='latin-hypercube', points=1000)})"
         )
         raise ConfigError([message])
-    check(design, runner.here)
+    check(design, runner.local_jobs)
     shown = design.shown()
     identity = design.identity(shown)
     config, out = design.first, making.folder

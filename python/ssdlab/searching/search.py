@@ -190,7 +190,7 @@ def run_search(
     design: SearchDesign, options: SearchOptions, runner: Runner, making: Making
 ) -> Search:
     """Search, or continue the search in its folder, and write the results there."""
-    check(design, runner.here)
+    check(design, runner.local_jobs)
     if making.progress:
         say_before([*design.space.notes, *design.first.notes])
     identity = {

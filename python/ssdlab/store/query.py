@@ -189,7 +189,7 @@ def query_view(files: Files, fetch: Callable[[Any], T], *, allow_files: bool = F
     for remaining in reversed(range(TRIES)):
         entries = files.entries()
         try:
-            parts = [str(files.sound(name)) for name in sorted(entries)]
+            parts = [str(files.checked_part(name)) for name in sorted(entries)]
         except FileNotFoundError:
             continue  # another process has replaced it
         with (

@@ -53,7 +53,7 @@ class Reader:
         self.requested: set[str] = set()
         """Keys of the reports that were read."""
         self._index: dict[str, Place] = {}
-        self._known: frozenset[str] = frozenset()
+        self._known_parts: frozenset[str] = frozenset()
         self._last_check = -LOOK_S
         self._groups: OrderedDict[Place, Any] = OrderedDict()
         self._metadata: dict[str, Any] = {}
@@ -87,10 +87,10 @@ class Reader:
             return
         entries = self.files.entries()
         self._last_check = time.monotonic()
-        if entries.keys() == self._known:
+        if entries.keys() == self._known_parts:
             return
         self._index = {key: (name, at) for key, (_, name, at) in first_places(entries).items()}
-        self._known = frozenset(entries)
+        self._known_parts = frozenset(entries)
 
     def read(self, stored: Stored, config: Config | None = None) -> tuple[Report, str]:
         """The report of a run that was found, and why it could not finish.

@@ -115,7 +115,7 @@ class Store(Reader):
                 self._failing = False
                 for number, run in enumerate(runs):
                     self._index[run.key] = (entry.name, number)
-                self._known |= {entry.name}
+                self._known_parts |= {entry.name}
                 self._waiting.clear()
                 self.flushed += len(runs)
 

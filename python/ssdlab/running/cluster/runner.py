@@ -68,7 +68,7 @@ class Cluster:
     connection: Connection
 
     @property
-    def here(self) -> int:
+    def local_jobs(self) -> int:
         """None: the memory of workers is checked when a run is sent."""
         return 0
 
