@@ -411,7 +411,7 @@ def test_a_restored_report_has_the_names_that_are_asked_for(store: Path, tmp_pat
 class Slow:
     """A runner that makes its runs one after another, each a report of nothing."""
 
-    here = 1
+    local_jobs = 1
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -486,7 +486,7 @@ def test_what_another_process_stores_meanwhile_is_taken(
         made = kept.Kept(Threads(1), mine)
 
         class Racing:
-            here = 1
+            local_jobs = 1
 
             def run(self, work: runner.Work) -> None:
                 one = work.next()
