@@ -261,15 +261,13 @@ class Comparison(Table):
         """This comparison without the configurations that `invalid` lists."""
         return self.without(self.invalid)
 
-    def without(self, labels: Collection[str]) -> Comparison:
+    def without(self, left: Collection[str]) -> Comparison:
         """The comparison without these labels."""
         return replace(
             self,
-            reports={
-                label: report for label, report in self.reports.items() if label not in labels
-            },
+            reports={label: report for label, report in self.reports.items() if label not in left},
             repetitions={
-                label: by_seed for label, by_seed in self.repetitions.items() if label not in labels
+                label: by_seed for label, by_seed in self.repetitions.items() if label not in left
             },
         )
 

@@ -418,9 +418,9 @@ class Search(Table):
         kinds: tuple[State, ...] = get_args(State)
         return ", ".join(f"{states.count(k):,} {k}" for k in kinds if k in states)
 
-    def called(self, trial: Tried) -> str:
+    def called(self, one: Tried) -> str:
         """The name of a point in sentences: its values, if they are few."""
-        return trial.label if len(trial.label) <= SHORT else f"point {trial.number}"
+        return one.label if len(one.label) <= SHORT else f"point {one.number}"
 
     def _table(self) -> Iterator[str]:
         trials = self.front if len(self.goals) > 1 else self.ranked
