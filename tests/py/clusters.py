@@ -13,7 +13,7 @@ from running import HANG_S
 
 SCHEDULER = "from distributed.cli.dask_scheduler import main; main()"
 WORKER = "from distributed.cli.dask_worker import main; main()"
-BLIND = "from ssdlab.running.cluster import task; task._in_place = lambda one: False\n"
+BLIND = "from ssdlab.running.cluster import task; task._is_in_place = lambda one: False\n"
 """A worker on another machine: it sees none of the files here."""
 OTHER = "from ssdlab import versions; versions.described = lambda: '0.0.9, results 0'\n"
 """A worker with another version of ssdlab."""

@@ -15,7 +15,7 @@ from ssdlab.results.report import Report
 from ssdlab.running.job import Job
 from ssdlab.store.files import Files, now
 from ssdlab.store.keys import key_of
-from ssdlab.store.rows import GROUP, Made, leaves, table_of, written
+from ssdlab.store.rows import GROUP, ExecutedRun, leaves, table_of, write_table
 from ssdlab.store.store import FLUSH_ROWS, Store
 
 
@@ -61,7 +61,7 @@ def fill_at_once(folder: Path, count: int) -> list[str]:
     """The same rows, quickly: texts of one run, in which the seeds are replaced."""
     files = Files(folder, ssdlab.__results_version__, write=True)
     job, report = seeded(0)
-    one = Made(job.key, job.text, report, {}, "", now()).row()
+    one = ExecutedRun(job.key, job.text, report, {}, "", now()).row()
     config = leaves(report.json["config"])
     keys = []
     for begin in range(0, count, FLUSH_ROWS):
@@ -75,7 +75,7 @@ def fill_at_once(folder: Path, count: int) -> list[str]:
         keys += [row["key"] for row in several]
         table = table_of(several)
         heads = [(row["key"], round(row["created"].timestamp() * 1e6)) for row in several]
-        files.add(heads, config, GROUP, partial(written, table))
+        files.add(heads, config, GROUP, partial(write_table, table))
     return keys
 
 

@@ -258,7 +258,7 @@ def test_other_threads_run_meanwhile() -> None:
         seen = 0
         while seen < 20 and not ended.is_set():
             time.sleep(0.001)
-            seen += sys._current_frames()[main].f_code is simulate.simulated.__code__
+            seen += sys._current_frames()[main].f_code is simulate.run_simulator.__code__
         if seen == 20:
             signal.pthread_kill(main, signal.SIGINT)
 

@@ -472,9 +472,9 @@ def test_a_drive_in_a_file_is_called_by_its_name(tmp_path: Path) -> None:
         SAMSUNG: "samsung-pm9a3",
     }.items():
         plan = trial_plan.plan_trial(trace, drive=drive, policies=None, set=columns, progress=False)
-        assert trial.called(plan) == name
+        assert trial.display_name(plan) == name
         asked = spare_plan.ask(trace, (), drive=drive, set=columns, progress=False)
-        assert trial.called(asked.trial) == name
+        assert trial.display_name(asked.trial) == name
 
 
 def test_a_drive_without_time_drops_what_has_no_effect(tmp_path: Path) -> None:

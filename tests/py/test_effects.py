@@ -11,7 +11,7 @@ import pytest
 import search_proofs as proofs
 import ssdlab
 from ssdlab.display.numbers import Value
-from ssdlab.results.effects import Effect, decided, effects_text
+from ssdlab.results.effects import Effect, analyse, effects_text
 
 SPACE: dict[str, Any] = {
     "gc.victim": ["greedy", "fifo", "random", "cost-benefit"],
@@ -32,7 +32,7 @@ ZIPF = {
 
 def effects(points: Sequence[Point], values: Sequence[float]) -> list[Effect]:
     """The keys that decide `values`, one for each point."""
-    return [*decided(points, [[one] for one in values]).effects]
+    return [*analyse(points, [[one] for one in values]).effects]
 
 
 def literal_shares(points: Sequence[Point], values: Sequence[float]) -> dict[str, float]:
@@ -155,7 +155,7 @@ def test_the_limit_of_what_is_not_named_holds() -> None:
         ]
         shares = literal_shares(every, values)
         some = stream.sample(range(len(every)), 12)
-        found = decided([every[i] for i in some], [[values[i]] for i in some])
+        found = analyse([every[i] for i in some], [[values[i]] for i in some])
         named = {one.key for one in found.effects}
         if not named >= {"a", "b"}:
             unnamed += 1
@@ -163,7 +163,7 @@ def test_the_limit_of_what_is_not_named_holds() -> None:
             held += max(share for key, share in shares.items() if key not in named) <= found.limit
     assert unnamed > 50
     assert held >= 0.9 * unnamed
-    few = decided(every[:7], [[1.0]] * 7)
+    few = analyse(every[:7], [[1.0]] * 7)
     assert (few.effects, few.limit, few.text("waf", "points")) == ((), None, "")
 
 
@@ -176,7 +176,7 @@ def test_seeds_that_disagree_widen_the_interval() -> None:
     def apart(by: float) -> list[list[float]]:
         return [[v, v - by * (one["a"] == "v")] for one, v in zip(points, base, strict=True)]
 
-    one, same, other = (decided(points, v) for v in ([[v] for v in base], alike, apart(0.5)))
+    one, same, other = (analyse(points, v) for v in ([[v] for v in base], alike, apart(0.5)))
     assert same.effects == one.effects
     assert same.text("waf", "points").startswith("a ")
     assert "with 2 seeds" in same.text("waf", "points")
@@ -184,7 +184,7 @@ def test_seeds_that_disagree_widen_the_interval() -> None:
     widths = [found.effects[0].high - found.effects[0].low for found in (same, other)]
     assert widths[1] > 2 * widths[0]
     # What one seed shows and the other does not is left out, and the limit covers it.
-    opposite = decided(points, apart(0.7))
+    opposite = analyse(points, apart(0.7))
     assert opposite.effects == ()
     assert opposite.limit == 1.0
     assert opposite.text("waf", "points").startswith("no key has a clear effect on the waf")

@@ -86,7 +86,7 @@ def test_the_search_begins_at_the_own_spare_and_halves_what_is_left(
             trial = SimpleNamespace(doubts=("it overloads", "more"), remedy="")
             return Step(at, 1, outcomes), trial, {}
 
-        monkeypatch.setattr(spare_plan._Search, "_tried", tried)
+        monkeypatch.setattr(spare_plan._Search, "_try_step", tried)
         done = search_of(provision, steps, WAF).plan(None)
         expected, doubt = literal_steps(provision, steps, what)
         assert order == expected
@@ -264,7 +264,7 @@ def test_a_step_that_meets_bounds_by_chance_is_no_answer(monkeypatch: pytest.Mon
         waf = Interval(1.4, ends.get(at, 2.3))
         return Step(at, 1, (Outcome("a", {"waf": waf}),)), SimpleNamespace(doubts=()), {}
 
-    monkeypatch.setattr(spare_plan._Search, "_tried", tried)
+    monkeypatch.setattr(spare_plan._Search, "_try_step", tried)
     done = search_of(0.145, spare_plan.STEPS, WAF).plan(None)
     assert order == [0.14, 0.4, 0.24, 0.34, 0.48, 0.8, 0.68, 0.56]
     assert done.answer is not None

@@ -33,7 +33,7 @@ def written(path: Path, lines: Iterable[tuple[str, int]]) -> Path:
 
 def share(file: Path, **keys: object) -> float:
     config = load_config(DEFAULT_DRIVE, trace=file, set=keys)
-    return scarce.invalidated(config, totals(config, 1 << 28))
+    return scarce.invalidated_share(config, totals(config, 1 << 28))
 
 
 ONCE = [("W", page) for page in range(100)]
@@ -155,15 +155,16 @@ def test_the_next_command_makes_the_trace_large_enough(tmp_path: Path) -> None:
 def test_a_part_of_a_trace_is_followed_by_the_whole() -> None:
     cut = {"workload.until": "1s", "workload.format": "msr", "gc.window": 4}
     words = "--set workload.format=msr --set gc.window=4"
-    whole = scarce.whole("a b.csv", cut, " --drive x", " --seeds 3")
+    whole = scarce.whole_file_command("a b.csv", cut, " --drive x", " --seeds 3")
     assert whole == f"ssdlab try 'a b.csv' --drive x {words} --seeds 3"
-    one = scarce.whole("t.csv", {"workload.volume": 3}, "", "")
+    one = scarce.whole_file_command("t.csv", {"workload.volume": 3}, "", "")
     assert one == "ssdlab try t.csv --set workload.volume=all"
-    assert scarce.whole("t.csv", {"workload.volume": "all", "workload.unit": "pages"}, "", "") == ""
+    keys = {"workload.volume": "all", "workload.unit": "pages"}
+    assert scarce.whole_file_command("t.csv", keys, "", "") == ""
     # More copies than are useful, or a name that a shell takes for several.
     for trace, factor in (("t.csv", 1000), ("a b.csv", 2)):
         expected = f"ssdlab trace info {shlex.quote(trace)}"
-        assert scarce.larger(trace, {}, factor, "", "") == expected
+        assert scarce.copies_command(trace, {}, factor, "", "") == expected
 
 
 @pytest.mark.parametrize(

@@ -28,11 +28,11 @@ from ssdlab.running.making import Making
 from ssdlab.running.runner import Planned, Threads, Work
 from ssdlab.searching import everything
 from ssdlab.searching.constraint import constraint_of
-from ssdlab.searching.metric import known
-from ssdlab.searching.plan import Goals, Requests, designed, rungs_of
+from ssdlab.searching.metric import known_metrics
+from ssdlab.searching.plan import Goals, Requests, design_search, rungs_of
 from ssdlab.searching.sampling import STUDY
-from ssdlab.searching.search import DRAWN, OF_TRIALS, run_search, sought
-from ssdlab.searching.space import named, spaced
+from ssdlab.searching.search import DRAWN, OF_TRIALS, run_search, search_options
+from ssdlab.searching.space import key_text, space_of
 
 FEW = STEADY
 OF_TRACES = {key: one for key, one in FEW.items() if not key.startswith("workload.")}
@@ -59,7 +59,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Search:
 
 
 def keys_of(given: dict[str, object]) -> list[str]:
-    return [named(one.key, one.when) for one in spaced(given).dimensions]
+    return [key_text(one.key, one.when) for one in space_of(given).dimensions]
 
 
 def test_a_parameter_exists_with_its_policy_only() -> None:
@@ -69,11 +69,11 @@ def test_a_parameter_exists_with_its_policy_only() -> None:
     ]
     assert keys_of({"gc.victim": ["d-choices"], "gc.victim.d": "1:8"})[1] == "gc.victim.d"
     tables = {"gc.victim": [{"policy": "d-choices", "d": 3}, "d-choices"], "gc.victim.d": [4, 5]}
-    assert spaced(tables).size == 4  # conditions name words
+    assert space_of(tables).size == 4  # conditions name words
 
 
 def test_conditions_chain_and_count() -> None:
-    space = spaced(
+    space = space_of(
         {
             "gc.window if gc.path=copyback": [1, 2],
             "gc.path if gc.victim=greedy": ["controller", "copyback"],
@@ -105,17 +105,17 @@ def test_conditions_chain_and_count() -> None:
 )
 def test_bad_spaces_are_explained(given: dict[str, object], why: str) -> None:
     with pytest.raises(ssdlab.ConfigError, match=re.escape(why)):
-        spaced(given)
+        space_of(given)
 
 
 def test_all_has_every_question_and_its_words_load() -> None:
-    space = spaced({"all": None, "gc.victim": ["greedy", "fifo"]})
+    space = space_of({"all": None, "gc.victim": ["greedy", "fifo"]})
     keys = {one.key for one in space.dimensions}
     assert {*everything.KEYS} <= keys
     of = {one.key: one for one in space.dimensions}
     assert of["gc.victim"].labels == ("greedy", "fifo")
     assert "gc.victim.d" not in keys
-    assert "gc.victim.ties if gc.victim=greedy" in [named(o.key, o.when) for o in of.values()]
+    assert "gc.victim.ties if gc.victim=greedy" in [key_text(o.key, o.when) for o in of.values()]
     for key, words in everything.UNLISTED.items():
         for word in words:
             scope = {} if key.endswith("scope") else {"gc.blocking.scope": "block"}
@@ -170,10 +170,10 @@ def test_bounds_are_read_with_their_units() -> None:
 
 def test_metrics_are_the_numbers_of_a_report() -> None:
     report = ssdlab.run("greedy-8ch", set=FEW, progress=False)
-    for name, column in known().items():
+    for name, column in known_metrics().items():
         value = column.of_report(report)
         assert value is None or isinstance(value, int | float), name
-    assert not any(name.startswith("speed") for name in known())
+    assert not any(name.startswith("speed") for name in known_metrics())
 
 
 # ---------------------------------------------------------------- what is found
@@ -400,8 +400,8 @@ class Stops(Threads):
 def test_a_search_that_was_stopped_goes_on_as_if_it_had_not(
     runs: int, sampler: str, tmp_path: Path
 ) -> None:
-    design = designed("greedy-8ch", SPACE, Goals(["waf"]), Requests(seed=1), FEW)
-    how = sought(design, sampler, trials=14, parallel=5)
+    design = design_search("greedy-8ch", SPACE, Goals(["waf"]), Requests(seed=1), FEW)
+    how = search_options(design, sampler, trials=14, parallel=5)
     in_part = Making(out=tmp_path / "part", progress=False, html=False)
     in_whole = replace(in_part, out=tmp_path / "whole")
     whole = run_search(design, how, Threads(2), in_whole)
@@ -664,12 +664,12 @@ def test_the_interval_of_a_test_is_over_its_seeds(traces: list[Path]) -> None:
 
 
 def test_a_trace_is_shortened_by_its_time(traces: list[Path]) -> None:
-    design = designed(
+    design = design_search(
         "greedy-8ch", SPACE, Goals(["waf"]), Requests([traces[0]], rungs=3), OF_TRACES
     )
     counts = []
     for rung in design.rungs:
-        config, _ = design.loaded({}, design.train[0], 1, rung.divisor)
+        config, _ = design.load({}, design.train[0], 1, rung.divisor)
         counts.append(ssdlab.run(config, progress=False).requests.completed)
     assert counts[2] == 3000
     assert counts[1] == pytest.approx(1000, rel=0.1)

@@ -14,8 +14,8 @@ from ssdlab.running.making import Making
 from ssdlab.running.runner import Threads, cores
 from ssdlab.running.simulate import run_loaded
 from ssdlab.searching.design import Case, SearchDesign
-from ssdlab.searching.plan import Goals, Requests, designed
-from ssdlab.searching.search import run_search, sought
+from ssdlab.searching.plan import Goals, Requests, design_search
+from ssdlab.searching.search import run_search, search_options
 from ssdlab.searching.trying import Runs
 from ssdlab_lab.reproduce.combined.choices import BASE, FIXED, ORDERS, QUICK_DIVISOR, TOGETHER
 from ssdlab_lab.reproduce.combined.outcome import USUAL, WRITES, Combined, Setting, numbers_of
@@ -91,7 +91,7 @@ def search_design(study: Study) -> SearchDesign:
     keys = {**scheme.keys, "gc.trigger": "idle"}
     on = Requests(seed=1, test_seeds=len(proofs.MATRIX_TEST))
     goals = Goals(["latency.write.p99_9"])
-    design = designed(scheme.preset, proofs.MATRIX_SPACE, goals, on, keys)
+    design = design_search(scheme.preset, proofs.MATRIX_SPACE, goals, on, keys)
     cases = workloads(study)
     return replace(design, train=cases, test=cases, test_seeds=proofs.MATRIX_TEST)
 
@@ -102,7 +102,7 @@ def of_point(design: SearchDesign, one: Tried) -> list[float]:
     return [
         geometric(
             [
-                run_loaded(design.loaded(point, case, seed)[0], None, html=False)
+                run_loaded(design.load(point, case, seed)[0], None, html=False)
                 for case in design.train
             ]
         )
@@ -122,7 +122,7 @@ def test_the_best_cell_is_found_again(tmp_path: Path, monkeypatch: pytest.Monkey
     design = search_design(study)
     again, told = 0, [f"{main} runs; best cell: {cell}, {best}"]
     for seed in proofs.MATRIX_SEARCHES:
-        how = sought(
+        how = search_options(
             design,
             trials=proofs.MATRIX_TRIALS,
             parallel=proofs.MATRIX_PARALLEL,

@@ -22,8 +22,7 @@ import ssdlab
 from nbd_client import FLUSH, FUA, NO_HOLE, TRIM, WRITE, ZEROES, RefusedError
 from running import COMMAND, HANG_S, nothing_left, refused, ssdlab_command
 from served_drive import DRIVE, PAGE, UNIX, served
-from ssdlab.running.served import Address, answered_signals
-from ssdlab.running.served import served as served_drive
+from ssdlab.running.served import Address, handle_signals, serve_drive
 
 
 def test_what_was_flushed_survives_kill_9(tmp_path: Path) -> None:
@@ -129,11 +128,11 @@ def test_a_disk_without_space_for_the_log_is_named_before_the_drive_is_served(
 def test_a_second_signal_is_a_power_cut() -> None:
     before = signal.getsignal(signal.SIGINT)
     calls: list[str] = []
-    with answered_signals(lambda: calls.append("stops")) as signals:
-        assert not signals.asks()
+    with handle_signals(lambda: calls.append("stops")) as signals:
+        assert not signals.take_status_request()
         signal.raise_signal(signal.SIGUSR1)
-        assert signals.asks()
-        assert not signals.asks()
+        assert signals.take_status_request()
+        assert not signals.take_status_request()
         signal.raise_signal(signal.SIGTERM)
         assert signals.stop
         assert calls == ["stops"]
@@ -164,7 +163,7 @@ def test_a_server_that_stops_has_no_priority_over_others(
     monkeypatch.setattr("ssdlab._core.serve", serve)
     (tmp_path / "tiny.toml").write_text(DRIVE)
     said: list[dict[str, Any]] = []
-    served_drive(
+    serve_drive(
         ssdlab.load_config(tmp_path / "tiny.toml"),
         Address(unix=tmp_path / "socket"),
         state=None,

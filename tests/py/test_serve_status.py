@@ -14,8 +14,7 @@ from nbd_client import FLUSH
 from running import refused, ssdlab_command
 from served_drive import PAGE, UNIX, Served, served
 from ssdlab.results.served import MEDIA, SMART_NAMES, UNIT, smart_text, why_text
-from ssdlab.running.served import Address
-from ssdlab.running.served import served as served_drive
+from ssdlab.running.served import Address, serve_drive
 
 PARTS = ("queue_ns", "chip_ns", "transfer_ns", "gc_wait_ns", "metadata_ns")
 
@@ -184,7 +183,7 @@ def test_a_recorded_session_leaves_the_workload_of_its_preset(
     monkeypatch.setattr("ssdlab._core.serve", lambda *_, **__: "{}")
     config = ssdlab.load_config("modern-tlc")
     assert config["workload.warmup_requests"] > 0
-    served_drive(
+    serve_drive(
         config,
         Address(unix=tmp_path / "socket"),
         state=None,
@@ -208,16 +207,16 @@ def test_a_recorded_session_leaves_the_workload_of_its_preset(
 def test_a_folder_without_a_socket_is_served_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ssdlab.running.served_socket import StatusSocket, ask
+    from ssdlab.running.served_socket import StatusSocket, request_summary
 
     deep = tmp_path / ("d" * 100) / ("e" * 100)
     deep.mkdir(parents=True)
-    assert ask(deep) is None
+    assert request_summary(deep) is None
     socket = StatusSocket(deep)
     try:
         assert (deep / "status").is_socket()
     finally:
         socket.close()
-    assert ask(deep) is None
+    assert request_summary(deep) is None
     monkeypatch.setattr("ssdlab.running.served_socket.SOCKET", "no/such/folder")
     StatusSocket(deep).close()

@@ -26,7 +26,7 @@ from ssdlab.results.points import Points
 from ssdlab.results.sweep import COLUMNS, Outcome, Sweep
 from ssdlab.searching import judging, sampling, tested, trying
 from ssdlab.searching.constraint import constraint_of
-from ssdlab.searching.metric import known
+from ssdlab.searching.metric import known_metrics
 from ssdlab.searching.plan import rungs_of
 
 WAF = next(one for one in columns() if one.name == "waf")
@@ -264,10 +264,10 @@ def test_the_worst_of_several_traces(worst: bool, maximize: bool, value: float) 
 def test_a_round_that_is_not_complete_is_asked_for_again(there: int, taken: int) -> None:
     added: list[object] = []
     made: Any = object.__new__(sampling.Sampling)
-    made.round, made.before, made.study = 0, [], stub(add_trial=added.append)
+    made.round, made.restored, made.study = 0, [], stub(add_trial=added.append)
     about = {"round": 0, "asked": 2, "whole": True}
     made._resume([stub(user_attrs=about) for _ in range(there)])
-    assert (len(added), len(made.before), made.round) == (taken, taken, taken // 2)
+    assert (len(added), len(made.restored), made.round) == (taken, taken, taken // 2)
 
 
 @pytest.mark.parametrize(
@@ -320,10 +320,10 @@ def test_rungs_end_with_all_requests_then_all_seeds(
 
 
 def test_a_search_looks_at_no_number_of_the_computer() -> None:
-    of_the_computer = [name for name, one in known().items() if "speed" in one.key]
+    of_the_computer = [name for name, one in known_metrics().items() if "speed" in one.key]
     assert of_the_computer == []
-    assert not {"time.wall", "time.cpu"} & {one.key for one in known().values()}
-    assert "time.simulated" in known()
+    assert not {"time.wall", "time.cpu"} & {one.key for one in known_metrics().values()}
+    assert "time.simulated" in known_metrics()
 
 
 # ---------------------------------------------------------------- fleets

@@ -35,7 +35,7 @@ from ssdlab.running.runner import Ended, Planned
 from ssdlab.store import collect, rows, verify
 from ssdlab.store.files import Entry, now
 from ssdlab.store.keys import key_of
-from ssdlab.store.rows import Made
+from ssdlab.store.rows import ExecutedRun
 from ssdlab.traces import table as trace_table
 from ssdlab.traces import trace as traces
 from ssdlab_lab.kv import reuse
@@ -202,9 +202,10 @@ def test_room_under_one_bound_makes_up_for_no_other() -> None:
 
 def test_an_equal_number_meets_a_bound_that_may_be_equal() -> None:
     equal, lower = Ratio(3, 1.0, None, None), Ratio(3, 0.9, 0.8, 0.95)
-    told = {one: search_answer._held(f"waf {one} greedy", equal) for one in ("<", "<=", ">", ">=")}
+    verdict = search_answer._verdict
+    told = {one: verdict(f"waf {one} greedy", equal) for one in ("<", "<=", ">", ">=")}
     assert told == {"<": "missed", "<=": "met", ">": "missed", ">=": "met"}
-    assert [search_answer._held(f"waf {one} 2", lower) for one in ("<", ">")] == ["met", "missed"]
+    assert [verdict(f"waf {one} 2", lower) for one in ("<", ">")] == ["met", "missed"]
 
 
 def test_a_folder_taken_away_by_a_process_that_ended_is_put_back(tmp_path: Path) -> None:
@@ -344,7 +345,7 @@ def test_a_value_drawn_once_is_not_called_impossible(monkeypatch: pytest.MonkeyP
     def of_point(_: object, point: int) -> object:
         return ("no",) if point == 0 else config
 
-    monkeypatch.setattr(design.Design, "loaded_or_why", of_point)
+    monkeypatch.setattr(design.Design, "load_or_errors", of_point)
     values = {"k": [3000, 4000, 4000]}
     source = resolve.Source(config)
     design.check(design.Design(source, space.Space(values, is_drawn=True)), 1)
@@ -454,18 +455,18 @@ def test_a_write_may_flush_before_and_be_on_flash_after(
 def test_relative_imports_are_followed() -> None:
     spec = ModuleSpec("p.q.a", None)
     code = b"from .b import c\nfrom .. import d\nimport e"
-    assert {*sources._imported(code, spec)} == {"p.q.b", "p.q.b.c", "p", "p.d", "e"}
+    assert {*sources._imports(code, spec)} == {"p.q.b", "p.q.b.c", "p", "p.d", "e"}
     package = ModuleSpec("p.q", None, is_package=True)
-    assert {*sources._imported(b"from .b import c", package)} == {"p.q.b", "p.q.b.c"}
+    assert {*sources._imports(b"from .b import c", package)} == {"p.q.b", "p.q.b.c"}
 
 
 @pytest.mark.parametrize("log", ["op_log", "request_log"])
 def test_a_run_with_either_log_is_not_stored(log: str) -> None:
-    looked: Any = object.__new__(kept._Looked)
-    looked.kept = stub(passed=Counter())
+    looked: Any = object.__new__(kept._FilteredWork)
+    looked.keeper = stub(skipped=Counter())
     one = Planned("a", ssdlab.load_config(set={f"metrics.{log}": True}))
     assert not looked._is_stored(one)
-    assert looked.kept.passed == {kept.LOGS: 1}
+    assert looked.keeper.skipped == {kept.LOGS: 1}
     assert looked._is_stored(Planned("b", ssdlab.load_config()))
 
 
@@ -474,7 +475,7 @@ def test_runs_that_are_done_are_not_lost_with_a_cluster() -> None:
     one, two = (Planned(label, config) for label in ("one", "two"))
     done = compare_runs.Finished([one, two])
     done.take(one, Ended("completed", stub()))
-    done.lost("gone")
+    done.fail_remaining("gone")
     assert done.failures == {"two": "gone"}
 
 
@@ -495,7 +496,7 @@ def test_a_run_takes_its_share_of_its_part() -> None:
         )
         for name, count, size in (("a", 4, 400), ("b", 1, 50))
     }
-    wanted = collect._wanted(parts, {}, None, 250)
+    wanted = collect._retained(parts, {}, None, 250)
     # 50 bytes of the newest, then 100 of each of the next two.
     assert wanted == {"a": frozenset({2, 3}), "b": frozenset({0})}
 
@@ -506,7 +507,7 @@ def test_a_report_names_the_files_of_who_asks() -> None:
     values["config"]["workload"]["trace"] = "/old/t.csv"
     values["trace_lines"] = {"loss": "/old/t.csv: 7 lines were skipped"}
     values["warnings"] = ["/old/t.csv has no flushes"]
-    row = Made(made.key, made.text, report, {}, "/old/t.csv ended", now()).row()
+    row = ExecutedRun(made.key, made.text, report, {}, "/old/t.csv ended", now()).row()
     row["report"] = json.dumps(values)
     theirs = json.loads(json.dumps(values["config"]))
     theirs["workload"]["trace"] = "/new/t.csv"
@@ -523,7 +524,7 @@ def test_a_report_names_the_files_of_who_asks() -> None:
 @pytest.mark.parametrize("where", ["job", "report"])
 def test_results_of_another_version_are_found(where: str) -> None:
     made, report = seeded(2)
-    row = Made(made.key, made.text, report, {}, "", now()).row()
+    row = ExecutedRun(made.key, made.text, report, {}, "", now()).row()
     results = ssdlab.__results_version__
     assert verify._of_row(row, results) == ""
     if where == "report":

@@ -21,7 +21,7 @@ from ssdlab.policy import Policies, Victim, VictimView
 from ssdlab.results.report import Report
 from ssdlab.results.sweep import Sweep
 from ssdlab.running import kept, runner
-from ssdlab.running.design import designed
+from ssdlab.running.design import design_sweep
 from ssdlab.running.job import Job
 from ssdlab.running.making import Making
 from ssdlab.running.runner import Ended, Planned, Threads
@@ -372,14 +372,14 @@ def test_a_trace_that_changes_under_a_run_is_not_stored(
     store: Path, tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sets = FEW | of_a_kind("trace", tmp_path)
-    made = runner.ended_of
+    made = runner.execute_run
 
     def changed(*given: Any) -> Ended:  # noqa: ANN401
         ended = made(*given)
         (tmp_path / "a.trace").write_text(TRACE + TRACE[-20:])
         return ended
 
-    monkeypatch.setattr(runner, "ended_of", changed)
+    monkeypatch.setattr(runner, "execute_run", changed)
     ssdlab.compare("greedy-8ch", set=sets, store=store)
     told = "0 runs from it, 0 added, 1 not stored (a file was changed meanwhile)"
     assert runs.told() == told
@@ -411,7 +411,7 @@ def test_a_restored_report_has_the_names_that_are_asked_for(store: Path, tmp_pat
 class Slow:
     """A runner that makes its runs one after another, each a report of nothing."""
 
-    here = 1
+    local_jobs = 1
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -468,12 +468,12 @@ def test_runs_are_taken_ahead_only_where_that_has_no_effect(store: Path) -> None
         assert work.ended == inner.order == [*"01234"]
         inner = Slow(report)
         work = Work(planned(range(3, 100)), ahead=False)
-        looked = kept._Looked(work, made := kept.Kept(inner, opened))
+        looked = kept._FilteredWork(work, made := kept.Kept(inner, opened))
         first = looked.next()
         assert first is not None
-        assert (first.label, made.found, taken[-1]) == ("5", 2, 5)
+        assert (first.label, made.hits, taken[-1]) == ("5", 2, 5)
         work = Work(planned(range(3, 100)), ahead=True)
-        assert kept._Looked(work, made).next() is not None
+        assert kept._FilteredWork(work, made).next() is not None
         assert taken[-1] == 3 + kept.AHEAD[0] - 1
 
 
@@ -486,21 +486,21 @@ def test_what_another_process_stores_meanwhile_is_taken(
         made = kept.Kept(Threads(1), mine)
 
         class Racing:
-            here = 1
+            local_jobs = 1
 
             def run(self, work: runner.Work) -> None:
                 one = work.next()
                 assert one is not None
                 ssdlab.sweep("greedy-8ch", vary=vary, set=FEW, store=theirs, progress=False)
                 theirs.flush()
-                work.end(one, runner.ended_of(one, work))
+                work.end(one, runner.execute_run(one, work))
                 assert work.next() is None
 
         made.inner = Racing()
-        design = designed("greedy-8ch", vary, sets=FEW, plugs=Plugs())
+        design = design_sweep("greedy-8ch", vary, sets=FEW, plugs=Plugs())
         done = run_sweep(design, made, Making(progress=False))
     assert done.completed
-    assert made.found == 3
+    assert made.hits == 3
 
 
 def test_each_row_group_is_read_once_for_many_keys(

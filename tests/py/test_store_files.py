@@ -419,7 +419,7 @@ def test_columns_of_a_later_ssdlab_are_kept(folder: Path) -> None:
     entry = files.entries()[name]
     files.entry(name).unlink()
     files.part(name).unlink()
-    files.add(entry.rows, entry.config, entry.group, lambda out: rows.written(more, out))
+    files.add(entry.rows, entry.config, entry.group, lambda out: rows.write_table(more, out))
     for _ in range(2):
         answer = ssdlab.results(folder).query("select sum(energy), count(energy) from results")
         assert answer.values == ((4.0, 2),)
@@ -473,11 +473,11 @@ def test_rows_that_are_made_up_are_found(what: str, folder: Path) -> None:
         files.entry(name).unlink()
         keys = [(other.key, entry.rows[0][1])]
         made = rows.table_of(table)
-        files.add(keys, entry.config, entry.group, lambda out: rows.written(made, out))
+        files.add(keys, entry.config, entry.group, lambda out: rows.write_table(made, out))
     if what == "results":
         wrong = Files(folder, RESULTS + 1, write=True)
         made = parquet.read_table(files.part(name))
-        wrong.add(entry.rows, entry.config, entry.group, lambda out: rows.written(made, out))
+        wrong.add(entry.rows, entry.config, entry.group, lambda out: rows.write_table(made, out))
         files = wrong
     (problem,) = verify(files).problems.values()
     words = {
@@ -495,7 +495,7 @@ def test_equal_keys_with_other_results_are_found(folder: Path) -> None:
     other.json["waf"]["total"] += 1e-9
     for one in (report, other):
         opened = Store(folder)
-        opened._looked = 1e18  # it does not see what the other one has stored
+        opened._last_check = 1e18  # it does not see what the other one has stored
         opened.add(job.key, one, job=job.text)
         opened.close()
     damaged(folder, "differ from those of the same key", job.key[:12])
@@ -510,7 +510,7 @@ def test_equal_runs_may_differ_in_time_and_maker(folder: Path) -> None:
     other.json["config"]["run"]["name"] = "another"
     for one in (report, other):
         opened = Store(folder)
-        opened._looked = 1e18
+        opened._last_check = 1e18
         opened.add(job.key, one, job=job.text)
         opened.close()
     found = verify(files_of(folder))

@@ -779,7 +779,7 @@ def test_the_page_of_a_long_sweep_is_written_while_it_runs(
     monkeypatch.setattr(live, "EVERY_S", 0.01)
     page = tmp_path / "s" / "report.html"
     seen: list[str] = []
-    made = runner.ended_of
+    made = runner.execute_run
 
     def waits(one: runner.Planned, *rest: Any) -> runner.Ended:  # noqa: ANN401
         """The second run ends when the page of the first one is there."""
@@ -791,7 +791,7 @@ def test_the_page_of_a_long_sweep_is_written_while_it_runs(
                 seen.extend([text] if "Running: 1 of 3 runs have ended." in text else [])
         return made(one, *rest)
 
-    monkeypatch.setattr(runner, "ended_of", waits)
+    monkeypatch.setattr(runner, "execute_run", waits)
     done = swept(vary={"run.seed": [1, 2, 3]}, out=tmp_path / "s", html=True, jobs=1)
     assert done.completed
     assert 'http-equiv="refresh"' in seen[0]

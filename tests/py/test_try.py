@@ -279,7 +279,7 @@ def test_passes_of_a_timed_run_fit_into_simulated_time(
     plan = trial_plan.plan_trial(file, policies=FEW, progress=False)
     assert plan.passes == passes
     functional = plan.device("greedy")
-    assert plan.planned("", functional, "greedy", 1, {}).config["workload.loops"] == 6
+    assert plan.plan_run("", functional, "greedy", 1, {}).config["workload.loops"] == 6
     if not passes:
         ranked = {"recorded": Ranking({"greedy": Predicted((2.0, 2.0), 2.0)})}
         runs = trial.Runs(plan, cast("Any", None), False, 2, 1.0)
@@ -287,7 +287,7 @@ def test_passes_of_a_timed_run_fit_into_simulated_time(
         assert runs.timed(done, ["greedy"], None) == (None, {"greedy": trial.TOO_LONG}, ())
         return
     keys = {key: one for key, one in functional.keys.items() if key not in scale.FUNCTIONAL}
-    config = plan.planned("", replace(functional, keys=keys), "greedy", 1, {}).config
+    config = plan.plan_run("", replace(functional, keys=keys), "greedy", 1, {}).config
     assert config["run.mode"] == "timed"
     assert config["workload.loops"] == loops
     warmup = config["workload.warmup_share"]
@@ -357,7 +357,7 @@ def test_a_named_drive_stays_itself(trace: Path) -> None:
     whole = ssdlab.load_config(name)
     small = scale.timed_device(plan.drive, plan.pages)
     assert small is not None
-    timed = plan.planned("greedy", small, "greedy", 1, {}).config
+    timed = plan.plan_run("greedy", small, "greedy", 1, {}).config
     for key in ("channels", "chips_per_channel", "planes_per_chip"):
         assert timed["device"][key] == whole["device"][key]
     assert timed["gc.trigger"] == whole["gc.trigger"]
@@ -382,7 +382,7 @@ def test_keys_of_the_drive_are_those_of_its_trials(trace: Path) -> None:
         assert run.config["host.write_buffer_pages"] == 0
     small = scale.timed_device(plan.drive, plan.pages)
     assert small is not None
-    timed = plan.planned("greedy", small, "greedy", 1, {}).config
+    timed = plan.plan_run("greedy", small, "greedy", 1, {}).config
     assert timed["device.channels"] == 4
     assert timed["host.write_buffer_pages"] == 32
 
@@ -451,7 +451,7 @@ def test_the_timed_device_is_the_nearest_that_was_measured(
     monkeypatch.setattr(scale, "timed_device", device)
     monkeypatch.setattr(trial.Runs, "_batch", batch)
     runs = trial.Runs(plan, cast("Any", None), False, 2, 1.0)
-    assert runs._matched("greedy", 2.0) is devices[found]
+    assert runs._match_device("greedy", 2.0) is devices[found]
     assert len(made) == min(len(wafs), trial.MATCHES)
 
 

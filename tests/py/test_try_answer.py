@@ -386,11 +386,11 @@ def test_each_timed_policy_is_judged_by_its_own_runs(
             {label: runs[1] for label, runs in by_seed.items() if 1 in runs}, repetitions=by_seed
         )
 
-    monkeypatch.setattr(trial.Runs, "_matched", lambda *_: "device")
+    monkeypatch.setattr(trial.Runs, "_match_device", lambda *_: "device")
     monkeypatch.setattr(trial.Runs, "_batch", made)
     monkeypatch.setattr(
         trial,
-        "repeated",
+        "repeat",
         lambda runs, seeds: [(one, 1 + seed) for seed in range(seeds) for one in runs],
     )
     plan: Any = SimpleNamespace(
@@ -398,7 +398,7 @@ def test_each_timed_policy_is_judged_by_its_own_runs(
         pages=100_000,
         passes=9,
         is_periodic=lambda _: False,
-        planned=lambda label, *_: label,
+        plan_run=lambda label, *_: label,
     )
     runs = trial.Runs(plan, cast("Any", None), False, 2, 1.0)
     latency, doubts, _ = runs.timed(a_trial(), ["sepbit", "greedy"], None)

@@ -39,11 +39,11 @@ _answers: list[task.Answer] = []
 
 
 def slept(orders: list[task.Order]) -> bytes:
-    """In place of `task.made`."""
+    """In place of `task.execute_orders`."""
     if not _answers:
         _answers.append(task.answer_to(orders[0]))
     time.sleep(RUN_S * len(orders))
-    return task.packed([replace(_answers[0], seconds=RUN_S)] * len(orders))
+    return task.pack([replace(_answers[0], seconds=RUN_S)] * len(orders))
 
 
 def main() -> int:
@@ -80,7 +80,10 @@ def _measured(workers: int, jobs: int) -> tuple[float, float]:
                 began.append((time.monotonic(), _processor_s()))
             yield Planned("run", load_config(config, seed=number), seed=number)
 
-    with runner_of(f"local:{workers}", None) as made, mock.patch.object(runner, "made", slept):
+    with (
+        runner_of(f"local:{workers}", None) as made,
+        mock.patch.object(runner, "execute_orders", slept),
+    ):
         Batch(planned(), lambda _, how: ended.append(how)).run(made, progress=False)
         then_s, processor_s = began[0]
         spent = time.monotonic() - then_s, _processor_s() - processor_s

@@ -25,7 +25,7 @@ from ssdlab.running.simulate import store_files
 from ssdlab.store.collect import Collected, collect
 from ssdlab.store.files import Files
 from ssdlab.store.query import MOST_SHOWN, Answer
-from ssdlab.store.results import Results, stored_in
+from ssdlab.store.results import Results, store_folder
 from ssdlab.store.verify import Verified, verify
 
 app = typer.Typer(
@@ -57,7 +57,7 @@ def _location(store: Path | None, version: int | None) -> tuple[Path, int]:
     """The folder and the version of results."""
     register_option("folder", "--store")
     register_option("version", "--results")
-    return stored_in(store), versions.RESULTS if version is None else version
+    return store_folder(store), versions.RESULTS if version is None else version
 
 
 def _results(store: Path | None, version: int | None) -> Results:

@@ -11,8 +11,8 @@ from ssdlab.cli.ending import BAD_INPUT, end
 from ssdlab.cli.options import ConfigArgument, ReadOptions, RunOptions, Spend, Traces, group_options
 from ssdlab.cli.terminal import put_result, say
 from ssdlab.running.kept import not_stored
-from ssdlab.searching.plan import TEST_SEEDS, Goals, Requests, designed
-from ssdlab.searching.search import PARALLEL, SAMPLER, TRIALS, run_search, sought
+from ssdlab.searching.plan import TEST_SEEDS, Goals, Requests, design_search
+from ssdlab.searching.search import PARALLEL, SAMPLER, TRIALS, run_search, search_options
 
 app = typer.Typer()
 
@@ -117,8 +117,8 @@ def search_command(
     requests = Requests(
         traces or [], test_traces or [], across, run_options.seed, seeds, test_seeds, rungs
     )
-    design = designed(config, space_values(space), goals, requests, read_options.values())
-    strategy = sought(design, sampler, pruner, trials, parallel, sampler_seed, budget)
+    design = design_search(config, space_values(space), goals, requests, read_options.values())
+    strategy = search_options(design, sampler, pruner, trials, parallel, sampler_seed, budget)
     options = run_options.making(f"{design.first.name}-search")
     with options.runner() as runner:
         search = run_search(design, strategy, runner, options)

@@ -21,8 +21,8 @@ from ssdlab.display.progress import show_progress
 from ssdlab.errors import ConfigError
 from ssdlab.results.served import smart_log, smart_text, status_text, why_text
 from ssdlab.results.text import PARTS, counted
-from ssdlab.running.served import Address, served
-from ssdlab.running.served_past import status, why
+from ssdlab.running.served import Address, serve_drive
+from ssdlab.running.served_past import explain, status
 
 
 class _Serve(TyperGroup):
@@ -137,7 +137,7 @@ def serve(
         if info["page"]:
             say(f"its page: {info['page']}")
 
-    summary = served(
+    summary = serve_drive(
         resolved,
         address,
         state=state,
@@ -190,7 +190,7 @@ def serve_why(
 ) -> None:
     """Say what a request to a served drive waited for."""
     with show_progress(f"request {request}", not quiet) as progress:
-        explanation = why(folder, request, progress)
+        explanation = explain(folder, request, progress)
     put_result(json_, quiet, lambda: _json(explanation), lambda: why_text(explanation))
 
 

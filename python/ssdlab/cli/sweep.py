@@ -21,7 +21,7 @@ from ssdlab.cli.options import (
 from ssdlab.cli.terminal import put_result, say
 from ssdlab.errors import ConfigError
 from ssdlab.results.names import SWEEP_CSV
-from ssdlab.running.design import designed
+from ssdlab.running.design import design_sweep
 from ssdlab.running.kept import not_stored
 from ssdlab.running.simulate import Plugs
 from ssdlab.running.sweep_runs import Budget, run_sweep
@@ -73,7 +73,7 @@ def sweep_command(
     """
     source = _source(config, drive)
     limit = Budget.of(budget)
-    design = designed(
+    design = design_sweep(
         source,
         vary_values(vary),
         draw=draw,

@@ -183,7 +183,7 @@ def run_fleet(request: FleetRequest, runner: Runner, options: Making) -> Fleet:
         with display() if options.progress else nullcontext() as progress_display:
             cache = None if request.cache is None else Path(request.cache)
             threads, show = (
-                runner.here or cores(),
+                runner.local_jobs or cores(),
                 progress_display.run if progress_display else None,
             )
             volumes = volumes_of(request.traces, request.sets, cache=cache, jobs=threads, show=show)
@@ -194,11 +194,12 @@ def run_fleet(request: FleetRequest, runner: Runner, options: Making) -> Fleet:
         missing = [key for key in stored.every() if key not in stored.rows]
         if stand_in or request.size == "drive":
             memory.check(
-                [drive.config for drive in drives for _ in range(runner.here)], runner.here
+                [drive.config for drive in drives for _ in range(runner.local_jobs)],
+                runner.local_jobs,
             )
         total, progress = len(missing), options.progress
         stored.make(
-            missing, stored.planned, runner, name=request.name, left=total, progress=progress
+            missing, stored.planned, runner, name=request.name, remaining=total, progress=progress
         )
         outcomes = ordered(stored.ended())
         names = tuple(drive.name for drive in drives)

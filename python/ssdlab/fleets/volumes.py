@@ -22,7 +22,7 @@ from ssdlab.config.resolve import load_config, set_text
 from ssdlab.display.numbers import Value
 from ssdlab.errors import ConfigError, WorkloadError
 from ssdlab.results import outputs
-from ssdlab.results.folder import written_not
+from ssdlab.results.folder import write_error
 from ssdlab.running.job import file_digest
 from ssdlab.traces.trace import EXTENSION, Trace
 
@@ -233,7 +233,7 @@ def _split(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise written_not(error, folder) from error
+        raise write_error(error, folder) from error
     outputs.write_all({folder / INDEX: outputs.text(json.dumps(numbers))}, force=True)
     return numbers
 

@@ -23,18 +23,20 @@ from ssdlab.results.points import Points, Row
 from ssdlab.results.report import Report
 from ssdlab.results.text import by_reason, folded, table, wrapped
 
-MEASURES = tuple(one.name for one in columns() if one.measured)
+MEASURES = tuple(column.name for column in columns() if column.measured)
 """Columns of which repetitions have means and ratios: simulated numbers, not run times."""
 _EVERY_READ = "latency.read."
 STATISTICS = tuple(
-    one.key.removeprefix(_EVERY_READ) for one in columns() if one.key.startswith(_EVERY_READ)
+    column.key.removeprefix(_EVERY_READ)
+    for column in columns()
+    if column.key.startswith(_EVERY_READ)
 )
 """Statistics of latencies that are compared."""
 
 
 def _row(label: str, report: Report) -> Row:
     """The numbers of one run that are compared; times in nanoseconds."""
-    return {"label": label} | {one.name: one.of_report(report) for one in columns()}
+    return {"label": label} | {column.name: column.of_report(report) for column in columns()}
 
 
 RATIO = " " * 6
@@ -118,7 +120,7 @@ class Comparison(Table):
             if report.completed:
                 rows.setdefault(label, []).append(_row(label, report))
         labels = [label for label in (self.varied or rows) if label in rows]
-        names = dict.fromkeys(key for one in self.varied.values() for key in one)
+        names = dict.fromkeys(key for setting in self.varied.values() for key in setting)
         columns = {key: [self.varied[label].get(key) for label in labels] for key in names}
         return Points.of(labels, columns, (rows[label] for label in labels))
 
@@ -147,13 +149,13 @@ class Comparison(Table):
 
         Empty if one of them has no value, because the others would not represent all.
         """
-        found = {
+        cells = {
             seed: _row(label, report)[key]
             for seed, report in self.repetitions.get(label, {}).items()
             if report.completed
         }
-        numbers = {s: float(v) for s, v in found.items() if isinstance(v, int | float)}
-        return numbers if len(numbers) == len(found) else {}
+        numbers = {s: float(v) for s, v in cells.items() if isinstance(v, int | float)}
+        return numbers if len(numbers) == len(cells) else {}
 
     def estimates(self, label: str) -> dict[str, Estimate]:
         """Mean over the seeds, with its interval, of every column that all repetitions have.
@@ -161,7 +163,7 @@ class Comparison(Table):
         Empty without repetitions (`seeds`).
         """
         values = {key: list(self.values(label, key).values()) for key in MEASURES}
-        return {key: estimate(found) for key, found in values.items() if len(found) > 1}
+        return {key: estimate(numbers) for key, numbers in values.items() if len(numbers) > 1}
 
     def ratio(self, label: str, baseline: str, key: str) -> Ratio | None:
         """A column over that of `baseline`, paired by seed.
@@ -189,25 +191,25 @@ class Comparison(Table):
         The interval of the paired ratio decides. Empty without repetitions, or if numbers are
         missing or not positive.
         """
-        base, *others = self.repetitions or [""]
-        ratios = [self.ratio(label, base, key) for label in others]
+        base, *labels = self.repetitions or [""]
+        ratios = [self.ratio(label, base, key) for label in labels]
         known = [ratio.ratio for ratio in ratios if ratio is not None]
-        if not known or len(known) < len(others):
+        if not known or len(known) < len(labels):
             return []
-        centres = dict(zip((base, *others), (1.0, *known), strict=True))
+        centres = dict(zip((base, *labels), (1.0, *known), strict=True))
         first = min(centres, key=centres.__getitem__)
-        against = {one: self.ratio(one, first, key) for one in centres if one != first}
-        close = [one for one, r in against.items() if r is None or r.order != "higher"]
-        return [first, *close]
+        to_first = {label: self.ratio(label, first, key) for label in centres if label != first}
+        ties = [label for label, r in to_first.items() if r is None or r.order != "higher"]
+        return [first, *ties]
 
     @property
     def without_spread(self) -> list[str]:
         """Labels whose repetitions are all equal, so that nothing depends on the seed."""
-        every = {label: self.estimates(label) for label in self.repetitions}
+        estimates = {label: self.estimates(label) for label in self.repetitions}
         return [
             label
-            for label, found in every.items()
-            if found and all(one.ci95 is None for one in found.values())
+            for label, by_key in estimates.items()
+            if by_key and all(estimate.ci95 is None for estimate in by_key.values())
         ]
 
     @property
@@ -216,11 +218,11 @@ class Comparison(Table):
 
         With the share of the victims that were the policy's choice, the largest of the repetitions.
         """
-        found: dict[str, float] = {}
+        shares: dict[str, float] = {}
         for label, report in self.runs:
             if report.verdict.decided_by == "reserve":
-                found[label] = max(found.get(label, 0.0), report.verdict.policy_share or 0.0)
-        return found
+                shares[label] = max(shares.get(label, 0.0), report.verdict.policy_share or 0.0)
+        return shares
 
     @property
     def not_compared(self) -> tuple[str, ...]:
@@ -231,28 +233,28 @@ class Comparison(Table):
     @cached_property
     def invalid(self) -> dict[str, str]:
         """By label, a warning that invalidates the first seed, or half of the seeds."""
-        found = {
-            label: first.invalid or warned.majority(self._invalid_seeds(label))
-            for label, first in self.reports.items()
+        warnings = {
+            label: report.invalid or warned.majority(self._invalid_seeds(label))
+            for label, report in self.reports.items()
         }
-        return {label: why for label, why in found.items() if why}
+        return {label: warning for label, warning in warnings.items() if warning}
 
     def _invalid_seeds(self, label: str) -> list[str]:
         """For each seed of a configuration, the warning that invalidates it, or nothing."""
         runs = self.repetitions.get(label, {0: self.reports[label]})
-        return [one.invalid for one in runs.values()]
+        return [report.invalid for report in runs.values()]
 
     def partly_invalid(self) -> Iterator[str]:
         """How many seeds of each configuration are invalid, if they are fewer than half."""
-        apart = self.invalid if len(self.reports) > 1 else {}
-        for label in (one for one in self.reports if one not in apart):
+        excluded = self.invalid if len(self.reports) > 1 else {}
+        for label in (candidate for candidate in self.reports if candidate not in excluded):
             seeds = self._invalid_seeds(label)
-            wrong = [why for why in seeds if why]
-            if wrong and len(seeds) > 1:
-                verb = "is" if len(wrong) == 1 else "are"
+            invalid = [warning for warning in seeds if warning]
+            if invalid and len(seeds) > 1:
+                verb = "is" if len(invalid) == 1 else "are"
                 # The advice after the semicolon is for a majority of invalid seeds.
-                why = wrong[0].partition(";")[0]
-                yield f"{label}: {len(wrong)} of {len(seeds)} seeds {verb} invalid ({why})."
+                reason = invalid[0].partition(";")[0]
+                yield f"{label}: {len(invalid)} of {len(seeds)} seeds {verb} invalid ({reason})."
 
     @property
     def valid(self) -> Comparison:
@@ -263,35 +265,35 @@ class Comparison(Table):
         """The comparison without these labels."""
         return replace(
             self,
-            reports={label: one for label, one in self.reports.items() if label not in left},
+            reports={label: report for label, report in self.reports.items() if label not in left},
             repetitions={
-                label: one for label, one in self.repetitions.items() if label not in left
+                label: by_seed for label, by_seed in self.repetitions.items() if label not in left
             },
         )
 
     def reserve_sentence(self) -> str:
         """The message to show first if the reserve decided; empty if the policies did."""
-        found = self.reserve_decided
-        if not found:
+        shares = self.reserve_decided
+        if not shares:
             return ""
-        every = len(found) == len(self.repetitions or self.reports)
-        where = "all runs" if every and len(found) > 1 else ", ".join(found)
-        most = f"{100 * max(found.values()):.1f} %"
-        share = f"at most {most}" if len(found) > 1 else f"only {most}"
+        is_all = len(shares) == len(self.repetitions or self.reports)
+        place = "all runs" if is_all and len(shares) > 1 else ", ".join(shares)
+        most = f"{100 * max(shares.values()):.1f} %"
+        share = f"at most {most}" if len(shares) > 1 else f"only {most}"
         end = ""
         if self.not_compared:
             end = " This is no comparison of policies"
-            end += "." if every else ": their rows have no ratios."
+            end += "." if is_all else ": their rows have no ratios."
         return (
-            f"The reserve decided, not the victim policy, in {where}: {share} of the victims were"
+            f"The reserve decided, not the victim policy, in {place}: {share} of the victims were"
             f" the policy's choice (see the warnings).{end}"
         )
 
     @property
     def completed(self) -> bool:
         """Every run completed."""
-        whole = all(report.completed for _, report in self.runs)
-        return whole and not self.failures and not self.interrupted
+        is_complete = all(report.completed for _, report in self.runs)
+        return is_complete and not self.failures and not self.interrupted
 
     @property
     def rows(self) -> list[Row]:
@@ -311,18 +313,19 @@ class Comparison(Table):
             "reserve_decided": self.reserve_decided,
             **({"varied": self.varied} if self.varied else {}),
             "warnings": self._warnings(),
-            "answer": [asdict(one) for one in self.answers],
+            "answer": [asdict(answer) for answer in self.answers],
         }
-        return values | self._repeated() if self.repetitions else values
+        return values | self._repetitions_json() if self.repetitions else values
 
-    def _repeated(self) -> dict[str, Any]:
+    def _repetitions_json(self) -> dict[str, Any]:
         """The part of compare.json for repetitions."""
         labels = list(self.repetitions)
 
-        def plain(found: Mapping[str, Estimate | Ratio]) -> dict[str, Any]:
+        def plain(statistics: Mapping[str, Estimate | Ratio]) -> dict[str, Any]:
             return {
-                key: asdict(one) | ({"order": one.order} if isinstance(one, Ratio) else {})
-                for key, one in found.items()
+                key: asdict(statistic)
+                | ({"order": statistic.order} if isinstance(statistic, Ratio) else {})
+                for key, statistic in statistics.items()
             }
 
         return {
@@ -330,10 +333,10 @@ class Comparison(Table):
                 label: {seed: run_folder(label, seed).as_posix() for seed in by_seed}
                 for label, by_seed in self.repetitions.items()
             },
-            "statistics": [{"label": one, **plain(self.estimates(one))} for one in labels],
+            "statistics": [{"label": label, **plain(self.estimates(label))} for label in labels],
             "ratios": [
-                {"label": one, "baseline": labels[0], **plain(self.ratios(one))}
-                for one in labels[1:]
+                {"label": label, "baseline": labels[0], **plain(self.ratios(label))}
+                for label in labels[1:]
             ],
             "without_spread": self.without_spread,
         }
@@ -372,17 +375,17 @@ class Comparison(Table):
         reports = list(self.reports.values())
         requests = {report.requests.completed for report in reports}
         simulated = max((report.time.simulated for report in reports), default=0)
-        each = f" of {requests.pop():,} requests each" if len(requests) == 1 else ""
+        requests_text = f" of {requests.pop():,} requests each" if len(requests) == 1 else ""
         mark = "" if self.completed else ", NOT COMPLETED"
         first = reports[0].name if reports else "nothing"
         time = f", up to {duration(simulated)} simulated" if simulated else ""
         count = "one run" if len(reports) == 1 else f"{len(reports)} runs"
-        yield f"{first}: {count}{each}{time}{mark}"
+        yield f"{first}: {count}{requests_text}{time}{mark}"
 
     def first_lines(self) -> list[str]:
         """What a reader has to know before any number."""
-        told = [*(f"drive: {drive}" for drive in self.drives), self.reserve_sentence()]
-        return [line for one in told if one for line in ["", *wrapped("", one)]]
+        notes = [*(f"drive: {drive}" for drive in self.drives), self.reserve_sentence()]
+        return [line for note in notes if note for line in ["", *wrapped("", note)]]
 
     @property
     def drives(self) -> list[str]:
@@ -392,11 +395,11 @@ class Comparison(Table):
 
     def _warnings(self) -> dict[str, list[str]]:
         """Each warning once, with the labels of the runs that gave it."""
-        given: dict[str, list[str]] = {}
+        by_text: dict[str, list[str]] = {}
         for label, report in self.reports.items():
             for text in report.warnings:
-                given.setdefault(text, []).append(label)
-        return given
+                by_text.setdefault(text, []).append(label)
+        return by_text
 
     @cached_property
     def answers(self) -> list[Answer]:
@@ -406,21 +409,21 @@ class Comparison(Table):
     @property
     def lowest_of_all(self) -> dict[str, list[tuple[str, ...]]]:
         """By column, for each workload, the result of `Answer.lowest`."""
-        found: dict[str, list[tuple[str, ...]]] = {}
+        by_column: dict[str, list[tuple[str, ...]]] = {}
         for answer in self.answers:
             for key, labels in answer.lowest.items():
-                found.setdefault(key, []).append(labels)
-        return found
+                by_column.setdefault(key, []).append(labels)
+        return by_column
 
     def answer_lines(self) -> list[str]:
         """The answers, as lines of a summary."""
-        told = [line for one in self.answers for line in wrapped("", one.text)]
-        return ["", *told] if told else []
+        lines = [line for answer in self.answers for line in wrapped("", answer.text)]
+        return ["", *lines] if lines else []
 
     def _ratio(self, label: str, value: float | None, base: float | None) -> str:
         """How `value` of a run compares with that of the first one."""
-        first, apart = next(iter(self.reports)), self.not_compared
-        return _ratio(value, base, label == first or label in apart or first in apart)
+        first, excluded = next(iter(self.reports)), self.not_compared
+        return _ratio(value, base, label == first or label in excluded or first in excluded)
 
     def _overview(self) -> list[str]:
         head = [
@@ -463,8 +466,8 @@ class Comparison(Table):
         for label, s in stats.items():
             cells = [label]
             for name, room in ratios.items():
-                value, against = getattr(s, name), getattr(base, name)
-                cells.append(duration(value) + (room and self._ratio(label, value, against)))
+                value, base_value = getattr(s, name), getattr(base, name)
+                cells.append(duration(value) + (room and self._ratio(label, value, base_value)))
             rows.append(cells)
         return ["", *table([f"{op} latency", *names], rows)]
 
@@ -476,8 +479,8 @@ class Comparison(Table):
         reports = self.reports.items()
         severe = [(label, w) for label, r in reports for w in r.warnings[: r.invalidating]]
         notes = [(label, w) for label, r in reports for w in r.warnings[r.invalidating :]]
-        both = (folded(one, len(self.reports)) for one in (severe, notes))
-        return warned.groups("results", *both)
+        groups = (folded(texts, len(self.reports)) for texts in (severe, notes))
+        return warned.groups("results", *groups)
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.reports)}>\n{self.summary()}"
@@ -510,9 +513,9 @@ def labels_of(parts: Sequence[Mapping[str, str]]) -> list[str]:
 
     labels: dict[str, str] = {}
     for part in parts:
-        label = wanted = " ".join(shown(part, key) for key in keys)
+        label = stem = " ".join(shown(part, key) for key in keys)
         number = 2
         while folder_name(label) in labels:
-            label, number = f"{wanted} ({number})", number + 1
+            label, number = f"{stem} ({number})", number + 1
         labels[folder_name(label)] = label
     return [*labels.values()]

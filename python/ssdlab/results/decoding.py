@@ -40,10 +40,12 @@ def _decoder(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401
 def _of_fields(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401
     """Builds a dataclass from a JSON object."""
     kinds = field_types(kind)
-    parts = [(one.name, _decoder(kinds[one.name])) for one in fields(kind)]
+    decoders = [(item.name, _decoder(kinds[item.name])) for item in fields(kind)]
 
-    def made(value: Mapping[str, Any]) -> Any:  # noqa: ANN401
-        found = ((name, value.get(name), decode) for name, decode in parts)
-        return kind(**{name: None if one is None else decode(one) for name, one, decode in found})
+    def build(value: Mapping[str, Any]) -> Any:  # noqa: ANN401
+        items = ((name, value.get(name), decode) for name, decode in decoders)
+        return kind(
+            **{name: None if item is None else decode(item) for name, item, decode in items}
+        )
 
-    return made
+    return build

@@ -34,13 +34,13 @@ class Drawer(Protocol):
     def of_report(self, report: Report, names: tuple[str, ...]) -> Drawing:
         """The plots of a run called `names`."""
 
-    def of_comparison(self, done: Comparison) -> str:
+    def of_comparison(self, comparison: Comparison) -> str:
         """A comparison in a notebook, as HTML."""
 
-    def of_sweep(self, done: Sweep) -> str:
+    def of_sweep(self, sweep: Sweep) -> str:
         """A sweep in a notebook, as HTML."""
 
-    def of_search(self, done: Search) -> str:
+    def of_search(self, search: Search) -> str:
         """A search in a notebook, as HTML."""
 
     def of_points(self, points: Points, metric: str, x: str | None, y: str | None) -> Drawing:

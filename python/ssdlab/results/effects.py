@@ -71,19 +71,21 @@ class Decided:
         """The effects on the number `title` in words; empty if there are too few `points`."""
         if self.points < LEAST_POINTS:
             return ""
-        by = "one seed" if self.seeds == 1 else f"{self.seeds} seeds"
-        named = effects_text(self.effects[:MOST_NAMED])
-        which = f"{named} of the {title}" if named else f"no key has a clear effect on the {title}"
-        text = f"{which}, over {points} with {by}"
+        seeds_text = "one seed" if self.seeds == 1 else f"{self.seeds} seeds"
+        listing = effects_text(self.effects[:MOST_NAMED])
+        finding = (
+            f"{listing} of the {title}" if listing else f"no key has a clear effect on the {title}"
+        )
+        text = f"{finding}, over {points} with {seeds_text}"
         if self.limit is None:
             return text
         if self.limit >= ALL:
             return f"{text}; too few points to tell what other keys decide"
-        other = "any other key" if self.effects else "any key"
-        return f"{text}; {other} decides at most {100 * self.limit:.0f} %"
+        scope = "any other key" if self.effects else "any key"
+        return f"{text}; {scope} decides at most {100 * self.limit:.0f} %"
 
 
-def decided(points: Sequence[Mapping[str, Value]], values: Sequence[Sequence[float]]) -> Decided:
+def analyse(points: Sequence[Mapping[str, Value]], values: Sequence[Sequence[float]]) -> Decided:
     """The keys that decide a number, whose `values` are given for each point and seed.
 
     A point need not have every key. A key is judged among the points that have it.
@@ -96,47 +98,55 @@ def decided(points: Sequence[Mapping[str, Value]], values: Sequence[Sequence[flo
     numbers = np.array(values, dtype=float)
     is_positive = numbers.min() > 0
 
-    def scaled(of_seeds: Numbers) -> Numbers:
-        means: Numbers = of_seeds.mean(axis=1)
+    def scale(samples: Numbers) -> Numbers:
+        means: Numbers = samples.mean(axis=1)
         return np.log(means, out=means) if is_positive else means
 
-    y = scaled(numbers)
-    without = [scaled(np.delete(numbers, seed, axis=1)) for seed in range(seeds) if seeds > 1]
+    y = scale(numbers)
+    seed_replicates = [
+        scale(np.delete(numbers, seed, axis=1)) for seed in range(seeds) if seeds > 1
+    ]
     names = dict.fromkeys(key for point in points for key in point)
     designs = {name: _groups([point.get(name) for point in points]) for name in names}
-    designs = {name: one for name, one in designs.items() if one.shape[1] > 1}
+    designs = {name: design for name, design in designs.items() if design.shape[1] > 1}
     order = [*_forward(designs, y)]
-    shares = _intervals([designs[name] for name in order], y, without)
-    found = [Effect(name, *one) for name, one in zip(order, shares, strict=True)]
-    first = [designs.pop(name) for name in order]
-    ends = [_intervals([*first, one], y, without)[-1][2] for one in designs.values()]
-    ends += [one.high for one in found if one.low == 0]
-    named = sorted((one for one in found if one.low > 0), key=lambda one: -one.share)
-    return Decided(tuple(named), max(ends, default=None), len(points), seeds)
+    shares = _intervals([designs[name] for name in order], y, seed_replicates)
+    effects = [Effect(name, *interval) for name, interval in zip(order, shares, strict=True)]
+    selected = [designs.pop(name) for name in order]
+    ends = [
+        _intervals([*selected, design], y, seed_replicates)[-1][2] for design in designs.values()
+    ]
+    ends += [effect.high for effect in effects if effect.low == 0]
+    significant = sorted(
+        (effect for effect in effects if effect.low > 0), key=lambda effect: -effect.share
+    )
+    return Decided(tuple(significant), max(ends, default=None), len(points), seeds)
 
 
 def _intervals(
-    designs: Sequence[Numbers], y: Numbers, without: Sequence[Numbers]
+    designs: Sequence[Numbers], y: Numbers, seed_replicates: Sequence[Numbers]
 ) -> list[tuple[float, float, float]]:
     """The share of each key, after those before it, and its interval.
 
-    `without`: the values without each of the seeds.
+    `seed_replicates`: the values without each of the seeds.
     """
     import numpy as np
 
     blocks = min(len(y), BLOCKS)
-    place = np.arange(len(y)) % blocks
-    parts = [place != block for block in range(blocks)]
-    left_out = [[_shares([one[rows] for one in designs], y[rows]) for rows in parts]]
-    left_out += [[_shares(designs, one) for one in without]] if without else []
-    found = []
-    for at, share in enumerate(_shares(designs, y)):
-        half = _half([[_angle(one[at]) for one in several] for several in left_out])
+    block_of = np.arange(len(y)) % blocks
+    masks = [block_of != block for block in range(blocks)]
+    replicates = [[_shares([design[mask] for design in designs], y[mask]) for mask in masks]]
+    replicates += (
+        [[_shares(designs, values) for values in seed_replicates]] if seed_replicates else []
+    )
+    intervals = []
+    for index, share in enumerate(_shares(designs, y)):
+        half_width = _half([[_angle(shares[index]) for shares in group] for group in replicates])
         middle = _angle(share)
-        ends = max(middle - half, 0.0), min(middle + half, math.pi / 2)
+        ends = max(middle - half_width, 0.0), min(middle + half_width, math.pi / 2)
         low, high = (math.sin(end) ** 2 for end in ends)
-        found.append((min(max(share, 0.0), 1.0), low, high))
-    return found
+        intervals.append((min(max(share, 0.0), 1.0), low, high))
+    return intervals
 
 
 def _angle(share: float) -> float:
@@ -144,17 +154,17 @@ def _angle(share: float) -> float:
     return math.asin(math.sqrt(min(max(share, 0.0), 1.0)))
 
 
-def _half(left_out: Sequence[Sequence[float]]) -> float:
+def _half(replicates: Sequence[Sequence[float]]) -> float:
     """Half of the 95 % interval of a number, by the jackknife over each of several causes.
 
-    `left_out`: for each cause the number without each of its parts in turn. The variances add up,
+    `replicates`: for each cause the number without each of its parts in turn. The variances add up,
     with the degrees of freedom of Satterthwaite.
     """
-    variances = [(len(one) - 1) / len(one) * _squares(one) for one in left_out]
+    variances = [(len(group) - 1) / len(group) * _squares(group) for group in replicates]
     total = math.fsum(variances)
     if total == 0:
         return 0.0
-    shares = (v * v / (len(one) - 1) for v, one in zip(variances, left_out, strict=True))
+    shares = (v * v / (len(group) - 1) for v, group in zip(variances, replicates, strict=True))
     freedom = max(1, int(total * total / math.fsum(shares)))
     return float(_core.student_t_95(freedom)) * math.sqrt(total)
 
@@ -162,40 +172,43 @@ def _half(left_out: Sequence[Sequence[float]]) -> float:
 def _squares(values: Sequence[float]) -> float:
     """The sum of the squared distances to the mean."""
     mean = math.fsum(values) / len(values)
-    return math.fsum((one - mean) ** 2 for one in values)
+    return math.fsum((value - mean) ** 2 for value in values)
 
 
-def decided_of(points: Points, metric: str) -> Decided:
+def analyse_column(points: Points, metric: str) -> Decided:
     """What decides a column over the points of a sweep that have it."""
-    named = [key.name for key in points.keys]
-    settings = [dict(zip(named, values, strict=True)) for values in points.settings]
-    known = [
+    names = [key.name for key in points.keys]
+    settings = [dict(zip(names, values, strict=True)) for values in points.settings]
+    samples = [
         (settings[i], [float(str(row[metric])) for row in rows])
         for i, rows in enumerate(points.runs)
         if points.summary(i, metric) is not None
     ]
-    most = max((len(values) for _, values in known), default=1)
-    whole = [(setting, values) for setting, values in known if len(values) == most]
-    return decided([setting for setting, _ in whole], [values for _, values in whole])
+    seeds = max((len(values) for _, values in samples), default=1)
+    complete = [(setting, values) for setting, values in samples if len(values) == seeds]
+    return analyse([setting for setting, _ in complete], [values for _, values in complete])
 
 
 def _groups(column: Sequence[Value]) -> Numbers:
     """A column for each group of values, 1 if a point belongs to it."""
     import numpy as np
 
-    known = [one for one in column if one is not None]
-    parsed = iter(key_of("", known)[1])
-    column = [None if one is None else next(parsed) for one in column]
-    known = [one for one in column if one is not None]
-    numbers = sorted(one for one in known if isinstance(one, int | float))
-    if len(numbers) == len(known) and len({*numbers}) > WORDS:
-        edges = [numbers[len(numbers) * part // GROUPS] for part in range(1, GROUPS)]
-        labels = [None if one is None else sum(e <= one for e in edges) for one in column]  # type: ignore[operator]
+    values = [value for value in column if value is not None]
+    quantities = iter(key_of("", values)[1])
+    column = [None if value is None else next(quantities) for value in column]
+    values = [value for value in column if value is not None]
+    numbers = sorted(value for value in values if isinstance(value, int | float))
+    if len(numbers) == len(values) and len({*numbers}) > WORDS:
+        edges = [numbers[len(numbers) * i // GROUPS] for i in range(1, GROUPS)]
+        labels = [
+            None if value is None else sum(edge <= value for edge in edges)  # type: ignore[operator]
+            for value in column
+        ]
     else:
-        words = {str(one): i for i, one in enumerate(dict.fromkeys(map(str, known)))}
-        labels = [None if one is None else words[str(one)] for one in column]
-    groups = sorted({one for one in labels if one is not None})
-    return np.array([[float(one == group) for group in groups] for one in labels])
+        words = {str(word): i for i, word in enumerate(dict.fromkeys(map(str, values)))}
+        labels = [None if value is None else words[str(value)] for value in column]
+    groups = sorted({label for label in labels if label is not None})
+    return np.array([[float(label == group) for group in groups] for label in labels])
 
 
 def _forward(designs: Mapping[str, Numbers], y: Numbers) -> Iterator[str]:
@@ -203,57 +216,60 @@ def _forward(designs: Mapping[str, Numbers], y: Numbers) -> Iterator[str]:
     import numpy as np
 
     random = np.random.default_rng(1)
-    left, rest = dict(designs), y - y.mean()
-    while left and rest.var() > 0:
-        columns = np.stack([rest, *(random.permutation(rest) for _ in range(PERMUTATIONS))], axis=1)
-        gains = {name: _explained(one, columns) for name, one in left.items()}
-        best = max(left, key=lambda name: gains[name][0])
+    remaining, residual = dict(designs), y - y.mean()
+    while remaining and residual.var() > 0:
+        columns = np.stack(
+            [residual, *(random.permutation(residual) for _ in range(PERMUTATIONS))], axis=1
+        )
+        gains = {name: _explained_shares(design, columns) for name, design in remaining.items()}
+        best = max(remaining, key=lambda name: gains[name][0])
         chance = np.max([*gains.values()], axis=0)[1:]
         if (1 + int((chance >= gains[best][0]).sum())) / (1 + PERMUTATIONS) > CHANCE:
             return
         yield best
-        rest = rest - _fitted(left.pop(best), rest)
+        residual = residual - _fit(remaining.pop(best), residual)
 
 
-def _fitted(design: Numbers, y: Numbers) -> Numbers:
+def _fit(design: Numbers, y: Numbers) -> Numbers:
     """The part of `y` (one column or several) that group means explain, for points with the key."""
     sizes = design.sum(axis=0)
-    within = design[:, sizes > 0]
+    groups = design[:, sizes > 0]
     sizes = sizes[sizes > 0]
-    has = within.sum(axis=1)
+    membership = groups.sum(axis=1)
     shape = (-1, *[1] * (y.ndim - 1))
-    of_groups = within.T @ y / sizes.reshape(shape)
-    of_all = has @ y / has.sum()
-    fitted: Numbers = within @ of_groups - has.reshape(shape) * of_all
-    return fitted
+    group_means = groups.T @ y / sizes.reshape(shape)
+    mean = membership @ y / membership.sum()
+    fit: Numbers = groups @ group_means - membership.reshape(shape) * mean
+    return fit
 
 
-def _explained(design: Numbers, y: Numbers) -> Numbers:
+def _explained_shares(design: Numbers, y: Numbers) -> Numbers:
     """The share of the variance of each column that the groups explain beyond chance."""
-    fitted = _fitted(design, y)
-    groups, have = int((design.sum(axis=0) > 0).sum()), design.sum()
-    within = (((y - fitted) ** 2) * design.sum(axis=1)[:, None]).sum(axis=0)
-    noise = within / max(have - groups, 1)
+    fit = _fit(design, y)
+    groups, members = int((design.sum(axis=0) > 0).sum()), design.sum()
+    within = (((y - fit) ** 2) * design.sum(axis=1)[:, None]).sum(axis=0)
+    noise = within / max(members - groups, 1)
     total = ((y - y.mean(axis=0)) ** 2).sum(axis=0)
-    shares: Numbers = ((fitted**2).sum(axis=0) - (groups - 1) * noise) / total
+    shares: Numbers = ((fit**2).sum(axis=0) - (groups - 1) * noise) / total
     return shares
 
 
 def _shares(designs: Sequence[Numbers], y: Numbers) -> list[float]:
     """The share of the variance that each key explains, after those before it."""
-    total, rest, found = y.var() or 1.0, y - y.mean(), []
+    total, residual, shares = y.var() or 1.0, y - y.mean(), []
     for design in designs:
-        of_rest = _explained(design, rest[:, None])[0] if rest.var() > 0 else 0.0
-        found.append(float(of_rest * rest.var() / total))
-        rest = rest - _fitted(design, rest)
-    return found
+        share = _explained_shares(design, residual[:, None])[0] if residual.var() > 0 else 0.0
+        shares.append(float(share * residual.var() / total))
+        residual = residual - _fit(design, residual)
+    return shares
 
 
-def effects_text(found: Sequence[Effect]) -> str:
+def effects_text(effects: Sequence[Effect]) -> str:
     """The effects in words."""
     return ", ".join(
-        f"{one.key} {_percent(one.share)} % ({_percent(one.low)} to {_percent(one.high)} %)"
-        for one in found
+        f"{effect.key} {_percent(effect.share)} %"
+        f" ({_percent(effect.low)} to {_percent(effect.high)} %)"
+        for effect in effects
     )
 
 

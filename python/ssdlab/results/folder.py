@@ -20,13 +20,13 @@ from ssdlab.results.names import ANSWERS, FOLDERS, PAGE, SEARCH_JSON, WRITTEN
 def _foreign(folder: Path) -> Path | None:
     """A file in `folder` that no run has written, if there is one."""
     for entry in sorted(folder.rglob("*")):
-        place = entry.relative_to(folder)
+        relative = entry.relative_to(folder)
         if (
             not entry.is_dir()
             and entry.name not in WRITTEN
-            and not {*FOLDERS} & {*place.parts[:-1]}
+            and not {*FOLDERS} & {*relative.parts[:-1]}
         ):
-            return place
+            return relative
     return None
 
 
@@ -41,38 +41,38 @@ def _refusal(folder: Path, force: bool, reads: Iterable[Path]) -> str | None:
     """Why results may not go to `folder`, if so; `reads`: files that it must not contain."""
     if not os.path.lexists(folder):
         return None
-    real, here = folder.resolve(), Path.cwd()
-    elsewhere = f"choose another folder with {argument('out')}"
-    if real in (here, *here.parents):
-        which = "is the current folder" if real == here else "contains the current folder"
-        return f"{folder}: {which} and cannot be replaced; {elsewhere}"
+    real, cwd = folder.resolve(), Path.cwd()
+    hint = f"choose another folder with {argument('out')}"
+    if real in (cwd, *cwd.parents):
+        relation = "is the current folder" if real == cwd else "contains the current folder"
+        return f"{folder}: {relation} and cannot be replaced; {hint}"
     for file in reads:
         if real in file.resolve().parents:
-            return f"{folder}: contains {file}, the configuration of this run; {elsewhere}"
+            return f"{folder}: contains {file}, the configuration of this run; {hint}"
     if not folder.is_dir():
-        return f"{folder}: exists and is not a folder; {elsewhere}"
-    held = {entry.name for entry in folder.iterdir() if not entry.name.endswith(".unfinished")}
-    if not held:
+        return f"{folder}: exists and is not a folder; {hint}"
+    names = {entry.name for entry in folder.iterdir() if not entry.name.endswith(".unfinished")}
+    if not names:
         return None
-    if not held & {*ANSWERS, SEARCH_JSON}:
-        return f"{folder}: contains files that are not from a run; {elsewhere}"
+    if not names & {*ANSWERS, SEARCH_JSON}:
+        return f"{folder}: contains files that are not from a run; {hint}"
     if not force:
-        return f"{folder}: contains a run; {in_its_place()}"
+        return f"{folder}: contains a run; {replacement_hint()}"
     foreign = _foreign(folder)
     if foreign is not None:
         return (
             f"{folder}: contains {foreign}, which is not from a run and would be lost; move it or"
-            f" {elsewhere}"
+            f" {hint}"
         )
     return None
 
 
-def in_its_place() -> str:
+def replacement_hint() -> str:
     """What to do about a folder that already has results."""
     return f"{argument(force=True)} replaces it, {argument('out')} names another folder"
 
 
-def written_not(error: OSError, folder: Path) -> OutputError:
+def write_error(error: OSError, folder: Path) -> OutputError:
     """`error` as a message that names the place."""
     if isinstance(error, OutputError):
         return error
@@ -90,7 +90,7 @@ def _prefix(target: Path) -> str:
     return f".{target.name}.unfinished-{socket.gethostname()}-"
 
 
-def _alive(process: int) -> bool:
+def _is_alive(process: int) -> bool:
     if os.name != "posix":
         return True  # Asking would end it.
     try:
@@ -108,10 +108,10 @@ def remove_stale(target: Path) -> None:
     A process killed while it replaced a folder has moved that away: it is put back.
     """
     prefix = _prefix(target)
-    beside = target.parent.iterdir() if target.parent.is_dir() else ()
-    for entry in sorted(beside):
+    siblings = target.parent.iterdir() if target.parent.is_dir() else ()
+    for entry in sorted(siblings):
         number = entry.name.removeprefix(prefix).partition("-")[0]
-        if not entry.name.startswith(prefix) or not number.isdecimal() or _alive(int(number)):
+        if not entry.name.startswith(prefix) or not number.isdecimal() or _is_alive(int(number)):
             continue
         if entry.name.endswith(REPLACED) and not os.path.lexists(target):
             entry.rename(target)
@@ -119,7 +119,7 @@ def remove_stale(target: Path) -> None:
             shutil.rmtree(entry, ignore_errors=True)
 
 
-def _completed(folder: Path) -> bool:
+def _is_completed(folder: Path) -> bool:
     """Whether `folder` holds the results of a run or a comparison that completed."""
     for name in ANSWERS:
         with suppress(OSError, ValueError, AttributeError):
@@ -138,7 +138,9 @@ class Draft:
         remove_stale(self.target)
         check_replaceable(self.target, self.force, self.reads)
         parent = self.target.parent
-        self.made = [folder for folder in (parent, *parent.parents) if not folder.exists()]
+        self.created_parents = [
+            folder for folder in (parent, *parent.parents) if not folder.exists()
+        ]
         parent.mkdir(parents=True, exist_ok=True)
         prefix = f"{_prefix(self.target)}{os.getpid()}-"
         self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
@@ -149,12 +151,15 @@ class Draft:
 
         It goes to the first free of NAME-partial, NAME-partial-2, ... next to it.
         """
-        if completed or not _completed(self.target):
+        if completed or not _is_completed(self.target):
             return
-        wanted = self.target
-        self.target, number = wanted.with_name(f"{wanted.name}-partial"), 2
+        original = self.target
+        self.target, number = original.with_name(f"{original.name}-partial"), 2
         while os.path.lexists(self.target):
-            self.target, number = wanted.with_name(f"{wanted.name}-partial-{number}"), number + 1
+            self.target, number = (
+                original.with_name(f"{original.name}-partial-{number}"),
+                number + 1,
+            )
 
     def write(self, name: str, text: str) -> None:
         """Write a file of the folder."""
@@ -172,18 +177,18 @@ class Draft:
         """Move the folder to its place."""
         check_replaceable(self.target, self.force, self.reads)
         old = self.path.with_name(self.path.name + REPLACED)
-        replaced = self.target.is_dir() and any(self.target.iterdir())
-        if replaced:
+        is_replacing = self.target.is_dir() and any(self.target.iterdir())
+        if is_replacing:
             self.target.rename(old)
         elif self.target.is_dir():
             self.target.rmdir()
         try:
             self.path.rename(self.target)
         except OSError:
-            if replaced:
+            if is_replacing:
                 old.rename(self.target)
             raise
-        if replaced:
+        if is_replacing:
             shutil.rmtree(old, ignore_errors=True)
 
 
@@ -200,7 +205,7 @@ def draft(target: Path, force: bool, reads: Iterable[Path] = ()) -> Iterator[Dra
     With `force` it may replace an existing run, unless that contains one of the files `reads`.
     """
     try:
-        made = Draft(target, force, reads)
+        result = Draft(target, force, reads)
     except OutputError:
         raise
     except FileExistsError as error:
@@ -209,38 +214,38 @@ def draft(target: Path, force: bool, reads: Iterable[Path] = ()) -> Iterator[Dra
     except OSError as error:
         raise OutputError(f"{target}: cannot be created: {error.strerror or error}") from error
     try:
-        yield made
+        yield result
     except OutputError:
         raise
     except OSError as error:
         if error.errno == errno.EPIPE:
             raise
-        raise written_not(error, target) from error
+        raise write_error(error, target) from error
     finally:
         with suppress(OSError):
-            shutil.rmtree(made.path)
+            shutil.rmtree(result.path)
         # Nothing was kept, so the folders that were created for it are removed, too.
         with suppress(OSError):
-            for folder in made.made:
+            for folder in result.created_parents:
                 folder.rmdir()
 
 
-def keep_with_page(made: Draft, page: Callable[[], str] | None) -> None:
+def keep_with_page(draft: Draft, page: Callable[[], str] | None) -> None:
     """Move a draft to its place, with the page that `page` returns.
 
     A page that cannot be written must not cost the results: they are kept before the error.
     """
-    trouble: Exception | None = None
+    page_error: Exception | None = None
     if page is not None:
         try:
-            made.write(PAGE, page())
+            draft.write(PAGE, page())
         except Exception as error:
-            trouble = error
-            (made.path / PAGE).unlink(missing_ok=True)
-    made.keep()
-    if trouble is None:
+            page_error = error
+            (draft.path / PAGE).unlink(missing_ok=True)
+    draft.keep()
+    if page_error is None:
         return
-    message = f"{made.target} contains the results, but not their page: "
-    if isinstance(trouble, OSError):
-        raise OutputError(message + (trouble.strerror or str(trouble))) from trouble
-    raise InternalError(f"{message}{type(trouble).__name__}: {trouble}") from trouble
+    message = f"{draft.target} contains the results, but not their page: "
+    if isinstance(page_error, OSError):
+        raise OutputError(message + (page_error.strerror or str(page_error))) from page_error
+    raise InternalError(f"{message}{type(page_error).__name__}: {page_error}") from page_error

@@ -48,10 +48,10 @@ def by_column(rows: Sequence[Mapping[str, Value]]) -> dict[str, list[Value]]:
 
 def _of_one_type(column: list[Value]) -> list[Value]:
     """Numbers, booleans or texts: what other libraries consider the type of a column."""
-    known = {type(value) for value in column if value is not None}
-    if known == {int, float}:
+    types = {type(value) for value in column if value is not None}
+    if types == {int, float}:
         return [None if value is None else float(value) for value in column]
-    if len(known) > 1:
+    if len(types) > 1:
         return [None if value is None else str(value) for value in column]
     return column
 
@@ -68,8 +68,10 @@ def _without_values(columns: Mapping[str, Sequence[Value]], texts: Sequence[str]
 def to_pandas(rows: Sequence[Mapping[str, Value]], texts: Sequence[str] = ()) -> Any:  # noqa: ANN401
     """A `pandas.DataFrame`; the columns `texts` are not numeric. Raises `OutputError`."""
     pandas, columns = library("pandas", "to_pandas()"), by_column(rows)
-    nothing = dict.fromkeys(_without_values(columns, texts), math.nan)
-    return pandas.DataFrame({**columns, **{name: [v] * len(rows) for name, v in nothing.items()}})
+    empty = dict.fromkeys(_without_values(columns, texts), math.nan)
+    return pandas.DataFrame(
+        {**columns, **{name: [value] * len(rows) for name, value in empty.items()}}
+    )
 
 
 def to_polars(rows: Sequence[Mapping[str, Value]], texts: Sequence[str] = ()) -> Any:  # noqa: ANN401
@@ -88,7 +90,7 @@ def write_parquet(
     parquet, columns = import_module("pyarrow.parquet"), by_column(rows)
     kinds = dict.fromkeys(_without_values(columns, texts), arrow.float64())
     kinds |= dict.fromkeys(texts, arrow.string())
-    arrays = {name: arrow.array(one, kinds.get(name)) for name, one in columns.items()}
+    arrays = {name: arrow.array(column, kinds.get(name)) for name, column in columns.items()}
     parquet.write_table(arrow.table(arrays), out, compression="zstd")
 
 
@@ -101,12 +103,12 @@ def has_parquet() -> bool:
     return True
 
 
-def library(name: str, who: str) -> ModuleType:
-    """A library that `who` needs. Raises `OutputError` without it."""
+def library(name: str, feature: str) -> ModuleType:
+    """A library that `feature` needs. Raises `OutputError` without it."""
     try:
         return import_module(name)
     except ImportError as error:
-        message = f"{who} needs {name}: {install(name)}"
+        message = f"{feature} needs {name}: {install(name)}"
         raise OutputError(message) from error
 
 

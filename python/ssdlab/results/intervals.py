@@ -93,7 +93,7 @@ def paired_ratio(values: Sequence[float], base: Sequence[float]) -> Ratio | None
     """
     if min(values) <= 0 or min(base) <= 0:
         return None
-    logs = [math.log(value / of) for value, of in zip(values, base, strict=True)]
+    logs = [math.log(value / base_value) for value, base_value in zip(values, base, strict=True)]
     centre = statistics.fmean(logs)
     if min(logs) == max(logs):
         return Ratio(len(logs), values[0] / base[0], None, None)

@@ -44,10 +44,12 @@ class Lifetime:
         """By how much the host writes more than the drive can program; empty if it does not."""
         if self.daily_bytes is None or self.daily_bytes <= self.most_bytes:
             return ""
-        wanted, most = (number(each / DAY_S / 1e9) for each in (self.daily_bytes, self.most_bytes))
+        demand, maximum = (
+            number(rate / DAY_S / 1e9) for rate in (self.daily_bytes, self.most_bytes)
+        )
         return (
-            f"the trace writes {wanted} GB/s, and the dies program {most} GB/s: is its unit of time"
-            " right?"
+            f"the trace writes {demand} GB/s, and the dies program {maximum} GB/s: is its unit of"
+            " time right?"
         )
 
     def years(self, waf: Interval) -> Interval | None:
@@ -56,10 +58,10 @@ class Lifetime:
         None if a figure is missing, the file of the drive contradicts itself, or the host writes
         more than the drive can program.
         """
-        written = self.endurance.writable_bytes(self.raw_bytes)
-        if self.contradiction or self.excess or written is None or self.daily_bytes is None:
+        endurance_bytes = self.endurance.writable_bytes(self.raw_bytes)
+        if self.contradiction or self.excess or endurance_bytes is None or self.daily_bytes is None:
             return None
-        most = written / (self.daily_bytes * DAYS)
+        most = endurance_bytes / (self.daily_bytes * DAYS)
         return Interval(most / waf.high, most / waf.low)
 
     def needed(self, waf: Interval | None) -> str:
@@ -71,18 +73,18 @@ class Lifetime:
         years = None if waf is None else self.years(waf)
         if waf is None or years is None or warranty is None or writes is None:
             return ""
-        taken = (number(writes * end / warranty) for end in years)
+        rates = (number(writes * end / warranty) for end in years)
         amounts = dict.fromkeys((ratio(waf.low), ratio(waf.high)))
         return (
             f"{number(writes)} drive writes a day; the flash takes"
-            f" {' to '.join(dict.fromkeys(taken))} a day for {warranty:g} years at WAF"
+            f" {' to '.join(dict.fromkeys(rates))} a day for {warranty:g} years at WAF"
             f" {' to '.join(amounts)}"
         )
 
     def largest_waf(self, years: float) -> float | None:
         """The write amplification at which the drive lasts this many years."""
-        lasts = self.years(Interval(1.0, 1.0))
-        return None if lasts is None else lasts.low / years
+        ideal = self.years(Interval(1.0, 1.0))
+        return None if ideal is None else ideal.low / years
 
 
 FAR = 100.0

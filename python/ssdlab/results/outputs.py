@@ -9,7 +9,7 @@ from typing import BinaryIO, TypeAlias
 
 from ssdlab.display.argument import argument
 from ssdlab.errors import OutputError
-from ssdlab.results.folder import written_not
+from ssdlab.results.folder import write_error
 
 Write: TypeAlias = "Callable[[BinaryIO], object]"
 """Writes the contents of a file."""
@@ -53,7 +53,7 @@ def write_all(
     except FileExistsError as error:
         raise OutputError(f"{error.filename}: is not a folder") from error
     except OSError as error:
-        raise written_not(error, file) from error
+        raise write_error(error, file) from error
     finally:
         for draft in drafts.values():
             with suppress(OSError):

@@ -32,7 +32,7 @@ class Key:
     @cached_property
     def numeric(self) -> bool:
         """Its values are numbers."""
-        return all(isinstance(one, int | float) for one in self.values)
+        return all(isinstance(value, int | float) for value in self.values)
 
     @property
     def column(self) -> str:
@@ -42,16 +42,16 @@ class Key:
 
 def key_of(name: str, values: Iterable[Value], log: bool = False) -> tuple[Key, list[Value]]:
     """A key, with `values` as in its column: as numbers if all of them are."""
-    given = list(values)
-    parsed = {one: quantity(one) for one in dict.fromkeys(given)}
-    known = [one for one in parsed.values() if one is not None]
-    units = {unit for _, unit in known}
-    if not parsed or len(known) < len(parsed) or len(units) > 1:
-        return Key(name, tuple(dict.fromkeys(given))), given
-    numbers = {text: one[0] for text, one in parsed.items() if one is not None}
+    items = list(values)
+    by_value = {value: quantity(value) for value in dict.fromkeys(items)}
+    quantities = [pair for pair in by_value.values() if pair is not None]
+    units = {unit for _, unit in quantities}
+    if not by_value or len(quantities) < len(by_value) or len(units) > 1:
+        return Key(name, tuple(dict.fromkeys(items))), items
+    numbers = {text: pair[0] for text, pair in by_value.items() if pair is not None}
     ascending = tuple(sorted(set(numbers.values())))
     key = Key(name, ascending, units.pop(), log or _geometric(ascending))
-    return key, [numbers[one] for one in given]
+    return key, [numbers[value] for value in items]
 
 
 def _geometric(values: Sequence[float]) -> bool:
@@ -100,26 +100,26 @@ class Points:
     ) -> Points:
         """Points with the values of each key; `log` names the keys varied by factors."""
         log = set(log)
-        found = [key_of(name, column, name in log) for name, column in columns.items()]
-        settings = zip(*(values for _, values in found), strict=True) if found else ()
-        keys = tuple(key for key, _ in found)
+        pairs = [key_of(name, column, name in log) for name, column in columns.items()]
+        settings = zip(*(values for _, values in pairs), strict=True) if pairs else ()
+        keys = tuple(key for key, _ in pairs)
         return Points(keys, tuple(labels), tuple(settings), tuple(map(tuple, runs)))
 
     @cached_property
     def invalid(self) -> dict[str, str]:
         """The points with half of the seeds or more invalidated by a warning, with the warning."""
-        found = zip(self.labels, self.why_invalid, strict=False)
-        return {label: why for label, why in found if why}
+        pairs = zip(self.labels, self.why_invalid, strict=False)
+        return {label: warning for label, warning in pairs if warning}
 
     @cached_property
     def valid(self) -> Points:
         """These points without those that `invalid` lists."""
-        kept = [i for i, label in enumerate(self.labels) if label not in self.invalid]
+        valid = [i for i, label in enumerate(self.labels) if label not in self.invalid]
         return replace(
             self,
-            labels=tuple(self.labels[i] for i in kept),
-            settings=tuple(self.settings[i] for i in kept),
-            runs=tuple(self.runs[i] for i in kept),
+            labels=tuple(self.labels[i] for i in valid),
+            settings=tuple(self.settings[i] for i in valid),
+            runs=tuple(self.runs[i] for i in valid),
             why_invalid=(),
         )
 
@@ -135,21 +135,22 @@ class Points:
 
     def key(self, name: str) -> Key | None:
         """The key called `name`, or with that column."""
-        return next((one for one in self.keys if name in (one.name, one.column)), None)
+        return next((key for key in self.keys if name in (key.name, key.column)), None)
 
     def column(self, key: Key) -> list[Value]:
         """The value of a key at every point."""
-        at = self.keys.index(key)
-        return [setting[at] for setting in self.settings]
+        index = self.keys.index(key)
+        return [setting[index] for setting in self.settings]
 
     @cached_property
     def metrics(self) -> dict[str, Column]:
         """The columns in which some point has a number, by name."""
-        every = [row for rows in self.runs for row in rows]
+        all_rows = [row for rows in self.runs for row in rows]
         return {
-            one.name: one
-            for one in columns()
-            if one.measured and any(isinstance(row.get(one.name), int | float) for row in every)
+            column.name: column
+            for column in columns()
+            if column.measured
+            and any(isinstance(row.get(column.name), int | float) for row in all_rows)
         }
 
     @cached_property
@@ -159,20 +160,20 @@ class Points:
     def summary(self, point: int, metric: str) -> Summary | None:
         """A column at a point; None if one of its runs has no number."""
         if metric not in self._summaries:
-            every = [self._summary(one, metric) for one in range(len(self.labels))]
-            self._summaries[metric] = every
+            summaries = [self._summary(i, metric) for i in range(len(self.labels))]
+            self._summaries[metric] = summaries
         return self._summaries[metric][point]
 
     def _summary(self, point: int, metric: str) -> Summary | None:
-        found = [row.get(metric) for row in self.runs[point]]
-        numbers = [float(one) for one in found if isinstance(one, int | float)]
-        if not numbers or len(numbers) < len(found):
+        values = [row.get(metric) for row in self.runs[point]]
+        numbers = [float(value) for value in values if isinstance(value, int | float)]
+        if not numbers or len(numbers) < len(values):
             return None
         if len(numbers) == 1:
             return Summary(numbers[0], numbers[0], numbers[0])
-        known = estimate(numbers)
-        width = known.ci95 or 0.0
-        return Summary(known.mean, known.mean - width, known.mean + width)
+        statistic = estimate(numbers)
+        width = statistic.ci95 or 0.0
+        return Summary(statistic.mean, statistic.mean - width, statistic.mean + width)
 
     @cached_property
     def _reserve(self) -> list[bool]:

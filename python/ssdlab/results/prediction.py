@@ -43,14 +43,14 @@ class Predicted:
         """How much more the trial writes than the one with half the pages."""
         return 0.0 if self.halved is None else statistics.fmean(self.values) - self.halved
 
-    def _extrapolated(self, value: float) -> float:
+    def _extrapolate(self, value: float) -> float:
         """A value of the trial, extrapolated to the drive, which writes no less than the host."""
         return max(1.0, value + self.difference)
 
     @property
     def mean(self) -> float:
         """Mean over the seeds, extrapolated."""
-        return self._extrapolated(statistics.fmean(self.values))
+        return self._extrapolate(statistics.fmean(self.values))
 
     @property
     def share(self) -> float:
@@ -70,8 +70,8 @@ class Predicted:
         if self.halved is None:
             return None
         n = len(self.values)
-        of_seeds = (estimate(self.values).ci95 or 0.0) if n > 1 else 0.0
-        width = abs(self.difference) + math.sqrt(n + 4) * of_seeds + self.residual * self.mean
+        half_width = (estimate(self.values).ci95 or 0.0) if n > 1 else 0.0
+        width = abs(self.difference) + math.sqrt(n + 4) * half_width + self.residual * self.mean
         middle = statistics.fmean(self.values) + self.difference
         return max(1.0, middle - width), max(1.0, middle + width) * (1 + self.beyond)
 
@@ -97,8 +97,8 @@ class Predicted:
         pairs = list(zip(self.values, other.values, strict=False))
         if len(pairs) < 2 or self.halved is None or other.halved is None:
             return None
-        shifted = [(self._extrapolated(a), other._extrapolated(b)) for a, b in pairs]
-        trial, drive = (paired_ratio(*zip(*both, strict=True)) for both in (pairs, shifted))
+        shifted = [(self._extrapolate(a), other._extrapolate(b)) for a, b in pairs]
+        trial, drive = (paired_ratio(*zip(*sample, strict=True)) for sample in (pairs, shifted))
         if trial is None or drive is None:
             return None
         ends = [
@@ -127,11 +127,11 @@ class Ranking:
         first = min(key, key=key.__getitem__)
 
         def is_beaten(policy: Predicted) -> bool:
-            ratios = (policy.against(other) for other in self.predicted.values())
+            ratios = (policy.against(rival) for rival in self.predicted.values())
             return any(ratio is not None and ratio.order == "higher" for ratio in ratios)
 
-        others = (label for label in self.predicted if label != first)
-        return first, *(label for label in others if not is_beaten(self.predicted[label]))
+        rivals = (label for label in self.predicted if label != first)
+        return first, *(label for label in rivals if not is_beaten(self.predicted[label]))
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -144,9 +144,9 @@ class Ranking:
         """The share by which every other policy certainly writes more than the best one."""
         first, *_ = self.best
         least = self.predicted[first]
-        others = (policy for label, policy in self.predicted.items() if label != first)
-        ratios = [policy.against(least) for policy in others]
-        lows = [1.0 if found is None else found.low or found.ratio for found in ratios]
+        rivals = (policy for label, policy in self.predicted.items() if label != first)
+        ratios = [policy.against(least) for policy in rivals]
+        lows = [1.0 if ratio is None else ratio.low or ratio.ratio for ratio in ratios]
         return max(0.0, min(lows, default=math.inf) - 1)
 
     @property

@@ -81,21 +81,21 @@ class Report(measures.Parts):
             )
             raise ValueError(message)
         kinds = field_types(Report)
-        apart: dict[str, Any]
-        apart = {"json": values, "series_csv": series_csv, "trace": trace, "folder": folder}
-        apart["distributions_csv"] = distributions_csv
+        extra: dict[str, Any]
+        extra = {"json": values, "series_csv": series_csv, "trace": trace, "folder": folder}
+        extra["distributions_csv"] = distributions_csv
         older = "this report was written by an older version without this analysis"
-        held = {
+        contents = {
             "warmup": {"reason": older},
             "verdict": {"decided_by": "policy", "reason": older},
             **values,
         }
         parts = {
-            f.name: from_json(kinds[f.name], held.get(f.name))
+            f.name: from_json(kinds[f.name], contents.get(f.name))
             for f in fields(Report)
-            if f.name not in apart
+            if f.name not in extra
         }
-        return Report(**parts, **apart)
+        return Report(**parts, **extra)
 
     @staticmethod
     def read(folder: str | Path) -> Report:
@@ -145,11 +145,11 @@ class Report(measures.Parts):
         """
         import numpy as np
 
-        found: dict[str, list[tuple[int, ...]]] = {}
+        rows_by_name: dict[str, list[tuple[int, ...]]] = {}
         for line in self.distributions_csv.splitlines()[1:]:
             name, *numbers = line.split(",")
-            found.setdefault(name, []).append(tuple(map(int, numbers)))
-        return {name: np.array(rows, np.int64) for name, rows in found.items()}
+            rows_by_name.setdefault(name, []).append(tuple(map(int, numbers)))
+        return {name: np.array(rows, np.int64) for name, rows in rows_by_name.items()}
 
     @property
     def invalid(self) -> str:
@@ -183,9 +183,12 @@ class Report(measures.Parts):
 
     def _highlights(self) -> list[tuple[str, str]]:
         """The main numbers."""
-        done, all_of_them = self.requests.completed, self.requests.submitted
+        completed, submitted = self.requests.completed, self.requests.submitted
         rows = [
-            ("requests", f"{done:,}" if done == all_of_them else f"{done:,} of {all_of_them:,}")
+            (
+                "requests",
+                f"{completed:,}" if completed == submitted else f"{completed:,} of {submitted:,}",
+            )
         ]
         if self.waf.total is not None:
             rows.append(("WAF", ratio(self.waf.total)))

@@ -14,7 +14,7 @@ from ssdlab.display.numbers import Value, format_value
 from ssdlab.results import search_answer
 from ssdlab.results.answer import left_out
 from ssdlab.results.drawing import drawer
-from ssdlab.results.effects import Decided, Effect, decided
+from ssdlab.results.effects import Decided, Effect, analyse
 from ssdlab.results.frames import Table
 from ssdlab.results.intervals import Ratio
 from ssdlab.results.names import SEARCH_JSON, TRIALS_CSV
@@ -43,9 +43,9 @@ class Goal:
     column: Column
     maximize: bool
 
-    def better(self, one: float, other: float) -> bool:
+    def better(self, value: float, reference: float) -> bool:
         """Whether one value is better than another."""
-        return one > other if self.maximize else one < other
+        return value > reference if self.maximize else value < reference
 
     @property
     def title(self) -> str:
@@ -92,7 +92,7 @@ class Tried:
     @property
     def allowed(self) -> bool:
         """Whether it completed and meets every constraint."""
-        return self.state == "completed" and all(one <= 0 for one in self.excess.values())
+        return self.state == "completed" and all(excess <= 0 for excess in self.excess.values())
 
 
 @dataclass(frozen=True)
@@ -123,9 +123,9 @@ class Tested:
     why: str = ""
     """Why the test was impossible."""
 
-    def find(self, what: str, case: str = "") -> Compared | None:
+    def find(self, name: str, case: str = "") -> Compared | None:
         """A comparison by its name."""
-        return next((c for c in self.compared if c.what == what and c.case == case), None)
+        return next((c for c in self.compared if c.what == name and c.case == case), None)
 
 
 @dataclass(frozen=True, repr=False)
@@ -171,26 +171,26 @@ class Search(Table):
 
         The best one by the first objective comes first.
         """
-        allowed = [one for one in self.trials if one.allowed]
-        kept: list[Tried] = []
-        for one in sorted(allowed, key=self._order):
-            if not any(self._beats(other, one) for other in kept):
-                kept.append(one)
-        return tuple(kept)
+        allowed = [trial for trial in self.trials if trial.allowed]
+        front: list[Tried] = []
+        for trial in sorted(allowed, key=self._order):
+            if not any(self._beats(member, trial) for member in front):
+                front.append(trial)
+        return tuple(front)
 
-    def _rank(self, one: Tried) -> tuple[float, ...]:
-        assert one.values is not None
-        pairs = zip(self.goals, one.values, strict=True)
-        return (*(-value if goal.maximize else value for goal, value in pairs), float(one.number))
+    def _rank(self, trial: Tried) -> tuple[float, ...]:
+        assert trial.values is not None
+        pairs = zip(self.goals, trial.values, strict=True)
+        return (*(-value if goal.maximize else value for goal, value in pairs), float(trial.number))
 
-    def _order(self, one: Tried) -> tuple[float, ...]:
+    def _order(self, trial: Tried) -> tuple[float, ...]:
         """The rank; among points with equal objectives, the best to meet the bounds comes first."""
-        rank = self._rank(one)
-        return (*rank[:-1], sum(one.excess.values()), rank[-1])
+        rank = self._rank(trial)
+        return (*rank[:-1], sum(trial.excess.values()), rank[-1])
 
-    def _beats(self, one: Tried, other: Tried) -> bool:
-        """Whether `one` is nowhere worse than `other`."""
-        pairs = zip(self._rank(one)[:-1], self._rank(other)[:-1], strict=True)
+    def _beats(self, trial: Tried, rival: Tried) -> bool:
+        """Whether `trial` is nowhere worse than `rival`."""
+        pairs = zip(self._rank(trial)[:-1], self._rank(rival)[:-1], strict=True)
         return all(a <= b for a, b in pairs)
 
     @cached_property
@@ -198,39 +198,47 @@ class Search(Table):
         """The completed point that misses the constraints by least, if none meets them."""
         if self.best is not None:
             return None
-        ran = [one for one in self.trials if one.state == "completed"]
-        return min(ran, key=lambda one: (_missed(one), one.number), default=None)
+        completed = [trial for trial in self.trials if trial.state == "completed"]
+        return min(completed, key=lambda trial: (_total_excess(trial), trial.number), default=None)
 
     @property
     def misses(self) -> str:
         """Which constraint the nearest point misses, and by how much, in words; otherwise empty."""
         if self.nearest is None:
             return ""
-        parts = [f"{text} by {excess_text(e)}" for text, e in self.nearest.excess.items() if e > 0]
+        parts = [
+            f"{text} by {excess_text(excess)}"
+            for text, excess in self.nearest.excess.items()
+            if excess > 0
+        ]
         first = f"no point meets {' and '.join(self.constraints)}"
         return f"{first}: the nearest, {self.called(self.nearest)}, misses {' and '.join(parts)}"
 
     @property
     def nothing(self) -> str:
         """The text in place of points if none completed, or none is valid."""
-        is_any_invalid = any(one.state == "invalid" for one in self.trials)
+        is_any_invalid = any(trial.state == "invalid" for trial in self.trials)
         return f"No point {'is valid' if is_any_invalid else 'completed'}."
 
     @property
     def left_out(self) -> list[str]:
         """The points that are not ranked because a warning invalidates their runs, in words."""
-        why = {self.called(one): one.why for one in self.trials if one.state == "invalid"}
+        invalid = {
+            self.called(trial): trial.why for trial in self.trials if trial.state == "invalid"
+        }
         if not self.ranked:
-            return left_out(why, len(why))
-        verb = "is" if len(why) == 1 else "are"
-        return [f"Not ranked: {named([*why])}, which {verb} invalid."] if why else []
+            return left_out(invalid, len(invalid))
+        verb = "is" if len(invalid) == 1 else "are"
+        return [f"Not ranked: {named([*invalid])}, which {verb} invalid."] if invalid else []
 
     @cached_property
     def drawn(self) -> tuple[Tried, ...]:
         """The completed points drawn independently of results; all if the whole space ran."""
-        every = len(self.trials) == self.size
+        is_whole_space = len(self.trials) == self.size
         return tuple(
-            one for one in self.trials if one.state == "completed" and (one.drawn or every)
+            trial
+            for trial in self.trials
+            if trial.state == "completed" and (trial.drawn or is_whole_space)
         )
 
     @cached_property
@@ -239,57 +247,60 @@ class Search(Table):
 
         The other points are biased by the sampler. Keys without a clear effect are left out.
         """
-        return tuple([*one.effects] for one in self._judged)
+        return tuple([*analysis.effects] for analysis in self._analyses)
 
     @cached_property
-    def _judged(self) -> tuple[Decided, ...]:
-        points = [one.point for one in self.drawn]
-        values = [one.by_seed or (one.values or (),) for one in self.drawn]
-        each = range(len(self.goals))
-        return tuple(decided(points, [[of[i] for of in one] for one in values]) for i in each)
+    def _analyses(self) -> tuple[Decided, ...]:
+        points = [trial.point for trial in self.drawn]
+        values = [trial.by_seed or (trial.values or (),) for trial in self.drawn]
+        indices = range(len(self.goals))
+        return tuple(
+            analyse(points, [[seed_values[i] for seed_values in by_seed] for by_seed in values])
+            for i in indices
+        )
 
     @property
     def decided(self) -> Iterator[str]:
         """The keys that decide each objective, in words."""
-        for goal, judged in zip(self.goals, self._judged, strict=True):
-            if any(goal.name in one.point for one in self.drawn):
+        for goal, analysis in zip(self.goals, self._analyses, strict=True):
+            if any(goal.name in trial.point for trial in self.drawn):
                 continue  # the objective is itself a key
             kind = "valid" if len(self.trials) == self.size else "random"
             points = counted(len(self.drawn), f"{kind} point")
-            if text := judged.text(goal.title, points):
+            if text := analysis.text(goal.title, points):
                 yield text
 
     @cached_property
     def points(self) -> Points:
         """The completed points as those of a sweep, for plots; keys that not all have are `-`."""
-        ran = [one for one in self.trials if one.state == "completed"]
-        keys = dict.fromkeys(key for one in ran for key in one.point)
-        given = {key: [one.point.get(key, "-") for one in ran] for key in keys}
-        rows = [[one.numbers] for one in ran]
-        return Points.of([one.label for one in ran], given, rows)
+        completed = [trial for trial in self.trials if trial.state == "completed"]
+        keys = dict.fromkeys(key for trial in completed for key in trial.point)
+        columns = {key: [trial.point.get(key, "-") for trial in completed] for key in keys}
+        rows = [[trial.numbers] for trial in completed]
+        return Points.of([trial.label for trial in completed], columns, rows)
 
     @cached_property
     def rows(self) -> list[Row]:
         """A row for each trial: keys, state, objectives, constraints, numbers."""
-        keys = dict.fromkeys(key for one in self.trials for key in one.point)
-        names = dict.fromkeys(name for one in self.trials for name in one.numbers)
-        found: list[Row] = []
-        for one in self.trials:
-            values = one.values or (None,) * len(self.goals)
-            found.append(
+        keys = dict.fromkeys(key for trial in self.trials for key in trial.point)
+        names = dict.fromkeys(name for trial in self.trials for name in trial.numbers)
+        rows: list[Row] = []
+        for trial in self.trials:
+            values = trial.values or (None,) * len(self.goals)
+            rows.append(
                 {
-                    "trial": one.number,
-                    **{key: one.point.get(key) for key in keys},
-                    "state": one.state,
-                    "allowed": one.allowed,
-                    "rung": one.rung,
+                    "trial": trial.number,
+                    **{key: trial.point.get(key) for key in keys},
+                    "state": trial.state,
+                    "allowed": trial.allowed,
+                    "rung": trial.rung,
                     **{f"objective_{i + 1}": value for i, value in enumerate(values)},
-                    **{f"excess of {text}": one.excess.get(text) for text in self.constraints},
-                    **{name: one.numbers.get(name) for name in names},
-                    "why": one.why or None,
+                    **{f"excess of {text}": trial.excess.get(text) for text in self.constraints},
+                    **{name: trial.numbers.get(name) for name in names},
+                    "why": trial.why or None,
                 }
             )
-        return found
+        return rows
 
     @property
     def json(self) -> dict[str, Any]:
@@ -300,7 +311,7 @@ class Search(Table):
             "completed": not self.interrupted,
             "interrupted": self.interrupted,
             "search": self.identity,
-            "goals": [asdict(one) for one in self.goals],
+            "goals": [asdict(goal) for goal in self.goals],
             "constraints": [*self.constraints],
             "baseline": [*self.baseline],
             "invalid": self.invalid,
@@ -310,12 +321,12 @@ class Search(Table):
             "notes": [*self.notes],
             "answer": self.answer,
             "warnings": [*self.warnings],
-            "best": [one.number for one in self.front],
+            "best": [trial.number for trial in self.front],
             "misses": self.misses,
             "test": self.test,
-            "tested": [asdict(one) for one in self.tested],
-            "effects": [[asdict(one) for one in several] for several in self.effects],
-            "trials": [asdict(one) for one in self.trials],
+            "tested": [asdict(test) for test in self.tested],
+            "effects": [[asdict(effect) for effect in effects] for effects in self.effects],
+            "trials": [asdict(trial) for trial in self.trials],
         }
 
     def to_json(self) -> str:
@@ -332,10 +343,10 @@ class Search(Table):
             v["name"],
             tuple(goals),
             tuple(v["constraints"]),
-            tuple(tried_of(one) for one in v["trials"]),
+            tuple(tried_of(trial) for trial in v["trials"]),
             tuple(v["baseline"]),
             v.get("invalid", {}),
-            tuple(_tested(one) for one in v["tested"]),
+            tuple(_test_result(test) for test in v["tested"]),
             v["test"],
             v["runs"],
             v["size"],
@@ -352,10 +363,10 @@ class Search(Table):
         return (*self.notes, *search_answer.gains(self), *self._unranked())
 
     def _unranked(self) -> Iterator[str]:
-        several = [one for one in self.trials if one.unsettled]
-        if several:
+        unsettled = [trial for trial in self.trials if trial.unsettled]
+        if unsettled:
             yield (
-                f"{counted(len(several), 'point')} did not reach a steady state in a short run,"
+                f"{counted(len(unsettled), 'point')} did not reach a steady state in a short run,"
                 " which then ranked nothing: they went on to longer runs."
             )
 
@@ -365,12 +376,12 @@ class Search(Table):
 
         Reasons that differ only in numbers are merged.
         """
-        found: dict[State, dict[str, list[str]]] = {}
+        by_state: dict[State, dict[str, list[str]]] = {}
         for state in ("invalid", "not possible"):
-            why = [(one.label, one.why) for one in self.trials if one.state == state]
-            groups = sorted(alike(why), key=lambda one: -len(one))
-            found[state] = {next(iter(one.values())): [*one] for one in groups}
-        return found
+            texts = [(trial.label, trial.why) for trial in self.trials if trial.state == state]
+            groups = sorted(alike(texts), key=lambda group: -len(group))
+            by_state[state] = {next(iter(group.values())): [*group] for group in groups}
+        return by_state
 
     @cached_property
     def answer(self) -> str:
@@ -379,23 +390,23 @@ class Search(Table):
 
     def summary(self) -> str:
         """The search as text."""
-        of = f" of {self.size:,}" if self.size else ""
+        total = f" of {self.size:,}" if self.size else ""
         state = ", INTERRUPTED" if self.interrupted else ""
         lines = [
-            f"{self.name}: {counted(len(self.trials), 'point')}{of} tried ({self.told}){state}"
+            f"{self.name}: {counted(len(self.trials), 'point')}{total} tried ({self.told}){state}"
         ]
         lines += [f"{counted(self.runs, 'run')}; {self.ending}".rstrip("; ")]
         lines += ["", *wrapped("", self.answer)] if self.answer else []
-        for one in self.front[:MOST_LISTED]:
-            if self.called(one) != one.label:
-                lines += ["", self.called(one), *(f"  {k} = {v}" for k, v in one.point.items())]
+        for trial in self.front[:MOST_LISTED]:
+            if self.called(trial) != trial.label:
+                lines += ["", self.called(trial), *(f"  {k} = {v}" for k, v in trial.point.items())]
         for text in self.warnings:
             lines += ["", *wrapped("! ", text)]
         lines += ["", *self._table()]
         for state, reasons in self.reasons.items():
             lines += ["", state] * bool(reasons)
-            for why, labels in [*reasons.items()][:MOST_REASONS]:
-                lines += wrapped("  ", f"{counted(len(labels), 'point')}: {why}")
+            for reason, labels in [*reasons.items()][:MOST_REASONS]:
+                lines += wrapped("  ", f"{counted(len(labels), 'point')}: {reason}")
         for text in self.decided:
             lines += ["", *wrapped("what decides: ", text)]
         return "\n".join(lines).rstrip() + "\n"
@@ -403,7 +414,7 @@ class Search(Table):
     @property
     def told(self) -> str:
         """How many points ended how."""
-        states = [one.state for one in self.trials]
+        states = [trial.state for trial in self.trials]
         kinds: tuple[State, ...] = get_args(State)
         return ", ".join(f"{states.count(k):,} {k}" for k in kinds if k in states)
 
@@ -412,29 +423,33 @@ class Search(Table):
         return one.label if len(one.label) <= SHORT else f"point {one.number}"
 
     def _table(self) -> Iterator[str]:
-        several = self.front if len(self.goals) > 1 else self.ranked
-        if not several:
+        trials = self.front if len(self.goals) > 1 else self.ranked
+        if not trials:
             yield self.nothing
             return
         yield "front" if len(self.goals) > 1 else f"{self.goals[0].best} {self.goals[0].title}"
         head = ["", *(goal.name for goal in self.goals), *self.constraints]
         rows = []
-        for one in several[:MOST_SHOWN]:
-            assert one.values is not None
-            cells = [self.value_text(i, value) for i, value in enumerate(one.values)]
-            misses = [one.excess.get(text, 0.0) for text in self.constraints]
-            cells += ["met" if e <= 0 else f"missed by {excess_text(e)}" for e in misses]
-            rows.append([self.called(one), *cells])
+        for trial in trials[:MOST_SHOWN]:
+            assert trial.values is not None
+            cells = [self.value_text(i, value) for i, value in enumerate(trial.values)]
+            misses = [trial.excess.get(text, 0.0) for text in self.constraints]
+            cells += [
+                "met" if excess <= 0 else f"missed by {excess_text(excess)}" for excess in misses
+            ]
+            rows.append([self.called(trial), *cells])
         yield from table(head, rows)
-        left = len(several) - len(rows)
-        if left > 0:
-            yield f"{counted(left, 'more point')} in {TRIALS_CSV}"
+        remaining = len(trials) - len(rows)
+        if remaining > 0:
+            yield f"{counted(remaining, 'more point')} in {TRIALS_CSV}"
 
     @cached_property
     def ranked(self) -> tuple[Tried, ...]:
         """The completed points by the first objective, those that meet all constraints first."""
-        ran = [one for one in self.trials if one.state == "completed"]
-        return tuple(sorted(ran, key=lambda one: (_missed(one), *self._order(one))))
+        completed = [trial for trial in self.trials if trial.state == "completed"]
+        return tuple(
+            sorted(completed, key=lambda trial: (_total_excess(trial), *self._order(trial)))
+        )
 
     @property
     def in_ratios(self) -> bool:
@@ -459,8 +474,8 @@ class Search(Table):
         return drawer().of_search(self)
 
 
-def _missed(one: Tried) -> float:
-    return sum(max(0.0, e) for e in one.excess.values())
+def _total_excess(trial: Tried) -> float:
+    return sum(max(0.0, excess) for excess in trial.excess.values())
 
 
 def excess_text(share: float) -> str:
@@ -477,9 +492,9 @@ def tried_of(values: Mapping[str, Any]) -> Tried:
     return Tried(**{**values, "values": numbers, "by_seed": by_seed})
 
 
-def _tested(values: Mapping[str, Any]) -> Tested:
-    compared = tuple(
-        Compared(**{**one, "ratio": None if one["ratio"] is None else Ratio(**one["ratio"])})
-        for one in values["compared"]
+def _test_result(values: Mapping[str, Any]) -> Tested:
+    comparisons = tuple(
+        Compared(**{**item, "ratio": None if item["ratio"] is None else Ratio(**item["ratio"])})
+        for item in values["compared"]
     )
-    return Tested(values["number"], compared, values["why"])
+    return Tested(values["number"], comparisons, values["why"])

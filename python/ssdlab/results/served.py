@@ -104,16 +104,16 @@ def status_text(summary: dict[str, Any]) -> str:
     free, blocks = (sum(channel[key] for channel in channels) for key in ("free", "blocks"))
     collecting = sum(channel["is_collecting"] for channel in channels)
     per_s = summary["replies_per_s"]
-    now = f", {rate(per_s)} requests/s" if summary["is_running"] and per_s is not None else ""
-    served = f"served for {duration(summary['served_ns'])}"
+    rate_text = f", {rate(per_s)} requests/s" if summary["is_running"] and per_s is not None else ""
+    served_text = f"served for {duration(summary['served_ns'])}"
     if summary["was_killed"]:
-        first = f"killed or failed; this summary is from after it had {served}"
+        state = f"killed or failed; this summary is from after it had {served_text}"
         if log := space["log_bytes"]:
-            first += f"\nthe next server will run its log of {size(log)} again and mount the drive"
+            state += f"\nthe next server will run its log of {size(log)} again and mount the drive"
     else:
-        first = f"{'running' if summary['is_running'] else 'stopped'}, {served}{now}"
+        state = f"{'running' if summary['is_running'] else 'stopped'}, {served_text}{rate_text}"
     lines = [
-        first,
+        state,
         f"{size(space['mapped_bytes'])} of {size(space['drive_bytes'])} written; on the disk of the"
         f" server {size(space['stored_bytes'])} of data and {size(space['log_bytes'])} of log",
         f"{free:,} of {blocks:,} blocks erased,"
@@ -122,23 +122,23 @@ def status_text(summary: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def why_text(said: dict[str, Any]) -> str:
+def why_text(record: dict[str, Any]) -> str:
     """The parts of the latency of a request, and what it waited for."""
-    asked, operations = said["request"], said["operations"]
-    what = asked["op"]
-    if asked["sectors"]:
-        what += f" of {size(512 * asked['sectors'])} at {size(512 * asked['sector'])}"
+    request, operations = record["request"], record["operations"]
+    summary = request["op"]
+    if request["sectors"]:
+        summary += f" of {size(512 * request['sectors'])} at {size(512 * request['sector'])}"
     lines = [
-        f"request {asked['id']:,}: {what}",
-        f"arrived at {duration(asked['arrival_ns'])} and took {duration(asked['latency_ns'])}:",
-        *table(["", ""], [[f"  {name}", duration(asked[key])] for key, name in PARTS])[1:],
+        f"request {request['id']:,}: {summary}",
+        f"arrived at {duration(request['arrival_ns'])} and took {duration(request['latency_ns'])}:",
+        *table(["", ""], [[f"  {name}", duration(request[key])] for key, name in PARTS])[1:],
     ]
     last = max(operations, key=lambda operation: operation["end_ns"], default=None)
-    begin, end = asked["arrival_ns"], asked["arrival_ns"] + asked["latency_ns"]
+    begin, end = request["arrival_ns"], request["arrival_ns"] + request["latency_ns"]
     if last is None:
         lines.append(
             "it needed no flash operation of its own; "
-            + ("these ended while it waited:" if said["before"] else "none ended while it waited")
+            + ("these ended while it waited:" if record["before"] else "none ended while it waited")
         )
     else:
         begin, end = last["queued_ns"], last["start_ns"]
@@ -147,22 +147,22 @@ def why_text(said: dict[str, Any]) -> str:
             f" {last['cause']}, waited {duration(end - begin)} for {_place(last)};"
             + (
                 " meanwhile that plane, chip or channel did:"
-                if said["before"]
+                if record["before"]
                 else " nothing ran there before it"
             )
         )
-    return "\n".join(lines + _groups(said["before"], begin)) + "\n"
+    return "\n".join(lines + _groups(record["before"], begin)) + "\n"
 
 
 def _place(operation: dict[str, Any]) -> str:
     return "channel {channel}, chip {chip}, plane {plane}".format_map(operation)
 
 
-def _groups(before: list[dict[str, Any]], begin: int) -> list[str]:
+def _groups(preceding: list[dict[str, Any]], begin: int) -> list[str]:
     """What preceded it, by purpose: a row for each kind, cause and block."""
     counts: Counter[tuple[str, ...]] = Counter()
     times: Counter[tuple[str, ...]] = Counter()
-    for operation in before:
+    for operation in preceding:
         key = (operation["op"], operation["cause"], _place(operation), str(operation["block"]))
         counts[key] += 1
         times[key] += operation["end_ns"] - max(operation["start_ns"], begin)
@@ -172,7 +172,7 @@ def _groups(before: list[dict[str, Any]], begin: int) -> list[str]:
         [f"  {op} for {cause}", place, block, f"{counts[op, cause, place, block]:,}", duration(ns)]
         for (op, cause, place, block), ns in times.most_common(MOST_ROWS)
     ]
-    if (others := len(times) - MOST_ROWS) > 0:
+    if (remaining := len(times) - MOST_ROWS) > 0:
         ns = sum(times.values()) - sum(ns for _, ns in times.most_common(MOST_ROWS))
-        rows.append([f"  {others:,} more", ABSENT, ABSENT, ABSENT, duration(ns)])
+        rows.append([f"  {remaining:,} more", ABSENT, ABSENT, ABSENT, duration(ns)])
     return table(["  operation", "unit", "block", "count", "time"], rows)

@@ -149,7 +149,7 @@ class SparePlan:
         """Of all bounds together."""
         verdicts = {*self.verdicts(outcome)}
         order: tuple[Verdict, ...] = ("missed", "open", "unknown")
-        return next((one for one in order if one in verdicts), "met")
+        return next((verdict for verdict in order if verdict in verdicts), "met")
 
     def meets(self, step: Step) -> Outcome | None:
         """The first policy that meets all bounds, and misses none at a larger step.
@@ -157,51 +157,55 @@ class SparePlan:
         More spare is no worse, so a step that meets bounds below one that may miss them with the
         same policy has a narrow interval by chance.
         """
-        larger = [above for above in self.steps if above.provision > step.provision]
+        larger = [candidate for candidate in self.steps if candidate.provision > step.provision]
         doubtful = {
-            one.policy
-            for above in larger
-            for one in above.outcomes
-            if self.verdict(one) in ("missed", "open")
+            outcome.policy
+            for candidate in larger
+            for outcome in candidate.outcomes
+            if self.verdict(outcome) in ("missed", "open")
         }
-        met = (one for one in step.outcomes if self.verdict(one) == "met")
-        return next((one for one in met if one.policy not in doubtful), None)
+        met = (outcome for outcome in step.outcomes if self.verdict(outcome) == "met")
+        return next((outcome for outcome in met if outcome.policy not in doubtful), None)
 
     def misses(self, step: Step) -> bool:
         """Whether every policy clearly misses a bound."""
-        known = bool(step.outcomes) and not step.doubts
-        return known and all(self.verdict(one) == "missed" for one in step.outcomes)
+        is_known = bool(step.outcomes) and not step.doubts
+        return is_known and all(self.verdict(outcome) == "missed" for outcome in step.outcomes)
 
     @property
     def answer(self) -> tuple[Step, Outcome] | None:
         """The least over-provisioning that meets all bounds, and with which policy."""
-        found = ((step, self.meets(step)) for step in self.steps)
-        return next(((step, one) for step, one in found if one is not None), None)
+        pairs = ((step, self.meets(step)) for step in self.steps)
+        return next(((step, outcome) for step, outcome in pairs if outcome is not None), None)
 
     @property
     def below(self) -> Step | None:
         """The step below the answer; the last one if there is none."""
         answer = self.answer
-        steps = [one for one in self.steps if answer is None or one.provision < answer[0].provision]
+        steps = [
+            step for step in self.steps if answer is None or step.provision < answer[0].provision
+        ]
         return steps[-1] if steps else None
 
     def nearest(self, bound: Bound) -> tuple[Step, Outcome] | None:
         """What comes nearest to a bound, or meets it best."""
-        known = [
-            (bound.distance(one.values[bound.name]), at, place)
-            for at, step in enumerate(self.steps)
-            for place, one in enumerate(step.outcomes)
-            if bound.name in one.values
+        distances = [
+            (bound.distance(outcome.values[bound.name]), i, j)
+            for i, step in enumerate(self.steps)
+            for j, outcome in enumerate(step.outcomes)
+            if bound.name in outcome.values
         ]
-        if not known:
+        if not distances:
             return None
-        _, at, place = min(known)
-        return self.steps[at], self.steps[at].outcomes[place]
+        _, i, j = min(distances)
+        return self.steps[i], self.steps[i].outcomes[j]
 
     def screen(self) -> list[str]:
         """The answer in at most twelve lines of 80 columns."""
         *rows, (_, command) = self.rows()
-        return first_screen(self.head, rows, command, f"`ssdlab try` with the drive {self._found}")
+        return first_screen(
+            self.head, rows, command, f"`ssdlab try` with the drive {self._drive_argument}"
+        )
 
     @property
     def head(self) -> str:
@@ -228,8 +232,8 @@ class SparePlan:
         if self.answer is None:
             if not self.steps:
                 return "none: no over-provisioning could be tried"
-            most = self.steps[-1].name
-            return f"no over-provisioning up to {most} meets all bounds{self._instead()}"
+            last_name = self.steps[-1].name
+            return f"no over-provisioning up to {last_name} meets all bounds{self._instead()}"
         step, outcome = self.answer
         text = f"{step.name} over-provisioning with {outcome.policy}"
         below = self.below
@@ -240,11 +244,11 @@ class SparePlan:
 
     def _instead(self) -> str:
         """What would meet a bound on years that nothing meets; empty if that is another bound."""
-        bound = next((one for one in self.bounds if one.name == "years"), None)
-        place = None if bound is None else self.nearest(bound)
-        if bound is None or place is None:
+        bound = next((candidate for candidate in self.bounds if candidate.name == "years"), None)
+        nearest = None if bound is None else self.nearest(bound)
+        if bound is None or nearest is None:
             return ""
-        step, outcome = place
+        step, outcome = nearest
         years = outcome.values["years"]
         if bound.verdict(years) != "missed":
             return ""
@@ -253,21 +257,23 @@ class SparePlan:
             f": at this load {bound.limit:g} years take {number(factor)} times the capacity, or"
             f" 1 / {number(factor)} of the load"
         )
-        least = replace(self.lifetime, raw_bytes=step.raw_bytes).years(Interval(1.0, 1.0))
-        if least is None or least.high >= bound.limit:
+        best_case = replace(self.lifetime, raw_bytes=step.raw_bytes).years(Interval(1.0, 1.0))
+        if best_case is None or best_case.high >= bound.limit:
             return text
-        ideal = number(bound.limit / least.high)
+        ideal = number(bound.limit / best_case.high)
         return f"{text} ({ideal} times even at write amplification 1)"
 
     def _bound(self, bound: Bound) -> str:
         if self.doubt:
             return ""
-        place = self.answer or self.nearest(bound)
-        if place is None:
-            doubts = [one.doubt for step in self.steps for one in step.outcomes if one.doubt]
-            why = f"none: {doubts[-1]}" if doubts else "not run, since another bound is missed"
-            return f"{bound.text}: {why}"
-        step, outcome = place
+        nearest = self.answer or self.nearest(bound)
+        if nearest is None:
+            doubts = [
+                outcome.doubt for step in self.steps for outcome in step.outcomes if outcome.doubt
+            ]
+            reason = f"none: {doubts[-1]}" if doubts else "not run, since another bound is missed"
+            return f"{bound.text}: {reason}"
+        step, outcome = nearest
         value = outcome.text(bound.name)
         if bound.name == "p99_9":
             value += f", as {ORDERS['recorded']}"
@@ -279,10 +285,10 @@ class SparePlan:
         return f"{bound.text}: {verdict} {value} ({outcome.policy}, {step.name})"
 
     def _flash(self) -> str:
-        own = f"the drive has {percent(self.provision)}"
+        spare_text = f"the drive has {percent(self.provision)}"
         if self.answer is None:
-            return own
-        return f"{_decimal(self.answer[0].raw_bytes)} in all; {own}"
+            return spare_text
+        return f"{_decimal(self.answer[0].raw_bytes)} in all; {spare_text}"
 
     @property
     def confidence(self) -> str:
@@ -302,24 +308,24 @@ class SparePlan:
     def _next(self) -> str:
         if self.remedy:
             return self.remedy
-        drive = shlex.quote(self._found)
+        drive = shlex.quote(self._drive_argument)
         return f"ssdlab try {shlex.quote(self.trace)} --drive {drive}{self.options}"
 
     @property
-    def _found(self) -> str:
+    def _drive_argument(self) -> str:
         """The drive of the answer, or that which was asked about."""
-        found = self.drive_file if self.answer is not None else ""
-        return found or self.drive_name.removeprefix(DRIVE)
+        file = self.drive_file if self.answer is not None else ""
+        return file or self.drive_name.removeprefix(DRIVE)
 
     def details(self) -> list[str]:
         """Everything else, as text."""
         rows = [
             [
-                f"{'*' if self.answer == (step, one) else ' '} {step.name} {one.policy}",
-                *(self._cell(one, name) for name in NAMES),
+                f"{'*' if self.answer == (step, outcome) else ' '} {step.name} {outcome.policy}",
+                *(self._cell(outcome, name) for name in NAMES),
             ]
             for step in self.steps
-            for one in step.outcomes
+            for outcome in step.outcomes
         ]
         lines = table(["  spare, policy", *NAMES.values()], rows) if rows else []
         marks = f"* the answer; ! misses its bound, ? may miss it. {ORDER}"
@@ -329,14 +335,14 @@ class SparePlan:
             lines += wrapped("  ! ", self.lifetime.contradiction)
         for text in dict.fromkeys((*self.warnings, *self.doubts())):
             lines += wrapped("  ! ", text)
-        for policy, why in self.refused.items():
-            lines += wrapped("  - ", f"without {policy}: {why}")
-        for title, why in by_reason(self.failures).items():
-            lines += wrapped("  ! ", f"{title} could not finish: {why}")
+        for policy, reason in self.refused.items():
+            lines += wrapped("  - ", f"without {policy}: {reason}")
+        for title, reason in by_reason(self.failures).items():
+            lines += wrapped("  ! ", f"{title} could not finish: {reason}")
         return lines
 
     def _cell(self, outcome: Outcome, name: str) -> str:
-        bound = next((one for one in self.bounds if one.name == name), None)
+        bound = next((candidate for candidate in self.bounds if candidate.name == name), None)
         verdict = bound.verdict(outcome.values.get(name)) if bound else "met"
         return outcome.text(name) + {"missed": " !", "open": " ?"}.get(verdict, "")
 
@@ -345,7 +351,9 @@ class SparePlan:
         for step in self.steps:
             yield from (f"{step.name}: {doubt}" for doubt in step.doubts)
             yield from (
-                f"{step.name}: {one.policy}: {one.doubt}" for one in step.outcomes if one.doubt
+                f"{step.name}: {outcome.policy}: {outcome.doubt}"
+                for outcome in step.outcomes
+                if outcome.doubt
             )
 
     def summary(self) -> str:
@@ -382,15 +390,15 @@ class SparePlan:
             "provision": step.provision,
             "raw_bytes": step.raw_bytes,
             "policies": {
-                one.policy: {
+                outcome.policy: {
                     name: {"low": interval.low, "high": interval.high}
-                    for name, interval in one.values.items()
+                    for name, interval in outcome.values.items()
                 }
                 | {
-                    "verdicts": dict(zip(names, self.verdicts(one), strict=True)),
-                    "doubt": one.doubt,
+                    "verdicts": dict(zip(names, self.verdicts(outcome), strict=True)),
+                    "doubt": outcome.doubt,
                 }
-                for one in step.outcomes
+                for outcome in step.outcomes
             },
             "doubts": step.doubts,
         }

@@ -29,25 +29,25 @@ def readable(folder: Path) -> Iterator[None]:
     try:
         yield
     except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise _unreadable(folder, f"not JSON: {error.msg} ({where})") from error
+        position = f"line {error.lineno}, column {error.colno}"
+        raise _unreadable(folder, f"not JSON: {error.msg} ({position})") from error
     except KeyError as error:
         raise _unreadable(folder, f"{error} is missing") from error
     except (AttributeError, TypeError, ValueError, IndexError, RecursionError) as error:
         raise _unreadable(folder, str(error)) from error
 
 
-def _unreadable(folder: Path, why: str) -> OutputError:
-    return OutputError(f"{folder}: its results cannot be read: {why}")
+def _unreadable(folder: Path, reason: str) -> OutputError:
+    return OutputError(f"{folder}: its results cannot be read: {reason}")
 
 
 def read(folder: Path) -> Report | Comparison | sweep.Sweep | search.Search:
     """The results of the run, comparison, sweep or search in `folder`. Raises `OutputError`."""
     if not folder.is_dir():
-        what = "is not a folder" if folder.exists() else "no such folder"
+        problem = "is not a folder" if folder.exists() else "no such folder"
         raise OutputError(
-            f"{folder}: {what}; expected the output folder of `run`, `compare`, `sweep`, `search`"
-            " or `fleet`"
+            f"{folder}: {problem}; expected the output folder of `run`, `compare`, `sweep`,"
+            " `search` or `fleet`"
         )
     if (folder / COMPARISON_JSON).exists():
         with readable(folder / COMPARISON_JSON):

@@ -16,7 +16,7 @@ from ssdlab.display.numbers import Value, format_value
 from ssdlab.results import warned
 from ssdlab.results.answer import TITLES, of_points, of_seeds
 from ssdlab.results.drawing import Drawing, drawer
-from ssdlab.results.effects import decided_of
+from ssdlab.results.effects import analyse_column
 from ssdlab.results.frames import Table
 from ssdlab.results.names import OUTCOMES, SWEEP_CSV, SWEEP_JSON
 from ssdlab.results.points import Points, Row
@@ -26,14 +26,14 @@ from ssdlab.results.text import counted, folded_points, named, table, wrapped
 VERSION = 1
 """Version of the files of a sweep."""
 MEASURED = tuple(
-    one
-    for one in columns()
-    if one.name not in ("completed", "seed")
-    and not one.key.startswith("speed.")
-    and one.key != "time.wall"
+    column
+    for column in columns()
+    if column.name not in ("completed", "seed")
+    and not column.key.startswith("speed.")
+    and column.key != "time.wall"
 )
 """The columns of comparisons that are the same whenever a run is repeated."""
-COLUMNS = tuple(one.name for one in MEASURED)
+COLUMNS = tuple(column.name for column in MEASURED)
 """Their names."""
 MOST_SHOWN = 20
 """Points in the text summary."""
@@ -65,7 +65,7 @@ class Outcome:
         point: int, seed: int | None, report: Report, more: Mapping[str, Value] | None = None
     ) -> Outcome:
         """The outcome of a completed run."""
-        values = tuple(one.of_report(report) for one in MEASURED)
+        values = tuple(column.of_report(report) for column in MEASURED)
         warnings, loss = tuple(report.warnings), report.loss or ""
         return Outcome(point, seed, values, "", warnings, report.invalidating, loss, more or {})
 
@@ -87,8 +87,8 @@ class Outcome:
         values = json.loads(line)
         numbers = tuple(values["values"])
         if not values.get("error"):
-            known = dict(zip(names, numbers, strict=True))
-            numbers = tuple(known.get(name) for name in COLUMNS)
+            by_name = dict(zip(names, numbers, strict=True))
+            numbers = tuple(by_name.get(name) for name in COLUMNS)
         if not isinstance(values["point"], int):
             message = "the number of the point is missing"
             raise TypeError(message)
@@ -153,12 +153,12 @@ class Sweep(Table):
     @cached_property
     def failures(self) -> dict[str, str]:
         """Why runs failed, by point (and seed)."""
-        found = {}
-        for one in self.outcomes:
-            if one.error:
-                seed = "" if one.seed is None else f", seed {one.seed}"
-                found[f"{self.label(one.point)}{seed}"] = one.error
-        return found
+        failures = {}
+        for outcome in self.outcomes:
+            if outcome.error:
+                seed = "" if outcome.seed is None else f", seed {outcome.seed}"
+                failures[f"{self.label(outcome.point)}{seed}"] = outcome.error
+        return failures
 
     def label(self, point: int) -> str:
         """The name of a point: the values of its keys."""
@@ -168,27 +168,29 @@ class Sweep(Table):
     def points(self) -> Points:
         """The values of the keys, with the numbers of the completed runs."""
         runs: dict[int, list[Row]] = {}
-        for one in self.outcomes:
-            rows = runs.setdefault(one.point, [])
-            if not one.error:
-                rows.append(dict(zip(COLUMNS, one.values, strict=True)))
+        for outcome in self.outcomes:
+            rows = runs.setdefault(outcome.point, [])
+            if not outcome.error:
+                rows.append(dict(zip(COLUMNS, outcome.values, strict=True)))
         settings = [self.space[point] for point in runs]
-        given = {key: [setting[key] for setting in settings] for key in self.space.columns}
+        columns = {key: [setting[key] for setting in settings] for key in self.space.columns}
         labels = [point_label(setting) for setting in settings]
         seeds: dict[int, list[str]] = {point: [] for point in runs}
-        for one in self.outcomes:
-            if not one.error:
-                seeds[one.point].append(one.warnings[0] if one.invalidating else "")
-        why = tuple(map(warned.majority, seeds.values()))
-        points = zip(labels, seeds.values(), why, strict=True)
-        minority = {label: of for label, of, text in points if any(of) and not text}
-        found = Points.of(labels, given, runs.values(), self.log)  # type: ignore[arg-type]
-        return replace(found, why_invalid=why, partly_invalid=minority)
+        for outcome in self.outcomes:
+            if not outcome.error:
+                seeds[outcome.point].append(outcome.warnings[0] if outcome.invalidating else "")
+        reasons = tuple(map(warned.majority, seeds.values()))
+        points = zip(labels, seeds.values(), reasons, strict=True)
+        minority = {
+            label: warnings for label, warnings, reason in points if any(warnings) and not reason
+        }
+        result = Points.of(labels, columns, runs.values(), self.log)  # type: ignore[arg-type]
+        return replace(result, why_invalid=reasons, partly_invalid=minority)
 
     @cached_property
     def numbers(self) -> list[int]:
         """The number of each of `points` in the space: the column `point` of `rows`."""
-        return [*dict.fromkeys(one.point for one in self.outcomes)]
+        return [*dict.fromkeys(outcome.point for outcome in self.outcomes)]
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -200,22 +202,22 @@ class Sweep(Table):
         """One row per run: point, keys, seed, whether it completed, and its numbers."""
         points = self.points
         heads = [key.column for key in points.keys]
-        places = {point: i for i, point in enumerate(self.numbers)}
-        found: list[Row] = []
-        for one in self.outcomes:
-            values = one.values or (None,) * len(COLUMNS)
-            found.append(
+        indices = {point: i for i, point in enumerate(self.numbers)}
+        rows: list[Row] = []
+        for outcome in self.outcomes:
+            values = outcome.values or (None,) * len(COLUMNS)
+            rows.append(
                 {
-                    "point": one.point,
-                    **dict(zip(heads, points.settings[places[one.point]], strict=True)),
-                    "seed": one.seed if one.seed is not None else self.identity.get("seed"),
-                    "completed": not one.error,
-                    "error": one.error or None,
+                    "point": outcome.point,
+                    **dict(zip(heads, points.settings[indices[outcome.point]], strict=True)),
+                    "seed": outcome.seed if outcome.seed is not None else self.identity.get("seed"),
+                    "completed": not outcome.error,
+                    "error": outcome.error or None,
                     **dict(zip(COLUMNS, values, strict=True)),
-                    "warnings": len(one.warnings),
+                    "warnings": len(outcome.warnings),
                 }
             )
-        return found
+        return rows
 
     @property
     def json(self) -> dict[str, Any]:
@@ -256,11 +258,11 @@ class Sweep(Table):
         """What a reader has to know before any number."""
         lines = [f"LOST  {loss}" for loss in dict.fromkeys(o.loss for o in self.outcomes if o.loss)]
         labels = self.points.labels
-        at = [label for i, label in enumerate(labels) if self.points.reserve_decided(i)]
-        if at:
+        reserve_points = [label for i, label in enumerate(labels) if self.points.reserve_decided(i)]
+        if reserve_points:
             lines.append(
-                f"The reserve decided, not the victim policy, in {len(at):,} of"
-                f" {counted(len(labels), 'point')}: {named(at)}."
+                f"The reserve decided, not the victim policy, in {len(reserve_points):,} of"
+                f" {counted(len(labels), 'point')}: {named(reserve_points)}."
             )
         if self.running:
             lines.append(f"Running: {len(self.outcomes):,} of {self.planned:,} runs have ended.")
@@ -274,28 +276,38 @@ class Sweep(Table):
 
     def failed(self) -> dict[str, list[str]]:
         """The runs that failed, by reason."""
-        found: dict[str, list[str]] = {}
+        by_reason: dict[str, list[str]] = {}
         for title, reason in self.failures.items():
-            found.setdefault(reason, []).append(title)
-        return found
+            by_reason.setdefault(reason, []).append(title)
+        return by_reason
 
     def warning_groups(self) -> Iterator[warned.Group]:
         """A title, the mark of a line, and the warnings: those that invalidate numbers, then notes.
 
         Warnings of several points that differ only in numbers are printed once.
         """
-        every = [(self.label(one.point), one) for one in self.outcomes if one.warnings]
-        severe = [(label, w) for label, one in every for w in one.warnings[: one.invalidating]]
-        notes = [(label, w) for label, one in every for w in one.warnings[one.invalidating :]]
-        both = (folded_points(one) for one in (severe, notes))
-        return warned.groups("results", *both)
+        outcomes = [
+            (self.label(outcome.point), outcome) for outcome in self.outcomes if outcome.warnings
+        ]
+        severe = [
+            (label, w)
+            for label, outcome in outcomes
+            for w in outcome.warnings[: outcome.invalidating]
+        ]
+        notes = [
+            (label, w)
+            for label, outcome in outcomes
+            for w in outcome.warnings[outcome.invalidating :]
+        ]
+        groups = (folded_points(texts) for texts in (severe, notes))
+        return warned.groups("results", *groups)
 
     def summary(self) -> str:
         """The sweep as text: what varied, the points with the lowest write amplification."""
-        ended, whole = len(self.outcomes), "" if self.completed else ", NOT COMPLETED"
-        keys = ", ".join(f"{key} ({self._different(key):,} values)" for key in self.keys)
+        run_count, state = len(self.outcomes), "" if self.completed else ", NOT COMPLETED"
+        keys = ", ".join(f"{key} ({self._value_count(key):,} values)" for key in self.keys)
         points = counted(len(self.points.labels), "point")
-        lines = [f"{self.name}: {points}, {counted(ended, 'run')}{whole}"]
+        lines = [f"{self.name}: {points}, {counted(run_count, 'run')}{state}"]
         lines += wrapped("over ", keys)
         if self.drive:
             lines += ["", *wrapped("", f"drive: {self.drive}")]
@@ -322,7 +334,7 @@ class Sweep(Table):
         A sweep over seeds ranks nothing; its answer says how to repeat the points instead.
         """
         if self.seed_keys:
-            return of_seeds(self.seed_keys[0], self._different(self.seed_keys[0]))
+            return of_seeds(self.seed_keys[0], self._value_count(self.seed_keys[0]))
         return " ".join(of_points(self.points))
 
     @property
@@ -337,11 +349,11 @@ class Sweep(Table):
         if len(points.keys) < 2 or self.seed_keys:
             return
         for metric, title in TITLES.items():
-            found = decided_of(points, metric)
-            if found.effects:
-                yield found.text(title, counted(found.points, "point"))
+            analysis = analyse_column(points, metric)
+            if analysis.effects:
+                yield analysis.text(title, counted(analysis.points, "point"))
 
-    def _different(self, key: str) -> int:
+    def _value_count(self, key: str) -> int:
         return len(set(map(str, self.space.columns[key])))
 
     def ranked(self, metric: str) -> list[int]:
@@ -350,35 +362,37 @@ class Sweep(Table):
         A sweep over seeds ranks nothing, and keeps their order.
         """
         points = self.points
-        known = {
-            i: one.mean
+        means = {
+            i: summary.mean
             for i in range(len(points.labels))
-            if (one := points.summary(i, metric)) is not None
+            if (summary := points.summary(i, metric)) is not None
         }
         if self.seed_keys:
-            return [*known]
-        return sorted(known, key=lambda i: (points.labels[i] in points.invalid, known[i]))
+            return [*means]
+        return sorted(means, key=lambda i: (points.labels[i] in points.invalid, means[i]))
 
     def _best(self) -> Iterator[str]:
         points = self.points
-        metrics = [one for one in points.metrics.values() if one.shown][:6]
+        metrics = [column for column in points.metrics.values() if column.shown][:6]
         if not metrics:
             yield "No run completed."
             return
-        known = self.ranked(metrics[0].name)
-        best, invalid = known[:MOST_SHOWN], points.invalid
-        left = len(known) - len(best)
+        ranked = self.ranked(metrics[0].name)
+        best, invalid = ranked[:MOST_SHOWN], points.invalid
+        remaining = len(ranked) - len(best)
         title = f"lowest {metrics[0].title}"
         if self.seed_keys or len(invalid) == len(points.labels):
             title = "runs"
-        yield title + (f", {left:,} more points in {SWEEP_CSV}" if left else "")
+        yield title + (f", {remaining:,} more points in {SWEEP_CSV}" if remaining else "")
         rows = []
         for i in best:
-            found = [(one.name, points.summary(i, one.name)) for one in metrics]
-            cells = [format_value(name, one.mean if one else None) for name, one in found]
+            summaries = [(column.name, points.summary(i, column.name)) for column in metrics]
+            cells = [
+                format_value(name, summary.mean if summary else None) for name, summary in summaries
+            ]
             label = points.labels[i]
             rows.append([f"{label} (invalid)" if label in invalid else label, *cells])
-        yield from table(["", *(one.short for one in metrics)], rows)
+        yield from table(["", *(column.short for column in metrics)], rows)
 
     def __repr__(self) -> str:
         return f"<Sweep of {', '.join(self.keys)}>\n{self.summary()}"
@@ -393,10 +407,10 @@ def point_label(setting: Mapping[str, object]) -> str:
     if len(setting) == 1:
         return str(next(iter(setting.values())))
     names = [key.rpartition(".")[2] for key in setting]
-    named = [
+    heads = [
         name if names.count(name) == 1 else key for key, name in zip(setting, names, strict=True)
     ]
-    return " ".join(f"{name}={value}" for name, value in zip(named, setting.values(), strict=True))
+    return " ".join(f"{name}={value}" for name, value in zip(heads, setting.values(), strict=True))
 
 
 def readable(lines: Sequence[str], names: Sequence[str] = COLUMNS) -> Iterator[Outcome]:
@@ -411,5 +425,5 @@ def readable(lines: Sequence[str], names: Sequence[str] = COLUMNS) -> Iterator[O
 
 def ordered(outcomes: Iterator[Outcome] | Sequence[Outcome]) -> tuple[Outcome, ...]:
     """Outcomes by point and seed, each once."""
-    found = {(one.point, one.seed or 0): one for one in outcomes}
-    return tuple(found[key] for key in sorted(found))
+    by_key = {(outcome.point, outcome.seed or 0): outcome for outcome in outcomes}
+    return tuple(by_key[key] for key in sorted(by_key))

@@ -29,8 +29,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     for start, end in _parts(widths, WIDTH - first):
         lines += [""] if lines else []
         for cells in (head, *rows):
-            known = zip(cells[1 + start : 1 + end], widths[start:end], strict=True)
-            line = cells[0].ljust(first) + "".join(f"  {cell:>{width}}" for cell, width in known)
+            pairs = zip(cells[1 + start : 1 + end], widths[start:end], strict=True)
+            line = cells[0].ljust(first) + "".join(f"  {cell:>{width}}" for cell, width in pairs)
             lines.append(line.rstrip())
     return lines
 
@@ -38,10 +38,10 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 def _parts(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
     """First column and end of each part of a table; at least one column in each."""
     start = used = 0
-    for at, width in enumerate(widths):
-        if at > start and used + 2 + width > room:
-            yield start, at
-            start, used = at, 0
+    for index, width in enumerate(widths):
+        if index > start and used + 2 + width > room:
+            yield start, index
+            start, used = index, 0
         used += 2 + width
     yield start, len(widths)
 
@@ -88,32 +88,32 @@ def first_screen(head: str, rows: Sequence[tuple[str, str]], command: str, short
     loses its last line, and among equally long ones the last: the answer comes first.
     """
 
-    def laid_out(last: list[str]) -> list[list[str]]:
+    def layout(last: list[str]) -> list[list[str]]:
         texts = ([*wrapped(title.ljust(COLUMN), text)] for title, text in rows if text)
         return [[*wrapped("", head)], *texts, *([last] if last else [])]
 
     title = "next".ljust(COLUMN)
-    found = laid_out([*pasted(title, command)] if command else [])
-    if sum(map(len, found)) > LINES or any(len(line) > WIDTH for line in found[-1]):
-        found = laid_out([*wrapped(title, short)] if short else [])
-    counts = [len(lines) for lines in found]
+    blocks = layout([*pasted(title, command)] if command else [])
+    if sum(map(len, blocks)) > LINES or any(len(line) > WIDTH for line in blocks[-1]):
+        blocks = layout([*wrapped(title, short)] if short else [])
+    counts = [len(lines) for lines in blocks]
     while sum(counts) > LINES and max(counts) > 1:
         longest = max(counts)
-        counts[max(at for at, count in enumerate(counts) if count == longest)] -= 1
+        counts[max(i for i, count in enumerate(counts) if count == longest)] -= 1
     return [
-        _shortened(line, is_cut=at == count < len(lines))
-        for lines, count in zip(found, counts, strict=True)
-        for at, line in enumerate(lines[:count], 1)
+        _shorten(line, is_cut=number == count < len(lines))
+        for lines, count in zip(blocks, counts, strict=True)
+        for number, line in enumerate(lines[:count], 1)
     ]
 
 
-def _shortened(line: str, *, is_cut: bool) -> str:
+def _shorten(line: str, *, is_cut: bool) -> str:
     """A line of at most `WIDTH` columns, with `CUT` if its text continues."""
     if len(line) <= WIDTH and not is_cut:
         return line
     if len(line) + len(CUT) > WIDTH:
-        whole_words = line[: WIDTH - len(CUT) + 1].rpartition(" ")[0]
-        line = whole_words if len(whole_words) > COLUMN else line[: WIDTH - len(CUT)]
+        words = line[: WIDTH - len(CUT) + 1].rpartition(" ")[0]
+        line = words if len(words) > COLUMN else line[: WIDTH - len(CUT)]
     return line.rstrip(" ,;:") + CUT
 
 
@@ -130,46 +130,46 @@ def listed(name: str, column: int, text: str) -> Iterator[str]:
     yield from wrapped(name.ljust(column), text)
 
 
-def alike(told: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+def alike(texts: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
     """Texts by label; those that differ only in numbers are merged."""
-    found: dict[str, dict[str, str]] = {}
-    for label, text in told:
-        found.setdefault(re.sub(r"\d[\d,.]*", "#", text), {})[label] = text
-    return [*found.values()]
+    by_pattern: dict[str, dict[str, str]] = {}
+    for label, text in texts:
+        by_pattern.setdefault(re.sub(r"\d[\d,.]*", "#", text), {})[label] = text
+    return [*by_pattern.values()]
 
 
-def folded(told: Sequence[tuple[str, str]], runs: int) -> list[str]:
+def folded(warnings: Sequence[tuple[str, str]], runs: int) -> list[str]:
     """Warnings (label and text) by their words; `runs`: how many runs there are."""
     lines = []
-    for by_label in alike(told):
-        (first, text), *others = by_label.items()
-        whose = "all" if len(by_label) == runs else ", ".join(by_label)
-        if any(other != text for _, other in others):
+    for by_label in alike(warnings):
+        (first, text), *rest = by_label.items()
+        owners = "all" if len(by_label) == runs else ", ".join(by_label)
+        if any(variant != text for _, variant in rest):
             text = f"{text} [the numbers are those of {first}]"
-        lines.append(text if runs == 1 else f"{whose}: {text}")
+        lines.append(text if runs == 1 else f"{owners}: {text}")
     return lines
 
 
-def folded_points(told: Iterable[tuple[str, str]]) -> list[str]:
+def folded_points(texts: Iterable[tuple[str, str]]) -> list[str]:
     """Texts of points (label and text), of which there may be many, by their words."""
-    return [f"{named([*by_label])}: {next(iter(by_label.values()))}" for by_label in alike(told)]
+    return [f"{named([*by_label])}: {next(iter(by_label.values()))}" for by_label in alike(texts)]
 
 
 def by_reason(failures: Mapping[str, str]) -> dict[str, str]:
     """Each reason, with the runs that failed for it; those that differ only in paths are merged."""
-    found: dict[str, list[str]] = {}
-    for title, why in failures.items():
-        found.setdefault(re.sub(r"\S*/\S*", "/", why), []).append(title)
-    return {named(titles, "run"): failures[titles[0]] for titles in found.values()}
+    by_pattern: dict[str, list[str]] = {}
+    for title, reason in failures.items():
+        by_pattern.setdefault(re.sub(r"\S*/\S*", "/", reason), []).append(title)
+    return {named(titles, "run"): failures[titles[0]] for titles in by_pattern.values()}
 
 
-def named(labels: Sequence[str], what: str = "point") -> str:
+def named(labels: Sequence[str], noun: str = "point") -> str:
     """Points in words: all if there are few, otherwise how many and one of them."""
     if len(labels) <= EXAMPLES:
         return "; ".join(labels)
-    return f"{counted(len(labels), what)}, such as {labels[0]}"
+    return f"{counted(len(labels), noun)}, such as {labels[0]}"
 
 
-def counted(count: int, what: str) -> str:
+def counted(count: int, noun: str) -> str:
     """`3 points`, `1 point`."""
-    return f"{count:,} {what}{'s' * (count != 1)}"
+    return f"{count:,} {noun}{'s' * (count != 1)}"

@@ -176,7 +176,7 @@ class Trial:
 
     def _amounts(self) -> str:
         amounts = []
-        for label in self._shown:
+        for label in self._screen_policies:
             predicted = [ranking.predicted[label] for ranking in self.rankings.values()]
             ends = [end for policy in predicted for end in policy.interval or (policy.mean,)]
             trial = "" if all(policy.interval for policy in predicted) else " in the trial"
@@ -202,13 +202,13 @@ class Trial:
         if label in self.latency_bounded:
             highest = max(most_p99_9(getattr(run.latency, op)) for run in by_seed.values())
             return f"{label} {duration(min(values))} to {duration(highest)}, {order}"
-        known = estimate(values)
-        if known.is_wide:
+        interval = estimate(values)
+        if interval.is_wide:
             # Two seeds that differ: the interval would say nothing.
-            each = f"{duration(min(values))} to {duration(max(values))} ({len(values)} seeds)"
-            return f"{label} {each}, {order}"
-        width = f" +- {duration(known.ci95)}" if known.ci95 else ""
-        return f"{label} {duration(known.mean)}{width}, {order}"
+            spread = f"{duration(min(values))} to {duration(max(values))} ({len(values)} seeds)"
+            return f"{label} {spread}, {order}"
+        width = f" +- {duration(interval.ci95)}" if interval.ci95 else ""
+        return f"{label} {duration(interval.mean)}{width}, {order}"
 
     @property
     def latency_doubt(self) -> str:
@@ -227,7 +227,7 @@ class Trial:
         return timed if timed.repetitions else None
 
     @property
-    def _shown(self) -> list[str]:
+    def _screen_policies(self) -> list[str]:
         """The policies whose numbers are on the first screen: two winners fill its lines."""
         return [label for label in self.named if len(self.named) < 3 or label != self.baseline]
 
@@ -282,11 +282,11 @@ class Trial:
         if years is None or warranty is None:
             return ""
         own = percent(self.lifetime.raw_bytes / self.lifetime.user_bytes - 1)
-        whole = f"for the {warranty:g}-year warranty"
+        purpose = f"for the {warranty:g}-year warranty"
         if years.low >= warranty:
-            return f"needs at most {own}, which the drive has, {whole}"
+            return f"needs at most {own}, which the drive has, {purpose}"
         needs = "may need" if years.high >= warranty else "needs"
-        return f"{needs} over {own} {whole}: see {PLAN}"
+        return f"{needs} over {own} {purpose}: see {PLAN}"
 
     @property
     def confidence(self) -> str:
@@ -333,9 +333,9 @@ class Trial:
 
     def facts(self) -> list[tuple[str, str]]:
         """What the answer rests on: titles and texts, the same in every form of the result."""
-        often = f"; it is run {counted(self.passes, 'time')}" if self.passes else ""
+        repetition = f"; it is run {counted(self.passes, 'time')}" if self.passes else ""
         facts = [
-            ("trace", self.read + often),
+            ("trace", self.read + repetition),
             ("trial", self.form.text()),
             ("seeds", self._seeds()),
             ("drive", self.note),
@@ -347,7 +347,9 @@ class Trial:
     def _seeds(self) -> str:
         """How many seeds the numbers are of."""
         rankings = self.rankings.values()
-        sizes = [len(one.values) for ranking in rankings for one in ranking.predicted.values()]
+        sizes = [
+            len(policy.values) for ranking in rankings for policy in ranking.predicted.values()
+        ]
         if not sizes:
             return ""
         text = f"{span_of(sizes)} for each write amplification"
@@ -364,27 +366,27 @@ class Trial:
         lines += [""]
         rows = [self._row(label) for label in self.policies]
         head = ["WAF"]
-        for who in ORDERS.values():
-            head += [who, "interval", "seeds"]
+        for title in ORDERS.values():
+            head += [title, "interval", "seeds"]
         lines += [*table([*head, "spare", "drive"], rows), "", *wrapped("", NOTES)] if rows else []
-        said: list[str] = []
+        notes: list[str] = []
         if self.lifetime.contradiction:
-            said += wrapped("  ! ", self.lifetime.contradiction)
+            notes += wrapped("  ! ", self.lifetime.contradiction)
         for doubt in self.doubts:
-            said += wrapped("  ! ", doubt)
-        for why in self.unsettled():
-            said += wrapped("  ! ", why)
+            notes += wrapped("  ! ", doubt)
+        for reason in self.unsettled():
+            notes += wrapped("  ! ", reason)
         for text in self.set_aside():
-            said += wrapped("  - ", text)
-        for policy, why in self.refused.items():
-            said += wrapped("  - ", f"without {policy}: {why}")
-        for title, why in by_reason(self.failures).items():
-            said += wrapped("  ! ", f"{title} could not finish: {why}")
-        lines += ["", *said] if said else []
+            notes += wrapped("  - ", text)
+        for policy, reason in self.refused.items():
+            notes += wrapped("  - ", f"without {policy}: {reason}")
+        for title, reason in by_reason(self.failures).items():
+            notes += wrapped("  ! ", f"{title} could not finish: {reason}")
+        lines += ["", *notes] if notes else []
         if self.latency_doubts or self.timed_comparison is not None:
             lines += ["", "Timed trial"]
-        for label, why in by_reason(self.latency_doubts).items():
-            lines += wrapped("  ! ", f"no latency with {label}: {why}")
+        for label, reason in by_reason(self.latency_doubts).items():
+            lines += wrapped("  ! ", f"no latency with {label}: {reason}")
         for text in self.bounded():
             lines += wrapped("  - ", text)
         if self.timed_comparison is not None:
@@ -393,9 +395,9 @@ class Trial:
 
     def unsettled(self) -> Iterator[str]:
         """The runs without a prediction, and why."""
-        for label, why in self.unpredicted.items():
+        for label, reason in self.unpredicted.items():
             policy, _, order = label.rpartition(", ")
-            yield f"{policy}, as {ORDERS.get(order, order)}: {why}"
+            yield f"{policy}, as {ORDERS.get(order, order)}: {reason}"
 
     def bounded(self) -> Iterator[str]:
         """The policies with a p99.9 on the drive that their timed runs only bound."""
@@ -505,6 +507,6 @@ def span(policy: Predicted) -> str:
 
 def most_p99_9(trial: LatencyStats) -> float:
     """The highest p99.9 that a drive may have where the runs of its trial bound it."""
-    most = trial.max if trial.p99_99 is None else trial.p99_99
-    assert most is not None, "a group with percentiles has a maximum"
-    return most
+    highest = trial.max if trial.p99_99 is None else trial.p99_99
+    assert highest is not None, "a group with percentiles has a maximum"
+    return highest

@@ -34,7 +34,7 @@ def answer(verdict: Verdict, rankings: Mapping[str, Ranking], baseline: str) -> 
 
 
 def _orders() -> str:
-    return " and ".join(f"as {who}" for who in ORDERS.values())
+    return " and ".join(f"as {title}" for title in ORDERS.values())
 
 
 def _best(tie: Sequence[str], ranking: Ranking, baseline: str) -> str:
@@ -48,8 +48,8 @@ def _tie(tie: Sequence[str], rankings: Iterable[Ranking]) -> str:
     """The policies that may write least."""
     if all({*tie} == {*ranking.predicted} for ranking in rankings):
         return "the policies cannot be distinguished"
-    others = len(tie) - SHOWN
-    names = [*tie[:SHOWN], f"{others} others"] if others > 1 else [*tie]
+    remaining = len(tie) - SHOWN
+    names = [*tie[:SHOWN], f"{remaining} others"] if remaining > 1 else [*tie]
     return f"{join_names(names)} cannot be distinguished"
 
 
@@ -57,11 +57,11 @@ def _gain(labels: Sequence[str], rankings: Iterable[Ranking], baseline: str) -> 
     """How much less than the baseline policies write; empty unless each certainly writes less."""
     lows, highs = [], []
     for ranking, label in product(rankings, labels):
-        found = ranking.predicted[label].against(ranking.predicted[baseline])
-        if found is None or label == baseline or {label, baseline} & {*ranking.unclear}:
+        ratio = ranking.predicted[label].against(ranking.predicted[baseline])
+        if ratio is None or label == baseline or {label, baseline} & {*ranking.unclear}:
             return ""
-        lows.append(found.ratio if found.low is None else found.low)
-        highs.append(found.ratio if found.high is None else found.high)
+        lows.append(ratio.ratio if ratio.low is None else ratio.low)
+        highs.append(ratio.ratio if ratio.high is None else ratio.high)
     if max(highs) >= 1:
         return ""
     least, most = round(100 * (1 - max(highs))), round(100 * (1 - min(lows)))

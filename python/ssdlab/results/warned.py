@@ -16,14 +16,14 @@ def majority(seeds: Sequence[str]) -> str:
     Warnings rest on tests that sometimes fail by chance, so one of many seeds is not enough.
     `seeds`: the warning of each seed, or nothing.
     """
-    wrong = [why for why in seeds if why]
-    return wrong[0] if wrong and 2 * len(wrong) >= len(seeds) else ""
+    invalid = [warning for warning in seeds if warning]
+    return invalid[0] if invalid and 2 * len(invalid) >= len(seeds) else ""
 
 
-def groups(what: str, severe: Sequence[str], notes: Sequence[str]) -> Iterator[Group]:
-    """Those that invalidate `what`, then notes; groups without warnings are left out."""
+def groups(subject: str, severe: Sequence[str], notes: Sequence[str]) -> Iterator[Group]:
+    """Those that invalidate `subject`, then notes; groups without warnings are left out."""
     if severe:
-        yield f"invalidates {what}", "  ! ", severe
+        yield f"invalidates {subject}", "  ! ", severe
     if notes:
         yield "notes", "  - ", notes
 
@@ -31,6 +31,6 @@ def groups(what: str, severe: Sequence[str], notes: Sequence[str]) -> Iterator[G
 def cell(grouped: Iterable[Group]) -> str:
     """The lists of a notebook cell."""
     return "".join(
-        f"<b>{escape(title)}</b><ul>{''.join(f'<li>{escape(one)}</li>' for one in texts)}</ul>"
+        f"<b>{escape(title)}</b><ul>{''.join(f'<li>{escape(text)}</li>' for text in texts)}</ul>"
         for title, _, texts in grouped
     )

@@ -35,20 +35,20 @@ class Batch:
     tell: Callable[[str], object] | None = None
     """Gets the runner's status if the progress of this batch is not shown."""
     interrupted: bool = field(default=False, init=False)
-    refused: Exception | None = field(default=None, init=False)
+    first_error: Exception | None = field(default=None, init=False)
     """The first error of `point_errors`."""
 
     def __post_init__(self) -> None:
-        self.waiting = iter(self.planned)
-        self.alone = self.total is None or self.total <= MOST_BARS
+        self.pending = iter(self.planned)
+        self.has_lines = self.total is None or self.total <= MOST_BARS
         """Whether every run has its own line."""
-        self.all_of_them: Callback | None = None
+        self.total_progress: Callback | None = None
         self.display: Display | None = None
-        self.noted = ""
-        self.done = 0
+        self.last_note = ""
+        self.done_count = 0
         self.stop = threading.Event()
         self.lock = threading.Lock()
-        """Guards `waiting` and `done`."""
+        """Guards `pending` and `done_count`."""
         self.tracebacks: dict[str, str] = {}
         """Tracebacks of policies that made runs fail, one for each message."""
 
@@ -57,8 +57,8 @@ class Batch:
         with ExitStack() as stack:
             self.display = stack.enter_context(display()) if progress else None
             if self.display and self.total is not None:
-                self.all_of_them = self.display.run(self.name)
-                self.all_of_them(self.noun, 0, self.total)
+                self.total_progress = self.display.run(self.name)
+                self.total_progress(self.noun, 0, self.total)
             runner.run(self)
         for text in self.tracebacks.values():
             print(text, end="", file=sys.stderr, flush=True)
@@ -66,16 +66,16 @@ class Batch:
     def next(self) -> Planned | None:
         """The next run; None if no other begins."""
         with self.lock:
-            return None if self.stop.is_set() else next(self.waiting, None)
+            return None if self.stop.is_set() else next(self.pending, None)
 
     def interrupt(self) -> None:
         """Begin no further run, because of Ctrl-C."""
         self.interrupted = True
         self.stop.set()
 
-    def callback(self, one: Planned) -> Callback:
+    def callback(self, run: Planned) -> Callback:
         """Shows the progress of a run; raises `KeyboardInterrupt` when `stop` is set."""
-        show = self.display.run(one.title) if self.display and self.alone else None
+        show = self.display.run(run.title) if self.display and self.has_lines else None
 
         def progress(stage: str, done: int, total: int | None) -> None:
             if self.stop.is_set():
@@ -85,27 +85,27 @@ class Batch:
 
         return progress
 
-    def end(self, one: Planned, ended: Ended) -> None:
+    def end(self, run: Planned, ending: Ended) -> None:
         """A run has ended."""
-        if ended.traceback:
-            self.tracebacks.setdefault(ended.why, ended.traceback)
-        if isinstance(ended.error, self.point_errors):
-            self.refused = self.refused or ended.error
-        self.take(one, ended)
-        if self.display and self.alone:
-            self.display.end(one.title, ended.how)
-        if self.all_of_them:
+        if ending.traceback:
+            self.tracebacks.setdefault(ending.why, ending.traceback)
+        if isinstance(ending.error, self.point_errors):
+            self.first_error = self.first_error or ending.error
+        self.take(run, ending)
+        if self.display and self.has_lines:
+            self.display.end(run.title, ending.how)
+        if self.total_progress:
             with self.lock:
-                self.done += 1
-                self.all_of_them(self.noun, self.done, self.total)
+                self.done_count += 1
+                self.total_progress(self.noun, self.done_count, self.total)
 
     def note(self, text: str) -> None:
         """Show what the runner does."""
         if self.tell:
             self.tell(text)
-        if self.display and text != self.noted:
-            if self.all_of_them is None:
+        if self.display and text != self.last_note:
+            if self.total_progress is None:
                 self.name = self.name or "workers"
-                self.all_of_them = self.display.run(self.name)
-            self.noted = text
+                self.total_progress = self.display.run(self.name)
+            self.last_note = text
             self.display.note(self.name, text)

@@ -27,7 +27,7 @@ from ssdlab.running.fitted import all_fitted, fits
 from ssdlab.running.job import check_traces
 from ssdlab.running.making import Making
 from ssdlab.running.runner import Ended, Planned, Runner
-from ssdlab.running.simulate import Plugs, plugged
+from ssdlab.running.simulate import Plugs, merge_plugs
 from ssdlab.store.store import Store
 
 NO_PLUGS = Plugs()
@@ -62,26 +62,26 @@ def plan(
     ):
         varied = dict(zip(lists, values, strict=True))
         try:
-            sets, policies = plugged({**(set or {}), **varied}, plugs)
-            made = load_config(config, trace=trace, set=sets, seed=seed)
+            sets, policies = merge_plugs({**(set or {}), **varied}, plugs)
+            resolved = load_config(config, trace=trace, set=sets, seed=seed)
         except ConfigError as error:
             errors |= dict.fromkeys(vary_messages(error.messages, varied))
             continue
-        loaded.append((made, policies.pack()))
-        part = {"config": made.name}
+        loaded.append((resolved, policies.pack()))
+        part = {"config": resolved.name}
         if trace is not None:
             part["trace"] = Path(trace).name.partition(".")[0]
-        named = {key: policy.label_of(value) for key, value in varied.items()}
-        parts.append(part | named)
+        value_labels = {key: policy.label_of(value) for key, value in varied.items()}
+        parts.append(part | value_labels)
         settings.append(tuple(parts[-1].items()) if varied else ())
     if errors:
         raise ConfigError(errors)
     labels = labels_of(parts)
     planned = [
-        Planned(label, *both, varied=setting)
-        for label, both, setting in zip(labels, loaded, settings, strict=True)
+        Planned(label, *entry, varied=setting)
+        for label, entry, setting in zip(labels, loaded, settings, strict=True)
     ]
-    return planned if seeds is None else repeated(planned, seeds)
+    return planned if seeds is None else repeat(planned, seeds)
 
 
 def check_seeds(seeds: int) -> None:
@@ -92,22 +92,22 @@ def check_seeds(seeds: int) -> None:
         )
 
 
-def repeated(planned: list[Planned], seeds: int) -> list[Planned]:
+def repeat(planned: list[Planned], seeds: int) -> list[Planned]:
     """Every run with the seeds `run.seed`, `run.seed` + 1, ..., the same for all."""
     check_seeds(seeds)
-    begins = {one.config["run.seed"]: one.label for one in planned}
-    if len(begins) > 1:
-        (a, of_a), (b, of_b), *_ = begins.items()
+    label_by_seed = {run.config["run.seed"]: run.label for run in planned}
+    if len(label_by_seed) > 1:
+        (a, of_a), (b, of_b), *_ = label_by_seed.items()
         message = (
             f"run.seed: {a} in {of_a}, {b} in {of_b}: repetitions use the same seeds for all"
             f" configurations; set the first one with {argument('seed')} and do not vary it"
         )
         raise ConfigError([message])
-    begin = next(iter(begins))
+    first_seed = next(iter(label_by_seed))
     return [
-        replace(one, config=load_config(one.config, seed=seed), seed=seed, first=seed == begin)
-        for seed in range(begin, begin + seeds)
-        for one in planned
+        replace(run, config=load_config(run.config, seed=seed), seed=seed, first=seed == first_seed)
+        for seed in range(first_seed, first_seed + seeds)
+        for run in planned
     ]
 
 
@@ -161,45 +161,50 @@ def compare(
     plugs = Plugs(victim, trigger, concurrency, placement, separation)
     if not isinstance(configs, Iterable | Path | Config):
         raise ConfigError([f"configs: found {configs!r}; expected a preset, a file, or a list"])
-    several = [configs] if isinstance(configs, str | Path | Config) else list(configs)
-    reports = [one for one in several if isinstance(one, Report)]
-    if reports and len(reports) == len(several):
+    items = [configs] if isinstance(configs, str | Path | Config) else list(configs)
+    reports = [item for item in items if isinstance(item, Report)]
+    if reports and len(reports) == len(items):
         parts = [{"config": report.name} for report in reports]
         return Comparison(dict(zip(labels_of(parts), reports, strict=True)))
     if reports:
         raise ConfigError(["compare either reports or configurations, not a mix of both"])
-    named = [one for one in several if not isinstance(one, Report)]
-    planned = plan(named, traces=traces, set=set, vary=vary, seed=seed, seeds=seeds, plugs=plugs)
-    return compared(planned, Making(on, jobs, store, out, force, progress, html))
+    configurations = [item for item in items if not isinstance(item, Report)]
+    planned = plan(
+        configurations, traces=traces, set=set, vary=vary, seed=seed, seeds=seeds, plugs=plugs
+    )
+    return run_comparison(planned, Making(on, jobs, store, out, force, progress, html))
 
 
-def compared(planned: Sequence[Planned], how: Making) -> Comparison:
+def run_comparison(planned: Sequence[Planned], making: Making) -> Comparison:
     """Execute all runs. Raises `Interrupted` with the completed ones if Ctrl-C has ended them."""
-    with how.runner(len(planned)) as runner:
-        done = run_all(planned, runner, how)
-    if done.interrupted:
-        raise Interrupted(None, done.folder, comparison=done)
-    return done
+    with making.runner(len(planned)) as runner:
+        comparison = run_all(planned, runner, making)
+    if comparison.interrupted:
+        raise Interrupted(None, comparison.folder, comparison=comparison)
+    return comparison
 
 
-def run_all(planned: Sequence[Planned], runner: Runner, how: Making) -> Comparison:
+def run_all(planned: Sequence[Planned], runner: Runner, making: Making) -> Comparison:
     """Execute all runs, with folders, tables, summary and page in one folder."""
-    if how.folder is None:
-        return run_into(planned, None, runner, how.progress).comparison()
-    reads = dict.fromkeys(one.config.file for one in planned if one.config.file)
-    with draft(how.folder, how.force, reads) as made:
-        ran = run_into(planned, made.path, runner, how.progress, html=how.html)
-        ran.failures = {
-            title: why.replace(str(made.path), str(made.target))
-            for title, why in ran.failures.items()
+    if making.folder is None:
+        return run_into(planned, None, runner, making.progress).comparison()
+    reads = dict.fromkeys(run.config.file for run in planned if run.config.file)
+    with draft(making.folder, making.force, reads) as staging:
+        finished = run_into(planned, staging.path, runner, making.progress, html=making.html)
+        finished.failures = {
+            title: reason.replace(str(staging.path), str(staging.target))
+            for title, reason in finished.failures.items()
         }
-        done = ran.comparison()
-        made.settle(done.completed)
-        made.write(COMPARISON_CSV, done.to_csv())
-        made.write(SUMMARY, done.summary())
-        made.write(COMPARISON_JSON, done.to_json())
-        keep_with_page(made, (lambda: _page(done)) if how.html and not ran.unwritable else None)
-    return done.moved(made.target)
+        comparison = finished.comparison()
+        staging.settle(comparison.completed)
+        staging.write(COMPARISON_CSV, comparison.to_csv())
+        staging.write(SUMMARY, comparison.summary())
+        staging.write(COMPARISON_JSON, comparison.to_json())
+        keep_with_page(
+            staging,
+            (lambda: _page(comparison)) if making.html and not finished.unwritable else None,
+        )
+    return comparison.moved(staging.target)
 
 
 @dataclass
@@ -215,41 +220,41 @@ class Finished:
     unwritable: bool = False
     """The error if files of a run could not be written, so that the others were not executed."""
 
-    def take(self, one: Planned, ended: Ended) -> None:
+    def take(self, run: Planned, ending: Ended) -> None:
         """One of them has ended."""
-        if ended.report is not None:
-            self.reports[one] = ended.report
-        if ended.how == "failed":
-            self.failures[one.title] = ended.why
+        if ending.report is not None:
+            self.reports[run] = ending.report
+        if ending.how == "failed":
+            self.failures[run.title] = ending.why
 
-    def lost(self, why: str) -> None:
+    def fail_remaining(self, reason: str) -> None:
         """The others cannot be made."""
-        for one in self.planned:
-            if one not in self.reports:
-                self.failures.setdefault(one.title, why)
+        for run in self.planned:
+            if run not in self.reports:
+                self.failures.setdefault(run.title, reason)
 
     def comparison(self) -> Comparison:
         """The reports by label, and by label and seed, in the order of the plan."""
         reports: dict[str, Report] = {}
         repetitions: dict[str, dict[int, Report]] = {}
         not_run = []
-        for one in self.planned:
-            report = self.reports.get(one)
+        for run in self.planned:
+            report = self.reports.get(run)
             if report is None:
-                if one.title not in self.failures:
-                    not_run.append(one.title)
+                if run.title not in self.failures:
+                    not_run.append(run.title)
                 continue
-            if one.first:
-                reports[one.label] = report
-            if one.seed is not None:
-                repetitions.setdefault(one.label, {})[one.seed] = report
+            if run.first:
+                reports[run.label] = report
+            if run.seed is not None:
+                repetitions.setdefault(run.label, {})[run.seed] = report
         return Comparison(
             reports,
             self.failures,
             self.interrupted,
             repetitions=repetitions,
             not_run=tuple(not_run),
-            varied={one.label: dict(one.varied) for one in self.planned if one.varied},
+            varied={run.label: dict(run.varied) for run in self.planned if run.varied},
         )
 
 
@@ -267,50 +272,52 @@ def run_into(
     With `enough`, no further seed begins once it returns true for the runs that have ended. Raises
     as `compare`, except for Ctrl-C.
     """
-    planned = _checked(planned, runner, progress)
+    planned = _prepare(planned, runner, progress)
     if progress:
-        warn_before_run(note for one in planned if not one.policies for note in one.config.notes)
-    done = Finished(planned)
-    wanted = planned if enough is None else _until(planned, done, enough)
-    batch = Batch(wanted, done.take, folder, html=html, ahead=enough is None)
+        warn_before_run(note for run in planned if not run.policies for note in run.config.notes)
+    finished = Finished(planned)
+    pending = planned if enough is None else _runs_until(planned, finished, enough)
+    batch = Batch(pending, finished.take, folder, html=html, ahead=enough is None)
     try:
         batch.run(runner, progress)
     except ClusterError as error:  # What is done is kept.
-        done.lost(str(error))
+        finished.fail_remaining(str(error))
     except OutputError as error:  # The same, if there is anything.
-        if not done.reports:
+        if not finished.reports:
             raise
-        done.lost(str(error))
-        done.unwritable = True
-    done.interrupted = batch.interrupted
-    return done
+        finished.fail_remaining(str(error))
+        finished.unwritable = True
+    finished.interrupted = batch.interrupted
+    return finished
 
 
-def _checked(planned: Sequence[Planned], runner: Runner, progress: bool) -> list[Planned]:
+def _prepare(planned: Sequence[Planned], runner: Runner, progress: bool) -> list[Planned]:
     """The runs with their devices.
 
     Raises `ConfigError`, or `WorkloadError` if a trace is missing.
     """
-    check_traces(one.config["workload.trace"] for one in planned)
-    configs = [one.config for one in planned]
+    check_traces(run.config["workload.trace"] for run in planned)
+    configs = [run.config for run in planned]
     with display() if progress and any(map(fits, configs)) else nullcontext() as shown:
         configs = all_fitted(configs, shown.run if shown else None)
-    memory.check(configs, runner.here)
-    return [replace(one, config=config) for one, config in zip(planned, configs, strict=True)]
+    memory.check(configs, runner.local_jobs)
+    return [replace(run, config=config) for run, config in zip(planned, configs, strict=True)]
 
 
-def _page(done: Comparison) -> str:
+def _page(comparison: Comparison) -> str:
     from ssdlab.html.compare_page import comparison_page  # needs numpy, which is slow to import
 
-    return comparison_page(done)
+    return comparison_page(comparison)
 
 
-def _until(planned: Sequence[Planned], done: Finished, enough: Enough) -> Iterator[Planned]:
+def _runs_until(
+    planned: Sequence[Planned], finished: Finished, enough: Enough
+) -> Iterator[Planned]:
     """The runs, one seed after the other, until `enough` returns true for those that have ended."""
-    done.planned = []
-    for one in planned:
-        begins = done.planned and one.seed != done.planned[-1].seed
-        if begins and enough(done.comparison()):
+    finished.planned = []
+    for run in planned:
+        is_new_seed = finished.planned and run.seed != finished.planned[-1].seed
+        if is_new_seed and enough(finished.comparison()):
             return
-        done.planned.append(one)
-        yield one
+        finished.planned.append(run)
+        yield run

@@ -24,7 +24,7 @@ from ssdlab.results.sweep import COLUMNS, point_label
 from ssdlab.results.text import folded_points
 from ssdlab.running.compare_runs import check_seeds
 from ssdlab.running.job import check_traces
-from ssdlab.running.simulate import Plugs, plugged
+from ssdlab.running.simulate import Plugs, merge_plugs
 from ssdlab.versions import described
 
 MOST_RUNS = 100_000
@@ -69,16 +69,16 @@ class Design:
         """The configuration of the first point that is possible. Raises `ConfigError`."""
         errors: dict[str, None] = {}
         for point in self.checked:
-            found = self.loaded_or_why(point)
-            if isinstance(found, Config):
-                return found
-            errors |= dict.fromkeys(found)
-        raise ConfigError(_few(errors))
+            result = self.load_or_errors(point)
+            if isinstance(result, Config):
+                return result
+            errors |= dict.fromkeys(result)
+        raise ConfigError(_first_messages(errors))
 
-    def loaded_or_why(self, point: int) -> Config | tuple[str, ...]:
+    def load_or_errors(self, point: int) -> Config | tuple[str, ...]:
         """The configuration of a point, or what is wrong with it."""
         try:
-            return self.loaded(point)[0]
+            return self.load(point)[0]
         except ConfigError as error:
             return error.messages
 
@@ -88,12 +88,12 @@ class Design:
         count = len(self.space)
         return range(0, count, -(-count // MOST_RUNS))
 
-    def loaded(self, point: int, seed: int | None = None) -> tuple[Config, Policies]:
+    def load(self, point: int, seed: int | None = None) -> tuple[Config, Policies]:
         """The configuration of a point. Raises `ConfigError`."""
         varied = self.space[point]
         trace = varied.pop(TRACE, self.trace)
         try:
-            values, policies = plugged({**self.sets, **varied}, self.plugs)
+            values, policies = merge_plugs({**self.sets, **varied}, self.plugs)
             seed = self.seed if seed is None else seed
             config = self.source.load(values, trace=trace, seed=seed)  # type: ignore[arg-type]
             policy.check_policies(config, policies)
@@ -123,8 +123,8 @@ class Design:
     def identity(self, shown: Space) -> dict[str, Any]:
         """What the results depend on: a sweep with the same is resumed."""
         traces = self.space.columns.get(TRACE, [] if self.trace is None else [self.trace])
-        plugs = {name: one for name, one in self.plugs._asdict().items() if one is not None}
-        values = [one for column in self.space.columns.values() for one in column]
+        plugs = {name: plug for name, plug in self.plugs._asdict().items() if plug is not None}
+        values = [value for column in self.space.columns.values() for value in column]
         return {
             "ssdlab": described(),
             "columns": [*COLUMNS],
@@ -132,7 +132,7 @@ class Design:
             "drive": self._drive(),
             "file": self.source.file and [*self.source.file],
             "set": {key: set_text(value) for key, value in _plain(self.sets).items()},
-            "traces": [[str(one), _size(one)] for one in dict.fromkeys(traces)],  # type: ignore[arg-type]
+            "traces": [[str(trace), _size(trace)] for trace in dict.fromkeys(traces)],  # type: ignore[arg-type]
             "keys": {key: [*values] for key, values in shown.columns.items()},
             "draw": self.draw,
             "log": [*self.log],
@@ -153,13 +153,13 @@ def _plain(sets: Mapping[str, object]) -> dict[str, object]:
 
 def sources(*groups: Iterable[object]) -> dict[str, str]:
     """The policies in Python by label, each with a digest of its source, if that is known."""
-    found = {}
-    for one in (value for group in groups for value in group if policy.is_policy(value)):
+    digests = {}
+    for custom in (value for group in groups for value in group if policy.is_policy(value)):
         text = ""
         with suppress(OSError, TypeError):
-            text = inspect.getsource(type(one))
-        found[policy.label_of(one)] = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return found
+            text = inspect.getsource(type(custom))
+        digests[policy.label_of(custom)] = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return digests
 
 
 def _size(trace: str | Path) -> int | None:
@@ -174,7 +174,7 @@ def trace_names(files: Sequence[str]) -> list[str]:
     return names if len(set(names)) == len(set(files)) else [*files]
 
 
-def designed(
+def design_sweep(
     config: ConfigLike,
     vary: Mapping[str, Iterable[object]],
     *,
@@ -187,18 +187,18 @@ def designed(
     plugs: Plugs,
 ) -> Design:
     """The design of a sweep. Raises `ConfigError`, or `WorkloadError` if a trace is missing."""
-    chosen = check_draw(draw, points)
-    given = values_of(vary, allows_draws=chosen is not None)
-    if not given:
+    sampling = check_draw(draw, points)
+    values = values_of(vary, allows_draws=sampling is not None)
+    if not values:
         form = f"such as {key_argument('vary', 'device.over_provisioning', '0.05:0.30:0.05')}"
         raise ConfigError([f"nothing to sweep: give at least one key and its values, {form}"])
     check_traces(traces)
     if len(traces) > 1:
-        given = {TRACE: [*traces], **given}
-    if chosen is None:
-        space = grid(fixed_values(given))
+        values = {TRACE: [*traces], **values}
+    if sampling is None:
+        space = grid(fixed_values(values))
     else:
-        space = draw_points(given, *chosen, seed=0 if seed is None else seed)
+        space = draw_points(values, *sampling, seed=0 if seed is None else seed)
     trace = traces[0] if len(traces) == 1 else None
     source, log = Source(config), log_keys(vary)
     design = Design(source, space, (None,), seed, sets, trace, plugs, log, draw)
@@ -208,8 +208,10 @@ def designed(
 def _seeds(design: Design, seeds: int) -> tuple[int, ...]:
     check_seeds(seeds)
     if "run.seed" in design.space.columns:
-        which, how = key_argument("vary", "run.seed"), argument("seeds")
-        raise ConfigError([f"{which}: {how} repeats every point with the same seeds; vary another"])
+        key, option = key_argument("vary", "run.seed"), argument("seeds")
+        raise ConfigError(
+            [f"{key}: {option} repeats every point with the same seeds; vary another"]
+        )
     first = int(design.first["run.seed"])
     return tuple(range(first, first + seeds))
 
@@ -222,58 +224,62 @@ def check(design: Design, jobs: int) -> None:
     """
     errors: dict[str, None] = {}
     possible = 0
-    seen: dict[tuple[str, int], int] = {}
+    counts: dict[tuple[str, int], int] = {}
     good: set[tuple[str, int]] = set()
-    because: dict[tuple[str, int], tuple[str, ...]] = {}
-    needed: list[int] = []
+    reasons: dict[tuple[str, int], tuple[str, ...]] = {}
+    demands: list[int] = []
     listed_keys = [
         (key, {id(value): i for i, value in enumerate(values)})
         for key, values in design.space.columns.items()
     ]
     for point in design.checked:
         setting = design.space[point]
-        places = [(key, at[id(setting[key])]) for key, at in listed_keys]
+        places = [(key, indices[id(setting[key])]) for key, indices in listed_keys]
         for place in places:
-            seen[place] = seen.get(place, 0) + 1
-        found = design.loaded_or_why(point)
-        if isinstance(found, Config):
+            counts[place] = counts.get(place, 0) + 1
+        result = design.load_or_errors(point)
+        if isinstance(result, Config):
             possible += 1
             good.update(places)
-            needed.append(memory.device_bytes(found))
+            demands.append(memory.device_bytes(result))
             continue
-        errors |= dict.fromkeys(found)
+        errors |= dict.fromkeys(result)
         for place in places:
-            because.setdefault(place, found)
+            reasons.setdefault(place, result)
     if not possible:
-        raise ConfigError(_few(errors))
-    least = SEEN if design.space.is_drawn else 1
-    bad = {place: because[place] for place in seen if place not in good and seen[place] >= least}
+        raise ConfigError(_first_messages(errors))
+    minimum = SEEN if design.space.is_drawn else 1
+    bad = {
+        place: reasons[place] for place in counts if place not in good and counts[place] >= minimum
+    }
     if bad:
-        raise ConfigError(_few(dict.fromkeys(_impossible(design.space, bad))))
-    memory.check_needed(needed, jobs)
+        raise ConfigError(_first_messages(dict.fromkeys(_impossible(design.space, bad))))
+    memory.check_needed(demands, jobs)
 
 
 def _impossible(space: Space, bad: Mapping[tuple[str, int], tuple[str, ...]]) -> Iterator[str]:
-    for (key, at), messages in bad.items():
-        value = policy.label_of(space.columns[key][at])
+    for (key, index), messages in bad.items():
+        value = policy.label_of(space.columns[key][index])
         for message in messages:
             name = key_argument("vary", key)
-            own = message.startswith(name)
-            yield message if own else f"{name}: no point with {value} is possible: {message}"
+            is_complete = message.startswith(name)
+            yield (
+                message if is_complete else f"{name}: no point with {value} is possible: {message}"
+            )
 
 
-def _few(messages: Iterable[str]) -> list[str]:
-    several = [*messages]
-    left = len(several) - MOST_MESSAGES
-    return several[:MOST_MESSAGES] + ([f"and {left:,} more"] if left > 0 else [])
+def _first_messages(messages: Iterable[str]) -> list[str]:
+    texts = [*messages]
+    remaining = len(texts) - MOST_MESSAGES
+    return texts[:MOST_MESSAGES] + ([f"and {remaining:,} more"] if remaining > 0 else [])
 
 
 def notes(design: Design) -> Iterator[str]:
     """What is worth knowing before the first points run."""
-    given = []
+    labelled = []
     for point in design.checked[:NOTED]:
         with suppress(ConfigError):
-            config, policies = design.loaded(point)
+            config, policies = design.load(point)
             label = point_label(design.space[point])
-            given += [] if policies else [(label, note) for note in config.notes]
-    yield from folded_points(given)
+            labelled += [] if policies else [(label, note) for note in config.notes]
+    yield from folded_points(labelled)

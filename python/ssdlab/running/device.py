@@ -21,7 +21,7 @@ from ssdlab.results import outputs
 from ssdlab.results.measures import Recovery
 from ssdlab.results.report import Report
 from ssdlab.running.fitted import fitted
-from ssdlab.running.simulate import Plugs, plugged
+from ssdlab.running.simulate import Plugs, merge_plugs
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -108,7 +108,9 @@ class Device:
         placement: policy.Places | None = None,
         separation: policy.Separates | None = None,
     ) -> None:
-        values, policies = plugged(set, Plugs(victim, trigger, concurrency, placement, separation))
+        values, policies = merge_plugs(
+            set, Plugs(victim, trigger, concurrency, placement, separation)
+        )
         loaded = load_config(config, set=values, preset=preset, seed=seed)
         if loaded["run.mode"] != "timed":
             message = 'run.mode: a Device has time; say "timed", or use ssdlab.run'
@@ -143,7 +145,7 @@ class Device:
 
         Ctrl-C leaves it erased and raises `Interrupted`. `progress` is as in `ssdlab.run`.
         """
-        with self._running(), show_progress(self.config.name, progress) as callback:
+        with self._translate_errors(), show_progress(self.config.name, progress) as callback:
             self.core.precondition(progress=callback)
 
     def save(
@@ -169,23 +171,23 @@ class Device:
         preflush: bool = False,
     ) -> int:
         """Submit a write of `pages` pages from `lpn` on; return its number. See `submit`."""
-        made = self.submit("write", lpn, pages, at_ns, stream=stream, fua=fua, preflush=preflush)
-        return int(made[0])
+        numbers = self.submit("write", lpn, pages, at_ns, stream=stream, fua=fua, preflush=preflush)
+        return int(numbers[0])
 
     def read(self, lpn: int, pages: int = 1, at_ns: int | None = None) -> int:
         """Submit a read of `pages` pages from `lpn` on; return its number. See `submit`."""
-        return self._one("read", lpn, pages, at_ns)
+        return self._submit_one("read", lpn, pages, at_ns)
 
     def trim(self, lpn: int, pages: int = 1, at_ns: int | None = None) -> int:
         """Submit a TRIM of `pages` pages from `lpn` on; return its number. See `submit`."""
-        return self._one("trim", lpn, pages, at_ns)
+        return self._submit_one("trim", lpn, pages, at_ns)
 
     def flush(self, at_ns: int | None = None) -> int:
         """Submit a flush, which completes when all earlier writes are on flash; return its number.
 
         A flush empties the write buffer. See `submit`.
         """
-        return self._one("flush", 0, 0, at_ns)
+        return self._submit_one("flush", 0, 0, at_ns)
 
     def copy(
         self,
@@ -202,11 +204,12 @@ class Device:
         `submit`.
         """
         ranges = _ranges(sources, pages)
-        to, at = _whole("lpn", lpn), None if at_ns is None else _whole("at_ns", at_ns)
-        with self._running():
-            return self.core.copy(to, ranges, at)
+        destination = _integer("lpn", lpn)
+        arrival = None if at_ns is None else _integer("at_ns", at_ns)
+        with self._translate_errors():
+            return self.core.copy(destination, ranges, arrival)
 
-    def _one(self, op: str, lpn: int, pages: int, at_ns: int | None) -> int:
+    def _submit_one(self, op: str, lpn: int, pages: int, at_ns: int | None) -> int:
         return int(self.submit(op, lpn, pages, at_ns)[0])
 
     def submit(
@@ -237,9 +240,15 @@ class Device:
         if not 0 <= stream <= 255:
             message = f"stream {stream}: expected 0 to 255"
             raise WorkloadError(message)
-        said = [op, lpn, pages, 0 if at_ns is None else at_ns, 0 if sources is None else sources]
+        arguments = [
+            op,
+            lpn,
+            pages,
+            0 if at_ns is None else at_ns,
+            0 if sources is None else sources,
+        ]
         try:
-            columns = [np.atleast_1d(column) for column in np.broadcast_arrays(*said)]
+            columns = [np.atleast_1d(column) for column in np.broadcast_arrays(*arguments)]
         except ValueError as error:
             message = f"op, lpn, pages, at_ns and sources are of different lengths: {error}"
             raise WorkloadError(message) from None
@@ -263,11 +272,13 @@ class Device:
         if flags and (names != "write").any():
             message = "fua and preflush are for writes: submit other requests without them"
             raise WorkloadError(message)
-        lpns, counts, arrivals, origins = (np.ascontiguousarray(c, dtype=np.int64) for c in numbers)
-        with self._running():
-            timed = None if at_ns is None else arrivals
+        lpns, counts, arrivals, origins = (
+            np.ascontiguousarray(column, dtype=np.int64) for column in numbers
+        )
+        with self._translate_errors():
+            times = None if at_ns is None else arrivals
             first = self.core.submit(
-                codes.astype(np.int64), lpns, counts, origins, timed, stream, flags
+                codes.astype(np.int64), lpns, counts, origins, times, stream, flags
             )
         return np.arange(first, first + len(codes), dtype=np.int64)
 
@@ -281,8 +292,8 @@ class Device:
         time passes if no request is outstanding. Requests that completed in an earlier call and
         were not returned, as after Ctrl-C, are returned first, at once.
         """
-        limit = None if limit_ns is None else _whole("limit_ns", limit_ns)
-        return self._completed(lambda: self.core.run_until_completion(limit))
+        limit = None if limit_ns is None else _integer("limit_ns", limit_ns)
+        return self._completions(lambda: self.core.run_until_completion(limit))
 
     def run_until(self, time_ns: int) -> Completions:
         """Run through `time_ns`, which is then `now_ns`; return the requests completed since.
@@ -293,8 +304,8 @@ class Device:
         refused. `run_until(device.now_ns)` completes the instant in which `run_until_completion`
         has stopped. Only a mount after a power cut of the configuration may last beyond `time_ns`.
         """
-        time = _whole("time_ns", time_ns)
-        return self._completed(lambda: self.core.run_until(time))
+        time = _integer("time_ns", time_ns)
+        return self._completions(lambda: self.core.run_until(time))
 
     def run_until_idle(self) -> Completions:
         """Run until nothing is left to do; return the requests completed since the last call.
@@ -306,7 +317,7 @@ class Device:
         them to flash. Ctrl-C stops every call that runs the device between two instants and raises
         `Interrupted`; the next call continues, unless a policy in Python was interrupted.
         """
-        return self._completed(self.core.run_until_idle)
+        return self._completions(self.core.run_until_idle)
 
     def next_event(self) -> int | None:
         """Time of the next event, ns; None if nothing happens until a request is submitted.
@@ -315,14 +326,14 @@ class Device:
         these cannot continue by themselves: `run_until_completion` looks further for one that can,
         and raises `RunError` with the reason if there is none.
         """
-        with self._running():
+        with self._translate_errors():
             return self.core.next_event()
 
-    def _completed(self, run: Callable[[], dict[str, Any]]) -> Completions:
+    def _completions(self, run: Callable[[], dict[str, Any]]) -> Completions:
         """The completions that `run`, a call of the simulator, returns."""
         import numpy as np
 
-        with self._running():
+        with self._translate_errors():
             columns = run()
         columns["op"] = np.array(OPS)[columns["op"]]
         return Completions(**columns, latency_ns=columns["completion_ns"] - columns["arrival_ns"])
@@ -335,27 +346,27 @@ class Device:
         Until `mount` only time and erases can be inspected. What has completed before the cut is
         still returned by the next call that runs the device.
         """
-        at = None if at_ns is None else _whole("at_ns", at_ns)
-        with self._running():
-            return self.core.power_cut(at)
+        time = None if at_ns is None else _integer("at_ns", at_ns)
+        with self._translate_errors():
+            return self.core.power_cut(time)
 
     def mount(self) -> Recovery:
         """Mount the device after `power_cut`: time passes, and what was durable is restored."""
-        with self._running():
+        with self._translate_errors():
             return Recovery(**json.loads(self.core.mount()))
 
     def report(self) -> Report:
         """The report so far, without preconditioning. Not while power is off."""
         with translate_errors():
-            done = self.core.report(commit=_core.__commit__)
-        return Report.of(done.report, done.series, done.distributions)
+            result = self.core.report(commit=_core.__commit__)
+        return Report.of(result.report, result.series, result.distributions)
 
     def audit(self) -> None:
         """Recompute every invariant from the maps. Raises `InternalError` if one does not hold."""
         with translate_errors():
-            violated = self.core.audit()
-        if violated is not None:
-            raise InternalError(violated)
+            violation = self.core.audit()
+        if violation is not None:
+            raise InternalError(violation)
 
     @property
     def now_ns(self) -> int:
@@ -410,12 +421,12 @@ class Device:
         Equal data have equal digests, before and after a power cut. It needs
         `run.data = "digest"` or "bytes".
         """
-        page = _whole("lpn", lpn)
+        page = _integer("lpn", lpn)
         with translate_errors():
             return self.core.digest(page)
 
     @contextmanager
-    def _running(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Turn errors of the simulation into ours."""
         try:
             with translate_errors():
@@ -424,11 +435,11 @@ class Device:
             raise RunError(str(error), self.report()) from error.__cause__
 
     def __repr__(self) -> str:
-        when = duration(self.now_ns)
-        return f"<Device {self.config.name} at {when}, {self.outstanding} requests outstanding>"
+        time = duration(self.now_ns)
+        return f"<Device {self.config.name} at {time}, {self.outstanding} requests outstanding>"
 
 
-def _whole(name: str, value: object) -> int:
+def _integer(name: str, value: object) -> int:
     """`value` as a number that the simulator accepts."""
     try:
         number = index(value)  # type: ignore[arg-type]
@@ -444,7 +455,7 @@ def _whole(name: str, value: object) -> int:
 def _ranges(sources: object, pages: int | None) -> list[tuple[int, int]]:
     """The source ranges of a copy."""
     if isinstance(sources, SupportsIndex):
-        return [(_whole("sources", sources), 1 if pages is None else _whole("pages", pages))]
+        return [(_integer("sources", sources), 1 if pages is None else _integer("pages", pages))]
     if pages is not None:
         message = "pages: a list of ranges says how many pages are copied; leave it out"
         raise WorkloadError(message)
@@ -454,7 +465,7 @@ def _ranges(sources: object, pages: int | None) -> list[tuple[int, int]]:
         message = "sources: expected a first page, or a list of ranges (first page, number of "
         message += f"pages), found {sources!r}"
         raise WorkloadError(message) from None
-    return [(_whole("sources", first), _whole("sources", count)) for first, count in pairs]
+    return [(_integer("sources", first), _integer("sources", count)) for first, count in pairs]
 
 
 @dataclass(frozen=True)

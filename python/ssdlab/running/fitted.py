@@ -25,7 +25,7 @@ NOT_READING = (
 )
 """Keys of `[workload]` that act on a trace once it has been read; the others define how it is read.
 """
-_known: dict[str, int] = {}
+_page_counts: dict[str, int] = {}
 """Pages by trace and how it is read: one reading serves all runs of a comparison."""
 
 
@@ -53,8 +53,10 @@ def all_fitted(
 ) -> list[Config]:
     """Each of `configs`, `fitted`; `progress` returns the callback for a label."""
     return [
-        fitted(one, progress(str(one["workload.trace"])) if progress and fits(one) else None)
-        for one in configs
+        fitted(
+            config, progress(str(config["workload.trace"])) if progress and fits(config) else None
+        )
+        for config in configs
     ]
 
 
@@ -81,11 +83,11 @@ class Totals:
 
 def footprint_pages(config: Config, progress: Callback | None = None) -> int:
     """Pages of the device that the trace of `config` touches; a file is read once."""
-    which, report = _reading(config, progress)
-    if which not in _known:
+    identity, report = _reading(config, progress)
+    if identity not in _page_counts:
         with translate_errors():
-            _known[which] = _core.footprint_pages(config.text, progress=report)
-    return _known[which]
+            _page_counts[identity] = _core.footprint_pages(config.text, progress=report)
+    return _page_counts[identity]
 
 
 def totals(config: Config, most_page_writes: int, progress: Callback | None = None) -> Totals:
@@ -93,15 +95,15 @@ def totals(config: Config, most_page_writes: int, progress: Callback | None = No
 
     Reading ends where it writes more than `most_page_writes` pages.
     """
-    which, report = _reading(config, progress)
+    identity, report = _reading(config, progress)
     with translate_errors():
         text = _core.trace_totals(config.text, most_page_writes, progress=report)
     values = json.loads(text)
     warnings = tuple(restore_names(warning) for warning in values.pop("warnings"))
-    found = Totals(**values, warnings=warnings)
-    if not found.is_cut:
-        _known[which] = found.pages
-    return replace(found, file=restore_names(found.file))
+    result = Totals(**values, warnings=warnings)
+    if not result.is_cut:
+        _page_counts[identity] = result.pages
+    return replace(result, file=restore_names(result.file))
 
 
 def _reading(
@@ -111,12 +113,12 @@ def _reading(
     workload = config.values["workload"]
     path = str(workload["trace"])
     try:
-        found = Path(path).stat()
-        version = [found.st_mtime_ns, found.st_size, found.st_ino]
+        status = Path(path).stat()
+        version = [status.st_mtime_ns, status.st_size, status.st_ino]
     except OSError:
         version = []  # told when it is opened
     keys = {key: value for key, value in workload.items() if key not in NOT_READING}
-    place = str(Path(path).absolute())
+    location = str(Path(path).absolute())
 
     def report(done: int, to_sort: int | None) -> None:
         if progress and to_sort is None:
@@ -124,4 +126,4 @@ def _reading(
         elif progress:
             progress("sorting", done, to_sort)
 
-    return json.dumps([place, version, config["device.page_bytes"], keys]), report
+    return json.dumps([location, version, config["device.page_bytes"], keys]), report

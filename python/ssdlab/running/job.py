@@ -86,7 +86,7 @@ class Job:
         These are the configuration without the names of run, preset and drive, the contents of the
         files that the run reads, the policies in Python, and the version of the results.
         """
-        digests = {one.key: one.digest for one in self.inputs}
+        digests = {file.key: file.digest for file in self.inputs}
         return key_text(json.loads(self.config), digests, self.sources, versions.RESULTS)
 
     @cached_property
@@ -96,9 +96,9 @@ class Job:
 
     def is_current(self) -> bool:
         """Whether its files, and the code of its policies, are unchanged."""
-        files = [contents(Path(one.file)) for one in self.inputs]
-        known = [(one.digest, one.bytes, one.others) for one in self.inputs]
-        return files == known and (
+        files = [contents(Path(file.file)) for file in self.inputs]
+        expected = [(file.digest, file.bytes, file.others) for file in self.inputs]
+        return files == expected and (
             not self.policies or sources_digest(self.policies) == self.sources
         )
 
@@ -109,14 +109,14 @@ class Job:
         unless the run fits its addresses to the device or has its own process.
         """
         config = Config(self.config)
-        needed = memory.device_bytes(config) + BASE_BYTES
-        for one in self.inputs:
-            if one.key.startswith("workload.") and one.key != "workload.job":
-                traced = _traced_bytes(one.file, one.digest)
-                as_it_is = one.key != "workload.like" and config["workload.fit"] == "none"
-                shared = as_it_is and not self.policies and traced <= shared_bytes
-                needed += 0 if shared else traced
-        return needed
+        total_bytes = memory.device_bytes(config) + BASE_BYTES
+        for file in self.inputs:
+            if file.key.startswith("workload.") and file.key != "workload.job":
+                trace_bytes = _traced_bytes(file.file, file.digest)
+                is_unfitted = file.key != "workload.like" and config["workload.fit"] == "none"
+                is_shared = is_unfitted and not self.policies and trace_bytes <= shared_bytes
+                total_bytes += 0 if is_shared else trace_bytes
+        return total_bytes
 
 
 @lru_cache(maxsize=1024)
@@ -130,23 +130,23 @@ def _traced_bytes(file: str, digest: str) -> int:
 
 
 def _inputs(config: Config) -> Iterator[InputFile]:
-    for key, given in files_of(config.values):
-        if given == "-":
+    for key, name in files_of(config.values):
+        if name == "-":
             continue
-        path = Path(given)
+        path = Path(name)
         of_folder = path.is_dir()
         file = _volume(path, str(config["workload.kind"])) if of_folder else path
-        place = str(file.absolute())
+        absolute = str(file.absolute())
         version = version_of(file)
-        digest, size, others = contents(file)
-        yield InputFile(key, given, digest, size, place, of_folder, others, version)
+        digest, size, other_count = contents(file)
+        yield InputFile(key, name, digest, size, absolute, of_folder, other_count, version)
 
 
 def check_files(config: Config) -> None:
     """Raise `WorkloadError` for an input that can be read only once, or only here."""
-    for key, given in files_of(config.values):
-        if given == "-" or Path(given).is_fifo():
-            message = f"{key}: {given}: other processes cannot read a pipe: name a file"
+    for key, name in files_of(config.values):
+        if name == "-" or Path(name).is_fifo():
+            message = f"{key}: {name}: other processes cannot read a pipe: name a file"
             raise WorkloadError(message)
 
 
@@ -158,10 +158,10 @@ def contents(file: Path) -> tuple[str, int, int]:
     files = _of_all_cpus(file)
     if len(files) == 1:
         return *file_digest(file), 0
-    found = [(cpu, *file_digest(one)) for cpu, one in files]
-    text = "".join(f"{cpu} {digest}\n" for cpu, digest, _ in found)
+    digests = [(cpu, *file_digest(member)) for cpu, member in files]
+    text = "".join(f"{cpu} {digest}\n" for cpu, digest, _ in digests)
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return digest, sum(size for *_, size in found), len(files) - 1
+    return digest, sum(size for *_, size in digests), len(files) - 1
 
 
 def _volume(folder: Path, kind: str) -> Path:
@@ -180,18 +180,21 @@ CPU = re.compile(r"(?P<base>.*\.blktrace\.)(?P<cpu>\d+)(?P<end>|\.gz|\.zst)", re
 
 def _of_all_cpus(path: Path) -> list[tuple[int, Path]]:
     """The files that are read with the trace `path`, including itself, by CPU."""
-    own = CPU.fullmatch(path.name)
-    if own is None:
+    match = CPU.fullmatch(path.name)
+    if match is None:
         return [(0, path)]
-    found = {int(own["cpu"]): path}
-    for other in sorted(path.parent.iterdir()) if path.parent.is_dir() else ():
-        its = CPU.fullmatch(other.name)
-        if its and (its["base"], its["end"]) == (own["base"], own["end"]):
-            found.setdefault(int(its["cpu"]), other)
-    return sorted(found.items())
+    by_cpu = {int(match["cpu"]): path}
+    for candidate in sorted(path.parent.iterdir()) if path.parent.is_dir() else ():
+        candidate_match = CPU.fullmatch(candidate.name)
+        if candidate_match and (candidate_match["base"], candidate_match["end"]) == (
+            match["base"],
+            match["end"],
+        ):
+            by_cpu.setdefault(int(candidate_match["cpu"]), candidate)
+    return sorted(by_cpu.items())
 
 
-_known: dict[tuple[object, ...], str] = {}
+_digests: dict[tuple[object, ...], str] = {}
 """Digests of files by path and the result of `stat`: a file is read once for all jobs."""
 
 
@@ -202,17 +205,17 @@ def file_digest(path: Path) -> tuple[str, int]:
             message = f"{path}: not a file, which could be read twice"
             raise WorkloadError(message)
         with path.open("rb") as file:
-            found = path.stat()
-            version = (str(path.absolute()), found.st_mtime_ns, found.st_size, found.st_ino)
-            if version in _known:
-                return _known[version], found.st_size
-            hashed = hashlib.sha256()
-            while part := file.read(READ_BYTES):
-                hashed.update(part)
-            digest = hashed.hexdigest()
-            if abs(time.time() - found.st_mtime) > FRESH_S:
-                _known[version] = digest
-            return digest, found.st_size
+            status = path.stat()
+            version = (str(path.absolute()), status.st_mtime_ns, status.st_size, status.st_ino)
+            if version in _digests:
+                return _digests[version], status.st_size
+            hasher = hashlib.sha256()
+            while chunk := file.read(READ_BYTES):
+                hasher.update(chunk)
+            digest = hasher.hexdigest()
+            if abs(time.time() - status.st_mtime) > FRESH_S:
+                _digests[version] = digest
+            return digest, status.st_size
     except OSError as error:
         message = f"{path}: cannot be read: {error.strerror or error}"
         raise WorkloadError(message) from error
@@ -221,16 +224,16 @@ def file_digest(path: Path) -> tuple[str, int]:
 def version_of(path: Path) -> tuple[int, int] | None:
     """Inode and time of change of a file; None if it may change without a change of that time."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:  # told when it is read
         return None
-    fresh = abs(time.time() - found.st_mtime) <= FRESH_S
-    return None if fresh else (found.st_ino, found.st_mtime_ns)
+    is_fresh = abs(time.time() - status.st_mtime) <= FRESH_S
+    return None if is_fresh else (status.st_ino, status.st_mtime_ns)
 
 
 def check_traces(names: Iterable[object]) -> None:
     """Raise `WorkloadError` if one of the traces does not exist; None and `-` name no file."""
-    wanted = dict.fromkeys(str(name) for name in names if name not in (None, "-"))
-    missing = [name for name in wanted if not Path(name).exists()]
+    requested = dict.fromkeys(str(name) for name in names if name not in (None, "-"))
+    missing = [name for name in requested if not Path(name).exists()]
     if missing:
         raise WorkloadError(f"{', '.join(missing)}: cannot open the trace: no such file")

@@ -35,58 +35,62 @@ class Kept:
     def __init__(self, inner: Runner, store: Store) -> None:
         self.inner = inner
         self.store = store
-        self.found = 0
+        self.hits = 0
         """Runs that came from the store."""
         self.added: list[str] = []
         """Keys of runs that were executed and stored."""
-        self.passed: Counter[str] = Counter()
+        self.skipped: Counter[str] = Counter()
         """Runs that were executed and not stored, by reason."""
-        self.unnoted: OutputError | None = None
+        self.usage_error: OutputError | None = None
         """Why the store could not record which of its runs were used."""
-        self._before = store.unwritten
+        self._initial_unwritten = store.unwritten
         self._reported = False
 
     @property
-    def here(self) -> int:
+    def local_jobs(self) -> int:
         """As many as for the inner runner."""
-        return self.inner.here
+        return self.inner.local_jobs
 
     def run(self, work: Work) -> None:
         """All runs of `work`."""
         try:
-            self.inner.run(_Looked(work, self))
+            self.inner.run(_FilteredWork(work, self))
         finally:
             with suppress(OutputError):  # the runs continue without it
                 self.store.flush()
-            self.tell_trouble()
+            self.report_failure()
 
     @property
-    def lost(self) -> int:
+    def loss_count(self) -> int:
         """Runs that were to be stored, but are not in the folder."""
-        return max(0, self.store.unwritten - self._before)
+        return max(0, self.store.unwritten - self._initial_unwritten)
 
-    def tell_trouble(self) -> None:
+    def report_failure(self) -> None:
         """Report once that the store cannot be written."""
         if self.store.trouble is not None and not self._reported:
             self._reported = True
             tell(f"store: {self.store.trouble}; the runs continue")
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """The runs from the store, in a sentence."""
-        lost = self.lost
-        made = f"{counted(self.found, 'run')} from it, {len(self.added) - lost:,} added"
-        passed = [f"{number:,} not stored ({why})" for why, number in self.passed.items()]
-        passed += [f"{lost:,} not stored (it cannot be written)"] if lost else []
-        return f"store {self.store.files.folder}: {', '.join([made, *passed])}"
+        loss_count = self.loss_count
+        counts = f"{counted(self.hits, 'run')} from it, {len(self.added) - loss_count:,} added"
+        reasons = [f"{number:,} not stored ({reason})" for reason, number in self.skipped.items()]
+        reasons += [f"{loss_count:,} not stored (it cannot be written)"] if loss_count else []
+        return f"store {self.store.files.folder}: {', '.join([counts, *reasons])}"
 
 
 def not_stored(runner: Runner) -> dict[str, str]:
     """The failures of the store of `runner`, with reasons: runs, or their use, are not stored."""
-    if not isinstance(runner, Kept) or not (runner.lost or runner.unnoted):
+    if not isinstance(runner, Kept) or not (runner.loss_count or runner.usage_error):
         return {}
-    lost = f"{counted(runner.lost, 'run')} not stored: {runner.store.trouble}"
-    why = lost if runner.lost else f"the use of its runs could not be noted: {runner.unnoted}"
-    return {f"store {runner.store.files.folder}": why}
+    loss = f"{counted(runner.loss_count, 'run')} not stored: {runner.store.trouble}"
+    reason = (
+        loss
+        if runner.loss_count
+        else f"the use of its runs could not be noted: {runner.usage_error}"
+    )
+    return {f"store {runner.store.files.folder}": reason}
 
 
 def tell(text: str) -> None:
@@ -94,13 +98,13 @@ def tell(text: str) -> None:
     print(f"ssdlab: {text}", file=sys.stderr, flush=True)
 
 
-class _Looked:
+class _FilteredWork:
     """Work whose runner gets only the runs that are not stored."""
 
-    def __init__(self, work: Work, kept: Kept) -> None:
+    def __init__(self, work: Work, keeper: Kept) -> None:
         self.work = work
-        self.kept = kept
-        self.store = kept.store
+        self.keeper = keeper
+        self.store = keeper.store
         self.folder, self.html = work.folder, work.html
         self.stop = work.stop
         self.point_errors = work.point_errors
@@ -108,7 +112,7 @@ class _Looked:
         self.callback, self.note, self.interrupt = work.callback, work.note, work.interrupt
         self._misses: deque[tuple[Planned, bool]] = deque()
         """Runs that are not in the store, and whether they will be."""
-        self._going: set[int] = set()
+        self._running: set[int] = set()
         """Runs that are under way and will be stored, by the identity of their plan."""
         self._chunk = AHEAD[0] if work.ahead else 1
         self._lock = threading.Lock()
@@ -120,82 +124,84 @@ class _Looked:
                 if not self._misses and not self._look_up():
                     return None
                 while self._misses and not self.stop.is_set():
-                    one, stored = self._misses.popleft()
+                    run, stored = self._misses.popleft()
                     if not stored:
-                        return one
+                        return run
                     # Another process may have stored it since it was looked up.
-                    found = self.store.find([one.job.key])
-                    if not found:
-                        self._going.add(id(one))
-                        return one
-                    self._from_store(one, found[one.job.key])
+                    stored_runs = self.store.find([run.job.key])
+                    if not stored_runs:
+                        self._running.add(id(run))
+                        return run
+                    self._from_store(run, stored_runs[run.job.key])
             return None
 
     def _look_up(self) -> bool:
         """Take the next runs and end those that are stored. False if there are none."""
-        taken = [*itertools.islice(iter(self.work.next, None), self._chunk)]
+        runs = [*itertools.islice(iter(self.work.next, None), self._chunk)]
         if self.work.ahead:
             self._chunk = min(2 * self._chunk, AHEAD[1])
-        looked_up = [(one, self._is_stored(one)) for one in taken]
-        found = self.store.find(one.job.key for one, stored in looked_up if stored)
-        places = {key: at for at, key in enumerate(found)}
+        lookups = [(run, self._is_stored(run)) for run in runs]
+        stored_runs = self.store.find(run.job.key for run, stored in lookups if stored)
+        positions = {key: position for position, key in enumerate(stored_runs)}
         hits = []
-        for one, stored in looked_up:
-            if stored and one.job.key in found:
-                hits.append(one)
+        for run, stored in lookups:
+            if stored and run.job.key in stored_runs:
+                hits.append(run)
             else:
-                self._misses.append((one, stored))
-        for one in sorted(hits, key=lambda hit: places[hit.job.key]):
+                self._misses.append((run, stored))
+        for run in sorted(hits, key=lambda hit: positions[hit.job.key]):
             if not self.stop.is_set():
-                self._from_store(one, found[one.job.key])
-        return bool(taken)
+                self._from_store(run, stored_runs[run.job.key])
+        return bool(runs)
 
-    def _is_stored(self, one: Planned) -> bool:
+    def _is_stored(self, run: Planned) -> bool:
         """Whether a run is looked up and stored; others are executed each time."""
-        config = one.config
+        config = run.config
         files = [Path(name) for _, name in files_of(config.values)]
-        why = ""
+        reason = ""
         if any(config.values["metrics"][key] for key in ("op_log", "request_log")):
-            why = LOGS
+            reason = LOGS
         elif any(str(file) == "-" or file.is_fifo() for file in files):
-            why = PIPE
-        if why:
-            self.kept.passed[why] += 1
+            reason = PIPE
+        if reason:
+            self.keeper.skipped[reason] += 1
             return False
         try:
-            return bool(one.job.key)
+            return bool(run.job.key)
         except (ConfigError, WorkloadError):  # the run says what is wrong
             return False
 
-    def _from_store(self, one: Planned, stored: Stored) -> None:
+    def _from_store(self, run: Planned, stored: Stored) -> None:
         """End a run with the stored results."""
-        report, why = self.store.read(stored, one.config)
+        report, reason = self.store.read(stored, run.config)
         if self.folder is not None:
-            place = place_of(one, self.folder)
-            report = store_files(report, place, html=self.html and one.first)
-        self.kept.found += 1
-        self.work.end(one, Ended("failed" if why else "completed", report, why))
+            place = place_of(run, self.folder)
+            report = store_files(report, place, html=self.html and run.first)
+        self.keeper.hits += 1
+        self.work.end(run, Ended("failed" if reason else "completed", report, reason))
 
-    def end(self, one: Planned, ended: Ended) -> None:
+    def end(self, run: Planned, ending: Ended) -> None:
         """Note that a run has ended; it is stored if it would end like this again."""
-        self.work.end(one, ended)
-        stored = id(one) in self._going
-        self._going.discard(id(one))
-        sure = ended.how == "completed" or (ended.how == "failed" and not ended.traceback)
-        if not stored or not sure or ended.report is None:
+        self.work.end(run, ending)
+        stored = id(run) in self._running
+        self._running.discard(id(run))
+        is_repeatable = ending.how == "completed" or (
+            ending.how == "failed" and not ending.traceback
+        )
+        if not stored or not is_repeatable or ending.report is None:
             return
         # A file that was changed meanwhile may have been read in its old or its new state.
         try:
-            current = one.job.is_current()
+            is_current = run.job.is_current()
         except WorkloadError:
-            current = False
-        if not current:
-            self.kept.passed[CHANGED] += 1
+            is_current = False
+        if not is_current:
+            self.keeper.skipped[CHANGED] += 1
             return
-        given = Policies.unpack(one.policies).by_key if one.policies else {}
-        labels = {key: label_of(policy) for key, policy in given.items()}
-        why = "" if ended.how == "completed" else ended.why or "failed"
-        job = one.job
-        if self.store.add(job.key, ended.report, job=job.text, policies=labels, why=why):
-            self.kept.added.append(job.key)
-        self.kept.tell_trouble()
+        policies = Policies.unpack(run.policies).by_key if run.policies else {}
+        labels = {key: label_of(policy) for key, policy in policies.items()}
+        reason = "" if ending.how == "completed" else ending.why or "failed"
+        job = run.job
+        if self.store.add(job.key, ending.report, job=job.text, policies=labels, why=reason):
+            self.keeper.added.append(job.key)
+        self.keeper.report_failure()

@@ -15,20 +15,20 @@ SHARE = 0.05
 @contextmanager
 def live(write: Callable[[], object]) -> Iterator[None]:
     """Call `write` regularly, in a thread, until the context ends."""
-    over = threading.Event()
+    stop = threading.Event()
 
     def repeat() -> None:
         took_s = 0.0
-        while not over.wait(max(EVERY_S, took_s / SHARE)):
-            began = time.monotonic()
+        while not stop.wait(max(EVERY_S, took_s / SHARE)):
+            start = time.monotonic()
             with suppress(OSError):  # Whatever cannot be written is told at the end.
                 write()
-            took_s = time.monotonic() - began
+            took_s = time.monotonic() - start
 
     thread = threading.Thread(target=repeat, name="live page", daemon=True)
     thread.start()
     try:
         yield
     finally:
-        over.set()
+        stop.set()
         thread.join()

@@ -44,21 +44,21 @@ class Making:
         how many are not stored is always reported. Raises `OutputError` for a folder that is not a
         store.
         """
-        given = self.store or os.environ.get(VARIABLE)
+        location = self.store or os.environ.get(VARIABLE)
         with runner_of(self.on, self.jobs, runs) as inner:
-            if not given:
+            if not location:
                 yield inner
                 return
-            opened = given if isinstance(given, Store) else Store(given)
-            made = Kept(inner, opened)
+            store = location if isinstance(location, Store) else Store(location)
+            runner = Kept(inner, store)
             try:
-                yield made
+                yield runner
             finally:
                 try:
-                    if opened is not given:
-                        opened.close()
+                    if store is not location:
+                        store.close()
                 except OutputError as error:
-                    made.unnoted = error
-                made.tell_trouble()
-            if self.progress or made.lost:
-                tell(made.told())
+                    runner.usage_error = error
+                runner.report_failure()
+            if self.progress or runner.loss_count:
+                tell(runner.summary())

@@ -22,34 +22,34 @@ class Moved:
     The local paths have to be so distinctive that no other text contains them.
     """
 
-    here: Mapping[str, str]
+    paths: Mapping[str, str]
 
     def config(self, config: Config) -> Config:
         """`config` with the paths here."""
-        if not self.here:
+        if not self.paths:
             return config
         values: dict[str, Any] = json.loads(config.text)
-        for key, path in self.here.items():
+        for key, path in self.paths.items():
             part, name = key.split(".")
             values[part][name] = path
         return Config(json.dumps(values), config.file)
 
     def text(self, text: str, config: Config) -> str:
         """A message of the run, with the paths of `config`."""
-        for key, path in self.here.items():
+        for key, path in self.paths.items():
             text = text.replace(path, str(config[key]))
         return text
 
     def json(self, text: str, config: Config) -> str:
         """As `text`, for JSON."""
-        for key, path in self.here.items():
+        for key, path in self.paths.items():
             text = text.replace(_quoted(path), _quoted(str(config[key])))
         return text
 
     def report(self, text: str, config: Config) -> dict[str, Any]:
         """The parsed report.json of the run, with the paths of `config` and their digest."""
         values: dict[str, Any] = json.loads(self.json(text, config))
-        if self.here:
+        if self.paths:
             digest = _core.config_digest(json.dumps(values["config"]))
             values["provenance"]["config_digest"] = digest
         return values

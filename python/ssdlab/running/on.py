@@ -36,8 +36,8 @@ def runner_of(on: str | None, jobs: int | None, runs: int | None = None) -> Iter
     Raises `ConfigError` for another word, and for a scheduler that does not answer.
     """
     word, colon, rest = (on or "threads").partition(":")
-    known = word in ("threads", "processes", "local") or (word in CLUSTERS and rest)
-    if not known or (colon and not rest):
+    is_known = word in ("threads", "processes", "local") or (word in CLUSTERS and rest)
+    if not is_known or (colon and not rest):
         raise ConfigError([_unknown(str(on))])
     if word in CLUSTERS:
         if jobs is not None:
@@ -47,18 +47,20 @@ def runner_of(on: str | None, jobs: int | None, runs: int | None = None) -> Iter
             yield runner
         return
     if rest and jobs is not None:
-        given, says = argument(jobs=jobs), argument(on=on)
-        raise ConfigError([f"{given}: {says} says how many runs are made at a time"])
-    asked = _number(rest, str(on)) if rest else jobs
-    at_a_time = threads_of(asked, MOST_HERE if runs is None else runs)
-    yield Threads(at_a_time, apart=word == "processes")
+        jobs_option, on_option = argument(jobs=jobs), argument(on=on)
+        raise ConfigError([f"{jobs_option}: {on_option} says how many runs are made at a time"])
+    requested = _number(rest, str(on)) if rest else jobs
+    threads = threads_of(requested, MOST_HERE if runs is None else runs)
+    yield Threads(threads, apart=word == "processes")
 
 
 def _unknown(on: str) -> str:
-    words = [re.split(r"[\[:]", one)[0] for one in WORDS]
-    near = get_close_matches(on.partition(":")[0], words, 1)
+    words = [re.split(r"[\[:]", word)[0] for word in WORDS]
+    matches = get_close_matches(on.partition(":")[0], words, 1)
     hint = (
-        f"; did you mean {next(one for one in WORDS if one.startswith(near[0]))}?" if near else ""
+        f"; did you mean {next(option for option in WORDS if option.startswith(matches[0]))}?"
+        if matches
+        else ""
     )
     return f"{argument(on=on)}: expected {', '.join(WORDS)}{hint}"
 

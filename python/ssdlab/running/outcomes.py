@@ -22,11 +22,11 @@ class Outcomes(RunTable[Key, Outcome]):
 
     interrupted = False
 
-    def row(self, key: Key, ended: Ended) -> Outcome:
+    def row(self, key: Key, ending: Ended) -> Outcome:
         """Its numbers, or why it failed."""
-        if ended.how == "failed" or ended.report is None:
-            return Outcome(key[0], key[1], error=ended.why or "failed")
-        return Outcome.of(key[0], key[1], ended.report)
+        if ending.how == "failed" or ending.report is None:
+            return Outcome(key[0], key[1], error=ending.why or "failed")
+        return Outcome.of(key[0], key[1], ending.report)
 
     def line(self, _: Key, row: Outcome) -> str:
         """A line of `outcomes.jsonl`."""
@@ -44,17 +44,17 @@ class Outcomes(RunTable[Key, Outcome]):
         runner: Runner,
         *,
         name: str,
-        left: int,
+        remaining: int,
         progress: bool,
         ahead: bool = True,
     ) -> None:
-        """Execute the runs of `keys`, which are missing: `left` of them, unless time runs out.
+        """Execute the runs of `keys`, which are missing: `remaining` of them, unless time runs out.
 
         A run whose configuration is impossible ends at once: `plan` raises a `ConfigError`. The
         first such error is raised if no run has results. Ctrl-C sets `interrupted`.
         """
 
-        def planned(key: Key) -> Planned | None:
+        def planned_run(key: Key) -> Planned | None:
             try:
                 return plan(*key)
             except ConfigError as error:
@@ -62,15 +62,15 @@ class Outcomes(RunTable[Key, Outcome]):
                 return None
 
         batch = Batch(
-            filter(None, map(planned, keys)),
+            filter(None, map(planned_run, keys)),
             self.take,
             ahead=ahead,
             point_errors=(ConfigError, WorkloadError),
             name=name,
-            total=left,
+            total=remaining,
             noun=self.form.what,
         )
-        batch.run(runner, progress and left > 0)
+        batch.run(runner, progress and remaining > 0)
         self.interrupted = batch.interrupted
-        if batch.refused and not batch.interrupted and not self.has_results():
-            raise batch.refused
+        if batch.first_error and not batch.interrupted and not self.has_results():
+            raise batch.first_error

@@ -32,17 +32,17 @@ class Shown:
 
     def read(self, lines: IO[bytes]) -> None:
         """Take summaries until there are no more."""
-        began = time.monotonic()
+        start = time.monotonic()
         for line in lines:
             with self.changed:
-                self.samples.append(Sample(time.monotonic() - began, json.loads(line)))
+                self.samples.append(Sample(time.monotonic() - start, json.loads(line)))
                 self.number += 1
                 self.changed.notify_all()
         with self.changed:
             self.ended = True
             self.changed.notify_all()
 
-    def after(self, number: int) -> tuple[int, list[Sample]] | None:
+    def wait_after(self, number: int) -> tuple[int, list[Sample]] | None:
         """The number of the last summary once there is one after `number`, and those so far."""
         with self.changed:
             self.changed.wait_for(lambda: self.number > number or self.ended)
@@ -65,18 +65,18 @@ def _handler(shown: Shown) -> type[BaseHTTPRequestHandler]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked = urlsplit(self.path)
+            url = urlsplit(self.path)
             paths: dict[str, Callable[[], None]] = {"/": self._page, "/events": self._events}
-            token = parse_qs(asked.query).get("token", [""])[0]
+            token = parse_qs(url.query).get("token", [""])[0]
             # A page of somebody else whose name resolves to this address has another host.
             host = (self.headers.get("Host") or "").rpartition(":")[0]
             if host not in ("127.0.0.1", "localhost") or not secrets.compare_digest(
                 token.encode(), shown.token.encode()
             ):
                 self.send_error(403, "give the address that the server has printed")
-            elif answer := paths.get(asked.path):
+            elif handler := paths.get(url.path):
                 with suppress(ConnectionError):
-                    answer()
+                    handler()
             else:
                 self.send_error(404)
 
@@ -88,17 +88,17 @@ def _handler(shown: Shown) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
 
         def _page(self) -> None:
-            if seen := shown.after(0):
-                page = live_page(shown.name, seen[1], f"/events?token={shown.token}")
+            if update := shown.wait_after(0):
+                page = live_page(shown.name, update[1], f"/events?token={shown.token}")
                 self._begin("text/html")
                 self.wfile.write(page.encode())
 
         def _events(self) -> None:
             self._begin("text/event-stream")
             number = 0
-            while seen := shown.after(number):
-                number, samples = seen
-                sections = {one.key: one.body for one in live_sections(samples)}
+            while update := shown.wait_after(number):
+                number, samples = update
+                sections = {section.key: section.body for section in live_sections(samples)}
                 self.wfile.write(f"data: {json.dumps(sections)}\n\n".encode())
 
         def log_message(self, format: str, *args: object) -> None:

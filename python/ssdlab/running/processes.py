@@ -85,7 +85,7 @@ def run_apart(
     ) as process:
         assert process.stdin
         assert process.stdout
-        watcher = threading.Thread(target=_end_with, args=(stop, process), daemon=True)
+        watcher = threading.Thread(target=_end_on, args=(stop, process), daemon=True)
         try:
             with suppress(BrokenPipeError):  # It has died: there is no answer either.
                 pickle.dump(sys.path, process.stdin)
@@ -97,7 +97,7 @@ def run_apart(
             process.kill()
 
 
-def _end_with(stop: threading.Event, process: subprocess.Popen[bytes]) -> None:
+def _end_on(stop: threading.Event, process: subprocess.Popen[bytes]) -> None:
     """Tell the process to stop when `stop` is set, and end it if it does not."""
     while not stop.wait(0.2):
         if process.poll() is not None:
@@ -118,17 +118,19 @@ def _answer(
         try:
             kind, *rest = pickle.load(messages)
         except (EOFError, pickle.UnpicklingError):
-            raise Died(_why(process.wait(), stop.is_set())) from None
+            raise Died(_exit_text(process.wait(), stop.is_set())) from None
         if kind == "progress":
             with suppress(KeyboardInterrupt):  # `stop` is set: the process learns it by itself.
                 callback(*rest)
-        elif kind == "said":
+        elif kind == "output":
             print(rest[0], end="", flush=True)
         else:
-            return _ended(kind, *rest)
+            return _report_or_raise(kind, *rest)
 
 
-def _ended(kind: str, report: Report, message: str, trace: str, error: Exception) -> Report:
+def _report_or_raise(
+    kind: str, report: Report, message: str, trace: str, error: Exception
+) -> Report:
     if kind == "raised":
         raise error
     if kind == "interrupted":
@@ -139,9 +141,9 @@ def _ended(kind: str, report: Report, message: str, trace: str, error: Exception
     return report
 
 
-def _why(code: int, stopped: bool) -> str:
+def _exit_text(code: int, was_stopped: bool) -> str:
     """What happened to a process that ended with `code`, in words."""
-    if stopped:
+    if was_stopped:
         return f"its process did not stop within {STOP_S:.0f} s and was ended"
     if code >= 0:
         return f"its process ended with exit code {code} before the run did"
@@ -155,7 +157,7 @@ def _why(code: int, stopped: bool) -> str:
 # The other side.
 
 
-class _Said(io.TextIOBase):
+class _OutputStream(io.TextIOBase):
     """Standard output of policies: the process that started them prints it."""
 
     def __init__(self, send: Callable[..., None]) -> None:
@@ -165,13 +167,13 @@ class _Said(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        self.send("said", text)
+        self.send("output", text)
         return len(text)
 
 
 def main() -> NoReturn:
     """Execute the run that standard input describes."""
-    signal.signal(signal.SIGINT, _interrupted)
+    signal.signal(signal.SIGINT, _handle_interrupt)
     jobs = os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
     messages = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -184,14 +186,14 @@ def main() -> NoReturn:
 
     job = pickle.load(sys.stdin.buffer)
     sys.stdin = io.StringIO()
-    sys.stdout = _Said(send)
+    sys.stdout = _OutputStream(send)
 
-    def until_the_end() -> None:
+    def watch_input() -> None:
         jobs.read()
         stop.set()
         _thread.interrupt_main()
 
-    threading.Thread(target=until_the_end, daemon=True).start()
+    threading.Thread(target=watch_input, daemon=True).start()
     with suppress(BrokenPipeError):
         send(*_outcome(job, send, stop))
     # Threads that a policy has started do not keep the process alive.
@@ -199,10 +201,10 @@ def main() -> NoReturn:
     os._exit(0)
 
 
-def _interrupted(_: int, frame: FrameType | None) -> None:
+def _handle_interrupt(_: int, frame: FrameType | None) -> None:
     """Stop a policy that is being called, and nothing else: finished work is still written."""
     outer = frame
-    while outer is not None and outer.f_code is not simulate.simulated.__code__:
+    while outer is not None and outer.f_code is not simulate.run_simulator.__code__:
         outer = outer.f_back
     if outer is not None and outer is not frame:
         raise KeyboardInterrupt
@@ -211,15 +213,15 @@ def _interrupted(_: int, frame: FrameType | None) -> None:
 def _outcome(
     job: dict[str, Any], send: Callable[..., None], stop: threading.Event
 ) -> tuple[object, ...]:
-    stage_now, last = "", 0.0
+    last_stage, last_time = "", 0.0
 
     def send_progress(stage: str, done: int, total: int | None) -> None:
-        nonlocal stage_now, last
+        nonlocal last_stage, last_time
         if stop.is_set():
             raise KeyboardInterrupt
         now = time.monotonic()
-        if stage != stage_now or now - last >= REDRAW_S:
-            stage_now, last = stage, now
+        if stage != last_stage or now - last_time >= REDRAW_S:
+            last_stage, last_time = stage, now
             send("progress", stage, done, total)
 
     try:
@@ -228,7 +230,9 @@ def _outcome(
         except AttributeError as error:  # a module of this name without the class
             raise PolicyDiffers(str(error)) from error
         if job["sources"] and job["sources"] != sources_digest(job["policies"]):
-            message = ", ".join(sorted({type(one).__module__ for one in policies.by_key.values()}))
+            message = ", ".join(
+                sorted({type(policy).__module__ for policy in policies.by_key.values()})
+            )
             raise PolicyDiffers(message)
         report = simulate.run_loaded(
             Config(job["config"]),
@@ -238,12 +242,12 @@ def _outcome(
             policies=policies,
             moved=job["moved"],
         )
-    except Interrupted as stopped:
-        return "interrupted", stopped.report, "", "", None
-    except RunError as failed:
-        cause = failed.__cause__
+    except Interrupted as interruption:
+        return "interrupted", interruption.report, "", "", None
+    except RunError as failure:
+        cause = failure.__cause__
         trace = "" if cause is None else "".join(traceback.format_exception(cause))
-        return "failed", failed.report, str(failed), trace, None
+        return "failed", failure.report, str(failure), trace, None
     except BaseException as error:
         return "raised", None, "", "", portable(error)
     return "completed", report, "", "", None

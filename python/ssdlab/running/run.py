@@ -13,9 +13,9 @@ from ssdlab.display.progress import Callback, show_progress, warn_before_run
 from ssdlab.errors import ConfigError
 from ssdlab.results.comparison import Comparison
 from ssdlab.results.report import Report
-from ssdlab.running.compare_runs import compared, plan
+from ssdlab.running.compare_runs import plan, run_comparison
 from ssdlab.running.making import Making
-from ssdlab.running.simulate import Plugs, plugged, run_loaded
+from ssdlab.running.simulate import Plugs, merge_plugs, run_loaded
 from ssdlab.store.store import Store
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def run(
     seeds: None = None,
     progress: bool | Callback = True,
     device: Device | None = None,
-    **others: Unpack[Arguments],
+    **arguments: Unpack[Arguments],
 ) -> Report: ...
 
 
@@ -60,7 +60,7 @@ def run(
     on: str | None = None,
     progress: bool = True,
     store: str | Path | Store | None = None,
-    **others: Unpack[Arguments],
+    **arguments: Unpack[Arguments],
 ) -> Comparison: ...
 
 
@@ -121,9 +121,9 @@ def run(
             raise ConfigError(["progress: with seeds it is True or False, not a function"])
         base = load_config(config, trace=trace, preset=preset)
         planned = plan([base], set=set, seed=seed, seeds=seeds, plugs=plugs)
-        return compared(planned, Making(on, jobs, store, out, force, progress, html))
+        return run_comparison(planned, Making(on, jobs, store, out, force, progress, html))
     _check_single(jobs, on, store)
-    values, policies = plugged(set, plugs)
+    values, policies = merge_plugs(set, plugs)
     if device is not None and config is None and preset is None:
         config = device.config
     loaded = load_config(config, trace=trace, set=values, preset=preset, seed=seed)
@@ -137,8 +137,8 @@ def run(
 
 def _check_single(jobs: int | None, on: str | None, store: str | Path | Store | None) -> None:
     """Refuse what only repetitions have."""
-    for name, given in (("jobs", jobs), ("on", on)):
-        if given is not None:
+    for name, value in (("jobs", jobs), ("on", on)):
+        if value is not None:
             raise ConfigError([f"{name}: a single run uses one core; it needs seeds"])
     if store is not None:
         raise ConfigError(["store: a single run is always made; it needs seeds"])

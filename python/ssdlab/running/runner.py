@@ -105,10 +105,10 @@ class Work(Protocol):
     def next(self) -> Planned | None:
         """The next run; None if no other begins. Each that is taken is passed to `end` once."""
 
-    def callback(self, one: Planned) -> Callback:
+    def callback(self, run: Planned) -> Callback:
         """Shows the progress of a run; raises `KeyboardInterrupt` when `stop` is set."""
 
-    def end(self, one: Planned, ended: Ended) -> None:
+    def end(self, run: Planned, ending: Ended) -> None:
         """A run has ended."""
 
     def note(self, text: str) -> None:
@@ -122,7 +122,7 @@ class Runner(Protocol):
     """Executes runs. The results of a run do not depend on the runner."""
 
     @property
-    def here(self) -> int:
+    def local_jobs(self) -> int:
         """How many of its runs are executed at a time on this machine; 0: they run elsewhere."""
 
     def run(self, work: Work) -> None:
@@ -142,48 +142,48 @@ class Threads:
     apart: bool = False
 
     @property
-    def here(self) -> int:
+    def local_jobs(self) -> int:
         """All of them."""
         return self.jobs
 
     def run(self, work: Work) -> None:
         """Execute all runs of `work`, `jobs` at a time."""
         threads: list[Future[None]] = []
-        going = _Going()
+        running = _Running()
         traces = _core.Traces(memory.traces_bytes(memory.available() or 0))
         pool = ThreadPoolExecutor(self.jobs, thread_name_prefix="run")
         with pool, waiting_for(threads, work):
-            threads.extend(pool.submit(self._work, work, going, traces) for _ in range(self.jobs))
+            threads.extend(pool.submit(self._work, work, running, traces) for _ in range(self.jobs))
         # An interrupt within `submit` leaves a thread that the pool does not wait for.
-        going.wait()
+        running.wait()
         for thread in threads:
             thread.result()
 
-    def _work(self, work: Work, going: _Going, traces: _core.Traces) -> None:
+    def _work(self, work: Work, running: _Running, traces: _core.Traces) -> None:
         while True:
-            with going.ended:
-                one = work.next()
-                if one is None:
+            with running.ended:
+                run = work.next()
+                if run is None:
                     return
-                going.number += 1
+                running.number += 1
             try:
-                work.end(one, self.made(one, work, traces))
+                work.end(run, self.execute(run, work, traces))
             finally:
-                going.less()
+                running.finish()
 
-    def made(self, one: Planned, work: Work, traces: _core.Traces) -> Ended:
+    def execute(self, run: Planned, work: Work, traces: _core.Traces) -> Ended:
         """Execute a run in its own thread."""
-        return ended_of(one, work, self.apart, traces)
+        return execute_run(run, work, self.apart, traces)
 
 
-class _Going:
+class _Running:
     """The number of runs in progress."""
 
     def __init__(self) -> None:
         self.number = 0
         self.ended = threading.Condition()
 
-    def less(self) -> None:
+    def finish(self) -> None:
         with self.ended:
             self.number -= 1
             self.ended.notify_all()
@@ -207,47 +207,47 @@ def waiting_for(threads: list[Future[None]], work: Work) -> Iterator[None]:
 
 
 def _wait(threads: list[Future[None]], stop: threading.Event) -> None:
-    going: set[Future[None]] = {*threads}
-    while going and not stop.is_set():
+    running: set[Future[None]] = {*threads}
+    while running and not stop.is_set():
         # The system may deliver a signal to any thread, but only this one acts on it.
-        _, going = wait(going, SIGNALS_S, FIRST_EXCEPTION)
-        if any(one.done() and one.exception() is not None for one in threads):
+        _, running = wait(running, SIGNALS_S, FIRST_EXCEPTION)
+        if any(thread.done() and thread.exception() is not None for thread in threads):
             stop.set()
     wait(threads)
 
 
-def ended_of(
-    one: Planned, work: Work, apart: bool = False, traces: _core.Traces | None = None
+def execute_run(
+    run: Planned, work: Work, apart: bool = False, traces: _core.Traces | None = None
 ) -> Ended:
     """Execute a run of `work` here, in this thread or, with `apart`, in its own process."""
     try:
-        return Ended("completed", _report_of(one, work, apart, traces))
-    except Interrupted as stopped:
-        return Ended("interrupted", stopped.report)
-    except RunError as failed:
-        cause = failed.__cause__
+        return Ended("completed", _report_of(run, work, apart, traces))
+    except Interrupted as interruption:
+        return Ended("interrupted", interruption.report)
+    except RunError as failure:
+        cause = failure.__cause__
         text = "" if cause is None else str(cause)
-        return Ended("failed", failed.report, str(failed), text)
+        return Ended("failed", failure.report, str(failure), text)
     except (Died, *work.point_errors) as error:  # type: ignore[misc]  # several kinds
         if work.folder is not None:
-            remove_stale(work.folder / one.folder)
+            remove_stale(work.folder / run.folder)
         return Ended("failed", None, str(error), error=error)
 
 
-def place_of(one: Planned, folder: Path) -> Path:
+def place_of(run: Planned, folder: Path) -> Path:
     """Where the files of a run go in the common folder."""
-    place = folder / one.folder
-    if one.place is not None and (place / REPORT).exists():
+    place = folder / run.folder
+    if run.place is not None and (place / REPORT).exists():
         shutil.rmtree(place)  # of another version or configuration, or damaged
     return place
 
 
-def _report_of(one: Planned, work: Work, apart: bool, traces: _core.Traces | None) -> Report:
-    out = None if work.folder is None else place_of(one, work.folder)
-    callback, html = work.callback(one), work.html and one.first
-    if one.policies or apart:
-        return run_apart(one.config, one.policies, callback, work.stop, out=out, html=html)
-    return run_loaded(one.config, callback, out=out, html=html, traces=traces)
+def _report_of(run: Planned, work: Work, apart: bool, traces: _core.Traces | None) -> Report:
+    out = None if work.folder is None else place_of(run, work.folder)
+    callback, html = work.callback(run), work.html and run.first
+    if run.policies or apart:
+        return run_apart(run.config, run.policies, callback, work.stop, out=out, html=html)
+    return run_loaded(run.config, callback, out=out, html=html, traces=traces)
 
 
 def cores() -> int:

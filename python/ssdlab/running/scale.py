@@ -155,9 +155,9 @@ def beyond(victim: str, separation: str) -> float:
     return BEYOND if (victim, separation) == ("cost-benefit", "none") else 0.0
 
 
-def residual(pages: int, of_drive: int) -> float:
+def residual(pages: int, drive_pages: int) -> float:
     """Share by which a drive may differ from an extrapolation from erase units of so many pages."""
-    return RESIDUAL if pages < min(of_drive, RESIDUAL_PAGES) else 0.0
+    return RESIDUAL if pages < min(drive_pages, RESIDUAL_PAGES) else 0.0
 
 
 @dataclass(frozen=True)
@@ -218,21 +218,21 @@ def _erase_unit(pool: Pool, pages: float) -> tuple[int, int]:
     Among the sizes that bring their number near the drive's, the one with the smallest error is
     used.
     """
-    wanted = pages * (1 + pool.over_provisioning) / pool.blocks
-    near = range(
-        max(1, math.ceil(wanted * (1 - NEAR))),
-        min(MOST_PAGES, math.floor(wanted * (1 + NEAR))) + 1,
+    target_size = pages * (1 + pool.over_provisioning) / pool.blocks
+    sizes = range(
+        max(1, math.ceil(target_size * (1 - NEAR))),
+        min(MOST_PAGES, math.floor(target_size * (1 + NEAR))) + 1,
     )
-    return min(_judged(pool, pages, size) for size in near or [max(1, round(wanted))])[1]
+    return min(_evaluate(pool, pages, size) for size in sizes or [max(1, round(target_size))])[1]
 
 
-def _judged(pool: Pool, pages: float, size: int) -> tuple[float, tuple[int, int]]:
+def _evaluate(pool: Pool, pages: float, size: int) -> tuple[float, tuple[int, int]]:
     """The error of blocks of `size` pages, and the shape: pages of a block, number of blocks."""
     used = pages / size
     exact = _blocks(pool, used)
-    blocks = _whole(exact, _planes(pool))
-    of_spare = abs(blocks - exact) / max(1.0, exact - used - (pool.unused or 0.0))
-    return of_spare + OF_NUMBER * abs(blocks / pool.blocks - 1), (size, blocks)
+    blocks = _round_to_planes(exact, _planes(pool))
+    spare_error = abs(blocks - exact) / max(1.0, exact - used - (pool.unused or 0.0))
+    return spare_error + OF_NUMBER * abs(blocks / pool.blocks - 1), (size, blocks)
 
 
 def _planes(pool: Pool) -> int:
@@ -248,15 +248,15 @@ def timed_device(drive: Config, pages: int, provision: float | None = None) -> S
     """
     pool = Pool.of(drive)
     members = pool.members
-    of_pool = pages * (1 + pool.over_provisioning) / pool.pools / members
+    pool_pages = pages * (1 + pool.over_provisioning) / pool.pools / members
     size = min(
-        drive["device.pages_per_block"], max(1, int(of_pool / min(pool.blocks, TIMED_BLOCKS)))
+        drive["device.pages_per_block"], max(1, int(pool_pages / min(pool.blocks, TIMED_BLOCKS)))
     )
     used = pages / pool.pools / members / size
     if _blocks(pool, used) < FEWEST_TIMED:
         return None
-    wanted = _blocks(pool, used) if provision is None else used * (1 + provision)
-    blocks = _whole(wanted, pool.planes // members)
+    target = _blocks(pool, used) if provision is None else used * (1 + provision)
+    blocks = _round_to_planes(target, pool.planes // members)
     keys: Keys = {
         **with_blocks_of(size, drive),
         **_buffer(drive, pages),
@@ -278,12 +278,12 @@ def _buffer(drive: Config, pages: int) -> Keys:
     if not buffer:
         return {}
     threshold: float = drive["host.write_buffer_threshold"]
-    kept = buffer * threshold * pages / drive["device.user_pages"]
+    retained = buffer * threshold * pages / drive["device.user_pages"]
     room = buffer * (1 - threshold)
-    small = max(1, round(kept + room))
+    size = max(1, round(retained + room))
     return {
-        "host.write_buffer_pages": small,
-        "host.write_buffer_threshold": round(min(1.0, kept / small), 9),
+        "host.write_buffer_pages": size,
+        "host.write_buffer_threshold": round(min(1.0, retained / size), 9),
     }
 
 
@@ -293,7 +293,7 @@ def _blocks(pool: Pool, used: float) -> float:
     return used * (1 + pool.over_provisioning) * (1 - unused / pool.blocks) + unused
 
 
-def _whole(blocks: float, planes: int) -> int:
+def _round_to_planes(blocks: float, planes: int) -> int:
     """The nearest number of blocks, with as many on each plane."""
     return planes * round(blocks / planes)
 
@@ -312,8 +312,8 @@ def next_provision(measured: Sequence[tuple[float, float]], target: float) -> fl
     *earlier, (x, y) = ((math.log(provision), _log_excess(waf)) for provision, waf in measured[-2:])
     slope = FIRST_SLOPE
     if earlier and earlier[0][0] != x:
-        between = (y - earlier[0][1]) / (x - earlier[0][0])
-        slope = between if between < FLATTEST_SLOPE else FIRST_SLOPE
+        secant = (y - earlier[0][1]) / (x - earlier[0][0])
+        slope = secant if secant < FLATTEST_SLOPE else FIRST_SLOPE
     step = (_log_excess(target) - y) / slope
     return math.exp(x + max(-LONGEST_STEP, min(LONGEST_STEP, step)))
 

@@ -35,7 +35,7 @@ class Address:
     tcp: str | None = None
 
 
-def served(
+def serve_drive(
     config: Config,
     address: Address,
     *,
@@ -63,19 +63,19 @@ def served(
         raise ConfigError([message])
     loaded = fitted(config)
     memory.check([loaded])
-    ends = ExitStack()
-    with ends, translate_errors(), answered_signals(stops) as signals, ExitStack() as shows:
-        callback = shows.enter_context(show_progress(loaded.name, progress))
+    cleanups = ExitStack()
+    with cleanups, translate_errors(), handle_signals(stops) as signals, ExitStack() as displays:
+        callback = displays.enter_context(show_progress(loaded.name, progress))
         folders = [folder for folder in (state, record) if folder is not None]
-        session = _Session(signals, shows, ends, status, folders)
+        session = _Session(signals, displays, cleanups, status, folders)
 
-        def is_ready(said: str) -> None:
-            ready(json.loads(said) | session.begin(loaded.name if page else None))
+        def is_ready(text: str) -> None:
+            ready(json.loads(text) | session.begin(loaded.name if page else None))
 
         def stage(name: str, done: int, total: int | None) -> None:
             if signals.stop:
                 # Bringing a large drive to rest takes a while and is not urgent.
-                shows.close()
+                displays.close()
                 raise KeyboardInterrupt
             # A server makes no progress towards an end.
             if callback is not None and name != "workload":
@@ -94,8 +94,8 @@ def served(
                 temporary=Path(tempfile.gettempdir()),
                 commit=_core.__commit__,
                 ready=is_ready,
-                asks=session.asks,
-                hear=session.hear,
+                asks=session.wants_summary,
+                hear=session.publish,
                 progress=stage,
             )
         except _core.StuckError as error:
@@ -110,8 +110,8 @@ class _Session:
     """What a server asks while it serves, and who is informed."""
 
     signals: Signals
-    shows: ExitStack
-    ends: ExitStack
+    displays: ExitStack
+    cleanups: ExitStack
     status: Callable[[dict[str, Any]], object]
     folders: list[Path]
     sockets: list[StatusSocket] = field(default_factory=list)
@@ -121,37 +121,37 @@ class _Session:
 
     def begin(self, page: str | None) -> dict[str, Any]:
         """Note that clients may connect; start a page with this name, if there is to be one."""
-        self.shows.close()
+        self.displays.close()
         self.sockets = [StatusSocket(folder) for folder in self.folders]
         for socket in self.sockets:
             # Clients that ask while the drive comes to rest learn of its end.
-            self.ends.callback(socket.close)
+            self.cleanups.callback(socket.close)
         if page is not None:
             self.page = LivePage(page)
-            self.shows.callback(self.page.close)
-        self.is_real_time = self.shows.enter_context(_real_time())
+            self.displays.callback(self.page.close)
+        self.is_real_time = self.displays.enter_context(_real_time())
         return {"real_time": self.is_real_time, "page": self.page and self.page.address}
 
-    def whole(self, summary: str) -> dict[str, Any]:
+    def complete(self, summary: str) -> dict[str, Any]:
         """The summary, completed with what is known here."""
         return {"real_time": self.is_real_time, **json.loads(summary)}
 
-    def end(self, said: str) -> dict[str, Any]:
+    def end(self, text: str) -> dict[str, Any]:
         """Store the summary of the whole session, which stays in its folders."""
-        summary = self.whole(said)
+        summary = self.complete(text)
         for folder in self.folders:
             leave_summary(folder, summary, is_over=True)
         return summary
 
-    def asks(self) -> bool:
+    def wants_summary(self) -> bool:
         """Whether somebody wants the summary, or none has been left yet."""
-        is_asked = self.signals.status or any(socket.is_asked for socket in self.sockets)
+        is_requested = self.signals.status or any(socket.has_request for socket in self.sockets)
         is_due = self.page is not None and self.page.is_due()
-        return not self.has_left_summary or is_asked or is_due
+        return not self.has_left_summary or is_requested or is_due
 
-    def hear(self, said: str) -> None:
+    def publish(self, text: str) -> None:
         """Pass the summary to those who want it, and store it for whoever finds a dead server."""
-        summary = self.whole(said)
+        summary = self.complete(text)
         self.has_left_summary = True
         for folder in self.folders:
             with suppress(OSError):  # A full disk is no reason to end a server.
@@ -160,7 +160,7 @@ class _Session:
             self.page.show(summary)
         for socket in self.sockets:
             socket.answer(summary)
-        if self.signals.asks():
+        if self.signals.take_status_request():
             self.status(summary)
 
 
@@ -171,14 +171,14 @@ class Signals:
     status: bool = False
     stop: bool = False
 
-    def asks(self) -> bool:
+    def take_status_request(self) -> bool:
         """Whether the status has been asked for since the last call."""
-        asked, self.status = self.status, False
-        return asked
+        is_requested, self.status = self.status, False
+        return is_requested
 
 
 @contextmanager
-def answered_signals(stops: Callable[[], object]) -> Iterator[Signals]:
+def handle_signals(stops: Callable[[], object]) -> Iterator[Signals]:
     """Handle SIGUSR1, SIGINT and SIGTERM; the latter two call `stops`, and a second one kills.
 
     No handler raises: an exception would end whichever callback it meets.
@@ -188,7 +188,7 @@ def answered_signals(stops: Callable[[], object]) -> Iterator[Signals]:
         yield signals
         return
 
-    def ask(_number: int, _frame: object) -> None:
+    def request_status(_number: int, _frame: object) -> None:
         signals.status = True
 
     def stop(_number: int, _frame: object) -> None:
@@ -197,20 +197,20 @@ def answered_signals(stops: Callable[[], object]) -> Iterator[Signals]:
         signals.stop = True
         stops()
 
-    handlers = {signal.SIGINT: stop, signal.SIGTERM: stop, signal.SIGUSR1: ask}
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    handlers = {signal.SIGINT: stop, signal.SIGTERM: stop, signal.SIGUSR1: request_status}
+    previous = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield signals
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
 
 
 @contextmanager
 def _real_time() -> Iterator[bool]:
     """Run this thread with priority over ordinary programs, if permitted. Returns whether it is."""
-    before = os.sched_getscheduler(0)
-    if before in (os.SCHED_FIFO, os.SCHED_RR):
+    scheduler = os.sched_getscheduler(0)
+    if scheduler in (os.SCHED_FIFO, os.SCHED_RR):
         yield True
         return
     try:
@@ -221,7 +221,7 @@ def _real_time() -> Iterator[bool]:
     try:
         yield True
     finally:
-        os.sched_setscheduler(0, before, os.sched_param(0))
+        os.sched_setscheduler(0, scheduler, os.sched_param(0))
 
 
 def _write_run(config: Config, record: Path, *, with_state: bool) -> None:

@@ -42,21 +42,21 @@ class LivePage:
         self.address = f"http://127.0.0.1:{port}/?token={token}"
         self.pipe = self.process.stdin.fileno()
         os.set_blocking(self.pipe, False)
-        self.left = b""
-        self.looked = 0.0
+        self.unsent = b""
+        self.last_shown = 0.0
 
     def is_due(self) -> bool:
         """Whether it is time to show it the drive."""
-        return time.monotonic() - self.looked >= EVERY_S
+        return time.monotonic() - self.last_shown >= EVERY_S
 
     def show(self, summary: dict[str, Any]) -> None:
         """Show it the drive, unless it has not yet taken in the previous state."""
-        self.looked = time.monotonic()
-        if not self.left:
-            self.left = json.dumps(summary).encode() + b"\n"
+        self.last_shown = time.monotonic()
+        if not self.unsent:
+            self.unsent = json.dumps(summary).encode() + b"\n"
         with suppress(BlockingIOError, BrokenPipeError):  # The drive goes on without its page.
-            while self.left:
-                self.left = self.left[os.write(self.pipe, self.left) :]
+            while self.unsent:
+                self.unsent = self.unsent[os.write(self.pipe, self.unsent) :]
 
     def close(self) -> None:
         """End the process."""

@@ -10,7 +10,7 @@ from ssdlab import _core
 from ssdlab.config.resolve import load_config
 from ssdlab.display.progress import Callback
 from ssdlab.errors import ConfigError, OutputError, translate_errors
-from ssdlab.running.served_socket import ask, read_summary
+from ssdlab.running.served_socket import read_summary, request_summary
 
 CURRENT = "current"
 """The number of the generation of a state."""
@@ -23,18 +23,18 @@ def status(folder: Path) -> dict[str, Any]:
     else, and if the server was killed before it served.
     """
     _check(folder)
-    if (summary := ask(folder)) is not None:
+    if (summary := request_summary(folder)) is not None:
         return {"is_running": True, "was_killed": False, **summary}
-    if (left := read_summary(folder)) is None:
+    if (last_summary := read_summary(folder)) is None:
         message = f"{folder}: no server answers, and the last one was killed before it served"
         raise ConfigError([message])
-    is_over, summary = left
+    is_over, summary = last_summary
     if not is_over and (generation := _generation(folder)) is not None:
         summary["space"]["log_bytes"] = (folder / f"{generation}.log").stat().st_size
     return {"is_running": False, "was_killed": not is_over, **summary}
 
 
-def why(folder: Path, number: int, progress: Callback | None) -> dict[str, Any]:
+def explain(folder: Path, number: int, progress: Callback | None) -> dict[str, Any]:
     """Why request `number` of the drive in `folder` took as long as it did.
 
     What was served is run again up to that request. Raises `ConfigError` if there is no such
@@ -94,5 +94,5 @@ def _of_recording(folder: Path, number: int, progress: Callback | None) -> dict[
 
 
 def _parsed(answer: str) -> dict[str, Any]:
-    parsed: dict[str, Any] = json.loads(answer)
-    return parsed
+    values: dict[str, Any] = json.loads(answer)
+    return values

@@ -23,11 +23,11 @@ LOST_S = 30.0
 @contextmanager
 def _address(folder: Path) -> Iterator[str]:
     """A short name of the socket: the path of one has at most 107 bytes."""
-    opened = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY)
     try:
-        yield f"/proc/self/fd/{opened}/{SOCKET}"
+        yield f"/proc/self/fd/{descriptor}/{SOCKET}"
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
 class StatusSocket:
@@ -35,17 +35,17 @@ class StatusSocket:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.is_asked = False
+        self.has_request = False
         self.answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self.socket = socket.socket(socket.AF_UNIX)
         for name in (SOCKET, SUMMARY):  # Those of the last server.
             (folder / name).unlink(missing_ok=True)
         with suppress(OSError), _address(folder) as address:  # A file system without sockets.
-            before = os.umask(0o177)
+            mask = os.umask(0o177)
             try:
                 self.socket.bind(address)
             finally:
-                os.umask(before)
+                os.umask(mask)
             self.socket.listen()
         self.thread = threading.Thread(target=self._wait, daemon=True)
         self.thread.start()
@@ -58,13 +58,13 @@ class StatusSocket:
                 return
             with client, suppress(OSError):
                 client.settimeout(LOST_S)
-                self.is_asked = True
+                self.has_request = True
                 client.sendall(self.answers.get())
 
     def answer(self, summary: dict[str, Any]) -> None:
         """Tell whoever has asked."""
-        if self.is_asked:
-            self.is_asked = False
+        if self.has_request:
+            self.has_request = False
             self.answers.put(json.dumps(summary).encode())
 
     def close(self) -> None:
@@ -94,14 +94,14 @@ def read_summary(folder: Path) -> tuple[bool, dict[str, Any]] | None:
     return summary.pop("is_over", True), summary
 
 
-def ask(folder: Path) -> dict[str, Any] | None:
+def request_summary(folder: Path) -> dict[str, Any] | None:
     """The summary so far from the server of the drive in `folder`; `None` if there is none."""
     with suppress(ConnectionError, FileNotFoundError), socket.socket(socket.AF_UNIX) as client:
         with _address(folder) as address:
             client.connect(address)
         with client.makefile("rb") as answer:
             # A server that stops gives an empty answer.
-            if said := answer.read():
-                summary: dict[str, Any] = json.loads(said)
+            if reply := answer.read():
+                summary: dict[str, Any] = json.loads(reply)
                 return summary
     return None

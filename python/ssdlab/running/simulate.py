@@ -14,7 +14,7 @@ from ssdlab.config.resolve import Config
 from ssdlab.display.progress import Callback
 from ssdlab.errors import ConfigError, Interrupted, OutputError, RunError, translate_errors
 from ssdlab.policy import Policies
-from ssdlab.results.folder import Draft, draft, keep_with_page, written_not
+from ssdlab.results.folder import Draft, draft, keep_with_page, write_error
 from ssdlab.results.names import CONFIG, DISTRIBUTIONS, LOGS, REPORT, SERIES, SUMMARY
 from ssdlab.results.report import Report
 from ssdlab.running.fitted import fitted
@@ -43,16 +43,18 @@ class Plugs(NamedTuple):
     separation: policy.Separates | None = None
 
 
-def plugged(set: Mapping[str, object] | None, plugs: Plugs) -> tuple[dict[str, object], Policies]:
+def merge_plugs(
+    set: Mapping[str, object] | None, plugs: Plugs
+) -> tuple[dict[str, object], Policies]:
     """Keys to set, and the policies in Python given among them or as separate arguments."""
     values, policies = policy.split(set)
-    for name, given in plugs._asdict().items():
+    for name, plug in plugs._asdict().items():
         key = KEYS[name]
-        if given is None:
+        if plug is None:
             continue
         if key in values or key in policies:
             raise ConfigError([f"{key}: given twice, by set and by {name}="])
-        policies[key] = given
+        policies[key] = plug
     return values, Policies(policies)
 
 
@@ -78,28 +80,28 @@ def run_loaded(
     reads = [config.file] if config.file else []
     config = policies.name_in(config)
     if out is None:
-        wanted = [key for key in ("op_log", "request_log") if config.values["metrics"][key]]
-        if wanted:
+        requested = [key for key in ("op_log", "request_log") if config.values["metrics"][key]]
+        if requested:
             raise ConfigError(
-                [f"metrics.{key}: a log needs a folder to go to (out)" for key in wanted]
+                [f"metrics.{key}: a log needs a folder to go to (out)" for key in requested]
             )
-        finished = simulated(moved.config(config), callback, None, policies, device, traces)
+        finished = run_simulator(moved.config(config), callback, None, policies, device, traces)
         report = _report(finished, config, moved, None)
     else:
-        with draft(Path(out), force, reads) as made:
-            here = moved.config(config)
-            finished = simulated(here, callback, made.path, policies, device, traces)
-            made.settle(finished.ending == "completed")
-            report = _report(finished, config, moved, made)
+        with draft(Path(out), force, reads) as staging:
+            local_config = moved.config(config)
+            finished = run_simulator(local_config, callback, staging.path, policies, device, traces)
+            staging.settle(finished.ending == "completed")
+            report = _report(finished, config, moved, staging)
             try:
                 if finished.ending == "unwritable":
                     raise OutputError(moved.text(finished.message, config))
-                _write(made, report, html)
+                _write(staging, report, html)
             except OSError as error:
-                text = str(written_not(error, made.target))
-                failed = OutputError(text.replace(str(made.path), str(made.target)))
-                failed.report = replace(report, folder=None)
-                raise failed from error
+                text = str(write_error(error, staging.target))
+                output_error = OutputError(text.replace(str(staging.path), str(staging.target)))
+                output_error.report = replace(report, folder=None)
+                raise output_error from error
     if finished.ending == "interrupted":
         raise Interrupted(report, report.folder)
     if finished.ending == "failed":
@@ -108,7 +110,7 @@ def run_loaded(
     return report
 
 
-def simulated(
+def run_simulator(
     config: Config,
     callback: Callback | None,
     folder: Path | None,
@@ -129,18 +131,20 @@ def simulated(
         )
 
 
-def _report(finished: _core.Finished, config: Config, moved: Moved, made: Draft | None) -> Report:
-    """The report, with the names of the files that `made` holds."""
+def _report(
+    finished: _core.Finished, config: Config, moved: Moved, staging: Draft | None
+) -> Report:
+    """The report, with the names of the files that `staging` holds."""
     values = moved.report(finished.report, config)
-    if made is not None:
+    if staging is not None:
         metrics = values["config"]["metrics"]
-        wanted = {"ops": metrics["op_log"], "state": metrics["op_log"]}
-        wanted["requests"] = metrics["request_log"]
+        requested = {"ops": metrics["op_log"], "state": metrics["op_log"]}
+        requested["requests"] = metrics["request_log"]
         # Written from the first cut, or reclaim unit, on.
-        wanted |= {name: (made.path / LOGS[name]).exists() for name in ("power", "units")}
-        values["series"] = _files(name for name in LOGS if wanted[name])
+        requested |= {name: (staging.path / LOGS[name]).exists() for name in ("power", "units")}
+        values["series"] = _files(name for name in LOGS if requested[name])
     trace = json.loads(moved.json(finished.trace, config)) if finished.trace else None
-    folder = None if made is None else made.target
+    folder = None if staging is None else staging.target
     tables = finished.series, finished.distributions
     return Report.of(json.dumps(values), *tables, trace=trace, folder=folder)
 
@@ -159,25 +163,25 @@ def store_files(report: Report, folder: Path, *, html: bool = True, force: bool 
 
     Returns the report with that folder.
     """
-    with draft(folder, force) as made:
-        made.settle(report.completed)
+    with draft(folder, force) as staging:
+        staging.settle(report.completed)
         values = {**report.json, "series": _files()}
         tables = report.series_csv, report.distributions_csv
-        placed = Report.of_values(values, *tables, trace=report.trace, folder=made.target)
-        _write(made, placed, html)
-    return placed
+        stored = Report.of_values(values, *tables, trace=report.trace, folder=staging.target)
+        _write(staging, stored, html)
+    return stored
 
 
-def _write(made: Draft, report: Report, html: bool) -> None:
-    made.write(CONFIG, report.config.file_text())
-    made.write(SERIES, report.series_csv)
-    made.write(DISTRIBUTIONS, report.distributions_csv)
-    made.write(SUMMARY, report.summary())
-    made.write(REPORT, report.to_json())
-    keep_with_page(made, (lambda: _page(report, made)) if html else None)
+def _write(staging: Draft, report: Report, html: bool) -> None:
+    staging.write(CONFIG, report.config.file_text())
+    staging.write(SERIES, report.series_csv)
+    staging.write(DISTRIBUTIONS, report.distributions_csv)
+    staging.write(SUMMARY, report.summary())
+    staging.write(REPORT, report.to_json())
+    keep_with_page(staging, (lambda: _page(report, staging)) if html else None)
 
 
-def _page(report: Report, made: Draft) -> str:
+def _page(report: Report, staging: Draft) -> str:
     from ssdlab.html.run_page import run_page  # needs numpy, which is slow to import
 
-    return run_page(report, made.path)
+    return run_page(report, staging.path)

@@ -34,7 +34,7 @@ def sources_digest(policies: bytes) -> str:
     """
     if not policies:
         return ""
-    packed, modules = _packed(policies)
+    packed, modules = _repack(policies)
     digest = hashlib.sha256(packed)
     for name, content in sorted(_contents(modules)):
         digest.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
@@ -42,7 +42,7 @@ def sources_digest(policies: bytes) -> str:
 
 
 @lru_cache(maxsize=256)
-def _packed(policies: bytes) -> tuple[bytes, frozenset[str]]:
+def _repack(policies: bytes) -> tuple[bytes, frozenset[str]]:
     """Policies packed again, and the names of the modules that they use by name."""
     import cloudpickle  # type: ignore[import-untyped]  # slow to import
 
@@ -52,34 +52,34 @@ def _packed(policies: bytes) -> tuple[bytes, frozenset[str]]:
         def reducer_override(self, obj: Any) -> Any:  # noqa: ANN401 - of pickle
             if isinstance(obj, types.CodeType):
                 steps = dis.get_instructions(obj)
-                modules.update(one.argval for one in steps if one.opname == "IMPORT_NAME")
+                modules.update(step.argval for step in steps if step.opname == "IMPORT_NAME")
                 # The position of the code in its file has no effect.
                 obj = obj.replace(co_firstlineno=1, co_linetable=b"")
                 return cloudpickle.Pickler.dispatch_table[types.CodeType](obj)
-            found = super().reducer_override(obj)
-            if isinstance(obj, type) and isinstance(found, tuple):
-                found = _without_identity(found)
-            elif not isinstance(found, tuple):
+            reduced = super().reducer_override(obj)
+            if isinstance(obj, type) and isinstance(reduced, tuple):
+                reduced = _without_identity(reduced)
+            elif not isinstance(reduced, tuple):
                 modules.add(_module_of(obj))
-            return found
+            return reduced
 
     out = io.BytesIO()
     Pickler(out).dump(Policies.unpack(policies).by_key)
     return out.getvalue(), frozenset(modules)
 
 
-def _module_of(one: object) -> str:
+def _module_of(obj: object) -> str:
     """Name of the module of a class or function, or of the class of an object."""
-    if isinstance(one, types.ModuleType):
-        return one.__name__
-    of = one if isinstance(one, type | types.FunctionType) else type(one)
-    return of.__module__ or ""
+    if isinstance(obj, types.ModuleType):
+        return obj.__name__
+    owner = obj if isinstance(obj, type | types.FunctionType) else type(obj)
+    return owner.__module__ or ""
 
 
 def _without_identity(reduced: tuple[Any, ...]) -> tuple[Any, ...]:
     """How a class is rebuilt, without the random number that cloudpickle gives it."""
     make, arguments, *rest = reduced
-    plain = ("" if _is_random(one) else one for one in arguments)
+    plain = ("" if _is_random(argument) else argument for argument in arguments)
     return (make, tuple(plain), *rest)
 
 
@@ -89,23 +89,23 @@ def _is_random(argument: object) -> bool:
 
 def _contents(modules: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     """The contents of modules, and of those of the user that they import: files, or a version."""
-    waiting, seen = [*modules], set[str]()
-    while waiting:
-        name = waiting.pop()
+    pending, seen = [*modules], set[str]()
+    while pending:
+        name = pending.pop()
         top = name.partition(".")[0]
         # The contents of `__main__` are packed; the version of the results covers ssdlab.
         if name in seen or top in ("", "__main__", "ssdlab", "cloudpickle"):
             continue
         seen.add(name)
         spec = _spec_of(name)
-        if spec is None or spec.origin is None or _of_python(spec.origin):
+        if spec is None or spec.origin is None or _is_standard(spec.origin):
             continue
-        if _installed(spec.origin):
+        if _is_installed(spec.origin):
             yield top, str(getattr(sys.modules.get(top), "__version__", "")).encode()
         elif Path(spec.origin).is_file():
             content = Path(spec.origin).read_bytes()
             yield name, content
-            waiting += _imported(content, spec)
+            pending += _imports(content, spec)
 
 
 def _spec_of(name: str) -> ModuleSpec | None:
@@ -119,7 +119,7 @@ def _spec_of(name: str) -> ModuleSpec | None:
         return None
 
 
-def _imported(content: bytes, spec: ModuleSpec) -> Iterator[str]:
+def _imports(content: bytes, spec: ModuleSpec) -> Iterator[str]:
     """The modules that a file imports, even in functions, with names that are not modules."""
     try:
         tree = ast.parse(content)
@@ -127,13 +127,13 @@ def _imported(content: bytes, spec: ModuleSpec) -> Iterator[str]:
         return  # no source: an extension
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (one.name for one in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             package = spec.name if spec.submodule_search_locations else spec.parent or ""
             steps = package.split(".")[: len(package.split(".")) - max(0, node.level - 1)]
             base = ".".join(filter(None, [*(steps if node.level else []), node.module or ""]))
             yield base
-            yield from (f"{base}.{one.name}" for one in node.names)
+            yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
 @cache
@@ -141,13 +141,15 @@ def _folders(*names: str) -> tuple[Path, ...]:
     return tuple(Path(sysconfig.get_path(name)).resolve() for name in names)
 
 
-def _installed(file: str) -> bool:
+def _is_installed(file: str) -> bool:
     """Whether a module is in the folder of installed packages."""
     parents = Path(file).resolve().parents
-    return any(one in parents for one in _folders("purelib", "platlib"))
+    return any(folder in parents for folder in _folders("purelib", "platlib"))
 
 
-def _of_python(file: str) -> bool:
+def _is_standard(file: str) -> bool:
     """Whether a module comes with Python."""
     parents = Path(file).resolve().parents
-    return not _installed(file) and any(one in parents for one in _folders("stdlib", "platstdlib"))
+    return not _is_installed(file) and any(
+        folder in parents for folder in _folders("stdlib", "platstdlib")
+    )

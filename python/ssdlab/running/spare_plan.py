@@ -66,7 +66,7 @@ class Asked:
     steps: tuple[float, ...]
     """Those that the drive can have, ascending."""
 
-    def at(self, provision: float) -> trial_plan.Plan:
+    def trial_at(self, provision: float) -> trial_plan.Plan:
         """The trial at an over-provisioning."""
         pages = self.trial.drive["device.user_pages"]
         return _with_drive(self.trial, sized(self.trial.drive, pages, provision))
@@ -91,8 +91,8 @@ def sized(drive: Config, pages: int, provision: float) -> Config:
 
 
 def _with_drive(plan: trial_plan.Plan, drive: Config) -> trial_plan.Plan:
-    given = {key: value for key, value in plan.given.items() if key not in SIZED}
-    return replace(plan, drive=drive, given=given)
+    keys = {key: value for key, value in plan.given.items() if key not in SIZED}
+    return replace(plan, drive=drive, given=keys)
 
 
 @typed
@@ -128,7 +128,7 @@ def plan_drive(
     if seeds is not None:
         check_seeds(seeds)
     bounds = bounds_of(p99_9, years, waf)
-    asked = ask(
+    request = ask(
         trace,
         bounds,
         drive=drive,
@@ -137,12 +137,12 @@ def plan_drive(
         set=set,
         progress=progress,
     )
-    how = Making(on, jobs, store, out, force, progress, html)
-    with how.runner(len(asked.trial.policies)) as runner:
-        done = run_plan(asked, runner, how, seeds, budget_s)
-    if done.interrupted:
-        raise Interrupted(None, done.folder, plan=done)
-    return done
+    making = Making(on, jobs, store, out, force, progress, html)
+    with making.runner(len(request.trial.policies)) as runner:
+        result = run_plan(request, runner, making, seeds, budget_s)
+    if result.interrupted:
+        raise Interrupted(None, result.folder, plan=result)
+    return result
 
 
 def bounds_of(p99_9: str | int | None, years: float | None, waf: float | None) -> tuple[Bound, ...]:
@@ -159,14 +159,14 @@ def bounds_of(p99_9: str | int | None, years: float | None, waf: float | None) -
             errors.append(f"{argument(years=_plain(years))}: expected a number of years above 0")
         bounds.append(Bound("years", years))
     if p99_9 is not None:
-        found = quantity(p99_9)
-        if found is None or found[0] <= 0 or (isinstance(p99_9, str) and found[1] != "ns"):
+        amount = quantity(p99_9)
+        if amount is None or amount[0] <= 0 or (isinstance(p99_9, str) and amount[1] != "ns"):
             errors.append(f"{_p99_9(p99_9)}: expected a time with its unit, such as 5ms")
         else:
-            bounds.append(Bound("p99_9", float(found[0])))
+            bounds.append(Bound("p99_9", float(amount[0])))
     if not errors and not bounds:
-        ways = ", ".join((_p99_9("5ms"), argument(years=5), argument(waf=2)))
-        errors.append(f"nothing bounds the over-provisioning: give at least one of {ways}")
+        examples = ", ".join((_p99_9("5ms"), argument(years=5), argument(waf=2)))
+        errors.append(f"nothing bounds the over-provisioning: give at least one of {examples}")
     if errors:
         raise ConfigError(errors)
     return tuple(bounds)
@@ -197,10 +197,10 @@ def ask(
     """
     plan = trial_plan.plan_trial(trace, drive=drive, policies=policies, set=set, progress=progress)
     device = plan.drive.values["device"]
-    own, page = device["user_pages"], device["page_bytes"]
-    pages = own if capacity is None else capacity_bytes(capacity) // page
-    if abs(pages / own - 1) < NEAR:
-        pages = own
+    drive_pages, page = device["user_pages"], device["page_bytes"]
+    pages = drive_pages if capacity is None else capacity_bytes(capacity) // page
+    if abs(pages / drive_pages - 1) < NEAR:
+        pages = drive_pages
     if capacity is None:
         trials.check_room(plan)
     if pages < plan.pages:
@@ -212,24 +212,26 @@ def ask(
         )
     if any(bound.name == "years" for bound in bounds):
         _check_lifetime(plan)
-    provision = raw_bytes(plan.drive) / own / page - 1
+    provision = raw_bytes(plan.drive) / drive_pages / page - 1
     try:
-        return _asked(plan, bounds, pages, provision)
+        return _request_for(plan, bounds, pages, provision)
     except ConfigError:
         if capacity is None:
             raise
         raise ConfigError([_impossible(plan, bounds, pages, provision, capacity)]) from None
 
 
-def _asked(plan: trial_plan.Plan, bounds: tuple[Bound, ...], pages: int, provision: float) -> Asked:
+def _request_for(
+    plan: trial_plan.Plan, bounds: tuple[Bound, ...], pages: int, provision: float
+) -> Asked:
     """What is searched on a drive with so many user pages. Raises `ConfigError`."""
-    whole = _with_drive(plan, sized(plan.drive, pages, provision))
-    asked = Asked(whole, bounds, provision, ())
+    trial = _with_drive(plan, sized(plan.drive, pages, provision))
+    request = Asked(trial, bounds, provision, ())
     # What is too little for the reserve, or for the blocks that a policy holds open.
-    refused = [*itertools.takewhile(bool, (_refused(asked, step) for step in STEPS))]
-    if len(refused) == len(STEPS):
-        raise ConfigError(refused[-1])
-    return replace(asked, steps=STEPS[len(refused) :])
+    refusals = [*itertools.takewhile(bool, (_refusal(request, step) for step in STEPS))]
+    if len(refusals) == len(STEPS):
+        raise ConfigError(refusals[-1])
+    return replace(request, steps=STEPS[len(refusals) :])
 
 
 def _impossible(
@@ -241,43 +243,43 @@ def _impossible(
 ) -> str:
     """A message about a capacity that the drive cannot have: it names the nearest that it can."""
     device = plan.drive.values["device"]
-    own, page = int(device["user_pages"]), int(device["page_bytes"])
+    drive_pages, page = int(device["user_pages"]), int(device["page_bytes"])
 
-    def has(some: float) -> bool:
+    def is_possible(page_count: float) -> bool:
         try:
-            _asked(plan, bounds, round(some), provision)
+            _request_for(plan, bounds, round(page_count), provision)
         except ConfigError:
             return False
         return True
 
-    bad, good = float(pages), float(own)
+    bad, good = float(pages), float(drive_pages)
     while not 0.9 < bad / good < 1.1:
         middle = math.sqrt(bad * good)
-        bad, good = (bad, middle) if has(middle) else (middle, good)
+        bad, good = (bad, middle) if is_possible(middle) else (middle, good)
     # Blocks are whole, so a size between two that the drive can have may be impossible, too.
     unit = 10.0 ** (math.floor(math.log10(good * page)) - 1)
-    way, towards = ("larger", math.ceil) if pages < own else ("smaller", math.floor)
-    nearest = towards(good * page / unit)
-    while not has(nearest * unit / page):
-        nearest += 1 if pages < own else -1
+    direction, rounding = ("larger", math.ceil) if pages < drive_pages else ("smaller", math.floor)
+    nearest = rounding(good * page / unit)
+    while not is_possible(nearest * unit / page):
+        nearest += 1 if pages < drive_pages else -1
     name, factor = ("TB", 1e12) if nearest * unit >= 1e12 else ("GB", 1e9)
     return (
         f"{argument(capacity=capacity)}: the drive cannot have this size with its dies and blocks:"
-        f" expected a {way} one, such as {nearest * unit / factor:.4g}{name}"
+        f" expected a {direction} one, such as {nearest * unit / factor:.4g}{name}"
     )
 
 
 def capacity_bytes(capacity: str | int) -> int:
     """Bytes of a capacity that was asked for. Raises `ConfigError`."""
-    found = quantity(capacity)
-    if found is None or found[0] <= 0 or (isinstance(capacity, str) and found[1] != "bytes"):
+    amount = quantity(capacity)
+    if amount is None or amount[0] <= 0 or (isinstance(capacity, str) and amount[1] != "bytes"):
         message = f"{argument(capacity=capacity)}: expected a size with its unit, such as 1.92TB"
-        near = [f"{str(capacity).strip().upper()}{end}" for end in ("B", "iB")]
-        sizes = [quantity(text) for text in near]
+        suggestions = [f"{str(capacity).strip().upper()}{suffix}" for suffix in ("B", "iB")]
+        sizes = [quantity(text) for text in suggestions]
         if all(size is not None and size[0] > 0 and size[1] == "bytes" for size in sizes):
-            message = f"{message}; did you mean {' or '.join(near)}?"
+            message = f"{message}; did you mean {' or '.join(suggestions)}?"
         raise ConfigError([message])
-    return int(found[0])
+    return int(amount[0])
 
 
 def _check_lifetime(plan: trial_plan.Plan) -> None:
@@ -295,10 +297,10 @@ def _check_lifetime(plan: trial_plan.Plan) -> None:
         raise ConfigError([message])
 
 
-def _refused(asked: Asked, provision: float) -> Sequence[str]:
+def _refusal(request: Asked, provision: float) -> Sequence[str]:
     """Why the drive cannot have an over-provisioning; empty if it can."""
     try:
-        plan = asked.at(provision)
+        plan = request.trial_at(provision)
         plan.functional_runs(1, 1)
     except ConfigError as error:
         return error.messages
@@ -306,33 +308,33 @@ def _refused(asked: Asked, provision: float) -> Sequence[str]:
 
 
 def run_plan(
-    asked: Asked, runner: Runner, how: Making, seeds: int | None, budget_s: float
+    request: Asked, runner: Runner, making: Making, seeds: int | None, budget_s: float
 ) -> SparePlan:
     """Search, up to Ctrl-C."""
-    search = _Search(asked, runner, how.progress, seeds, budget_s)
-    if how.folder is None:
+    search = _Search(request, runner, making.progress, seeds, budget_s)
+    if making.folder is None:
         return search.plan(None)
-    with draft(how.folder, how.force) as made:
-        done = search.plan(made.path)
-        if answer := done.answer:
-            done = replace(done, drive_file=str(how.folder / DRIVE_FILE))
-            made.write(DRIVE_FILE, _drive_file(asked, answer[0], answer[1].policy))
-        made.settle(done.completed)
-        made.write(PLAN_JSON, done.to_json())
-        made.write(SUMMARY, done.summary())
-        keep_with_page(made, (lambda: _page(done)) if how.html else None)
-    return replace(done, folder=made.target)
+    with draft(making.folder, making.force) as staging:
+        result = search.plan(staging.path)
+        if answer := result.answer:
+            result = replace(result, drive_file=str(making.folder / DRIVE_FILE))
+            staging.write(DRIVE_FILE, _drive_file(request, answer[0], answer[1].policy))
+        staging.settle(result.completed)
+        staging.write(PLAN_JSON, result.to_json())
+        staging.write(SUMMARY, result.summary())
+        keep_with_page(staging, (lambda: _page(result)) if making.html else None)
+    return replace(result, folder=staging.target)
 
 
-def _page(done: SparePlan) -> str:
+def _page(result: SparePlan) -> str:
     from ssdlab.html.spare_page import spare_page  # needs numpy, which is slow to import
 
-    return spare_page(done)
+    return spare_page(result)
 
 
-def _drive_file(asked: Asked, step: Step, policy: str) -> str:
+def _drive_file(request: Asked, step: Step, policy: str) -> str:
     """The drive of the answer, for other commands."""
-    plan = asked.at(step.provision)
+    plan = request.trial_at(step.provision)
     cycles = None if plan.contradiction else plan.endurance.cycles
     wear = {} if cycles is None else {"wear.endurance": round(cycles)}
     return load_config(plan.drive_with(policy), set=wear).file_text()
@@ -342,7 +344,7 @@ def _drive_file(asked: Asked, step: Step, policy: str) -> str:
 class _Search:
     """The search for the least over-provisioning."""
 
-    asked: Asked
+    request: Asked
     runner: Runner
     progress: bool
     seeds: int | None
@@ -351,77 +353,85 @@ class _Search:
 
     def plan(self, folder: Path | None) -> SparePlan:
         """All that is tried, with the files in `folder`."""
-        asked, failures, done, doubt = self.asked, dict[str, str](), dict[int, Step](), ""
+        request, failures, steps, doubt = self.request, dict[str, str](), dict[int, Step](), ""
         remedy = ""
-        while (at := self._next(done)) is not None:
-            step, trial, failed = self._tried(asked.steps[at], folder)
-            failures |= failed
+        while (index := self._next(steps)) is not None:
+            step, trial, step_failures = self._try_step(request.steps[index], folder)
+            failures |= step_failures
             if self.interrupted:
                 break
-            done[at] = step
-            if not step.outcomes and len(done) == 1:
+            steps[index] = step
+            if not step.outcomes and len(steps) == 1:
                 doubt = (*trial.doubts, *step.doubts, "no run could finish")[0]
                 remedy = trial.remedy
                 break
-            if any(one.doubt == trials.TOO_SMALL for one in step.outcomes):
-                doubt = "" if self._plan_of(done.values()).answer else trials.TOO_SMALL
+            if any(outcome.doubt == trials.TOO_SMALL for outcome in step.outcomes):
+                doubt = "" if self._plan_of(steps.values()).answer else trials.TOO_SMALL
                 break
-        plan = self._plan_of(done.values())
+        plan = self._plan_of(steps.values())
         if not doubt and plan.answer is None and plan.steps:
             # A latency that the trials cannot tell is no bound that is missed.
-            doubts = [one.doubt for one in plan.steps[-1].outcomes]
+            doubts = [outcome.doubt for outcome in plan.steps[-1].outcomes]
             doubt = doubts[0] if doubts and all(doubts) else ""
         plan = replace(plan, doubt=doubt, remedy=remedy, failures=failures)
         return replace(plan, interrupted=self.interrupted)
 
-    def _next(self, done: Mapping[int, Step]) -> int | None:
-        """The step to try next, among those of `asked`; None when nothing is left to try.
+    def _next(self, results: Mapping[int, Step]) -> int | None:
+        """The step to try next, among those of `request`; None when nothing is left to try.
 
         The first is near the spare of the drive; then halves the steps between the answer so far
         and the largest one below it. At last the one above the answer is tried, which confirms it.
         """
-        steps, own = self.asked.steps, self.asked.provision
-        if not done:
-            return min(range(len(steps)), key=lambda at: abs(math.log(steps[at] / own)))
-        answer = self._plan_of(done.values()).answer
+        steps, provision = self.request.steps, self.request.provision
+        if not results:
+            return min(range(len(steps)), key=lambda index: abs(math.log(steps[index] / provision)))
+        answer = self._plan_of(results.values()).answer
         high = len(steps) if answer is None else steps.index(answer[0].provision)
-        low = 1 + max((at for at in done if at < high), default=-1)
+        low = 1 + max((index for index in results if index < high), default=-1)
         if low < high:
             return (low + high) // 2
-        return high + 1 if high + 1 < len(steps) and high + 1 not in done else None
+        return high + 1 if high + 1 < len(steps) and high + 1 not in results else None
 
     def _plan_of(self, steps: Iterable[Step]) -> SparePlan:
-        plan = self.asked.trial
+        plan = self.request.trial
         return SparePlan(
             name=plain_name(plan.trace),
             trace=plan.trace,
             drive_name=plan.drive_name or DEFAULT_DRIVE,
-            provision=self.asked.provision,
+            provision=self.request.provision,
             lifetime=plan.lifetime,
-            bounds=self.asked.bounds,
+            bounds=self.request.bounds,
             steps=tuple(sorted(steps, key=lambda step: step.provision)),
             refused=plan.refused,
-            drive_title=trials.called(plan),
+            drive_title=trials.display_name(plan),
             warnings=plan.totals.warnings,
             options=options(plan.given),
         )
 
-    def _tried(self, provision: float, folder: Path | None) -> tuple[Step, Trial, dict[str, str]]:
+    def _try_step(
+        self, provision: float, folder: Path | None
+    ) -> tuple[Step, Trial, dict[str, str]]:
         """An over-provisioning: what each policy reaches; its trial; and what failed."""
-        plan = self.asked.at(provision)
-        place = None if folder is None else folder / f"spare-{100 * provision:.0f}"
-        how = self.seeds, self.budget_s, trials.SEEDS.start, BUDGET_S
-        runs = trials.Runs(plan, self.runner, self.progress, *how)
-        predicted = runs.predicted(place)
+        plan = self.request.trial_at(provision)
+        subfolder = None if folder is None else folder / f"spare-{100 * provision:.0f}"
+        arguments = self.seeds, self.budget_s, trials.SEEDS.start, BUDGET_S
+        runs = trials.Runs(plan, self.runner, self.progress, *arguments)
+        predicted = runs.predicted(subfolder)
         self.interrupted = predicted.interrupted
         outcomes = self._outcomes(plan, predicted)
         doubts = _doubts(predicted, outcomes, plan.touched)
         step = Step(provision, raw_bytes(plan.drive), outcomes, doubts)
         if not self.interrupted:
-            step = replace(step, outcomes=tuple(self._with_latency(step, predicted, runs, place)))
+            step = replace(
+                step, outcomes=tuple(self._with_latency(step, predicted, runs, subfolder))
+            )
             self.interrupted = runs.interrupted
-        at = f"{100 * provision:.0f} %"
-        return step, predicted, {f"{at}: {title}": why for title, why in runs.failures.items()}
+        prefix = f"{100 * provision:.0f} %"
+        return (
+            step,
+            predicted,
+            {f"{prefix}: {title}": reason for title, reason in runs.failures.items()},
+        )
 
     def _outcomes(self, plan: trial_plan.Plan, predicted: Trial) -> tuple[Outcome, ...]:
         """Of the policies that can be judged, the one that writes least first.
@@ -445,7 +455,7 @@ class _Search:
             waf = Interval(min(ends), max(ends))
             years = plan.lifetime.years(waf)
             values = {"waf": waf} | ({} if years is None else {"years": years})
-            verdicts = {bound.verdict(values.get(bound.name)) for bound in self.asked.bounds}
+            verdicts = {bound.verdict(values.get(bound.name)) for bound in self.request.bounds}
             if policy not in unclear or "missed" in verdicts:
                 outcomes.append(Outcome(policy, values))
         return tuple(sorted(outcomes, key=lambda outcome: sum(outcome.values["waf"])))
@@ -455,21 +465,23 @@ class _Search:
     ) -> list[Outcome]:
         """The outcomes; those that meet the other bounds get their latency, until one meets all."""
         outcomes = list(step.outcomes)
-        others = [bound for bound in self.asked.bounds if bound.name != "p99_9"]
-        limit = next((bound for bound in self.asked.bounds if bound.name == "p99_9"), None)
-        for at, one in enumerate(outcomes if limit else []):
-            if any(bound.verdict(one.values.get(bound.name)) != "met" for bound in others):
+        other_bounds = [bound for bound in self.request.bounds if bound.name != "p99_9"]
+        limit = next((bound for bound in self.request.bounds if bound.name == "p99_9"), None)
+        for i, outcome in enumerate(outcomes if limit else []):
+            if any(
+                bound.verdict(outcome.values.get(bound.name)) != "met" for bound in other_bounds
+            ):
                 continue
-            place = None if folder is None else folder / f"latency-{at}"
-            timed = runs.timed(predicted, [one.policy], place, TIMED_SEEDS)
-            doubt = timed.doubts.get(one.policy, "")
-            known = None if doubt else _p99_9_of(timed, one.policy)
-            if known is None:
+            subfolder = None if folder is None else folder / f"latency-{i}"
+            timed = runs.timed(predicted, [outcome.policy], subfolder, TIMED_SEEDS)
+            doubt = timed.doubts.get(outcome.policy, "")
+            p99_9 = None if doubt else _p99_9_of(timed, outcome.policy)
+            if p99_9 is None:
                 doubt = doubt or "too few requests for a p99.9"
-                outcomes[at] = replace(one, doubt=doubt)
+                outcomes[i] = replace(outcome, doubt=doubt)
             else:
-                outcomes[at] = replace(one, values={**one.values, "p99_9": known})
-            if runs.interrupted or (limit and limit.verdict(known) == "met"):
+                outcomes[i] = replace(outcome, values={**outcome.values, "p99_9": p99_9})
+            if runs.interrupted or (limit and limit.verdict(p99_9) == "met"):
                 break
         return outcomes
 
@@ -477,12 +489,12 @@ class _Search:
 def _doubts(predicted: Trial, outcomes: Sequence[Outcome], touched: float) -> tuple[str, ...]:
     """Why policies of a step could not be judged. The trace touches `touched` bytes."""
     unsettled = predicted.unsettled()
-    judged = {one.policy for one in outcomes}
-    left = {label for label in predicted.policies if label not in judged}
-    if not left and not predicted.unpredicted:
+    judged = {outcome.policy for outcome in outcomes}
+    unjudged = {label for label in predicted.policies if label not in judged}
+    if not unjudged and not predicted.unpredicted:
         return ()
     unclear = {
-        phases: {policy: share for policy, share in ranking.unclear.items() if policy in left}
+        phases: {policy: share for policy, share in ranking.unclear.items() if policy in unjudged}
         for phases, ranking in predicted.rankings.items()
     }
     extrapolations = trials.extrapolation_doubts(unclear, touched)
@@ -498,13 +510,13 @@ def _p99_9_of(timed: trials.Timed, policy: str) -> Interval | None:
     highest = 0.0
     by_seed = {} if timed.runs is None else timed.runs.repetitions.get(policy, {})
     for report in by_seed.values():
-        both = report.latency.read, report.latency.write
-        known = [(op.p99_9, op) for op in both if op.p99_9 is not None]
-        slowest += [max(value for value, _ in known)] if known else []
+        statistics = report.latency.read, report.latency.write
+        percentiles = [(op.p99_9, op) for op in statistics if op.p99_9 is not None]
+        slowest += [max(value for value, _ in percentiles)] if percentiles else []
         if policy in timed.bounded:
-            highest = max([highest, *(most_p99_9(op) for _, op in known)])
+            highest = max([highest, *(most_p99_9(op) for _, op in percentiles)])
     if len(slowest) < 2:
         return None
-    found = estimate(slowest)
-    width = found.ci95 or 0.0
-    return Interval(max(0.0, found.mean - width), max(highest, found.mean + width))
+    statistic = estimate(slowest)
+    width = statistic.ci95 or 0.0
+    return Interval(max(0.0, statistic.mean - width), max(highest, statistic.mean + width))

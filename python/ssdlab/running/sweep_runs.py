@@ -21,7 +21,7 @@ from ssdlab.errors import ClusterError, ConfigError, Interrupted, OutputError
 from ssdlab.results import frames, outputs
 from ssdlab.results.names import PAGE, SUMMARY, SWEEP_CSV, SWEEP_JSON, SWEEP_PARQUET
 from ssdlab.results.sweep import Sweep, ordered, point_label
-from ssdlab.running.design import MOST_RUNS, Design, check, designed, notes
+from ssdlab.running.design import MOST_RUNS, Design, check, design_sweep, notes
 from ssdlab.running.live import live
 from ssdlab.running.making import Making
 from ssdlab.running.outcomes import FORM, Key, Outcomes
@@ -38,20 +38,20 @@ class Budget:
     seconds: float | None = None
 
     @staticmethod
-    def of(given: str | int | None) -> Budget | None:
+    def of(value: str | int | None) -> Budget | None:
         """From `90 min`, `2h` or a number of runs. Raises `ConfigError`."""
-        if given is None:
+        if value is None:
             return None
         units = {"s": 1, "min": 60, "h": 3600, "d": 86400}
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h|d|runs)?\s*", str(given))
-        number = float(found[1]) if found else 0.0
-        if found is None or number <= 0:
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h|d|runs)?\s*", str(value))
+        number = float(match[1]) if match else 0.0
+        if match is None or number <= 0:
             form = "a time, such as 90min or 2h, or a number of runs, such as 500"
-            raise ConfigError([f"{argument(budget=given)}: expected {form}"])
-        if found[2] in units:
-            return Budget(seconds=number * units[found[2]])
+            raise ConfigError([f"{argument(budget=value)}: expected {form}"])
+        if match[2] in units:
+            return Budget(seconds=number * units[match[2]])
         if number != int(number):
-            raise ConfigError([f"{argument(budget=given)}: a number of runs is a whole one"])
+            raise ConfigError([f"{argument(budget=value)}: a number of runs is a whole one"])
         return Budget(runs=int(number))
 
 
@@ -100,7 +100,7 @@ def sweep(
     `ClusterError`.
     """
     plugs = Plugs(victim, trigger, concurrency, placement, separation)
-    design = designed(
+    design = design_sweep(
         config,
         vary,
         draw=draw,
@@ -111,15 +111,17 @@ def sweep(
         seeds=seeds,
         plugs=plugs,
     )
-    limit, how = Budget.of(budget), Making(on, jobs, store, out, force, progress, html)
-    with how.runner(design.runs) as runner:
-        done = run_sweep(design, runner, how, limit)
-    if done.interrupted:
-        raise Interrupted(None, done.folder, sweep=done)
-    return done
+    limit, making = Budget.of(budget), Making(on, jobs, store, out, force, progress, html)
+    with making.runner(design.runs) as runner:
+        result = run_sweep(design, runner, making, limit)
+    if result.interrupted:
+        raise Interrupted(None, result.folder, sweep=result)
+    return result
 
 
-def run_sweep(design: Design, runner: Runner, how: Making, budget: Budget | None = None) -> Sweep:
+def run_sweep(
+    design: Design, runner: Runner, making: Making, budget: Budget | None = None
+) -> Sweep:
     """Execute the missing runs of a sweep, and write its tables and its page into its folder."""
     if design.runs > MOST_RUNS and budget is None:
         message = (
@@ -128,75 +130,77 @@ def run_sweep(design: Design, runner: Runner, how: Making, budget: Budget | None
             f" ({argument(draw='latin-hypercube', points=1000)})"
         )
         raise ConfigError([message])
-    check(design, runner.here)
+    check(design, runner.local_jobs)
     shown = design.shown()
     identity = design.identity(shown)
-    config, out = design.first, how.folder
+    config, out = design.first, making.folder
     reads = (config.file,) if config.file else ()
-    with Outcomes(out, identity, FORM, force=how.force, reads=reads) as stored:
-        if how.progress:
+    with Outcomes(out, identity, FORM, force=making.force, reads=reads) as table:
+        if making.progress:
             warn_before_run(notes(design))
-        left = design.runs - len(stored.rows)
-        left = left if budget is None or budget.runs is None else min(left, budget.runs)
-        made = Sweep(config.name, shown, (), design.runs, design.log, identity, folder=out)
+        remaining = design.runs - len(table.rows)
+        remaining = (
+            remaining if budget is None or budget.runs is None else min(remaining, budget.runs)
+        )
+        base = Sweep(config.name, shown, (), design.runs, design.log, identity, folder=out)
 
-        def planned(point: int, seed: int | None) -> Planned:
-            config, policies = design.loaded(point, seed)
+        def plan(point: int, seed: int | None) -> Planned:
+            config, policies = design.load(point, seed)
             label = point_label(shown[point])
             return Planned(label, config, policies.pack(), seed, key=(point, seed))
 
-        def so_far(*, running: bool = False, cut: bool = False) -> Sweep:
-            found = ordered(stored.ended())
-            interrupted = cut and len(found) < design.runs
-            done = replace(made, outcomes=found, running=running, interrupted=interrupted)
-            if out is not None and not (done.running and not done.outcomes):
-                _write(done, out, how.html)
-            return done
+        def snapshot(*, running: bool = False, cut: bool = False) -> Sweep:
+            outcomes = ordered(table.ended())
+            interrupted = cut and len(outcomes) < design.runs
+            result = replace(base, outcomes=outcomes, running=running, interrupted=interrupted)
+            if out is not None and not (result.running and not result.outcomes):
+                _write(result, out, making.html)
+            return result
 
-        watched = out is not None and left > 0
+        is_live = out is not None and remaining > 0
         try:
-            with live(lambda: so_far(running=True)) if watched else nullcontext():
-                stored.make(
-                    _missing(design, stored, budget),
-                    planned,
+            with live(lambda: snapshot(running=True)) if is_live else nullcontext():
+                table.make(
+                    _missing(design, table, budget),
+                    plan,
                     runner,
                     name=config.name,
-                    left=left,
-                    progress=how.progress,
+                    remaining=remaining,
+                    progress=making.progress,
                     ahead=budget is None or budget.seconds is None,
                 )
         except ClusterError:
-            so_far(cut=True)
+            snapshot(cut=True)
             raise
-        return so_far(cut=stored.interrupted)
+        return snapshot(cut=table.interrupted)
 
 
-def _missing(design: Design, stored: Outcomes, budget: Budget | None) -> Iterator[Key]:
+def _missing(design: Design, table: Outcomes, budget: Budget | None) -> Iterator[Key]:
     """The points and seeds without an outcome, while the budget lasts."""
     points: Sequence[int] = range(len(design.space))
     if budget is not None:
         points = design.space.scattered_order(design.seed or 0)
     runs, seconds = (budget.runs, budget.seconds) if budget else (None, None)
-    until = math.inf if seconds is None else time.monotonic() + seconds
-    every = ((point, seed) for point in points for seed in design.seeds)
-    missing = (key for key in every if key not in stored.rows)
+    deadline = math.inf if seconds is None else time.monotonic() + seconds
+    keys = ((point, seed) for point in points for seed in design.seeds)
+    missing = (key for key in keys if key not in table.rows)
     for key in itertools.islice(missing, runs):
-        if time.monotonic() >= until:
+        if time.monotonic() >= deadline:
             return
         yield key
 
 
-def _write(done: Sweep, folder: Path, html: bool) -> None:
+def _write(result: Sweep, folder: Path, html: bool) -> None:
     """Write the tables, the summary and the page. Raises `OutputError`."""
-    files = {SWEEP_CSV: outputs.text(done.to_csv()), SUMMARY: outputs.text(done.summary())}
-    if done.rows and frames.has_parquet():
-        files[SWEEP_PARQUET] = partial(frames.write_parquet, done.rows, texts=Sweep.TEXTS)
+    files = {SWEEP_CSV: outputs.text(result.to_csv()), SUMMARY: outputs.text(result.summary())}
+    if result.rows and frames.has_parquet():
+        files[SWEEP_PARQUET] = partial(frames.write_parquet, result.rows, texts=Sweep.TEXTS)
     if html:
         from ssdlab.html.sweep_page import sweep_page  # needs numpy, which is slow to import
 
-        files[PAGE] = outputs.text(sweep_page(done))
-    files[SWEEP_JSON] = outputs.text(done.head_json())
+        files[PAGE] = outputs.text(sweep_page(result))
+    files[SWEEP_JSON] = outputs.text(result.head_json())
     try:
-        outputs.write_all({folder / name: one for name, one in files.items()}, force=True)
+        outputs.write_all({folder / name: write for name, write in files.items()}, force=True)
     except OutputError as error:
         raise OutputError(f"{error}; what is done is kept") from error

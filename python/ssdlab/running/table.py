@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError, OutputError, WorkloadError
 from ssdlab.results import outputs
-from ssdlab.results.folder import check_replaceable, in_its_place, written_not
+from ssdlab.results.folder import check_replaceable, replacement_hint, write_error
 from ssdlab.running.runner import Ended, Planned
 
 if TYPE_CHECKING:
@@ -102,29 +102,29 @@ class RunTable(ABC, Generic[Key, Row]):
             self._open(folder, identity, force, reads)
         except OSError as error:
             self.__exit__(None, None, None)
-            raise written_not(error, folder) from error
+            raise write_error(error, folder) from error
 
     def _open(
         self, folder: Path, identity: Mapping[str, Any], force: bool, reads: tuple[Path, ...]
     ) -> None:
         form = self.form
-        if force or not _same(folder, identity, form):
+        if force or not _is_same(folder, identity, form):
             check_replaceable(folder, force, reads)
             if folder.is_dir():
                 shutil.rmtree(folder)
-            self.created = [one for one in (folder, *folder.parents) if not one.exists()]
+            self.created = [parent for parent in (folder, *folder.parents) if not parent.exists()]
             head = {"version": form.version, "completed": False, form.what: identity}
             text = outputs.text(json.dumps(head, indent=2, ensure_ascii=False) + "\n")
             outputs.write_all({folder / form.head: text}, force=True)
         self.file = (folder / form.lines).open("a+b", buffering=0)
         _lock(folder, self.file, form)
-        for line in whole_lines(self.file).decode("utf-8", "replace").splitlines():
+        for line in complete_lines(self.file).decode("utf-8", "replace").splitlines():
             with suppress(ValueError, KeyError, TypeError):  # damaged: the run is made again
                 key, row = self.of_line(line)
                 self.rows[key] = row
 
     @abstractmethod
-    def row(self, key: Key, ended: Ended) -> Row:
+    def row(self, key: Key, ending: Ended) -> Row:
         """The row of a run that has completed or failed."""
 
     @abstractmethod
@@ -135,10 +135,10 @@ class RunTable(ABC, Generic[Key, Row]):
     def of_line(self, line: str) -> tuple[Key, Row]:
         """The row in a line. Raises `ValueError`, `KeyError` or `TypeError` if it is damaged."""
 
-    def take(self, one: Planned, ended: Ended) -> None:
+    def take(self, run: Planned, ending: Ended) -> None:
         """Add the row of a run; the outcome of one that Ctrl-C has stopped is unknown."""
-        if ended.how != "interrupted":
-            self.add(one.key, self.row(one.key, ended))
+        if ending.how != "interrupted":
+            self.add(run.key, self.row(run.key, ending))
 
     def add(self, key: Key, row: Row) -> None:
         """Add a row, from any thread. Raises `OutputError`; what was stored before stays."""
@@ -153,25 +153,25 @@ class RunTable(ABC, Generic[Key, Row]):
 
     def has_results(self) -> bool:
         """Whether a run has completed."""
-        return any(not one.error for one in self.ended())
+        return any(not row.error for row in self.ended())
 
     def write(self, line: str) -> None:
         """Add a line, from any thread. Raises `OutputError`; what was stored before stays."""
         if self.file is None or self.folder is None:
             return
-        left = line.encode()
+        unwritten = line.encode()
         with self.lock:
             end = self.file.seek(0, os.SEEK_END)
             try:
                 # A full disk takes a part first, and reports the error only for the rest.
-                while left:
-                    left = left[self.file.write(left) :]
+                while unwritten:
+                    unwritten = unwritten[self.file.write(unwritten) :]
             except OSError as error:
                 with suppress(OSError):
                     self.file.truncate(end)
-                place = self.folder / self.form.lines
+                path = self.folder / self.form.lines
                 reason = error.strerror or error
-                message = f"{place}: cannot be written: {reason}; what is done is kept"
+                message = f"{path}: cannot be written: {reason}; what is done is kept"
                 raise OutputError(message) from error
 
     def __enter__(self) -> Self:
@@ -193,18 +193,18 @@ class RunTable(ABC, Generic[Key, Row]):
         ):
             with suppress(OSError):
                 shutil.rmtree(self.created[0])
-                for one in self.created[1:]:
-                    one.rmdir()
+                for parent in self.created[1:]:
+                    parent.rmdir()
 
 
-def whole_lines(file: FileIO) -> bytes:
+def complete_lines(file: FileIO) -> bytes:
     """The lines of a file that may end with part of a line, which is cut off."""
     file.seek(0)
     data = file.read()
-    whole = data.rfind(b"\n") + 1
-    if whole < len(data):
-        file.truncate(whole)
-    return data[:whole]
+    end = data.rfind(b"\n") + 1
+    if end < len(data):
+        file.truncate(end)
+    return data[:end]
 
 
 def _lock(folder: Path, file: FileIO, form: Form) -> None:
@@ -220,7 +220,7 @@ def _lock(folder: Path, file: FileIO, form: Form) -> None:
         raise OutputError(message) from None
 
 
-def _same(folder: Path, identity: Mapping[str, Any], form: Form) -> bool:
+def _is_same(folder: Path, identity: Mapping[str, Any], form: Form) -> bool:
     """Whether `folder` holds this. Raises `OutputError` if it holds another one."""
     try:
         values = json.loads((folder / form.head).read_text(encoding="utf-8"))
@@ -228,13 +228,13 @@ def _same(folder: Path, identity: Mapping[str, Any], form: Form) -> bool:
     except FileNotFoundError:
         return False
     except (OSError, ValueError, KeyError, TypeError):
-        again = f"{argument(force=True)} starts the {form.what} again"
-        message = f"{folder / form.head}: cannot be read; {again}"
+        hint = f"{argument(force=True)} starts the {form.what} again"
+        message = f"{folder / form.head}: cannot be read; {hint}"
         raise OutputError(message) from None
-    apart = [key for key in identity if stored.get(key) != identity[key]]
-    if not apart:
+    mismatches = [key for key in identity if stored.get(key) != identity[key]]
+    if not mismatches:
         return True
-    words = [WORDS.get(key) or argument(form.arguments.get(key, key)) for key in apart]
-    which = ", ".join(dict.fromkeys(words))
-    message = f"{folder}: contains another {form.what} (with other {which}); {in_its_place()}"
+    words = [WORDS.get(key) or argument(form.arguments.get(key, key)) for key in mismatches]
+    names = ", ".join(dict.fromkeys(words))
+    message = f"{folder}: contains another {form.what} (with other {names}); {replacement_hint()}"
     raise OutputError(message)

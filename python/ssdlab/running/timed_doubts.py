@@ -52,18 +52,18 @@ def in_whole_loops(timed: Comparison) -> Comparison:
     """
     return replace(
         timed,
-        reports={label: _in_whole_loops(one) for label, one in timed.reports.items()},
+        reports={label: _in_whole_loops(report) for label, report in timed.reports.items()},
         repetitions={
-            label: {seed: _in_whole_loops(one) for seed, one in by_seed.items()}
+            label: {seed: _in_whole_loops(report) for seed, report in by_seed.items()}
             for label, by_seed in timed.repetitions.items()
         },
     )
 
 
 def _in_whole_loops(report: Report) -> Report:
-    other = tuple(text for text in report.warnings if not text.startswith(UNEQUAL))
-    left_out = len(report.warnings) - len(other)
-    return replace(report, warnings=other, invalidating=report.invalidating - left_out)
+    remaining = tuple(text for text in report.warnings if not text.startswith(UNEQUAL))
+    dropped = len(report.warnings) - len(remaining)
+    return replace(report, warnings=remaining, invalidating=report.invalidating - dropped)
 
 
 def invalid(by_seed: Mapping[int, Report]) -> str:
@@ -80,17 +80,19 @@ def short_erases(drive: Config, pages: int, by_seed: Mapping[int, Report]) -> st
     Small blocks are erased more often, and so have shorter erases in proportion. `pages` is what
     the trace touches.
     """
-    own: int = drive["timing.erase_ns"]
+    drive_erase_ns: int = drive["timing.erase_ns"]
     for report in by_seed.values():
         is_idle = max(report.device.utilisation.chip) <= HALF
-        if _shortly_erasing(drive, report) > (MOST_BOUNDED if is_idle else MOST_ERASING):
+        if _short_erase_share(drive, report) > (MOST_BOUNDED if is_idle else MOST_ERASING):
             erase: int = report.config["timing.erase_ns"]
-            shrunk = drive["device.pages_per_block"] / report.config["device.pages_per_block"]
-            needed = pages * drive["device.page_bytes"] * shrunk / SHORTENED
+            shrink_factor = (
+                drive["device.pages_per_block"] / report.config["device.pages_per_block"]
+            )
+            needed_bytes = pages * drive["device.page_bytes"] * shrink_factor / SHORTENED
             return (
                 f"the blocks of the trial are so small that erases ({duration(erase)} instead of"
-                f" {duration(own)}) would decide it: use a trace that touches {size(needed)} or"
-                " more"
+                f" {duration(drive_erase_ns)}) would decide it: use a trace that"
+                f" touches {size(needed_bytes)} or more"
             )
     return ""
 
@@ -100,16 +102,16 @@ def is_bounded(drive: Config, by_seed: Mapping[int, Report]) -> bool:
 
     Shortened erases then delay too few requests to push it further.
     """
-    return any(_shortly_erasing(drive, report) > MOST_ERASING for report in by_seed.values())
+    return any(_short_erase_share(drive, report) > MOST_ERASING for report in by_seed.values())
 
 
-def _shortly_erasing(drive: Config, report: Report) -> float:
+def _short_erase_share(drive: Config, report: Report) -> float:
     """Share of the time on erases that are much shorter than the drive's; 0 if they are not."""
     is_short = report.config["timing.erase_ns"] * SHORTENED < drive["timing.erase_ns"]
-    return erasing(report) if is_short else 0.0
+    return erase_share(report) if is_short else 0.0
 
 
-def erasing(report: Report) -> float:
+def erase_share(report: Report) -> float:
     """Share of the time in which the planes, or the chips where these are the units, erase."""
     config = report.config
     device: Mapping[str, int] = config["device"]

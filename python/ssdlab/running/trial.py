@@ -29,7 +29,7 @@ from ssdlab.results.report import Report
 from ssdlab.results.text import counted
 from ssdlab.results.trial import PACED, Form, Spare, Trial, drive_option
 from ssdlab.running import scale, scarce, timed_doubts
-from ssdlab.running.compare_runs import Enough, check_seeds, repeated, run_into
+from ssdlab.running.compare_runs import Enough, check_seeds, repeat, run_into
 from ssdlab.running.making import Making
 from ssdlab.running.runner import Planned, Runner
 from ssdlab.running.trial_plan import LONGER, Plan, label_of, plan_trial
@@ -79,30 +79,32 @@ def try_trace(
     if seeds is not None:
         check_seeds(seeds)
     plan = plan_trial(trace, drive=drive, policies=policies, set=set, progress=progress)
-    how = Making(on, jobs, store, out, force, progress, html)
-    with how.runner(len(plan.policies)) as runner:
-        done = run_trial(plan, runner, how, seeds, budget_s)
-    if done.interrupted:
-        raise Interrupted(None, done.folder, trial=done)
-    return done
+    making = Making(on, jobs, store, out, force, progress, html)
+    with making.runner(len(plan.policies)) as runner:
+        trial = run_trial(plan, runner, making, seeds, budget_s)
+    if trial.interrupted:
+        raise Interrupted(None, trial.folder, trial=trial)
+    return trial
 
 
-def run_trial(plan: Plan, runner: Runner, how: Making, seeds: int | None, budget_s: float) -> Trial:
+def run_trial(
+    plan: Plan, runner: Runner, making: Making, seeds: int | None, budget_s: float
+) -> Trial:
     """Run a plan, up to Ctrl-C.
 
     Raises `ConfigError` if the trace touches more than the drive has.
     """
     check_room(plan)
-    runs = Runs(plan, runner, how.progress, seeds, budget_s)
-    if how.folder is None:
+    runs = Runs(plan, runner, making.progress, seeds, budget_s)
+    if making.folder is None:
         return runs.trial(None)
-    with draft(how.folder, how.force) as made:
-        trial = runs.trial(made.path)
-        made.settle(trial.completed)
-        made.write(TRIAL_JSON, trial.to_json())
-        made.write(SUMMARY, trial.summary())
-        keep_with_page(made, (lambda: _page(trial)) if how.html else None)
-    return replace(trial, folder=made.target)
+    with draft(making.folder, making.force) as staging:
+        trial = runs.trial(staging.path)
+        staging.settle(trial.completed)
+        staging.write(TRIAL_JSON, trial.to_json())
+        staging.write(SUMMARY, trial.summary())
+        keep_with_page(staging, (lambda: _page(trial)) if making.html else None)
+    return replace(trial, folder=staging.target)
 
 
 def _page(trial: Trial) -> str:
@@ -157,11 +159,11 @@ class Runs:
 
     def predicted(self, folder: Path | None) -> Trial:
         """The runs of write amplification: the trial without latency."""
-        first, lengths = ({}, {}) if self._scarce else self._first_seed(folder)
-        hopeless = bool([*self._hopeless(lengths)])
-        halved, more = (
-            self._further(folder, first, lengths)
-            if lengths and not hopeless
+        first, lengths = ({}, {}) if self._scarcity else self._first_seed(folder)
+        is_hopeless = bool([*self._obstacles(lengths)])
+        halved, further = (
+            self._further_runs(folder, first, lengths)
+            if lengths and not is_hopeless
             else (Comparison({}), Comparison({}))
         )
         rankings = {}
@@ -169,10 +171,10 @@ class Runs:
             predicted = {}
             for policy in self.plan.policies:
                 label = label_of(policy, phases)
-                reports = [first.get(label), *more.repetitions.get(label, {}).values()]
+                reports = [first.get(label), *further.repetitions.get(label, {}).values()]
                 values = [report.waf.total for report in reports if report and report.waf.total]
                 half = halved.reports[label].waf.total if label in halved.reports else None
-                if (half or hopeless) and label in lengths and len(values) == len(reports):
+                if (half or is_hopeless) and label in lengths and len(values) == len(reports):
                     config = self.plan.drive_with(policy)
                     policies = config["gc.victim.policy"], config["alloc.separation.policy"]
                     predicted[policy] = Predicted(
@@ -199,7 +201,7 @@ class Runs:
             form=_form(self.plan),
             rankings=rankings,
             doubts=(
-                *self._hopeless(lengths),
+                *self._obstacles(lengths),
                 *missing,
                 *extrapolation_doubts(undecided, self.plan.touched),
             ),
@@ -213,7 +215,7 @@ class Runs:
             warnings=self.plan.totals.warnings,
             options=self._options,
             passes=0
-            if self._scarce
+            if self._scarcity
             else max((sum(self.plan.loops(longer)) for longer in lengths.values()), default=1),
             overwrites=self.plan.totals.page_writes / self.plan.pages,
         )
@@ -231,7 +233,7 @@ class Runs:
         return f"{seeds}{budget}"
 
     @property
-    def _scarce(self) -> str:
+    def _scarcity(self) -> str:
         """Why the trace decides nothing, so that nothing is run; empty if it may."""
         return scarce.doubt(self.plan.invalidated)
 
@@ -246,22 +248,22 @@ class Runs:
         """The command to run where the trace says too little; empty where it says enough."""
         plan = self.plan
         is_small = plan.device(self._baseline).pages < scale.FEWEST_PAGES
-        if not (self._scarce or is_small):
+        if not (self._scarcity or is_small):
             return ""
-        factor = None if self._scarce else self._fewest_pages / plan.pages
-        how = drive_option(plan.drive_name), self._effort
-        return scarce.remedy(plan.trace, plan.given, factor, *how)
+        factor = None if self._scarcity else self._fewest_pages / plan.pages
+        arguments = drive_option(plan.drive_name), self._effort
+        return scarce.remedy(plan.trace, plan.given, factor, *arguments)
 
-    def _further(
+    def _further_runs(
         self, folder: Path | None, first: Mapping[str, Report], lengths: Mapping[str, int]
     ) -> tuple[Comparison, Comparison]:
         """The runs on halved erase units, and further seeds of the first ones."""
         halved = self._batch(self._of_lengths(2, lengths), folder, "halved")
-        most = (SEEDS.stop - 1) if self.seeds is None else self.seeds
-        whole = repeated(self._of_lengths(1, lengths), most)
+        seed_limit = (SEEDS.stop - 1) if self.seeds is None else self.seeds
+        runs = repeat(self._of_lengths(1, lengths), seed_limit)
         enough = self._narrow_or_late(first) if self.seeds is None else None
-        more = self._batch([run for run in whole if not run.first], folder, "amount", enough)
-        return halved, more
+        further = self._batch([run for run in runs if not run.first], folder, "amount", enough)
+        return halved, further
 
     def _of_lengths(self, pools: int, lengths: Mapping[str, int]) -> list[Planned]:
         """Each run on so many pools, as long as `lengths` says by its label."""
@@ -283,37 +285,37 @@ class Runs:
         The first run shows whether the recorded arrivals overload the drive.
         """
 
-        def withheld(doubt: str) -> Timed:
+        def no_runs(doubt: str) -> Timed:
             return Timed(None, dict.fromkeys(policies, doubt) if doubt else {})
 
         recorded = trial.rankings["recorded"].predicted
-        named = [
+        candidates = [
             label
             for label in policies
             if label in recorded and recorded[label].interval is not None
         ]
-        if not named:
-            return withheld(NO_PREDICTION)
+        if not candidates:
+            return no_runs(NO_PREDICTION)
         if not self.plan.passes:
-            return withheld(TOO_LONG)
-        devices = {label: self._matched(label, recorded[label].mean) for label in named}
+            return no_runs(TOO_LONG)
+        devices = {label: self._match_device(label, recorded[label].mean) for label in candidates}
         planned = [
-            self.plan.planned(label, device, label, 1, {})
+            self.plan.plan_run(label, device, label, 1, {})
             for label, device in devices.items()
             if device is not None
         ]
-        if len(planned) < len(named):
-            return withheld(TOO_SMALL)
-        runs = repeated(planned, seeds)
+        if len(planned) < len(candidates):
+            return no_runs(TOO_SMALL)
+        runs = repeat(planned, seeds)
         first = self._batch(runs[:1], folder, "time")
         doubt = _overload(first)
         if doubt or self.interrupted:
-            return withheld(doubt)
-        more = self._batch(runs[1:], folder, "time")
-        failed = {**first.failures, **more.failures}
-        if failed:
-            return withheld(f"a run could not finish: {next(iter(failed.values()))}")
-        timed = _joined(first, more)
+            return no_runs(doubt)
+        further = self._batch(runs[1:], folder, "time")
+        failures = {**first.failures, **further.failures}
+        if failures:
+            return no_runs(f"a run could not finish: {next(iter(failures.values()))}")
+        timed = _join(first, further)
         if self.plan.is_periodic(1) and self.plan.fits(1):
             timed = timed_doubts.in_whole_loops(timed)
         drive, pages = self.plan.drive, self.plan.pages
@@ -330,7 +332,7 @@ class Runs:
         ]
         return Timed(timed, {label: doubt for label, doubt in doubts.items() if doubt}, bounded)
 
-    def _matched(self, policy: str, target: float) -> scale.Small | None:
+    def _match_device(self, policy: str, target: float) -> scale.Small | None:
         """The timed device on which a policy writes what it writes on the drive, or nearly so.
 
         It has fewer erase units than the drive, so equal effective spare is not enough: the
@@ -342,7 +344,7 @@ class Runs:
         measured: list[tuple[float, float]] = []
         tried: set[str] = set()
         while small is not None and len(measured) < MATCHES:
-            run = self.plan.planned(policy, small.functional(), policy, 1, {})
+            run = self.plan.plan_run(policy, small.functional(), policy, 1, {})
             if run.config.text in tried:
                 break  # Erase units are whole: with so few of them, none comes closer.
             tried.add(run.config.text)
@@ -351,7 +353,7 @@ class Runs:
             if waf is None:
                 break
             measured.append((small.over_provisioning, waf))
-            errors = [abs(found / target - 1) for _, found in measured]
+            errors = [abs(value / target - 1) for _, value in measured]
             if errors[-1] == min(errors):
                 nearest = small
             if errors[-1] < SAME:
@@ -360,28 +362,28 @@ class Runs:
             small = scale.timed_device(drive, self.plan.pages, provision)
         return nearest
 
-    def _hopeless(self, lengths: Mapping[str, int]) -> Iterator[str]:
+    def _obstacles(self, lengths: Mapping[str, int]) -> Iterator[str]:
         """Why no further run can lead to a verdict, the main reason first.
 
         `lengths` has the runs that settled.
         """
         pages = self.plan.device(self._baseline).pages
         if pages < scale.FEWEST_PAGES:
-            needed = self._fewest_pages * self.plan.drive["device.page_bytes"]
+            needed_bytes = self._fewest_pages * self.plan.drive["device.page_bytes"]
             yield (
                 f"the trace touches so little that an erase unit of the trial has"
                 f" {counted(pages, 'page')}, and at least {scale.FEWEST_PAGES} are needed: use a"
-                f" trace that touches {size(needed)} or more"
+                f" trace that touches {size(needed_bytes)} or more"
             )
-        if self._scarce:
-            yield self._scarce
+        if self._scarcity:
+            yield self._scarcity
             return
         for phases in ORDERS:
             label = label_of(self._baseline, phases)
             if label not in lengths and not self.interrupted:
-                why = self.unsettled.get(label, "its run did not finish")
+                reason = self.unsettled.get(label, "its run did not finish")
                 baseline = f"{self._baseline}, as {ORDERS[phases]}"
-                yield f"{baseline}: the baseline has no prediction: {why}"
+                yield f"{baseline}: the baseline has no prediction: {reason}"
 
     def _missing(self, rankings: Mapping[str, Ranking]) -> Iterator[str]:
         """How many predictions an interrupt has prevented."""
@@ -392,7 +394,7 @@ class Runs:
             if policy not in rankings[phases].predicted
             and label_of(policy, phases) not in self.unsettled
         ]
-        if self._scarce:
+        if self._scarcity:
             return
         if self.interrupted and missing:
             yield (
@@ -415,17 +417,17 @@ class Runs:
             runs = [run for run in self.plan.functional_runs(1, longer) if run.label not in settled]
             if not runs or self.interrupted:
                 break
-            done = self._batch(runs, folder, f"first-{longer}").reports
+            finished = self._batch(runs, folder, f"first-{longer}").reports
             is_periodic = self.plan.is_periodic(longer)
             settled |= {
                 label
-                for label, report in done.items()
-                if _valid(report) and (is_periodic or _settled(report, reports.get(label)))
+                for label, report in finished.items()
+                if _is_valid(report) and (is_periodic or _has_settled(report, reports.get(label)))
             }
-            reports |= done
+            reports |= finished
             lengths |= {run.label: longer for run in runs}
         self.unsettled = {
-            label: _unsettled(report)
+            label: _unsettled_reason(report)
             for label, report in reports.items()
             if label not in settled and (report.completed or not self.interrupted)
         }
@@ -440,11 +442,11 @@ class Runs:
     ) -> Comparison:
         if self.interrupted or not planned:
             return Comparison({})
-        place = None if folder is None else folder / name
-        done = run_into(planned, place, self.runner, self.progress, enough).comparison()
-        self.failures |= done.failures
-        self.interrupted = done.interrupted
-        return done
+        subfolder = None if folder is None else folder / name
+        comparison = run_into(planned, subfolder, self.runner, self.progress, enough).comparison()
+        self.failures |= comparison.failures
+        self.interrupted = comparison.interrupted
+        return comparison
 
     def _narrow_or_late(self, first: Mapping[str, Report]) -> Enough:
         """Whether write amplification is known well enough, or the time is over.
@@ -452,39 +454,39 @@ class Runs:
         It looks at the widths of intervals, never at what they say.
         """
 
-        def enough(done: Comparison) -> bool:
-            counts = [1 + len(by_seed) for by_seed in done.repetitions.values()]
+        def enough(comparison: Comparison) -> bool:
+            counts = [1 + len(by_seed) for by_seed in comparison.repetitions.values()]
             if not counts or min(counts) < self.fewest:
                 return False
-            late = time.monotonic() - self.begun >= self.budget_s
-            return late or (min(counts) >= SEEDS.start and _narrow(done, first))
+            is_late = time.monotonic() - self.begun >= self.budget_s
+            return is_late or (min(counts) >= SEEDS.start and _is_narrow(comparison, first))
 
         return enough
 
 
-def _narrow(done: Comparison, first: Mapping[str, Report]) -> bool:
-    for label, by_seed in done.repetitions.items():
+def _is_narrow(comparison: Comparison, first: Mapping[str, Report]) -> bool:
+    for label, by_seed in comparison.repetitions.items():
         values = [first[label].waf.total, *(report.waf.total for report in by_seed.values())]
-        known = estimate([value for value in values if value is not None])
-        if known.ci95 is not None and known.ci95 > NARROW * known.mean:
+        statistic = estimate([value for value in values if value is not None])
+        if statistic.ci95 is not None and statistic.ci95 > NARROW * statistic.mean:
             return False
     return True
 
 
-def _valid(report: Report) -> bool:
+def _is_valid(report: Report) -> bool:
     """Whether the write amplification of a run is that of its policy."""
     return bool(report.completed and report.gc.calls and report.verdict.decided_by != "reserve")
 
 
-def _settled(report: Report, shorter: Report | None) -> bool:
+def _has_settled(report: Report, shorter: Report | None) -> bool:
     """Whether write amplification has settled: in the run itself, or since the `shorter` one."""
     if report.steady_state.reached:
         return True
-    before, now = shorter and shorter.waf.total, report.waf.total
-    return bool(before and now and abs(now / before - 1) < SAME)
+    previous, current = shorter and shorter.waf.total, report.waf.total
+    return bool(previous and current and abs(current / previous - 1) < SAME)
 
 
-def _unsettled(report: Report) -> str:
+def _unsettled_reason(report: Report) -> str:
     """Why a run has no prediction."""
     if not report.completed:
         return "the run did not finish"
@@ -512,7 +514,7 @@ def extrapolation_doubts(
             )
 
 
-def _joined(first: Comparison, rest: Comparison) -> Comparison:
+def _join(first: Comparison, rest: Comparison) -> Comparison:
     """The comparison of all runs, of which `first` has some of the first seed."""
     labels = dict.fromkeys([*first.repetitions, *rest.repetitions])
     repetitions = {
@@ -548,16 +550,16 @@ def _overload(latency: Comparison) -> str:
 
 def check_room(plan: Plan) -> None:
     """Raise `ConfigError` if the trace touches more than the drive has."""
-    page, own = plan.drive["device.page_bytes"], plan.drive["device.user_pages"]
-    if plan.pages > own:
+    page, drive_pages = plan.drive["device.page_bytes"], plan.drive["device.user_pages"]
+    if plan.pages > drive_pages:
         message = (
-            f"{argument('drive')}: it has {size(own * page)}, and the trace touches"
+            f"{argument('drive')}: it has {size(drive_pages * page)}, and the trace touches"
             f" {size(plan.pages * page)}: expected a drive with as much or more"
         )
         raise ConfigError([message])
 
 
-def called(plan: Plan) -> str:
+def display_name(plan: Plan) -> str:
     """The drive by its name: of a file its title, or the file and the drive that it changes."""
     file, note = plan.drive.file, plan.drive["run.drive"]
     name = (plan.drive_name or DEFAULT_DRIVE).removeprefix(PREFIX)
@@ -576,7 +578,7 @@ def _drive(plan: Plan) -> str:
     units = "superblocks" if pool.members > 1 else "blocks a pool"
     dies = device["channels"] * device["chips_per_channel"]
     return (
-        f"{called(plan)} ({bytes_ / 1e9:,.0f} GB, {dies} dies,"
+        f"{display_name(plan)} ({bytes_ / 1e9:,.0f} GB, {dies} dies,"
         f" {pool.blocks:,} {units}, OP {percent(pool.over_provisioning)})"
     )
 

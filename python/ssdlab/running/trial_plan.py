@@ -69,7 +69,7 @@ class Plan:
     refused: Mapping[str, str] = field(default_factory=dict)
     """Policies that this drive does not take, and why."""
     invalidated: float = 1.0
-    """`scarce.invalidated` of the trace."""
+    """`scarce.invalidated_share` of the trace."""
 
     @property
     def pages(self) -> int:
@@ -93,9 +93,9 @@ class Plan:
             daily = sums.bytes_written * DAY_S * 1e9 / self.span_ns
         user = device["user_pages"] * device["page_bytes"]
         at_once = planes(device) * device["page_bytes"]
-        most = at_once * DAY_S * 1e9 / self.drive["timing.program_ns"]
+        limit = at_once * DAY_S * 1e9 / self.drive["timing.program_ns"]
         raw = raw_bytes(self.drive)
-        return Lifetime(self.endurance, raw, user, daily, self.contradiction, most)
+        return Lifetime(self.endurance, raw, user, daily, self.contradiction, limit)
 
     def drive_with(self, policy: str) -> Config:
         """The drive under a policy, on which its open blocks depend."""
@@ -110,36 +110,38 @@ class Plan:
         """A run of each policy under each order of updates, on so many pools."""
         devices = {policy: self.device(policy, pools) for policy in self.policies}
         return [
-            self.planned(
+            self.plan_run(
                 label_of(policy, phases), small, policy, longer, {"workload.phases": phases}
             )
             for phases in ORDERS
             for policy, small in devices.items()
         ]
 
-    def planned(
-        self, label: str, small: scale.Small, policy: str, longer: int, more: Mapping[str, object]
+    def plan_run(
+        self, label: str, small: scale.Small, policy: str, longer: int, extra: Mapping[str, object]
     ) -> Planned:
-        """A run of a policy on a device, `longer` times as long, with the keys of `more`."""
-        before, measured = self.loops(longer)
+        """A run of a policy on a device, `longer` times as long, with the keys of `extra`."""
+        lead_loops, measured_loops = self.loops(longer)
         if not self.fits(longer) and small.keys.get("run.mode") != "functional":
-            before, measured = max(1, self.passes - 1), min(1, self.passes - 1)
-        share = before / (before + measured) if measured else 0.2
+            lead_loops, measured_loops = max(1, self.passes - 1), min(1, self.passes - 1)
+        share = lead_loops / (lead_loops + measured_loops) if measured_loops else 0.2
         warmup: dict[str, object] = {"workload.warmup_requests": 0, "workload.warmup_share": share}
         if not warmup.keys().isdisjoint(self.given):
             warmup = {}
         # The device is made of the drive as `given` has it, so its keys come last, and its
         # over-provisioning takes the place of a capacity.
-        given = {key: one for key, one in self.given.items() if key != "device.user_capacity"}
+        extra_keys = {
+            key: value for key, value in self.given.items() if key != "device.user_capacity"
+        }
         keys = {
             **scale.PRECONDITION,
-            "workload.loops": before + measured,
+            "workload.loops": lead_loops + measured_loops,
             **warmup,
-            "metrics.interval": self.interval(before + measured),
+            "metrics.interval": self.interval(lead_loops + measured_loops),
             **self.policies[policy],
-            **given,
+            **extra_keys,
             **small.keys,
-            **more,
+            **extra,
         }
         return Planned(label, fitted(load_config(self.drive, trace=self.trace, set=keys)))
 
@@ -156,11 +158,15 @@ class Plan:
 
         1 and 0 where it is too long for that: then a fifth of it comes before the measurement.
         """
-        written = self.totals.page_writes
-        before = math.ceil(longer * BEFORE * self.pages / written)
-        measured = math.ceil(longer * MEASURED * self.pages / written)
-        most = longer * MOST_WRITTEN // written
-        return (before, measured) if before + measured <= most else (1, max(0, most - 1))
+        page_writes = self.totals.page_writes
+        lead_loops = math.ceil(longer * BEFORE * self.pages / page_writes)
+        measured_loops = math.ceil(longer * MEASURED * self.pages / page_writes)
+        limit = longer * MOST_WRITTEN // page_writes
+        return (
+            (lead_loops, measured_loops)
+            if lead_loops + measured_loops <= limit
+            else (1, max(0, limit - 1))
+        )
 
     def lengths(self) -> list[int]:
         """Those of `LONGER` that are different runs: a trace may be too long for more loops."""
@@ -191,8 +197,8 @@ class Plan:
 
     def is_periodic(self, longer: int) -> bool:
         """Whether whole loops are measured, after so many that the device repeats itself."""
-        before, measured = self.loops(longer)
-        return measured > 0 and before * self.totals.page_writes >= BEFORE * self.pages
+        lead_loops, measured_loops = self.loops(longer)
+        return measured_loops > 0 and lead_loops * self.totals.page_writes >= BEFORE * self.pages
 
 
 def label_of(policy: str, phases: str) -> str:
@@ -209,27 +215,27 @@ def plan_trial(
     progress: bool = True,
 ) -> Plan:
     """What `try_trace` runs: the trace is read, nothing is simulated."""
-    given = dict(set or {})
+    keys = dict(set or {})
     name = json.dumps(plain_name(trace), ensure_ascii=False)
-    config = load_config(drive, trace=trace, set={"run.name": name, **given})
-    sums = _read_whole(config, progress)
-    named = (
+    config = load_config(drive, trace=trace, set={"run.name": name, **keys})
+    sums = _read_totals(config, progress)
+    drive_name = (
         "" if drive == DEFAULT_DRIVE else drive.name if isinstance(drive, Config) else str(drive)
     )
-    wear = {key: value for key, value in given.items() if key.startswith("wear.")}
-    rated = endurance(drive, load_config(drive, trace=trace, set=wear))
-    wrong = contradiction(config)
-    plan = Plan(config, named, str(trace), sums, policies or POLICIES, given, rated, wrong)
-    plan = replace(plan, invalidated=scarce.invalidated(config, sums))
+    wear = {key: value for key, value in keys.items() if key.startswith("wear.")}
+    rating = endurance(drive, load_config(drive, trace=trace, set=wear))
+    conflict = contradiction(config)
+    plan = Plan(config, drive_name, str(trace), sums, policies or POLICIES, keys, rating, conflict)
+    plan = replace(plan, invalidated=scarce.invalidated_share(config, sums))
     refusals = {label: plan.refusal(label) for label in plan.policies}
-    accepted = {label: plan.policies[label] for label, why in refusals.items() if not why}
+    accepted = {label: plan.policies[label] for label, reasons in refusals.items() if not reasons}
     if not accepted:
-        raise ConfigError(dict.fromkeys(text for why in refusals.values() for text in why))
-    refused = {label: "; ".join(why) for label, why in refusals.items() if why}
+        raise ConfigError(dict.fromkeys(text for reasons in refusals.values() for text in reasons))
+    refused = {label: "; ".join(reasons) for label, reasons in refusals.items() if reasons}
     return replace(plan, policies=accepted, refused=refused)
 
 
-def _read_whole(config: Config, progress: bool) -> Totals:
+def _read_totals(config: Config, progress: bool) -> Totals:
     """The trace in sums. Raises `WorkloadError` if it writes nothing, or more than a trial can."""
     file = str(config["workload.trace"])
     if file == STDIN or Path(file).is_fifo():
@@ -244,11 +250,11 @@ def _read_whole(config: Config, progress: bool) -> Totals:
     if sums.is_cut:
         until_ms = (config["workload.from_ns"] + sums.duration_ns) // 1_000_000
         keys = f"workload.until={until_ms / 1000:.3f}s"
-        part = f", such as {argument(set=keys)}" if until_ms else ""
+        hint = f", such as {argument(set=keys)}" if until_ms else ""
         page = config["device.page_bytes"]
         raise WorkloadError(
             f"{sums.file}: the first {counted(sums.requests, 'request')} write more than"
             f" {MOST_OF_PASS:,} pages of {size(page)} ({size(MOST_OF_PASS * page)}),"
-            f" which is the most that a trial takes: use a part of it{part}"
+            f" which is the most that a trial takes: use a part of it{hint}"
         )
     return sums

@@ -68,7 +68,7 @@ STRICTLY = 1e-12
 class _Token:
     kind: str
     text: str
-    at: int
+    position: int
 
 
 def constraint_of(text: str) -> Constraint:
@@ -79,14 +79,14 @@ def constraint_of(text: str) -> Constraint:
         if not tokens:
             _refuse(text, len(text.rstrip()), f"expected {expected}")
         if tokens[0].kind not in kinds:
-            _refuse(text, tokens[0].at, f'found "{tokens[0].text}"; expected {expected}')
+            _refuse(text, tokens[0].position, f'found "{tokens[0].text}"; expected {expected}')
         return tokens.pop(0)
 
     first = next_of(("name",), "the name of a metric, such as waf")
     try:
         metric = metric_of(first.text, first.text)
     except ConfigError as error:
-        _refuse(text, first.at, error.messages[0])
+        _refuse(text, first.position, error.messages[0])
     sign = next_of(("sign",), f"one of {' '.join(SIGNS)}").text
     token = next_of(("number", "name"), "a number, or a reference such as 1.02 * greedy")
     number, reference = 1.0, ""
@@ -101,58 +101,62 @@ def constraint_of(text: str) -> Constraint:
     else:
         reference = token.text
     if tokens:
-        _refuse(text, tokens[0].at, f'found "{tokens[0].text}" behind the end; one constraint each')
+        _refuse(
+            text,
+            tokens[0].position,
+            f'found "{tokens[0].text}" behind the end; one constraint each',
+        )
     if reference:
         _check_reference(text, token, number)
-    signs: dict[str, Sign] = {one: one for one in SIGNS}
+    signs: dict[str, Sign] = {word: word for word in SIGNS}
     return Constraint(text.strip(), metric, signs[sign], number, reference)
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    at = 0
-    while text[at:].strip():
-        found = TOKEN.match(text, at)
-        if found is None:
-            start = at + len(text[at:]) - len(text[at:].lstrip())
+    position = 0
+    while text[position:].strip():
+        match = TOKEN.match(text, position)
+        if match is None:
+            start = position + len(text[position:]) - len(text[position:].lstrip())
             form = "METRIC < NUMBER, or METRIC < FACTOR * REFERENCE"
             _refuse(text, start, f'found "{text[start]}"; expected {form}')
-        kind = found.lastgroup or ""
-        yield _Token(kind, found[kind], found.start(kind))
-        at = found.end()
+        kind = match.lastgroup or ""
+        yield _Token(kind, match[kind], match.start(kind))
+        position = match.end()
 
 
 def _with_unit(text: str, number: float, unit: _Token, metric: Metric) -> float:
     """A number with its unit, converted to that of the metric."""
-    wanted = {"duration": "ns", "size": "bytes"}.get(metric.column.unit)
-    of = UNITS.get(unit.text, ("", 0))[0]
-    if not of:
-        _refuse(text, unit.at, f'found "{unit.text}"; expected *, a unit, or the end')
-    if of != wanted:
-        what = f"in {wanted}" if wanted else "a pure number"
-        _refuse(text, unit.at, f"{metric.name} is {what}, which {unit.text} does not suit")
-    found = quantity(f"{number!r} {unit.text}")
-    assert found is not None, "a number with a known unit"
-    return float(found[0])
+    expected_unit = {"duration": "ns", "size": "bytes"}.get(metric.column.unit)
+    base_unit = UNITS.get(unit.text, ("", 0))[0]
+    if not base_unit:
+        _refuse(text, unit.position, f'found "{unit.text}"; expected *, a unit, or the end')
+    if base_unit != expected_unit:
+        form = f"in {expected_unit}" if expected_unit else "a pure number"
+        _refuse(text, unit.position, f"{metric.name} is {form}, which {unit.text} does not suit")
+    amount = quantity(f"{number!r} {unit.text}")
+    assert amount is not None, "a number with a known unit"
+    return float(amount[0])
 
 
 def _check_reference(text: str, token: _Token, factor: float) -> None:
     words = references()
     if token.text not in words:
-        near = get_close_matches(token.text, words, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        what = (
+        matches = get_close_matches(token.text, words, 1)
+        hint = f"; did you mean {matches[0]}?" if matches else ""
+        finding = (
             f'no reference is called "{token.text}": there are {BASELINE}, the words of gc.victim'
         )
-        _refuse(text, token.at, f"{what}, and presets{hint}")
+        _refuse(text, token.position, f"{finding}, and presets{hint}")
     if factor <= 0:
         _refuse(text, 0, f"the factor {factor:g} of a reference is not above 0")
 
 
 def victims() -> list[str]:
     """The words of gc.victim."""
-    found = words_of("gc.victim")["gc.victim"]
-    assert isinstance(found, list), "a list of words"
-    return found
+    words = words_of("gc.victim")["gc.victim"]
+    assert isinstance(words, list), "a list of words"
+    return words
 
 
 def references() -> list[str]:
@@ -160,6 +164,8 @@ def references() -> list[str]:
     return [BASELINE, *victims(), *preset_names()]
 
 
-def _refuse(text: str, at: int, why: str) -> NoReturn:
+def _refuse(text: str, position: int, message: str) -> NoReturn:
     shown_text = " ".join(text.splitlines())
-    raise ConfigError([f"{argument('subject_to')}: {why}\n    {shown_text}\n    {' ' * at}^"])
+    raise ConfigError(
+        [f"{argument('subject_to')}: {message}\n    {shown_text}\n    {' ' * position}^"]
+    )

@@ -19,10 +19,10 @@ from ssdlab.errors import ConfigError
 from ssdlab.policy import Policies
 from ssdlab.running.design import MOST_MESSAGES, SEEN, sources, trace_names
 from ssdlab.running.job import check_traces, file_digest
-from ssdlab.running.simulate import Plugs, plugged
+from ssdlab.running.simulate import Plugs, merge_plugs
 from ssdlab.searching.constraint import BASELINE, Constraint, victims
 from ssdlab.searching.metric import Metric
-from ssdlab.searching.space import Dimension, Point, SearchSpace, fitting, of_space
+from ssdlab.searching.space import Dimension, Point, SearchSpace, of_space, possible_dimensions
 from ssdlab.traces.trace import Trace
 
 TRIED = 300
@@ -87,33 +87,42 @@ class SearchDesign:
     def references(self) -> tuple[str, ...]:
         """The runs with which points are compared; the first is the unchanged configuration."""
         return tuple(
-            dict.fromkeys([BASELINE, *(c.reference for c in self.constraints if c.reference)])
+            dict.fromkeys(
+                [
+                    BASELINE,
+                    *(
+                        constraint.reference
+                        for constraint in self.constraints
+                        if constraint.reference
+                    ),
+                ]
+            )
         )
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics that are recorded."""
-        every = [
-            *(one.metric for one in self.objectives),
-            *(one.metric for one in self.constraints),
+        metrics = [
+            *(objective.metric for objective in self.objectives),
+            *(constraint.metric for constraint in self.constraints),
         ]
-        return tuple({one.column.name: one for one in every}.values())
+        return tuple({metric.column.name: metric for metric in metrics}.values())
 
     @cached_property
     def first(self) -> Config:
         """The unchanged configuration, with the first requests and seed. Raises `ConfigError`."""
-        return self.loaded({}, self.train[0], self.seeds[0])[0]
+        return self.load({}, self.train[0], self.seeds[0])[0]
 
-    def loaded(
+    def load(
         self, point: Point, case: Case, seed: int, divisor: int = 1
     ) -> tuple[Config, Policies]:
         """The configuration of a point. Raises `ConfigError`."""
         try:
-            sets, policies = plugged({**self.sets, **case.keys, **point}, Plugs())
+            sets, policies = merge_plugs({**self.sets, **case.keys, **point}, Plugs())
             config = self.source.load(sets, trace=case.trace, seed=seed)
             if divisor > 1:
-                short = _shortened(config, case, divisor)
-                config = self.source.load({**sets, **short}, trace=case.trace, seed=seed)
+                shortening = _shortening_keys(config, case, divisor)
+                config = self.source.load({**sets, **shortening}, trace=case.trace, seed=seed)
             policy.check_policies(config, policies)
         except ConfigError as error:
             raise ConfigError(of_space(vary_messages(error.messages, point))) from None
@@ -128,23 +137,29 @@ class SearchDesign:
     ) -> tuple[Config, Policies]:
         """The configuration of a reference. Raises `ConfigError`."""
         if name == BASELINE:
-            return self.loaded({}, case, seed, divisor)
+            return self.load({}, case, seed, divisor)
         if name in victims():
-            sets = {key: one for key, one in self.sets.items() if not key.startswith("gc.victim")}
-            mine = replace(self, sets=sets)
-            return mine.loaded({"gc.victim": name}, case, seed, divisor)
-        other = replace(self, source=Source(name))
+            sets = {
+                key: value for key, value in self.sets.items() if not key.startswith("gc.victim")
+            }
+            variant = replace(self, sets=sets)
+            return variant.load({"gc.victim": name}, case, seed, divisor)
+        preset_design = replace(self, source=Source(name))
         try:
-            config = other.loaded({}, case, seed, divisor)
+            config = preset_design.load({}, case, seed, divisor)
         except ConfigError as error:
-            raise ConfigError([f"the reference {name}: {one}" for one in error.messages]) from None
+            raise ConfigError(
+                [f"the reference {name}: {message}" for message in error.messages]
+            ) from None
         if case.trace is None and not case.keys:
-            apart = _apart(config[0].values["workload"], self.first.values["workload"])
-            if apart:
+            differences = _differing_keys(
+                config[0].values["workload"], self.first.values["workload"]
+            )
+            if differences:
                 message = (
                     f"{argument('subject_to')}: the reference {name} has other requests than the"
-                    f" configuration (workload.{apart[0]}): give a trace ({argument('traces')}), or"
-                    f" set these keys ({argument('set')})"
+                    f" configuration (workload.{differences[0]}): give a trace"
+                    f" ({argument('traces')}), or set these keys ({argument('set')})"
                 )
                 raise ConfigError([message])
         return config
@@ -152,34 +167,34 @@ class SearchDesign:
     def identity(self) -> dict[str, Any]:
         """What the results depend on."""
         lists = [d.values for d in self.space.dimensions if not isinstance(d.values, Range)]
-        given = [*self.sets.values(), *(one for some in lists for one in some)]
+        candidates = [*self.sets.values(), *(value for values in lists for value in values)]
         return {
             "preset": self.source.preset,
             "file": self.source.file and [*self.source.file],
-            "set": {key: policy.label_of(one) for key, one in self.sets.items()},
+            "set": {key: policy.label_of(value) for key, value in self.sets.items()},
             "space": self.space.json,
-            "objectives": [one.text for one in self.objectives],
-            "constraints": [one.text for one in self.constraints],
-            "traces": [_told(one) for one in self.train],
-            "test_traces": [_told(one) for one in self.test],
+            "objectives": [objective.text for objective in self.objectives],
+            "constraints": [constraint.text for constraint in self.constraints],
+            "traces": [_case_json(case) for case in self.train],
+            "test_traces": [_case_json(case) for case in self.test],
             "seeds": [*self.seeds],
             "test_seeds": [*self.test_seeds],
-            "rungs": [[one.divisor, one.seeds] for one in self.rungs],
+            "rungs": [[rung.divisor, rung.seeds] for rung in self.rungs],
             "across": "worst" if self.worst else "mean",
-            "policies": sources(given),
+            "policies": sources(candidates),
         }
 
 
-def _told(case: Case) -> list[object]:
+def _case_json(case: Case) -> list[object]:
     digest = file_digest(Path(case.trace))[0] if case.trace else None
     return [case.name, case.trace, digest, {k: policy.label_of(v) for k, v in case.keys.items()}]
 
 
-def _apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    return [key for key in one if one[key] != other.get(key)]
+def _differing_keys(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[str]:
+    return [key for key in left if left[key] != right.get(key)]
 
 
-def _shortened(config: Config, case: Case, divisor: int) -> dict[str, object]:
+def _shortening_keys(config: Config, case: Case, divisor: int) -> dict[str, object]:
     """Keys for a part of the requests: for a trace, the first part of its time."""
     workload = config.values["workload"]
     warmup = {"workload.warmup_requests": workload["warmup_requests"] // divisor}
@@ -188,8 +203,8 @@ def _shortened(config: Config, case: Case, divisor: int) -> dict[str, object]:
         return {"workload.requests": requests, **warmup}
     begin = workload["from_ns"]
     end = workload["until_ns"]
-    whole = (trace_ns(case.trace, workload) if end is None else end) - begin
-    return {"workload.until": f"{begin + max(1, whole // divisor)} ns", **warmup}
+    duration_ns = (trace_ns(case.trace, workload) if end is None else end) - begin
+    return {"workload.until": f"{begin + max(1, duration_ns // divisor)} ns", **warmup}
 
 
 _durations: dict[tuple[str, str], int] = {}
@@ -198,38 +213,39 @@ _durations: dict[tuple[str, str], int] = {}
 def trace_ns(file: str, workload: Mapping[str, Any]) -> int:
     """When the last request of a trace arrives, in nanoseconds. Read once."""
     keys = ("format", "unit", "action", "volume", "sort", "skip_bad", "dedup")
-    given = {f"workload.{k}": workload[k] for k in keys if workload.get(k) not in (None, "auto")}
-    at = file, json.dumps(given, sort_keys=True)
-    if at not in _durations:
-        _durations[at] = Trace(file).info(set=given).duration_ns
-    return _durations[at]
+    settings = {f"workload.{k}": workload[k] for k in keys if workload.get(k) not in (None, "auto")}
+    key = file, json.dumps(settings, sort_keys=True)
+    if key not in _durations:
+        _durations[key] = Trace(file).info(set=settings).duration_ns
+    return _durations[key]
 
 
 def cases_of(traces: Sequence[str | Path]) -> tuple[Case, ...]:
     """Traces as requests to run. Raises `WorkloadError` if one is missing."""
     check_traces(traces)
-    files = [str(one) for one in traces]
+    files = [str(trace) for trace in traces]
     return tuple(Case(name, file) for name, file in zip(trace_names(files), files, strict=True))
 
 
-def check_apart(train: Sequence[Case], test: Sequence[Case]) -> None:
+def check_disjoint(train: Sequence[Case], test: Sequence[Case]) -> None:
     """Refuse a duplicate trace, and a test trace that is also searched on. Raises `ConfigError`."""
     seen: dict[str, tuple[str, str]] = {}
     for name, cases in (("traces", train), ("test_traces", test)):
         option = argument(name)
-        for one in cases:
-            if one.trace is None:
+        for case in cases:
+            if case.trace is None:
                 continue
-            digest = file_digest(Path(one.trace))[0]
-            before = seen.get(digest)
-            if before is not None:
-                why = "a test needs requests that the search has not seen"
-                why = why if before[0] != option else "each trace counts once"
+            digest = file_digest(Path(case.trace))[0]
+            previous = seen.get(digest)
+            if previous is not None:
+                reason = "a test needs requests that the search has not seen"
+                reason = reason if previous[0] != option else "each trace counts once"
                 message = (
-                    f"{option} {one.trace}: has the contents of {before[0]} {before[1]}: {why}"
+                    f"{option} {case.trace}: has the contents of {previous[0]} {previous[1]}:"
+                    f" {reason}"
                 )
                 raise ConfigError([message])
-            seen[digest] = option, one.trace
+            seen[digest] = option, case.trace
 
 
 def check(design: SearchDesign, jobs: int) -> None:
@@ -239,116 +255,122 @@ def check(design: SearchDesign, jobs: int) -> None:
     """
     for name in design.references:
         design.reference(name, design.train[0], design.seeds[0])
-    points, space = [*_some(design.space)], design.space
+    points, space = [*_sample(design.space)], design.space
     errors: dict[str, None] = {}
     good: set[tuple[str, str]] = set()
-    seen: dict[tuple[str, str], int] = {}
-    needed = [memory.device_bytes(design.first)]
+    counts: dict[tuple[str, str], int] = {}
+    demands = [memory.device_bytes(design.first)]
     for point in points:
         places = [*_places(space, point)]
         for place in places:
-            seen[place] = seen.get(place, 0) + 1
+            counts[place] = counts.get(place, 0) + 1
         try:
-            config = design.loaded(point, design.train[0], design.seeds[0])[0]
+            config = design.load(point, design.train[0], design.seeds[0])[0]
         except ConfigError as error:
             errors |= dict.fromkeys(error.messages)
             continue
         good.update(places)
-        needed.append(memory.device_bytes(config))
-    if len(needed) == 1:
-        several = [*errors]
+        demands.append(memory.device_bytes(config))
+    if len(demands) == 1:
+        texts = [*errors]
         raise ConfigError(
-            [f"{argument('space')}: no point is possible: {one}" for one in several[:MOST_MESSAGES]]
+            [f"{argument('space')}: no point is possible: {text}" for text in texts[:MOST_MESSAGES]]
         )
-    least = 1 if len(points) == space.size else SEEN
-    bad = [place for place in seen if place not in good and seen[place] >= least]
-    messages = [why for place in bad if (why := _why_never(design, *place))]
+    minimum = 1 if len(points) == space.size else SEEN
+    bad = [place for place in counts if place not in good and counts[place] >= minimum]
+    messages = [reason for place in bad if (reason := _impossible_reason(design, *place))]
     if messages:
         raise ConfigError(messages[:MOST_MESSAGES])
-    memory.check_needed(needed, jobs)
+    memory.check_needed(demands, jobs)
 
 
-def _some(space: SearchSpace) -> Iterator[Point]:
+def _sample(space: SearchSpace) -> Iterator[Point]:
     size = space.size
     if size is not None and size <= TRIED:
         yield from space.points()
         return
     stream = random.Random("points that are tried")
     for _ in range(TRIED):
-        yield space.drawn(stream)
+        yield space.draw(stream)
 
 
 def _places(space: SearchSpace, point: Point) -> Iterator[tuple[str, str]]:
     """Which value of each list a point has."""
-    for one in space.dimensions:
-        if one.key in point:
-            listed = not isinstance(one.values, Range)
-            yield one.key, policy.label_of(point[one.key]) if listed else ""
+    for dimension in space.dimensions:
+        if dimension.key in point:
+            is_list = not isinstance(dimension.values, Range)
+            yield dimension.key, policy.label_of(point[dimension.key]) if is_list else ""
 
 
-def _why_never(design: SearchDesign, key: str, label: str) -> str | None:
+def _impossible_reason(design: SearchDesign, key: str, label: str) -> str | None:
     """Why a value is impossible at every point; None if it is possible, perhaps with parameters."""
-    one = next(d for d in design.space.dimensions if d.key == key)
-    if isinstance(one.values, Range):
-        value = one.values.value(float(one.values.low))
+    dimension = next(d for d in design.space.dimensions if d.key == key)
+    if isinstance(dimension.values, Range):
+        value = dimension.values.value(float(dimension.values.low))
     else:
-        value = next(v for v in one.values if policy.label_of(v) == label)
-    point = {**_owners(design.space, one), key: value}
-    stream, why = random.Random(f"{key} {label}"), ""
+        value = next(v for v in dimension.values if policy.label_of(v) == label)
+    point = {**_owners(design.space, dimension), key: value}
+    stream, reason = random.Random(f"{key} {label}"), ""
     for _ in range(ALONE):
         try:
-            design.loaded(point, design.train[0], design.seeds[0])
+            design.load(point, design.train[0], design.seeds[0])
         except ConfigError as error:
-            why = why or error.messages[0]
+            reason = reason or error.messages[0]
         else:
             return None
-        point = {**point, **_parameters(design.space, one, point, stream)}
-    place = key_argument("space", key)
-    own = why.startswith(place)
-    return why if own else f"{place}: no point with {label or 'its range'} is possible: {why}"
+        point = {**point, **_parameters(design.space, dimension, point, stream)}
+    option = key_argument("space", key)
+    is_complete = reason.startswith(option)
+    return (
+        reason
+        if is_complete
+        else f"{option}: no point with {label or 'its range'} is possible: {reason}"
+    )
 
 
 def _parameters(space: SearchSpace, owner: Dimension, point: Point, stream: random.Random) -> Point:
     """Random values of the keys that exist only with a value of `owner`."""
-    drawn = space.drawn(stream)
-    found: Point = {}
-    for one in space.dimensions:
-        of = [condition for condition in one.when if condition.key == owner.key]
-        if of and all(condition.holds(point) for condition in one.when):
-            found[one.key] = drawn.get(one.key, one.drawn(stream))
-    return found
+    random_point = space.draw(stream)
+    values: Point = {}
+    for dimension in space.dimensions:
+        conditions = [condition for condition in dimension.when if condition.key == owner.key]
+        if conditions and all(condition.holds(point) for condition in dimension.when):
+            values[dimension.key] = random_point.get(dimension.key, dimension.draw(stream))
+    return values
 
 
-def _owners(space: SearchSpace, one: Dimension) -> Point:
+def _owners(space: SearchSpace, dimension: Dimension) -> Point:
     """The values that the conditions of a key require."""
     point: Point = {}
-    for condition in one.when:
-        of = next(d for d in space.dimensions if d.key == condition.key)
-        assert not isinstance(of.values, Range)
-        value = next(v for v in of.values if condition.holds({of.key: v}))
-        point |= {**_owners(space, of), of.key: value}
+    for condition in dimension.when:
+        owner = next(d for d in space.dimensions if d.key == condition.key)
+        assert not isinstance(owner.values, Range)
+        value = next(v for v in owner.values if condition.holds({owner.key: v}))
+        point |= {**_owners(space, owner), owner.key: value}
     return point
 
 
-def without_impossible(design: SearchDesign, asked: Iterable[str]) -> SearchDesign:
-    """The design without words of the keys `asked` that the configuration excludes.
+def without_impossible(design: SearchDesign, optional_keys: Iterable[str]) -> SearchDesign:
+    """The design without words of the keys `optional_keys` that the configuration excludes.
 
     The `notes` of its space list them.
     """
-    keys = {*asked}
+    keys = {*optional_keys}
     dropped: dict[str, list[str]] = {}
-    kept: list[Dimension] = []
-    for one in design.space.dimensions:
-        if one.key not in keys or isinstance(one.values, Range):
-            kept.append(one)
+    dimensions: list[Dimension] = []
+    for dimension in design.space.dimensions:
+        if dimension.key not in keys or isinstance(dimension.values, Range):
+            dimensions.append(dimension)
             continue
-        labels = {label: _why_never(design, one.key, label) for label in one.labels}
-        bad = [label for label, why in labels.items() if why is not None]
+        labels = {
+            label: _impossible_reason(design, dimension.key, label) for label in dimension.labels
+        }
+        bad = [label for label, reason in labels.items() if reason is not None]
         if bad:
-            dropped[one.key] = bad
-        values = tuple(v for v in one.values if labels[policy.label_of(v)] is None)
+            dropped[dimension.key] = bad
+        values = tuple(v for v in dimension.values if labels[policy.label_of(v)] is None)
         if values:
-            kept.append(replace(one, values=values))
+            dimensions.append(replace(dimension, values=values))
     notes = []
     if dropped:
         texts = "; ".join(f"{key} = {', '.join(labels)}" for key, labels in dropped.items())
@@ -357,4 +379,4 @@ def without_impossible(design: SearchDesign, asked: Iterable[str]) -> SearchDesi
             " why):"
             f" {texts}."
         ]
-    return replace(design, space=SearchSpace(tuple(fitting(kept)), tuple(notes)))
+    return replace(design, space=SearchSpace(tuple(possible_dimensions(dimensions)), tuple(notes)))

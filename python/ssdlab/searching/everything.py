@@ -46,8 +46,8 @@ UNLISTED = {
 
 @cache
 def _registry() -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = json.loads(_core.registry())["policies"]
-    return found
+    policies: dict[str, list[dict[str, Any]]] = json.loads(_core.registry())["policies"]
+    return policies
 
 
 def words_of(key: str) -> dict[str, object]:
@@ -56,53 +56,55 @@ def words_of(key: str) -> dict[str, object]:
     Raises `ConfigError` for a key that has no words.
     """
     if key == ALL:
-        found: dict[str, object] = {}
-        for one in KEYS:
-            found |= _of_key(one, fair=True)
-        return found
-    found = _of_key(key, fair=False)
-    if not found:
-        near = get_close_matches(key, [ALL, *KEYS, *_registry()], 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        words: dict[str, object] = {}
+        for answer in KEYS:
+            words |= _of_key(answer, only_fair=True)
+        return words
+    words = _of_key(key, only_fair=False)
+    if not words:
+        matches = get_close_matches(key, [ALL, *KEYS, *_registry()], 1)
+        hint = f"; did you mean {matches[0]}?" if matches else ""
         key_text = key_argument("space", key)
         message = f"{key_text}: has no words of its own; give its values, KEY=VALUES{hint}"
         raise ConfigError([message])
-    return found
+    return words
 
 
-def _of_key(key: str, *, fair: bool) -> dict[str, object]:
-    policies = [p for p in _registry().get(key, []) if not fair or (key, p["name"]) not in UNFAIR]
+def _of_key(key: str, *, only_fair: bool) -> dict[str, object]:
+    policies = [
+        p for p in _registry().get(key, []) if not only_fair or (key, p["name"]) not in UNFAIR
+    ]
     if not policies:
-        words = _enumerated(key)
+        words = _schema_words(key)
         return {key: words} if words else {}
-    found: dict[str, object] = {key: [one["name"] for one in policies]}
+    result: dict[str, object] = {key: [policy["name"] for policy in policies]}
     owners: dict[tuple[str, str], list[str]] = {}
     texts: dict[tuple[str, str], object] = {}
-    for one in policies:
-        for parameter in one["params"]:
+    for policy in policies:
+        for parameter in policy["params"]:
             values = _values(parameter["kind"])
-            at = parameter["name"], json.dumps(values)
-            owners.setdefault(at, []).append(one["name"])
-            texts[at] = values
+            signature = parameter["name"], json.dumps(values)
+            owners.setdefault(signature, []).append(policy["name"])
+            texts[signature] = values
     names = [name for name, _ in owners]
-    for at, having_it in owners.items():
-        name, _ = at
+    for signature, policy_names in owners.items():
+        name, _ = signature
         # One key has one range: if policies differ, it is left at the default of each.
         if names.count(name) == 1:
-            found[f"{key}.{name} if {key}={','.join(having_it)}"] = texts[at]
-    return found
+            result[f"{key}.{name} if {key}={','.join(policy_names)}"] = texts[signature]
+    return result
 
 
 def _values(kind: str) -> object:
     """The values of a parameter of that kind that are searched."""
-    if found := re.fullmatch(r"Int\((\d+), (\d+)\)", kind):
-        low, high = max(1, int(found[1])), min(MOST, int(found[2]))
+    if match := re.fullmatch(r"Int\((\d+), (\d+)\)", kind):
+        low, high = max(1, int(match[1])), min(MOST, int(match[2]))
         return f"log:{low}:{high}"
-    if found := re.fullmatch(r"Ratio\(([\d.e-]+), ([\d.e-]+)\)", kind):
-        low_text = found[1] if float(found[1]) >= 0.001 or float(found[1]) == 0 else "0.001"
-        return f"{low_text}:{found[2]}"
-    if found := re.fullmatch(r"Choice\((\[.*\])\)", kind):
-        words: list[str] = json.loads(found[1])
+    if match := re.fullmatch(r"Ratio\(([\d.e-]+), ([\d.e-]+)\)", kind):
+        low_text = match[1] if float(match[1]) >= 0.001 or float(match[1]) == 0 else "0.001"
+        return f"{low_text}:{match[2]}"
+    if match := re.fullmatch(r"Choice\((\[.*\])\)", kind):
+        words: list[str] = json.loads(match[1])
         return words
     if kind == "Bool":
         return [False, True]
@@ -110,20 +112,26 @@ def _values(kind: str) -> object:
     return TIMES
 
 
-def _enumerated(key: str) -> list[str]:
+def _schema_words(key: str) -> list[str]:
     """The words of a key without parameters."""
     if key in UNLISTED:
         return UNLISTED[key]
     section, _, name = key.partition(".")
     schema = json.loads(_core.config_schema())["properties"]
-    here = schema.get(section, {}).get("properties", {}).get(name, {})
-    options = [here, *here.get("anyOf", [])]
-    return next(([str(word) for word in one["enum"]] for one in options if "enum" in one), [])
+    node = schema.get(section, {}).get("properties", {}).get(name, {})
+    options = [node, *node.get("anyOf", [])]
+    return next(
+        ([str(word) for word in option["enum"]] for option in options if "enum" in option), []
+    )
 
 
-def having(key: str, name: str) -> set[str] | None:
+def words_with(key: str, name: str) -> set[str] | None:
     """The words of a key that have the parameter `name`; None if the key is not a policy."""
     policies = _registry().get(key)
     if policies is None:
         return None
-    return {one["name"] for one in policies if any(p["name"] == name for p in one["params"])}
+    return {
+        policy["name"]
+        for policy in policies
+        if any(parameter["name"] == name for parameter in policy["params"])
+    }

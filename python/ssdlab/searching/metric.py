@@ -20,29 +20,29 @@ WALL = ("speed.", "time.wall", "time.cpu")
 
 
 @cache
-def known() -> dict[str, Column]:
+def known_metrics() -> dict[str, Column]:
     """Every metric by name: columns, then fields of the report."""
-    found = {one.name: one for one in columns() if one.measured}
-    by_key = {one.key: one for one in columns() if one.measured and one.of is None}
-    kinds = {one["name"]: one["fields"] for one in sections()}
+    metrics = {column.name: column for column in columns() if column.measured}
+    by_key = {column.key: column for column in columns() if column.measured and column.of is None}
+    kinds = {section["name"]: section["fields"] for section in sections()}
     for key in _fields(kinds, ROOT, ""):
         name = key.rpartition(".")[2]
-        made = Column(key, key, None, unit(key), key, name, True, False, False, False)
-        found[key] = by_key.get(key, made)
-    return {name: one for name, one in found.items() if not one.key.startswith(WALL)}
+        metric = Column(key, key, None, unit(key), key, name, True, False, False, False)
+        metrics[key] = by_key.get(key, metric)
+    return {name: column for name, column in metrics.items() if not column.key.startswith(WALL)}
 
 
-def _fields(kinds: dict[str, list[dict[str, Any]]], section: str, before: str) -> list[str]:
-    found = []
-    for one in kinds[section]:
-        kind = one["kind"]
+def _fields(kinds: dict[str, list[dict[str, Any]]], section: str, prefix: str) -> list[str]:
+    names = []
+    for field in kinds[section]:
+        kind = field["kind"]
         while kind[0] == "nullable":
             kind = kind[1]
         if kind[0] == "section":
-            found += _fields(kinds, kind[1], f"{before}{one['name']}.")
+            names += _fields(kinds, kind[1], f"{prefix}{field['name']}.")
         elif kind[0] in NUMBERS:
-            found.append(f"{before}{one['name']}")
-    return found
+            names.append(f"{prefix}{field['name']}")
+    return names
 
 
 @dataclass(frozen=True)
@@ -55,18 +55,18 @@ class KeyColumn(Column):
         values = report.config.values
         if self.key == "device.over_provisioning":
             return raw_pages(values["device"]) / values["device"]["user_pages"] - 1
-        held: Any = values
+        value: Any = values
         for part in self.key.split("."):
-            several = held if isinstance(held, list) else [held]
-            found = (
-                one[name]
-                for one in several
-                if isinstance(one, dict)
+            nodes = value if isinstance(value, list) else [value]
+            matches = (
+                node[name]
+                for node in nodes
+                if isinstance(node, dict)
                 for name in (part, f"{part}_ns", f"{part}_bytes")
-                if name in one
+                if name in node
             )
-            held = next(found, None)
-        return held
+            value = next(matches, None)
+        return value
 
 
 @dataclass(frozen=True)
@@ -97,20 +97,20 @@ class Metric:
 
 def metric_of(place: str, name: str) -> Metric:
     """The metric called `name`. Raises `ConfigError` about `place`, with the nearest name."""
-    found = known().get(name)
-    if found is not None:
-        return Metric(name, found)
-    near = get_close_matches(name, known(), 1, 0.5)
-    inside = [one for one in known() if one.startswith(f"{name}.")]
-    hint = f"; did you mean {near[0]}?" if near else ""
-    if inside:
-        hint = f"; it has {', '.join(inside[:4])}{' and more' if len(inside) > 4 else ''}"
+    column = known_metrics().get(name)
+    if column is not None:
+        return Metric(name, column)
+    matches = get_close_matches(name, known_metrics(), 1, 0.5)
+    nested = [candidate for candidate in known_metrics() if candidate.startswith(f"{name}.")]
+    hint = f"; did you mean {matches[0]}?" if matches else ""
+    if nested:
+        hint = f"; it has {', '.join(nested[:4])}{' and more' if len(nested) > 4 else ''}"
     message = f"{place}: no number of a report, and no column of comparisons{hint}"
     raise ConfigError([message])
 
 
 def key_metric(key: str, unit_: str) -> Metric:
     """The value of a key, which is a time, a size or a pure number."""
-    of: Unit = {"ns": "duration", "bytes": "size"}.get(unit_, "number")  # type: ignore[assignment]
+    kind: Unit = {"ns": "duration", "bytes": "size"}.get(unit_, "number")  # type: ignore[assignment]
     name = f"{key}_{unit_}" if unit_ else key
-    return Metric(key, KeyColumn(name, key, None, of, key, key, True, False, False, False))
+    return Metric(key, KeyColumn(name, key, None, kind, key, key, True, False, False, False))

@@ -19,11 +19,11 @@ from ssdlab.searching.design import (
     Rung,
     SearchDesign,
     cases_of,
-    check_apart,
+    check_disjoint,
     without_impossible,
 )
 from ssdlab.searching.metric import Metric, key_metric, metric_of
-from ssdlab.searching.space import Dimension, SearchSpace, spaced
+from ssdlab.searching.space import Dimension, SearchSpace, space_of
 
 TEST_SEEDS, LEAST_TESTS = 5, 2
 """Seeds of the test; a single one gives no interval."""
@@ -45,30 +45,32 @@ class Goals:
 
         They are numbers of runs, or keys of the space.
         """
-        keys = {one.key: one for one in space.dimensions}
+        keys = {dimension.key: dimension for dimension in space.dimensions}
 
         def metric(place: str, name: str) -> Metric:
             return _of_key(place, keys[name]) if name in keys else metric_of(place, name)
 
-        found = [Objective(metric(argument(minimize=one), one)) for one in self.minimize]
-        found += [Objective(metric(argument(maximize=one), one), True) for one in self.maximize]
-        names = {one.metric.column.name for one in found}
+        objectives = [Objective(metric(argument(minimize=name), name)) for name in self.minimize]
+        objectives += [
+            Objective(metric(argument(maximize=name), name), True) for name in self.maximize
+        ]
+        names = {objective.metric.column.name for objective in objectives}
         if not names:
             form = f"such as {argument(minimize='latency.write.p99_9')}"
             raise ConfigError([f"nothing to search for: give an objective, {form}"])
-        if len(names) < len(found):
+        if len(names) < len(objectives):
             raise ConfigError([f"{argument('minimize', 'maximize')}: a number is named twice"])
-        return tuple(found)
+        return tuple(objectives)
 
 
 def _of_key(place: str, key: Dimension) -> Metric:
     """The value of a key of the space. Raises `ConfigError` if its values are not numbers."""
-    several = (
+    values = (
         [key.values.value(float(key.values.low))] if isinstance(key.values, Range) else key.values
     )
-    known = [quantity(one) for one in several if isinstance(one, int | float | str)]
-    units = {one[1] for one in known if one is not None}
-    if None in known or len(known) < len(several) or len(units) != 1:
+    quantities = [quantity(value) for value in values if isinstance(value, int | float | str)]
+    units = {pair[1] for pair in quantities if pair is not None}
+    if None in quantities or len(quantities) < len(values) or len(units) != 1:
         message = f"{place}: {key.key} has values that are no numbers, of which none is the lowest"
         raise ConfigError([message])
     return key_metric(key.key, units.pop())
@@ -88,11 +90,11 @@ class Requests:
 
     def check(self) -> None:
         """Refuse impossible requests. Raises `ConfigError`."""
-        given = {"seeds": self.seeds, "test_seeds": self.test_seeds, "rungs": self.rungs}
-        for option, value in given.items():
-            least = LEAST_TESTS if option == "test_seeds" else 1
-            if value < least:
-                raise ConfigError([f"{argument(**{option: value})}: expected at least {least}"])
+        counts = {"seeds": self.seeds, "test_seeds": self.test_seeds, "rungs": self.rungs}
+        for option, value in counts.items():
+            minimum = LEAST_TESTS if option == "test_seeds" else 1
+            if value < minimum:
+                raise ConfigError([f"{argument(**{option: value})}: expected at least {minimum}"])
         if self.across not in ACROSS:
             raise ConfigError([f"{argument(across=self.across)}: expected {' or '.join(ACROSS)}"])
         if self.test_traces and not self.traces:
@@ -102,60 +104,73 @@ class Requests:
     def cases(self) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
         """Those of training and of the test. Raises `WorkloadError` if a trace is missing."""
         train, test = cases_of(self.traces), cases_of(self.test_traces)
-        check_apart(train, test)
+        check_disjoint(train, test)
         train = train or (Case(""),)
         return train, test or train
 
 
-def designed(
+def design_search(
     config: ConfigLike,
     space: Mapping[str, object],
     goals: Goals,
-    on: Requests,
+    requests: Requests,
     sets: Mapping[str, object],
 ) -> SearchDesign:
     """What a search runs. Raises `ConfigError`, or `WorkloadError` if a trace is missing."""
-    source, found = Source(config), spaced(space)
-    objectives = goals.objectives(found)
-    on.check()
-    train, test = on.cases()
-    if "run.seed" in {one.key for one in found.dimensions}:
-        which, how = key_argument("space", "run.seed"), argument("seeds")
-        message = f"{which}: seeds are no part of a space; {how} repeats points"
+    source, search_space = Source(config), space_of(space)
+    objectives = goals.objectives(search_space)
+    requests.check()
+    train, test = requests.cases()
+    if "run.seed" in {dimension.key for dimension in search_space.dimensions}:
+        key, option = key_argument("space", "run.seed"), argument("seeds")
+        message = f"{key}: seeds are no part of a space; {option} repeats points"
         raise ConfigError([message])
     design = SearchDesign(
         source,
-        found,
+        search_space,
         objectives,
-        tuple({c.text: c for c in map(constraint_of, goals.subject_to)}.values()),
+        tuple(
+            {
+                constraint.text: constraint for constraint in map(constraint_of, goals.subject_to)
+            }.values()
+        ),
         train,
         test,
         (),
         (),
-        rungs_of(on.rungs, on.seeds),
+        rungs_of(requests.rungs, requests.seeds),
         sets,
-        worst=on.across == "worst",
+        worst=requests.across == "worst",
     )
-    begin = on.seed
-    if begin is None:
+    first_seed = requests.seed
+    if first_seed is None:
         # The value in the configuration, unless the keys override it.
         values, _ = policy.split({**sets, **train[0].keys})
-        begin = int(source.load(values, trace=train[0].trace)["run.seed"])
-    after = begin + on.seeds
-    seeds, others = range(begin, after), range(after, after + on.test_seeds)
-    design = replace(design, seeds=tuple(seeds), test_seeds=tuple(others))
+        first_seed = int(source.load(values, trace=train[0].trace)["run.seed"])
+    end = first_seed + requests.seeds
+    seeds, test_seeds = range(first_seed, end), range(end, end + requests.test_seeds)
+    design = replace(design, seeds=tuple(seeds), test_seeds=tuple(test_seeds))
     design.first  # noqa: B018 - a configuration that is wrong by itself is told first
     if all(values is not None for values in space.values()):
         return design
-    own = {key.split(IF)[0].strip() for key, values in space.items() if values is not None}
-    return without_impossible(design, (one.key for one in found.dimensions if one.key not in own))
+    explicit_keys = {
+        key.split(IF)[0].strip() for key, values in space.items() if values is not None
+    }
+    return without_impossible(
+        design,
+        (
+            dimension.key
+            for dimension in search_space.dimensions
+            if dimension.key not in explicit_keys
+        ),
+    )
 
 
 def rungs_of(count: int, seeds: int) -> tuple[Rung, ...]:
     """This many rungs: shares of the requests with the first seed, all of them, then all seeds."""
-    several = [Rung(1, seeds)]
+    rungs = [Rung(1, seeds)]
     if seeds > 1 and count > 1:
-        several.insert(0, Rung(1, 1))
-    while len(several) < count:
-        several.insert(0, Rung(several[0].divisor * FACTOR, 1))
-    return tuple(several)
+        rungs.insert(0, Rung(1, 1))
+    while len(rungs) < count:
+        rungs.insert(0, Rung(rungs[0].divisor * FACTOR, 1))
+    return tuple(rungs)

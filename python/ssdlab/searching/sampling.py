@@ -24,7 +24,7 @@ from ssdlab.display.argument import argument
 from ssdlab.errors import ConfigError, OutputError
 from ssdlab.results.names import STORAGE
 from ssdlab.results.search import Tried
-from ssdlab.running.table import whole_lines
+from ssdlab.running.table import complete_lines
 from ssdlab.searching.space import Point, SearchSpace
 from ssdlab.versions import install
 
@@ -69,15 +69,15 @@ MOST_REPEATS = 10
 def library() -> Any:  # noqa: ANN401 - a module that may not be there
     """Optuna. Raises `OutputError` without it."""
     try:
-        found = import_module("optuna")
+        module = import_module("optuna")
     except ImportError as error:
         message = f"a search needs Optuna: {install('optuna')}"
         raise OutputError(message) from error
-    if int(found.__version__.partition(".")[0]) < LEAST_OPTUNA:
-        message = f"a search needs Optuna {LEAST_OPTUNA}; {found.__version__} is installed"
+    if int(module.__version__.partition(".")[0]) < LEAST_OPTUNA:
+        message = f"a search needs Optuna {LEAST_OPTUNA}; {module.__version__} is installed"
         raise OutputError(message)
-    found.logging.set_verbosity(found.logging.WARNING)
-    return found
+    module.logging.set_verbosity(module.logging.WARNING)
+    return module
 
 
 @contextmanager
@@ -88,17 +88,17 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def checked_name(option: str, name: str, known: Mapping[str, str]) -> str:
+def checked_name(option: str, name: str, names: Mapping[str, str]) -> str:
     """A sampler or pruner. Raises `ConfigError` with the nearest name."""
-    if name in known:
+    if name in names:
         return name
-    near = get_close_matches(name, known, 1)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    raise ConfigError([f"{argument(**{option: name})}: expected one of: {', '.join(known)}{hint}"])
+    matches = get_close_matches(name, names, 1)
+    hint = f"; did you mean {matches[0]}?" if matches else ""
+    raise ConfigError([f"{argument(**{option: name})}: expected one of: {', '.join(names)}{hint}"])
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Strategy:
     """How a search samples and prunes."""
 
     sampler: str
@@ -112,57 +112,65 @@ class Chosen:
 
     def sampler_of(self, round_: int, name: str | None = None) -> Any:  # noqa: ANN401
         """The sampler of a round. Raises `ConfigError` if it needs what is not installed."""
-        found, name = library(), name or self.sampler
+        module, name = library(), name or self.sampler
         seed = int.from_bytes(hashlib.sha256(f"{self.seed} {round_}".encode()).digest()[:4], "big")
-        how: dict[str, Any] = {"seed": seed}
+        arguments: dict[str, Any] = {"seed": seed}
         if name == "grid":
             # Its trials name positions in the grid, whose order depends on the seed.
-            how = {"seed": self.seed, "search_space": self._grid()}
+            arguments = {"seed": self.seed, "search_space": self._grid()}
         elif name == "tpe":
             # With groups, conditional keys are sampled together with those that they depend on.
-            how |= {"multivariate": True, "group": True}
+            arguments |= {"multivariate": True, "group": True}
         elif name == "cmaes":
-            how |= {"warn_independent_sampling": False}
-        missing = [one for one in NEEDS.get(name, ()) if find_spec(one) is None]
+            arguments |= {"warn_independent_sampling": False}
+        missing = [
+            requirement for requirement in NEEDS.get(name, ()) if find_spec(requirement) is None
+        ]
         if missing:
-            more = f"{' '.join(missing)}: {install(*missing)}"
-            raise ConfigError([f"{argument(sampler=name)}: needs {more}"])
+            hint = f"{' '.join(missing)}: {install(*missing)}"
+            raise ConfigError([f"{argument(sampler=name)}: needs {hint}"])
         with quiet():
-            made = getattr(found.samplers, SAMPLERS[name])(**how)
+            sampler = getattr(module.samplers, SAMPLERS[name])(**arguments)
         if name == "grid":
             # At its last point it would stop Optuna's loop, but Optuna runs no loop here.
-            made.after_trial = lambda *_: None
-        return made
+            sampler.after_trial = lambda *_: None
+        return sampler
 
     def _grid(self) -> dict[str, list[object]]:
         if not self.space.finite:
-            keys = [d.key for d in self.space.dimensions if isinstance(d.values, Range)]
+            keys = [
+                dimension.key
+                for dimension in self.space.dimensions
+                if isinstance(dimension.values, Range)
+            ]
             form = "lists, or ranges with a step"
             raise ConfigError([f"{argument(sampler='grid')}: {', '.join(keys)}: expected {form}"])
         return {
-            one.key: [*range(len(one.labels))] if one.ordered else [*one.labels]
-            for one in self.space.dimensions
+            dimension.key: [*range(len(dimension.labels))]
+            if dimension.ordered
+            else [*dimension.labels]
+            for dimension in self.space.dimensions
         }
 
     def pruner_of(self) -> Any:  # noqa: ANN401
         """The pruner; its resource is 1 on the first rung, `factor` times as much on the next."""
-        found = library()
-        kind = getattr(found.pruners, PRUNERS[self.pruner])
+        module = library()
+        kind = getattr(module.pruners, PRUNERS[self.pruner])
         if self.pruner == "successive-halving":
             return kind(min_resource=1, reduction_factor=self.factor)
         if self.pruner == "hyperband":
-            most = self.factor ** (self.rungs - 1)
-            return kind(min_resource=1, max_resource=most, reduction_factor=self.factor)
+            max_resource = self.factor ** (self.rungs - 1)
+            return kind(min_resource=1, max_resource=max_resource, reduction_factor=self.factor)
         return kind()
 
 
 @dataclass(frozen=True)
-class _OfTrial:
+class _TrialSuggestions:
     """Values that a trial of Optuna suggests."""
 
     trial: Trial
 
-    def whole(self, name: str, low: int, high: int, log: bool) -> int:
+    def integer(self, name: str, low: int, high: int, log: bool) -> int:
         return self.trial.suggest_int(name, low, high, log=log)
 
     def number(self, name: str, low: float, high: float, log: bool) -> float:
@@ -173,7 +181,7 @@ class _OfTrial:
 
 
 @dataclass
-class Asked:
+class Suggestion:
     """A trial that has been requested."""
 
     trial: Trial
@@ -188,8 +196,8 @@ def _storage(file: Path) -> Any:  # noqa: ANN401
     """The storage in a file of a folder that no other process uses, whatever a killed one left."""
     journal = import_module("optuna.storages.journal")
     if file.exists():
-        with file.open("r+b", buffering=0) as held:
-            whole_lines(held)
+        with file.open("r+b", buffering=0) as stream:
+            complete_lines(stream)
     file.with_name(f"{file.name}.lock").unlink(missing_ok=True)
     return library().storages.JournalStorage(journal.JournalFileBackend(str(file)))
 
@@ -198,95 +206,112 @@ def _storage(file: Path) -> Any:  # noqa: ANN401
 class Sampling:
     """The trials of a search, in memory and in the storage."""
 
-    chosen: Chosen
+    strategy: Strategy
     folder: Path | None
     study: optuna.Study = field(init=False)
     stored: optuna.Study | None = field(init=False, default=None)
     round: int = 0
     """The next one."""
-    before: list[FrozenTrial] = field(default_factory=list)
+    restored: list[FrozenTrial] = field(default_factory=list)
     """Trials of complete rounds that were in the storage."""
 
     def __post_init__(self) -> None:
-        found = library()
-        directions = ["maximize" if one else "minimize" for one in self.chosen.maximize]
-        how = {"study_name": STUDY, "directions": directions}
+        module = library()
+        directions = [
+            "maximize" if is_maximized else "minimize" for is_maximized in self.strategy.maximize
+        ]
+        arguments = {"study_name": STUDY, "directions": directions}
         with quiet():
-            self.study = found.create_study(
-                sampler=self.chosen.sampler_of(0), pruner=self.chosen.pruner_of(), **how
+            self.study = module.create_study(
+                sampler=self.strategy.sampler_of(0), pruner=self.strategy.pruner_of(), **arguments
             )
             if self.folder is None:
                 return
-            self.stored = found.create_study(
-                storage=_storage(self.folder / STORAGE), load_if_exists=True, **how
+            self.stored = module.create_study(
+                storage=_storage(self.folder / STORAGE), load_if_exists=True, **arguments
             )
             self._resume(self.stored.get_trials(deepcopy=False))
 
     def _resume(self, trials: Sequence[FrozenTrial]) -> None:
         """Load the trials of complete rounds into memory."""
         rounds: dict[int, list[FrozenTrial]] = {}
-        for one in trials:
-            rounds.setdefault(one.user_attrs["round"], []).append(one)
-        for number, several in rounds.items():
-            first = several[0].user_attrs
-            if number != self.round or not first["whole"] or len(several) < first["asked"]:
+        for trial in trials:
+            rounds.setdefault(trial.user_attrs["round"], []).append(trial)
+        for number, members in rounds.items():
+            first = members[0].user_attrs
+            if number != self.round or not first["whole"] or len(members) < first["asked"]:
                 break
-            for one in several:
-                self.study.add_trial(one)
-            self.before += several
+            for trial in members:
+                self.study.add_trial(trial)
+            self.restored += members
             self.round += 1
 
-    def ask(self, new: int, name_of: Callable[[Point], str], known: set[str]) -> list[Asked]:
+    def ask(self, new: int, name_of: Callable[[Point], str], known: set[str]) -> list[Suggestion]:
         """The trials of the next round: at most `new` points that are not known yet.
 
         Fewer, or none, if the space has no more.
         """
-        asked: list[Asked] = []
+        suggestions: list[Suggestion] = []
         names = {*known}
-        ended = len(self.study.get_trials(deepcopy=False))
-        drawn = self.chosen.sampler in UNBIASED or ended < STARTUP
-        sampler = self.chosen.sampler if not drawn or self.chosen.sampler in UNBIASED else "random"
+        trial_count = len(self.study.get_trials(deepcopy=False))
+        is_unbiased = self.strategy.sampler in UNBIASED or trial_count < STARTUP
+        sampler = (
+            self.strategy.sampler
+            if not is_unbiased or self.strategy.sampler in UNBIASED
+            else "random"
+        )
         with quiet():
-            self.study.sampler = self.chosen.sampler_of(self.round, sampler)
-            most, by_chance = MOST_REPEATS * new, False
+            self.study.sampler = self.strategy.sampler_of(self.round, sampler)
+            limit, is_random = MOST_REPEATS * new, False
             while len(names) < len(known) + new:
-                if len(asked) >= most:
-                    if by_chance:
+                if len(suggestions) >= limit:
+                    if is_random:
                         break
-                    by_chance, most = True, most + 10 * MOST_REPEATS * new
-                    self.study.sampler = self.chosen.sampler_of(self.round, "random")
+                    is_random, limit = True, limit + 10 * MOST_REPEATS * new
+                    self.study.sampler = self.strategy.sampler_of(self.round, "random")
                 trial = self.study.ask()
-                point = self.chosen.space.of(_OfTrial(trial))
-                one = Asked(trial, point, name_of(point), drawn and not by_chance)
-                names.add(one.name)
-                asked.append(one)
-        return asked
+                point = self.strategy.space.of(_TrialSuggestions(trial))
+                suggestion = Suggestion(trial, point, name_of(point), is_unbiased and not is_random)
+                names.add(suggestion.name)
+                suggestions.append(suggestion)
+        return suggestions
 
-    def report(self, several: Mapping[int, float], asked: Sequence[Asked], rung: int) -> set[int]:
-        """Report the values on a rung by index in `asked`. Returns those that are given up."""
+    def report(
+        self, values: Mapping[int, float], suggestions: Sequence[Suggestion], rung: int
+    ) -> set[int]:
+        """Report the values on a rung by index in `suggestions`.
+
+        Returns those that are given up.
+        """
         with quiet():
-            for at, value in several.items():
-                asked[at].trial.report(value, self.chosen.factor**rung)
-            return {at for at in several if asked[at].trial.should_prune()}
+            for index, value in values.items():
+                suggestions[index].trial.report(value, self.strategy.factor**rung)
+            return {index for index in values if suggestions[index].trial.should_prune()}
 
-    def end(self, asked: Sequence[Asked], results: Sequence[Tried], *, whole: bool) -> None:
-        """Record the results of a round's trials; it is `whole` if no other will be added."""
+    def end(
+        self, suggestions: Sequence[Suggestion], results: Sequence[Tried], *, is_complete: bool
+    ) -> None:
+        """Record the results of a round's trials; `is_complete`: no other will be added."""
         state = library().trial.TrialState
-        about = {"round": self.round, "asked": len(asked), "whole": whole}
+        attributes = {"round": self.round, "asked": len(suggestions), "whole": is_complete}
         with quiet():
-            for one, result in zip(asked, results, strict=True):
+            for suggestion, result in zip(suggestions, results, strict=True):
                 for text, excess in result.excess.items():
-                    one.trial.set_constraint(text, excess)
-                possible = result.state not in ("not possible", "invalid")
-                one.trial.set_constraint(NOT_POSSIBLE, 0.0 if possible else FAR)
-                for key, value in {**about, "point": one.name, "tried": asdict(result)}.items():
-                    one.trial.set_user_attr(key, value)
+                    suggestion.trial.set_constraint(text, excess)
+                is_possible = result.state not in ("not possible", "invalid")
+                suggestion.trial.set_constraint(NOT_POSSIBLE, 0.0 if is_possible else FAR)
+                for key, value in {
+                    **attributes,
+                    "point": suggestion.name,
+                    "tried": asdict(result),
+                }.items():
+                    suggestion.trial.set_user_attr(key, value)
                 if result.state == "completed" and result.values is not None:
-                    self.study.tell(one.trial, [*result.values])
+                    self.study.tell(suggestion.trial, [*result.values])
                 else:
-                    self.study.tell(one.trial, state=state.PRUNED)
+                    self.study.tell(suggestion.trial, state=state.PRUNED)
             if self.stored is not None:
-                there = len(self.stored.get_trials(deepcopy=False))
-                for made in self.study.get_trials(deepcopy=False)[there:]:
-                    self.stored.add_trial(made)
-        self.round += whole
+                stored_count = len(self.stored.get_trials(deepcopy=False))
+                for trial in self.study.get_trials(deepcopy=False)[stored_count:]:
+                    self.stored.add_trial(trial)
+        self.round += is_complete

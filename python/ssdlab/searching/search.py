@@ -26,21 +26,21 @@ from ssdlab.running.sweep_runs import Budget
 from ssdlab.searching.constraint import BASELINE
 from ssdlab.searching.design import SearchDesign, check
 from ssdlab.searching.judging import Judge, reference
-from ssdlab.searching.plan import FACTOR, TEST_SEEDS, Goals, Requests, designed
+from ssdlab.searching.plan import FACTOR, TEST_SEEDS, Goals, Requests, design_search
 from ssdlab.searching.sampling import (
     MOST_REPEATS,
     PRUNERS,
     SAMPLERS,
     UNBIASED,
-    Asked,
-    Chosen,
     Sampling,
+    Strategy,
+    Suggestion,
     checked_name,
     library,
 )
 from ssdlab.searching.space import Point
-from ssdlab.searching.tested import invalid_on_test, test_notes, test_text, tested
-from ssdlab.searching.trying import Runs, Who, name_of
+from ssdlab.searching.tested import invalid_on_test, test_notes, test_points, test_text
+from ssdlab.searching.trying import Runs, Subject, name_of
 from ssdlab.store.store import Store
 from ssdlab.versions import described
 
@@ -54,7 +54,7 @@ drawn after the last one: at most one in this many trials."""
 
 
 @dataclass(frozen=True)
-class Sought:
+class SearchOptions:
     """How a search proceeds."""
 
     sampler: str = SAMPLER
@@ -65,10 +65,10 @@ class Sought:
     """The seed of the sampler."""
     budget: Budget | None = None
 
-    def chosen(self, design: SearchDesign) -> Chosen:
+    def strategy(self, design: SearchDesign) -> Strategy:
         """What chooses the points."""
-        maximize = tuple(one.maximize for one in design.objectives)
-        return Chosen(
+        maximize = tuple(objective.maximize for objective in design.objectives)
+        return Strategy(
             self.sampler,
             self.pruner,
             maximize,
@@ -130,24 +130,24 @@ def search(
     Ctrl-C raises `Interrupted`; its `search` is what is done. Raises `ConfigError`,
     `WorkloadError` and `OutputError`. The other arguments are those of `ssdlab.sweep`.
     """
-    given = {space: None} if isinstance(space, str) else space
-    goals = Goals(_several(minimize), _several(maximize), _several(subject_to))
-    asked = Requests(traces, test_traces, across, seed, seeds, test_seeds, rungs)
-    design = designed(config, given, goals, asked, set or {})
-    how = sought(design, sampler, pruner, trials, parallel, sampler_seed, budget)
+    dimensions = {space: None} if isinstance(space, str) else space
+    goals = Goals(_as_list(minimize), _as_list(maximize), _as_list(subject_to))
+    requests = Requests(traces, test_traces, across, seed, seeds, test_seeds, rungs)
+    design = design_search(config, dimensions, goals, requests, set or {})
+    options = search_options(design, sampler, pruner, trials, parallel, sampler_seed, budget)
     making = Making(on, jobs, store, out, force, progress, html)
     with making.runner() as runner:
-        done = run_search(design, how, runner, making)
-    if done.interrupted:
-        raise Interrupted(None, done.folder, search=done)
-    return done
+        result = run_search(design, options, runner, making)
+    if result.interrupted:
+        raise Interrupted(None, result.folder, search=result)
+    return result
 
 
-def _several(given: str | Sequence[str]) -> list[str]:
-    return [given] if isinstance(given, str) else [*given]
+def _as_list(value: str | Sequence[str]) -> list[str]:
+    return [value] if isinstance(value, str) else [*value]
 
 
-def sought(
+def search_options(
     design: SearchDesign,
     sampler: str = SAMPLER,
     pruner: str | None = None,
@@ -155,11 +155,13 @@ def sought(
     parallel: int = PARALLEL,
     sampler_seed: int = 0,
     budget: str | int | None = None,
-) -> Sought:
+) -> SearchOptions:
     """How a search proceeds. Raises `ConfigError`."""
-    several = len(design.rungs) > 1
-    name = checked_name("pruner", pruner or ("successive-halving" if several else PRUNER), PRUNERS)
-    how = Sought(
+    has_rungs = len(design.rungs) > 1
+    name = checked_name(
+        "pruner", pruner or ("successive-halving" if has_rungs else PRUNER), PRUNERS
+    )
+    options = SearchOptions(
         checked_name("sampler", sampler, SAMPLERS),
         name,
         trials,
@@ -170,54 +172,58 @@ def sought(
     for option, value in (("trials", trials), ("parallel", parallel)):
         if value < 1:
             raise ConfigError([f"{argument(**{option: value})}: expected at least 1"])
-    if name != "none" and not several:
+    if name != "none" and not has_rungs:
         raise ConfigError(
             [f"{argument(pruner=name)}: needs rungs to give points up on ({argument(rungs=3)})"]
         )
-    if several and len(design.objectives) > 1:
+    if has_rungs and len(design.objectives) > 1:
         message = (
             f"{argument('rungs')}: points of several objectives have no order, so none can be given"
             " up early"
         )
         raise ConfigError([message])
-    how.chosen(design).sampler_of(0)
-    return how
+    options.strategy(design).sampler_of(0)
+    return options
 
 
-def run_search(design: SearchDesign, how: Sought, runner: Runner, making: Making) -> Search:
+def run_search(
+    design: SearchDesign, options: SearchOptions, runner: Runner, making: Making
+) -> Search:
     """Search, or continue the search in its folder, and write the results there."""
-    check(design, runner.here)
+    check(design, runner.local_jobs)
     if making.progress:
         warn_before_run([*design.space.notes, *design.first.notes])
     identity = {
         "ssdlab": described(),
         "optuna": library().__version__,
         **design.identity(),
-        "sampler": how.sampler,
-        "pruner": how.pruner,
-        "parallel": how.parallel,
-        "sampler_seed": how.seed,
+        "sampler": options.sampler,
+        "pruner": options.pruner,
+        "parallel": options.parallel,
+        "sampler_seed": options.seed,
     }
     out = making.folder
     with ExitStack() as stack:
         runs = stack.enter_context(Runs(out, identity, design, runner, force=making.force))
         if making.progress:
-            shown, label = stack.enter_context(display()), f"{design.first.name}, searched"
-            runs.progress, runs.note = shown.run(label), partial(shown.note, label)
-        going = _Going(design, how, runs, Sampling(how.chosen(design), out), identity)
-        going.all()
-        done = going.done()
+            screen, label = stack.enter_context(display()), f"{design.first.name}, searched"
+            runs.progress, runs.note = screen.run(label), partial(screen.note, label)
+        search_run = _SearchRun(
+            design, options, runs, Sampling(options.strategy(design), out), identity
+        )
+        search_run.run_rounds()
+        result = search_run.result()
         if out is not None:
-            _write(done, design, out, making.html)
-    return done
+            _write(result, design, out, making.html)
+    return result
 
 
 @dataclass
-class _Going:
+class _SearchRun:
     """A search that goes on."""
 
     design: SearchDesign
-    how: Sought
+    options: SearchOptions
     runs: Runs
     sampling: Sampling
     identity: dict[str, Any]
@@ -225,137 +231,152 @@ class _Going:
     """What is known of points, by name."""
     ending: str = ""
 
-    def all(self) -> None:
+    def run_rounds(self) -> None:
         """Rounds, until something ends them."""
-        begun = time.monotonic()
+        start = time.monotonic()
         judge = Judge(self.design, self.runs)
-        for one in self.sampling.before:
-            self.results.setdefault(one.user_attrs["point"], tried_of(one.user_attrs["tried"]))
+        for trial in self.sampling.restored:
+            self.results.setdefault(trial.user_attrs["point"], tried_of(trial.user_attrs["tried"]))
         judge.refer(self.design.rungs[-1])
         while not self.runs.interrupted:
-            left = self.how.trials - self._lacking - len(self.results)
-            self.ending = self._spent(begun, left)
+            remaining = self.options.trials - self._random_count - len(self.results)
+            self.ending = self._ending_reason(start, remaining)
             if self.ending:
                 break
-            new = min(left, self.how.parallel)
-            asked = self.sampling.ask(new, self._name, {*self.results})
-            if all(one.name in self.results for one in asked):
+            new = min(remaining, self.options.parallel)
+            suggestions = self.sampling.ask(new, self._name, {*self.results})
+            if all(suggestion.name in self.results for suggestion in suggestions):
                 self.ending = "every point that the sampler finds has been tried"
                 break
-            self._round(judge, asked, whole=new == self.how.parallel)
-        if not self.runs.interrupted and not self._is_budget_spent(begun):
-            self._draw(judge, self._lacking)
+            self._round(judge, suggestions, is_complete=new == self.options.parallel)
+        if not self.runs.interrupted and not self._is_budget_spent(start):
+            self._draw(judge, self._random_count)
 
     @property
-    def _lacking(self) -> int:
+    def _random_count(self) -> int:
         """How many trials are left for random points after the last round."""
         size = self.design.space.size
-        if self.how.sampler in UNBIASED or (size is not None and size <= self.how.trials):
+        if self.options.sampler in UNBIASED or (size is not None and size <= self.options.trials):
             return 0
-        ran = sum(one.drawn and one.state == "completed" for one in self.results.values())
-        return min(max(DRAWN - ran, 0), self.how.trials // OF_TRIALS)
+        drawn_count = sum(
+            trial.drawn and trial.state == "completed" for trial in self.results.values()
+        )
+        return min(max(DRAWN - drawn_count, 0), self.options.trials // OF_TRIALS)
 
-    def _draw(self, judge: Judge, more: int) -> None:
+    def _draw(self, judge: Judge, count: int) -> None:
         """Draw more random points, which the sampler does not see, to determine which keys decide.
 
         Points that have been tried are drawn like any others, and cost nothing.
         """
-        drawn = {name for name, one in self.results.items() if one.drawn}
-        stream, points = random.Random(f"{self.how.seed} what decides"), dict[str, Point]()
-        for _ in range(MOST_REPEATS * more):
-            point = self.design.space.drawn(stream)
-            if (name := self._name(point)) not in drawn and len(points) < more:
+        drawn_names = {name for name, trial in self.results.items() if trial.drawn}
+        stream, points = random.Random(f"{self.options.seed} what decides"), dict[str, Point]()
+        for _ in range(MOST_REPEATS * count):
+            point = self.design.space.draw(stream)
+            if (name := self._name(point)) not in drawn_names and len(points) < count:
                 points[name] = point
-        new = {name: self._who(points[name]) for name in points if name not in self.results}
-        judged = judge.judge(new, len(self.design.rungs) - 1)
-        if judged is None:
+        new = {name: self._subject(points[name]) for name in points if name not in self.results}
+        evaluations = judge.judge(new, len(self.design.rungs) - 1)
+        if evaluations is None:
             return  # interrupted: they are drawn again
-        first = 1 + max((one.number for one in self.results.values()), default=-1)
+        first_number = 1 + max((trial.number for trial in self.results.values()), default=-1)
         self.results |= {
-            name: replace(judged[name], number=first + i) for i, name in enumerate(new)
+            name: replace(evaluations[name], number=first_number + i) for i, name in enumerate(new)
         }
         self.results |= {name: replace(self.results[name], drawn=True) for name in points}
 
-    def _spent(self, begun: float, left: int) -> str:
+    def _ending_reason(self, start: float, remaining: int) -> str:
         """Why no round begins; empty if one does."""
         size = self.design.space.size
-        if left <= 0:
-            return f"all {self.how.trials:,} trials are spent ({argument('trials')})"
+        if remaining <= 0:
+            return f"all {self.options.trials:,} trials are spent ({argument('trials')})"
         if size is not None and len(self.results) >= size:
             return "every point of the space has been tried"
-        return "the budget is spent" if self._is_budget_spent(begun) else ""
+        return "the budget is spent" if self._is_budget_spent(start) else ""
 
-    def _is_budget_spent(self, begun: float) -> bool:
-        budget = self.how.budget
+    def _is_budget_spent(self, start: float) -> bool:
+        budget = self.options.budget
         if budget is None:
             return False
         runs, seconds = budget.runs, budget.seconds
-        late = seconds is not None and time.monotonic() - begun >= seconds
-        return late or (runs is not None and self.runs.count >= runs)
+        is_late = seconds is not None and time.monotonic() - start >= seconds
+        return is_late or (runs is not None and self.runs.count >= runs)
 
     def _name(self, point: Point) -> str:
         return name_of(self.design.space.shown(point))
 
-    def _round(self, judge: Judge, asked: Sequence[Asked], *, whole: bool) -> None:
+    def _round(self, judge: Judge, suggestions: Sequence[Suggestion], *, is_complete: bool) -> None:
         """Run the points of a round, rung after rung, and report the results to the sampler."""
-        places: dict[str, int] = {}
-        for at, one in enumerate(asked):
-            if one.name not in self.results:
-                places.setdefault(one.name, at)
-        found: dict[str, Tried] = {}
-        going = [*places]
-        unsettled = dict.fromkeys(going, 0)
+        indices: dict[str, int] = {}
+        for index, suggestion in enumerate(suggestions):
+            if suggestion.name not in self.results:
+                indices.setdefault(suggestion.name, index)
+        results: dict[str, Tried] = {}
+        remaining = [*indices]
+        unsettled = dict.fromkeys(remaining, 0)
         for rung in range(len(self.design.rungs)):
-            whos = {name: self._who(asked[places[name]].point) for name in going}
-            judged = judge.judge(whos, rung)
-            if judged is None:
+            subjects = {name: self._subject(suggestions[indices[name]].point) for name in remaining}
+            evaluations = judge.judge(subjects, rung)
+            if evaluations is None:
                 return  # interrupted: the round is asked for again
-            for name, tried in judged.items():
-                place = asked[places[name]]
-                found[name] = replace(tried, number=place.trial.number, drawn=place.drawn)
-            going = [name for name in going if found[name].state == "completed"]
+            for name, evaluation in evaluations.items():
+                suggestion = suggestions[indices[name]]
+                results[name] = replace(
+                    evaluation, number=suggestion.trial.number, drawn=suggestion.drawn
+                )
+            remaining = [name for name in remaining if results[name].state == "completed"]
             if rung + 1 < len(self.design.rungs):
-                going = self._promoted(judge, going, places, asked, rung, found, unsettled)
-        self.results |= {name: replace(found[name], unsettled=unsettled[name]) for name in places}
-        self.sampling.end(asked, [self.results[one.name] for one in asked], whole=whole)
+                remaining = self._promote(
+                    judge, remaining, indices, suggestions, rung, results, unsettled
+                )
+        self.results |= {
+            name: replace(results[name], unsettled=unsettled[name]) for name in indices
+        }
+        self.sampling.end(
+            suggestions,
+            [self.results[suggestion.name] for suggestion in suggestions],
+            is_complete=is_complete,
+        )
 
-    def _who(self, point: Point) -> Who:
-        return Who.of(self.design.space.shown(point), point)
+    def _subject(self, point: Point) -> Subject:
+        return Subject.of(self.design.space.shown(point), point)
 
-    def _promoted(
+    def _promote(
         self,
         judge: Judge,
-        going: Sequence[str],
-        places: Mapping[str, int],
-        asked: Sequence[Asked],
+        remaining: Sequence[str],
+        indices: Mapping[str, int],
+        suggestions: Sequence[Suggestion],
         rung: int,
-        found: dict[str, Tried],
+        results: dict[str, Tried],
         unsettled: dict[str, int],
     ) -> list[str]:
         """Those that continue on the next rung. Runs that have not settled rank nothing."""
         ranked = {}
-        for name in going:
-            values = found[name].values
+        for name in remaining:
+            values = results[name].values
             assert values is not None, "a completed point has values"
-            if judge.settled(self._who(asked[places[name]].point), rung):
-                ranked[places[name]] = values[0]
+            if judge.settled(self._subject(suggestions[indices[name]].point), rung):
+                ranked[indices[name]] = values[0]
             else:
                 unsettled[name] += 1
-        given_up = self.sampling.report(ranked, asked, rung)
-        for name in going:
-            if places[name] in given_up:
-                found[name] = replace(found[name], state="given up")
-        return [name for name in going if places[name] not in given_up]
+        given_up = self.sampling.report(ranked, suggestions, rung)
+        for name in remaining:
+            if indices[name] in given_up:
+                results[name] = replace(results[name], state="given up")
+        return [name for name in remaining if indices[name] not in given_up]
 
-    def done(self) -> Search:
+    def result(self) -> Search:
         """What has been found, tested."""
         design = self.design
         judge = Judge(design, self.runs)
-        goals = tuple(Goal(o.metric.name, o.metric.column, o.maximize) for o in design.objectives)
-        found = Search(
+        goals = tuple(
+            Goal(objective.metric.name, objective.metric.column, objective.maximize)
+            for objective in design.objectives
+        )
+        result = Search(
             design.first.name,
             goals,
-            tuple(one.text for one in design.constraints),
+            tuple(constraint.text for constraint in design.constraints),
             tuple(self.results.values()),
             judge.baseline(),
             runs=self.runs.count,
@@ -364,69 +385,72 @@ class _Going:
             notes=design.space.notes,
             identity=self.identity,
         )
-        found = self._tested(found)
+        result = self._test(result)
         invalid = {BASELINE: judge.invalid(reference(BASELINE))} if self.results else {}
-        if found.tested:
+        if result.tested:
             invalid |= {
                 f"{name} on the test": invalid_on_test(design, self.runs, reference(name))
                 for name in design.references
             }
         return replace(
-            found,
-            invalid={name: why for name, why in invalid.items() if why},
+            result,
+            invalid={name: warning for name, warning in invalid.items() if warning},
             test=test_text(design),
             runs=self.runs.count,
-            notes=(*found.notes, *test_notes(design)),
+            notes=(*result.notes, *test_notes(design)),
             interrupted=self.runs.interrupted,
             folder=self.runs.folder,
         )
 
-    def _tested(self, found: Search) -> Search:
-        """`found` with its best points tested; invalid ones are replaced by the next."""
+    def _test(self, result: Search) -> Search:
+        """`result` with its best points tested; invalid ones are replaced by the next."""
         while True:
-            several = [(one, self._of(one)) for one in found.front[:MOST_TESTED]]
-            results = tested(self.design, self.runs, several)
+            pairs = [(trial, self._subject_of(trial)) for trial in result.front[:MOST_TESTED]]
+            results = test_points(self.design, self.runs, pairs)
             if not results:
-                return found
-            why = {o.number: invalid_on_test(self.design, self.runs, who) for o, who in several}
-            if not any(why.values()):
-                return replace(found, tested=results)
+                return result
+            warnings = {
+                trial.number: invalid_on_test(self.design, self.runs, subject)
+                for trial, subject in pairs
+            }
+            if not any(warnings.values()):
+                return replace(result, tested=results)
             trials = (
-                replace(one, state="invalid", why=f"on the test {text}")
-                if (text := why.get(one.number))
-                else one
-                for one in found.trials
+                replace(trial, state="invalid", why=f"on the test {text}")
+                if (text := warnings.get(trial.number))
+                else trial
+                for trial in result.trials
             )
-            found = replace(found, trials=tuple(trials))
+            result = replace(result, trials=tuple(trials))
 
-    def _of(self, one: Tried) -> Who:
-        return Who.of(one.point, self.design.space.point_of(one.point))
+    def _subject_of(self, trial: Tried) -> Subject:
+        return Subject.of(trial.point, self.design.space.point_of(trial.point))
 
 
-def _write(done: Search, design: SearchDesign, folder: Path, html: bool) -> None:
+def _write(result: Search, design: SearchDesign, folder: Path, html: bool) -> None:
     """Write the tables, the best points, the summary and the page. Raises `OutputError`."""
-    files = {TRIALS_CSV: outputs.text(done.to_csv()), SUMMARY: outputs.text(done.summary())}
-    for one in done.front:
-        name = BEST if len(done.goals) == 1 else f"{FRONT}/{one.number}.toml"
-        files[name] = outputs.text(_toml(done, design, one))
+    files = {TRIALS_CSV: outputs.text(result.to_csv()), SUMMARY: outputs.text(result.summary())}
+    for trial in result.front:
+        name = BEST if len(result.goals) == 1 else f"{FRONT}/{trial.number}.toml"
+        files[name] = outputs.text(_toml(result, design, trial))
     if html:
         from ssdlab.html.search_page import search_page  # needs numpy, which is slow to import
 
-        files[PAGE] = outputs.text(search_page(done))
-    files[SEARCH_JSON] = outputs.text(done.to_json())
-    outputs.write_all({folder / name: one for name, one in files.items()}, force=True)
+        files[PAGE] = outputs.text(search_page(result))
+    files[SEARCH_JSON] = outputs.text(result.to_json())
+    outputs.write_all({folder / name: write for name, write in files.items()}, force=True)
 
 
-def _toml(done: Search, design: SearchDesign, one: Tried) -> str:
+def _toml(result: Search, design: SearchDesign, trial: Tried) -> str:
     """A point as a configuration for `ssdlab run`."""
-    point = design.space.point_of(one.point)
-    config, policies = design.loaded(point, design.train[0], design.seeds[0])
+    point = design.space.point_of(trial.point)
+    config, policies = design.load(point, design.train[0], design.seeds[0])
     lines = [
-        f"# {one.label}",
-        f"# trial {one.number} of a search for {', '.join(g.name for g in done.goals)}",
+        f"# {trial.label}",
+        f"# trial {trial.number} of a search for {', '.join(goal.name for goal in result.goals)}",
     ]
     lines += [
-        f"# {key}: {policy.label_of(made)}, a policy in Python: pass it with {key.split('.')[1]}="
-        for key, made in policies.by_key.items()
+        f"# {key}: {policy.label_of(custom)}, a policy in Python: pass it with {key.split('.')[1]}="
+        for key, custom in policies.by_key.items()
     ]
     return "\n".join(lines) + "\n\n" + config.file_text()

@@ -36,7 +36,7 @@ Point: TypeAlias = "dict[str, object]"
 class Suggests(Protocol):
     """The source of values: a trial of Optuna, or chance."""
 
-    def whole(self, name: str, low: int, high: int, log: bool, /) -> int:
+    def integer(self, name: str, low: int, high: int, log: bool, /) -> int:
         """A whole number between the two, both included."""
 
     def number(self, name: str, low: float, high: float, log: bool, /) -> float:
@@ -77,25 +77,27 @@ class Dimension:
         """Whether the values are numbers in ascending order, which a sampler may use."""
         if isinstance(self.values, Range):
             return True
-        known = [quantity(one) for one in self.values if isinstance(one, int | float | str)]
-        numbers = [one[0] for one in known if one is not None]
+        quantities = [
+            quantity(value) for value in self.values if isinstance(value, int | float | str)
+        ]
+        numbers = [pair[0] for pair in quantities if pair is not None]
         return 1 < len(numbers) == len(self.values) and all(a < b for a, b in pairwise(numbers))
 
-    def drawn(self, stream: random.Random) -> object:
+    def draw(self, stream: random.Random) -> object:
         """A value by chance."""
         return self.of(_Chance(stream))
 
-    def of(self, given: Suggests) -> object:
+    def of(self, suggestions: Suggests) -> object:
         """The value that is suggested."""
         if isinstance(self.values, Range):
             low, high = float(self.values.low), float(self.values.high)
             if self.values.is_whole:
-                whole = given.whole(self.key, int(low), int(high), self.values.log)
-                return self.values.value(whole)
-            return self.values.value(given.number(self.key, low, high, self.values.log))
+                number = suggestions.integer(self.key, int(low), int(high), self.values.log)
+                return self.values.value(number)
+            return self.values.value(suggestions.number(self.key, low, high, self.values.log))
         if self.ordered:
-            return self.values[given.whole(self.key, 0, len(self.values) - 1, False)]
-        return self.values[self.labels.index(given.word(self.key, self.labels))]
+            return self.values[suggestions.integer(self.key, 0, len(self.values) - 1, False)]
+        return self.values[self.labels.index(suggestions.word(self.key, self.labels))]
 
 
 @dataclass(frozen=True)
@@ -106,15 +108,15 @@ class SearchSpace:
     notes: tuple[str, ...] = ()
     """What was left out, and why."""
 
-    def of(self, given: Suggests) -> Point:
+    def of(self, suggestions: Suggests) -> Point:
         """The point that is suggested."""
         point: Point = {}
-        for one in self.dimensions:
-            if all(condition.holds(point) for condition in one.when):
-                point[one.key] = one.of(given)
+        for dimension in self.dimensions:
+            if all(condition.holds(point) for condition in dimension.when):
+                point[dimension.key] = dimension.of(suggestions)
         return point
 
-    def drawn(self, stream: random.Random) -> Point:
+    def draw(self, stream: random.Random) -> Point:
         """A point by chance."""
         return self.of(_Chance(stream))
 
@@ -122,57 +124,59 @@ class SearchSpace:
         """All points of a space that has no range without a step."""
         return self._points(0, {})
 
-    def _points(self, at: int, point: Point) -> Iterator[Point]:
-        if at == len(self.dimensions):
+    def _points(self, index: int, point: Point) -> Iterator[Point]:
+        if index == len(self.dimensions):
             yield point
             return
-        one = self.dimensions[at]
-        if not all(condition.holds(point) for condition in one.when):
-            yield from self._points(at + 1, point)
+        dimension = self.dimensions[index]
+        if not all(condition.holds(point) for condition in dimension.when):
+            yield from self._points(index + 1, point)
             return
-        assert not isinstance(one.values, Range)
-        for value in one.values:
-            yield from self._points(at + 1, {**point, one.key: value})
+        assert not isinstance(dimension.values, Range)
+        for value in dimension.values:
+            yield from self._points(index + 1, {**point, dimension.key: value})
 
     @property
     def finite(self) -> bool:
         """Every key has a list of values."""
-        return not any(isinstance(one.values, Range) for one in self.dimensions)
+        return not any(isinstance(dimension.values, Range) for dimension in self.dimensions)
 
     @property
     def size(self) -> int | None:
         """The number of points; None if infinite, or more than `MOST_COUNTED`."""
         if not self.finite:
             return None
-        if not any(one.when for one in self.dimensions):
-            return math.prod(len(one.labels) for one in self.dimensions)
+        if not any(dimension.when for dimension in self.dimensions):
+            return math.prod(len(dimension.labels) for dimension in self.dimensions)
         count = sum(1 for _ in islice(self.points(), MOST_COUNTED + 1))
         return count if count <= MOST_COUNTED else None
 
     def shown(self, point: Point) -> dict[str, Value]:
         """A point with its values as shown: numbers, or names."""
-        return {key: _shown(value) for key, value in point.items()}
+        return {key: _display_value(value) for key, value in point.items()}
 
     def point_of(self, shown: Mapping[str, Value]) -> Point:
         """The point whose values are shown like this."""
         point: Point = {}
-        for one in self.dimensions:
-            if one.key in shown:
-                value = shown[one.key]
-                if not isinstance(one.values, Range):
-                    point[one.key] = next(v for v in one.values if _shown(v) == value)
+        for dimension in self.dimensions:
+            if dimension.key in shown:
+                value = shown[dimension.key]
+                if not isinstance(dimension.values, Range):
+                    point[dimension.key] = next(
+                        v for v in dimension.values if _display_value(v) == value
+                    )
                 else:
-                    point[one.key] = value
+                    point[dimension.key] = value
         return point
 
     @property
     def json(self) -> dict[str, object]:
         """As it stands in search.json."""
         return {
-            named(one.key, one.when): one.values.text
-            if isinstance(one.values, Range)
-            else [_shown(value) for value in one.values]
-            for one in self.dimensions
+            key_text(dimension.key, dimension.when): dimension.values.text
+            if isinstance(dimension.values, Range)
+            else [_display_value(value) for value in dimension.values]
+            for dimension in self.dimensions
         }
 
 
@@ -182,7 +186,7 @@ class _Chance:
 
     stream: random.Random
 
-    def whole(self, _name: str, low: int, high: int, log: bool) -> int:
+    def integer(self, _name: str, low: int, high: int, log: bool) -> int:
         if log:
             return min(high, int(math.exp(self.stream.uniform(math.log(low), math.log(high + 1)))))
         return self.stream.randint(low, high)
@@ -196,9 +200,9 @@ class _Chance:
         return self.stream.choice(words)
 
 
-def named(key: str, when: Iterable[Condition]) -> str:
+def key_text(key: str, when: Iterable[Condition]) -> str:
     """A key with its conditions, as specified."""
-    texts = [f"{one.key}={','.join(one.labels)}" for one in when]
+    texts = [f"{condition.key}={','.join(condition.labels)}" for condition in when]
     return f"{key}{IF}{' and '.join(texts)}" if texts else key
 
 
@@ -209,48 +213,56 @@ def word_of(value: object) -> str:
     return policy.label_of(value).split(" ")[0]
 
 
-def _shown(value: object) -> Value:
+def _display_value(value: object) -> Value:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
     return policy.label_of(value)
 
 
-def spaced(given: Mapping[str, object]) -> SearchSpace:
+def space_of(specification: Mapping[str, object]) -> SearchSpace:
     """The specified space: values by key, where a key may have conditions after `if`.
 
     The value None stands for all words of a key, and the key `all` for those of every answer.
     Raises `ConfigError` with all errors.
     """
-    if not given:
-        some = key_argument("space", "gc.victim", "greedy,fifo,d-choices")
-        form = f"such as {some}, or {argument(space='all')}"
+    if not specification:
+        example = key_argument("space", "gc.victim", "greedy,fifo,d-choices")
+        form = f"such as {example}, or {argument(space='all')}"
         raise ConfigError([f"nothing to search: give at least one key and its values, {form}"])
-    wanted: dict[str, object] = {key: one for key, one in given.items() if one is not None}
-    heads = {text: text.split(IF)[0].strip() for text in wanted}
+    values_by_text: dict[str, object] = {
+        key: value for key, value in specification.items() if value is not None
+    }
+    heads = {text: text.split(IF)[0].strip() for text in values_by_text}
     # Specified keys override those that "all" has.
-    own = {*heads.values()}
-    for key in (key for key, values in given.items() if values is None):
+    explicit_keys = {*heads.values()}
+    for key in (key for key, values in specification.items() if values is None):
         for text, values in everything.words_of(key).items():
             heads[text] = text.split(IF)[0].strip()
-            if heads[text] not in own:
-                wanted[text] = values
-    texts = {heads[k]: k for k in wanted}
-    if len(texts) < len(wanted):
-        twice = [k for k in wanted if texts[heads[k]] != k]
+            if heads[text] not in explicit_keys:
+                values_by_text[text] = values
+    texts = {heads[k]: k for k in values_by_text}
+    if len(texts) < len(values_by_text):
+        duplicates = [k for k in values_by_text if texts[heads[k]] != k]
         raise ConfigError(
             [
                 f"{key_argument('space', heads[k])}: given twice; give all values at once"
-                for k in twice
+                for k in duplicates
             ]
         )
     try:
-        values = values_of({heads[k]: v for k, v in wanted.items()}, allows_draws=True)  # type: ignore[misc]
+        values = values_of({heads[k]: v for k, v in values_by_text.items()}, allows_draws=True)  # type: ignore[misc]
     except ConfigError as error:
         raise ConfigError(of_space(error.messages)) from None
-    made = [_dimension(key, values[key], texts[key]) for key in texts]
-    kept = {one.key: one for one in fitting(made)}
-    made = [one if one.key in own else kept[one.key] for one in made if one.key in {*own, *kept}]
-    return SearchSpace(tuple(_ordered([_with_owner(one, made) for one in made])))
+    dimensions = [_dimension(key, values[key], texts[key]) for key in texts]
+    possible = {dimension.key: dimension for dimension in possible_dimensions(dimensions)}
+    dimensions = [
+        dimension if dimension.key in explicit_keys else possible[dimension.key]
+        for dimension in dimensions
+        if dimension.key in {*explicit_keys, *possible}
+    ]
+    return SearchSpace(
+        tuple(_order([_with_owner(dimension, dimensions) for dimension in dimensions]))
+    )
 
 
 def of_space(messages: Iterable[str]) -> Iterator[str]:
@@ -265,97 +277,106 @@ def _dimension(key: str, values: list[object] | Range, text: str) -> Dimension:
     when = tuple(_conditions(key, text.split(IF, 1)[1])) if IF in text else ()
     if isinstance(values, Range):
         return Dimension(key, values, when)
-    labels = [policy.label_of(one) for one in values]
-    twice = next((one for one in labels if labels.count(one) > 1), None)
-    if twice is not None:
-        message = (
-            f"{key_argument('space', key)}: two values are called {twice}; give policies a `name`"
-        )
+    labels = [policy.label_of(value) for value in values]
+    duplicate = next((label for label in labels if labels.count(label) > 1), None)
+    if duplicate is not None:
+        key_text = key_argument("space", key)
+        message = f"{key_text}: two values are called {duplicate}; give policies a `name`"
         raise ConfigError([message])
     return Dimension(key, tuple(values), when)
 
 
 def _conditions(key: str, text: str) -> Iterator[Condition]:
-    for part in text.split(" and "):
-        of, equal, labels = part.partition("=")
-        found = tuple(one.strip() for one in labels.split(",") if one.strip())
-        if not equal or not of.strip() or not found:
+    for clause in text.split(" and "):
+        owner, equal, labels = clause.partition("=")
+        words = tuple(word.strip() for word in labels.split(",") if word.strip())
+        if not equal or not owner.strip() or not words:
             form = f"{key}=VALUES if KEY=VALUE,..., such as {key}=1:8 if gc.victim=d-choices"
             raise ConfigError([f'{key_argument("space", key)}: found "if {text}"; expected {form}'])
-        yield Condition(of.strip(), found)
+        yield Condition(owner.strip(), words)
 
 
-def _with_owner(one: Dimension, others: Sequence[Dimension]) -> Dimension:
+def _with_owner(dimension: Dimension, dimensions: Sequence[Dimension]) -> Dimension:
     """A parameter of a policy exists only where the space has chosen that policy."""
-    head, _, name = one.key.rpartition(".")
-    owner = next((other for other in others if other.key == head), None)
-    if owner is None or isinstance(owner.values, Range) or any(w.key == head for w in one.when):
-        return one
-    having = everything.having(head, name)
-    if having is None:
-        return one
+    head, _, name = dimension.key.rpartition(".")
+    owner = next((candidate for candidate in dimensions if candidate.key == head), None)
+    if (
+        owner is None
+        or isinstance(owner.values, Range)
+        or any(condition.key == head for condition in dimension.when)
+    ):
+        return dimension
+    words = everything.words_with(head, name)
+    if words is None:
+        return dimension
     labels = [word_of(v) for v in owner.values if not isinstance(v, Mapping) or name not in v]
-    with_it = tuple(label for label in labels if label in having)
-    if not with_it:
-        key_text = key_argument("space", one.key)
+    matching = tuple(label for label in labels if label in words)
+    if not matching:
+        key_text = key_argument("space", dimension.key)
         message = f"{key_text}: none of the values of {head} in the space has {name}"
         raise ConfigError([message])
-    if len(with_it) == len(owner.values):
-        return one
-    return replace(one, when=(*one.when, Condition(head, with_it)))
+    if len(matching) == len(owner.values):
+        return dimension
+    return replace(dimension, when=(*dimension.when, Condition(head, matching)))
 
 
-def _ordered(dimensions: Sequence[Dimension]) -> Iterator[Dimension]:
+def _order(dimensions: Sequence[Dimension]) -> Iterator[Dimension]:
     """Every key after those of its conditions. Raises `ConfigError` if that is impossible."""
-    left, placed = [*dimensions], set[str]()
-    keys = [one.key for one in dimensions]
-    for one in dimensions:
-        for condition in one.when:
-            _check_condition(one, condition, {d.key: d for d in dimensions})
-    while left:
-        ready = [one for one in left if {w.key for w in one.when} <= placed]
+    remaining, placed = [*dimensions], set[str]()
+    keys = [dimension.key for dimension in dimensions]
+    for dimension in dimensions:
+        for condition in dimension.when:
+            _check_condition(dimension, condition, {d.key: d for d in dimensions})
+    while remaining:
+        ready = [dimension for dimension in remaining if {w.key for w in dimension.when} <= placed]
         # The parameter of a policy is set over the policy.
         ready = [
             o for o in ready if (head := o.key.rpartition(".")[0]) not in keys or head in placed
         ]
         if not ready:
-            names = ", ".join(one.key for one in left)
+            names = ", ".join(dimension.key for dimension in remaining)
             raise ConfigError(
                 [f"{key_argument('space', names)}: their conditions depend on each other"]
             )
         placed.add(ready[0].key)
-        left.remove(ready[0])
+        remaining.remove(ready[0])
         yield ready[0]
 
 
-def _check_condition(one: Dimension, condition: Condition, known: Mapping[str, Dimension]) -> None:
-    of = known.get(condition.key)
-    place = f"{key_argument('space', one.key)}: if {condition.key}={','.join(condition.labels)}"
-    if of is None:
-        near = get_close_matches(condition.key, [key for key in known if key != one.key], 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise ConfigError([f"{place}: {condition.key} is no key of the space{hint}"])
-    if isinstance(of.values, Range):
-        raise ConfigError([f"{place}: a condition names values of a list, not of a range"])
-    words = {word_of(value) for value in of.values}
+def _check_condition(
+    dimension: Dimension, condition: Condition, known: Mapping[str, Dimension]
+) -> None:
+    owner = known.get(condition.key)
+    prefix = (
+        f"{key_argument('space', dimension.key)}: if {condition.key}={','.join(condition.labels)}"
+    )
+    if owner is None:
+        matches = get_close_matches(
+            condition.key, [key for key in known if key != dimension.key], 1
+        )
+        hint = f"; did you mean {matches[0]}?" if matches else ""
+        raise ConfigError([f"{prefix}: {condition.key} is no key of the space{hint}"])
+    if isinstance(owner.values, Range):
+        raise ConfigError([f"{prefix}: a condition names values of a list, not of a range"])
+    words = {word_of(value) for value in owner.values}
     bad = [label for label in condition.labels if label not in words]
     if bad:
-        near = get_close_matches(bad[0], words, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise ConfigError([f"{place}: {condition.key} is never {bad[0]} in the space{hint}"])
+        matches = get_close_matches(bad[0], words, 1)
+        hint = f"; did you mean {matches[0]}?" if matches else ""
+        raise ConfigError([f"{prefix}: {condition.key} is never {bad[0]} in the space{hint}"])
 
 
-def fitting(dimensions: Sequence[Dimension]) -> Iterator[Dimension]:
+def possible_dimensions(dimensions: Sequence[Dimension]) -> Iterator[Dimension]:
     """The keys whose conditions can hold, and the words of the keys that these require."""
     words: dict[str, set[str]] = {}
-    for one in dimensions:
+    for dimension in dimensions:
         when = []
-        for condition in one.when:
-            left = tuple(
+        for condition in dimension.when:
+            labels = tuple(
                 label for label in condition.labels if label in words.get(condition.key, set())
             )
-            when.append(replace(condition, labels=left))
+            when.append(replace(condition, labels=labels))
         if all(condition.labels for condition in when):
-            if not isinstance(one.values, Range):
-                words[one.key] = {word_of(value) for value in one.values}
-            yield replace(one, when=tuple(when))
+            if not isinstance(dimension.values, Range):
+                words[dimension.key] = {word_of(value) for value in dimension.values}
+            yield replace(dimension, when=tuple(when))

@@ -14,7 +14,7 @@ from ssdlab.searching.constraint import BASELINE, Constraint
 from ssdlab.searching.design import Case, SearchDesign
 from ssdlab.searching.judging import reference
 from ssdlab.searching.metric import Metric
-from ssdlab.searching.trying import Run, Runs, Who
+from ssdlab.searching.trying import Run, Runs, Subject
 
 
 def test_text(design: SearchDesign) -> str:
@@ -34,85 +34,90 @@ def test_notes(design: SearchDesign) -> Iterator[str]:
         )
 
 
-def tested(
-    design: SearchDesign, runs: Runs, several: Sequence[tuple[Tried, Who]]
+def test_points(
+    design: SearchDesign, runs: Runs, pairs: Sequence[tuple[Tried, Subject]]
 ) -> tuple[Tested, ...]:
     """Ratios of points to the baseline, and to the bounds of constraints. Nothing after Ctrl-C."""
-    if not several or runs.interrupted:
+    if not pairs or runs.interrupted:
         return ()
     references = [reference(name) for name in design.references]
-    whos = [*references, *(who for _, who in several)]
-    runs.make(run for who in whos for run in runs.of(who, design.test, design.test_seeds))
+    subjects = [*references, *(subject for _, subject in pairs)]
+    runs.make(
+        run for subject in subjects for run in runs.of(subject, design.test, design.test_seeds)
+    )
     if runs.interrupted:
         return ()
-    return tuple(_tested(design, runs, one, who) for one, who in several)
+    return tuple(_test_point(design, runs, trial, subject) for trial, subject in pairs)
 
 
-def _tested(design: SearchDesign, runs: Runs, one: Tried, who: Who) -> Tested:
-    mine = runs.of(who, design.test, design.test_seeds)
-    theirs = [
-        r for n in design.references for r in runs.of(reference(n), design.test, design.test_seeds)
+def _test_point(design: SearchDesign, runs: Runs, trial: Tried, subject: Subject) -> Tested:
+    point_runs = runs.of(subject, design.test, design.test_seeds)
+    reference_runs = [
+        run
+        for name in design.references
+        for run in runs.of(reference(name), design.test, design.test_seeds)
     ]
-    why = runs.error([*mine, *theirs])
-    if why:
-        return Tested(one.number, (), why)
-    found: list[Compared] = []
+    error = runs.error([*point_runs, *reference_runs])
+    if error:
+        return Tested(trial.number, (), error)
+    comparisons: list[Compared] = []
     for objective in design.objectives:
         name, metric = objective.metric.name, objective.metric
-        found += _compared(design, runs, who, metric, name, BASELINE, 1.0)
+        comparisons += _compare(design, runs, subject, metric, name, BASELINE, 1.0)
     for constraint in design.constraints:
-        found += _constrained(design, runs, who, constraint)
-    return Tested(one.number, tuple(found))
+        comparisons += _compare_with_bound(design, runs, subject, constraint)
+    return Tested(trial.number, tuple(comparisons))
 
 
-def invalid_on_test(design: SearchDesign, runs: Runs, who: Who) -> str:
+def invalid_on_test(design: SearchDesign, runs: Runs, subject: Subject) -> str:
     """The warning that invalidates a point or a reference in the test; empty if none does."""
-    return runs.invalid(who, design.test, design.test_seeds)
+    return runs.invalid(subject, design.test, design.test_seeds)
 
 
-def _constrained(
-    design: SearchDesign, runs: Runs, who: Who, constraint: Constraint
+def _compare_with_bound(
+    design: SearchDesign, runs: Runs, subject: Subject, constraint: Constraint
 ) -> list[Compared]:
-    of, text, number = constraint.reference, constraint.text, constraint.number
-    return _compared(design, runs, who, constraint.metric, text, of, number)
+    reference_name, text, number = constraint.reference, constraint.text, constraint.number
+    return _compare(design, runs, subject, constraint.metric, text, reference_name, number)
 
 
-def _compared(
+def _compare(
     design: SearchDesign,
     runs: Runs,
-    who: Who,
+    subject: Subject,
     metric: Metric,
-    what: str,
-    other: str,
+    title: str,
+    reference_name: str,
     factor: float,
 ) -> list[Compared]:
     """The ratio of a number to `factor` times another run's, by seed: over all traces, on each."""
     by_case: list[tuple[Case, list[float], list[float]]] = []
     for case in design.test:
-        mine = _numbers(runs, runs.of(who, [case], design.test_seeds), metric)
+        values = _numbers(runs, runs.of(subject, [case], design.test_seeds), metric)
         base = [1.0] * len(design.test_seeds)
-        if other:
-            who_else = reference(other)
-            base = _numbers(runs, runs.of(who_else, [case], design.test_seeds), metric)
-            if runs.invalid(who_else, [case], design.test_seeds):
+        if reference_name:
+            reference_subject = reference(reference_name)
+            base = _numbers(runs, runs.of(reference_subject, [case], design.test_seeds), metric)
+            if runs.invalid(reference_subject, [case], design.test_seeds):
                 base = [math.nan] * len(base)
-        by_case.append((case, mine, [factor * one for one in base]))
+        by_case.append((case, values, [factor * value for value in base]))
     single = len(by_case) == 1
-    whole = _ratio(by_case[0][1], by_case[0][2]) if single else _over_all(by_case)
+    ratio = _ratio(by_case[0][1], by_case[0][2]) if single else _over_all(by_case)
     mean = _mean(by_case[0][1]) if single else None
     name = metric.column.name
-    found = [Compared(what, other, "", mean, whole, name)]
+    comparisons = [Compared(title, reference_name, "", mean, ratio, name)]
     if not single:
-        found += [
-            Compared(what, other, c.name, _mean(a), _ratio(a, b), name) for c, a, b in by_case
+        comparisons += [
+            Compared(title, reference_name, case.name, _mean(a), _ratio(a, b), name)
+            for case, a, b in by_case
         ]
-    return found
+    return comparisons
 
 
-def _numbers(runs: Runs, several: Sequence[Run], metric: Metric) -> list[float]:
+def _numbers(runs: Runs, selection: Sequence[Run], metric: Metric) -> list[float]:
     """A number of each run; NaN if it is missing."""
-    found = [runs.rows[one.key].number(metric) for one in several]
-    return [math.nan if one is None else one for one in found]
+    numbers = [runs.rows[run.key].number(metric) for run in selection]
+    return [math.nan if number is None else number for number in numbers]
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -123,7 +128,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 def _ratio(values: Sequence[float], base: Sequence[float]) -> Ratio | None:
     """The ratio with its interval; None if a number is missing or not positive."""
-    if any(not one > 0 for one in (*values, *base)):
+    if any(not value > 0 for value in (*values, *base)):
         return None
     return paired_ratio(values, base)
 
@@ -133,10 +138,10 @@ def _over_all(by_case: Sequence[tuple[Case, list[float], list[float]]]) -> Ratio
 
     If nothing depends on the seed, the traces are the repetitions.
     """
-    if any(not one > 0 for _, a, b in by_case for one in (*a, *b)):
+    if any(not value > 0 for _, a, b in by_case for value in (*a, *b)):
         return None
-    logs = [[math.log(x / of) for x, of in zip(a, b, strict=True)] for _, a, b in by_case]
-    of_seeds = [math.exp(statistics.fmean(one)) for one in zip(*logs, strict=True)]
-    of_traces = [math.exp(statistics.fmean(one)) for one in logs]
-    means = of_traces if min(of_seeds) == max(of_seeds) else of_seeds
+    logs = [[math.log(x / base) for x, base in zip(a, b, strict=True)] for _, a, b in by_case]
+    seed_means = [math.exp(statistics.fmean(row)) for row in zip(*logs, strict=True)]
+    trace_means = [math.exp(statistics.fmean(row)) for row in logs]
+    means = trace_means if min(seed_means) == max(seed_means) else seed_means
     return paired_ratio(means, [1.0] * len(means))

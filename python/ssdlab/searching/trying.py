@@ -31,7 +31,7 @@ FORM = Form("search", "searching", SEARCH_JSON, RUNS, VERSION, ARGUMENTS)
 
 
 @dataclass(frozen=True)
-class Who:
+class Subject:
     """A point, or a reference."""
 
     name: str
@@ -41,9 +41,9 @@ class Who:
     """None for a reference."""
 
     @staticmethod
-    def of(shown: Mapping[str, Value], point: Point) -> Who:
+    def of(shown: Mapping[str, Value], point: Point) -> Subject:
         """A point with its values as shown."""
-        return Who(name_of(shown), point_label(shown), point)
+        return Subject(name_of(shown), point_label(shown), point)
 
 
 def name_of(shown: Mapping[str, Value]) -> str:
@@ -55,7 +55,7 @@ def name_of(shown: Mapping[str, Value]) -> str:
 class Run:
     """A run of a point or a reference."""
 
-    who: Who
+    subject: Subject
     case: Case
     seed: int
     divisor: int = 1
@@ -63,11 +63,11 @@ class Run:
     @property
     def key(self) -> str:
         """What it is found by."""
-        return json.dumps([self.who.name, self.case.name, self.seed, self.divisor])
+        return json.dumps([self.subject.name, self.case.name, self.seed, self.divisor])
 
 
 @dataclass(frozen=True)
-class Made:
+class RunResult:
     """The stored results of a run."""
 
     row: Row
@@ -86,7 +86,7 @@ class Made:
         return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-class Runs(RunTable[str, Made]):
+class Runs(RunTable[str, RunResult]):
     """The runs of a search, by `Run.key`. Without `folder` they are not stored."""
 
     def __init__(
@@ -109,22 +109,22 @@ class Runs(RunTable[str, Made]):
         self.note: Callable[[str], object] | None = None
         """Shows what the runner does."""
 
-    def row(self, _: str, ended: Ended) -> Made:
+    def row(self, _: str, ending: Ended) -> RunResult:
         """The stored results of a run."""
-        if ended.how == "failed" or ended.report is None:
-            return Made({}, False, ended.why or "failed")
-        return _of_report(ended.report, self.design.metrics)
+        if ending.how == "failed" or ending.report is None:
+            return RunResult({}, False, ending.why or "failed")
+        return _of_report(ending.report, self.design.metrics)
 
-    def line(self, key: str, row: Made) -> str:
+    def line(self, key: str, row: RunResult) -> str:
         """A line of the file."""
         return json.dumps([key, asdict(row)]) + "\n"
 
-    def of_line(self, line: str) -> tuple[str, Made]:
+    def of_line(self, line: str) -> tuple[str, RunResult]:
         """The reverse."""
         key, values = json.loads(line)
-        return key, Made(**values)
+        return key, RunResult(**values)
 
-    def add(self, key: str, row: Made) -> None:
+    def add(self, key: str, row: RunResult) -> None:
         """As of the table, counted."""
         super().add(key, row)
         with self.lock:
@@ -138,13 +138,13 @@ class Runs(RunTable[str, Made]):
         Raises `OutputError`.
         """
         planned: dict[str, Planned] = {}
-        for one in runs:
-            if one.key not in self.rows and one.key not in planned:
-                found = self._planned(one)
-                if isinstance(found, Made):
-                    self.rows[one.key] = found
+        for run in runs:
+            if run.key not in self.rows and run.key not in planned:
+                outcome = self._plan(run)
+                if isinstance(outcome, RunResult):
+                    self.rows[run.key] = outcome
                 else:
-                    planned[one.key] = found
+                    planned[run.key] = outcome
         if not planned or self.interrupted:
             return
         batch = Batch(
@@ -157,54 +157,59 @@ class Runs(RunTable[str, Made]):
         batch.run(self.runner, progress=False)
         self.interrupted = batch.interrupted
 
-    def _planned(self, one: Run) -> Planned | Made:
+    def _plan(self, run: Run) -> Planned | RunResult:
         try:
-            if one.who.point is None:
+            if run.subject.point is None:
                 config, policies = self.design.reference(
-                    one.who.name, one.case, one.seed, one.divisor
+                    run.subject.name, run.case, run.seed, run.divisor
                 )
             else:
-                config, policies = self.design.loaded(
-                    one.who.point, one.case, one.seed, one.divisor
+                config, policies = self.design.load(
+                    run.subject.point, run.case, run.seed, run.divisor
                 )
             packed = policies.pack()
         except ConfigError as error:
-            if one.who.point is None:
+            if run.subject.point is None:
                 raise
-            return Made({}, False, "; ".join(error.messages))
-        return Planned(one.who.label, config, packed, one.seed, key=one.key)
+            return RunResult({}, False, "; ".join(error.messages))
+        return Planned(run.subject.label, config, packed, run.seed, key=run.key)
 
     def of(
-        self, who: Who, cases: Sequence[Case], seeds: Sequence[int], divisor: int = 1
+        self, subject: Subject, cases: Sequence[Case], seeds: Sequence[int], divisor: int = 1
     ) -> list[Run]:
         """The runs of a point with all requests and seeds."""
-        return [Run(who, case, seed, divisor) for case in cases for seed in seeds]
+        return [Run(subject, case, seed, divisor) for case in cases for seed in seeds]
 
     def error(self, runs: Sequence[Run]) -> str:
         """Why one of them failed; empty if none did."""
-        return next((why for one in runs if (why := self.rows[one.key].error)), "")
+        return next((error for run in runs if (error := self.rows[run.key].error)), "")
 
-    def invalid(self, who: Who, cases: Sequence[Case], seeds: Sequence[int]) -> str:
+    def invalid(self, subject: Subject, cases: Sequence[Case], seeds: Sequence[int]) -> str:
         """The warning that invalidates a point on one of the traces, in complete runs."""
-        several = ([self.rows[r.key].invalid for r in self.of(who, [c], seeds)] for c in cases)
-        return next((why for one in several if (why := warned.majority(one))), "")
+        warnings_by_case = (
+            [self.rows[run.key].invalid for run in self.of(subject, [case], seeds)]
+            for case in cases
+        )
+        return next(
+            (warning for warnings in warnings_by_case if (warning := warned.majority(warnings))), ""
+        )
 
     def settled(self, runs: Sequence[Run]) -> bool:
         """Whether all of them reached a steady state."""
-        return all(self.rows[one.key].settled for one in runs)
+        return all(self.rows[run.key].settled for run in runs)
 
     def mean(self, runs: Sequence[Run], metric: Metric) -> float | None:
         """The mean of a number; None if one of them has none."""
-        found = [self.rows[one.key].number(metric) for one in runs]
-        known = [one for one in found if one is not None]
-        if not known or len(known) < len(found):
+        values = [self.rows[run.key].number(metric) for run in runs]
+        numbers = [value for value in values if value is not None]
+        if not numbers or len(numbers) < len(values):
             return None
-        return known[0] if len(known) == 1 else estimate(known).mean
+        return numbers[0] if len(numbers) == 1 else estimate(numbers).mean
 
 
-def _of_report(report: Report, metrics: Sequence[Metric]) -> Made:
-    row: Row = {one.name: one.of_report(report) for one in MEASURED}
-    row |= {one.column.name: one.of(report) for one in metrics}
+def _of_report(report: Report, metrics: Sequence[Metric]) -> RunResult:
+    row: Row = {column.name: column.of_report(report) for column in MEASURED}
+    row |= {metric.column.name: metric.of(report) for metric in metrics}
     transient = report.warmup.recommended_requests or 0
-    settled = report.steady_state.reached and transient <= report.requests.warmup
-    return Made(row, settled, "", len(report.warnings), report.invalid)
+    has_settled = report.steady_state.reached and transient <= report.requests.warmup
+    return RunResult(row, has_settled, "", len(report.warnings), report.invalid)

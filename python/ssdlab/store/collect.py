@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 from ssdlab.errors import OutputError
 from ssdlab.store import rows
-from ssdlab.store.files import DRAFT, MISSING, Entry, Files, first_places, opened
+from ssdlab.store.files import DRAFT, MISSING, Entry, Files, first_places, open_file
 
 MOST_ROWS = 16_384
 """Rows of a part."""
@@ -58,40 +58,40 @@ def collect(
     remove the least recently requested ones until the rest is at most this large. Raises
     `OutputError`.
     """
-    done = Collected()
+    result = Collected()
     entries = files.entries()
-    done.parts_before = len(entries)
-    done.bytes_before = sum(one.bytes for one in entries.values())
+    result.parts_before = len(entries)
+    result.bytes_before = sum(entry.bytes for entry in entries.values())
     used = _used(files)
-    wanted = _wanted(entries, used, unused_s, most_bytes)
-    for several in _bins(entries, wanted):
-        _compact(files, several, wanted, done)
+    retained = _retained(entries, used, unused_s, most_bytes)
+    for group in _bins(entries, retained):
+        _compact(files, group, retained, result)
     _remove_replaced(files)
-    _remove_leftovers(files, leftover_s, done)
-    left = files.entries()
-    _merge_used(files, used, left)
-    done.parts = len(left)
-    done.rows = sum(len(one.rows) for one in left.values())
-    done.bytes = sum(one.bytes for one in left.values())
-    return done
+    _remove_leftovers(files, leftover_s, result)
+    remaining = files.entries()
+    _merge_used(files, used, remaining)
+    result.parts = len(remaining)
+    result.rows = sum(len(entry.rows) for entry in remaining.values())
+    result.bytes = sum(entry.bytes for entry in remaining.values())
+    return result
 
 
 def _used(files: Files) -> dict[Path, Mapping[str, int]]:
     """The contents of the files that record when runs were requested."""
-    found: dict[Path, Mapping[str, int]] = {}
+    times_by_file: dict[Path, Mapping[str, int]] = {}
     for file in sorted(files.used.glob("*.json")):
-        with suppress(OSError, OutputError, ValueError, TypeError), opened(file) as text:
+        with suppress(OSError, OutputError, ValueError, TypeError), open_file(file) as text:
             times = json.loads(text.read())
-            found[file] = {str(key): int(at) for key, at in dict(times).items()}
-    return found
+            times_by_file[file] = {str(key): int(moment) for key, moment in dict(times).items()}
+    return times_by_file
 
 
 def _latest(used: Mapping[Path, Mapping[str, int]]) -> dict[str, int]:
     """When each run was last requested."""
     latest: dict[str, int] = {}
     for times in used.values():
-        for key, at in times.items():
-            latest[key] = max(at, latest.get(key, at))
+        for key, moment in times.items():
+            latest[key] = max(moment, latest.get(key, moment))
     return latest
 
 
@@ -101,142 +101,146 @@ def _merge_used(
     """Replace the files that were read by one. If both exist they say the same."""
     if len(used) < 2:
         return
-    there = {key for one in entries.values() for key, _ in one.rows}
-    files.put_used({key: at for key, at in _latest(used).items() if key in there})
+    keys = {key for entry in entries.values() for key, _ in entry.rows}
+    files.put_used({key: moment for key, moment in _latest(used).items() if key in keys})
     for file in used:
         file.unlink(missing_ok=True)
 
 
-Wanted = dict[str, frozenset[int]]
+Retained = dict[str, frozenset[int]]
 """The rows of each part that stay, by number."""
 
 
-def _wanted(
+def _retained(
     entries: Mapping[str, Entry],
     used: Mapping[Path, Mapping[str, int]],
     unused_s: float | None,
     most_bytes: int | None,
-) -> Wanted:
+) -> Retained:
     first = first_places(entries)
     latest, now = _latest(used), time.time()
-    last = {key: max(at / 1e6, latest.get(key, 0)) for key, (at, *_) in first.items()}
-    stay = {key for key in first if unused_s is None or last[key] >= now - unused_s}
+    last_use = {key: max(moment / 1e6, latest.get(key, 0)) for key, (moment, *_) in first.items()}
+    retained_keys = {key for key in first if unused_s is None or last_use[key] >= now - unused_s}
     if most_bytes is not None:
-        left: float = most_bytes
-        for key in sorted(stay, key=lambda key: (last[key], key), reverse=True):
+        remaining_bytes: float = most_bytes
+        for key in sorted(retained_keys, key=lambda key: (last_use[key], key), reverse=True):
             part = entries[first[key][1]]
-            left -= part.bytes / len(part.rows)
-            if left < -0.5:  # not by rounding alone
-                stay.discard(key)
-    found: dict[str, set[int]] = {name: set() for name in entries}
-    for key in stay:
-        _, name, at = first[key]
-        found[name].add(at)
-    return {name: frozenset(numbers) for name, numbers in found.items()}
+            remaining_bytes -= part.bytes / len(part.rows)
+            if remaining_bytes < -0.5:  # not by rounding alone
+                retained_keys.discard(key)
+    numbers_by_part: dict[str, set[int]] = {name: set() for name in entries}
+    for key in retained_keys:
+        _, name, number = first[key]
+        numbers_by_part[name].add(number)
+    return {name: frozenset(numbers) for name, numbers in numbers_by_part.items()}
 
 
-def _bins(entries: Mapping[str, Entry], wanted: Wanted) -> Iterator[list[Entry]]:
+def _bins(entries: Mapping[str, Entry], retained: Retained) -> Iterator[list[Entry]]:
     """Parts that become one: neighbours that are small together, or one that loses rows."""
-    held: list[Entry] = []
+    group: list[Entry] = []
     for name in sorted(entries):
         entry = entries[name]
-        loses = len(wanted[name]) < len(entry.rows)
-        large = len(entry.rows) > MOST_ROWS // 2 or entry.bytes > MOST_BYTES // 2
-        if large and not loses:
+        loses_rows = len(retained[name]) < len(entry.rows)
+        is_large = len(entry.rows) > MOST_ROWS // 2 or entry.bytes > MOST_BYTES // 2
+        if is_large and not loses_rows:
             continue
-        count = sum(len(wanted[one.name]) for one in held) + len(wanted[name])
-        size = sum(one.bytes for one in held) + entry.bytes
-        if held and (count > MOST_ROWS or size > MOST_BYTES):
-            yield held
-            held = []
-        held.append(entry)
-    if len(held) > 1 or any(len(wanted[one.name]) < len(one.rows) for one in held):
-        yield held
+        count = sum(len(retained[member.name]) for member in group) + len(retained[name])
+        size = sum(member.bytes for member in group) + entry.bytes
+        if group and (count > MOST_ROWS or size > MOST_BYTES):
+            yield group
+            group = []
+        group.append(entry)
+    if len(group) > 1 or any(len(retained[member.name]) < len(member.rows) for member in group):
+        yield group
 
 
-def _compact(files: Files, several: list[Entry], wanted: Wanted, done: Collected) -> None:
+def _compact(files: Files, group: list[Entry], retained: Retained, result: Collected) -> None:
     """Put the wanted rows of several parts into one that replaces them."""
-    whole = []
-    for entry in several:
-        why = files.fault(entry)
-        if why == MISSING:
+    intact = []
+    for entry in group:
+        fault = files.fault(entry)
+        if fault == MISSING:
             return  # another process has replaced this part
-        if why:
-            done.damaged.append(files.part(entry.name))
+        if fault:
+            result.damaged.append(files.part(entry.name))
         else:
-            whole.append(entry)
-    if not whole:
+            intact.append(entry)
+    if not intact:
         return
     try:
-        kept = [
+        retained_rows = [
             (key, created)
-            for one in whole
-            for at, (key, created) in enumerate(one.rows)
-            if at in wanted[one.name]
+            for member in intact
+            for number, (key, created) in enumerate(member.rows)
+            if number in retained[member.name]
         ]
         files.add(
-            kept,
-            rows.all_leaves(one.config for one in whole),
+            retained_rows,
+            rows.all_leaves(member.config for member in intact),
             rows.GROUP,
-            lambda out: _copy(files, whole, wanted, out),
+            lambda out: _copy(files, intact, retained, out),
             # The parts that it replaced may still exist, if their collection was killed.
-            sorted({name for one in whole for name in (one.name, *one.replaces)} & files.names()),
+            sorted(
+                {name for member in intact for name in (member.name, *member.replaces)}
+                & files.names()
+            ),
         )
     except FileNotFoundError:
         return  # another process has replaced one of them
-    keys = {key for one in several for key, _ in one.rows}
-    lost = sum(len(one.rows) for one in whole) - len(kept)
-    gone = len(keys - {key for key, _ in kept})
-    done.dropped += min(gone, lost)
-    done.repeated += max(0, lost - gone)
+    keys = {key for member in group for key, _ in member.rows}
+    removed_count = sum(len(member.rows) for member in intact) - len(retained_rows)
+    dropped_count = len(keys - {key for key, _ in retained_rows})
+    result.dropped += min(dropped_count, removed_count)
+    result.repeated += max(0, removed_count - dropped_count)
 
 
-def _copy(files: Files, several: Sequence[Entry], wanted: Wanted, out: BinaryIO) -> None:
+def _copy(files: Files, entries: Sequence[Entry], retained: Retained, out: BinaryIO) -> None:
     """Write the wanted rows, a row group at a time; columns that some parts lack are empty."""
     pa = rows.arrow()
     with ExitStack() as stack:
-        opened = [
-            stack.enter_context(rows.parquet().ParquetFile(files.part(one.name))) for one in several
+        parquet_files = [
+            stack.enter_context(rows.parquet().ParquetFile(files.part(entry.name)))
+            for entry in entries
         ]
-        columns = pa.unify_schemas([one.schema_arrow for one in opened])
-        into = stack.enter_context(rows.writer(out, columns))
-        waiting: Any = columns.empty_table()
-        for entry, file in zip(several, opened, strict=True):
+        columns = pa.unify_schemas([file.schema_arrow for file in parquet_files])
+        sink = stack.enter_context(rows.writer(out, columns))
+        pending: Any = columns.empty_table()
+        for entry, file in zip(entries, parquet_files, strict=True):
             begin = 0
             for number in range(file.num_row_groups):
                 table = file.read_row_group(number)
-                mask = [at in wanted[entry.name] for at in range(begin, begin + table.num_rows)]
+                mask = [row in retained[entry.name] for row in range(begin, begin + table.num_rows)]
                 begin += table.num_rows
-                taken = table.filter(pa.array(mask, pa.bool_()))
-                waiting = pa.concat_tables([waiting, taken], promote_options="default")
-                while waiting.num_rows >= rows.GROUP:
-                    into.write_table(waiting.slice(0, rows.GROUP))
-                    waiting = waiting.slice(rows.GROUP)
-        if waiting.num_rows:
-            into.write_table(waiting)
+                selected = table.filter(pa.array(mask, pa.bool_()))
+                pending = pa.concat_tables([pending, selected], promote_options="default")
+                while pending.num_rows >= rows.GROUP:
+                    sink.write_table(pending.slice(0, rows.GROUP))
+                    pending = pending.slice(rows.GROUP)
+        if pending.num_rows:
+            sink.write_table(pending)
 
 
 def _remove_replaced(files: Files) -> None:
     """Remove the parts that others replace: first their entries, then the parts themselves."""
     live = files.entries()
-    for one in [*live.values()]:
-        for name in one.replaces:
+    for entry in [*live.values()]:
+        for name in entry.replaces:
             files.entry(name).unlink(missing_ok=True)
             files.part(name).unlink(missing_ok=True)
 
 
-def _remove_leftovers(files: Files, older_s: float, done: Collected) -> None:
+def _remove_leftovers(files: Files, older_s: float, result: Collected) -> None:
     """Remove drafts, and parts that no manifest names."""
     for file in leftovers(files):
         with suppress(FileNotFoundError):
             if time.time() - file.lstat().st_mtime > older_s:
                 file.unlink()
-                done.leftovers += 1
+                result.leftovers += 1
 
 
 def leftovers(files: Files) -> list[Path]:
     """Drafts, and parts that no manifest names; active writers have some, too."""
-    found = [one for one in files.folder.rglob(f".*{DRAFT}") if one.is_file()]
+    drafts = [file for file in files.folder.rglob(f".*{DRAFT}") if file.is_file()]
     parts = sorted(files.parts.glob("*.parquet"))
-    named = files.names()
-    return found + [one for one in parts if one.stem not in named]
+    names = files.names()
+    return drafts + [file for file in parts if file.stem not in names]

@@ -21,7 +21,7 @@ from ssdlab import versions
 from ssdlab.display.argument import argument
 from ssdlab.errors import OutputError
 from ssdlab.results import outputs
-from ssdlab.results.folder import written_not
+from ssdlab.results.folder import write_error
 
 MARK = "store.json"
 FORMAT = 1
@@ -66,20 +66,20 @@ def put(file: Path, write: Callable[[BinaryIO], object]) -> None:
                 draft.unlink()
         _sync(file.parent)
     except OSError as error:
-        raise written_not(error, file) from error
+        raise write_error(error, file) from error
 
 
 def _sync(folder: Path) -> None:
     """Make the names in a folder survive a power cut, if the system can."""
     with suppress(OSError):
-        number = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(number)
+            os.fsync(descriptor)
         finally:
-            os.close(number)
+            os.close(descriptor)
 
 
-def unfit(file: Path) -> str:
+def refusal_reason(file: Path) -> str:
     """Why a store refuses to open a file; empty if it accepts it, or if the file does not exist.
 
     A link may lead out of the store, and a pipe may block its reader forever.
@@ -93,21 +93,21 @@ def unfit(file: Path) -> str:
     return "" if stat.S_ISREG(mode) else NO_FILE
 
 
-def opened(file: Path) -> BinaryIO:
-    """Open a file of a store for reading. Raises `OutputError` if `unfit` gives a reason."""
-    why = unfit(file)
-    if why:
-        raise OutputError(f"{file}: {why}")
+def open_file(file: Path) -> BinaryIO:
+    """Open a file of a store for reading. Raises `OutputError` with its `refusal_reason`."""
+    reason = refusal_reason(file)
+    if reason:
+        raise OutputError(f"{file}: {reason}")
     return file.open("rb")
 
 
 def digest(file: Path) -> str:
     """SHA-256 of a file."""
-    found = hashlib.sha256()
-    with opened(file) as data:
-        while part := data.read(READ_BYTES):
-            found.update(part)
-    return found.hexdigest()
+    hasher = hashlib.sha256()
+    with open_file(file) as data:
+        while chunk := data.read(READ_BYTES):
+            hasher.update(chunk)
+    return hasher.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -132,20 +132,20 @@ class Entry:
     @staticmethod
     def of_json(name: str, text: str) -> Entry:
         """The entry in the text of its file. Raises `ValueError`, `KeyError` or `TypeError`."""
-        held = json.loads(text)
-        if held["format"] > FORMAT:
-            message = f"written by a later ssdlab ({held['writer']})"
+        values = json.loads(text)
+        if values["format"] > FORMAT:
+            message = f"written by a later ssdlab ({values['writer']})"
             raise ValueError(message)
-        rows = tuple((str(key), int(created)) for key, created in held["rows"])
+        rows = tuple((str(key), int(created)) for key, created in values["rows"])
         entry = Entry(
             name,
             rows,
-            int(held["bytes"]),
-            str(held["sha256"]),
-            int(held["group"]),
-            dict(held["config"]),
-            tuple(held["replaces"]),
-            str(held["writer"]),
+            int(values["bytes"]),
+            str(values["sha256"]),
+            int(values["group"]),
+            dict(values["config"]),
+            tuple(values["replaces"]),
+            str(values["writer"]),
         )
         foreign = [part for part in (name, *entry.replaces) if not NAME.fullmatch(str(part))]
         foreign += [kind for kind in entry.config.values() if kind not in SQL_TYPES]
@@ -156,22 +156,22 @@ class Entry:
 
     def text(self) -> str:
         """The contents of its file."""
-        held: dict[str, Any] = {"format": FORMAT, **vars(self)}
-        del held["name"]
-        return json.dumps(held, separators=(",", ":"), ensure_ascii=False) + "\n"
+        values: dict[str, Any] = {"format": FORMAT, **vars(self)}
+        del values["name"]
+        return json.dumps(values, separators=(",", ":"), ensure_ascii=False) + "\n"
 
 
 def first_places(entries: Mapping[str, Entry]) -> dict[str, tuple[int, str, int]]:
     """Time, part and number of the row that counts for each key: the first one."""
     first: dict[str, tuple[int, str, int]] = {}
     for name, entry in entries.items():
-        for at, (key, created) in enumerate(entry.rows):
-            place = (created, name, at)
+        for number, (key, created) in enumerate(entry.rows):
+            place = (created, name, number)
             first[key] = min(first.get(key, place), place)
     return first
 
 
-def quoted(file: Path) -> str:
+def quote_path(file: Path) -> str:
     """A path for the shell, on one line."""
     text = str(file)
     return shlex.quote(text) if text.isprintable() else f"${text!a}"
@@ -196,32 +196,34 @@ class Files:
         self.parts = self.root / "parts"
         self.manifest = self.root / "manifest"
         self.used = self.root / "used"
-        self._held: dict[str, Entry] = {}
-        self._sound: dict[str, tuple[int, int, int]] = {}
+        self._entries: dict[str, Entry] = {}
+        self._checked_states: dict[str, tuple[int, int, int]] = {}
         """Size, modification time and inode of each part whose contents were checked."""
-        self._check(must_be=not write)
+        self._check(must_exist=not write)
 
-    def _check(self, must_be: bool) -> None:
+    def _check(self, must_exist: bool) -> None:
         folder, mark = self.folder, self.folder / MARK
-        for place in (self.root, self.parts, self.manifest, self.used):
-            if place.is_symlink():
-                raise OutputError(f"{place}: {A_LINK}")
-        if unfit(mark):
-            raise OutputError(f"{mark}: {unfit(mark)}")
+        for path in (self.root, self.parts, self.manifest, self.used):
+            if path.is_symlink():
+                raise OutputError(f"{path}: {A_LINK}")
+        if refusal_reason(mark):
+            raise OutputError(f"{mark}: {refusal_reason(mark)}")
         try:
             text = mark.read_text(encoding="utf-8")
         except (FileNotFoundError, NotADirectoryError):
-            there = folder.is_dir() and any(one for one in folder.iterdir() if one.name != MARK)
+            has_files = folder.is_dir() and any(
+                file for file in folder.iterdir() if file.name != MARK
+            )
             if folder.exists() and not folder.is_dir():
                 raise OutputError(f"{folder}: is not a folder") from None
-            if must_be and not folder.exists():
+            if must_exist and not folder.exists():
                 raise OutputError(
                     f"{folder}: no such folder; expected a store of results"
                 ) from None
             # Another process may be creating it.
-            if must_be or (there and not _only_drafts(folder)):
-                why = f"is no store of results: {MARK} is missing"
-                raise OutputError(f"{folder}: {why}") from None
+            if must_exist or (has_files and not _only_drafts(folder)):
+                reason = f"is no store of results: {MARK} is missing"
+                raise OutputError(f"{folder}: {reason}") from None
             return
         except OSError as error:
             raise OutputError(f"{mark}: cannot be read: {error.strerror or error}") from error
@@ -230,26 +232,28 @@ class Files:
         except (ValueError, KeyError, TypeError):
             raise OutputError(f"{mark}: is not that of a store of results") from None
         if version > FORMAT:
-            what = f"has version {version} of the layout of stores; this ssdlab knows {FORMAT}"
-            raise OutputError(f"{folder}: {what}: use a later ssdlab")
-        if must_be and not self.root.is_dir():
-            raise OutputError(f"{folder}: {self._nothing()}")
+            reason = f"has version {version} of the layout of stores; this ssdlab knows {FORMAT}"
+            raise OutputError(f"{folder}: {reason}: use a later ssdlab")
+        if must_exist and not self.root.is_dir():
+            raise OutputError(f"{folder}: {self._empty_reason()}")
 
-    def _nothing(self) -> str:
+    def _empty_reason(self) -> str:
         """Why there is nothing to read."""
-        held = self.versions()
-        if not held:
+        versions = self.versions()
+        if not versions:
             return "is empty: no run was stored yet"
-        others = ", ".join(map(str, held))
+        listing = ", ".join(map(str, versions))
         return (
-            f"has no results of version {self.results}, but of version {others}:"
-            f" {argument(version=held[-1])} reads those"
+            f"has no results of version {self.results}, but of version {listing}:"
+            f" {argument(version=versions[-1])} reads those"
         )
 
     def versions(self) -> list[int]:
         """The versions of results that the store has."""
-        found = [FOLDER.fullmatch(one.name) for one in self.folder.iterdir() if one.is_dir()]
-        return sorted(int(one[1]) for one in found if one)
+        matches = [
+            FOLDER.fullmatch(folder.name) for folder in self.folder.iterdir() if folder.is_dir()
+        ]
+        return sorted(int(match[1]) for match in matches if match)
 
     def part(self, name: str) -> Path:
         """The file with the rows of a part."""
@@ -266,36 +270,36 @@ class Files:
         """
         part = self.part(entry.name)
         try:
-            why = unfit(part)
-            if why:
-                return why
-            known = part.stat()
-            state = known.st_size, known.st_mtime_ns, known.st_ino
-            if self._sound.get(entry.name) == state:
+            reason = refusal_reason(part)
+            if reason:
+                return reason
+            status = part.stat()
+            state = status.st_size, status.st_mtime_ns, status.st_ino
+            if self._checked_states.get(entry.name) == state:
                 return ""
-            if (known.st_size, digest(part)) != (entry.bytes, entry.sha256):
+            if (status.st_size, digest(part)) != (entry.bytes, entry.sha256):
                 return "is damaged: its contents are not those that were written (SHA-256)"
         except FileNotFoundError:
             return MISSING
         except OSError as error:
             return f"cannot be read: {error.strerror or error}"
-        self._sound[entry.name] = state
+        self._checked_states[entry.name] = state
         return ""
 
-    def sound(self, name: str) -> Path:
+    def checked_part(self, name: str) -> Path:
         """The undamaged file of a part. Raises `FileNotFoundError`, `OutputError`."""
-        why = self.fault(self._held.get(name) or self.read(name))
-        if why == MISSING and not self.entry(name).exists():
+        reason = self.fault(self._entries.get(name) or self.read(name))
+        if reason == MISSING and not self.entry(name).exists():
             raise FileNotFoundError(self.part(name))  # another process has replaced it
-        if why:
-            raise self.damaged(name, why)
+        if reason:
+            raise self.damage_error(name, reason)
         return self.part(name)
 
-    def damaged(self, name: str, why: str) -> OutputError:
-        """The error for a damaged part: `why` it is damaged, and how to repair the store."""
-        files = " ".join(quoted(one) for one in (self.part(name), self.entry(name)))
-        repair = f"`rm -f {files}` repairs the store; its runs are repeated when they are needed"
-        return OutputError(f"{self.part(name)}: {why}; {repair}; {CHECKS}")
+    def damage_error(self, name: str, reason: str) -> OutputError:
+        """The error for a damaged part: the `reason`, and how to repair the store."""
+        files = " ".join(quote_path(file) for file in (self.part(name), self.entry(name)))
+        remedy = f"`rm -f {files}` repairs the store; its runs are repeated when they are needed"
+        return OutputError(f"{self.part(name)}: {reason}; {remedy}; {CHECKS}")
 
     def add(
         self,
@@ -338,35 +342,39 @@ class Files:
         be gone when they are reached. If two listings are equal, the first one began before any
         such change, or the second one after it.
         """
-        last: frozenset[str] | None = None
+        previous: frozenset[str] | None = None
         while True:
             try:
-                listed = [one.name for one in self.manifest.iterdir() if one.suffix == ".json"]
+                file_names = [
+                    file.name for file in self.manifest.iterdir() if file.suffix == ".json"
+                ]
             except FileNotFoundError:
-                listed = []
-            found = frozenset(one[: -len(".json")] for one in listed if not one.startswith("."))
-            if found == last:
-                return found
-            last = found
+                file_names = []
+            names = frozenset(
+                name[: -len(".json")] for name in file_names if not name.startswith(".")
+            )
+            if names == previous:
+                return names
+            previous = names
 
     def entries(self) -> dict[str, Entry]:
         """The parts that count, by name. Raises `OutputError` for a damaged entry."""
         while True:
             names = self.names()
-            self._held = {name: one for name, one in self._held.items() if name in names}
+            self._entries = {name: entry for name, entry in self._entries.items() if name in names}
             try:
-                for name in sorted(names - self._held.keys()):
-                    self._held[name] = self.read(name)
+                for name in sorted(names - self._entries.keys()):
+                    self._entries[name] = self.read(name)
             except FileNotFoundError:
                 continue  # another process has replaced it
-            gone = {one for entry in self._held.values() for one in entry.replaces}
-            return {name: one for name, one in self._held.items() if name not in gone}
+            replaced = {name for entry in self._entries.values() for name in entry.replaces}
+            return {name: entry for name, entry in self._entries.items() if name not in replaced}
 
     def read(self, name: str) -> Entry:
         """The entry of a part. Raises `FileNotFoundError`, `OutputError`."""
         file = self.entry(name)
         try:
-            with opened(file) as text:
+            with open_file(file) as text:
                 return Entry.of_json(name, text.read().decode())
         except (ValueError, KeyError, TypeError) as error:
             raise OutputError(f"{file}: is damaged: {error}; {CHECKS}") from error
@@ -375,4 +383,4 @@ class Files:
 
 
 def _only_drafts(folder: Path) -> bool:
-    return all(one.name.endswith(DRAFT) for one in folder.iterdir())
+    return all(file.name.endswith(DRAFT) for file in folder.iterdir())

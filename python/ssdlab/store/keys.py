@@ -19,15 +19,17 @@ def key_text(
     replaced by their `digests`, by key. A file that the run does not read is omitted. `sources` is
     the digest of the policies in Python, `results` the version of the results.
     """
-    held = {part: {**one} if isinstance(one, dict) else one for part, one in values.items()}
-    held.pop("preset", None)
+    config = {
+        part: {**value} if isinstance(value, dict) else value for part, value in values.items()
+    }
+    config.pop("preset", None)
     for name in ("name", "drive"):
-        held["run"].pop(name, None)
+        config["run"].pop(name, None)
     for part, name in FILES:
-        if name in held.get(part, {}):
-            held[part][name] = digests.get(f"{part}.{name}")
-    what = [results, held, sources]
-    return json.dumps(what, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        if name in config.get(part, {}):
+            config[part][name] = digests.get(f"{part}.{name}")
+    content = [results, config, sources]
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def key_of(text: str) -> str:

@@ -55,7 +55,7 @@ class Answer:
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """The rows by column; times as text (ISO 8601)."""
-        return [dict(zip(self.columns, map(_plain, one), strict=True)) for one in self.values]
+        return [dict(zip(self.columns, map(_plain, row), strict=True)) for row in self.values]
 
     def to_json(self) -> str:
         """A list of the rows."""
@@ -63,14 +63,14 @@ class Answer:
 
     def to_csv(self) -> str:
         """A header and a line for each row; lists and structures as JSON."""
-        flat = [{name: _flat(one) for name, one in row.items()} for row in self.rows]
+        flat = [{name: _flat(value) for name, value in row.items()} for row in self.rows]
         return frames.to_csv(flat) or ",".join(self.columns) + "\n"
 
     @cached_property
     def flat(self) -> list[dict[str, Any]]:
         """The rows by column; lists and structures as JSON, times unchanged."""
         return [
-            {name: _flat(one) for name, one in zip(self.columns, row, strict=True)}
+            {name: _flat(value) for name, value in zip(self.columns, row, strict=True)}
             for row in self.values
         ]
 
@@ -84,11 +84,11 @@ class Answer:
 
     def summary(self) -> str:
         """The first rows as a table."""
-        head, shown = list(self.columns), self.rows[:MOST_SHOWN]
-        cells = [[_cell(row[name]) for name in head] for row in shown]
+        head, first_rows = list(self.columns), self.rows[:MOST_SHOWN]
+        cells = [[_cell(row[name]) for name in head] for row in first_rows]
         lines = [*table(head, cells)] if head else []
-        left = len(self.values) - len(shown)
-        lines += [f"and {left:,} more rows"] if left else []
+        remaining = len(self.values) - len(first_rows)
+        lines += [f"and {remaining:,} more rows"] if remaining else []
         return "\n".join([*lines, ""])
 
     def __len__(self) -> int:
@@ -103,12 +103,12 @@ class Answer:
 
         head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
         body = "".join(
-            "<tr>" + "".join(f"<td>{escape(_cell(one))}</td>" for one in row.values()) + "</tr>"
+            "<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row.values()) + "</tr>"
             for row in self.rows[:MOST_SHOWN]
         )
-        left = len(self.values) - MOST_SHOWN
-        more = f"<p>and {left:,} more rows</p>" if left > 0 else ""
-        return f"<table><tr>{head}</tr>{body}</table>{more}"
+        remaining = len(self.values) - MOST_SHOWN
+        note = f"<p>and {remaining:,} more rows</p>" if remaining > 0 else ""
+        return f"<table><tr>{head}</tr>{body}</table>{note}"
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401 - whatever a query gives
@@ -116,9 +116,9 @@ def _plain(value: object) -> Any:  # noqa: ANN401 - whatever a query gives
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
+        return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     iso = getattr(value, "isoformat", None)
     return iso() if iso else float(value) if hasattr(value, "as_tuple") else str(value)  # type: ignore[arg-type]
 
@@ -146,14 +146,14 @@ def ask(files: Files, sql: str, *, allow_files: bool = False) -> Answer:
     read.
     """
 
-    def fetched(base: Any) -> Answer:  # noqa: ANN401 - of a library
+    def fetch(base: Any) -> Answer:  # noqa: ANN401 - of a library
         if not allow_files:
             _check_reads(base.extract_statements(sql))
-        done = base.execute(sql)
-        columns = tuple(one[0] for one in done.description or ())
-        return Answer(columns, tuple(done.fetchall()) if columns else ())
+        result = base.execute(sql)
+        columns = tuple(field[0] for field in result.description or ())
+        return Answer(columns, tuple(result.fetchall()) if columns else ())
 
-    return asked(files, fetched, allow_files=allow_files)
+    return query_view(files, fetch, allow_files=allow_files)
 
 
 def _check_reads(statements: list[Any]) -> None:
@@ -163,74 +163,78 @@ def _check_reads(statements: list[Any]) -> None:
         # PIVOT becomes several statements, and so does a COPY that contains one.
         is_pivot = kind == "MULTI" and sql[:5].lower() in ("pivot", "from ", "with ")
         if kind != "SELECT" and not is_pivot:
-            raise ConfigError([f"query: {sql}: expected SELECT, FROM or PIVOT; {_unconfined()}"])
+            raise ConfigError(
+                [f"query: {sql}: expected SELECT, FROM or PIVOT; {_confinement_hint()}"]
+            )
 
 
-def _unconfined() -> str:
+def _confinement_hint() -> str:
     return f"{argument(allow_files=True)} lets a query read and write files"
 
 
 def _confine(base: Any, parts: list[str]) -> None:  # noqa: ANN401 - of a library
     """Permanently confine the connection to the files `parts`."""
-    base.execute(f"set allowed_paths = [{', '.join(map(_quoted, parts))}]")
+    base.execute(f"set allowed_paths = [{', '.join(map(_quote, parts))}]")
     base.execute("set enable_external_access = false")
     base.execute("set lock_configuration = true")
 
 
-def asked(files: Files, fetched: Callable[[Any], T], *, allow_files: bool = False) -> T:
-    """The value that `fetched` reads from a DuckDB connection with the view. Raises as `ask`.
+def query_view(files: Files, fetch: Callable[[Any], T], *, allow_files: bool = False) -> T:
+    """The value that `fetch` reads from a DuckDB connection with the view. Raises as `ask`.
 
     Unless `allow_files` is set, the connection can access only the parts and the files to which
     DuckDB moves data that exceed memory.
     """
     library = duckdb()
-    for left in reversed(range(TRIES)):
+    for remaining in reversed(range(TRIES)):
         entries = files.entries()
         try:
-            parts = [str(files.sound(name)) for name in sorted(entries)]
+            parts = [str(files.checked_part(name)) for name in sorted(entries)]
         except FileNotFoundError:
             continue  # another process has replaced it
         with (
-            TemporaryDirectory(prefix="ssdlab-") as spilled,
-            library.connect(":memory:", config={**SETTINGS, "temp_directory": spilled}) as base,
+            TemporaryDirectory(prefix="ssdlab-") as spill_folder,
+            library.connect(
+                ":memory:", config={**SETTINGS, "temp_directory": spill_folder}
+            ) as base,
         ):
             try:
                 _view(base, files, entries)
                 if not allow_files:
                     _confine(base, parts)
-                return fetched(base)
+                return fetch(base)
             except library.Error as error:
                 text = str(error).strip()
-                of_parts = str(files.parts) in text
+                is_of_parts = str(files.parts) in text
                 # Another process may have replaced the part meanwhile.
-                if of_parts and left and not all(map(os.path.exists, parts)):
+                if is_of_parts and remaining and not all(map(os.path.exists, parts)):
                     continue
                 if isinstance(error, library.PermissionException):
-                    raise ConfigError([f"query: {text}; {_unconfined()}"]) from None
-                if of_parts:
-                    why = text.partition("\n")[0]
-                    raise OutputError(f"{files.folder}: {why}; {CHECKS}") from error
-                raise ConfigError([_explained(text, entries)]) from None
+                    raise ConfigError([f"query: {text}; {_confinement_hint()}"]) from None
+                if is_of_parts:
+                    reason = text.partition("\n")[0]
+                    raise OutputError(f"{files.folder}: {reason}; {CHECKS}") from error
+                raise ConfigError([_explain(text, entries)]) from None
     raise OutputError(f"{files.folder}: other processes keep replacing its parts; {CHECKS}")
 
 
-def _explained(text: str, entries: Mapping[str, Entry]) -> str:
+def _explain(text: str, entries: Mapping[str, Entry]) -> str:
     """The message of DuckDB, and the columns that exist."""
     names = ", ".join(columns(entries))
-    told = "\n".join(wrapped("  ", f"columns of results: {names}"))
-    return f"query: {text}\n{told}"
+    listing = "\n".join(wrapped("  ", f"columns of results: {names}"))
+    return f"query: {text}\n{listing}"
 
 
 def keys_of(entries: Mapping[str, Entry]) -> dict[str, tuple[str, str]]:
     """The columns of the view that are keys of configurations: key, and type in SQL."""
-    leaves = rows.all_leaves(one.config for one in entries.values())
-    found = {}
+    leaves = rows.all_leaves(entry.config for entry in entries.values())
+    keys = {}
     for key, kind in leaves.items():
         short = key.removesuffix(".policy") if f"{key}".count(".") > 1 else key
         name = short.replace(".", "_")
         if name not in rows.kinds():
-            found[name] = (key, kind)
-    return found
+            keys[name] = (key, kind)
+    return keys
 
 
 def columns(entries: Mapping[str, Entry]) -> list[str]:
@@ -250,54 +254,54 @@ def _view(base: Any, files: Files, entries: Mapping[str, Entry]) -> None:  # noq
         for view in ("results", WHOLE):
             base.execute(f"create view {view} as select * from rows_of_parts")
         return
-    paths = ", ".join(_quoted(str(files.part(name))) for name in sorted(entries))
-    how = "union_by_name = true, filename = true, file_row_number = true"
-    where = ""
+    paths = ", ".join(_quote(str(files.part(name))) for name in sorted(entries))
+    options = "union_by_name = true, filename = true, file_row_number = true"
+    join = ""
     needless = _needless(files, entries)
     if needless:
         base.execute("create table needless (part varchar, number bigint)")
         base.executemany("insert into needless values (?, ?)", needless)
-        same = "rows.filename = n.part and rows.file_row_number = n.number"
-        where = f" anti join needless n on {same}"
+        condition = "rows.filename = n.part and rows.file_row_number = n.number"
+        join = f" anti join needless n on {condition}"
     keys = keys_of(entries)
     texts = ", ".join(f"{name}::json as {name}" for name in ("config", "report"))
     head = f"select * exclude (filename, file_row_number) replace ({texts})"
-    tail = f" from read_parquet([{paths}], {how}) as rows{where}"
-    more = "".join(
-        f", try_cast(json_extract_string(config, {_path(key)}) as {kind}) as {_named(name)}"
+    tail = f" from read_parquet([{paths}], {options}) as rows{join}"
+    extra = "".join(
+        f", try_cast(json_extract_string(config, {_path(key)}) as {kind}) as {_quote_name(name)}"
         for name, (key, kind) in keys.items()
     )
-    base.execute(f"create view results as {head}{more}{tail}")
-    every = ", ".join(_path(key) for key, _ in keys.values())
-    more = "".join(
-        f", try_cast(leaves[{at}] as {kind}) as {_named(name)}"
-        for at, (name, (_, kind)) in enumerate(keys.items(), 1)
+    base.execute(f"create view results as {head}{extra}{tail}")
+    leaf_paths = ", ".join(_path(key) for key, _ in keys.values())
+    extra = "".join(
+        f", try_cast(leaves[{index}] as {kind}) as {_quote_name(name)}"
+        for index, (name, (_, kind)) in enumerate(keys.items(), 1)
     )
-    inner = f"{head}, json_extract_string(config, [{every}]) as leaves{tail}"
-    base.execute(f"create view {WHOLE} as select * exclude (leaves){more} from ({inner})")
+    inner = f"{head}, json_extract_string(config, [{leaf_paths}]) as leaves{tail}"
+    base.execute(f"create view {WHOLE} as select * exclude (leaves){extra} from ({inner})")
 
 
 def _needless(files: Files, entries: Mapping[str, Entry]) -> list[tuple[str, int]]:
     """Redundant rows, whose key an earlier row has, by file and number."""
     first = first_places(entries)
-    if len(first) == sum(len(one.rows) for one in entries.values()):
+    if len(first) == sum(len(entry.rows) for entry in entries.values()):
         return []
     return [
-        (str(files.part(name)), at)
+        (str(files.part(name)), number)
         for name, entry in entries.items()
-        for at, (key, _) in enumerate(entry.rows)
-        if first[key][1:] != (name, at)
+        for number, (key, _) in enumerate(entry.rows)
+        if first[key][1:] != (name, number)
     ]
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
 def _path(key: str) -> str:
     """The JSON path of a key in a configuration, as SQL."""
-    return _quoted(f"$.{key}")
+    return _quote(f"$.{key}")
 
 
-def _named(name: str) -> str:
+def _quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'

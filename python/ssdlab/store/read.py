@@ -50,11 +50,11 @@ class Reader:
     def __init__(self, files: Files) -> None:
         rows.parquet()
         self.files = files
-        self.asked: set[str] = set()
+        self.requested: set[str] = set()
         """Keys of the reports that were read."""
         self._index: dict[str, Place] = {}
-        self._known: frozenset[str] = frozenset()
-        self._looked = -LOOK_S
+        self._known_parts: frozenset[str] = frozenset()
+        self._last_check = -LOOK_S
         self._groups: OrderedDict[Place, Any] = OrderedDict()
         self._metadata: dict[str, Any] = {}
         """The metadata of the part that was read last; large parts have a lot of it."""
@@ -70,82 +70,82 @@ class Reader:
         """Those of `keys` that are stored, in the order that is fastest to read."""
         with self._lock:
             self._look()
-            found = {
+            stored = {
                 key: Stored(key, self, self._index.get(key))
                 for key in dict.fromkeys(keys)
-                if key in self._index or self._held(key)
+                if key in self._index or self._pending(key)
             }
-        return dict(sorted(found.items(), key=lambda one: one[1].place or ("", 0)))
+        return dict(sorted(stored.items(), key=lambda item: item[1].place or ("", 0)))
 
-    def _held(self, key: str) -> rows.Made | None:  # noqa: ARG002 - of those that write
+    def _pending(self, key: str) -> rows.ExecutedRun | None:  # noqa: ARG002 - of those that write
         """A run that is not written yet."""
         return None
 
     def _look(self) -> None:
         """Notice what others have added, unless that was checked a moment ago."""
-        if time.monotonic() - self._looked < LOOK_S:
+        if time.monotonic() - self._last_check < LOOK_S:
             return
         entries = self.files.entries()
-        self._looked = time.monotonic()
-        if entries.keys() == self._known:
+        self._last_check = time.monotonic()
+        if entries.keys() == self._known_parts:
             return
         self._index = {key: (name, at) for key, (_, name, at) in first_places(entries).items()}
-        self._known = frozenset(entries)
+        self._known_parts = frozenset(entries)
 
-    def read(self, one: Stored, config: Config | None = None) -> tuple[Report, str]:
+    def read(self, stored: Stored, config: Config | None = None) -> tuple[Report, str]:
         """The report of a run that was found, and why it could not finish.
 
         With `config`, which has the same key, as its own run would have reported it.
         """
-        row = self.row(one)
+        row = self.row(stored)
         return rows.report_of(row, config), rows.why_of(row, config)
 
-    def row(self, one: Stored) -> dict[str, Any]:
+    def row(self, stored: Stored) -> dict[str, Any]:
         """The parts of a report. Raises `OutputError` if the part is damaged."""
         with self._lock:
-            self.asked.add(one.key)
-            made = self._held(one.key)
-            row = made.row() if made else self._row(one.key, one.place)
-        if row["key"] != one.key:
-            raise self._damaged(one.place, "another key is in its place")
+            self.requested.add(stored.key)
+            pending = self._pending(stored.key)
+            row = pending.row() if pending else self._row(stored.key, stored.place)
+        if row["key"] != stored.key:
+            raise self._damage_error(stored.place, "another key is in its place")
         return row
 
     def _row(self, key: str, place: Place | None) -> dict[str, Any]:
         """The row of a key; collection may have moved it since it was found."""
-        for last in (False, False, True):
+        for is_last in (False, False, True):
             if place is not None:
                 try:
                     group = self._group(place[0], place[1] // rows.GROUP)
-                    at = place[1] % rows.GROUP
-                    return {name: group.column(name)[at].as_py() for name in group.column_names}
+                    index = place[1] % rows.GROUP
+                    return {name: group.column(name)[index].as_py() for name in group.column_names}
                 except FileNotFoundError:
-                    if last:
-                        raise self._damaged(place, "is missing") from None
-            self._looked = -LOOK_S
+                    if is_last:
+                        raise self._damage_error(place, "is missing") from None
+            self._last_check = -LOOK_S
             self._look()
             place = self._index.get(key)
-        raise self._damaged(place, f"has no row of {key}")
+        raise self._damage_error(place, f"has no row of {key}")
 
     def _group(self, part: str, number: int) -> Any:  # noqa: ANN401 - of a library
         """A row group as a table."""
-        which = (part, number)
-        if which not in self._groups:
+        key = (part, number)
+        if key not in self._groups:
             try:
-                with self.files.sound(part).open("rb") as data:
+                with self.files.checked_part(part).open("rb") as data:
                     file = rows.parquet().ParquetFile(data, metadata=self._metadata.get(part))
                     self._metadata = {part: file.metadata}
                     table = file.read_row_group(number, ["key", *rows.REPORT_TEXTS])
             except (FileNotFoundError, OutputError):
                 raise
             except Exception as error:  # whatever the library says of damaged files
-                raise self._damaged((part, 0), f"is damaged: {error}") from error
-            self._groups[which] = table
+                raise self._damage_error((part, 0), f"is damaged: {error}") from error
+            self._groups[key] = table
             if len(self._groups) > KEPT_GROUPS:
                 self._groups.popitem(last=False)
-        self._groups.move_to_end(which)
-        return self._groups[which]
+        self._groups.move_to_end(key)
+        return self._groups[key]
 
-    def _damaged(self, place: Place | None, why: str) -> OutputError:
+    def _damage_error(self, place: Place | None, reason: str) -> OutputError:
         if place is not None:
-            return self.files.damaged(place[0], why)
-        return OutputError(f"{self.files.root}: {why}; {CHECKS}")
+            return self.files.damage_error(place[0], reason)
+        return OutputError(f"{self.files.root}: {reason}; {CHECKS}")

@@ -38,16 +38,16 @@ def results(folder: str | Path | None = None, *, version: int = versions.RESULTS
     `folder` is the store; default: the one that the environment variable SSDLAB_STORE names.
     `version`: results of another version. Raises `OutputError`, and `ConfigError` without a folder.
     """
-    return Results(stored_in(folder), version)
+    return Results(store_folder(folder), version)
 
 
-def stored_in(folder: str | Path | None) -> Path:
+def store_folder(folder: str | Path | None) -> Path:
     """The folder of a store: `folder`, or that in the environment. Raises `ConfigError`."""
-    given = folder or os.environ.get(VARIABLE)
-    if not given:
-        named = f"name its folder ({argument(folder='DIR')}), or set {VARIABLE}"
-        raise ConfigError([f"no store: {named}"])
-    return Path(given)
+    location = folder or os.environ.get(VARIABLE)
+    if not location:
+        hint = f"name its folder ({argument(folder='DIR')}), or set {VARIABLE}"
+        raise ConfigError([f"no store: {hint}"])
+    return Path(location)
 
 
 class Results:
@@ -95,39 +95,45 @@ class Results:
 
     def full(self, key: str) -> str:
         """The whole key, given its first letters. Raises `ConfigError`."""
-        found = [one for one in self.keys if one.startswith(key)] if HEX.issuperset(key) else []
-        if len(found) == 1:
-            return found[0]
-        if not found or not key:
+        matches = (
+            [candidate for candidate in self.keys if candidate.startswith(key)]
+            if HEX.issuperset(key)
+            else []
+        )
+        if len(matches) == 1:
+            return matches[0]
+        if not matches or not key:
             raise ConfigError([f"{self.folder}: no run with the key {key!r}"])
-        several = ", ".join(one[:16] for one in sorted(found)[:4])
-        raise ConfigError([f"{key}: the keys of {len(found):,} runs begin so: {several}, ..."])
+        examples = ", ".join(candidate[:16] for candidate in sorted(matches)[:4])
+        raise ConfigError([f"{key}: the keys of {len(matches):,} runs begin so: {examples}, ..."])
 
     def listed(self, most: int) -> Answer:
         """The last runs, the newest first, in a few columns; the first letters of their keys."""
-        there = self.columns
-        some = ", ".join(LISTED.get(name, name) for name in LISTED if name in there)
+        columns = self.columns
+        selection = ", ".join(LISTED.get(name, name) for name in LISTED if name in columns)
         order = "order by results.created desc, results.key"
-        return self.query(f"select {some} from results {order} limit {most}")
+        return self.query(f"select {selection} from results {order} limit {most}")
 
     def table(self) -> Answer:
         """All runs, in all columns except long texts."""
         return self.query(self._all())
 
     def _all(self) -> str:
-        long = ", ".join(name for name in rows.TEXTS)
-        return f"select * exclude ({long}) from {query.WHOLE} order by created, key"
+        excluded = ", ".join(name for name in rows.TEXTS)
+        return f"select * exclude ({excluded}) from {query.WHOLE} order by created, key"
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - of a library
         """All columns except long texts as a `pandas.DataFrame`. Raises `OutputError`."""
         frames.library("pandas", "to_pandas()")
-        return query.asked(self._reader.files, lambda base: base.sql(self._all()).df())
+        return query.query_view(self._reader.files, lambda base: base.sql(self._all()).df())
 
     def to_polars(self) -> Any:  # noqa: ANN401 - of a library
         """All columns except long texts as a `polars.DataFrame`. Raises `OutputError`."""
         polars = frames.library("polars", "to_polars()")
         files, sql = self._reader.files, self._all()
-        return polars.from_arrow(query.asked(files, lambda base: base.sql(sql).to_arrow_table()))
+        return polars.from_arrow(
+            query.query_view(files, lambda base: base.sql(sql).to_arrow_table())
+        )
 
     def __len__(self) -> int:
         return len(self.keys)

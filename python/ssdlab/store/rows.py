@@ -72,7 +72,7 @@ def parquet() -> Any:  # noqa: ANN401 - of a library
 @cache
 def kinds() -> dict[str, str]:
     """The columns of a row in order, each with the name of its type."""
-    numbers = {one.name: _kind(one) for one in columns()}
+    numbers = {column.name: _kind(column) for column in columns()}
     return {**HEADS, **numbers, "warnings": "int64", **TEXTS}
 
 
@@ -93,7 +93,7 @@ def schema() -> Any:  # noqa: ANN401 - of a library
     """The columns of a part, as Parquet has them."""
     pa = arrow()
     text = pa.string()
-    of = {
+    arrow_types = {
         "string": text,
         "int64": pa.int64(),
         "float64": pa.float64(),
@@ -102,11 +102,11 @@ def schema() -> Any:  # noqa: ANN401 - of a library
         "policies": pa.map_(text, text),
         "files": pa.list_(pa.struct([("key", text), ("name", text), ("digest", text)])),
     }
-    return pa.schema([(name, of[kind]) for name, kind in kinds().items()])
+    return pa.schema([(name, arrow_types[kind]) for name, kind in kinds().items()])
 
 
 @dataclass(frozen=True)
-class Made:
+class ExecutedRun:
     """An executed run: what is stored of it."""
 
     key: str
@@ -121,15 +121,15 @@ class Made:
 
     def row(self) -> dict[str, Any]:
         """Its row."""
-        report, (_, keyed, sources) = self.report, json.loads(self.job)
+        report, (_, job_config, sources) = self.report, json.loads(self.job)
         config, provenance = report.json["config"], report.provenance
         inputs = [
             {"key": f"{part}.{name}", "name": PurePath(config[part][name]).name, "digest": digest}
             for part, name in FILES
-            if (digest := keyed.get(part, {}).get(name)) is not None
+            if (digest := job_config.get(part, {}).get(name)) is not None
         ]
-        of_requests = (one for one in inputs if one["key"].startswith("workload."))
-        trace: dict[str, str] = next(of_requests, {})
+        traces = (entry for entry in inputs if entry["key"].startswith("workload."))
+        trace: dict[str, str] = next(traces, {})
         # The contents of a folder depend on who requests them.
         plain = {**report.json, "series": {}}
         return {
@@ -146,7 +146,7 @@ class Made:
             "policies": list(self.policies.items()),
             "policies_digest": sources or None,
             "why": self.why or None,
-            **{one.name: one.of_report(report) for one in columns()},
+            **{column.name: column.of_report(report) for column in columns()},
             "warnings": len(report.warnings),
             "config": _text(config),
             "job": self.job,
@@ -161,24 +161,28 @@ def _text(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def written(table: Any, out: BinaryIO) -> None:  # noqa: ANN401 - of a library
+def write_table(table: Any, out: BinaryIO) -> None:  # noqa: ANN401 - of a library
     """Write a table of rows as Parquet."""
-    with writer(out, table.schema) as into:
-        into.write_table(table, row_group_size=GROUP)
+    with writer(out, table.schema) as sink:
+        sink.write_table(table, row_group_size=GROUP)
 
 
 def writer(out: BinaryIO, columns: Any) -> Any:  # noqa: ANN401 - of a library
     """A writer of row groups of these columns as Parquet."""
-    short = [name for name in columns.names if name not in TEXTS]
+    dictionary_columns = [name for name in columns.names if name not in TEXTS]
     return parquet().ParquetWriter(
-        out, columns, compression="zstd", use_dictionary=short, write_statistics=["key", "created"]
+        out,
+        columns,
+        compression="zstd",
+        use_dictionary=dictionary_columns,
+        write_statistics=["key", "created"],
     )
 
 
 def table_of(rows: Sequence[Mapping[str, Any]]) -> Any:  # noqa: ANN401 - of a library
     """Rows as a table."""
     pa = arrow()
-    arrays = [pa.array([row[one.name] for row in rows], one.type) for one in schema()]
+    arrays = [pa.array([row[field.name] for row in rows], field.type) for field in schema()]
     return pa.table(arrays, schema=schema())
 
 
@@ -187,7 +191,7 @@ def leaves(config: Mapping[str, Any]) -> dict[str, str]:
 
     A policy is its name; its parameters are separate keys. Lists are JSON.
     """
-    found: dict[str, str] = {}
+    sql_types: dict[str, str] = {}
 
     def visit(key: str, value: object) -> None:
         if isinstance(value, Mapping):
@@ -195,26 +199,26 @@ def leaves(config: Mapping[str, Any]) -> dict[str, str]:
                 visit(f"{key}.{name}" if key else name, inner)
         elif value is not None:
             types_ = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", list: "JSON"}
-            found[key] = types_.get(type(value), "VARCHAR")
+            sql_types[key] = types_.get(type(value), "VARCHAR")
 
     visit("", {part: inner for part, inner in config.items() if part != "preset"})
-    return found
+    return sql_types
 
 
-def wider(one: str | None, other: str) -> str:
+def wider(current: str | None, new: str) -> str:
     """A SQL type that holds the values of both."""
-    if one is None or one == other:
-        return other
-    return "DOUBLE" if {one, other} == {"BIGINT", "DOUBLE"} else "VARCHAR"
+    if current is None or current == new:
+        return new
+    return "DOUBLE" if {current, new} == {"BIGINT", "DOUBLE"} else "VARCHAR"
 
 
-def all_leaves(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
+def all_leaves(configs: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """The keys of several configurations, with types that hold the values of all."""
-    found: dict[str, str] = {}
-    for one in several:
-        for key, kind in one.items():
-            found[key] = wider(found.get(key), kind)
-    return dict(sorted(found.items()))
+    sql_types: dict[str, str] = {}
+    for config in configs:
+        for key, kind in config.items():
+            sql_types[key] = wider(sql_types.get(key), kind)
+    return dict(sorted(sql_types.items()))
 
 
 def report_of(row: Mapping[str, Any], config: Config | None = None) -> Report:
@@ -229,24 +233,24 @@ def report_of(row: Mapping[str, Any], config: Config | None = None) -> Report:
     if config is not None and _rename(values["config"], config.values):
         words = _words(row, config)
         values["provenance"]["config_digest"] = _core.config_digest(_text(values["config"]))
-        values["warnings"] = [_said(one, words) for one in values["warnings"]]
+        values["warnings"] = [_rename_files(warning, words) for warning in values["warnings"]]
         lines = values.get("trace_lines")
         if lines and lines.get("loss"):
-            lines["loss"] = _said(lines["loss"], words)
+            lines["loss"] = _rename_files(lines["loss"], words)
         if trace is not None:
             texts = {name: trace[name] for name in ("file", "first_skipped") if trace[name]}
-            trace |= {name: _said(text, words) for name, text in texts.items()}
+            trace |= {name: _rename_files(text, words) for name, text in texts.items()}
     return Report.of_values(values, *tables, trace=trace)
 
 
 def why_of(row: Mapping[str, Any], config: Config | None = None) -> str:
     """Why the run of a row could not finish, in the words of that of `config`."""
-    return _said(row["why"], _words(row, config)) if row["why"] else ""
+    return _rename_files(row["why"], _words(row, config)) if row["why"] else ""
 
 
 def _rename(ours: dict[str, Any], theirs: Mapping[str, Any]) -> bool:
     """Give a configuration the names of another one. False if it had them."""
-    before = _text(ours)
+    previous = _text(ours)
     for name in ("name", "drive"):
         ours["run"][name] = theirs["run"][name]
     if "preset" in theirs:
@@ -254,7 +258,7 @@ def _rename(ours: dict[str, Any], theirs: Mapping[str, Any]) -> bool:
     for part, name in FILES:
         if name in ours.get(part, {}):
             ours[part][name] = theirs[part][name]
-    return _text(ours) != before
+    return _text(ours) != previous
 
 
 def _words(row: Mapping[str, Any], config: Config | None) -> dict[str, str]:
@@ -266,7 +270,7 @@ def _words(row: Mapping[str, Any], config: Config | None) -> dict[str, str]:
     return {old: new for old, new in pairs if old and new and old != new}
 
 
-def _said(text: str, words: Mapping[str, str]) -> str:
+def _rename_files(text: str, words: Mapping[str, str]) -> str:
     """A text with other names of files."""
     for old, new in words.items():
         text = text.replace(old, new)

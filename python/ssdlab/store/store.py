@@ -15,7 +15,7 @@ from ssdlab.store import files, rows
 from ssdlab.store.files import Entry, Files
 from ssdlab.store.keys import key_of
 from ssdlab.store.read import Reader
-from ssdlab.store.rows import Made
+from ssdlab.store.rows import ExecutedRun
 
 FLUSH_S = 3.0
 """A run is in the folder at most this many seconds after it was added."""
@@ -34,8 +34,8 @@ class Store(Reader):
 
     def __init__(self, folder: str | Path, results: int = versions.RESULTS) -> None:
         super().__init__(Files(Path(folder), results, write=True))
-        self._waiting: dict[str, Made] = {}
-        self._more = threading.Condition()
+        self._waiting: dict[str, ExecutedRun] = {}
+        self._condition = threading.Condition()
         self._writer: threading.Thread | None = None
         self._closing = False
         self.flushed = 0
@@ -51,7 +51,7 @@ class Store(Reader):
         """Runs that were added and are not in the folder."""
         return self.dropped + len(self._waiting)
 
-    def _held(self, key: str) -> Made | None:
+    def _pending(self, key: str) -> ExecutedRun | None:
         return self._waiting.get(key)
 
     def add(
@@ -74,27 +74,29 @@ class Store(Reader):
             if self._failing and len(self._waiting) >= FLUSH_ROWS:
                 self.dropped += 1
                 return True
-            made = Made(key, job, report, policies or {}, why, files.now())
-            self._waiting[key] = made
+            run = ExecutedRun(key, job, report, policies or {}, why, files.now())
+            self._waiting[key] = run
             if self._writer is None:
                 name = "store of results"
-                self._writer = threading.Thread(target=self._write_on, name=name, daemon=True)
+                self._writer = threading.Thread(target=self._write_loop, name=name, daemon=True)
                 self._writer.start()
-        with self._more:
-            self._more.notify_all()
+        with self._condition:
+            self._condition.notify_all()
         return True
 
-    def _has(self, number: int) -> bool:
+    def _is_write_due(self, number: int) -> bool:
         """Whether this many rows wait to be written, or the store is being closed."""
         return self._closing or len(self._waiting) >= number
 
-    def _write_on(self) -> None:
+    def _write_loop(self) -> None:
         """Write what is added, until the store is closed."""
         while True:
-            with self._more:
-                self._more.wait_for(lambda: self._has(1))
+            with self._condition:
+                self._condition.wait_for(lambda: self._is_write_due(1))
                 # After a failed write, the next attempt comes after FLUSH_S.
-                self._more.wait_for(lambda: self._has(FLUSH_ROWS + self._failing), FLUSH_S)
+                self._condition.wait_for(
+                    lambda: self._is_write_due(FLUSH_ROWS + self._failing), FLUSH_S
+                )
                 if self._closing:
                     return
             with suppress(OutputError):
@@ -104,43 +106,43 @@ class Store(Reader):
         """Write what was added. Raises `OutputError`; then it is kept in memory."""
         with self._lock:
             if self._waiting:
-                made = [*self._waiting.values()]
+                runs = [*self._waiting.values()]
                 try:
-                    entry = self._put(made)
+                    entry = self._write_part(runs)
                 except OutputError as error:
                     self._failing, self.trouble = True, error
                     raise
                 self._failing = False
-                for at, one in enumerate(made):
-                    self._index[one.key] = (entry.name, at)
-                self._known |= {entry.name}
+                for number, run in enumerate(runs):
+                    self._index[run.key] = (entry.name, number)
+                self._known_parts |= {entry.name}
                 self._waiting.clear()
-                self.flushed += len(made)
+                self.flushed += len(runs)
 
-    def _put(self, made: list[Made]) -> Entry:
-        table = rows.table_of([one.row() for one in made])
-        configs = [rows.leaves(one.report.json["config"]) for one in made]
+    def _write_part(self, runs: list[ExecutedRun]) -> Entry:
+        table = rows.table_of([run.row() for run in runs])
+        configs = [rows.leaves(run.report.json["config"]) for run in runs]
         return self.files.add(
-            [(one.key, round(one.created.timestamp() * 1e6)) for one in made],
+            [(run.key, round(run.created.timestamp() * 1e6)) for run in runs],
             rows.all_leaves(configs),
             rows.GROUP,
-            lambda out: rows.written(table, out),
+            lambda out: rows.write_table(table, out),
         )
 
     def close(self) -> None:
         """Write what was added and record which runs were requested. Raises `OutputError`."""
-        with self._more:
+        with self._condition:
             self._closing = True
-            self._more.notify_all()
+            self._condition.notify_all()
         writer = self._writer
         if writer is not None:
             writer.join()
         self._closing, self._writer = False, None
         self.flush()
         with self._lock:
-            asked, self.asked = self.asked, set()
-        if asked:
-            self.files.note_used(asked)
+            requested, self.requested = self.requested, set()
+        if requested:
+            self.files.note_used(requested)
 
     def __enter__(self) -> Store:
         return self

@@ -49,44 +49,46 @@ class Verified:
 
 def verify(files: Files) -> Verified:
     """Check all parts that count, which reads all of them."""
-    found = Verified()
-    entries = {name: one for name in sorted(files.names()) if (one := _entry(files, name, found))}
-    gone = {one for entry in entries.values() for one in entry.replaces}
+    result = Verified()
+    entries = {
+        name: entry for name in sorted(files.names()) if (entry := _entry(files, name, result))
+    }
+    replaced = {name for entry in entries.values() for name in entry.replaces}
     seen: dict[str, tuple[Path, str]] = {}
     for name, entry in entries.items():
-        if name not in gone:
-            found.parts += 1
-            for text in _of_part(files, entry, seen, found):
-                found.add(files.part(name), text)
-    found.leftovers = leftovers(files)
-    return found
+        if name not in replaced:
+            result.parts += 1
+            for text in _of_part(files, entry, seen, result):
+                result.add(files.part(name), text)
+    result.leftovers = leftovers(files)
+    return result
 
 
-def _entry(files: Files, name: str, found: Verified) -> Entry | None:
+def _entry(files: Files, name: str, result: Verified) -> Entry | None:
     try:
         return files.read(name)
     except FileNotFoundError:
         return None  # another process has replaced it
     except OutputError as error:
         file = files.entry(name)
-        found.add(file, str(error).removeprefix(f"{file}: ").partition(f"; {CHECKS}")[0])
+        result.add(file, str(error).removeprefix(f"{file}: ").partition(f"; {CHECKS}")[0])
         return None
 
 
 def _of_part(
-    files: Files, entry: Entry, seen: dict[str, tuple[Path, str]], found: Verified
+    files: Files, entry: Entry, seen: dict[str, tuple[Path, str]], result: Verified
 ) -> Iterator[str]:
     """What is wrong with a part."""
-    why = files.fault(entry)
-    if why:
-        yield why
+    fault = files.fault(entry)
+    if fault:
+        yield fault
         return
     with rows.parquet().ParquetFile(files.part(entry.name)) as file:
         yield from _of_schema(file.schema_arrow)
         if file.metadata.num_rows != len(entry.rows):
             yield f"has {file.metadata.num_rows} rows; its manifest has {len(entry.rows)}"
             return
-        bad = [*_of_rows(files, entry, file, seen, found)]
+        bad = [*_of_rows(files, entry, file, seen, result)]
     yield from bad[:MOST_NAMED]
     if len(bad) > MOST_NAMED:
         yield f"and {len(bad) - MOST_NAMED:,} more rows"
@@ -97,31 +99,33 @@ def _of_rows(
     entry: Entry,
     file: Any,  # noqa: ANN401 - of a library
     seen: dict[str, tuple[Path, str]],
-    found: Verified,
+    result: Verified,
 ) -> Iterator[str]:
     """What is wrong with the rows of a part."""
-    at = 0
+    index = 0
     for number in range(file.num_row_groups):
         for row in file.read_row_group(number).to_pylist():
-            found.rows += 1
-            why = "another key than its manifest" if row["key"] != entry.rows[at][0] else ""
+            result.rows += 1
+            fault = "another key than its manifest" if row["key"] != entry.rows[index][0] else ""
             part = files.part(entry.name)
-            why = why or _of_row(row, files.results) or _twice(part, row, seen, found)
-            at += 1
-            if why:
-                yield f"row {at} ({row['key'][:12]}): {why}"
+            fault = (
+                fault or _of_row(row, files.results) or _repetition_fault(part, row, seen, result)
+            )
+            index += 1
+            if fault:
+                yield f"row {index} ({row['key'][:12]}): {fault}"
 
 
 def _of_schema(schema: Any) -> Iterator[str]:  # noqa: ANN401 - of a library
     """What is wrong with the columns of a part; it may have more than this ssdlab knows."""
-    for one in rows.schema():
-        at = schema.get_field_index(one.name)
-        if at >= 0 and schema.field(at).type != one.type:
-            yield f"column {one.name}: {schema.field(at).type}; expected {one.type}"
-    needed = ("key", "created", "job", *rows.REPORT_TEXTS)
-    lacks = [name for name in needed if schema.get_field_index(name) < 0]
-    if lacks:
-        yield f"lacks columns: {', '.join(lacks)}"
+    for expected in rows.schema():
+        index = schema.get_field_index(expected.name)
+        if index >= 0 and schema.field(index).type != expected.type:
+            yield f"column {expected.name}: {schema.field(index).type}; expected {expected.type}"
+    required = ("key", "created", "job", *rows.REPORT_TEXTS)
+    missing = [name for name in required if schema.get_field_index(name) < 0]
+    if missing:
+        yield f"lacks columns: {', '.join(missing)}"
 
 
 def _of_row(row: Mapping[str, Any], results: int) -> str:
@@ -137,29 +141,33 @@ def _of_row(row: Mapping[str, Any], results: int) -> str:
     if version != results or report["provenance"]["results"] != results:
         return f"its results are not of version {results}"
     digests = {f"{part}.{name}": job.get(part, {}).get(name) for part, name in FILES}
-    again = json.loads(key_text(config, digests, sources, results))[1]
+    recomputed = json.loads(key_text(config, digests, sources, results))[1]
     # If a device follows its trace, the report has the fitted device.
-    fitted = job["device"].get("fit", "none") != "none"
-    apart = [part for part in {*again, *job} if again.get(part) != job.get(part)]
-    if [part for part in apart if not (fitted and part == "device")]:
-        return f"its key is of another configuration than its report ({', '.join(sorted(apart))})"
+    is_fitted = job["device"].get("fit", "none") != "none"
+    differences = [part for part in {*recomputed, *job} if recomputed.get(part) != job.get(part)]
+    if [part for part in differences if not (is_fitted and part == "device")]:
+        names = ", ".join(sorted(differences))
+        return f"its key is of another configuration than its report ({names})"
     if row["config"] is not None and json.loads(row["config"]) != config:
         return "its column config is not the configuration of its report"
     return ""
 
 
-def _twice(
-    part: Path, row: Mapping[str, Any], seen: dict[str, tuple[Path, str]], found: Verified
+def _repetition_fault(
+    part: Path, row: Mapping[str, Any], seen: dict[str, tuple[Path, str]], result: Verified
 ) -> str:
     """Whether another row with this key has other results."""
     report = json.loads(row["report"])
-    plain = {name: one for name, one in report.items() if name not in OF_THE_MAKER}
+    plain = {name: value for name, value in report.items() if name not in OF_THE_MAKER}
     plain["time"] = {**report["time"], "wall": None, "cpu": None}
     plain["events"] = report["provenance"]["event_digest"]
     tables = [plain, row["series"], row["distributions"], row["why"] is None]
-    mine = key_of(json.dumps(tables, sort_keys=True))
-    where, other = seen.setdefault(row["key"], (part, mine))
-    if mine != other:
-        return f"its results differ from those of the same key in {where}: one of the two is wrong"
-    found.repeated += where != part
+    digest = key_of(json.dumps(tables, sort_keys=True))
+    first_part, first_digest = seen.setdefault(row["key"], (part, digest))
+    if digest != first_digest:
+        return (
+            f"its results differ from those of the same key in {first_part}: one of the two is"
+            " wrong"
+        )
+    result.repeated += first_part != part
     return ""

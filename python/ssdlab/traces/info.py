@@ -458,7 +458,7 @@ def json_text(values: Any, indent: int = 2) -> str:  # noqa: ANN401 - anything t
     """`values` as indented JSON, with the numbers of an array in one line."""
     text = json.dumps(values, indent=indent, ensure_ascii=False)
     # No string contains a line break, so these brackets are those of arrays.
-    rows = re.sub(r'\[\n\s+([^][{}"]+?)\n\s+\]', lambda found: f"[{found[1]}]", text)
+    rows = re.sub(r'\[\n\s+([^][{}"]+?)\n\s+\]', lambda match: f"[{match[1]}]", text)
     return re.sub(r"(?<=[\dl]),\n\s+(?=[\dn-])", ", ", rows) + "\n"
 
 

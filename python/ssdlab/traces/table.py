@@ -49,7 +49,7 @@ def _plain(value: float) -> str:
 
 def _rows(info: Info) -> Iterator[Row]:
     """Everything that is shown of a trace, section by section."""
-    yield from _whole(info)
+    yield from _summary(info)
     for name, op in (
         ("read", info.ops.read),
         ("write", info.ops.write),
@@ -72,12 +72,12 @@ def _rows(info: Info) -> Iterator[Row]:
             yield Row("volumes", f"volume {volume.volume}", value, shown, label)
 
 
-def _listed(section: str, numbers: Sequence[_Number], column: str = "") -> Iterator[Row]:
+def _rows_of(section: str, numbers: Sequence[_Number], column: str = "") -> Iterator[Row]:
     for label, value, shown in numbers:
         yield Row(section, label, value, shown, column)
 
 
-def _whole(info: Info) -> Iterator[Row]:
+def _summary(info: Info) -> Iterator[Row]:
     numbers: list[_Number] = [
         ("requests", info.requests, _count),
         ("flushes", info.flushes, _count),
@@ -100,7 +100,7 @@ def _whole(info: Info) -> Iterator[Row]:
             ("journal: of writes", info.journal.write_share, percent),
             ("journal: of bytes written", info.journal.write_byte_share, percent),
         ]
-    yield from _listed("trace", numbers)
+    yield from _rows_of("trace", numbers)
 
 
 def _operation(name: str, op: OpInfo) -> Iterator[Row]:
@@ -116,7 +116,7 @@ def _operation(name: str, op: OpInfo) -> Iterator[Row]:
         ("longest run, requests", op.run_requests.max, _count),
         ("mean run, bytes", op.run_bytes.mean, size),
     ]
-    yield from _listed("operations", numbers, name)
+    yield from _rows_of("operations", numbers, name)
     yield from _distribution("sizes", name, op.size, size)
 
 
@@ -130,26 +130,26 @@ def _distribution(
 
 
 def _pages(info: Info) -> Iterator[Row]:
-    found, updates, freed = info.footprint, info.updates, info.discards
+    footprint, updates, discards = info.footprint, info.updates, info.discards
     numbers: list[_Number] = [
-        ("read or written", found.pages_touched, _count),
-        ("read", found.pages_read, _count),
-        ("written", found.pages_written, _count),
-        ("read and written", found.pages_both, _count),
-        ("discarded", found.pages_trimmed, _count),
-        ("distinct bytes written", found.distinct_bytes_written, size),
-        ("overwrite factor", found.overwrite_factor, _plain),
+        ("read or written", footprint.pages_touched, _count),
+        ("read", footprint.pages_read, _count),
+        ("written", footprint.pages_written, _count),
+        ("read and written", footprint.pages_both, _count),
+        ("discarded", footprint.pages_trimmed, _count),
+        ("distinct bytes written", footprint.distinct_bytes_written, size),
+        ("overwrite factor", footprint.overwrite_factor, _plain),
         ("page writes that are rewrites", updates.rewrite_share, percent),
-        ("page reads after a write", found.read_after_write_share, percent),
-        ("reads of pages just written", found.read_recent_share, percent),
-        ("discards, nominal", freed.nominal_bytes, size),
-        ("discards, effective", freed.effective_bytes, size),
-        ("discards, effective mean", freed.effective_mean_bytes, size),
-        ("discards without effect", freed.without_effect, _count),
+        ("page reads after a write", footprint.read_after_write_share, percent),
+        ("reads of pages just written", footprint.read_recent_share, percent),
+        ("discards, nominal", discards.nominal_bytes, size),
+        ("discards, effective", discards.effective_bytes, size),
+        ("discards, effective mean", discards.effective_mean_bytes, size),
+        ("discards without effect", discards.without_effect, _count),
     ]
-    yield from _listed("pages of 4 KiB", numbers)
-    for part, share in zip(info.hot.hottest, info.hot.write_share, strict=True):
-        label = f"writes to the hottest {100 * part:.0f} %"
+    yield from _rows_of("pages of 4 KiB", numbers)
+    for fraction, share in zip(info.hot.hottest, info.hot.write_share, strict=True):
+        label = f"writes to the hottest {100 * fraction:.0f} %"
         yield Row("pages of 4 KiB", label, float(share), percent)
     yield from _distribution("update intervals", "host pages", updates.interval_pages, _count)
     yield from _distribution("update intervals", "time", updates.interval_ns, duration)
@@ -173,7 +173,7 @@ def _arrivals(info: Info) -> Iterator[Row]:
         ("variation of lengths", trains.requests_cv, _plain),
         ("same size in a train", trains.same_size_share, percent),
     ]
-    yield from _listed("trains", numbers)
+    yield from _rows_of("trains", numbers)
     idle = info.idle
     for threshold, count, share in zip(idle.threshold_ns, idle.count, idle.time_share, strict=True):
         label = f"at least {duration(float(threshold))}"
@@ -201,7 +201,7 @@ class Grid:
 def grids(infos: Sequence[Info]) -> Iterator[Grid]:
     """Everything that is shown of one trace, or of two side by side."""
     if len(infos) > 1:
-        yield from _two(infos)
+        yield from _comparison(infos)
         return
     sections: dict[str, list[Row]] = {}
     for row in _rows(infos[0]):
@@ -217,7 +217,10 @@ def _section(title: str, rows: Sequence[Row]) -> Grid:
     lines: dict[str, dict[str, str]] = {}
     for row in rows:
         lines.setdefault(row.label, {})[row.column] = _text(row)
-    cells = ((label, tuple(by.get(one, "") for one in columns)) for label, by in lines.items())
+    cells = (
+        (label, tuple(by_column.get(column, "") for column in columns))
+        for label, by_column in lines.items()
+    )
     return Grid(title, columns, tuple(cells))
 
 
@@ -235,7 +238,7 @@ def _frequent(info: Info) -> Grid:
     return Grid("frequent sizes", ("read", "write", "discard"), tuple(lines))
 
 
-def _two(infos: Sequence[Info]) -> Iterator[Grid]:
+def _comparison(infos: Sequence[Info]) -> Iterator[Grid]:
     """Two traces, statistic by statistic, and the second over the first."""
     left, right = ({(r.section, r.column, r.label): r for r in _rows(info)} for info in infos)
     keys = list(dict.fromkeys([*left, *right]))
@@ -301,5 +304,5 @@ def to_json(infos: Sequence[Info]) -> str:
     """One trace as an object; two as a list."""
     if len(infos) == 1:
         return infos[0].to_json()
-    both = {"version": 1, "traces": [info.json for info in infos]}
-    return json_text(both)
+    document = {"version": 1, "traces": [info.json for info in infos]}
+    return json_text(document)

@@ -72,8 +72,8 @@ class Written:
     def summary(self) -> str:
         """A sentence that includes every loss."""
         text = f"{self.path}: {self.requests:,} requests, {self.bytes:,} bytes ({self.format})"
-        left_out = [f"{count:,} {op}" for op, count in self.dropped.items() if count]
-        losses = [f"left out: {', '.join(left_out)}"] if left_out else []
+        omissions = [f"{count:,} {op}" for op, count in self.dropped.items() if count]
+        losses = [f"left out: {', '.join(omissions)}"] if omissions else []
         if self.times_rounded:
             losses.append(f"times rounded down: {self.times_rounded:,}")
         if self.fields_forgotten:
@@ -138,11 +138,11 @@ class Trace:
         """
         for start, end in journal:
             if not 0 <= start < end < 2**64:
-                given = argument(journal=f"{start}:{end}")
-                raise ConfigError([f"{given}: expected START:END, START below END"])
+                option = argument(journal=f"{start}:{end}")
+                raise ConfigError([f"{option}: expected START:END, START below END"])
         if memory_limit is not None and not 0 < memory_limit < 2**64:
-            given = argument(memory_limit=memory_limit)
-            raise ConfigError([f"{given}: expected a positive number of bytes"])
+            option = argument(memory_limit=memory_limit)
+            raise ConfigError([f"{option}: expected a positive number of bytes"])
         with self._read(set, progress) as (config, callback):
             return _info(config, journal, memory_limit, callback)
 
@@ -167,7 +167,7 @@ class Trace:
         """
         target = _target(Path(out), to)
         outputs.check([Path(out)], force)
-        _check_apart(Path(out), [self.path])
+        _check_distinct(Path(out), [self.path])
         with self._read(set, progress, allow) as (config, callback):
             text = _core.trace_convert(
                 config.text,
@@ -177,10 +177,10 @@ class Trace:
                 allow=list(allow),
                 progress=callback,
             )
-        done = json.loads(text)
-        source = done["source"]
-        of_volume = {"volume": source["volume"], "name": source["device"]}
-        return _written(done["written"] | of_volume, target, source["warnings"])
+        result = json.loads(text)
+        source = result["source"]
+        volume = {"volume": source["volume"], "name": source["device"]}
+        return _result_of(result["written"] | volume, target, source["warnings"])
 
     def split(
         self,
@@ -197,15 +197,20 @@ class Trace:
         writes of that volume. The folder appears when it is complete. The rest as in `convert`.
         """
         target, folder = _target(Path(out), to), Path(out)
-        with self._read(set, progress, allow) as (config, callback), draft(folder, False) as made:
+        with (
+            self._read(set, progress, allow) as (config, callback),
+            draft(folder, False) as staging,
+        ):
             text = _core.trace_split(
-                config.text, str(made.path), to=target, allow=list(allow), progress=callback
+                config.text, str(staging.path), to=target, allow=list(allow), progress=callback
             )
-            made.keep()
-        done = json.loads(text)
-        warnings = done["source"]["warnings"]
-        files = (one | {"path": folder / Path(one["path"]).name} for one in done["volumes"])
-        return tuple(_written(one, target, warnings) for one in files)
+            staging.keep()
+        result = json.loads(text)
+        warnings = result["source"]["warnings"]
+        files = (
+            volume | {"path": folder / Path(volume["path"]).name} for volume in result["volumes"]
+        )
+        return tuple(_result_of(volume, target, warnings) for volume in files)
 
     def requests(
         self,
@@ -224,15 +229,18 @@ class Trace:
     def _read(
         self,
         set: Mapping[str, object] | None,
-        wanted: Progress,
+        progress: Progress,
         allow: Sequence[str] = (),
     ) -> Iterator[tuple[Config, Callable[[int, int | None], object] | None]]:
         """The configuration that reads the trace, and the callback for the progress."""
         for loss in allow:
-            _known("allow", loss, json.loads(_core.registry())["losses"])
+            _check_name("allow", loss, json.loads(_core.registry())["losses"])
         config = load_config(trace=self.path, set=set)
-        total = _bytes(self.path) if wanted is True else None
-        with translate_errors(), _told(Path(self.path).name, "reading", total, wanted) as callback:
+        total = _bytes(self.path) if progress is True else None
+        with (
+            translate_errors(),
+            _progress_callback(Path(self.path).name, "reading", total, progress) as callback,
+        ):
             yield config, callback
 
 
@@ -277,13 +285,16 @@ def merge(
     """
     target = _target(Path(out), to)
     outputs.check([Path(out)], force)
-    _check_apart(Path(out), traces)
+    _check_distinct(Path(out), traces)
     if len(traces) < 2:
         raise ConfigError([f"{counted(len(traces), 'trace')} to merge; expected at least two"])
     for loss in allow:
-        _known("allow", loss, json.loads(_core.registry())["losses"])
+        _check_name("allow", loss, json.loads(_core.registry())["losses"])
     configs = [load_config(trace=trace, set=set) for trace in traces]
-    with translate_errors(), _told(Path(out).name, "reading", None, progress) as callback:
+    with (
+        translate_errors(),
+        _progress_callback(Path(out).name, "reading", None, progress) as callback,
+    ):
         text = _core.trace_merge(
             [config.text for config in configs],
             str(out),
@@ -292,10 +303,10 @@ def merge(
             allow=list(allow),
             progress=callback,
         )
-    done = json.loads(text)
-    warnings = [warning for source in done["sources"] for warning in source["warnings"]]
-    names = ", ".join(f"{i}: {source['file']}" for i, source in enumerate(done["sources"]))
-    return _written(done["written"] | {"volume": 0, "name": names}, target, warnings)
+    result = json.loads(text)
+    warnings = [warning for source in result["sources"] for warning in source["warnings"]]
+    names = ", ".join(f"{i}: {source['file']}" for i, source in enumerate(result["sources"]))
+    return _result_of(result["written"] | {"volume": 0, "name": names}, target, warnings)
 
 
 def generate(
@@ -320,7 +331,7 @@ def generate(
     target = _target(Path(out), to)
     outputs.check([Path(out)], force)
     for loss in allow:
-        _known("allow", loss, json.loads(_core.registry())["losses"])
+        _check_name("allow", loss, json.loads(_core.registry())["losses"])
     key = "workload.job" if kind.endswith(".fio") else "workload.kind"
     # First the kind, because what follows has to suit it.
     values: dict[str, object] = {key: kind, **(set or {})}
@@ -330,12 +341,15 @@ def generate(
     config = Source(None).load(values, seed=seed, names=names)
     if config["workload.kind"] == "trace":
         raise ConfigError(["workload.kind: a trace is not made; convert it (trace convert)"])
-    most = MOST_PAGES * int(config["device.page_bytes"])
-    if not 0 < bytes <= most:
-        expected = f"a size above 0, and at most {size(most)}"
+    limit = MOST_PAGES * int(config["device.page_bytes"])
+    if not 0 < bytes <= limit:
+        expected = f"a size above 0, and at most {size(limit)}"
         raise ConfigError([f"{argument('bytes')}: found {bytes:,} bytes; expected {expected}"])
     total = config["workload.requests"]
-    with translate_errors(), _told(Path(out).name, "workload", total, progress) as callback:
+    with (
+        translate_errors(),
+        _progress_callback(Path(out).name, "workload", total, progress) as callback,
+    ):
         try:
             text = _core.trace_generate(
                 config.text,
@@ -348,22 +362,22 @@ def generate(
             )
         except _core.WorkloadError as error:
             # What a run has on a device is here on a volume of that size.
-            what = str(error).replace("enlarge the device", f"raise {argument('bytes')}")
-            raise WorkloadError(what) from None
-    done = json.loads(text)
-    return _written(done["written"] | {"volume": 0, "name": ""}, target, done["warnings"])
+            message = str(error).replace("enlarge the device", f"raise {argument('bytes')}")
+            raise WorkloadError(message) from None
+    result = json.loads(text)
+    return _result_of(result["written"] | {"volume": 0, "name": ""}, target, result["warnings"])
 
 
 def targets() -> list[dict[str, str]]:
     """The formats that can be written: `name`, `extension` and what each `carries`."""
-    found: list[dict[str, str]] = json.loads(_core.registry())["targets"]
-    return found
+    formats: list[dict[str, str]] = json.loads(_core.registry())["targets"]
+    return formats
 
 
-def _check_apart(out: Path, traces: Iterable[str | Path]) -> None:
+def _check_distinct(out: Path, traces: Iterable[str | Path]) -> None:
     """Raise `OutputError` if the file to write is one of those to read."""
-    read = (file for trace in traces for file in _files(trace))
-    if out.exists() and any(samestat(out.stat(), file) for file in read):
+    statuses = (status for trace in traces for status in _files(trace))
+    if out.exists() and any(samestat(out.stat(), status) for status in statuses):
         raise OutputError(f"{out} is the trace that is read; name another file")
 
 
@@ -375,55 +389,55 @@ def _files(trace: str | Path) -> Iterator[os.stat_result]:
         return
     path = Path(trace)
     name = re.sub(r"[.]blktrace[.][0-9]+([.]\w+)?$", "", path.name)
-    others = [] if path.exists() and name == path.name else _of_cpus(path.with_name(name))
-    for file in (path, *others):
+    companions = [] if path.exists() and name == path.name else _cpu_files(path.with_name(name))
+    for file in (path, *companions):
         with suppress(OSError):
             yield file.stat()
 
 
-def _of_cpus(name: Path) -> list[Path]:
+def _cpu_files(name: Path) -> list[Path]:
     """The files that blktrace calls NAME.blktrace.N."""
     return list(name.parent.glob(f"{escape(name.name)}.blktrace.[0-9]*"))
 
 
-def _target(out: Path, said: str | None) -> str:
+def _target(out: Path, name: str | None) -> str:
     """The format in which `out` is written."""
     names = [target["name"] for target in targets()]
-    if said is not None:
-        return _known("to", said, names)
+    if name is not None:
+        return _check_name("to", name, names)
     if out.name.endswith((EXTENSION, f"{EXTENSION}.zst")):
         return OWN
     message = f"{out}: its name does not say a format; give {argument('to')}: {', '.join(names)}"
     raise ConfigError([message])
 
 
-def _known(what: str, said: str, names: Sequence[str]) -> str:
-    if said in names:
-        return said
-    near = get_close_matches(said, names, 1)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    raise ConfigError([f"{argument(**{what: said})}: expected one of {', '.join(names)}{hint}"])
+def _check_name(option: str, name: str, names: Sequence[str]) -> str:
+    if name in names:
+        return name
+    matches = get_close_matches(name, names, 1)
+    hint = f"; did you mean {matches[0]}?" if matches else ""
+    raise ConfigError([f"{argument(**{option: name})}: expected one of {', '.join(names)}{hint}"])
 
 
-def _written(values: Mapping[str, Any], target: str, warnings: Sequence[str]) -> Written:
+def _result_of(values: Mapping[str, Any], target: str, warnings: Sequence[str]) -> Written:
     values = {**values, "path": Path(values["path"])}
     return Written(**values, format=target, warnings=tuple(warnings))
 
 
 @contextmanager
-def _told(
-    name: str, stage: str, total: int | None, wanted: Progress
+def _progress_callback(
+    name: str, stage: str, total: int | None, progress: Progress
 ) -> Iterator[Callable[[int, int | None], object] | None]:
     """The callback for the progress of a stage, or for the number of sorted requests."""
-    if not isinstance(wanted, bool):
-        yield lambda done, to_sort: wanted(done) if to_sort is None else None
-    elif not wanted:
+    if not isinstance(progress, bool):
+        yield lambda done, to_sort: progress(done) if to_sort is None else None
+    elif not progress:
         yield None
     else:
-        with display() as shown:
-            show = shown.run(name)
+        with display() as bars:
+            show = bars.run(name)
 
-            def both(done: int, to_sort: int | None) -> None:
+            def report(done: int, to_sort: int | None) -> None:
                 if to_sort is not None:
                     show("sorting", done, to_sort)
                 elif done or total:
@@ -432,7 +446,7 @@ def _told(
                     # A pipe to which nobody writes yet.
                     show("waiting for data", 0, None)
 
-            yield both
+            yield report
 
 
 def _bytes(path: str | Path) -> int | None:

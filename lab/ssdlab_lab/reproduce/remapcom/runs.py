@@ -147,10 +147,10 @@ class _Simulations(Threads):
     folder: Path = Path()
     quick: bool = False
 
-    def made(self, one: Planned, work: Work, traces: object) -> Ended:  # noqa: ARG002
+    def execute(self, planned: Planned, work: Work, traces: object) -> Ended:  # noqa: ARG002
         """Make a run."""
-        run: Run = one.key
-        (settings, keys), update = run.settings(self.quick), work.callback(one)
+        run: Run = planned.key
+        (settings, keys), update = run.settings(self.quick), work.callback(planned)
         how: dict[str, Any] = {"remap": choices.LINES[run.line], "set": keys, "seed": run.seed}
         try:
             found = simulate(

@@ -38,74 +38,76 @@ class Elsewhere(Exception):
 class _Arrival:
     """A file that is being sent here."""
 
-    def __init__(self, one: InputFile, cache: Cache) -> None:
-        self.one = one
+    def __init__(self, source: InputFile, cache: Cache) -> None:
+        self.source = source
         self.cache = cache
-        self.file: IO[bytes] = cache.draft(one).open("wb", buffering=0)
+        self.file: IO[bytes] = cache.draft(source).open("wb", buffering=0)
         self.hash = hashlib.sha256()
         self.bytes = 0
-        self.last = time.monotonic()
-        self.over = threading.Event()
-        self.why_not = ""
+        self.last_time = time.monotonic()
+        self.finished = threading.Event()
+        self.failure = ""
 
     def take(self, offset: int, part: bytes) -> None:
         """Write the next part; one that is already here is ignored. Raises `OSError`."""
-        self.last = time.monotonic()
+        self.last_time = time.monotonic()
         if offset != self.bytes:
             return
-        left = memoryview(part)
-        while left:
-            left = left[self.file.write(left) :]
+        unwritten = memoryview(part)
+        while unwritten:
+            unwritten = unwritten[self.file.write(unwritten) :]
         self.hash.update(part)
         self.bytes += len(part)
-        if self.bytes >= self.one.bytes:
-            self._whole()
+        if self.bytes >= self.source.bytes:
+            self._complete()
 
-    def _whole(self) -> None:
+    def _complete(self) -> None:
         self.file.close()
-        if self.hash.hexdigest() == self.one.digest:
+        if self.hash.hexdigest() == self.source.digest:
             os.utime(self.file.name, (0, 0))  # It does not change any more, however new it is.
-            self.cache.settle(self.one)
+            self.cache.settle(self.source)
         else:
-            self.why_not = f"{self.one.path}: its contents have changed since the run was planned"
-        self.over.set()
+            self.failure = (
+                f"{self.source.path}: its contents have changed since the run was planned"
+            )
+        self.finished.set()
 
-    def fail(self, why: str) -> None:
+    def fail(self, reason: str) -> None:
         """It will not arrive."""
-        self.why_not = why
-        self.over.set()
+        self.failure = reason
+        self.finished.set()
 
     def end(self) -> None:
         """Leave nothing unfinished behind."""
         with suppress(OSError):
             self.file.close()
-        self.cache.drop(self.one)
+        self.cache.drop(self.source)
 
 
-_arriving: dict[str, _Arrival] = {}
+_arrivals: dict[str, _Arrival] = {}
 """By digest, of this process."""
 
 
 @contextmanager
-def brought(
-    one: InputFile, cache: Cache, topic: str, unwanted: Callable[[], bool]
+def local_file(
+    source: InputFile, cache: Cache, topic: str, is_cancelled: Callable[[], bool]
 ) -> Iterator[Path]:
     """The path of a file, which is fetched if it is not here.
 
-    Raises `Elsewhere` if that fails, and `KeyboardInterrupt` when the run is `unwanted`.
+    Raises `Elsewhere` if that fails, and `KeyboardInterrupt` when `is_cancelled` returns true.
     """
     while True:
-        with cache.using(one) as found:
-            if found is not None:
-                yield found
+        with cache.using(source) as path:
+            if path is not None:
+                yield path
                 return
-        if unwanted():
+        if is_cancelled():
             raise KeyboardInterrupt
         try:
-            with cache.bringing(one) as mine:
-                if mine and not cache.path(one).parent.exists():
-                    _bring(one, cache, topic, unwanted)
-                elif not mine:
+            with cache.claim(source) as is_ours:
+                if is_ours and not cache.path(source).parent.exists():
+                    _receive(source, cache, topic, is_cancelled)
+                elif not is_ours:
                     time.sleep(LOOK_S)
         except OSError as error:
             raise Elsewhere(_reason(error, cache.folder)) from error
@@ -117,28 +119,28 @@ def _reason(error: OSError, folder: Path) -> str:
     return f"{error.filename or folder}: cannot be written: {error.strerror or error}"
 
 
-def _bring(one: InputFile, cache: Cache, topic: str, unwanted: Callable[[], bool]) -> None:
+def _receive(source: InputFile, cache: Cache, topic: str, is_cancelled: Callable[[], bool]) -> None:
     worker = get_worker()
-    asked = 0.0
-    _arriving[one.digest] = arrival = _Arrival(one, cache)
+    request_s = 0.0
+    _arrivals[source.digest] = arrival = _Arrival(source, cache)
     try:
-        if one.bytes == 0:
+        if source.bytes == 0:
             arrival.take(0, b"")
-        while not arrival.over.wait(LOOK_S):
-            quiet_s = time.monotonic() - arrival.last
-            if unwanted():
+        while not arrival.finished.wait(LOOK_S):
+            quiet_s = time.monotonic() - arrival.last_time
+            if is_cancelled():
                 raise KeyboardInterrupt
             if quiet_s > GIVE_UP_S:
-                message = f"{one.path}: did not arrive from the client within {GIVE_UP_S:.0f} s"
+                message = f"{source.path}: did not arrive from the client within {GIVE_UP_S:.0f} s"
                 raise Elsewhere(message)
-            if time.monotonic() - asked > ASK_AGAIN_S < quiet_s or not asked:
-                asked = time.monotonic()
-                needs = {"worker": worker.address, "digest": one.digest, "from": arrival.bytes}
+            if time.monotonic() - request_s > ASK_AGAIN_S < quiet_s or not request_s:
+                request_s = time.monotonic()
+                needs = {"worker": worker.address, "digest": source.digest, "from": arrival.bytes}
                 worker.log_event(topic, needs)
-        if arrival.why_not:
-            raise Elsewhere(arrival.why_not)
+        if arrival.failure:
+            raise Elsewhere(arrival.failure)
     finally:
-        del _arriving[one.digest]
+        del _arrivals[source.digest]
         arrival.end()
 
 
@@ -147,44 +149,44 @@ def _bring(one: InputFile, cache: Cache, topic: str, unwanted: Callable[[], bool
 
 async def take(digest: str, offset: int, part: bytes) -> bool:
     """Take the next part of a file. Returns whether more of it is wanted."""
-    arrival = _arriving.get(digest)
+    arrival = _arrivals.get(digest)
     if arrival is None:
         return False
     try:
         await asyncio.to_thread(arrival.take, offset, part)
     except OSError as error:
         arrival.fail(_reason(error, arrival.cache.folder))
-    return not arrival.over.is_set()
+    return not arrival.finished.is_set()
 
 
-async def fail(digest: str, why: str) -> None:
+async def fail(digest: str, reason: str) -> None:
     """A file cannot be sent."""
-    if digest in _arriving:
-        _arriving[digest].fail(why)
+    if digest in _arrivals:
+        _arrivals[digest].fail(reason)
 
 
 async def fetch(digest: str, peer: str, dask_worker: Worker) -> bool:
     """Get a file from another worker. Returns whether it is here now."""
-    arrival = _arriving.get(digest)
+    arrival = _arrivals.get(digest)
     if arrival is None:
         return True
-    name = Path(arrival.one.file).name
-    while not arrival.over.is_set():
-        ask = getattr(dask_worker.rpc(peer), READ)
-        part = await ask(digest=digest, name=name, offset=arrival.bytes)
+    name = Path(arrival.source.file).name
+    while not arrival.finished.is_set():
+        read_remote = getattr(dask_worker.rpc(peer), READ)
+        part = await read_remote(digest=digest, name=name, offset=arrival.bytes)
         if not part or not await take(digest, arrival.bytes, part):
             break
-    return arrival.over.is_set()
+    return arrival.finished.is_set()
 
 
 async def read(digest: str, name: str, offset: int) -> bytes:
     """A part of a file for another worker; empty if the file is not here."""
-    place = Cache.of_environment().folder / digest
+    entry = Cache.of_environment().folder / digest
 
     def part() -> bytes:
         with suppress(OSError):
-            other = next(place.iterdir(), place / name)
-            with other.open("rb") as file:
+            path = next(entry.iterdir(), entry / name)
+            with path.open("rb") as file:
                 file.seek(offset)
                 return file.read(PART_BYTES)
         return b""

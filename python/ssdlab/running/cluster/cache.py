@@ -39,97 +39,101 @@ class Cache:
         folder = os.environ.get(FOLDER) or Path(base) / "ssdlab" / "inputs"
         return Cache(Path(folder).absolute(), bound_bytes())
 
-    def path(self, one: InputFile) -> Path:
+    def path(self, source: InputFile) -> Path:
         """The path of a file, if it is here."""
-        return self.folder / one.digest / Path(one.file).name
+        return self.folder / source.digest / Path(source.file).name
 
     @contextmanager
-    def using(self, one: InputFile) -> Iterator[Path | None]:
+    def using(self, source: InputFile) -> Iterator[Path | None]:
         """The path of a file, which is not removed meanwhile; None if it is not here."""
-        place = self.path(one)
+        path = self.path(source)
         try:
-            entry = os.open(place.parent, os.O_RDONLY)
+            entry = os.open(path.parent, os.O_RDONLY)
         except OSError:
             yield None
             return
         try:
-            _lock(entry, alone=False)
-            yield place if self._named(place) else None
+            _lock(entry, exclusive=False)
+            yield path if self._is_present(path) else None
         finally:
             os.close(entry)
 
-    def _named(self, place: Path) -> bool:
+    def _is_present(self, path: Path) -> bool:
         """Whether the file exists, under this name or, until now, under another one."""
         with suppress(OSError):
-            os.utime(place.parent)  # The order in which entries are removed.
-            if place.exists():
+            os.utime(path.parent)  # The order in which entries are removed.
+            if path.exists():
                 return True
-            other = next(place.parent.iterdir(), None)
-            if other is not None:
+            existing = next(path.parent.iterdir(), None)
+            if existing is not None:
                 with suppress(FileExistsError):
-                    os.link(other, place)
+                    os.link(existing, path)
                 return True
         return False
 
     @contextmanager
-    def bringing(self, one: InputFile) -> Iterator[bool]:
+    def claim(self, source: InputFile) -> Iterator[bool]:
         """Whether this thread, and not another one, is to fetch a file now."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(self.folder / f".{one.digest}.lock", os.O_RDWR | os.O_CREAT, 0o666)
+        lock = os.open(self.folder / f".{source.digest}.lock", os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            yield _lock(lock, alone=True, wait=False)
+            yield _lock(lock, exclusive=True, wait=False)
         finally:
             os.close(lock)
 
-    def draft(self, one: InputFile) -> Path:
+    def draft(self, source: InputFile) -> Path:
         """The path for writing a file, with room made for it. Raises `OSError`."""
-        if one.bytes > self.bound_bytes:
+        if source.bytes > self.bound_bytes:
             message = (
-                f"{self.folder}: {size(one.bytes)} of {one.path} are more than the"
+                f"{self.folder}: {size(source.bytes)} of {source.path} are more than the"
                 f" {size(self.bound_bytes)} that are kept ({BOUND})"
             )
             raise OutputError(message)
-        self._make_room(one.bytes)
-        entry = self._unfinished(one)
+        self._make_room(source.bytes)
+        entry = self._unfinished(source)
         shutil.rmtree(entry, ignore_errors=True)  # of a process that was ended
         entry.mkdir()
-        return entry / Path(one.file).name
+        return entry / Path(source.file).name
 
-    def settle(self, one: InputFile) -> None:
+    def settle(self, source: InputFile) -> None:
         """Move the draft, which is whole, to its place."""
-        self._unfinished(one).replace(self.path(one).parent)
+        self._unfinished(source).replace(self.path(source).parent)
 
-    def drop(self, one: InputFile) -> None:
+    def drop(self, source: InputFile) -> None:
         """Give up the draft."""
-        shutil.rmtree(self._unfinished(one), ignore_errors=True)
+        shutil.rmtree(self._unfinished(source), ignore_errors=True)
 
-    def _unfinished(self, one: InputFile) -> Path:
-        return self.folder / f".{one.digest}.unfinished"
+    def _unfinished(self, source: InputFile) -> Path:
+        return self.folder / f".{source.digest}.unfinished"
 
     def _make_room(self, more_bytes: int) -> None:
         """Remove the entries that have been unused for longest, except those in use."""
-        found = []
+        entries = []
         for entry in self.folder.iterdir():
             with suppress(OSError):
-                taken = sum({f.stat().st_ino: f.stat().st_size for f in _files(entry)}.values())
-                found.append((entry.stat().st_mtime_ns, entry, taken))
-        left = sum(taken for _, _, taken in found) + more_bytes - self.bound_bytes
-        for _, entry, taken in sorted(found):
-            if left <= 0:
+                size_bytes = sum(
+                    {f.stat().st_ino: f.stat().st_size for f in _files(entry)}.values()
+                )
+                entries.append((entry.stat().st_mtime_ns, entry, size_bytes))
+        excess_bytes = (
+            sum(size_bytes for _, _, size_bytes in entries) + more_bytes - self.bound_bytes
+        )
+        for _, entry, size_bytes in sorted(entries):
+            if excess_bytes <= 0:
                 return
-            if not entry.name.startswith(".") and _removed(entry):
-                left -= taken
+            if not entry.name.startswith(".") and _remove(entry):
+                excess_bytes -= size_bytes
 
 
 def bound_bytes() -> int:
     """The size of the cache according to the environment."""
-    given = os.environ.get(BOUND)
-    if not given:
+    text = os.environ.get(BOUND)
+    if not text:
         return BOUND_BYTES
     try:
-        return int(parse_bytes(given))
+        return int(parse_bytes(text))
     except ValueError:
-        message = f"{BOUND}: {given}: expected a size, such as 20GiB"
+        message = f"{BOUND}: {text}: expected a size, such as 20GiB"
         raise OutputError(message) from None
 
 
@@ -137,12 +141,12 @@ def _files(entry: Path) -> Iterator[Path]:
     yield from entry.iterdir() if entry.is_dir() else [entry]
 
 
-def _removed(entry: Path) -> bool:
+def _remove(entry: Path) -> bool:
     """Remove an entry, unless a run uses it."""
     with suppress(OSError):
         lock = os.open(entry, os.O_RDONLY)
         try:
-            if _lock(lock, alone=True, wait=False):
+            if _lock(lock, exclusive=True, wait=False):
                 shutil.rmtree(entry)
                 return True
         finally:
@@ -150,15 +154,15 @@ def _removed(entry: Path) -> bool:
     return False
 
 
-def _lock(file: int, *, alone: bool, wait: bool = True) -> bool:
+def _lock(file: int, *, exclusive: bool, wait: bool = True) -> bool:
     """Lock an open file until it is closed, exclusively or shared."""
     try:
         import fcntl
     except ImportError:  # Windows: nothing keeps two processes apart there.
         return True
-    how = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
+    flags = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
     try:
-        fcntl.flock(file, how if wait else how | fcntl.LOCK_NB)
+        fcntl.flock(file, flags if wait else flags | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

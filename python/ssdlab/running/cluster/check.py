@@ -17,10 +17,10 @@ def memory_of(worker: Any) -> int:  # noqa: ANN401
     return int(worker.memory_manager.memory_limit or MEMORY_LIMIT)
 
 
-async def found(wanted: str, resource: str, dask_worker: Any) -> dict[str, Any]:  # noqa: ANN401
+async def inspect(version: str, resource: str, dask_worker: Any) -> dict[str, Any]:  # noqa: ANN401
     """The version of ssdlab and the memory of a worker.
 
-    A worker with the version `wanted` publishes its memory as the `resource` that runs take, so
+    A worker with this `version` publishes its memory as the `resource` that runs take, so
     that no more runs are executed at a time than fit. The memory for traces shared by runs is not
     part of it.
     """
@@ -28,20 +28,20 @@ async def found(wanted: str, resource: str, dask_worker: Any) -> dict[str, Any]:
     try:
         from ssdlab import versions
 
-        has, why = versions.described(), ""
-        if has == wanted:
+        installed, error_text = versions.described(), ""
+        if installed == version:
             from ssdlab.config.memory import traces_bytes
 
             traces = traces_bytes(memory)
     except Exception as error:  # whatever is wrong there
-        has, why = "", f"{type(error).__name__}: {error}"
-    left = memory - traces
-    if has == wanted and dask_worker.state.total_resources.get(resource) != left:
-        await dask_worker.set_resources(**{resource: left})
+        installed, error_text = "", f"{type(error).__name__}: {error}"
+    memory_bytes = memory - traces
+    if installed == version and dask_worker.state.total_resources.get(resource) != memory_bytes:
+        await dask_worker.set_resources(**{resource: memory_bytes})
     return {
-        "has": has,
-        "why": why,
-        "memory_bytes": left,
+        "has": installed,
+        "why": error_text,
+        "memory_bytes": memory_bytes,
         "traces_bytes": traces,
         "python": platform.python_version(),
         "threads": dask_worker.state.nthreads,

@@ -44,11 +44,13 @@ class Connection:
             raise ConfigError([message]) from None
         if self.workers.refused and not self.workers.able:
             self.close()
-            whole = [
-                f"{argument(on=address)}: none of its workers has ssdlab {self.workers.wanted}:"
+            lines = [
+                f"{argument(on=address)}: none of its workers has ssdlab {self.workers.version}:"
             ]
-            whole += [f"worker {worker} {why}" for worker, why in self.workers.refused.items()]
-            raise ConfigError([" ".join([whole[0], "; ".join(whole[1:])])])
+            lines += [
+                f"worker {worker} {reason}" for worker, reason in self.workers.refused.items()
+            ]
+            raise ConfigError([" ".join([lines[0], "; ".join(lines[1:])])])
         self.workers.tell()
 
     def _connect(self, within_s: float) -> None:
@@ -66,7 +68,7 @@ class Connection:
             raise
 
     @property
-    def lost(self) -> bool:
+    def is_lost(self) -> bool:
         """Whether the scheduler has gone."""
         return bool(self.client.status != "running")
 
@@ -79,16 +81,16 @@ class Connection:
             return str(self.client.dashboard_link)
         return None
 
-    def again(self, stop: threading.Event) -> None:
+    def reconnect(self, stop: threading.Event) -> None:
         """Reconnect, unless `stop` is set. Raises `ClusterError` after `RECONNECT_S`."""
-        offered = self.sender.files
+        files = self.sender.files
         self.close()
-        until = time.monotonic() + RECONNECT_S
+        deadline = time.monotonic() + RECONNECT_S
         while not stop.is_set():
             try:
-                self._connect(max(0.5, min(CONNECT_S, until - time.monotonic())))
+                self._connect(max(0.5, min(CONNECT_S, deadline - time.monotonic())))
             except (OSError, ValueError) as error:
-                if time.monotonic() < until:
+                if time.monotonic() < deadline:
                     time.sleep(0.5)
                     continue
                 message = (
@@ -96,7 +98,7 @@ class Connection:
                     f" {RECONNECT_S} s ({_cause(error)}); what is done is kept"
                 )
                 raise ClusterError(message) from None
-            self.sender.files = offered
+            self.sender.files = files
             return
 
     def close(self) -> None:
@@ -111,8 +113,8 @@ class Connection:
 
 
 def _check_certificates(address: str) -> None:
-    encrypted = address.startswith("tls://")
-    if encrypted and not Security().get_connection_args("client").get("ssl_context"):
+    is_encrypted = address.startswith("tls://")
+    if is_encrypted and not Security().get_connection_args("client").get("ssl_context"):
         message = (
             f"{argument(on=address)}: the configuration of Dask names no certificates for TLS"
             " (distributed.comm.tls.ca-file, client.cert and client.key)"

@@ -12,20 +12,20 @@ from ssdlab.results.names import CONFIG, REPORT
 from ssdlab.results.report import Report
 
 
-def kept(report: Report, files: Mapping[str, bytes], folder: Path) -> Report:
+def store_run(report: Report, files: Mapping[str, bytes], folder: Path) -> Report:
     """Move the files of a run into `folder`, all at once. Returns its report with the folder.
 
     Raises `OutputError`.
     """
     if (folder / REPORT).exists():
         shutil.rmtree(folder)  # of another version or configuration, or damaged
-    with draft(folder, force=False) as made:
+    with draft(folder, force=False) as staging:
         for name, data in files.items():
-            (made.path / name).parent.mkdir(parents=True, exist_ok=True)
-            (made.path / name).write_bytes(data)
+            (staging.path / name).parent.mkdir(parents=True, exist_ok=True)
+            (staging.path / name).write_bytes(data)
         # The worker may not have access to the files that it names, so it cannot resolve their
         # paths.
-        made.write(CONFIG, report.config.file_text())
-        made.settle(report.completed)
-        made.keep()
-    return replace(report, folder=made.target)
+        staging.write(CONFIG, report.config.file_text())
+        staging.settle(report.completed)
+        staging.keep()
+    return replace(report, folder=staging.target)

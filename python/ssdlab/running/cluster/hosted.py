@@ -75,16 +75,16 @@ class Hosted:
             pickle.dump(sys.path, self.process.stdin)
             pickle.dump(settings, self.process.stdin)
             self.process.stdin.flush()
-            address, why = pickle.load(self.process.stdout)
+            address, reason = pickle.load(self.process.stdout)
         except (EOFError, OSError, pickle.UnpicklingError):
-            address, why = None, "its process ended before it had begun"
+            address, reason = None, "its process ended before it had begun"
         except BaseException:
             self.close()
             raise
         if address is None:
             self.close()
-            given = argument(on=settings.what)
-            raise ConfigError([f"{given}: the cluster does not start: {why}"])
+            option = argument(on=settings.what)
+            raise ConfigError([f"{option}: the cluster does not start: {reason}"])
         self.address = str(address)
 
     def close(self) -> None:
@@ -109,7 +109,7 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     settings = pickle.load(sys.stdin.buffer)
     try:
-        cluster = _started(settings)
+        cluster = _start(settings)
     except Exception as error:
         pickle.dump((None, str(error) or type(error).__name__), messages)
         messages.flush()
@@ -121,17 +121,17 @@ def main() -> None:
         cluster.close(timeout=CLOSE_S / 2)
 
 
-def _started(settings: Settings) -> Any:  # noqa: ANN401 - of a library
+def _start(settings: Settings) -> Any:  # noqa: ANN401 - of a library
     from importlib import import_module
 
     # The process that requested runs reports their fate.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    where = "dask.distributed" if settings.of == "LocalCluster" else "dask_jobqueue"
+    module = "dask.distributed" if settings.of == "LocalCluster" else "dask_jobqueue"
     import dask
 
     # Sampling the activity of workers would cost more than the rest of a short run on them.
     dask.config.set({"distributed.worker.profile.enabled": False})
-    kind = getattr(import_module(where), settings.of)
+    kind = getattr(import_module(module), settings.of)
     cluster = kind(**settings.options, silence_logs=logging.CRITICAL)
     if settings.least is not None:
         cluster.adapt(minimum_jobs=settings.least, maximum_jobs=settings.most)

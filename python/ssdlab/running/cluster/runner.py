@@ -19,8 +19,8 @@ from ssdlab.display.numbers import size
 from ssdlab.results.report import Report
 from ssdlab.results.text import counted
 from ssdlab.running.cluster.connection import Connection
-from ssdlab.running.cluster.folder import kept
-from ssdlab.running.cluster.task import Answer, Call, Order, made, unpacked
+from ssdlab.running.cluster.folder import store_run
+from ssdlab.running.cluster.task import Answer, Call, Order, execute_orders, unpack
 from ssdlab.running.cluster.workers import MEMORY, Able, Workers
 from ssdlab.running.job import check_files
 from ssdlab.running.processes import Died
@@ -43,7 +43,7 @@ MOST_TRIES = 5
 class _Run:
     """A run that was taken and has not ended."""
 
-    one: Planned
+    planned: Planned
     order: Order
     apart_from: dict[str, str] = field(default_factory=dict)
     """Workers on which it cannot be executed, and why."""
@@ -56,7 +56,7 @@ class _Task:
     """Runs that were sent together."""
 
     runs: list[_Run]
-    where: frozenset[str]
+    addresses: frozenset[str]
     """Workers that might make them."""
     future: Future[bytes]
 
@@ -68,7 +68,7 @@ class Cluster:
     connection: Connection
 
     @property
-    def here(self) -> int:
+    def local_jobs(self) -> int:
         """None: the memory of workers is checked when a run is sent."""
         return 0
 
@@ -89,9 +89,9 @@ class _Flight:
         self.work = work
         self.sent: dict[str, _Task] = {}
         """By key."""
-        self.held: deque[_Run] = deque()
+        self.waiting: deque[_Run] = deque()
         """Runs that wait for a worker."""
-        self.more = True
+        self.has_more = True
         """There may be further runs."""
         self.run_s = TASK_S
         """The time that a run takes, from recent runs."""
@@ -103,183 +103,191 @@ class _Flight:
         try:
             while not self.work.stop.is_set():
                 self._send()
-                if not self.sent and not self.held:
+                if not self.sent and not self.waiting:
                     return
                 self._take()
-                self._look()
+                self._check_connection()
         finally:
             self._end()
 
     def _send(self) -> None:
         """Send as many runs as the workers need in order not to wait."""
-        most = max(1, AHEAD * self.connection.workers.threads)
+        limit = max(1, AHEAD * self.connection.workers.threads)
         # Runs that once failed to be executed go alone: another run may have been the reason.
-        for _ in range(len(self.held)):
-            if len(self.sent) >= most:
+        for _ in range(len(self.waiting)):
+            if len(self.sent) >= limit:
                 return
-            self._sent([self.held.popleft()])
-        while len(self.sent) < most and not self.held and self.more:
+            self._submit([self.waiting.popleft()])
+        while len(self.sent) < limit and not self.waiting and self.has_more:
             runs = [*self._next(max(1, min(MOST_RUNS, int(TASK_S / max(self.run_s, 1e-3)))))]
             if runs:
-                self._sent(runs)
+                self._submit(runs)
 
     def _next(self, number: int) -> Iterator[_Run]:
         """The next runs, which form one task."""
         for _ in range(number):
-            one = None if self.work.stop.is_set() else self.work.next()
-            if one is None:
-                self.more = False
+            planned = None if self.work.stop.is_set() else self.work.next()
+            if planned is None:
+                self.has_more = False
                 return
-            check_files(one.config)
+            check_files(planned.config)
             try:
-                yield self._begun(one)
+                yield self._prepare(planned)
             except self.work.point_errors as error:
-                self.work.end(one, Ended("failed", None, str(error), error=error))
+                self.work.end(planned, Ended("failed", None, str(error), error=error))
 
-    def _begun(self, one: Planned) -> _Run:
-        self.work.callback(one)
-        self.connection.sender.offer(one.job.inputs)
+    def _prepare(self, planned: Planned) -> _Run:
+        self.work.callback(planned)
+        self.connection.sender.offer(planned.job.inputs)
         files, topic = self.work.folder is not None, self.connection.sender.topic
-        order = Order(one.job, files, self.work.html and one.first, topic)
-        return _Run(one, order)
+        order = Order(planned.job, files, self.work.html and planned.first, topic)
+        return _Run(planned, order)
 
-    def _sent(self, runs: list[_Run]) -> None:
+    def _submit(self, runs: list[_Run]) -> None:
         """Send runs to the workers that may execute them; hold them while there are none."""
         able, shared_bytes = self.connection.workers.able, self.connection.workers.shared_bytes
         memory_bytes = max(run.order.job.memory_bytes(shared_bytes) for run in runs)
-        left = [a for a in able.values() if not any(a.address in run.apart_from for run in runs)]
-        where = [one.address for one in left if one.memory_bytes >= memory_bytes]
-        if not where and len(runs) > 1:
+        candidates = [
+            worker
+            for worker in able.values()
+            if not any(worker.address in run.apart_from for run in runs)
+        ]
+        addresses = [worker.address for worker in candidates if worker.memory_bytes >= memory_bytes]
+        if not addresses and len(runs) > 1:
             for run in runs:
-                self._sent([run])
+                self._submit([run])
             return
-        if not where and able:
-            self.work.end(runs[0].one, Ended("failed", None, _nowhere(runs[0], memory_bytes, left)))
+        if not addresses and able:
+            self.work.end(
+                runs[0].planned,
+                Ended("failed", None, _no_worker_reason(runs[0], memory_bytes, candidates)),
+            )
             return
-        if not where:
-            self.held.append(runs[0])
+        if not addresses:
+            self.waiting.append(runs[0])
             return
         key = f"{self.name}-{next(self.numbers)}"
         future = self.connection.client.submit(
             pickle.loads,
-            pickle.dumps(Call(made, [run.order for run in runs])),
+            pickle.dumps(Call(execute_orders, [run.order for run in runs])),
             key=key,
-            workers=where,
+            workers=addresses,
             resources={MEMORY: memory_bytes},
             pure=False,
         )
-        self.sent[key] = _Task(runs, frozenset(where), future)
+        self.sent[key] = _Task(runs, frozenset(addresses), future)
         future.add_done_callback(self.ended.put)
 
     def _take(self) -> None:
         """Take everything that has ended, all at once."""
-        ended = []
+        futures = []
         try:
-            ended.append(self.ended.get(timeout=LOOK_S))
+            futures.append(self.ended.get(timeout=LOOK_S))
             while True:
-                ended.append(self.ended.get_nowait())
+                futures.append(self.ended.get_nowait())
         except queue.Empty:
             pass
-        tasks = [self.sent.pop(one.key) for one in ended if one.key in self.sent]
-        good = [task for task in tasks if task.future.status == "finished"]
+        tasks = [self.sent.pop(future.key) for future in futures if future.key in self.sent]
+        finished = [task for task in tasks if task.future.status == "finished"]
         for task in tasks:
-            if task not in good:
-                self._broken(task)
-        for run, answer in self._answers(good):
-            self._again(run) if answer is None else self._answered(run, answer)
+            if task not in finished:
+                self._handle_failure(task)
+        for run, answer in self._answers(finished):
+            self._retry(run) if answer is None else self._handle_answer(run, answer)
 
     def _answers(self, tasks: list[_Task]) -> Iterator[tuple[_Run, Answer | None]]:
         """The answers of the workers; None if they were lost on the way."""
         try:
             futures = [task.future for task in tasks]
-            found = self.connection.client.gather(futures) if futures else []
+            results = self.connection.client.gather(futures) if futures else []
         except (CancelledError, OSError):
             yield from ((run, None) for task in tasks for run in task.runs)
             return
-        for task, data in zip(tasks, found, strict=True):
-            yield from zip(task.runs, unpacked(data), strict=True)
+        for task, data in zip(tasks, results, strict=True):
+            yield from zip(task.runs, unpack(data), strict=True)
 
-    def _answered(self, run: _Run, answer: Answer) -> None:
+    def _handle_answer(self, run: _Run, answer: Answer) -> None:
         self.run_s += (answer.seconds - self.run_s) / AHEAD
         if answer.how == "elsewhere":
             run.apart_from[answer.worker] = answer.why
-            self.held.append(run)
+            self.waiting.append(run)
         elif answer.how == "interrupted":  # its worker is closing
-            self._again(run)
+            self._retry(run)
         elif answer.how == "raised":
             assert answer.error is not None
             if not isinstance(answer.error, (Died, *self.work.point_errors)):
                 raise answer.error
-            why = Ended("failed", None, str(answer.error), error=answer.error)
-            self.work.end(run.one, why)
+            ending = Ended("failed", None, str(answer.error), error=answer.error)
+            self.work.end(run.planned, ending)
         else:
             report = None
             if answer.report is not None:
                 *texts, trace = answer.report
                 report = Report.of(*texts, trace=trace)
             if self.work.folder is not None and report is not None and answer.files is not None:
-                report = kept(report, answer.files, self.work.folder / run.one.folder)
-            self.work.end(run.one, Ended(answer.how, report, answer.why, answer.traceback))
+                report = store_run(report, answer.files, self.work.folder / run.planned.folder)
+            self.work.end(run.planned, Ended(answer.how, report, answer.why, answer.traceback))
 
-    def _broken(self, task: _Task) -> None:
+    def _handle_failure(self, task: _Task) -> None:
         """It has no result."""
-        killed = task.future.status == "error"  # else cancelled, with the connection or by somebody
-        error = task.future.exception() if killed else None
+        # Otherwise it was cancelled, with the connection or by somebody.
+        is_error = task.future.status == "error"
+        error = task.future.exception() if is_error else None
         if error is not None and not isinstance(error, KilledWorker):
             raise error
         if error is None or len(task.runs) > 1:
             for run in task.runs:
-                self._again(run)
+                self._retry(run)
             return
-        why = (
+        reason = (
             f"{counted(error.allowed_failures + 1, 'worker')} died while making this run, the last"
             f" one {error.last_worker.address}: it takes too much memory, or a policy ends its"
             " process"
         )
-        self.work.end(task.runs[0].one, Ended("failed", None, why))
+        self.work.end(task.runs[0].planned, Ended("failed", None, reason))
 
-    def _again(self, run: _Run) -> None:
+    def _retry(self, run: _Run) -> None:
         run.tries += 1
         if run.tries > MOST_TRIES:
-            why = f"it was cancelled {run.tries} times on the cluster, not by this process"
-            self.work.end(run.one, Ended("failed", None, why))
+            reason = f"it was cancelled {run.tries} times on the cluster, not by this process"
+            self.work.end(run.planned, Ended("failed", None, reason))
         else:
-            self.held.append(run)
+            self.waiting.append(run)
 
-    def _look(self) -> None:
+    def _check_connection(self) -> None:
         """Check the scheduler and the workers."""
         connection = self.connection
-        if connection.lost:
+        if connection.is_lost:
             self.work.note("the scheduler has gone: connecting again")
             self._recall([*self.sent])
-            connection.again(self.work.stop)
+            connection.reconnect(self.work.stop)
         workers = connection.workers
-        self.work.note(_described(workers, self.sent.values(), connection.dashboard))
+        self.work.note(_status_text(workers, self.sent.values(), connection.dashboard))
         if workers.changed.is_set():
             workers.changed.clear()
             able = workers.able.keys()
-            self._recall([key for key, task in self.sent.items() if not task.where & able])
+            self._recall([key for key, task in self.sent.items() if not task.addresses & able])
 
     def _recall(self, keys: list[str]) -> None:
         """Hold runs again whose workers have all gone, so that others execute them."""
         tasks = [self.sent.pop(key) for key in keys]
-        if tasks and not self.connection.lost:
+        if tasks and not self.connection.is_lost:
             self.connection.client.cancel([task.future for task in tasks])
-        self.held.extendleft(run for task in reversed(tasks) for run in reversed(task.runs))
+        self.waiting.extendleft(run for task in reversed(tasks) for run in reversed(task.runs))
 
     def _end(self) -> None:
         """Give up what is under way; workers notice that it is not wanted any more."""
         tasks = [*self.sent.values()]
-        left = [*(run for task in tasks for run in task.runs), *self.held]
+        runs = [*(run for task in tasks for run in task.runs), *self.waiting]
         self.sent.clear()
-        self.held.clear()
-        if tasks and not self.connection.lost:
+        self.waiting.clear()
+        if tasks and not self.connection.is_lost:
             self.connection.client.cancel([task.future for task in tasks])
-        for run in left:
-            self.work.end(run.one, Ended("interrupted"))
+        for run in runs:
+            self.work.end(run.planned, Ended("interrupted"))
 
 
-def _described(workers: Workers, tasks: Iterable[_Task], dashboard: str | None) -> str:
+def _status_text(workers: Workers, tasks: Iterable[_Task], dashboard: str | None) -> str:
     """The activity of the workers, as a line next to the progress."""
     if not workers.able:
         return "waiting for workers" + (
@@ -290,15 +298,15 @@ def _described(workers: Workers, tasks: Iterable[_Task], dashboard: str | None) 
     return f"{running:,} running on {number}" + (f", dashboard {dashboard}" if dashboard else "")
 
 
-def _nowhere(run: _Run, memory_bytes: int, left: list[Able]) -> str:
-    """Why none of the workers can make a run; `left`: those that have not refused it."""
-    if not left:
-        return "; ".join(f"worker {worker}: {why}" for worker, why in run.apart_from.items())
-    largest = max(left, key=lambda one: one.memory_bytes)
-    whole, traces = largest.memory_bytes + largest.traces_bytes, size(largest.traces_bytes)
+def _no_worker_reason(run: _Run, memory_bytes: int, candidates: list[Able]) -> str:
+    """Why none of the workers can make a run; `candidates`: those that have not refused it."""
+    if not candidates:
+        return "; ".join(f"worker {worker}: {reason}" for worker, reason in run.apart_from.items())
+    largest = max(candidates, key=lambda worker: worker.memory_bytes)
+    total_bytes, traces = largest.memory_bytes + largest.traces_bytes, size(largest.traces_bytes)
     return (
         f"it takes about {size(memory_bytes)} of memory, and the largest worker"
-        f" ({largest.address}) has {size(whole)}, of which {traces} are for traces that runs share"
-        f" ({TRACES}): start workers with more (--memory-limit), or use larger pages or fewer"
+        f" ({largest.address}) has {size(total_bytes)}, of which {traces} are for traces that runs"
+        f" share ({TRACES}): start workers with more (--memory-limit), or use larger pages or fewer"
         " blocks"
     )

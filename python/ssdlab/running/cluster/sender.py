@@ -29,14 +29,14 @@ class Sender:
         """By digest."""
         self.holders: defaultdict[str, list[str]] = defaultdict(list)
         """Workers to which a file has been sent, by digest."""
-        self.first: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self.locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         """Held while a file that no worker has is sent; others wait, to get it from that worker."""
-        self.going: set[tuple[str, str]] = set()
+        self.transfers: set[tuple[str, str]] = set()
         self.sent_bytes = 0
         """From this process."""
         self.lock = threading.Lock()
         self.threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="send")
-        client.subscribe_topic(self.topic, self._asked)
+        client.subscribe_topic(self.topic, self._handle_request)
 
     def close(self) -> None:
         """Send no more."""
@@ -44,58 +44,58 @@ class Sender:
 
     def offer(self, inputs: tuple[InputFile, ...]) -> None:
         """Note that a run that reads these files is about to be sent."""
-        for one in inputs:
-            self.files[one.digest] = one
+        for source in inputs:
+            self.files[source.digest] = source
 
-    def _asked(self, event: tuple[float, dict[str, Any]]) -> None:
+    def _handle_request(self, event: tuple[float, dict[str, Any]]) -> None:
         worker, digest = event[1]["worker"], event[1]["digest"]
         with self.lock:
-            if (worker, digest) in self.going or digest not in self.files:
+            if (worker, digest) in self.transfers or digest not in self.files:
                 return
-            self.going.add((worker, digest))
+            self.transfers.add((worker, digest))
         with suppress(RuntimeError):  # It has been closed.
             self.threads.submit(self._send, worker, self.files[digest])
 
-    def _send(self, worker: str, one: InputFile) -> None:
+    def _send(self, worker: str, source: InputFile) -> None:
         try:
-            with self.first[one.digest]:
-                if not self.holders[one.digest]:
-                    self._from_here(worker, one)
+            with self.locks[source.digest]:
+                if not self.holders[source.digest]:
+                    self._upload(worker, source)
                     return
-            if not self._from_another(worker, one):
-                self._from_here(worker, one)
+            if not self._relay(worker, source):
+                self._upload(worker, source)
         except OSError as error:  # of the worker, too: it has gone, or will ask again
             with suppress(Exception):
-                why = f"{one.path}: cannot be sent: {error.strerror or error}"
-                self._call(worker, arrivals.fail, one.digest, why)
+                reason = f"{source.path}: cannot be sent: {error.strerror or error}"
+                self._call(worker, arrivals.fail, source.digest, reason)
         finally:
             with self.lock:
-                self.going.discard((worker, one.digest))
+                self.transfers.discard((worker, source.digest))
 
-    def _from_another(self, worker: str, one: InputFile) -> bool:
+    def _relay(self, worker: str, source: InputFile) -> bool:
         with self.lock:
-            holders = [each for each in self.holders[one.digest] if each != worker]
+            holders = [holder for holder in self.holders[source.digest] if holder != worker]
         for holder in reversed(holders):
             with suppress(Exception):
-                if self._call(worker, arrivals.fetch, one.digest, holder):
-                    self.holders[one.digest].append(worker)
+                if self._call(worker, arrivals.fetch, source.digest, holder):
+                    self.holders[source.digest].append(worker)
                     return True
             with self.lock, suppress(ValueError):
-                self.holders[one.digest].remove(holder)
+                self.holders[source.digest].remove(holder)
         return False
 
-    def _from_here(self, worker: str, one: InputFile) -> None:
-        offset, wanted = 0, True
-        with Path(one.file).open("rb") as file:
-            while wanted and (part := file.read(arrivals.PART_BYTES)):
-                wanted = self._call(worker, arrivals.take, one.digest, offset, part)
+    def _upload(self, worker: str, source: InputFile) -> None:
+        offset, is_wanted = 0, True
+        with Path(source.file).open("rb") as file:
+            while is_wanted and (part := file.read(arrivals.PART_BYTES)):
+                is_wanted = self._call(worker, arrivals.take, source.digest, offset, part)
                 offset += len(part)
                 self.sent_bytes += len(part)
-        if wanted:
-            why = f"{one.path}: has become shorter since the run was planned"
-            self._call(worker, arrivals.fail, one.digest, why)
-        elif offset >= one.bytes:
-            self.holders[one.digest].append(worker)
+        if is_wanted:
+            reason = f"{source.path}: has become shorter since the run was planned"
+            self._call(worker, arrivals.fail, source.digest, reason)
+        elif offset >= source.bytes:
+            self.holders[source.digest].append(worker)
 
     def _call(self, worker: str, function: Any, *arguments: object) -> Any:  # noqa: ANN401
         return self.client.run(function, *arguments, workers=[worker])[worker]

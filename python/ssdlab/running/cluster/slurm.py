@@ -70,9 +70,9 @@ PLAIN = re.compile(r"[\w@%+=:,./-]+")
 
 def settings(file: str) -> Settings:
     """The cluster that `file` describes. Raises `ConfigError`."""
-    values = _checked(file, _read(file))
+    values = _check_values(file, _read(file))
     options = {
-        key.option: _quoted(name, values[name])
+        key.option: _quote(name, values[name])
         for name, key in KEYS.items()
         if key.option and name in values
     }
@@ -91,27 +91,27 @@ def settings(file: str) -> Settings:
         options["job_script_prologue"] = [*lines, *options.get("job_script_prologue", ())]
     if "logs" in values:
         # SLURMCluster creates this folder, so its name is not quoted there; its lines are replaced.
-        skipped = options.get("job_directives_skip", ())
-        options["job_directives_skip"] = [*skipped, "#SBATCH -e ", "#SBATCH -o "]
+        skips = options.get("job_directives_skip", ())
+        options["job_directives_skip"] = [*skips, "#SBATCH -e ", "#SBATCH -o "]
         log = f"{values['logs']}/{values.get('name', 'dask-worker')}-%J"
-        streams = [f"-{end[0]} {_for_sbatch(f'{log}.{end}')}" for end in ("err", "out")]
+        streams = [f"-{stream[0]} {_sbatch_word(f'{log}.{stream}')}" for stream in ("err", "out")]
         options["job_extra_directives"] = [*streams, *options.get("job_extra_directives", ())]
     return Settings(
         f"slurm:{file}", "SLURMCluster", options, values.get("least_jobs"), values["jobs"]
     )
 
 
-def _quoted(name: str, value: Any) -> Any:  # noqa: ANN401 - of a key
+def _quote(name: str, value: Any) -> Any:  # noqa: ANN401 - of a key
     """The value of a key, quoted as the job script needs it."""
     if name in TO_SBATCH:
-        return _for_sbatch(value)
+        return _sbatch_word(value)
     if name in TO_SHELL:
         is_list = isinstance(value, list)
         return [*map(shlex.quote, value)] if is_list else shlex.quote(value)
     return value
 
 
-def _for_sbatch(value: str) -> str:
+def _sbatch_word(value: str) -> str:
     """A value as a word of an #SBATCH line, where a backslash escapes in every kind of quotes."""
     if PLAIN.fullmatch(value):
         return value
@@ -122,23 +122,23 @@ def _read(file: str) -> dict[str, Any]:
     try:
         return tomllib.loads(Path(file).read_text(encoding="utf-8"))
     except OSError as error:
-        given, reason = argument(on=f"slurm:{file}"), error.strerror or error
-        raise ConfigError([f"{given}: {file} cannot be read: {reason}"]) from None
+        option, reason = argument(on=f"slurm:{file}"), error.strerror or error
+        raise ConfigError([f"{option}: {file} cannot be read: {reason}"]) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError([f"{file}: not a TOML file: {error}"]) from None
 
 
-def _checked(file: str, values: dict[str, Any]) -> dict[str, Any]:
+def _check_values(file: str, values: dict[str, Any]) -> dict[str, Any]:
     errors = []
     for name, value in values.items():
         if name not in KEYS:
-            near = get_close_matches(name, KEYS, 1)
-            hint = f"did you mean {near[0]}?" if near else f"expected {', '.join(KEYS)}"
+            matches = get_close_matches(name, KEYS, 1)
+            hint = f"did you mean {matches[0]}?" if matches else f"expected {', '.join(KEYS)}"
             errors.append(f"{file}: {name}: no such key; {hint}")
         elif not isinstance(value, KEYS[name].kind) or isinstance(value, bool):
             kind = {int: "a number", str: "a text", list: "a list of texts"}[KEYS[name].kind]
             errors.append(f"{file}: {name}: found {value!r}, expected {kind}: {KEYS[name].means}")
-        elif expected := _expected(name, value):
+        elif expected := _requirement(name, value):
             errors.append(f"{file}: {name}: found {value!r}, expected {expected}")
     errors += [
         f"{file}: {name} is missing: {key.means}"
@@ -152,11 +152,11 @@ def _checked(file: str, values: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _expected(name: str, value: Any) -> str:  # noqa: ANN401 - of a key
+def _requirement(name: str, value: Any) -> str:  # noqa: ANN401 - of a key
     """The requirement that a value of the right kind violates; empty if there is none."""
     if isinstance(value, int):
         return "" if value >= 1 else "at least 1"
-    if isinstance(value, list) and not all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and not all(isinstance(item, str) for item in value):
         return "a list of texts"
     if name in (*TO_SBATCH, "logs", "directives") and "\n" in "".join(value):
         return "no line break"

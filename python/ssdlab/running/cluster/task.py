@@ -29,7 +29,7 @@ from ssdlab.errors import (
     WorkloadError,
 )
 from ssdlab.results.report import Report
-from ssdlab.running.cluster.arrivals import Elsewhere, brought
+from ssdlab.running.cluster.arrivals import Elsewhere, local_file
 from ssdlab.running.cluster.cache import Cache
 from ssdlab.running.cluster.check import memory_of
 from ssdlab.running.job import InputFile, Job, contents, version_of
@@ -72,15 +72,15 @@ class Answer:
     """How long it took there."""
 
 
-def packed(answers: list[Answer]) -> bytes:
+def pack(answers: list[Answer]) -> bytes:
     """Answers as bytes, which Dask carries unchanged."""
     return zlib.compress(pickle.dumps(answers), 1)
 
 
-def unpacked(data: bytes) -> list[Answer]:
-    """What `packed` made bytes of."""
-    found: list[Answer] = pickle.loads(zlib.decompress(data))
-    return found
+def unpack(data: bytes) -> list[Answer]:
+    """What `pack` made bytes of."""
+    answers: list[Answer] = pickle.loads(zlib.decompress(data))
+    return answers
 
 
 class Call:
@@ -96,7 +96,7 @@ class Call:
         return self.call
 
 
-class _Unwanted(threading.Event):
+class _Cancellation(threading.Event):
     """Set when the run of this thread is no longer wanted: the client has gone or cancelled it."""
 
     def __init__(self, worker: Worker) -> None:
@@ -115,54 +115,54 @@ class _Unwanted(threading.Event):
         return self.is_set()
 
 
-def made(orders: list[Order]) -> bytes:
+def execute_orders(orders: list[Order]) -> bytes:
     """Make runs on this worker, one after the other; their answers, packed."""
-    return packed([answer_to(order) for order in orders])
+    return pack([answer_to(order) for order in orders])
 
 
 def answer_to(order: Order) -> Answer:
     """Execute a run on this worker."""
-    worker, began = get_worker(), time.monotonic()
-    unwanted = _Unwanted(worker)
+    worker, start = get_worker(), time.monotonic()
+    cancellation = _Cancellation(worker)
     with tempfile.TemporaryDirectory(
         prefix="ssdlab-", dir=worker.local_directory, ignore_cleanup_errors=True
     ) as temporary:
-        answer = _answered(order, Path(temporary), unwanted)
-    return replace(answer, worker=worker.address, seconds=time.monotonic() - began)
+        answer = _execute(order, Path(temporary), cancellation)
+    return replace(answer, worker=worker.address, seconds=time.monotonic() - start)
 
 
-def _answered(order: Order, temporary: Path, unwanted: _Unwanted) -> Answer:
+def _execute(order: Order, temporary: Path, cancellation: _Cancellation) -> Answer:
     config, moved = Config(order.job.config), Moved({})
     out = temporary / "run" if order.files else None
 
-    def answer(how: Any, report: Report | None, why: str = "", traceback: str = "") -> Answer:  # noqa: ANN401
-        return Answer(how, "", _parts(report), why, traceback, files=_read(out))
+    def answer(kind: Any, report: Report | None, reason: str = "", traceback: str = "") -> Answer:  # noqa: ANN401
+        return Answer(kind, "", _parts(report), reason, traceback, files=_file_contents(out))
 
     try:
-        with _placed(order, temporary, unwanted) as moved:
-            return answer("completed", _report_of(order, config, moved, out, unwanted))
-    except Interrupted as stopped:
-        return answer("interrupted", stopped.report)
+        with _local_paths(order, temporary, cancellation) as moved:
+            return answer("completed", _report_of(order, config, moved, out, cancellation))
+    except Interrupted as interruption:
+        return answer("interrupted", interruption.report)
     except KeyboardInterrupt:
         return Answer("interrupted")
-    except RunError as failed:
-        cause = failed.__cause__
-        return answer("failed", failed.report, str(failed), "" if cause is None else str(cause))
+    except RunError as failure:
+        cause = failure.__cause__
+        return answer("failed", failure.report, str(failure), "" if cause is None else str(cause))
     except (Elsewhere, OutputError) as error:
         return Answer("elsewhere", why=str(error))
     except ImportError as error:
         if not order.job.policies:
             raise
-        return Answer("failed", why=_policy_not_here(error))
+        return Answer("failed", why=_policy_error(error))
     except Exception as error:
-        return Answer("raised", error=_told(error, moved, config))
+        return Answer("raised", error=_portable_error(error, moved, config))
 
 
 def _report_of(
-    order: Order, config: Config, moved: Moved, out: Path | None, unwanted: _Unwanted
+    order: Order, config: Config, moved: Moved, out: Path | None, cancellation: _Cancellation
 ) -> Report:
     def progress(*_: object) -> None:
-        if unwanted.is_set():
+        if cancellation.is_set():
             raise KeyboardInterrupt
 
     job = order.job
@@ -171,7 +171,7 @@ def _report_of(
             config,
             job.policies,
             progress,
-            unwanted,
+            cancellation,
             out=out,
             html=order.html,
             moved=moved,
@@ -186,17 +186,17 @@ def traces_here() -> _core.Traces:
     return _core.Traces(memory.traces_bytes(memory_of(get_worker())))
 
 
-def _policy_not_here(error: ImportError) -> str:
+def _policy_error(error: ImportError) -> str:
     if isinstance(error, PolicyDiffers):
-        what = f"{error}: the module is not the one of the client"
+        finding = f"{error}: the module is not the one of the client"
         remedy = "install the same one there and start the worker again"
     else:
-        what = f"{error.name or error}: the module of a policy cannot be imported ({error})"
+        finding = f"{error.name or error}: the module of a policy cannot be imported ({error})"
         remedy = "install it there, or define the policy in the script itself, which is sent"
-    return f"worker {get_worker().address}: {what}: {remedy}"
+    return f"worker {get_worker().address}: {finding}: {remedy}"
 
 
-def _told(error: Exception, moved: Moved, config: Config) -> Exception:
+def _portable_error(error: Exception, moved: Moved, config: Config) -> Exception:
     """`error` with the paths of the configuration, in a form that can be sent."""
     if isinstance(error, ConfigError):
         return ConfigError([moved.text(message, config) for message in error.messages])
@@ -211,7 +211,7 @@ def _parts(report: Report | None) -> tuple[str, str, str, dict[str, Any] | None]
     return json.dumps(report.json), report.series_csv, report.distributions_csv, report.trace
 
 
-def _read(folder: Path | None) -> dict[str, bytes] | None:
+def _file_contents(folder: Path | None) -> dict[str, bytes] | None:
     if folder is None or not folder.is_dir():
         return None
     files = (file for file in folder.rglob("*") if file.is_file())
@@ -219,31 +219,31 @@ def _read(folder: Path | None) -> dict[str, bytes] | None:
 
 
 @contextmanager
-def _placed(order: Order, temporary: Path, unwanted: _Unwanted) -> Iterator[Moved]:
+def _local_paths(order: Order, temporary: Path, cancellation: _Cancellation) -> Iterator[Moved]:
     """The local paths of the files of a run, which are fetched if they are not here."""
-    here = {}
+    paths = {}
     with ExitStack() as stack:
-        for one in order.job.inputs:
-            if not _in_place(one):
-                if one.others:
-                    raise WorkloadError(_not_alone(one))
+        for source in order.job.inputs:
+            if not _is_in_place(source):
+                if source.others:
+                    raise WorkloadError(_companions_text(source))
                 cache = Cache.of_environment()
-                found = brought(one, cache, order.topic, unwanted.is_set)
-                file = stack.enter_context(found)
-            elif Path(one.path).absolute() in (Path(one.file), Path(one.file).parent):
+                arrival = local_file(source, cache, order.topic, cancellation.is_set)
+                file = stack.enter_context(arrival)
+            elif Path(source.path).absolute() in (Path(source.file), Path(source.file).parent):
                 continue
             else:
                 # Relative to another folder: as distinctive as a path in the cache.
-                file = temporary / one.digest / Path(one.file).name
-                file.parent.symlink_to(Path(one.file).parent)
-            here[one.key] = str(file.parent if one.of_folder else file)
-        yield Moved(here)
+                file = temporary / source.digest / Path(source.file).name
+                file.parent.symlink_to(Path(source.file).parent)
+            paths[source.key] = str(file.parent if source.of_folder else file)
+        yield Moved(paths)
 
 
-def _not_alone(one: InputFile) -> str:
+def _companions_text(source: InputFile) -> str:
     return (
-        f"{one.path}: is read with {one.others:,} other files, which are not sent to workers: put"
-        " them where workers see them, or make one file of them (ssdlab trace convert)"
+        f"{source.path}: is read with {source.others:,} other files, which are not sent to workers:"
+        " put them where workers see them, or make one file of them (ssdlab trace convert)"
     )
 
 
@@ -251,14 +251,14 @@ _hashing = threading.Lock()
 """A file is read by one thread, for all of them."""
 
 
-def _in_place(one: InputFile) -> bool:
+def _is_in_place(source: InputFile) -> bool:
     """Whether this worker has access to the same file with the same contents."""
-    file = Path(one.file)
+    file = Path(source.file)
     try:
         with _hashing:
-            alike = one.others or file.stat().st_size == one.bytes
-            if alike and one.version and version_of(file) == one.version:
+            is_same_size = source.others or file.stat().st_size == source.bytes
+            if is_same_size and source.version and version_of(file) == source.version:
                 return True  # It is the very file that the client has read.
-            return bool(alike) and contents(file)[0] == one.digest
+            return bool(is_same_size) and contents(file)[0] == source.digest
     except (OSError, WorkloadError):
         return False

@@ -17,7 +17,7 @@ from ssdlab.running.cluster import arrivals, check
 LOOK_S = 0.5
 MEMORY = "ssdlab-memory"
 """The resource of Dask that runs take: bytes."""
-FOUND = "threads", "memory_bytes", "traces_bytes"
+FIELDS = "threads", "memory_bytes", "traces_bytes"
 
 cloudpickle.register_pickle_by_value(check)
 
@@ -39,41 +39,45 @@ class Workers:
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self.wanted = versions.described()
+        self.version = versions.described()
         self.able: dict[str, Able] = {}
         """Workers that get runs, by address."""
         self.refused: dict[str, str] = {}
         """Why others get none, by address."""
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
         """Those of them that have been reported to the user."""
         self.changed = threading.Event()
-        self.over = threading.Event()
+        self.closed = threading.Event()
         self.look()
         self.thread = threading.Thread(target=self._watch, name="workers", daemon=True)
         self.thread.start()
 
     def close(self) -> None:
         """Look no more."""
-        self.over.set()
+        self.closed.set()
 
     def _watch(self) -> None:
-        while not self.over.wait(LOOK_S):
+        while not self.closed.wait(LOOK_S):
             with suppress(Exception):  # The connection has gone: whoever waits for runs learns it.
                 self.look()
                 self.tell()
 
     def look(self) -> None:
         """Ask those that are new."""
-        there = [*self.client.nthreads()]
-        new = [one for one in there if one not in self.able and one not in self.refused]
-        answers = self._asked(new) if new else {}
-        able = {address: one for address, one in self.able.items() if address in there}
+        addresses = [*self.client.nthreads()]
+        new = [
+            address
+            for address in addresses
+            if address not in self.able and address not in self.refused
+        ]
+        answers = self._inspect(new) if new else {}
+        able = {address: worker for address, worker in self.able.items() if address in addresses}
         for address, answer in answers.items():
             if isinstance(answer, BaseException):
                 if not isinstance(answer, OSError):  # else it has gone again
                     self.refused[address] = f"cannot be asked for its version: {answer}"
-            elif answer["has"] == self.wanted:
-                able[address] = Able(address, *(answer[name] for name in FOUND))
+            elif answer["has"] == self.version:
+                able[address] = Able(address, *(answer[name] for name in FIELDS))
             elif answer["has"]:
                 self.refused[address] = f"has ssdlab {answer['has']}"
             else:
@@ -84,24 +88,24 @@ class Workers:
 
     def tell(self) -> None:
         """Report which workers get no runs, each once."""
-        new = [address for address in self.refused if address not in self.told]
-        self.told.update(new)
+        new = [address for address in self.refused if address not in self.reported]
+        self.reported.update(new)
         warn_before_run(
-            f"worker {address} gets no runs: it {self.refused[address]}; this is {self.wanted}"
+            f"worker {address} gets no runs: it {self.refused[address]}; this is {self.version}"
             for address in new
         )
 
-    def _asked(self, new: list[str]) -> dict[str, Any]:
+    def _inspect(self, new: list[str]) -> dict[str, Any]:
         answers: dict[str, Any] = self.client.run(
-            check.found, self.wanted, MEMORY, workers=new, on_error="return"
+            check.inspect, self.version, MEMORY, workers=new, on_error="return"
         )
-        ours = [
+        matching = [
             address
             for address, answer in answers.items()
-            if isinstance(answer, dict) and answer["has"] == self.wanted
+            if isinstance(answer, dict) and answer["has"] == self.version
         ]
-        if ours:
-            self.client.run(arrivals.serve, workers=ours, on_error="ignore")
+        if matching:
+            self.client.run(arrivals.serve, workers=matching, on_error="ignore")
         return answers
 
     @property
@@ -110,9 +114,11 @@ class Workers:
 
         Each of its threads may replay another one.
         """
-        return min((one.traces_bytes // one.threads for one in self.able.values()), default=0)
+        return min(
+            (worker.traces_bytes // worker.threads for worker in self.able.values()), default=0
+        )
 
     @property
     def threads(self) -> int:
         """How many runs the workers execute at a time, if their memory suffices."""
-        return sum(one.threads for one in self.able.values())
+        return sum(worker.threads for worker in self.able.values())
