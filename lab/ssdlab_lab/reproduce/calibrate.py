@@ -321,8 +321,8 @@ def arrivals_of(
 ) -> Arrivals:
     """The arrivals of a workload for which the baseline is as published.
 
-    The surges are those of `near`, found on another baseline: they belong to the workload, unless
-    the reading fixes their number. The longest latency is then not fitted.
+    The surges are those of `neighbour`, found on another baseline: they belong to the workload,
+    unless the reading fixes their number. The longest latency is then not fitted.
     """
     flash, mean, longest = (
         readings.paper.flash,
@@ -400,8 +400,8 @@ def calibrate(
             entries[title] = entry
             continue
 
-        def one(name: str, scheme: Scheme = scheme, scale: Scale = scale, reading: Reading = reading,
-                title: str = title) -> Arrivals:  # fmt: skip
+        def one(name: str, scheme: Scheme = scheme, scale: Scale = scale,
+                reading: Reading = reading, title: str = title) -> Arrivals:  # fmt: skip
             lives = lives_of(lifetimes_by_name[name], reading)
             first = entries.get(entry_name(quick.divisor, AS_RUN))
             neighbour = None if first is None else first.arrivals[name]

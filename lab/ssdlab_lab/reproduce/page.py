@@ -120,7 +120,8 @@ def _checklist(reproduction: Reproduction) -> str:
             for source, finding in judged.findings.items()
         )
         items.append(
-            f"<li><p>{prose(judged.claim.text)} <em>({prose(judged.claim.where)})</em></p>{verdicts}"
+            f"<li><p>{prose(judged.claim.text)} <em>({prose(judged.claim.where)})</em></p>"
+            f"{verdicts}"
             f'<p class="note">{prose(judged.claim.metric)}</p></li>'
         )
     return f'<ol id="checklist">{"".join(items)}</ol>'

@@ -96,7 +96,7 @@ def _volume(requests: Requests, times: int) -> Volume:
 
 @contextmanager
 def _trace_of(report: Report, limit: int | None = None) -> Iterator[Trace]:
-    """The first `most` requests of a run again; of a recorded trace, those of one pass."""
+    """The first `limit` requests of a run again; of a recorded trace, those of one pass."""
     values = report.config.values
     work, device = values["workload"], values["device"]
     if work["kind"] == "trace":
@@ -185,7 +185,7 @@ def _of(info: Info, op: str) -> OpInfo:
 
 
 def share_percent(op: str, ops: Sequence[str]) -> Measure:
-    """The share of the requests of an operation among those of the operations `of`."""
+    """The share of the requests of an operation among those of the operations `ops`."""
 
     def measure(report: Report) -> Number:
         total = sum(getattr(report.requests, kind) for kind in ops)

@@ -47,10 +47,8 @@ DRAWN = (BASE, "as needed", "selective", "invalidation-rate", "adaptive-channel"
 
 
 def _cell(x: float, y: float, ratio: Ratio | None) -> Iterator[str]:
-    attributes = "" if ratio is None or told(ratio) else " fill-opacity='0.45'"
-    yield from heat(
-        (x, y, CELL_WIDE, CELL_HIGH), None if ratio is None else ratio.ratio, attributes
-    )
+    style = "" if ratio is None or told(ratio) else " fill-opacity='0.45'"
+    yield from heat((x, y, CELL_WIDE, CELL_HIGH), None if ratio is None else ratio.ratio, style)
 
 
 def heat_map(study: Combined, measure: str, name: str) -> Picture:
@@ -127,7 +125,7 @@ def over_load(study: Combined, order: str, workload: str, measure: str) -> Pictu
         parts += _curve([place(load) for load in loads], curve, y, COLOURS[index])
         x, baseline = LEFT + (WIDE - LEFT - RIGHT) / 3 * (index % 3), HIGH - 28 + 16 * (index // 3)
         parts += [
-            mark(x, baseline, "circle", COLOURS[index], filled=True),
+            mark(x, baseline, "circle", COLOURS[index], is_filled=True),
             text(x + 8, baseline + 4, scheme, "start"),
         ]
     parts.append(text(LEFT + 4, TOP + 14, "ms", "start"))
@@ -142,7 +140,7 @@ def _curve(
     path = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
     yield f"<polyline points='{path}' {FRAME.replace('#888', colour)} stroke-width='1.5'/>"
     for a, b in points:
-        yield mark(a, b, "circle", colour, filled=True)
+        yield mark(a, b, "circle", colour, is_filled=True)
 
 
 def pictures(study: Combined) -> list[Picture]:

@@ -147,8 +147,8 @@ def verdict(study: Scales) -> list[str]:
     return [
         f"{len(compared) - len(missed)} of {len(compared)} predictions hold. Without the"
         f" {RESIDUAL:.0%} by which the intervals of small blocks are widened, {unwidened} would.",
-        f"The winner is the same in {named.count('same')} of {len(named)} comparisons, none is named"
-        f" in {named.count('none')}, and another one in {named.count('another')}.",
+        f"The winner is the same in {named.count('same')} of {len(named)} comparisons, none is"
+        f" named in {named.count('none')}, and another one in {named.count('another')}.",
     ]
 
 
