@@ -62,16 +62,16 @@ class Ended:
         return self.stopped_by is None and self.code in signals
 
 
-def _watch(session: int, longest_s: float, ended: threading.Event) -> None:
+def _watch(session: int, longest_s: float, finished: threading.Event) -> None:
     """Kill the processes of a session when all of them wait."""
-    before = 0.0
-    while not ended.wait(longest_s):
-        now = _cpu_s(session)
-        if now - before < IDLE * longest_s:
+    previous = 0.0
+    while not finished.wait(longest_s):
+        current = _cpu_s(session)
+        if current - previous < IDLE * longest_s:
             with suppress(ProcessLookupError):
                 os.killpg(session, signal.SIGKILL)
             return
-        before = now
+        previous = current
 
 
 def _cpu_s(session: int) -> float:
@@ -98,7 +98,7 @@ def run(
 
     It is ended at the first line of output that matches `stop_at`.
     """
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = resource.getrusage(resource.RUSAGE_CHILDREN)
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -111,8 +111,8 @@ def run(
         preexec_fn=limits.impose,
     )
     assert process.stdout is not None
-    ended = threading.Event()
-    threading.Thread(target=_watch, args=(process.pid, limits.longest_s, ended)).start()
+    finished = threading.Event()
+    threading.Thread(target=_watch, args=(process.pid, limits.longest_s, finished)).start()
     lines, stopped_by = [], None
     try:
         for line in process.stdout:
@@ -128,17 +128,17 @@ def run(
         process.wait()
         raise
     finally:
-        ended.set()
+        finished.set()
     process.stdout.close()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Ended(code, "".join(lines), stopped_by, spent)
+    usage_after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = usage_after.ru_utime + usage_after.ru_stime - start.ru_utime - start.ru_stime
+    return Ended(code, "".join(lines), stopped_by, cpu_s)
 
 
-def interruptible(main: Callable[[], int], kept: str) -> int:
+def interruptible(main: Callable[[], int], message: str) -> int:
     """The exit code of a command; if a signal ends it, what it has started ends, too.
 
-    `kept` says what is left of it.
+    `message` says what is left of it.
     """
     signals: list[int] = []
 
@@ -154,5 +154,5 @@ def interruptible(main: Callable[[], int], kept: str) -> int:
         # A library may have made another exception of it.
         if not signals:
             raise
-        print(f"\ninterrupted: {kept}", file=sys.stderr)
+        print(f"\ninterrupted: {message}", file=sys.stderr)
         return 130

@@ -18,7 +18,7 @@ from distribution.commands import ROOT, WORK, Refused, outside, say
 
 def release(machines: list[str]) -> None:
     """Build and check everything."""
-    begin = time.monotonic()
+    start = time.monotonic()
     build.check_machines(machines)
     WORK.mkdir(parents=True, exist_ok=True)
     build.install_tools()
@@ -43,7 +43,7 @@ def release(machines: list[str]) -> None:
     for file in sorted(build.OUT.rglob("*")):
         if file.is_file():
             say(f"{file.relative_to(ROOT)} ({file.stat().st_size:,} bytes)")
-    say(f"all checks passed after {time.monotonic() - begin:.0f} s")
+    say(f"all checks passed after {time.monotonic() - start:.0f} s")
 
 
 def _as_a_user(wheel: Path, lab: Path) -> None:

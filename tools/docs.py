@@ -251,9 +251,9 @@ FORMAT_ROWS = [
 def command_line() -> str:
     """Every verb and option of the `ssdlab` command, as it describes itself."""
     command = [sys.executable, "-m", "typer", "ssdlab.cli", "utils", "docs", "--name", "ssdlab"]
-    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    process = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     usage = r"\*\*Usage\*\*:\n\n```console\n\$ (.*)\n```"
-    text = re.sub(usage, r"**Usage**: `\1`", done.stdout.strip())
+    text = re.sub(usage, r"**Usage**: `\1`", process.stdout.strip())
     # Examples are commands, not text.
     text = re.sub(r"^(ssdlab .*)$", r"`\1`", text, flags=re.MULTILINE)
     return text.replace("# `ssdlab`", "# Command line", 1) + "\n"
@@ -266,42 +266,49 @@ def config() -> str:
 
 def presets() -> str:
     """Every preset as it is written, with the source of each number."""
-    listed = json.loads(_core.registry())["presets"]
-    parts = [f"## {p['name']}\n\n```toml\n{p['text'].strip()}\n```\n" for p in listed]
+    entries = json.loads(_core.registry())["presets"]
+    parts = [f"## {p['name']}\n\n```toml\n{p['text'].strip()}\n```\n" for p in entries]
     return "\n".join(["# Presets\n", *parts])
 
 
 def answers() -> str:
     """The decisions of the presets, side by side per device."""
     presets = json.loads(_core.registry())["presets"]
-    listed = [p for p in presets if not p["name"].startswith(DRIVE)]
-    names = [p["name"] for p in listed]
-    said = {p["name"]: _answers(p["name"], p["text"]) for p in listed}
+    unlisted_drives = [p for p in presets if not p["name"].startswith(DRIVE)]
+    names = [p["name"] for p in unlisted_drives]
+    answers_by_preset = {p["name"]: _answers(p["name"], p["text"]) for p in unlisted_drives}
     lines = [ANSWERS_HEAD]
     for name in names:
-        if any(name.startswith(f"{other}-") for other in names):
+        if any(name.startswith(f"{candidate}-") for candidate in names):
             continue
-        mine = [one for one in names if one == name or one.startswith(f"{name}-")]
-        lines += [f"\n## {name}\n", "| | " + " | ".join(f"`{one}`" for one in mine) + " |"]
-        lines.append("|---" * (len(mine) + 1) + "|")
+        variants = [
+            candidate
+            for candidate in names
+            if candidate == name or candidate.startswith(f"{name}-")
+        ]
+        lines += [
+            f"\n## {name}\n",
+            "| | " + " | ".join(f"`{variant}`" for variant in variants) + " |",
+        ]
+        lines.append("|---" * (len(variants) + 1) + "|")
         for question, key in QUESTIONS:
-            row = [said[one][key] for one in mine]
+            row = [answers_by_preset[variant][key] for variant in variants]
             lines.append(f"| {question} (`{key}`) | " + " | ".join(row) + " |")
     return "\n".join(lines) + "\n"
 
 
 def _answers(name: str, text: str) -> dict[str, str]:
     """Every key of a preset with its value as written, marked where it is a decision or default."""
-    found, table = {}, ""
-    resolved = ssdlab.load_config(preset=name).toml()
-    for line in [*resolved.splitlines(), *text.splitlines()]:
+    answer_of_key, table = {}, ""
+    configuration = ssdlab.load_config(preset=name).toml()
+    for line in [*configuration.splitlines(), *text.splitlines()]:
         if head := re.fullmatch(r"\[(\w+)\]", line):
             table = head[1]
-        if one := re.fullmatch(r"(\w+) = (.+?)(?: +# (.+))?", line):
-            mark = ", decision" if (one[3] or "default").startswith("decision") else ""
-            mark = mark if one[3] else ", default"
-            found[f"{table}.{one[1]}"] = f"`{one[2]}`{mark}"
-    return found
+        if assignment := re.fullmatch(r"(\w+) = (.+?)(?: +# (.+))?", line):
+            mark = ", decision" if (assignment[3] or "default").startswith("decision") else ""
+            mark = mark if assignment[3] else ", default"
+            answer_of_key[f"{table}.{assignment[1]}"] = f"`{assignment[2]}`{mark}"
+    return answer_of_key
 
 
 def _classes(*modules: str) -> dict[str, ast.ClassDef]:
@@ -316,11 +323,11 @@ def _told(node: ast.ClassDef | ast.FunctionDef) -> str:
 
 def _fields(body: list[ast.stmt]) -> Iterator[tuple[str, str, str]]:
     """Name, type and definition of every field: the text below it."""
-    for one, after in itertools.pairwise(body):
-        match one, after:
+    for field, docstring in itertools.pairwise(body):
+        match field, docstring:
             case ast.AnnAssign(), ast.Expr(value=ast.Constant(value=str(text))):
-                kind = ast.unparse(one.annotation)
-                yield ast.unparse(one.target), kind, " ".join(text.split())
+                kind = ast.unparse(field.annotation)
+                yield ast.unparse(field.target), kind, " ".join(text.split())
 
 
 def _form(classes: dict[str, ast.ClassDef], root: str) -> list[str]:
@@ -328,8 +335,8 @@ def _form(classes: dict[str, ast.ClassDef], root: str) -> list[str]:
     # Breadth first from the whole, so that the parts come in the order of its fields.
     names, lines = [root], []
     for name in names:
-        about = " ".join(_told(classes[name]).split())
-        lines += [f"\n## {name}\n", about, "\n| field | definition and unit |", "|---|---|"]
+        summary = " ".join(_told(classes[name]).split())
+        lines += [f"\n## {name}\n", summary, "\n| field | definition and unit |", "|---|---|"]
         for field, kind, text in _fields(classes[name].body):
             lines.append(f"| `{field}` | {text} |")
             inner = [word for word in re.findall(r"\w+", kind) if word in classes]
@@ -347,8 +354,8 @@ def report() -> str:
     """Every field of a report, from its declaration in the simulator."""
     lines = [REPORT_HEAD]
     for section in form.sections():
-        about = " ".join(section["doc"].split())
-        lines += [f"\n## {section['name']}\n", about, FIELDS_HEAD]
+        summary = " ".join(section["doc"].split())
+        lines += [f"\n## {section['name']}\n", summary, FIELDS_HEAD]
         for field in section["fields"]:
             unit, text = UNITS[field["unit"]], " ".join(field["doc"].split())
             lines.append(f"| `{field['name']}` | {unit} | {text} |")
@@ -361,21 +368,21 @@ def python() -> str:
     for module in (ssdlab, ssdlab.policy, ssdlab.kv, ssdlab.sqlite):
         lines += [f"\n## {module.__name__}\n", inspect.getdoc(module) or ""]
         for name in sorted(module.__all__, key=lambda name: (name[0].isupper(), name)):
-            thing = getattr(module, name)
-            if hasattr(thing, "__module__"):
-                lines += _described(f"{module.__name__}.{name}", _definition(thing))
+            member = getattr(module, name)
+            if hasattr(member, "__module__"):
+                lines += _described(f"{module.__name__}.{name}", _definition(member))
     return "\n".join(lines) + "\n"
 
 
-def _definition(thing: type | Callable[..., object]) -> ast.ClassDef | ast.FunctionDef:
+def _definition(member: type | Callable[..., object]) -> ast.ClassDef | ast.FunctionDef:
     """Where a class or a function of the package is defined."""
-    file = PACKAGE / thing.__module__.removeprefix("ssdlab.").replace(".", "/")
+    file = PACKAGE / member.__module__.removeprefix("ssdlab.").replace(".", "/")
     file = next(f for f in (file.with_suffix(".py"), file.with_suffix(".pyi")) if f.exists())
     # Overloads come before the definition.
     for node in reversed(ast.parse(file.read_text(encoding="utf-8")).body):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == thing.__name__:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == member.__name__:
             return node
-    raise SystemExit(f"{file}: no {thing.__name__}")
+    raise SystemExit(f"{file}: no {member.__name__}")
 
 
 def _described(name: str, node: ast.ClassDef | ast.FunctionDef) -> list[str]:
@@ -385,42 +392,44 @@ def _described(name: str, node: ast.ClassDef | ast.FunctionDef) -> list[str]:
     lines = [f"\n### {name}\n", _told(node)]
     methods = [*_methods(node), *_methods_of_rows(node)]
     properties = [
-        one for one in methods if "property" in "".join(map(ast.unparse, one.decorator_list))
+        method
+        for method in methods
+        if "property" in "".join(map(ast.unparse, method.decorator_list))
     ]
     rows = [*_inherited(node), *_fields(node.body)]
-    for one in properties:
-        kind = ast.unparse(one.returns) if one.returns else ""
-        rows.append((one.name, kind, " ".join(_told(one).split())))
+    for method in properties:
+        kind = ast.unparse(method.returns) if method.returns else ""
+        rows.append((method.name, kind, " ".join(_told(method).split())))
     if rows:
         lines += ["\n| attribute | type | meaning |", "|---|---|---|"]
         lines += [f"| `{a}` | `{kind.replace('|', BAR)}` | {text} |" for a, kind, text in rows]
-    for one in methods:
-        if one not in properties:
-            owner = f"{node.name}." if one.decorator_list else ""
-            lines += ["", _signature(one, owner), "", _told(one)]
+    for method in methods:
+        if method not in properties:
+            owner = f"{node.name}." if method.decorator_list else ""
+            lines += ["", _signature(method, owner), "", _told(method)]
     return lines
 
 
 def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
-    methods = [one for one in node.body if isinstance(one, ast.FunctionDef) and _told(one)]
-    return [one for one in methods if not one.name.startswith("_")]
+    methods = [node_ for node_ in node.body if isinstance(node_, ast.FunctionDef) and _told(node_)]
+    return [method for method in methods if not method.name.startswith("_")]
 
 
 def _methods_of_rows(node: ast.ClassDef) -> Iterator[ast.FunctionDef]:
     """The methods that a class has because its results are rows."""
-    declared = _classes("results/frames.py")
+    classes = _classes("results/frames.py")
     for base in map(ast.unparse, node.bases):
-        if base in declared:
-            yield from (one for one in _methods(declared[base]) if not one.decorator_list)
+        if base in classes:
+            yield from (method for method in _methods(classes[base]) if not method.decorator_list)
 
 
 def _inherited(node: ast.ClassDef) -> Iterator[tuple[str, str, str]]:
     """The fields that a class has from the declared parts of a report."""
-    declared = _classes("results/measures.py")
+    classes = _classes("results/measures.py")
     for base in node.bases:
         module, _, name = ast.unparse(base).rpartition(".")
         if module == "measures":
-            yield from _fields(declared[name].body)
+            yield from _fields(classes[name].body)
 
 
 def _signature(node: ast.FunctionDef, owner: str = "") -> str:
@@ -428,11 +437,11 @@ def _signature(node: ast.FunctionDef, owner: str = "") -> str:
     words = ast.unparse(node.args).removeprefix("self, ").removeprefix("self")
     # unparse leaves no blanks around `=`, even behind a type.
     parts = [re.sub(r"^(\w+: [^=]+)=", r"\1 = ", part) for part in _split(words)]
-    returned = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-    inside = ", ".join(parts)
-    if len(inside) > 80:
-        inside = "\n" + "".join(f"    {part},\n" for part in parts)
-    return f"```py\n{owner}{node.name}({inside}){returned}\n```"
+    annotation_of_return = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    arguments = ", ".join(parts)
+    if len(arguments) > 80:
+        arguments = "\n" + "".join(f"    {part},\n" for part in parts)
+    return f"```py\n{owner}{node.name}({arguments}){annotation_of_return}\n```"
 
 
 def _split(words: str) -> list[str]:
@@ -450,9 +459,9 @@ def _split(words: str) -> list[str]:
 def formats() -> str:
     """Every trace format, as its plug describes itself."""
     parts = [FORMATS_HEAD]
-    known = json.loads(_core.registry())
-    carries = {target["name"]: target["carries"] for target in known["targets"]}
-    for f in known["formats"]:
+    registry = json.loads(_core.registry())
+    carries = {target["name"]: target["carries"] for target in registry["targets"]}
+    for f in registry["formats"]:
         rows = ["| | |", "|---|---|"]
         rows += [
             f"| {label} | {f[key].replace('|', chr(92) + '|')} |" for key, label in FORMAT_ROWS
@@ -469,10 +478,10 @@ def words() -> str:
     for tool, terms in json.loads(_core.registry())["words"].items():
         rows = ["| word | here |", "|---|---|"]
         for term in terms:
-            spelled = ", ".join(f"`{word}`" for word in term["spellings"])
+            spellings = ", ".join(f"`{word}`" for word in term["spellings"])
             key, colon, note = term["summary"].partition(": ") if term["key"] else ("", "", "")
-            here = f"`{key}`{colon}{note}" if key else f"no key: {term['summary']}"
-            rows.append(f"| {spelled} | {here.replace('|', BAR)} |")
+            meaning = f"`{key}`{colon}{note}" if key else f"no key: {term['summary']}"
+            rows.append(f"| {spellings} | {meaning.replace('|', BAR)} |")
         parts.append(f"## {tool}\n\n" + "\n".join(rows) + "\n")
     return "\n".join(parts)
 
@@ -510,28 +519,33 @@ and `trace generate` refuse it.
 
 def fio() -> str:
     """What becomes of every option of fio."""
-    known = json.loads(_core.registry())
+    registry = json.loads(_core.registry())
     parts = [FIO_HEAD]
     heads = {
         "modelled": "## Modelled\n",
         "host": "## Host: ignored\n",
     }
     for option_class, head in heads.items():
-        of_class = [o for o in known["fio_options"] if o["class"] == option_class]
-        names = (f"`{o['name']}`" + (f" (`{o['alias']}`)" if o["alias"] else "") for o in of_class)
+        of_class = [
+            option_ for option_ in registry["fio_options"] if option_["class"] == option_class
+        ]
+        names = (
+            f"`{option_['name']}`" + (f" (`{option_['alias']}`)" if option_["alias"] else "")
+            for option_ in of_class
+        )
         parts.append(f"{head}\n{', '.join(names)}.\n")
     parts.append("## Refused\n")
     reasons: dict[str, list[str]] = {}
-    for option in known["fio_options"]:
+    for option in registry["fio_options"]:
         if option["class"] == "refused":
             reasons.setdefault(option["why"], []).append(f"`{option['name']}`")
-    rows = [f"| {', '.join(names)} | {why} |" for why, names in reasons.items()]
+    rows = [f"| {', '.join(names)} | {reason} |" for reason, names in reasons.items()]
     parts.append("\n".join(["| options | why |", "|---|---|", *rows]) + "\n")
     parts.append("## Engines without a block device\n\nA job with one of them is refused.\n")
     engines: dict[str, list[str]] = {}
-    for name, why in known["fio_engines"]:
-        engines.setdefault(why, []).append(f"`{name}`")
-    rows = [f"| {', '.join(names)} | {why} |" for why, names in engines.items()]
+    for name, reason in registry["fio_engines"]:
+        engines.setdefault(reason, []).append(f"`{name}`")
+    rows = [f"| {', '.join(names)} | {reason} |" for reason, names in engines.items()]
     parts.append("\n".join(["| engines | why |", "|---|---|", *rows]) + "\n")
     return "\n".join(parts)
 
@@ -558,24 +572,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing, fail on a stale page")
     check = parser.parse_args().check
-    stale = False
+    is_stale = False
     for name, text in PAGES.items():
         path = ROOT / name
         old = path.read_text(encoding="utf-8") if path.exists() else ""
-        new = HEAD + text() if path.suffix == ".md" else text()
-        if old == new:
+        new_text = HEAD + text() if path.suffix == ".md" else text()
+        if old == new_text:
             continue
-        stale = True
+        is_stale = True
         if check:
             lines = difflib.unified_diff(
-                old.splitlines(), new.splitlines(), name, "new", lineterm=""
+                old.splitlines(), new_text.splitlines(), name, "new", lineterm=""
             )
             sys.stdout.write("\n".join(lines) + "\n")
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(new, encoding="utf-8")
+        path.write_text(new_text, encoding="utf-8")
         sys.stdout.write(f"wrote {name}\n")
-    if check and stale:
+    if check and is_stale:
         sys.stderr.write("generated pages are stale: run `make docs`\n")
         return 1
     return 0

@@ -24,17 +24,17 @@ CALL_NS, KIB_NS = 400, 100
 def measured() -> tuple[dict[tuple[str, int], float], dict[tuple[str, int], float]]:
     """The latest processor time of each workload and size, and table bytes by user bytes."""
     times: dict[tuple[str, int], float] = {}
-    written: dict[tuple[str, int], float] = {}
+    write_ratios: dict[tuple[str, int], float] = {}
     for line in HISTORY.read_text().splitlines():
-        one = json.loads(line)
-        if not one.get("case", "").startswith("kv-") or "value_size" not in one:
+        record = json.loads(line)
+        if not record.get("case", "").startswith("kv-") or "value_size" not in record:
             continue
-        if "names" in one:
-            written[one["names"][0], one["value_size"]] = one["ours"]
-        elif "name" in one:
-            cell = one["name"], one["value_size"]
-            times[cell] = one["ours"]["cpu_s"] / one["n"] * 1e9
-    return times, written
+        if "names" in record:
+            write_ratios[record["names"][0], record["value_size"]] = record["ours"]
+        elif "name" in record:
+            cell = record["name"], record["value_size"]
+            times[cell] = record["ours"]["cpu_s"] / record["n"] * 1e9
+    return times, write_ratios
 
 
 def compaction_ns(folder: Path, size: int, drops: bool) -> float:
@@ -63,9 +63,9 @@ def compaction_ns(folder: Path, size: int, drops: bool) -> float:
     with kv.open(store, compression=None, background="steps") as db:
         start = time.process_time_ns()
         db.compact_range()
-        spent = time.process_time_ns() - start
+        elapsed_ns = time.process_time_ns() - start
     values = count * size
-    return spent * 1024 / (values + pairs * 24)
+    return elapsed_ns * 1024 / (values + pairs * 24)
 
 
 def print_shares() -> None:
@@ -74,8 +74,8 @@ def print_shares() -> None:
         best = {drops: float("inf") for drops in (True, False)}
         for _ in range(5):
             with tempfile.TemporaryDirectory(prefix="ssdlab-kv-costs-") as folder:
-                for drops, known in best.items():
-                    best[drops] = min(known, compaction_ns(Path(folder), size, drops))
+                for drops, best_ns in best.items():
+                    best[drops] = min(best_ns, compaction_ns(Path(folder), size, drops))
         share = best[True] / best[False]
         print(f"{size:5} B: all dropped {best[True]:5.0f} ns a KiB, all written", end=" ")
         print(f"{best[False]:5.0f}: {share:.0%} merging")
@@ -88,34 +88,34 @@ def main() -> None:
     if parser.parse_args().shares:
         print_shares()
         return
-    times, written = measured()
-    rows, found, names = [], [], []
-    for (name, size), amplification in written.items():
+    times, write_ratios = measured()
+    rows, measured_ns, names = [], [], []
+    for (name, size), amplification in write_ratios.items():
         if name not in ("fillseq", "fillrandom") or (name, size) not in times:
             continue
         pair = (16 + size) / 1024
         rows.append([1.0, pair, pair * amplification])
-        found.append(times[name, size])
+        measured_ns.append(times[name, size])
         names.append(f"{name} {size}")
-    table, values = np.array(rows), np.array(found)
+    table, values = np.array(rows), np.array(measured_ns)
     # Relative errors; no negative time: the fit is repeated without the terms that become so.
-    kept = [0, 1, 2]
+    columns_left = [0, 1, 2]
     while True:
-        weighted = table[:, kept] / values[:, None]
+        weighted = table[:, columns_left] / values[:, None]
         fit, *_ = np.linalg.lstsq(weighted, np.ones(len(values)), rcond=None)
         if (fit >= 0).all():
             break
-        kept.pop(int(np.argmin(fit)))
+        columns_left.pop(int(np.argmin(fit)))
     costs = np.zeros(3)
-    costs[kept] = fit
+    costs[columns_left] = fit
     for name, value, model in zip(names, values, table @ costs, strict=True):
         print(f"{name:16} measured {value:8.0f} ns, fit {model:8.0f} ns, {model / value - 1:+.0%}")
     print("write, write_kib, merge_kib + step_kib:", np.round(costs - [CALL_NS, KIB_NS, KIB_NS]))
     for name, cost in (("readrandom", "read"), ("seekrandom", "seek"), ("readseq", "next")):
-        cells = [time for (one, _), time in times.items() if one == name]
+        cells = [time for (case, _), time in times.items() if case == name]
         mean = float(np.exp(np.log(cells).mean()))
-        apart = ", ".join(f"{mean / cell - 1:+.0%}" for cell in cells)
-        print(f"{cost}: {mean:.0f} ns with calls of the file layer; by size: {apart}")
+        deviations = ", ".join(f"{mean / cell - 1:+.0%}" for cell in cells)
+        print(f"{cost}: {mean:.0f} ns with calls of the file layer; by size: {deviations}")
 
 
 if __name__ == "__main__":

@@ -36,63 +36,70 @@ def requirements_of(project: dict[str, object], groups: list[str]) -> list[str]:
     raise SystemExit("pyproject.toml: [project] dependencies or [dependency-groups] missing")
 
 
-def resolve(wanted: list[str], python: str) -> Resolution:
-    """What pip would install for `wanted` on `python`."""
+def resolve(requirements: list[str], python: str) -> Resolution:
+    """What pip would install for `requirements` on `python`."""
     environment = _environment(python)
-    direct = [Requirement(line) for line in wanted]
-    wanted = [
+    direct = [Requirement(line) for line in requirements]
+    requirements = [
         f"{r.name}{r.specifier}"
         for r in direct
         if r.marker is None or r.marker.evaluate(environment)
     ]
     while True:
-        installs = _ask_pip(wanted, python)
-        found = {
-            canonicalize_name(i["metadata"]["name"]): i["metadata"]["version"] for i in installs
+        installations = _ask_pip(requirements, python)
+        versions = {
+            canonicalize_name(i["metadata"]["name"]): i["metadata"]["version"]
+            for i in installations
         }
-        missing = _missing(installs, found, python)
+        missing = _missing(installations, versions, python)
         if not missing:
-            return found
-        wanted += missing
+            return versions
+        requirements += missing
 
 
 def _environment(python: str) -> dict[str, str]:
     """What environment markers are judged by on `python`."""
-    there = {str(k): str(v) for k, v in default_environment().items()}
-    return there | {"python_version": python, "python_full_version": f"{python}.0", "extra": ""}
+    environment = {str(k): str(v) for k, v in default_environment().items()}
+    return environment | {
+        "python_version": python,
+        "python_full_version": f"{python}.0",
+        "extra": "",
+    }
 
 
-def _ask_pip(wanted: list[str], python: str) -> list[dict[str, dict[str, str]]]:
+def _ask_pip(requirements: list[str], python: str) -> list[dict[str, dict[str, str]]]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run"]
         command += ["--ignore-installed", "--only-binary=:all:", f"--target={folder}"]
-        command += [f"--python-version={python}", f"--report={report}", *wanted]
+        command += [f"--python-version={python}", f"--report={report}", *requirements]
         subprocess.run(command, check=True)
-        installs: list[dict[str, dict[str, str]]] = json.loads(report.read_text())["install"]
-        return installs
+        installations: list[dict[str, dict[str, str]]] = json.loads(report.read_text())["install"]
+        return installations
 
 
 def _missing(
-    installs: list[dict[str, dict[str, str]]], found: Resolution, python: str
+    installations: list[dict[str, dict[str, str]]], versions: Resolution, python: str
 ) -> list[str]:
-    there = _environment(python)
-    needed = [Requirement(r) for i in installs for r in i["metadata"].get("requires_dist", [])]
+    environment = _environment(python)
+    dependencies = [
+        Requirement(r) for i in installations for r in i["metadata"].get("requires_dist", [])
+    ]
     names = {
         f"{r.name}{r.specifier}"
-        for r in needed
+        for r in dependencies
         if r.marker is not None
-        and r.marker.evaluate(there)
-        and canonicalize_name(r.name) not in found
+        and r.marker.evaluate(environment)
+        and canonicalize_name(r.name) not in versions
     }
     return sorted(names)
 
 
-def merged(by_python: dict[str, Resolution]) -> str:
+def merged(resolutions: dict[str, Resolution]) -> str:
     """One file for all Pythons: a line per package and version, marked where versions differ."""
     lines = []
-    for name in sorted({name for found in by_python.values() for name in found}):
-        versions = [by_python[python].get(name) for python in PYTHONS]
+    for name in sorted({name for resolution in resolutions.values() for name in resolution}):
+        versions = [resolutions[python].get(name) for python in PYTHONS]
         start = 0
         for end in range(1, len(PYTHONS) + 1):
             if end < len(PYTHONS) and versions[end] == versions[start]:
@@ -116,10 +123,10 @@ def main() -> None:
         ("requirements.lock", ["build"]),
         ("requirements-dev.lock", ["build", "checks", "site"]),
     ]:
-        wanted = requirements_of(project, groups)
-        by_python = {python: resolve(wanted, python) for python in PYTHONS}
-        (ROOT / file).write_text(merged(by_python))
-        sys.stderr.write(f"{file}: {len(by_python[PYTHONS[-1]])} packages\n")
+        requirements = requirements_of(project, groups)
+        resolutions = {python: resolve(requirements, python) for python in PYTHONS}
+        (ROOT / file).write_text(merged(resolutions))
+        sys.stderr.write(f"{file}: {len(resolutions[PYTHONS[-1]])} packages\n")
 
 
 if __name__ == "__main__":

@@ -64,8 +64,8 @@ Where large traces are sorted.
 
 def escaped(text: str) -> str:
     """Text that roff prints as it is."""
-    plain = text.replace("\\", "\\e").replace("-", "\\-")
-    return re.sub(r"^([.'])", r"\\&\1", plain, flags=re.MULTILINE)
+    escaped_text = text.replace("\\", "\\e").replace("-", "\\-")
+    return re.sub(r"^([.'])", r"\\&\1", escaped_text, flags=re.MULTILINE)
 
 
 def manual() -> str:
@@ -90,23 +90,28 @@ def verbs(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]
 
 def verb(words: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - of Click, without types
     """The lines of one verb."""
-    arguments = [one for one in command.params if one.param_type_name == "argument"]
-    options = [one for one in command.params if one.param_type_name == "option"]
-    names = [one.metavar or one.name.upper() for one in arguments]
-    shown = [
-        name if one.required else f"[{name}]" for one, name in zip(arguments, names, strict=True)
+    arguments = [
+        parameter for parameter in command.params if parameter.param_type_name == "argument"
     ]
-    yield f".SS ssdlab {escaped(' '.join([words, *shown]))}"
+    options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
+    names = [argument.metavar or argument.name.upper() for argument in arguments]
+    usage = [
+        name if argument.required else f"[{name}]"
+        for argument, name in zip(arguments, names, strict=True)
+    ]
+    yield f".SS ssdlab {escaped(' '.join([words, *usage]))}"
     yield escaped(told(command.help))
-    for one, name in zip(arguments, names, strict=True):
-        if getattr(one, "help", None):
-            yield f".TP\n.I {escaped(name)}\n{escaped(told(one.help))}"
-    for one in options:
-        if one.hidden:
+    for argument, name in zip(arguments, names, strict=True):
+        if getattr(argument, "help", None):
+            yield f".TP\n.I {escaped(name)}\n{escaped(told(argument.help))}"
+    for option in options:
+        if option.hidden:
             continue
-        value = "" if one.is_flag else f" \\fI{escaped(metavar(one))}\\fR"
-        every = ", ".join(f"\\fB{escaped(opt)}\\fR" for opt in (*one.opts, *one.secondary_opts))
-        yield f".TP\n{every}{value}\n{escaped(told(one.help))}"
+        value = "" if option.is_flag else f" \\fI{escaped(metavar(option))}\\fR"
+        forms = ", ".join(
+            f"\\fB{escaped(opt)}\\fR" for opt in (*option.opts, *option.secondary_opts)
+        )
+        yield f".TP\n{forms}{value}\n{escaped(told(option.help))}"
     notes = (command.epilog or "").partition("Example")[0].strip()
     if notes:
         yield f".PP\n{escaped(notes)}"

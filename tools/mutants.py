@@ -93,10 +93,10 @@ def changed_lines(text: str) -> Counter[str]:
             lines[crate] += 1
     unknown = sorted({*lines} - {*SAMPLE})
     if unknown:
-        known = ", ".join(SAMPLE)
+        names = ", ".join(SAMPLE)
         print(
             f"crates/{unknown[0]}: changed, and in no sample: mutants of it would be skipped; add"
-            f" it to SAMPLE in tools/mutation/listing.py, which has {known}",
+            f" it to SAMPLE in tools/mutation/listing.py, which has {names}",
             file=sys.stderr,
         )
         sys.exit(2)
@@ -110,54 +110,58 @@ def changed(tool: str, base: str) -> list[Mutant]:
     with tempfile.NamedTemporaryFile("w", suffix=".diff") as file:
         file.write(text)
         file.flush()
-        listed = mutants(ROOT, tool, list(SAMPLE), "--in-diff", file.name) if lines else []
+        mutants_listed = mutants(ROOT, tool, list(SAMPLE), "--in-diff", file.name) if lines else []
     if not lines:
         print(f"no line of the crates differs from {base}")
     for crate, count in lines.items():
-        made = sum(mutant.crate == crate for mutant in listed)
-        print(f"{crate}: {count} changed lines, {made} mutants", flush=True)
-    return listed
+        mutant_count = sum(mutant.crate == crate for mutant in mutants_listed)
+        print(f"{crate}: {count} changed lines, {mutant_count} mutants", flush=True)
+    return mutants_listed
 
 
 class CrateResults(Results):
     """Results of the mutants of the crates."""
 
-    def __init__(self, path: Path, again: bool, longest_s: float, origin: Origin) -> None:
+    def __init__(self, path: Path, retry: bool, longest_s: float, origin: Origin) -> None:
         # Those that only some suites have judged are judged anew where more of them run.
-        forgotten = {"survived", "quick"} if again else {"quick"} if longest_s > QUICK_S else set()
-        super().__init__(path, forgotten, lambda area, by: witness(ROOT, area, by), origin)
+        retried_verdicts = (
+            {"survived", "quick"} if retry else {"quick"} if longest_s > QUICK_S else set()
+        )
+        super().__init__(
+            path, retried_verdicts, lambda area, test: witness(ROOT, area, test), origin
+        )
         self.longest_s = longest_s
 
-    def judge(self, mutant: Mutant, ready: Iterable[Suite], number: int) -> None:
+    def judge(self, mutant: Mutant, suites_: Iterable[Suite], number: int) -> None:
         """Run a mutant and note the result."""
-        verdict, by, cpu_s = judge(ready, number, self.longest_s)
-        self.add(mutant, verdict, by, cpu_s)
+        verdict, test, cpu_s = judge(suites_, number, self.longest_s)
+        self.add(mutant, verdict, test, cpu_s)
 
 
 def baseline(
-    crate: str, ready: list[Suite], longest_s: float, until: float = math.inf
+    crate: str, suites_: list[Suite], longest_s: float, until: float = math.inf
 ) -> list[Suite]:
     """The suites, measured, the quickest first; after a time of the clock no more than one."""
-    for at, suite in enumerate(ready):
-        if at and time.monotonic() > until:
+    for index, suite in enumerate(suites_):
+        if index and time.monotonic() > until:
             suite.cpu_s = math.inf
             print(f"{crate} {suite.name}: left out, as half of the time is over", flush=True)
             continue
         # What survives the others is then undecided: `--quick` says so of suites that it measures.
-        failed = measure(suite, BUDGETED_S if longest_s == BUDGETED_S else MEASURED_S)
-        left_out = failed == "(time)" and suite.cpu_s > longest_s
+        failure = measure(suite, BUDGETED_S if longest_s == BUDGETED_S else MEASURED_S)
+        is_omitted = failure == "(time)" and suite.cpu_s > longest_s
         print(
             f"{crate} {suite.name}: {suite.cpu_s:.1f} s, {len(suite.reaches)} reached"
-            f"{', left out' if left_out else ''}",
+            f"{', left out' if is_omitted else ''}",
             flush=True,
         )
-        if failed and not left_out:
-            print(f"without a mutant {suite.name} fails: {failed}", file=sys.stderr)
+        if failure and not is_omitted:
+            print(f"without a mutant {suite.name} fails: {failure}", file=sys.stderr)
             sys.exit(2)
-    return sorted(ready, key=lambda suite: suite.cpu_s)
+    return sorted(suites_, key=lambda suite: suite.cpu_s)
 
 
-def naming(ready: list[Suite], mutants_of: list[Mutant]) -> list[Suite]:
+def naming(suites_: list[Suite], mutants_of: list[Mutant]) -> list[Suite]:
     """The suites, those first that name the files of the mutants most often."""
     stems = {Path(mutant.file).stem for mutant in mutants_of} - {"mod", "lib"}
 
@@ -165,35 +169,35 @@ def naming(ready: list[Suite], mutants_of: list[Mutant]) -> list[Suite]:
         words = Counter(re.findall(r"[a-z0-9]+", f"{suite.name} {suite.text()}"))
         return -sum(words[word] for stem in stems for word in stem.split("_")), suite.name
 
-    return sorted(ready, key=rank)
+    return sorted(suites_, key=rank)
 
 
-def run_alone(mutant: Mutant, ready: list[Suite], results: CrateResults) -> None:
+def run_alone(mutant: Mutant, suites_: list[Suite], results: CrateResults) -> None:
     """Judge a mutant that needs a build of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        fresh = Path(folder)
-        copy_sources(ROOT, fresh)
-        path = fresh / mutant.file
+        source = Path(folder)
+        copy_sources(ROOT, source)
+        path = source / mutant.file
         text = path.read_text(encoding="utf-8")
         first, last = mutant.span
         path.write_text(text[:first] + mutant.replacement + text[last:], encoding="utf-8")
-        sync(fresh, ALONE)
+        sync(source, ALONE)
     compiles, _ = cargo(ALONE, ALONE_TARGET, "check", "-p", mutant.crate, "--lib")
     if not compiles:
         results.add(mutant, "unviable", "", 0)
         return
-    results.judge(mutant, rebuilt(ready, ROOT, ALONE, ALONE_TARGET), 0)
+    results.judge(mutant, rebuilt(suites_, ROOT, ALONE, ALONE_TARGET), 0)
 
 
 def is_viable(mutant: Mutant, results: Results) -> bool:
     """Whether it compiles, as far as that is known."""
-    known = results.of(mutant)
-    return known is None or known["verdict"] != "unviable"
+    entry = results.of(mutant)
+    return entry is None or entry["verdict"] != "unviable"
 
 
-def wanted(order: list[Mutant], results: Results, most: int) -> list[Mutant]:
-    """The first `most` of the order that compile, as far as that is known."""
-    return [mutant for mutant in order if is_viable(mutant, results)][:most]
+def wanted(order: list[Mutant], results: Results, limit: int) -> list[Mutant]:
+    """The first `limit` of the order that compile, as far as that is known."""
+    return [mutant for mutant in order if is_viable(mutant, results)][:limit]
 
 
 class Orders:
@@ -220,52 +224,52 @@ class Orders:
     def suites(self, crate: str, until: float) -> list[Suite]:
         """The suites of a crate, measured."""
         if crate not in self.measured:
-            ready = naming(self.built[crate], self.orders[crate])
-            self.measured[crate] = baseline(crate, ready, self.results.longest_s, until)
+            suites_ = naming(self.built[crate], self.orders[crate])
+            self.measured[crate] = baseline(crate, suites_, self.results.longest_s, until)
         return self.measured[crate]
 
-    def is_judged(self, crate: str, most: int) -> bool:
-        """Whether the first `most` of a crate that compile have a result."""
-        return all(map(self.results.of, wanted(self.orders[crate], self.results, most)))
+    def is_judged(self, crate: str, limit: int) -> bool:
+        """Whether the first `limit` of a crate that compile have a result."""
+        return all(map(self.results.of, wanted(self.orders[crate], self.results, limit)))
 
-    def judge(self, crate: str, most: int, budget_s: float = math.inf) -> None:
-        """Judge the first `most` of a crate that compile and have no result, or some of them."""
+    def judge(self, crate: str, limit: int, budget_s: float = math.inf) -> None:
+        """Judge the first `limit` of a crate that compile and have no result, or some of them."""
         results, order = self.results, self.orders[crate]
-        if self.is_judged(crate, most):
+        if self.is_judged(crate, limit):
             return
         self.build(crate)
-        began = time.monotonic()
-        ready = self.suites(crate, began + budget_s / 2)
-        mine = [number for number, mutant in self.numbered.items() if mutant.crate == crate]
-        alone = [number for number in mine if number in self.alone]
-        held = [number for number in mine if number not in self.alone]
+        start = time.monotonic()
+        suites_ = self.suites(crate, start + budget_s / 2)
+        numbers = [number for number, mutant in self.numbered.items() if mutant.crate == crate]
+        unschemable = [number for number in numbers if number in self.alone]
+        schemable = [number for number in numbers if number not in self.alone]
         run = 0
         # A build of its own takes long: last, and then what replaces those that do not compile.
-        for number in [*held, *alone, *held]:
+        for number in [*schemable, *unschemable, *schemable]:
             mutant = self.numbered[number]
-            if mutant in wanted(order, results, most) and not results.of(mutant):
-                if time.monotonic() > began + budget_s and (run >= LEAST or number in self.alone):
+            if mutant in wanted(order, results, limit) and not results.of(mutant):
+                if time.monotonic() > start + budget_s and (run >= LEAST or number in self.alone):
                     continue
                 run += 1
                 if number in self.alone:
-                    run_alone(mutant, ready, results)
+                    run_alone(mutant, suites_, results)
                 else:
-                    results.judge(mutant, ready, number)
+                    results.judge(mutant, suites_, number)
 
     def judge_within(self, budget_s: float) -> None:
         """Judge mutants of each crate for its share of the time, builds not counted."""
         crates = [*self.orders]
-        for at, crate in enumerate(crates):
+        for index, crate in enumerate(crates):
             order = self.orders[crate]
-            share = len(order) / sum(len(self.orders[other]) for other in crates[at:])
+            share = len(order) / sum(len(self.orders[crate_left]) for crate_left in crates[index:])
             if not self.is_judged(crate, len(order)):
                 self.build(crate)
-            began = time.monotonic()
+            start = time.monotonic()
             self.judge(crate, len(order), share * budget_s)
-            budget_s = max(0.0, budget_s - (time.monotonic() - began))
+            budget_s = max(0.0, budget_s - (time.monotonic() - start))
             judged = sum(self.results.of(mutant) is not None for mutant in order)
-            said = f"{judged} of {len(order)} mutants judged, drawn by seed {SEED}"
-            print(f"{crate}: {said}", flush=True)
+            summary = f"{judged} of {len(order)} mutants judged, drawn by seed {SEED}"
+            print(f"{crate}: {summary}", flush=True)
 
 
 def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -291,37 +295,39 @@ def sample(options: argparse.Namespace, longest_s: float) -> int:
     results = CrateResults(KEPT, options.again, longest_s, origin)
     results.forget(is_stale)
     crates = options.names or [*SAMPLE]
-    listed = mutants(ROOT, options.tool, crates)
-    orders = {crate: drawn(listed, crate) for crate in crates}
+    candidates = mutants(ROOT, options.tool, crates)
+    orders = {crate: drawn(candidates, crate) for crate in crates}
     if not options.table:
-        together = Orders(orders, results)
+        batch = Orders(orders, results)
         for first in (AT_FIRST, max(SAMPLE.values())):
             for crate in crates:
-                together.judge(crate, min(first, SAMPLE[crate]))
-    chosen = {crate: wanted(orders[crate], results, SAMPLE[crate]) for crate in crates}
+                batch.judge(crate, min(first, SAMPLE[crate]))
+    selection = {crate: wanted(orders[crate], results, SAMPLE[crate]) for crate in crates}
     if not options.table:
         # With those that do not compile, or they would be compiled again.
-        needless = {c: [m for m in orders[c] if not is_viable(m, results)] for c in crates}
-        results.tidy({crate: [*chosen[crate], *needless[crate]] for crate in crates})
-    return results.table(chosen, reasons(EQUIVALENT))
+        unviable = {c: [m for m in orders[c] if not is_viable(m, results)] for c in crates}
+        results.tidy({crate: [*selection[crate], *unviable[crate]] for crate in crates})
+    return results.table(selection, reasons(EQUIVALENT))
 
 
 def change(options: argparse.Namespace, longest_s: float) -> int:
     """Judge a change; the number of survivors that nothing explains."""
     results = CrateResults(WORK / "changed.jsonl", options.again, longest_s, Origin.of(ROOT))
-    listed = changed(options.tool, *(options.names or ["main"]))
-    every = {crate: [m for m in listed if m.crate == crate] for crate in SAMPLE}
-    every = {crate: order for crate, order in every.items() if order}
+    candidates = changed(options.tool, *(options.names or ["main"]))
+    orders = {crate: [m for m in candidates if m.crate == crate] for crate in SAMPLE}
+    orders = {crate: order for crate, order in orders.items() if order}
     if options.budget and not options.table:
-        ranked = {crate: sorted(order, key=lambda m: m.rank) for crate, order in every.items()}
-        together = Orders({crate: order[:MOST] for crate, order in ranked.items()}, results)
-        together.judge_within(options.budget)
+        ranked_orders = {
+            crate: sorted(order, key=lambda m: m.rank) for crate, order in orders.items()
+        }
+        batch = Orders({crate: order[:MOST] for crate, order in ranked_orders.items()}, results)
+        batch.judge_within(options.budget)
     elif not options.table:
-        together = Orders(every, results)
-        for crate, order in every.items():
-            together.judge(crate, len(order))
-    chosen = {crate: wanted(order, results, len(order)) for crate, order in every.items()}
-    return results.table(chosen, reasons(EQUIVALENT))
+        batch = Orders(orders, results)
+        for crate, order in orders.items():
+            batch.judge(crate, len(order))
+    selection = {crate: wanted(order, results, len(order)) for crate, order in orders.items()}
+    return results.table(selection, reasons(EQUIVALENT))
 
 
 def main() -> int:

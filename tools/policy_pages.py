@@ -18,14 +18,14 @@ def main() -> int:
     parser.add_argument("--pages", action="store_true", help="measure nothing")
     parser.add_argument("--check", action="store_true", help="change nothing; 1 if a page is stale")
     parser.add_argument("--only", action="append", metavar="KEY", help="measure one question")
-    asked = parser.parse_args()
-    if asked.check:
-        stale = pages.stale()
-        for name in stale:
+    options = parser.parse_args()
+    if options.check:
+        stale_pages = pages.stale()
+        for name in stale_pages:
             sys.stderr.write(f"{name} is stale: run tools/policy_pages.py --pages\n")
-        return bool(stale)
-    if not asked.pages:
-        runs.measure(asked.only or ())
+        return bool(stale_pages)
+    if not options.pages:
+        runs.measure(options.only or ())
     pages.write_all()
     return 0
 

@@ -96,7 +96,7 @@ class Mutant:
 def sources() -> Iterator[tuple[str, Path]]:
     """Area and path of every source."""
     folders = [ROOT / name for name in PACKAGES]
-    files = sorted(path for one in folders for path in one.rglob("*"))
+    files = sorted(path for folder in folders for path in folder.rglob("*"))
     for path in (path for path in files if path.suffix in (".py", ".js")):
         name = path.relative_to(ROOT).as_posix()
         if not name.startswith(LEFT_OUT):
@@ -112,60 +112,60 @@ def mutants(areas: list[str], lines: dict[str, set[int]] | None = None) -> Itera
         source = path.read_text(encoding="utf-8")
         sites = python_sites if path.suffix == ".py" else script_sites
         transcribed = file.startswith(TRANSCRIBED)
-        seen: dict[str, int] = {}
+        occurrences: dict[str, int] = {}
         for change in sites.changes(source):
             if lines is not None and change.line not in lines[file]:
                 continue
             if transcribed and not change.in_function:
                 continue
-            begin = source.rfind("\n", 0, change.first) + 1
+            line_start = source.rfind("\n", 0, change.first) + 1
             end = source.find("\n", change.last)
-            before = source[begin:end].strip()
-            after = source[begin : change.first] + change.text + source[change.last : end]
-            name = " ".join(f"{file}: {before} -> {after.strip()}".split())
-            seen[name] = seen.get(name, 0) + 1
-            name += f" ({seen[name]})" if seen[name] > 1 else ""
+            old_line = source[line_start:end].strip()
+            new_line = source[line_start : change.first] + change.text + source[change.last : end]
+            name = " ".join(f"{file}: {old_line} -> {new_line.strip()}".split())
+            occurrences[name] = occurrences.get(name, 0) + 1
+            name += f" ({occurrences[name]})" if occurrences[name] > 1 else ""
             yield Mutant(area, file, change, name)
 
 
 def drawn(areas: list[str]) -> list[Mutant]:
     """The sample of some areas."""
-    found: list[Mutant] = []
-    every = sorted(mutants(areas), key=lambda mutant: mutant.rank)
+    selection: list[Mutant] = []
+    candidates = sorted(mutants(areas), key=lambda mutant: mutant.rank)
     for area in areas:
         lines: dict[tuple[str, int], Mutant] = {}
-        for mutant in every:
+        for mutant in candidates:
             place = (mutant.file, mutant.change.line)
             if mutant.area == area and place not in lines and viable(mutant):
                 lines[place] = mutant
             if len(lines) == SAMPLE[area]:
                 break
-        found += lines.values()
-    return found
+        selection += lines.values()
+    return selection
 
 
 def viable(mutant: Mutant) -> bool:
     """Whether it is a program, and another one."""
     source = (ROOT / mutant.file).read_text(encoding="utf-8")
-    made = mutant.change.made(source)
-    return made != source and (mutant.file.endswith(".js") or compiles(made))
+    mutated = mutant.change.made(source)
+    return mutated != source and (mutant.file.endswith(".js") or compiles(mutated))
 
 
 def changed(base: str) -> list[Mutant]:
     """The mutants of the lines that differ from where this branch left `base`."""
-    fork = fork_of(base, *(f"{one}/*.{end}" for one in PACKAGES for end in ("py", "js")))
+    fork = fork_of(base, *(f"{package}/*.{end}" for package in PACKAGES for end in ("py", "js")))
     lines = changed_lines(diff(fork, "-U0", "--", *FOLDERS))
     if not lines:
         print(f"no line of the Python packages differs from {base}")
-    known = {path.relative_to(ROOT).as_posix() for _, path in sources()}
-    for file in sorted({*lines} - known):
-        why = "measures the simulator" if file.startswith(LEFT_OUT) else "no source of a sample"
-        print(f"{file}: {len(lines[file])} changed lines are left out: {why}")
-    found = [mutant for mutant in mutants(list(SAMPLE), lines) if viable(mutant)]
-    for file in sorted({*lines} & known):
-        made = sum(mutant.file == file for mutant in found)
-        print(f"{file}: {len(lines[file])} changed lines, {made} mutants", flush=True)
-    return found
+    sampled = {path.relative_to(ROOT).as_posix() for _, path in sources()}
+    for file in sorted({*lines} - sampled):
+        reason = "measures the simulator" if file.startswith(LEFT_OUT) else "no source of a sample"
+        print(f"{file}: {len(lines[file])} changed lines are left out: {reason}")
+    viable_mutants = [mutant for mutant in mutants(list(SAMPLE), lines) if viable(mutant)]
+    for file in sorted({*lines} & sampled):
+        mutant_count = sum(mutant.file == file for mutant in viable_mutants)
+        print(f"{file}: {len(lines[file])} changed lines, {mutant_count} mutants", flush=True)
+    return viable_mutants
 
 
 def changed_lines(text: str) -> dict[str, set[int]]:
@@ -175,8 +175,8 @@ def changed_lines(text: str) -> dict[str, set[int]]:
     for line in text.splitlines():
         if line.startswith("+++ "):
             file = line.removeprefix("+++ b/")
-        elif found := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line):
-            first, count = int(found[1]), int(found[2] or 1)
+        elif hunk := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line):
+            first, count = int(hunk[1]), int(hunk[2] or 1)
             lines.setdefault(file, set()).update(range(first, first + count))
     return {file: numbers for file, numbers in lines.items() if numbers}
 
@@ -185,11 +185,11 @@ def function_lines(source: str) -> set[int]:
     """Lines that run when something is called."""
     import ast
 
-    inside: set[int] = set()
+    lines: set[int] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef):
-            inside.update(range(node.body[0].lineno, (node.end_lineno or 0) + 1))
-    return inside
+            lines.update(range(node.body[0].lineno, (node.end_lineno or 0) + 1))
+    return lines
 
 
 class Judge:
@@ -201,9 +201,9 @@ class Judge:
         self.passing: set[str] = set()
         """What passes on the copy as it is."""
         shutil.rmtree(self.tree, ignore_errors=True)
-        unwanted = shutil.ignore_patterns("__pycache__")
+        ignore = shutil.ignore_patterns("__pycache__")
         for name in filter(lambda name: (ROOT / name).exists(), FOLDERS):
-            shutil.copytree(ROOT / name, self.tree / name, ignore=unwanted)
+            shutil.copytree(ROOT / name, self.tree / name, ignore=ignore)
 
     def verdict(self, mutant: Mutant, until: float) -> tuple[str, str]:
         """Verdict, and the first test that failed; no test is measured after a time of the clock.
@@ -213,15 +213,15 @@ class Judge:
         path, source = self.tree / mutant.file, (ROOT / mutant.file).read_text(encoding="utf-8")
         path.write_text(mutant.change.made(source), encoding="utf-8")
         try:
-            verdict, by = self._met(mutant, source, until)
+            verdict, test = self._met(mutant, source, until)
         finally:
             path.write_text(source, encoding="utf-8")
-        if by and by not in self.passing:
-            if run_tests(by.split(" tests/"), math.inf, self.tree)[0] != "survived":
-                print(f"without a mutant {by} fails on a copy of the package", file=sys.stderr)
+        if test and test not in self.passing:
+            if run_tests(test.split(" tests/"), math.inf, self.tree)[0] != "survived":
+                print(f"without a mutant {test} fails on a copy of the package", file=sys.stderr)
                 sys.exit(2)
-            self.passing.add(by)
-        return verdict, by
+            self.passing.add(test)
+        return verdict, test
 
     def _met(self, mutant: Mutant, source: str, until: float) -> tuple[str, str]:
         """What the tests say of a mutant that is in its place."""
@@ -232,17 +232,17 @@ class Judge:
         if not mutant.change.in_function:
             lines = function_lines(source)
         left_s = MOST_S
-        for reached in self.tests.in_turn(Path(mutant.file).stem, until):
-            chosen, usual_s = tests_of(reached, mutant.file, lines, left_s)
+        for reaches in self.tests.in_turn(Path(mutant.file).stem, until):
+            tests, usual_s = tests_of(reaches, mutant.file, lines, left_s)
             left_s -= usual_s
             # Most are caught by the first files: the others need not be imported.
-            first = list(dict.fromkeys(test.partition("::")[0] for test in chosen))[:FIRST_FILES]
-            early = [test for test in chosen if test.startswith(tuple(first))]
-            late = [test for test in chosen if test not in early]
-            for batch in filter(None, (early, late)):
-                verdict, by = run_tests(batch, max(LEAST_S, PATIENCE * usual_s), self.tree)
+            first = list(dict.fromkeys(test.partition("::")[0] for test in tests))[:FIRST_FILES]
+            first_tests = [test for test in tests if test.startswith(tuple(first))]
+            remaining_tests = [test for test in tests if test not in first_tests]
+            for batch in filter(None, (first_tests, remaining_tests)):
+                verdict, test = run_tests(batch, max(LEAST_S, PATIENCE * usual_s), self.tree)
                 if verdict != "survived":
-                    return verdict, by
+                    return verdict, test
             if left_s <= 0:
                 return "survived", ""
         return ("survived" if self.tests.are_known() else "quick"), ""
@@ -256,29 +256,29 @@ def run_tests(tests: list[str], most_s: float, tree: Path) -> tuple[str, str]:
     command = [sys.executable, "-m", "pytest", "-qx", "-m", "not slow", "--no-header"]
     command += ["--tb=line", "-p", "no:cacheprovider", *tests]
     limits = Limits(LONGEST_S, most_s if most_s < math.inf else None)
-    ended = bounded.run(command, ROOT, environment, limits, errors=subprocess.STDOUT)
+    result = bounded.run(command, ROOT, environment, limits, errors=subprocess.STDOUT)
     files = " ".join(sorted({test.partition("::")[0] for test in tests}))
-    if ended.hung:
+    if result.hung:
         return "hangs", files
-    if ended.code == 0:
+    if result.code == 0:
         return "survived", ""
-    if ended.code == NO_TEST or "ERROR: not found: " in ended.output:
-        print(f"tests that were measured are not there:\n{ended.output}", file=sys.stderr)
+    if result.code == NO_TEST or "ERROR: not found: " in result.output:
+        print(f"tests that were measured are not there:\n{result.output}", file=sys.stderr)
         sys.exit(2)
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", ended.output, re.MULTILINE)
-    return "caught", failed[1] if failed else files
+    failure = re.search(r"^(?:FAILED|ERROR) (\S+)", result.output, re.MULTILINE)
+    return "caught", failure[1] if failure else files
 
 
 def judge_all(todo: list[Mutant], results: Results, budget_s: float) -> None:
     """Judge mutants in their order: LEAST of them, and then more as long as the budget lasts."""
     until = time.monotonic() + budget_s
     judge = Judge()
-    for at, mutant in enumerate(todo):
+    for index, mutant in enumerate(todo):
         start = time.monotonic()
-        if at >= LEAST and start > until:
+        if index >= LEAST and start > until:
             break
-        verdict, by = judge.verdict(mutant, until)
-        results.add(mutant, verdict, by, time.monotonic() - start)
+        verdict, test = judge.verdict(mutant, until)
+        results.add(mutant, verdict, test, time.monotonic() - start)
 
 
 def main() -> int:
@@ -297,15 +297,15 @@ def main() -> int:
     results = Results(
         KEPT if is_sample else WORK / "python.jsonl",
         {"survived", "quick"} if options.again else {"quick"},
-        lambda area, by: witness(ROOT, area, by),
+        lambda area, test: witness(ROOT, area, test),
         Origin.of_committed(ROOT) if is_sample and not options.table else Origin.of(ROOT),
     )
     if is_sample:
         results.forget(is_stale)
-        chosen = drawn(options.names or list(SAMPLE))
+        selection = drawn(options.names or list(SAMPLE))
     else:
-        chosen = sorted(changed(*(options.names or ["main"])), key=lambda mutant: mutant.rank)
-    areas = {area: [m for m in chosen if m.area == area] for area in SAMPLE}
+        selection = sorted(changed(*(options.names or ["main"])), key=lambda mutant: mutant.rank)
+    areas = {area: [m for m in selection if m.area == area] for area in SAMPLE}
     areas = {area: order for area, order in areas.items() if order}
     # Of every area some first.
     todo = [mutant for order in areas.values() for mutant in order[:AT_FIRST]]
@@ -313,8 +313,8 @@ def main() -> int:
     todo = [mutant for mutant in todo if not results.of(mutant)]
     if todo and not options.table:
         judge_all(todo, results, options.budget or math.inf)
-        judged = sum(results.of(mutant) is not None for mutant in chosen)
-        print(f"{judged} of {len(chosen)} mutants judged, drawn by seed {SEED}", flush=True)
+        judged = sum(results.of(mutant) is not None for mutant in selection)
+        print(f"{judged} of {len(selection)} mutants judged, drawn by seed {SEED}", flush=True)
     if is_sample and not options.table:
         results.tidy(areas)
     return 1 if results.table(areas, reasons(EQUIVALENT)) else 0

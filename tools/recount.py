@@ -23,30 +23,30 @@ TRAILER = 5
 FOOTER = 48
 
 
-def varint(data: bytes, at: int) -> tuple[int, int]:
+def varint(data: bytes, offset: int) -> tuple[int, int]:
     """A number of variable length, and where it ends."""
     value = shift = 0
     while True:
-        byte = data[at]
-        at += 1
+        byte = data[offset]
+        offset += 1
         value |= (byte & 127) << shift
         if byte < 128:
-            return value, at
+            return value, offset
         shift += 7
 
 
 def records(data: bytes) -> Iterator[bytes]:
     """The records of a log or manifest."""
-    at, parts = 0, b""
-    while at + 7 <= len(data):
-        if RECORD_BLOCK - at % RECORD_BLOCK < 7:
-            at += RECORD_BLOCK - at % RECORD_BLOCK
+    offset, parts = 0, b""
+    while offset + 7 <= len(data):
+        if RECORD_BLOCK - offset % RECORD_BLOCK < 7:
+            offset += RECORD_BLOCK - offset % RECORD_BLOCK
             continue
-        _, length, kind = struct.unpack_from("<IHB", data, at)
+        _, length, kind = struct.unpack_from("<IHB", data, offset)
         if kind == 0:
             return
-        parts += data[at + 7 : at + 7 + length]
-        at += 7 + length
+        parts += data[offset + 7 : offset + 7 + length]
+        offset += 7 + length
         if kind in {1, 4}:
             yield parts
             parts = b""
@@ -63,29 +63,29 @@ class Edit:
 def edits(manifest: bytes) -> Iterator[Edit]:
     """The edits of a manifest."""
     for record in records(manifest):
-        edit, at = Edit(), 0
-        while at < len(record):
-            tag, at = varint(record, at)
+        edit, offset = Edit(), 0
+        while offset < len(record):
+            tag, offset = varint(record, offset)
             if tag in {2, 3, 4, 9}:
-                _, at = varint(record, at)
+                _, offset = varint(record, offset)
             elif tag == 1:
-                length, at = varint(record, at)
-                at += length
+                length, offset = varint(record, offset)
+                offset += length
             elif tag == 5:
-                _, at = varint(record, at)
-                length, at = varint(record, at)
-                at += length
+                _, offset = varint(record, offset)
+                length, offset = varint(record, offset)
+                offset += length
             elif tag == 6:
-                level, at = varint(record, at)
-                number, at = varint(record, at)
+                level, offset = varint(record, offset)
+                number, offset = varint(record, offset)
                 edit.deleted.append((level, number))
             elif tag == 7:
-                level, at = varint(record, at)
-                number, at = varint(record, at)
-                _, at = varint(record, at)
+                level, offset = varint(record, offset)
+                number, offset = varint(record, offset)
+                _, offset = varint(record, offset)
                 for _ in range(2):
-                    length, at = varint(record, at)
-                    at += length
+                    length, offset = varint(record, offset)
+                    offset += length
                 edit.added.append((level, number))
             else:
                 raise ValueError(f"tag {tag} of a manifest")
@@ -95,15 +95,15 @@ def edits(manifest: bytes) -> Iterator[Edit]:
 def entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Keys and values of a block without its trailer."""
     (restarts,) = struct.unpack_from("<I", block, len(block) - 4)
-    end, at, key = len(block) - 4 - 4 * restarts, 0, b""
-    while at < end:
-        shared, at = varint(block, at)
-        further, at = varint(block, at)
-        length, at = varint(block, at)
-        key = key[:shared] + block[at : at + further]
-        at += further
-        yield key, block[at : at + length]
-        at += length
+    end, offset, key = len(block) - 4 - 4 * restarts, 0, b""
+    while offset < end:
+        shared_length, offset = varint(block, offset)
+        suffix_length, offset = varint(block, offset)
+        length, offset = varint(block, offset)
+        key = key[:shared_length] + block[offset : offset + suffix_length]
+        offset += suffix_length
+        yield key, block[offset : offset + length]
+        offset += length
 
 
 def order(key: bytes) -> tuple[bytes, int]:
@@ -126,18 +126,18 @@ def blocks(folder: Path, number: int) -> list[Block]:
     """The data blocks of a table, in order."""
     data = (folder / f"{number:06}.ldb").read_bytes()
     footer = data[-FOOTER:]
-    _, at = varint(footer, 0)
-    _, at = varint(footer, at)
-    offset, at = varint(footer, at)
-    size, at = varint(footer, at)
-    found = []
+    _, position = varint(footer, 0)
+    _, position = varint(footer, position)
+    offset, position = varint(footer, position)
+    size, position = varint(footer, position)
+    blocks_of_table = []
     for _, handle in entries(data[offset : offset + size]):
-        start, at = varint(handle, 0)
-        length, _ = varint(handle, at)
+        start, position = varint(handle, 0)
+        length, _ = varint(handle, position)
         if data[start + length] != 0:
             raise ValueError(f"table {number}: a compressed block")
-        found.append(Block(number, start, data[start : start + length + TRAILER]))
-    return found
+        blocks_of_table.append(Block(number, start, data[start : start + length + TRAILER]))
+    return blocks_of_table
 
 
 @dataclass
@@ -155,38 +155,40 @@ class Counted:
     """Pages of reused blocks, if they are aligned."""
 
 
-def compaction(folder: Path, edit: Edit, counted: Counted) -> None:
+def compaction(folder: Path, edit: Edit, counts: Counted) -> None:
     """Count one compaction."""
     inputs = [block for _, number in edit.deleted for block in blocks(folder, number)]
     outputs = [block for _, number in edit.added for block in blocks(folder, number)]
-    kept = {key for block in outputs for key, _ in entries(block.raw[:-TRAILER])}
+    output_keys = {key for block in outputs for key, _ in entries(block.raw[:-TRAILER])}
     merged = sorted(
-        (order(key), at, key)
-        for at, block in enumerate(inputs)
+        (order(key), index, key)
+        for index, block in enumerate(inputs)
         for key, _ in entries(block.raw[:-TRAILER])
     )
     runs: dict[int, int] = {}
-    whole: dict[int, bool] = {}
-    before = None
-    for _, at, key in merged:
-        runs[at] = runs.get(at, 0) + (at != before)
-        whole[at] = whole.get(at, True) and key in kept
-        before = at
-    unchanged = {block.raw for at, block in enumerate(inputs) if runs[at] == 1 and whole[at]}
-    anything = {block.raw for block in inputs}
-    counted.input_blocks += len(inputs)
-    counted.unchanged_blocks += sum(runs[at] == 1 and whole[at] for at in runs)
-    counted.output_blocks += len(outputs)
+    is_kept: dict[int, bool] = {}
+    previous = None
+    for _, index, key in merged:
+        runs[index] = runs.get(index, 0) + (index != previous)
+        is_kept[index] = is_kept.get(index, True) and key in output_keys
+        previous = index
+    unchanged_blocks = {
+        block.raw for index, block in enumerate(inputs) if runs[index] == 1 and is_kept[index]
+    }
+    input_blocks = {block.raw for block in inputs}
+    counts.input_blocks += len(inputs)
+    counts.unchanged_blocks += sum(runs[index] == 1 and is_kept[index] for index in runs)
+    counts.output_blocks += len(outputs)
     for block in outputs:
-        counted.equal_blocks += block.raw in anything
-        if block.raw in unchanged:
-            counted.reused_blocks += 1
-            counted.reused_bytes += -(-len(block.raw) // 4096) * 4096
+        counts.equal_blocks += block.raw in input_blocks
+        if block.raw in unchanged_blocks:
+            counts.reused_blocks += 1
+            counts.reused_bytes += -(-len(block.raw) // 4096) * 4096
 
 
 def recount(folder: Path) -> dict[int, Counted]:
     """All compactions by output level."""
-    found: dict[int, Counted] = {}
+    counts_by_level: dict[int, Counted] = {}
     (manifest,) = folder.glob("MANIFEST-*")
     for edit in edits(manifest.read_bytes()):
         numbers = {number for _, number in edit.added}
@@ -194,23 +196,23 @@ def recount(folder: Path) -> dict[int, Counted]:
         if edit.deleted and not numbers & {number for _, number in edit.deleted}:
             levels = {level for level, _ in edit.added} or {max(level for level, _ in edit.deleted)}
             (level,) = levels
-            compaction(folder, edit, found.setdefault(level, Counted()))
-    return found
+            compaction(folder, edit, counts_by_level.setdefault(level, Counted()))
+    return counts_by_level
 
 
-def kept_tables(store: Path, kept: Path) -> None:
+def kept_tables(store: Path, folder: Path) -> None:
     """Link to the files of a store, so that its tables stay; call it after every step."""
     for file in store.iterdir():
         if file.suffix == ".ldb" or file.name.startswith("MANIFEST-"):
-            target = kept / file.name
+            target = folder / file.name
             if not target.exists():
                 os.link(file, target)
 
 
 def main() -> None:
     """Print the counts of a folder."""
-    for level, counted in sorted(recount(Path(sys.argv[1])).items()):
-        sys.stdout.write(f"level {level}: {counted}\n")
+    for level, counts in sorted(recount(Path(sys.argv[1])).items()):
+        sys.stdout.write(f"level {level}: {counts}\n")
 
 
 if __name__ == "__main__":

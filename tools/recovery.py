@@ -70,19 +70,19 @@ def row(gib: int, blocks: int, interval: int) -> str:
         },
     )
     device.precondition(progress=False)
-    left = 2 * (interval or max(INTERVALS)) * GIB // PAGE_BYTES - 4096
+    remaining = 2 * (interval or max(INTERVALS)) * GIB // PAGE_BYTES - 4096
     random = np.random.default_rng(1)
-    while left > 0:
-        count = min(left, BATCH)
+    while remaining > 0:
+        count = min(remaining, BATCH)
         device.submit("write", random.integers(0, pages, count))
         device.run_until_idle()
-        left -= count
+        remaining -= count
     device.power_cut()
-    found = device.mount()
-    share = found.checkpoint_pages * PAGE_BYTES / (interval * GIB) if interval else 0
+    mount = device.mount()
+    share = mount.checkpoint_pages * PAGE_BYTES / (interval * GIB) if interval else 0
     return (
-        f"| {gib} GiB | {f'{interval} GiB' if interval else 'never'} | {found.time / 1e9:.3g} s "
-        f"| {found.reads:,} | {found.checkpoint_pages:,} | {100 * share:.2g} % |"
+        f"| {gib} GiB | {f'{interval} GiB' if interval else 'never'} | {mount.time / 1e9:.3g} s "
+        f"| {mount.reads:,} | {mount.checkpoint_pages:,} | {100 * share:.2g} % |"
     )
 
 
@@ -93,9 +93,11 @@ def main() -> int:
     if parser.parse_args().check:
         gib, blocks = DEVICES[0]
         text = PAGE.read_text(encoding="utf-8")
-        stale = [line for line in (row(gib, blocks, i) for i in INTERVALS) if line not in text]
-        sys.stderr.write("".join(f"stale: {line}\n" for line in stale))
-        return 1 if stale else 0
+        stale_lines = [
+            line for line in (row(gib, blocks, i) for i in INTERVALS) if line not in text
+        ]
+        sys.stderr.write("".join(f"stale: {line}\n" for line in stale_lines))
+        return 1 if stale_lines else 0
     rows = [row(gib, blocks, interval) for gib, blocks in DEVICES for interval in INTERVALS]
     PAGE.write_text(TEXT.format(rows="\n".join(rows)), encoding="utf-8")
     return 0

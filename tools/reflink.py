@@ -82,24 +82,24 @@ def main() -> int:
     parser.add_argument("--file-system", choices=sorted(MAKE), action="append")
     parser.add_argument("--pages", type=int, default=1, help="pages a block")
     parser.add_argument("--check", action="store_true")
-    asked = parser.parse_args()
-    failed = False
+    options = parser.parse_args()
+    has_failed = False
     sys.stdout.write("| file system | value, B | store | device | to LevelDB | shared | space |\n")
     sys.stdout.write("|---|--:|---|--:|--:|--:|--:|\n")
-    for name in asked.file_system or ["xfs", "btrfs"]:
-        if (why := missing(name)) is not None:
-            sys.exit(f"{name}: {why}")
+    for name in options.file_system or ["xfs", "btrfs"]:
+        if (reason := missing(name)) is not None:
+            sys.exit(f"{name}: {reason}")
         with (
             tempfile.TemporaryDirectory(prefix="ssdlab-reflink-") as place,
-            mounted(name, max(asked.size * 16, 1024), Path(place)) as mount,
+            mounted(name, max(options.size * 16, 1024), Path(place)) as mount,
         ):
-            values = asked.value or [1024, 4096]
+            values = options.value or [1024, 4096]
             measured = reuse.measure(
                 values,
-                asked.size,
+                options.size,
                 10,
                 "reflink",
-                asked.pages,
+                options.pages,
                 mount,
                 _tell,
             )
@@ -107,11 +107,13 @@ def main() -> int:
         for line in lines(name, rows):
             sys.stdout.write(line + "\n")
         for size in values:
-            same = [row for row in rows if row.value_size == size]
-            failed |= len({row.digest for row in same}) > 1
-            least = min(row.device_bytes or 0 for row in same if row.shared_bytes)
-            failed |= size == 4096 and least > (1 - SAVED) * (same[0].device_bytes or 0)
-    return int(failed and asked.check)
+            rows_of_size = [row for row in rows if row.value_size == size]
+            has_failed |= len({row.digest for row in rows_of_size}) > 1
+            minimum = min(row.device_bytes or 0 for row in rows_of_size if row.shared_bytes)
+            has_failed |= size == 4096 and minimum > (1 - SAVED) * (
+                rows_of_size[0].device_bytes or 0
+            )
+    return int(has_failed and options.check)
 
 
 if __name__ == "__main__":

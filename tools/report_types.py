@@ -47,13 +47,13 @@ def definition(doc: str) -> str:
 
 
 def _class(section: dict[str, Any]) -> str:
-    whole = section["name"] == form.ROOT
-    options = "frozen=True, eq=False, repr=False" if whole else "frozen=True"
-    lines = [f"@dataclass({options})", f"class {'Parts' if whole else section['name']}:"]
-    doc = "The fields of report.json." if whole else definition(section["doc"])
+    is_root = section["name"] == form.ROOT
+    options = "frozen=True, eq=False, repr=False" if is_root else "frozen=True"
+    lines = [f"@dataclass({options})", f"class {'Parts' if is_root else section['name']}:"]
+    doc = "The fields of report.json." if is_root else definition(section["doc"])
     lines += [*_docstring(doc), ""]
     for field in section["fields"]:
-        if whole and field["name"] in NOT_TYPED:
+        if is_root and field["name"] in NOT_TYPED:
             continue
         default = " = None" if field["optional"] else ""
         lines.append(f"{INDENT}{field['name']}: {annotation(field['kind'])}{default}")
@@ -63,11 +63,11 @@ def _class(section: dict[str, Any]) -> str:
 
 def _docstring(doc: str) -> list[str]:
     """A docstring of one line, or of a summary and further paragraphs."""
-    first, *others = doc.strip().split("\n\n")
-    if not others:
+    first, *paragraphs = doc.strip().split("\n\n")
+    if not paragraphs:
         return _wrapped(f'"""{first}"""')
     lines = _wrapped(f'"""{first}')
-    for paragraph in others:
+    for paragraph in paragraphs:
         lines += ["", *_wrapped(paragraph)]
     return [*lines, f'{INDENT}"""']
 

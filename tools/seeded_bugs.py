@@ -69,20 +69,20 @@ class Unfit(Exception):
 
 def hunks(patch: str) -> list[tuple[str, str, str]]:
     """(file, old text, new text) of every hunk."""
-    found: list[tuple[str, list[str], list[str]]] = []
+    file_hunks: list[tuple[str, list[str], list[str]]] = []
     file = ""
     for line in patch.splitlines(keepends=True):
         if line.startswith("--- a/"):
             file = line[len("--- a/") :].strip()
         elif line.startswith("@@"):
-            found.append((file, [], []))
-        elif found and not line.startswith("+++"):
-            _, old, new = found[-1]
+            file_hunks.append((file, [], []))
+        elif file_hunks and not line.startswith("+++"):
+            _, old, new_lines = file_hunks[-1]
             if line[0] in " -":
                 old.append(line[1:])
             if line[0] in " +":
-                new.append(line[1:])
-    return [(file, "".join(old), "".join(new)) for file, old, new in found]
+                new_lines.append(line[1:])
+    return [(file, "".join(old), "".join(new_lines)) for file, old, new_lines in file_hunks]
 
 
 OF_PYTHON = {"ssdlab": "python", "ssdlab_lab": "lab"}
@@ -97,12 +97,16 @@ def crate_of(patch: Path) -> str:
 
 def suite_of(patch: Path) -> str:
     """The suite that the head of a patch names; "" if there is no such suite."""
-    named = re.match(r"Caught by: (\w+)\n", patch.read_text(encoding="utf-8"))
+    suite_match = re.match(r"Caught by: (\w+)\n", patch.read_text(encoding="utf-8"))
     area = crate_of(patch)
     folder, ending = (
         ("tests/py", "py") if area in OF_PYTHON else (f"crates/{area}/tests/suite", "rs")
     )
-    return named[1] if named and (ROOT / folder / f"{named[1]}.{ending}").exists() else ""
+    return (
+        suite_match[1]
+        if suite_match and (ROOT / folder / f"{suite_match[1]}.{ending}").exists()
+        else ""
+    )
 
 
 def stale(patch: Path) -> str:
@@ -118,17 +122,17 @@ def stale(patch: Path) -> str:
 
 def apply(patch: Path, tree: Path) -> list[tuple[Path, str]]:
     """Change the files of `tree`; returns what they held before."""
-    before: list[tuple[Path, str]] = []
-    for file, old, new in hunks(patch.read_text(encoding="utf-8")):
+    originals: list[tuple[Path, str]] = []
+    for file, old, replacement in hunks(patch.read_text(encoding="utf-8")):
         path = tree / file
-        before.append((path, path.read_text(encoding="utf-8")))
-        path.write_text(before[-1][1].replace(old, new), encoding="utf-8")
-    return before
+        originals.append((path, path.read_text(encoding="utf-8")))
+        path.write_text(originals[-1][1].replace(old, replacement), encoding="utf-8")
+    return originals
 
 
-def restore(before: list[tuple[Path, str]]) -> None:
+def restore(originals: list[tuple[Path, str]]) -> None:
     """Write the texts back as they were before a patch."""
-    for path, text in reversed(before):
+    for path, text in reversed(originals):
         path.write_text(text, encoding="utf-8")
 
 
@@ -140,11 +144,11 @@ def alone(patch: Path, suite: str) -> str:
         sync(Path(folder), ALONE)
     compiles, messages = cargo(ALONE, ALONE_TARGET, "check", "-p", crate_of(patch), "--lib")
     if not compiles:
-        why = errors_of(messages).partition("\n")[0]
-        raise Unfit(f"DOES NOT COMPILE: {why}")
-    built = binaries(ALONE, ALONE_TARGET, crate_of(patch), "--test", INTEGRATION)
-    ready = next(one for one in built if one.name == suite)
-    return run(ready, "", LIMITS.cpu_s or 0)[0].removeprefix(f"{suite}::")
+        reason = errors_of(messages).partition("\n")[0]
+        raise Unfit(f"DOES NOT COMPILE: {reason}")
+    suites = binaries(ALONE, ALONE_TARGET, crate_of(patch), "--test", INTEGRATION)
+    suite_of_patch = next(candidate for candidate in suites if candidate.name == suite)
+    return run(suite_of_patch, "", LIMITS.cpu_s or 0)[0].removeprefix(f"{suite}::")
 
 
 class Together:
@@ -153,24 +157,24 @@ class Together:
     def __init__(self, patches: list[Path]) -> None:
         self.numbers = {patch: number for number, patch in enumerate(patches, start=1)}
         self.suites: dict[tuple[str, str], Suite] = {}
-        numbered = []
+        mutants = []
         self.left_out = set()
         for patch, number in self.numbers.items():
             text = patch.read_text(encoding="utf-8")
             parts = as_mutants(ROOT, crate_of(patch), patch.stem, hunks(text))
-            numbered += [(number, part) for part in parts or []]
+            mutants += [(number, part) for part in parts or []]
             if parts is None:
                 self.left_out.add(number)
-        self.left_out |= prepare(ROOT, TREE, TARGET, numbered)
+        self.left_out |= prepare(ROOT, TREE, TARGET, mutants)
 
     def suite(self, crate: str, name: str) -> Suite:
         """A suite, which passes without any bug."""
         if (crate, name) not in self.suites:
-            built = binaries(TREE, TARGET, crate, "--test", INTEGRATION)
-            suite = next(one for one in built if one.name == name)
-            failed = measure(suite, LIMITS.cpu_s or 0)
-            if failed:
-                raise FailsAlone(f"{name} fails: {failed}")
+            suites = binaries(TREE, TARGET, crate, "--test", INTEGRATION)
+            suite = next(candidate for candidate in suites if candidate.name == name)
+            failure = measure(suite, LIMITS.cpu_s or 0)
+            if failure:
+                raise FailsAlone(f"{name} fails: {failure}")
             self.suites[crate, name] = suite
         return self.suites[crate, name]
 
@@ -188,12 +192,12 @@ def python_failure(suite: str, tree: Path) -> str:
     path = os.pathsep.join(str(tree / folder) for folder in OF_PYTHON.values())
     environment = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-qx", f"tests/py/{suite}.py"]
-    ended = bounded.run(command, ROOT, environment, LIMITS)
-    if ended.hung:
+    result = bounded.run(command, ROOT, environment, LIMITS)
+    if result.hung:
         return "(it does not end)"
-    if ended.code != 0:
-        named = re.search(r"^FAILED \S+::(\S+)", ended.output, re.MULTILINE)
-        return named[1] if named else "(it crashed)"
+    if result.code != 0:
+        failure = re.search(r"^FAILED \S+::(\S+)", result.output, re.MULTILINE)
+        return failure[1] if failure else "(it crashed)"
     return ""
 
 
@@ -203,43 +207,43 @@ class OfPython:
     def __init__(self, tree: Path) -> None:
         self.tree = tree
         self.passing: set[str] = set()
-        unwanted = shutil.ignore_patterns("__pycache__")
+        ignore = shutil.ignore_patterns("__pycache__")
         for folder in OF_PYTHON.values():
-            shutil.copytree(ROOT / folder, tree / folder, ignore=unwanted)
+            shutil.copytree(ROOT / folder, tree / folder, ignore=ignore)
 
     def failure(self, patch: Path, name: str) -> str:
         """The first test of a file that fails on a bug; "" if none does."""
         if name not in self.passing:
-            failed = python_failure(name, self.tree)
-            if failed:
-                raise FailsAlone(f"{name} fails: {failed}")
+            failure = python_failure(name, self.tree)
+            if failure:
+                raise FailsAlone(f"{name} fails: {failure}")
             self.passing.add(name)
-        before = apply(patch, self.tree)
+        originals = apply(patch, self.tree)
         try:
             return python_failure(name, self.tree)
         finally:
-            restore(before)
+            restore(originals)
 
 
-def tenth(name: str, which: int) -> bool:
+def tenth(name: str, index: int) -> bool:
     """Whether a bug is in a tenth, from 0 to 9."""
-    return hashlib.sha256(name.encode()).digest()[0] % 10 == which
+    return hashlib.sha256(name.encode()).digest()[0] % 10 == index
 
 
-def chosen(names: list[str], which: str | None) -> list[Path]:
+def chosen(names: list[str], selection: str | None) -> list[Path]:
     """The patches that are asked for; exit if a name is none."""
     patches = sorted(PATCHES.glob("*.patch"))
     unknown = {*names} - {patch.stem for patch in patches}
     if unknown:
         print(f"{PATCHES}: no {min(unknown)}.patch", file=sys.stderr)
         sys.exit(2)
-    found = [patch for patch in patches if not names or patch.stem in names]
-    if which is None:
-        return found
-    number = date.today().toordinal() % 10 if which == "today" else int(which)
-    found = [patch for patch in found if tenth(patch.stem, number)]
-    print(f"tenth {number}: {len(found)} of {len(patches)} seeded bugs", flush=True)
-    return found
+    candidates = [patch for patch in patches if not names or patch.stem in names]
+    if selection is None:
+        return candidates
+    number = date.today().toordinal() % 10 if selection == "today" else int(selection)
+    candidates = [patch for patch in candidates if tenth(patch.stem, number)]
+    print(f"tenth {number}: {len(candidates)} of {len(patches)} seeded bugs", flush=True)
+    return candidates
 
 
 def main() -> int:
@@ -250,29 +254,31 @@ def main() -> int:
     options = parser.parse_args()
     patches = chosen(options.names, options.tenth)
     # All of them, whatever is asked for: so the build stays the same.
-    every = {patch: stale(patch) for patch in sorted(PATCHES.glob("*.patch"))}
-    of_crates = [p for p, why in every.items() if not why and crate_of(p) not in OF_PYTHON]
-    caught = 0
+    reasons = {patch: stale(patch) for patch in sorted(PATCHES.glob("*.patch"))}
+    of_crates = [p for p, reason in reasons.items() if not reason and crate_of(p) not in OF_PYTHON]
+    caught_count = 0
     with tempfile.TemporaryDirectory() as folder:
         bugs: dict[bool, Together | OfPython] = {}
         for patch in sorted(patches, key=lambda patch: (crate_of(patch), patch)):
             start, suite, is_python = time.monotonic(), suite_of(patch), patch not in of_crates
             try:
-                if every[patch]:
-                    raise Unfit(f"DOES NOT APPLY: {every[patch]}")
+                if reasons[patch]:
+                    raise Unfit(f"DOES NOT APPLY: {reasons[patch]}")
                 if is_python not in bugs:
                     bugs[is_python] = OfPython(Path(folder)) if is_python else Together(of_crates)
-                failed = bugs[is_python].failure(patch, suite)
-                words = f"caught by {suite}: {failed}" if failed else f"NOT CAUGHT by {suite}"
-                caught += bool(failed)
-            except Unfit as why:
-                words = str(why)
+                failed_test = bugs[is_python].failure(patch, suite)
+                words = (
+                    f"caught by {suite}: {failed_test}" if failed_test else f"NOT CAUGHT by {suite}"
+                )
+                caught_count += bool(failed_test)
+            except Unfit as error:
+                words = str(error)
             except FailsAlone as failure:
                 print(f"without any bug {failure}", file=sys.stderr)
                 return 2
             print(f"{patch.stem:40} {time.monotonic() - start:4.0f} s  {words}", flush=True)
-    print(f"{caught} of {len(patches)} seeded bugs are caught")
-    return 0 if patches and caught == len(patches) else 1
+    print(f"{caught_count} of {len(patches)} seeded bugs are caught")
+    return 0 if patches and caught_count == len(patches) else 1
 
 
 if __name__ == "__main__":

@@ -61,21 +61,21 @@ class Server:
 
 @contextmanager
 def serving(
-    *options: str, sets: tuple[str, ...] = WORN, under: tuple[str, ...] = ()
+    *options: str, sets: tuple[str, ...] = WORN, wrapper: tuple[str, ...] = ()
 ) -> Iterator[Server]:
     """A server of the preset modern-tlc."""
     with tempfile.TemporaryDirectory(prefix="ssdlab-serve-figures-") as name:
         folder = Path(name)
         keys = [word for key in sets for word in ("--set", key)]
-        words = [*under, *SSDLAB, "serve", "modern-tlc", "--nbd", "unix:socket", "--json", *keys]
-        with (folder / "said").open("w") as said:
+        words = [*wrapper, *SSDLAB, "serve", "modern-tlc", "--nbd", "unix:socket", "--json", *keys]
+        with (folder / "said").open("w") as stderr:
             process = subprocess.Popen(
                 [*words, *options],
                 cwd=folder,
                 stdout=subprocess.PIPE,
-                stderr=said,
+                stderr=stderr,
                 text=True,
-                preexec_fn=deny_real_time if under else None,
+                preexec_fn=deny_real_time if wrapper else None,
             )
         while "Ctrl-C stops it" not in (text := (folder / "said").read_text()):
             if process.poll() is not None:
@@ -103,12 +103,14 @@ def measure_cost() -> None:
     """Processor time of a request, and its instructions."""
     for name, options in JOBS.items():
         with serving() as server:
-            before = server.cpu_s()
+            start_s = server.cpu_s()
             server.fio(*options, "--iodepth=32", "--time_based", "--runtime=20")
-            spent = server.cpu_s() - before
+            cpu_s = server.cpu_s() - start_s
         requests = server.summary["requests"]
-        each, rate = 1e6 * spent / requests, requests / spent / 1e3
-        print(f"{name}: {each:.2f} us of a processor, {rate:.0f} thousand a second and processor")
+        cost_us, rate = 1e6 * cpu_s / requests, requests / cpu_s / 1e3
+        print(
+            f"{name}: {cost_us:.2f} us of a processor, {rate:.0f} thousand a second and processor"
+        )
         served, simulated = count_instructions(options)
         print(f"  {served:,} instructions of the server, {simulated:,} of them to simulate it")
 
@@ -130,14 +132,23 @@ def count_instructions(options: tuple[str, ...], requests: int = 20_000) -> tupl
             record = Path(name) / "record"
             counts = Path(name) / "counts"
             valgrind = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={counts}", "-q")
-            with serving("--record", str(record), under=valgrind) as server:
+            with serving("--record", str(record), wrapper=valgrind) as server:
                 server.fio(*options, "--iodepth=32", f"--number_ios={number}")
             served = total_of(counts)
-            again = [*valgrind, *SSDLAB, "run", str(record / "run.toml"), "--out", f"{name}/run"]
-            subprocess.run(again, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            replay_command = [
+                *valgrind,
+                *SSDLAB,
+                "run",
+                str(record / "run.toml"),
+                "--out",
+                f"{name}/run",
+            ]
+            subprocess.run(
+                replay_command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
             totals.append((served, total_of(counts)))
-    (first, again_first), (second, again_second) = totals
-    return (second - first) // requests, (again_second - again_first) // requests
+    (first, first_replay), (second, second_replay) = totals
+    return (second - first) // requests, (second_replay - first_replay) // requests
 
 
 def total_of(counts: Path) -> int:
@@ -150,14 +161,14 @@ def total_of(counts: Path) -> int:
 def measure_lateness() -> None:
     """How late replies are."""
     with serving("--state", "drive", sets=NEW) as server:
-        mixed = ("--rw=randrw", "--bs=4k", "--iodepth=8", "--rate_iops=1500", "--size=2G")
-        server.fio(*mixed, "--time_based", "--runtime=30")
-    late = server.summary["late"]
+        options = ("--rw=randrw", "--bs=4k", "--iodepth=8", "--rate_iops=1500", "--size=2G")
+        server.fio(*options, "--time_based", "--runtime=30")
+    lateness = server.summary["late"]
     times = ", ".join(
-        f"{name} {late[f'{name}_ns'] / 1e3:.1f} us" for name in ("p50", "p99", "p999")
+        f"{name} {lateness[f'{name}_ns'] / 1e3:.1f} us" for name in ("p50", "p99", "p999")
     )
     priority = "with" if server.summary["real_time"] else "without"
-    print(f"late, {priority} real-time priority: {times}; {late['replies']:,} replies")
+    print(f"late, {priority} real-time priority: {times}; {lateness['replies']:,} replies")
 
 
 def measure_scale() -> None:
@@ -181,20 +192,22 @@ def measure_scale() -> None:
 
 def measure_memory() -> None:
     """Memory of a drive of 2 TB."""
-    began = time.monotonic()
+    start = time.monotonic()
     with serving("--state", "drive", sets=(*NEW, *LARGE)) as server:
-        took = time.monotonic() - began
-        now, most = server.memory("VmRSS"), server.memory("VmHWM")
+        duration = time.monotonic() - start
+        current, peak = server.memory("VmRSS"), server.memory("VmHWM")
         server.fio("--rw=randwrite", "--bs=16k", "--iodepth=32", "--time_based", "--runtime=20")
-        later = server.memory("VmRSS")
+        after_writes = server.memory("VmRSS")
     pages = server.summary["space"]["drive_bytes"] // (16 << 10)
     print(
-        f"2 TB: {now / 1e9:.2f} GB when served, {most / 1e9:.2f} GB at most before that,", end=" "
+        f"2 TB: {current / 1e9:.2f} GB when served, {peak / 1e9:.2f} GB at most before that,",
+        end=" ",
     )
     print(
-        f"{later / 1e9:.2f} GB after writes; {8 * pages / 1e9:.2f} GB are 8 bytes a page;", end=" "
+        f"{after_writes / 1e9:.2f} GB after writes; {8 * pages / 1e9:.2f} GB are 8 bytes a page;",
+        end=" ",
     )
-    print(f"served after {took:.0f} s")
+    print(f"served after {duration:.0f} s")
 
 
 FIGURES: dict[str, Callable[[], None]] = {

@@ -27,8 +27,8 @@ def row(folder: str, value: int, n: int, mode: Literal["base", "retention"]) -> 
     shares = [level.output_share for level in stats.reuse[1:4]]
     cells = [f"{value:,}", mode, *("-" if s is None else f"{s * 100:.1f}" for s in shares)]
     cells.append(f"{sum(level.bytes_written for level in stats.levels) / user:.2f}")
-    reused = sum(level.bytes_shared + level.bytes_copied for level in stats.reuse)
-    cells.append(f"{reused / user:.2f}")
+    reused_bytes = sum(level.bytes_shared + level.bytes_copied for level in stats.reuse)
+    cells.append(f"{reused_bytes / user:.2f}")
     cells.append(str(sum(table.bytes for table in stats.tables) >> 20))
     return "| " + " | ".join(cells) + " |\n"
 
@@ -39,11 +39,11 @@ def main() -> None:
     parser.add_argument("--value", type=int, action="append", help="bytes of a value")
     parser.add_argument("--size", type=int, default=555, help="MiB of keys and values")
     parser.add_argument("--dir", help="where the files go")
-    asked = parser.parse_args()
-    for value in asked.value or [992, 1024]:
+    options = parser.parse_args()
+    for value in options.value or [992, 1024]:
         for mode in MODES:
-            with tempfile.TemporaryDirectory(prefix="ssdlab-kv-", dir=asked.dir) as place:
-                n = (asked.size << 20) // (value + 16)
+            with tempfile.TemporaryDirectory(prefix="ssdlab-kv-", dir=options.dir) as place:
+                n = (options.size << 20) // (value + 16)
                 sys.stdout.write(row(f"{place}/store", value, n, mode))
 
 

@@ -47,16 +47,16 @@ class Page:
         self.seen: list[str] = []
         """Events since `opened` looked last."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
-        self.session = attached["sessionId"]
+        target_session = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        self.session = target_session["sessionId"]
         for domain in ("Page", "Runtime", "Log", "DOM"):
             self.call(f"{domain}.enable")
 
     def _message(self) -> dict[str, Any]:
         limit = time.monotonic() + HANG_S
         while b"\0" not in self.buffer:
-            ready, _, _ = select.select([self.read], [], [], limit - time.monotonic())
-            assert ready, "the browser does not answer"
+            readable, _, _ = select.select([self.read], [], [], limit - time.monotonic())
+            assert readable, "the browser does not answer"
             part = os.read(self.read, 1 << 20)
             assert part, "the browser has ended"
             self.buffer += part
@@ -71,10 +71,10 @@ class Page:
     def call(self, method: str, **params: object) -> dict[str, Any]:
         """What a method of the browser returns."""
         self.last += 1
-        asked: dict[str, Any] = {"id": self.last, "method": method, "params": params}
+        request: dict[str, Any] = {"id": self.last, "method": method, "params": params}
         if self.session is not None:
-            asked["sessionId"] = self.session
-        os.write(self.write, json.dumps(asked).encode() + b"\0")
+            request["sessionId"] = self.session
+        os.write(self.write, json.dumps(request).encode() + b"\0")
         while True:
             message = self._message()
             if message.get("id") == self.last:
@@ -96,13 +96,13 @@ class Page:
 
     def run(self, script: str) -> Any:  # noqa: ANN401 - what the script returns
         """The value of an expression in the page."""
-        found = self.call(
+        result = self.call(
             "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
         )
-        assert "exceptionDetails" not in found, found
-        return found["result"].get("value")
+        assert "exceptionDetails" not in result, result
+        return result["result"].get("value")
 
-    def at(self, selector: str, across: float = 0.5, down: float = 0.5) -> Point:
+    def at(self, selector: str, x_share: float = 0.5, y_share: float = 0.5) -> Point:
         """A place in the window, of an element that is scrolled into view."""
         box = self.run(
             f"(() => {{ const one = document.querySelector({json.dumps(selector)});"
@@ -110,12 +110,12 @@ class Page:
             " const b = one.getBoundingClientRect();"
             " return [b.left, b.top, b.width, b.height]; })()"
         )
-        return box[0] + across * box[2], box[1] + down * box[3]
+        return box[0] + x_share * box[2], box[1] + y_share * box[3]
 
     def mouse(self, kind: str, place: Point, clicks: int = 0) -> None:
         """A mouse event: `Moved`, `Pressed` or `Released`."""
-        held = {"Moved": "none", "Pressed": "left", "Released": "left"}[kind]
-        names = {"type": f"mouse{kind}", "button": held, "clickCount": clicks}
+        button = {"Moved": "none", "Pressed": "left", "Released": "left"}[kind]
+        names = {"type": f"mouse{kind}", "button": button, "clickCount": clicks}
         self.call("Input.dispatchMouseEvent", x=place[0], y=place[1], **names)
 
     def click(self, place: Point, clicks: int = 1) -> None:
@@ -131,8 +131,8 @@ class Page:
         self.mouse("Pressed", start, 1)
         for step in range(1, steps + 1):
             place = tuple(a + (b - a) * step / steps for a, b in zip(start, end, strict=True))
-            moved = {"type": "mouseMoved", "button": "left", "buttons": 1}
-            self.call("Input.dispatchMouseEvent", x=place[0], y=place[1], **moved)
+            move = {"type": "mouseMoved", "button": "left", "buttons": 1}
+            self.call("Input.dispatchMouseEvent", x=place[0], y=place[1], **move)
         self.mouse("Released", end, 1)
 
     def swipe(self, start: Point, end: Point, steps: int = 8) -> None:
@@ -172,13 +172,13 @@ class Page:
             code = KEYS.get(key, ord(key[0]))
             text = {} if key in KEYS else {"text": key}
             for kind in ("keyDown", "keyUp"):
-                typed = {**text} if kind == "keyDown" else {}
+                text_keys = {**text} if kind == "keyDown" else {}
                 self.call(
                     "Input.dispatchKeyEvent",
                     type=kind,
                     key=key,
                     windowsVirtualKeyCode=code,
-                    **typed,
+                    **text_keys,
                 )
 
     def picture(self, file: Path) -> None:
@@ -204,10 +204,10 @@ def page(profile: Path, options: Sequence[str] = ()) -> Iterator[Page]:
     )
     os.close(to_browser[0])
     os.close(to_us[1])
-    one: Page | None = None
+    browser_page: Page | None = None
     try:
-        one = Page(to_us[0], to_browser[1])
-        yield one
+        browser_page = Page(to_us[0], to_browser[1])
+        yield browser_page
     finally:
         with suppress(OSError):
             os.write(to_browser[1], b'{"id": 0, "method": "Browser.close"}\0')

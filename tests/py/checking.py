@@ -40,16 +40,16 @@ _PASSED: set[bytes] = set()
 
 def checker(folder: Path, *options: str) -> tuple[int, str, str]:
     """The exit code and the output of the checker on `folder`, in this process."""
-    out, errors = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+    stdout, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(errors):
         code = check_run.main([str(folder), *options])
-    return code, out.getvalue(), errors.getvalue()
+    return code, stdout.getvalue(), errors.getvalue()
 
 
 def checked(folder: Path) -> None:
     """The checker finds nothing in the run in `folder`."""
-    code, out, errors = checker(folder, "--limit", "3")
-    assert code == 0, f"\n{out}{errors}"
+    code, stdout, errors = checker(folder, "--limit", "3")
+    assert code == 0, f"\n{stdout}{errors}"
 
 
 def rows_of(folder: Path, name: str) -> Rows:
@@ -75,14 +75,14 @@ def change_log(folder: Path, name: str, change: Callable[[Rows], None]) -> None:
 
 def violates(folder: Path, rule: str) -> None:
     """The checker finds `rule` broken."""
-    code, out, errors = checker(folder)
-    assert code == 1, out + errors
-    assert f"violated: {rule}," in out, out[-500:]
+    code, stdout, errors = checker(folder)
+    assert code == 1, stdout + errors
+    assert f"violated: {rule}," in stdout, stdout[-500:]
 
 
 def findings_in(folder: Path) -> tuple[Findings, str]:
     """What the checker finds in a folder, and what it prints; in this process."""
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
+    stdout = io.StringIO()
+    with contextlib.redirect_stdout(stdout):
         findings = check_run.check(folder, 5)
-    return findings, out.getvalue()
+    return findings, stdout.getvalue()

@@ -43,20 +43,20 @@ class Dask:
 
     def work(
         self,
-        as_: str = "",
+        prefix: str = "",
         *options: str,
         limit: Callable[[], None] | None = None,
         cwd: Path | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Start a worker, which runs the program `as_` first."""
+        """Start a worker, which runs the program `prefix` first."""
         local = self.folder / f"worker-{len(self.processes)}"
         local.mkdir()
         environment = {"SSDLAB_CACHE": str(local / "cache"), **(environment or {})}
         words = [self.address, "--nthreads", "1", "--no-nanny"]
         words += ["--dashboard-address", "127.0.0.1:0"]
         words += ["--host", "127.0.0.1", "--local-directory", str(local), *options]
-        return self._started(as_ + WORKER, *words, limit=limit, cwd=cwd, environment=environment)
+        return self._started(prefix + WORKER, *words, limit=limit, cwd=cwd, environment=environment)
 
     def _started(
         self,
@@ -95,24 +95,24 @@ class Dask:
 @contextmanager
 def dask(folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[Dask]:
     """A scheduler without workers."""
-    made = Dask(folder, environment or {})
+    cluster = Dask(folder, environment or {})
     try:
-        yield made
+        yield cluster
     finally:
-        made.close()
+        cluster.close()
 
 
-def until(holds: Callable[[], bool]) -> None:
+def until(condition: Callable[[], bool]) -> None:
     """Wait until something holds."""
     end = time.monotonic() + HANG_S
-    while not holds():
+    while not condition():
         assert time.monotonic() < end
         time.sleep(0.05)
 
 
 def free_port() -> int:
     """A port of the loopback that nobody uses now."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
     return port

@@ -44,32 +44,33 @@ class Block:
     @property
     def file(self) -> str | None:
         """The name of the file that it holds, if it holds one."""
-        named = re.match(r"# ([\w.-]+\.(?:py|toml))\n", self.text)
-        return named[1] if named and self.kind in ("python", "toml") else None
+        filename = re.match(r"# ([\w.-]+\.(?:py|toml))\n", self.text)
+        return filename[1] if filename and self.kind in ("python", "toml") else None
 
 
 def blocks(page: str) -> list[Block]:
     """What is to be run of a page, in order."""
     return [
-        Block(found["kind"], found["text"], line, found["remark"] == "slow")
-        for found in FENCE.finditer(page)
-        if found["kind"] in KINDS and not (found["remark"] or "").startswith("not")
-        for line in [page.count("\n", 0, found.start("kind")) + 1]
+        Block(match_["kind"], match_["text"], line, match_["remark"] == "slow")
+        for match_ in FENCE.finditer(page)
+        if match_["kind"] in KINDS and not (match_["remark"] or "").startswith("not")
+        for line in [page.count("\n", 0, match_.start("kind")) + 1]
     ]
 
 
 def unrun(page: str) -> list[str]:
     """Commands that stand where none is run, without saying so."""
-    rest = FENCE.sub(
-        lambda found: "" if found["kind"] in KINDS else textwrap.indent(found["text"], "    "), page
+    remainder = FENCE.sub(
+        lambda match_: "" if match_["kind"] in KINDS else textwrap.indent(match_["text"], "    "),
+        page,
     )
-    return [line.strip() for line in COMMAND.findall(rest)]
+    return [line.strip() for line in COMMAND.findall(remainder)]
 
 
 def make_words(page: str) -> list[str]:
     """Targets of make that the prose and the fences name."""
-    named = re.findall(r"`make ([a-z][a-z-]*)`", page)
-    return sorted({*named, *re.findall(r"^(?:\$ )?make ([a-z][a-z-]*)", page, re.MULTILINE)})
+    targets = re.findall(r"`make ([a-z][a-z-]*)`", page)
+    return sorted({*targets, *re.findall(r"^(?:\$ )?make ([a-z][a-z-]*)", page, re.MULTILINE)})
 
 
 class Scratch:
@@ -95,22 +96,22 @@ class Scratch:
         elif block.kind == "sh":
             self._shell(block.text)
         elif block.kind == "console":
-            for command, shown in _commands(block.text):
-                told = self._shell(command)
+            for command, expected in _commands(block.text):
+                actual = self._shell(command)
                 checker = doctest.OutputChecker()
                 # Dots on the first line stand for lines that may be missing, such as progress.
-                output = "\n" + told if shown.startswith("...\n") else told
-                if shown and not checker.check_output(shown, output, doctest.ELLIPSIS):
-                    example = doctest.Example(command, shown)
-                    difference = checker.output_difference(example, told, doctest.REPORT_NDIFF)
+                output = "\n" + actual if expected.startswith("...\n") else actual
+                if expected and not checker.check_output(expected, output, doctest.ELLIPSIS):
+                    example = doctest.Example(command, expected)
+                    difference = checker.output_difference(example, actual, doctest.REPORT_NDIFF)
                     raise AssertionError(f"$ {command}\n{difference}")
 
     def _shell(self, script: str) -> str:
         make = f'make() {{ command make -C {shlex.quote(str(self.makefile.parent))} -n "$@"; }}\n'
         return self._succeed(["bash", "-eu", "-c", make + script], script)
 
-    def _succeed(self, command: list[str], shown: str) -> str:
-        done = subprocess.run(
+    def _succeed(self, command: list[str], label: str) -> str:
+        process = subprocess.run(
             command,
             cwd=self.folder,
             env=self.env,
@@ -121,13 +122,13 @@ class Scratch:
             check=False,
             timeout=HANG_S,
         )
-        assert done.returncode == 0, f"{shown}\nexit code {done.returncode}\n{done.stdout}"
-        return "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+        assert process.returncode == 0, f"{label}\nexit code {process.returncode}\n{process.stdout}"
+        return "".join(f"{line.rstrip()}\n" for line in process.stdout.splitlines())
 
 
 def _commands(console: str) -> Iterator[tuple[str, str]]:
     """Every command of a console block, and the output shown for it."""
     for part in re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]:
-        found = re.match(r"((?:[^\n]*\\\n)*[^\n]*\n)(.*)", part, re.DOTALL)
-        assert found
-        yield found[1], found[2]
+        match_ = re.match(r"((?:[^\n]*\\\n)*[^\n]*\n)(.*)", part, re.DOTALL)
+        assert match_
+        yield match_[1], match_[2]

@@ -70,28 +70,30 @@ def modules(image: Path, *names: str) -> list[Path]:
     """The files of kernel modules and of those that they depend on, in the order of loading."""
     folder = KERNEL / "lib/modules" / image.name.removeprefix("vmlinuz-")
     files = {path.stem.replace("-", "_"): path for path in folder.rglob("*.ko")}
-    ordered: list[Path] = []
+    paths: list[Path] = []
     for name in names:
         path = files[name]
         depends = re.search(rb"\0depends=([^\0]*)\0", path.read_bytes())
         assert depends, path
-        needed = filter(None, depends[1].decode().replace("-", "_").split(","))
-        more = (*modules(image, *needed), path)
-        ordered += [module for module in more if module not in ordered]
-    return ordered
+        dependencies = filter(None, depends[1].decode().replace("-", "_").split(","))
+        paths_with_dependencies = (*modules(image, *dependencies), path)
+        paths += [module for module in paths_with_dependencies if module not in paths]
+    return paths
 
 
 def libraries(programs: Iterable[Path]) -> set[Path]:
     """The shared libraries of programs."""
-    done = subprocess.run(["ldd", *map(str, programs)], capture_output=True, text=True, check=False)
-    return {Path(path) for path in re.findall(r"(/\S+) \(0x", done.stdout)}
+    process = subprocess.run(
+        ["ldd", *map(str, programs)], capture_output=True, text=True, check=False
+    )
+    return {Path(path) for path in re.findall(r"(/\S+) \(0x", process.stdout)}
 
 
 def files_below(folder: Path) -> Iterable[Path]:
     """The files of a folder, without what is needless."""
-    for where, folders, files in os.walk(folder):
+    for directory, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name not in NEEDLESS]
-        yield from (Path(where, name) for name in files if name != "llvmjit.so")
+        yield from (Path(directory, name) for name in files if name != "llvmjit.so")
 
 
 class Archive:
@@ -178,10 +180,10 @@ class Guest:
         # The first line is the console, the second one the agent's.
         lines = ["-nodefaults", "-no-reboot", "-serial", "file:console", "-serial", "chardev:agent"]
         words = [str(program(QEMU)), *(word for pair in options.items() for word in pair), *lines]
-        with (folder / "qemu").open("w") as said:
+        with (folder / "qemu").open("w") as stderr:
             pipe = subprocess.PIPE
             self.process = subprocess.Popen(
-                words, cwd=folder, stdin=pipe, stdout=pipe, stderr=said, text=True, bufsize=1
+                words, cwd=folder, stdin=pipe, stdout=pipe, stderr=stderr, text=True, bufsize=1
             )
         self.answer()
 
@@ -195,9 +197,9 @@ class Guest:
         assert self.process.stdout
         for line in self.process.stdout:
             if line.startswith("{"):
-                said = json.loads(line)
-                assert "error" not in said, said["error"] + "\n" + self.end_of_console()
-                return said["value"]
+                reply = json.loads(line)
+                assert "error" not in reply, reply["error"] + "\n" + self.end_of_console()
+                return reply["value"]
         raise AssertionError("the guest has ended:\n" + self.end_of_console())
 
     def call(self, name: str, *values: object) -> Any:  # noqa: ANN401 - whatever it returns

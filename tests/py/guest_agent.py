@@ -58,31 +58,33 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 def run(*words: str, **options: object) -> str:
     """What a program prints that succeeds."""
-    done = subprocess.run(words, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
-    assert done.returncode == 0, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
-    return str(done.stdout)
+    process = subprocess.run(words, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
+    assert process.returncode == 0, (
+        f"{words}: {process.returncode}\n{process.stdout}{process.stderr}"
+    )
+    return str(process.stdout)
 
 
-def mount(what: str, where: str, kind: str) -> None:
+def mount(source: str, target: str, kind: str) -> None:
     """Mount a file system."""
-    Path(where).mkdir(parents=True, exist_ok=True)
-    if LIBC.mount(what.encode(), where.encode(), kind.encode(), 0, None):
-        raise OSError(ctypes.get_errno(), f"mount {what}")
+    Path(target).mkdir(parents=True, exist_ok=True)
+    if LIBC.mount(source.encode(), target.encode(), kind.encode(), 0, None):
+        raise OSError(ctypes.get_errno(), f"mount {source}")
 
 
-def unmount(where: str) -> None:
+def unmount(target: str) -> None:
     """Unmount it."""
-    if LIBC.umount2(where.encode(), 0):
-        raise OSError(ctypes.get_errno(), f"umount {where}")
+    if LIBC.umount2(target.encode(), 0):
+        raise OSError(ctypes.get_errno(), f"umount {target}")
 
 
 def synchronise(path: Path) -> None:
     """Force a file or folder to the drive."""
-    opened = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(opened)
+        os.fsync(descriptor)
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
 def contents(version: int) -> bytes:
@@ -101,14 +103,14 @@ def is_there(page: int = 0) -> bool:
 
     The page is one before the first partition, and a mark in the recording.
     """
-    opened = os.open(drive(), os.O_RDONLY | os.O_DIRECT)
+    descriptor = os.open(drive(), os.O_RDONLY | os.O_DIRECT)
     try:
         with mmap.mmap(-1, mmap.PAGESIZE) as room:
-            os.preadv(opened, [room], page * mmap.PAGESIZE)
+            os.preadv(descriptor, [room], page * mmap.PAGESIZE)
     except OSError:
         return False
     finally:
-        os.close(opened)
+        os.close(descriptor)
     return True
 
 
@@ -127,16 +129,16 @@ class Files:
         """Change a file and force that to the drive."""
         number, self.version = self.draw.randrange(40), self.version + 1
         name = f"file-{number}"
-        path, new = self.folder / name, self.folder / f"{name}.new"
-        removes = self.draw.random() < 0.2
-        version = 0 if removes else self.version
+        path, temporary = self.folder / name, self.folder / f"{name}.new"
+        is_removal = self.draw.random() < 0.2
+        version = 0 if is_removal else self.version
         self.possible.setdefault(name, [0]).append(version)
-        if removes:
+        if is_removal:
             path.unlink(missing_ok=True)
         elif self.draw.random() < 0.5:
-            new.write_bytes(contents(version))
-            synchronise(new)
-            new.rename(path)
+            temporary.write_bytes(contents(version))
+            synchronise(temporary)
+            temporary.rename(path)
         else:
             path.unlink(missing_ok=True)
             # Between these two there is no file, or a part of it.
@@ -161,18 +163,20 @@ class Files:
         for name, possible in self.possible.items():
             path = self.folder / name
             data = path.read_bytes() if path.exists() else None
-            known = [None if version <= 0 else contents(version) for version in possible]
-            at = max((i for i, version in enumerate(known) if version == data), default=None)
-            assert at is not None or -1 in possible, (
+            candidates = [None if version <= 0 else contents(version) for version in possible]
+            index = max(
+                (i for i, version in enumerate(candidates) if version == data), default=None
+            )
+            assert index is not None or -1 in possible, (
                 f"{path}: it is none of {possible}, but {self.version_of(data)}; the drive"
                 f" {'had gone' if name in self.unheard else 'was there'} when it was forced to it"
             )
-            if at is None:
+            if index is None:
                 # A part of a file that was never forced to the drive.
                 path.unlink()
-                at = possible.index(-1)
+                index = possible.index(-1)
             synchronise(self.folder)
-            self.possible[name] = [max(possible[at], 0)]
+            self.possible[name] = [max(possible[index], 0)]
         self.unheard.clear()
         return sum(1 for _ in self.folder.glob("file-*"))
 
@@ -255,10 +259,10 @@ def partition(kinds: list[str], megabytes: list[int]) -> None:
         sectors = size << 11
         table += struct.pack("<B3xB3xII", 0, 0x83, start, sectors)
         start += sectors
-    with Path(drive()).open("r+b") as whole:
-        whole.write(bytes(446) + table.ljust(64, b"\0") + b"\x55\xaa")
-        whole.flush()
-        os.fsync(whole.fileno())
+    with Path(drive()).open("r+b") as device:
+        device.write(bytes(446) + table.ljust(64, b"\0") + b"\x55\xaa")
+        device.flush()
+        os.fsync(device.fileno())
     add_partitions()
     SYSTEMS[:] = [FileSystem(number, kind) for number, kind in enumerate(kinds, 1)]
 
@@ -299,22 +303,22 @@ def work() -> list[int]:
 
 def add_partitions() -> None:
     """Have the partitions of the drive, also with a kernel that cannot read tables of them."""
-    with Path(drive()).open("rb") as whole:
-        whole.seek(446)
-        table = whole.read(64)
+    with Path(drive()).open("rb") as device:
+        device.seek(446)
+        table = device.read(64)
         for number, (start, sectors) in enumerate(struct.iter_unpack("<8xII", table), 1):
             if sectors and not Path(f"{drive()}{DRIVES[drive()]}{number}").exists():
-                described = struct.pack("qqi132x", start * 512, sectors * 512, number)
-                room = ctypes.create_string_buffer(described)
-                add = struct.pack("iiiP", 1, 0, len(described), ctypes.addressof(room))
-                fcntl.ioctl(whole, BLKPG, add)
+                description = struct.pack("qqi132x", start * 512, sectors * 512, number)
+                room = ctypes.create_string_buffer(description)
+                add = struct.pack("iiiP", 1, 0, len(description), ctypes.addressof(room))
+                fcntl.ioctl(device, BLKPG, add)
 
 
 def wait_for_drive() -> None:
     """Wait until the drive answers again."""
-    until = time.monotonic() + WAIT_S
+    deadline = time.monotonic() + WAIT_S
     while not is_there():
-        assert time.monotonic() < until, "the drive does not come back"
+        assert time.monotonic() < deadline, "the drive does not come back"
         time.sleep(0.05)
     add_partitions()
 
@@ -383,11 +387,11 @@ def run_postgres(clients: int) -> int:
         return 0
     with suppress(AssertionError):  # The drive may be gone before it has started.
         POSTGRES.start()
-    done = subprocess.run(
+    process = subprocess.run(
         [*words, "postgres"], user=70, group=70, capture_output=True, text=True, check=False
     )
-    said = re.search(r"transactions actually processed: (\d+)", done.stdout)
-    acknowledged = int(said[1]) if said else 0
+    count = re.search(r"transactions actually processed: (\d+)", process.stdout)
+    acknowledged = int(count[1]) if count else 0
     POSTGRES.transactions += acknowledged
     kill_all()
     unmount(SYSTEMS[0].folder)
@@ -408,24 +412,24 @@ def check_postgres() -> list[int]:
     wait_for_drive()
     SYSTEMS[0].mount()
     POSTGRES.start()
-    said = POSTGRES.run(
+    output = POSTGRES.run(
         "pg_amcheck", "-h", "/tmp", "-U", "postgres", "--heapallindexed", "postgres"
     )
-    assert not said, said
+    assert not output, output
     tables = ("accounts", "tellers", "branches")
     sums = [
         POSTGRES.query(f"select sum({table[0]}balance) from pgbench_{table}") for table in tables
     ]
     sums.append(POSTGRES.query("select coalesce(sum(delta), 0) from pgbench_history"))
     assert len({*sums}) == 1, sums
-    there = int(POSTGRES.query("select count(*) from pgbench_history"))
+    stored = int(POSTGRES.query("select count(*) from pgbench_history"))
     acknowledged = POSTGRES.transactions
-    assert there >= acknowledged, f"{there} transactions of {acknowledged}"
-    POSTGRES.transactions = there
+    assert stored >= acknowledged, f"{stored} transactions of {acknowledged}"
+    POSTGRES.transactions = stored
     POSTGRES.stop()
     unmount(SYSTEMS[0].folder)
     SYSTEMS[0].check()
-    return [there, acknowledged]
+    return [stored, acknowledged]
 
 
 def use(device: str, before_number: str) -> None:
@@ -449,8 +453,8 @@ def answer_calls(calls: IO[str], line: int) -> None:
 
 def main_mounted() -> None:
     """Begin beside other programs, in namespaces of its own."""
-    for where in ("/mnt", "/tmp"):
-        mount("tmpfs", where, "tmpfs")
+    for folder in ("/mnt", "/tmp"):
+        mount("tmpfs", folder, "tmpfs")
     Path("/tmp").chmod(0o1777)
     Path("/mnt/passwd").write_text(USERS)
     bind = 4096
@@ -460,8 +464,8 @@ def main_mounted() -> None:
 
 def main() -> None:
     """Begin as the first process of a machine."""
-    for what, where in (("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")):
-        mount(what, where, what)
+    for file_system, folder in (("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")):
+        mount(file_system, folder, file_system)
     for module in sorted(Path("/modules").iterdir()):
         with module.open("rb") as file:
             finit_module = 313

@@ -21,17 +21,17 @@ class Kernel:
     manager: KernelManager
     client: Any
 
-    def run(self, code: str, meanwhile: Callable[[Message], object] | None = None) -> list[Message]:
-        """What the cell `code` publishes; `meanwhile` sees every message when it comes."""
-        seen: list[Message] = []
+    def run(self, code: str, callback: Callable[[Message], object] | None = None) -> list[Message]:
+        """What the cell `code` publishes; `callback` sees every message when it comes."""
+        messages: list[Message] = []
 
         def hook(message: Message) -> None:
-            seen.append(message)
-            if meanwhile:
-                meanwhile(message)
+            messages.append(message)
+            if callback:
+                callback(message)
 
         self.client.execute_interactive(code, output_hook=hook, timeout=HANG_S)
-        return seen
+        return messages
 
 
 @contextmanager

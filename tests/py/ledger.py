@@ -44,7 +44,7 @@ Versions = list[tuple[Change, int]]
 
 def digests(data: bytes) -> list[int]:
     """The digests of the blocks of `data`."""
-    return [hash(data[at : at + UNIT]) for at in range(0, len(data), UNIT)]
+    return [hash(data[offset : offset + UNIT]) for offset in range(0, len(data), UNIT)]
 
 
 @dataclass
@@ -85,22 +85,22 @@ class Ledger:
         pages = max(end - first, 0)
         return self.begin(line, first * self.page, [ZERO] * (pages * self.page // UNIT))
 
-    def end(self, change: Change, *, promises: bool) -> None:
-        """It is answered; `promises`: with FUA, or because a TRIM always does."""
+    def end(self, change: Change, *, is_durable: bool) -> None:
+        """It is answered; `is_durable`: with FUA, or because a TRIM always does."""
         change.ended = self.tick()
-        if promises or not self.is_volatile:
+        if is_durable or not self.is_volatile:
             self.keep(change)
         else:
             self.answered.append(change)
 
-    def end_flush(self, begun: int) -> None:
-        """The flush that was sent at the moment `begun` is answered."""
+    def end_flush(self, start: int) -> None:
+        """The flush that was sent at the moment `start` is answered."""
         self.tick()
         self.flushes += 1
         waiting, self.answered = self.answered, []
         for change in waiting:
             assert change.ended is not None
-            if change.ended < begun:
+            if change.ended < start:
                 self.keep(change)
             else:
                 self.answered.append(change)
@@ -110,64 +110,71 @@ class Ledger:
         for block in change.blocks:
             versions = self.blocks[block]
             if len(versions) > 1:
-                versions[:] = [one for one in versions if not one[0].precedes(change)]
+                versions[:] = [version for version in versions if not version[0].precedes(change)]
 
-    def check_read(self, begun: int, offset: int, found: list[int]) -> None:
+    def check_read(self, start: int, offset: int, digests_read: list[int]) -> None:
         """Data that were read while nothing changed them are the newest."""
-        for block, digest in enumerate(found, offset // UNIT):
+        for block, digest in enumerate(digests_read, offset // UNIT):
             versions = self.blocks.get(block, [(BEFORE, ZERO)])
-            if any(change.ended is None or change.ended >= begun for change, _ in versions):
+            if any(change.ended is None or change.ended >= start for change, _ in versions):
                 continue
             newest = [
-                known
-                for change, known in versions
+                version_digest
+                for change, version_digest in versions
                 if not any(change.precedes(other) for other, _ in versions)
             ]
             assert digest in newest, f"block {block} was read: {self.told(block, digest)}"
 
     def check(self, offset: int, data: bytes) -> None:
         """The drive, which nobody uses, holds these data: whether it may, and then it does."""
-        found = digests(data)
+        digests_read = digests(data)
         pages: dict[int, list[int]] = {}
-        for block, digest in enumerate(found, offset // UNIT):
+        for block, digest in enumerate(digests_read, offset // UNIT):
             versions = self.blocks.get(block, [(BEFORE, ZERO)])
-            assert any(digest == known for _, known in versions), self.told(block, digest)
+            assert any(digest == version_digest for _, version_digest in versions), self.told(
+                block, digest
+            )
             if len(versions) > 1:
                 pages.setdefault(block * UNIT // self.page, []).append(block)
-        known = dict(enumerate(found, offset // UNIT))
+        digest_of_block = dict(enumerate(digests_read, offset // UNIT))
         for blocks in pages.values():
-            self.check_page({block: known[block] for block in blocks})
-        for block, digest in known.items():
+            self.check_page({block: digest_of_block[block] for block in blocks})
+        for block, digest in digest_of_block.items():
             if block in self.blocks:
                 self.blocks[block] = [(BEFORE, digest)]
         # Nothing is under way any more.
         self.answered.clear()
 
-    def check_page(self, found: dict[int, int]) -> None:
+    def check_page(self, digest_of_block: dict[int, int]) -> None:
         """Whether the blocks of a page, with what they hold, are all as old as the newest one."""
-        there = set()
-        for block, digest in found.items():
-            same = [change for change, known in self.blocks[block] if known == digest]
-            if len(same) == 1:
-                there.add(same[0])
-        for block, digest in found.items():
+        certain = set()
+        for block, digest in digest_of_block.items():
+            candidates = [
+                change for change, version_digest in self.blocks[block] if version_digest == digest
+            ]
+            if len(candidates) == 1:
+                certain.add(candidates[0])
+        for block, digest in digest_of_block.items():
             versions = self.blocks[block]
-            least = [
+            possible = [
                 change
                 for change, _ in versions
-                if any(change is other or change.precedes(other) for other in there)
+                if any(change is other or change.precedes(other) for other in certain)
             ]
             fits = any(
-                known == digest and not any(map(change.precedes, least))
-                for change, known in versions
+                version_digest == digest and not any(map(change.precedes, possible))
+                for change, version_digest in versions
             )
             assert fits, f"a part of the page is newer: {self.told(block, digest)}"
 
     def told(self, block: int, digest: int) -> str:
         """What a block holds that it may not hold."""
         versions = self.blocks.get(block, [(BEFORE, ZERO)])
-        lines = [f"  {known:x} {'(zeros)' if known == ZERO else ''} {c}" for c, known in versions]
-        held = "zeros" if digest == ZERO else f"{digest:x}"
+        lines = [
+            f"  {version_digest:x} {'(zeros)' if version_digest == ZERO else ''} {c}"
+            for c, version_digest in versions
+        ]
+        content = "zeros" if digest == ZERO else f"{digest:x}"
         return "\n".join(
-            [f"block {block} (byte {block * UNIT}) holds {held} at {self.time}; of:", *lines]
+            [f"block {block} (byte {block * UNIT}) holds {content} at {self.time}; of:", *lines]
         )

@@ -36,9 +36,9 @@ guest_agent.main_mounted()
 
 def repeat(attempt: Callable[[], bool]) -> None:
     """Repeat it until it succeeds: a device is in use for a moment after the last use of it."""
-    until = time.monotonic() + 60
+    deadline = time.monotonic() + 60
     while not attempt():
-        assert time.monotonic() < until, "the device is in use"
+        assert time.monotonic() < deadline, "the device is in use"
         time.sleep(0.02)
 
 
@@ -54,16 +54,18 @@ class Mounted:
         self.words = {name: str(program(name)) for name in PROGRAMS}
         (folder / "fuse").mkdir()
         self.attach()
-        places = ":".join([*sorted({str(one.parent) for one in programs}), "/usr/sbin:/usr/bin"])
+        places = ":".join(
+            [*sorted({str(executable.parent) for executable in programs}), "/usr/sbin:/usr/bin"]
+        )
         start = START.format(folder=str(AGENT.parent), path=places)
         spaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
         pipe = subprocess.PIPE
-        with (folder / "said-by-agent").open("w") as said:
+        with (folder / "said-by-agent").open("w") as stderr:
             self.process = subprocess.Popen(
                 [*spaces, sys.executable, "-c", start],
                 stdin=pipe,
                 stdout=pipe,
-                stderr=said,
+                stderr=stderr,
                 text=True,
                 bufsize=1,
             )
@@ -74,10 +76,10 @@ class Mounted:
         self.file = self.folder / "fuse" / "disk"
         uri = f"nbd+unix:///?socket={self.folder / 'drive.sock'}"
         self.fuse = subprocess.Popen([self.words["nbdfuse"], str(self.file), uri])
-        until = time.monotonic() + HANG_S
+        deadline = time.monotonic() + HANG_S
         while not self.file.exists():
             assert self.fuse.poll() is None, "nbdfuse has ended"
-            assert time.monotonic() < until, "nbdfuse shows no file"
+            assert time.monotonic() < deadline, "nbdfuse shows no file"
             time.sleep(0.01)
         words = [self.words["losetup"], "--direct-io=on", self.device, str(self.file)]
         subprocess.run(words, check=True)
@@ -94,8 +96,8 @@ class Mounted:
 
     def run(self, name: str, *words: str) -> bool:
         """Whether a program succeeds."""
-        done = subprocess.run([self.words[name], *words], capture_output=True, check=False)
-        return done.returncode == 0
+        process = subprocess.run([self.words[name], *words], capture_output=True, check=False)
+        return process.returncode == 0
 
     def ask(self, name: str, *values: object) -> None:
         """Call a function of the agent."""
@@ -107,9 +109,9 @@ class Mounted:
         assert self.process.stdout
         line = self.process.stdout.readline()
         assert line, "the agent has ended: " + (self.folder / "said-by-agent").read_text()
-        said = json.loads(line)
-        assert "error" not in said, said["error"]
-        return said["value"]
+        reply = json.loads(line)
+        assert "error" not in reply, reply["error"]
+        return reply["value"]
 
     def call(self, name: str, *values: object) -> Any:  # noqa: ANN401 - whatever it returns
         """Call a function of the agent and wait for it."""

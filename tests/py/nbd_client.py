@@ -54,13 +54,13 @@ class Client:
 
     def take(self, count: int) -> bytes:
         """So many bytes from the server."""
-        got = b""
-        while len(got) < count:
-            piece = self.pull(count - len(got))
+        received = b""
+        while len(received) < count:
+            piece = self.pull(count - len(received))
             if not piece:
                 raise EOFError
-            got += piece
-        return got
+            received += piece
+        return received
 
     def option(self, number: int, data: bytes) -> list[tuple[int, bytes]]:
         """Send an option: the replies before the acknowledgement, by type."""
@@ -106,8 +106,8 @@ class Client:
     ) -> bytes:
         """Send a request and wait for its answer, which is the next; its data."""
         cookie = self.send(command, offset, length, data, flags)
-        got, data = self.answer(length if command == READ else 0)
-        assert got == cookie
+        answered_cookie, data = self.answer(length if command == READ else 0)
+        assert answered_cookie == cookie
         return data
 
     def read(self, offset: int, length: int) -> bytes:

@@ -62,10 +62,10 @@ def used(page: str, use: str) -> Any:  # noqa: ANN401 - what the script returns
     """Run the scripts of `page`, then `use`, the body of a function; returns its value."""
     assert NODE is not None
     tree = Builder(page).tree
-    asked = json.dumps({"tree": tree, "scripts": scripts_of(tree), "use": use})
+    request = json.dumps({"tree": tree, "scripts": scripts_of(tree), "use": use})
     tool = Path(__file__).with_name("dom.mjs")
-    done = subprocess.run(
-        [NODE, tool], input=asked, capture_output=True, text=True, timeout=HANG_S, check=False
+    process = subprocess.run(
+        [NODE, tool], input=request, capture_output=True, text=True, timeout=HANG_S, check=False
     )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)

@@ -158,9 +158,9 @@ def drawn(seed: int) -> tuple[tuple[str, ...], Settings]:
         }
         for name in names:
             settings |= chance.choice(FEATURES[name])
-        plain = {key: value for key, value in settings.items() if key != "snapshot"}
+        without_snapshot = {key: value for key, value in settings.items() if key != "snapshot"}
         try:
-            ssdlab.load_config(set=plain)
+            ssdlab.load_config(set=without_snapshot)
         except (ConfigError, WorkloadError):
             continue
         return names, settings
@@ -175,12 +175,12 @@ def run_case(settings: Settings, folder: Path) -> bool:
     """
     settings = dict(settings)
     if settings.pop("snapshot", False):
-        before = folder.with_name(f"{folder.name}.snapshot")
-        apart = ("metrics.", "workload.", "host.", "power.", "run.")
-        device = {key: value for key, value in settings.items() if not key.startswith(apart)}
-        ssdlab.Device(set=device).save(before)
+        snapshot = folder.with_name(f"{folder.name}.snapshot")
+        prefixes = ("metrics.", "workload.", "host.", "power.", "run.")
+        device = {key: value for key, value in settings.items() if not key.startswith(prefixes)}
+        ssdlab.Device(set=device).save(snapshot)
         settings = {key: v for key, v in settings.items() if not key.startswith("precondition.")}
-        settings["precondition.snapshot"] = str(before)
+        settings["precondition.snapshot"] = str(snapshot)
     try:
         ssdlab.run(set=settings, out=folder, progress=False)
     except ConfigError:

@@ -71,8 +71,8 @@ class InvalidationRate(Victim):
             return invalid < view.pages_per_block, infinite, rate, block
 
         rows: list[tuple[int, ...]] = list(zip(*(c.tolist() for c in columns), strict=True))
-        listed = [row for row in rows if row[0] * 10 >= view.pages_per_block * 7]
-        return min(listed, key=rank)[-1] if listed else None
+        candidates = [row for row in rows if row[0] * 10 >= view.pages_per_block * 7]
+        return min(candidates, key=rank)[-1] if candidates else None
 
 
 class FreeBlocks(Trigger):
@@ -132,9 +132,11 @@ class LeastBusy(Placement):
     def place(self, lpn: int, loads: Numbers) -> int:
         assert lpn >= 0
         n = len(self.order)
-        at = min(((self.next + i) % n for i in range(n)), key=lambda at: loads[self.order[at]])
-        self.next = (at + 1) % n
-        return self.order[at]
+        index = min(
+            ((self.next + i) % n for i in range(n)), key=lambda index: loads[self.order[index]]
+        )
+        self.next = (index + 1) % n
+        return self.order[index]
 
 
 class Dac(Separation):
@@ -174,8 +176,8 @@ class KeptDac(Dac):
     def save(self) -> bytes:
         return bytes(region + 1 for region in self.of)
 
-    def load(self, known: bytes) -> None:
-        self.of = [region - 1 for region in known]
+    def load(self, state: bytes) -> None:
+        self.of = [region - 1 for region in state]
 
 
 class HostFirst(Separation):
@@ -220,11 +222,11 @@ class HostAndCopies(HostFirst):
 
     def victim_among(self, pool: int, classes: list[ClassView]) -> int | None:
         assert pool >= 0
-        few = [of.invalid < self.pages for of in classes]
-        least = [of.least_valid if of.sealed else 2**32 for of in classes]
-        if self.wanted == 0 or few[self.region]:
-            better = not any(few) and least[1] <= least[0]
-            self.region = int(better or (few[0] and not few[1]))
+        has_few = [class_.invalid < self.pages for class_ in classes]
+        least_valid = [class_.least_valid if class_.sealed else 2**32 for class_ in classes]
+        if self.wanted == 0 or has_few[self.region]:
+            is_better = not any(has_few) and least_valid[1] <= least_valid[0]
+            self.region = int(is_better or (has_few[0] and not has_few[1]))
         return self.region if classes[self.region].sealed else None
 
 
@@ -262,8 +264,8 @@ class SepBit(Separation):
         assert stream == 0
         assert pages > 0
         assert age is None or age <= clock
-        since = clock - self.last.get(lpn, -(10**12))
-        short = since < min(self.lifespan, self.queue)
+        elapsed = clock - self.last.get(lpn, -(10**12))
+        short = elapsed < min(self.lifespan, self.queue)
         self.last[lpn] = clock
         self.queue += 1
         self.queue -= min(max(self.queue - min(self.lifespan, self.pages), 0), 2)

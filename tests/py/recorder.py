@@ -55,8 +55,8 @@ class Line:
         """The client has sent these bytes."""
         self.sent += data
         self.sent_skip = skip(self.sent, self.sent_skip)
-        while not self.sent_skip and (taken := self.take_request()):
-            del self.sent[:taken]
+        while not self.sent_skip and (length := self.take_request()):
+            del self.sent[:length]
 
     def take_request(self) -> int:
         """Enter the request that was sent first; its bytes, or 0 if some are to come."""
@@ -64,32 +64,32 @@ class Line:
         if len(head) < 16:
             return 0
         if head[:4] == OPTION:
-            whole = 16 + int.from_bytes(head[12:16])
-            return whole if len(head) >= whole else 0
+            length_of_request = 16 + int.from_bytes(head[12:16])
+            return length_of_request if len(head) >= length_of_request else 0
         if len(head) < 28:
             return 0
         assert head[:4] == REQUEST, f"the client says {bytes(head[:28])!r}"
         flags, command, cookie, offset, length = struct.unpack_from(">HHQQI", head, 4)
-        whole = 28 + (length if command == WRITE else 0)
-        if len(head) < whole:
+        length_of_request = 28 + (length if command == WRITE else 0)
+        if len(head) < length_of_request:
             return 0
-        begun, change = self.ledger.tick(), None
+        start, change = self.ledger.tick(), None
         if command == WRITE:
-            data = digests(bytes(head[28:whole]))
+            data = digests(bytes(head[28:length_of_request]))
             change = self.ledger.begin(self.number, offset, data)
         elif command == ZEROES:
             change = self.ledger.begin(self.number, offset, [ZERO] * (length // UNIT))
         elif command == TRIM:
             change = self.ledger.begin_trim(self.number, offset, length)
-        self.asked[cookie] = Asked(command, flags, offset, length, begun, change)
-        return whole
+        self.asked[cookie] = Asked(command, flags, offset, length, start, change)
+        return length_of_request
 
     def hear_server(self, data: bytes) -> None:
         """The server has sent these bytes."""
         self.answered += data
         self.answered_skip = skip(self.answered, self.answered_skip)
-        while not self.answered_skip and (taken := self.take_answer()):
-            del self.answered[:taken]
+        while not self.answered_skip and (length := self.take_answer()):
+            del self.answered[:length]
 
     def take_answer(self) -> int:
         """Enter the answer that came first; its bytes, or 0 if some are to come."""
@@ -97,40 +97,40 @@ class Line:
         if len(head) < (16 if head[:4] == SIMPLE else 20):
             return 0
         if head[:4] == OPTION_REPLY:
-            whole = 20 + int.from_bytes(head[16:20])
-            return whole if len(head) >= whole else 0
+            length_of_answer = 20 + int.from_bytes(head[16:20])
+            return length_of_answer if len(head) >= length_of_answer else 0
         if head[:4] == SIMPLE:
             error, cookie = struct.unpack_from(">IQ", head, 4)
             start, has_data = 16, self.asked[cookie].command == READ and not error
-            whole = start + (self.asked[cookie].length if has_data else 0)
+            length_of_answer = start + (self.asked[cookie].length if has_data else 0)
         else:
             assert head[:4] == STRUCTURED, f"the server says {bytes(head[:20])!r}"
             flags, kind, cookie, size = struct.unpack_from(">HHQI", head, 4)
             assert flags == 1, "more than one chunk"
-            error, has_data, start, whole = kind == ERROR, kind == DATA, 28, 20 + size
-        if len(head) < whole:
+            error, has_data, start, length_of_answer = kind == ERROR, kind == DATA, 28, 20 + size
+        if len(head) < length_of_answer:
             return 0
-        asked = self.asked.pop(cookie)
+        request = self.asked.pop(cookie)
         if not error:
-            self.end(asked, bytes(head[start:whole]) if has_data else b"")
-        return whole
+            self.end(request, bytes(head[start:length_of_answer]) if has_data else b"")
+        return length_of_answer
 
-    def end(self, asked: Asked, data: bytes) -> None:
+    def end(self, request: Asked, data: bytes) -> None:
         """A request has succeeded."""
-        if asked.change is not None:
-            promises = asked.command == TRIM or bool(asked.flags & FUA)
-            self.ledger.end(asked.change, promises=promises)
-        elif asked.command == FLUSH:
-            self.ledger.end_flush(asked.begun)
-        elif asked.command == READ:
-            self.ledger.check_read(asked.begun, asked.offset, digests(data))
+        if request.change is not None:
+            is_durable = request.command == TRIM or bool(request.flags & FUA)
+            self.ledger.end(request.change, is_durable=is_durable)
+        elif request.command == FLUSH:
+            self.ledger.end_flush(request.begun)
+        elif request.command == READ:
+            self.ledger.check_read(request.begun, request.offset, digests(data))
 
 
 def skip(data: bytearray, count: int) -> int:
     """Drop the first `count` bytes, as far as they are there; how many are to come."""
-    here = min(count, len(data))
-    del data[:here]
-    return count - here
+    count_of_buffer = min(count, len(data))
+    del data[:count_of_buffer]
+    return count - count_of_buffer
 
 
 def receive(source: socket.socket) -> bytes:

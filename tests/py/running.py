@@ -87,17 +87,17 @@ def ssdlab_command(
     streams that fail needs one, see `ssdlab_process`.
     """
     words = [str(Path(ssdlab.__file__).with_name("__main__.py")), *map(str, arguments)]
-    known = {*sys.modules}
-    with contextlib.ExitStack() as held:
-        held.callback(os.chdir, Path.cwd())
+    modules_before = {*sys.modules}
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.chdir, Path.cwd())
         os.chdir(cwd)
-        files = held.enter_context(_streams(stdin))
-        held.enter_context(mock.patch.object(sys, "argv", words))
-        held.enter_context(mock.patch.object(sys, "path", [str(cwd), *sys.path]))
+        files = stack.enter_context(_streams(stdin))
+        stack.enter_context(mock.patch.object(sys, "argv", words))
+        stack.enter_context(mock.patch.object(sys, "path", [str(cwd), *sys.path]))
         # Other modules that the command imports stay: some do not bear to be imported twice.
-        held.callback(sys.modules.__setitem__, "__main__", sys.modules["__main__"])
+        stack.callback(sys.modules.__setitem__, "__main__", sys.modules["__main__"])
         sys.modules["__main__"] = _main_module(words[0])
-        held.callback(signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))
+        stack.callback(signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))
         code: object = 0
         try:
             cli.main()
@@ -105,14 +105,14 @@ def ssdlab_command(
             code = end.code
         finally:
             # A module of the folder, such as a policy: another folder has another one of its name.
-            for name in {*sys.modules} - known:
+            for name in {*sys.modules} - modules_before:
                 if Path(getattr(sys.modules[name], "__file__", None) or "/").is_relative_to(cwd):
                     del sys.modules[name]
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-        out, errors = (file.read_bytes().decode() for file in files)
+        stdout, errors = (file.read_bytes().decode() for file in files)
     assert isinstance(code, int)
-    return subprocess.CompletedProcess(words, code, out, errors)
+    return subprocess.CompletedProcess(words, code, stdout, errors)
 
 
 @contextlib.contextmanager
@@ -124,12 +124,12 @@ def _streams(stdin: bytes) -> Iterator[tuple[Path, Path]]:
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / name for name in ("stdin", "stdout", "stderr")]
         paths[0].write_bytes(stdin)
-        saved = [os.dup(number) for number in range(3)]
+        descriptors = [os.dup(number) for number in range(3)]
         try:
             for number, path in enumerate(paths):
-                opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
-                os.dup2(opened, number)
-                os.close(opened)
+                opened_descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+                os.dup2(opened_descriptor, number)
+                os.close(opened_descriptor)
             sys.stdin, sys.stdout, sys.stderr = (
                 open(number, mode, 1, "utf-8", closefd=False)  # noqa: SIM115
                 for number, mode in enumerate("rww")
@@ -137,9 +137,9 @@ def _streams(stdin: bytes) -> Iterator[tuple[Path, Path]]:
             yield paths[1], paths[2]
         finally:
             sys.stdin, sys.stdout, sys.stderr = python
-            for number, former in enumerate(saved):
-                os.dup2(former, number)
-                os.close(former)
+            for number, saved_descriptor in enumerate(descriptors):
+                os.dup2(saved_descriptor, number)
+                os.close(saved_descriptor)
 
 
 def _main_module(file: str) -> ModuleType:
@@ -156,7 +156,7 @@ def ssdlab_process(
     stdout: Any = subprocess.PIPE,  # noqa: ANN401 - as in subprocess
 ) -> subprocess.CompletedProcess[str]:
     """The same in a process of its own, which `limit` prepares."""
-    done = subprocess.run(
+    process = subprocess.run(
         [*COMMAND, *map(str, arguments)],
         cwd=cwd,
         stdin=subprocess.DEVNULL,
@@ -166,8 +166,10 @@ def ssdlab_process(
         check=False,
         timeout=HANG_S,
     )
-    out = (done.stdout or b"").decode()
-    return subprocess.CompletedProcess(done.args, done.returncode, out, done.stderr.decode())
+    text = (process.stdout or b"").decode()
+    return subprocess.CompletedProcess(
+        process.args, process.returncode, text, process.stderr.decode()
+    )
 
 
 def as_a_user() -> None:
@@ -185,14 +187,14 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
     """A folder that `make` has filled once for all workers, which steal tests from each other."""
     base = factory.getbasetemp()
     base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    folder, unfinished = base / name, base / f"{name}.unfinished"
+    folder, temporary = base / name, base / f"{name}.unfinished"
     with (base / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
-            shutil.rmtree(unfinished, ignore_errors=True)
-            unfinished.mkdir()
-            make(unfinished)
-            unfinished.rename(folder)
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.mkdir()
+            make(temporary)
+            temporary.rename(folder)
     return folder
 
 
@@ -237,15 +239,15 @@ def signalled_at(
 
 
 def refused(
-    done: subprocess.CompletedProcess[str], code: int, *words: str, out_is_empty: bool = True
+    process: subprocess.CompletedProcess[str], code: int, *words: str, out_is_empty: bool = True
 ) -> None:
     """The run ended with `code`, said all `words` on stderr and showed no traceback."""
-    assert done.returncode == code, done.stderr + done.stdout
+    assert process.returncode == code, process.stderr + process.stdout
     for word in words:
-        assert word in done.stderr
+        assert word in process.stderr
     for inner in ("Traceback", "panicked", "internal error"):
-        assert inner not in done.stderr + done.stdout
-    assert not (out_is_empty and done.stdout)
+        assert inner not in process.stderr + process.stdout
+    assert not (out_is_empty and process.stdout)
 
 
 def nothing_left(folder: Path, *expected: str) -> None:
@@ -269,8 +271,8 @@ def too_wide(text: str) -> list[str]:
     """The lines of `text` that do not fit a terminal."""
     # A path or a number of digits is one word, whatever its length and wherever the sources are.
     lines = text.replace(f"{ROOT}/", "").splitlines()
-    wide = [line for line in lines if len(line) > WIDTH and " " in line.strip()]
-    return [line for line in wide if max(map(len, line.split())) < WIDTH - 30]
+    wide_lines = [line for line in lines if len(line) > WIDTH and " " in line.strip()]
+    return [line for line in wide_lines if max(map(len, line.split())) < WIDTH - 30]
 
 
 def one_workload(paper: str) -> str:
@@ -282,8 +284,10 @@ def with_any_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
     """Devices of a size that nothing was calibrated for have the requests of the small one."""
 
     def keys(
-        found: Calibration, _: Scheme, __: int, reading: str, workload: str
+        calibration: Calibration, _: Scheme, __: int, reading: str, workload: str
     ) -> tuple[Lifetimes, Arrivals]:
-        return found.lifetimes[workload], found.entries[entry_name(4, reading)].arrivals[workload]
+        return calibration.lifetimes[workload], calibration.entries[
+            entry_name(4, reading)
+        ].arrivals[workload]
 
     monkeypatch.setattr(Calibration, "keys", keys)

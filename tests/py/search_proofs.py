@@ -128,5 +128,5 @@ def toy_waf(point: Mapping[str, object]) -> float | None:
 
 def enumerated() -> list[tuple[float, dict[str, object]]]:
     """All points that are possible, the lowest write amplification first."""
-    found = [(waf, point) for point in toy_points() if (waf := toy_waf(point)) is not None]
-    return sorted(found, key=lambda one: one[0])
+    points = [(waf, point) for point in toy_points() if (waf := toy_waf(point)) is not None]
+    return sorted(points, key=lambda entry: entry[0])

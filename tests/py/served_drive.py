@@ -49,22 +49,22 @@ class Served:
     def page(self) -> str:
         """The address of its page."""
         assert self.process.stderr is not None
-        while not (found := re.search(r"its page: (\S+)", self.said)):
+        while not (match_ := re.search(r"its page: (\S+)", self.said)):
             line = self.process.stderr.readline()
             assert line, f"it has ended: {self.said}"
             self.said += line
-        return found[1]
+        return match_[1]
 
     def status(self) -> str:
         """The summary so far, after SIGUSR1."""
         self.process.send_signal(signal.SIGUSR1)
         assert self.process.stderr is not None
-        said = ""
-        while "steady state" not in said:
+        text = ""
+        while "steady state" not in text:
             line = self.process.stderr.readline()
-            assert line, f"it has ended: {said}"
-            said += line
-        return said
+            assert line, f"it has ended: {text}"
+            text += line
+        return text
 
     def kill(self) -> None:
         """Kill -9."""
@@ -75,10 +75,10 @@ class Served:
     def stop(self, number: int = signal.SIGINT) -> str:
         """Ctrl-C, or another signal: what it writes to stdout."""
         self.process.send_signal(number)
-        out, err = self.process.communicate(timeout=HANG_S)
+        stdout, err = self.process.communicate(timeout=HANG_S)
         assert self.process.returncode == 0, err
         assert "stopping" in err
-        return out
+        return stdout
 
 
 @contextmanager

@@ -47,9 +47,9 @@ PartitionName=quick Nodes={host} Default=YES MaxTime=INFINITE State=UP
 def missing() -> str:
     """What is not installed, or why the daemons cannot be started; empty: nothing."""
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"])
-    lacking = [name for name in PROGRAMS if shutil.which(name, path=path) is None]
-    if lacking:
-        return f"not installed: {', '.join(lacking)} (Debian: slurm-wlm, munge)"
+    missing_programs = [name for name in PROGRAMS if shutil.which(name, path=path) is None]
+    if missing_programs:
+        return f"not installed: {', '.join(missing_programs)} (Debian: slurm-wlm, munge)"
     return "" if os.geteuid() == 0 else "slurmd needs root"
 
 
@@ -88,7 +88,7 @@ def slurm(folder: Path) -> Iterator[dict[str, str]]:
 
 
 def _idle(environment: dict[str, str]) -> bool:
-    said = subprocess.run(
+    process = subprocess.run(
         ["sinfo", "--noheader", "--format=%t"], env=environment, capture_output=True, check=False
     )
-    return said.stdout.strip() == b"idle"
+    return process.stdout.strip() == b"idle"

@@ -24,11 +24,11 @@ def _made() -> Report:
     return ssdlab.run("greedy-8ch", set={**SMALL, "workload.requests": 300}, progress=False)
 
 
-def seeded(seed: int, **more: object) -> tuple[Job, Report]:
+def seeded(seed: int, **settings: object) -> tuple[Job, Report]:
     """The job with a seed, and a report as its run may have given it."""
     values = copy.deepcopy(_made().json)
     values["config"]["run"]["seed"] = values["provenance"]["seed"] = seed
-    for key, value in more.items():
+    for key, value in settings.items():
         part, name = key.split("__")
         values["config"][part][name] = value
     values["provenance"]["event_digest"] = f"{seed:016x}"
@@ -61,20 +61,20 @@ def fill_at_once(folder: Path, count: int) -> list[str]:
     """The same rows, quickly: texts of one run, in which the seeds are replaced."""
     files = Files(folder, ssdlab.__results_version__, write=True)
     job, report = seeded(0)
-    one = ExecutedRun(job.key, job.text, report, {}, "", now()).row()
+    row_of_job = ExecutedRun(job.key, job.text, report, {}, "", now()).row()
     config = leaves(report.json["config"])
     keys = []
     for begin in range(0, count, FLUSH_ROWS):
-        several = []
+        rows = []
         for seed in range(begin, min(begin + FLUSH_ROWS, count)):
-            row = dict(one, seed=seed, waf=1 + seed % 100 / 10)
+            row = dict(row_of_job, seed=seed, waf=1 + seed % 100 / 10)
             for name in ("job", "report", "config"):
-                row[name] = one[name].replace('"seed":0', f'"seed":{seed}')
+                row[name] = row_of_job[name].replace('"seed":0', f'"seed":{seed}')
             row["key"] = key_of(row["job"])
-            several.append(row)
-        keys += [row["key"] for row in several]
-        table = table_of(several)
-        heads = [(row["key"], round(row["created"].timestamp() * 1e6)) for row in several]
+            rows.append(row)
+        keys += [row["key"] for row in rows]
+        table = table_of(rows)
+        heads = [(row["key"], round(row["created"].timestamp() * 1e6)) for row in rows]
         files.add(heads, config, GROUP, partial(write_table, table))
     return keys
 
@@ -90,16 +90,16 @@ def in_process(*words: str) -> subprocess.CompletedProcess[str]:
     from ssdlab.cli.ending import explain
     from ssdlab.display.argument import on_the_command_line
 
-    out, told = io.StringIO(), io.StringIO()
+    stdout, stderr = io.StringIO(), io.StringIO()
     code: object = 0
-    with redirect_stdout(out), redirect_stderr(told), on_the_command_line():
+    with redirect_stdout(stdout), redirect_stderr(stderr), on_the_command_line():
         try:
             code = cli.app([*words], standalone_mode=False) or 0
         except Exception as error:
             code, message = explain(error)
             print(message, file=sys.stderr)
     assert isinstance(code, int)
-    return subprocess.CompletedProcess(words, code, out.getvalue(), told.getvalue())
+    return subprocess.CompletedProcess(words, code, stdout.getvalue(), stderr.getvalue())
 
 
 def command(*words: str, store: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -116,7 +116,7 @@ if __name__ == "__main__":
     # A writer: says which rows are in the folder for good, and may be killed at any time.
     first, last = numbers()
     with Store(sys.argv[1]) as store:
-        for at in range(first, last, 5):
-            keys = fill(store, range(at, min(at + 5, last)))
+        for start in range(first, last, 5):
+            keys = fill(store, range(start, min(start + 5, last)))
             store.flush()
             print(*keys, sep="\n", flush=True)

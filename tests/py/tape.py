@@ -28,38 +28,38 @@ class Teller(Line):
 
     def take_request(self) -> int:
         """Tell of the request that was sent first."""
-        before = len(self.asked)
-        taken = super().take_request()
-        if len(self.asked) > before:
+        count_before = len(self.asked)
+        length = super().take_request()
+        if len(self.asked) > count_before:
             self.texts.append(self.text("sent", [*self.asked.values()][-1]))
-        return taken
+        return length
 
-    def end(self, asked: Asked, _: bytes) -> None:
+    def end(self, request: Asked, _: bytes) -> None:
         """Tell of an answer."""
         self.ledger.tick()
-        self.texts.append(self.text("done", asked))
+        self.texts.append(self.text("done", request))
 
-    def text(self, what: str, asked: Asked) -> str:
+    def text(self, event: str, request: Asked) -> str:
         """A request in a line."""
-        name = NAMES.get(asked.command, str(asked.command))
-        fua = " FUA" if asked.flags & FUA else ""
-        first = asked.offset // UNIT
-        mark = " mark" if asked.command == READ and first < OUTSIDE else ""
-        where = "" if asked.command == FLUSH else f" {first}+{asked.length // UNIT}"
+        name = NAMES.get(request.command, str(request.command))
+        fua = " FUA" if request.flags & FUA else ""
+        first = request.offset // UNIT
+        mark = " mark" if request.command == READ and first < OUTSIDE else ""
+        span = "" if request.command == FLUSH else f" {first}+{request.length // UNIT}"
         return (
-            f"{self.ledger.time} {what} {asked.begun} line {self.number} {name}{where}{fua}{mark}"
+            f"{self.ledger.time} {event} {request.begun} line {self.number} {name}{span}{fua}{mark}"
         )
 
 
 def texts(path: Path) -> Iterator[str]:
     """The requests and answers of a tape."""
-    data, at = path.read_bytes(), 0
+    data, offset = path.read_bytes(), 0
     ledger, lines = Ledger(UNIT, is_volatile=True), dict[int, Teller]()
-    while at < len(data):
-        from_server, number, length = HEAD.unpack_from(data, at)
-        at += HEAD.size + length
+    while offset < len(data):
+        from_server, number, length = HEAD.unpack_from(data, offset)
+        offset += HEAD.size + length
         line = lines.setdefault(number, Teller(number, ledger))
-        (line.hear_server if from_server else line.hear_client)(data[at - length : at])
+        (line.hear_server if from_server else line.hear_client)(data[offset - length : offset])
         yield from line.texts
         line.texts.clear()
 

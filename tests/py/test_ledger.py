@@ -17,7 +17,7 @@ def write(
     ledger: Ledger, data: bytes, *, line: int = 1, offset: int = 0, fua: bool = False
 ) -> None:
     """A write that is answered."""
-    ledger.end(ledger.begin(line, offset, digests(data)), promises=fua)
+    ledger.end(ledger.begin(line, offset, digests(data)), is_durable=fua)
 
 
 def is_refused(ledger: Ledger, data: bytes) -> bool:
@@ -57,7 +57,7 @@ def test_a_flush_covers_what_was_answered_before_it_was_sent() -> None:
     write(ledger, OLD)
     late = ledger.begin(2, UNIT, digests(OLD))
     begun = ledger.tick()
-    ledger.end(late, promises=False)
+    ledger.end(late, is_durable=False)
     ledger.end_flush(begun)
     assert is_refused(ledger, bytes(2 * UNIT))
     assert not is_refused(ledger, OLD + bytes(UNIT))
@@ -68,8 +68,8 @@ def test_writes_that_meet_come_in_either_order() -> None:
         ledger = Ledger(PAGE, is_volatile=False)
         first = ledger.begin(1, 0, digests(OLD))
         second = ledger.begin(line, 0, digests(NEW))
-        ledger.end(second, promises=False)
-        ledger.end(first, promises=False)
+        ledger.end(second, is_durable=False)
+        ledger.end(first, is_durable=False)
         # One client's requests keep their order.
         assert is_refused(ledger, OLD) == refused
 
@@ -77,7 +77,7 @@ def test_writes_that_meet_come_in_either_order() -> None:
 def test_a_trim_is_kept_and_takes_whole_pages() -> None:
     ledger = volatile()
     write(ledger, OLD * 8, fua=True)
-    ledger.end(ledger.begin_trim(1, UNIT, 7 * UNIT), promises=True)
+    ledger.end(ledger.begin_trim(1, UNIT, 7 * UNIT), is_durable=True)
     assert is_refused(ledger, OLD * 8)
     assert is_refused(ledger, OLD + bytes(7 * UNIT))
     assert not is_refused(ledger, OLD * 4 + bytes(4 * UNIT))
@@ -112,5 +112,5 @@ def test_a_read_finds_the_newest_data_that_no_write_meets() -> None:
         ledger.check_read(begun, 0, digests(OLD))
     under_way = ledger.begin(2, 0, digests(OLD))
     ledger.check_read(begun, 0, digests(OLD))
-    ledger.end(under_way, promises=False)
+    ledger.end(under_way, is_durable=False)
     ledger.check_read(begun, 0, digests(NEW))

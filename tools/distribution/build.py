@@ -55,15 +55,15 @@ def check_machines(machines: list[str]) -> None:
 
 def install_tools() -> None:
     """The pinned tools, in a virtual environment of their own."""
-    wanted = ROOT / "tools/distribution/requirements.txt"
+    requirements = ROOT / "tools/distribution/requirements.txt"
     stamp = TOOLS / "requirements.txt"
-    if stamp.exists() and stamp.read_bytes() == wanted.read_bytes():
+    if stamp.exists() and stamp.read_bytes() == requirements.read_bytes():
         return
     say("install the tools")
     output_of(["python3", "-m", "venv", "--clear", TOOLS])
     pip = [str(TOOLS / "bin/python"), "-m", "pip", "install", "--quiet", "--no-deps"]
-    output_of([*pip, "--disable-pip-version-check", "-r", wanted])
-    shutil.copyfile(wanted, stamp)
+    output_of([*pip, "--disable-pip-version-check", "-r", requirements])
+    shutil.copyfile(requirements, stamp)
 
 
 def commit() -> dict[str, str]:
@@ -96,12 +96,12 @@ def unpacked(sdist: Path, place: Path = WORK / "source") -> Path:
                 archive.extractall(folder, filter="data")
             else:
                 archive.extractall(folder)
-        [fresh] = Path(folder).iterdir()
-        wanted = {file.relative_to(fresh) for file in fresh.rglob("*") if file.is_file()}
-        for name in {f.relative_to(place) for f in place.rglob("*") if f.is_file()} - wanted:
+        [source] = Path(folder).iterdir()
+        files = {file.relative_to(source) for file in source.rglob("*") if file.is_file()}
+        for name in {f.relative_to(place) for f in place.rglob("*") if f.is_file()} - files:
             (place / name).unlink()
-        for name in wanted:
-            content, file = (fresh / name).read_bytes(), place / name
+        for name in files:
+            content, file = (source / name).read_bytes(), place / name
             if not file.exists() or file.read_bytes() != content:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(content)
@@ -111,28 +111,28 @@ def unpacked(sdist: Path, place: Path = WORK / "source") -> Path:
 def wheel(source: Path, machine: str) -> Path:
     """Build one wheel; the compiler's messages go to a log."""
     say(f"build the wheel for {machine}")
-    out = folder_of(machine)
+    output = folder_of(machine)
     home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
     sysroot = output_of(["rustc", "--print", "sysroot"]).strip()
-    mapped = {home / "registry/src": "crates", Path(sysroot): "rust", source: "."}
-    more = commit() | {
+    prefixes = {home / "registry/src": "crates", Path(sysroot): "rust", source: "."}
+    extra = commit() | {
         "CARGO_TARGET_DIR": str(WORK / "cargo"),
         "PATH": f"{TOOLS / 'bin'}{os.pathsep}{outside()['PATH']}",
-        "RUSTFLAGS": " ".join(f"--remap-path-prefix={a}={b}" for a, b in mapped.items()),
-        "CFLAGS": " ".join(f"-ffile-prefix-map={a}={b}" for a, b in mapped.items()),
+        "RUSTFLAGS": " ".join(f"--remap-path-prefix={a}={b}" for a, b in prefixes.items()),
+        "CFLAGS": " ".join(f"-ffile-prefix-map={a}={b}" for a, b in prefixes.items()),
         "RUSTUP_TOOLCHAIN": _toolchain(),
     }
     command = ["maturin", "build", "--release", "--zig", "--target", target_of(machine)]
-    command += ["--compatibility", POLICY, "--out", str(out)]
+    command += ["--compatibility", POLICY, "--out", str(output)]
     log = WORK / f"{machine}.log"
     with log.open("w", encoding="utf-8") as messages:
-        done = subprocess.run(
-            command, cwd=source, env=outside(more), stderr=messages, stdout=messages, check=False
+        process = subprocess.run(
+            command, cwd=source, env=outside(extra), stderr=messages, stdout=messages, check=False
         )
-    if done.returncode:
+    if process.returncode:
         last = "\n".join(log.read_text(encoding="utf-8").splitlines()[-20:])
         raise Refused(f"the wheel for {machine} was not built ({log}):\n{last}")
-    [file] = out.glob(f"*{machine}.whl")
+    [file] = output.glob(f"*{machine}.whl")
     return file
 
 

@@ -41,9 +41,11 @@ def sources(sdist: Path) -> None:
     """The source distribution has all sources and nothing else."""
     with tarfile.open(sdist) as archive:
         names = [Path(*Path(name).parts[1:]) for name in archive.getnames()]
-    found = {name.parts[0] for name in names if name.parts}
-    if found != SOURCES:
-        raise Refused(f"{sdist.name}: differs from what is expected by {sorted(found ^ SOURCES)}")
+    names_found = {name.parts[0] for name in names if name.parts}
+    if names_found != SOURCES:
+        raise Refused(
+            f"{sdist.name}: differs from what is expected by {sorted(names_found ^ SOURCES)}"
+        )
     package = {name.as_posix() for name in names if name.parts[:1] == ("python",) and name.suffix}
     if differs := package ^ {name for name in _files_in("python") if Path(name).suffix}:
         raise Refused(f"{sdist.name}: its package differs from the checkout by {sorted(differs)}")
@@ -53,10 +55,10 @@ def _files_in(folder: str) -> set[str]:
     """The files in a folder that are kept in git, or all where there is no git."""
     if (ROOT / ".git").exists():
         return set(output_of(["git", "ls-files", folder]).split())
-    found = (ROOT / folder).rglob("*")
+    paths = (ROOT / folder).rglob("*")
     return {
         file.relative_to(ROOT).as_posix()
-        for file in found
+        for file in paths
         if file.is_file() and file.suffix not in (".pyc", ".so")
     }
 
@@ -65,17 +67,17 @@ def contents(wheel: Path) -> None:
     """The wheel has the package, the extension and what describes them, and nothing else."""
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if not name.endswith("/")}
-        compiled = archive.read(EXTENSION)
+        library = archive.read(EXTENSION)
     package = {name.removeprefix("python/") for name in _files_in("python")} | {EXTENSION}
-    described = {name for name in names if re.match(r"ssdlab-[\d.]+\.dist-info/", name)}
+    metadata = {name for name in names if re.match(r"ssdlab-[\d.]+\.dist-info/", name)}
     manual = {name for name in names if re.fullmatch(MANUAL, name)}
     if not manual:
         raise Refused(f"{wheel.name}: without its manual page")
-    if differs := (names - described - manual) ^ package:
+    if differs := (names - metadata - manual) ^ package:
         raise Refused(f"{wheel.name}: differs by {sorted(differs)}")
-    _licensed(wheel, described)
+    _licensed(wheel, metadata)
     for place in (Path.home(), ROOT):
-        if place != Path("/") and os.fsencode(place) + b"/" in compiled:
+        if place != Path("/") and os.fsencode(place) + b"/" in library:
             raise Refused(f"{wheel.name}: the extension names the folder {place}")
 
 
@@ -84,25 +86,25 @@ def lab_contents(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     package = {name.removeprefix("lab/") for name in _files_in("lab/ssdlab_lab")}
-    described = {name for name in names if re.match(r"ssdlab_lab-[\d.]+\.dist-info/", name)}
-    if differs := (names - described) ^ package:
+    metadata = {name for name in names if re.match(r"ssdlab_lab-[\d.]+\.dist-info/", name)}
+    if differs := (names - metadata) ^ package:
         raise Refused(f"{wheel.name}: differs by {sorted(differs)}")
-    _licensed(wheel, described)
+    _licensed(wheel, metadata)
 
 
-def _licensed(wheel: Path, described: set[str]) -> None:
+def _licensed(wheel: Path, metadata: set[str]) -> None:
     """The metadata of a wheel has both licences."""
     for licence in ("LICENSE-APACHE", "LICENSE-MIT"):
-        if not any(name.endswith(licence) for name in described):
+        if not any(name.endswith(licence) for name in metadata):
             raise Refused(f"{wheel.name}: without {licence}")
 
 
 def portable(wheel: Path) -> None:
     """The extension needs no newer C library than the name of the wheel says."""
-    said = " ".join(output_of([TOOLS / "bin/python", "-m", "auditwheel", "show", wheel]).split())
-    found = re.search(r'following platform tag: "manylinux_2_(\d+)_', said)
-    if not found or int(found[1]) > int(POLICY.rpartition("_")[2]):
-        raise Refused(f"{wheel.name}: {said}")
+    report = " ".join(output_of([TOOLS / "bin/python", "-m", "auditwheel", "show", wheel]).split())
+    tag = re.search(r'following platform tag: "manylinux_2_(\d+)_', report)
+    if not tag or int(tag[1]) > int(POLICY.rpartition("_")[2]):
+        raise Refused(f"{wheel.name}: {report}")
     if POLICY not in wheel.name:
         raise Refused(f"{wheel.name}: is not for {POLICY}")
 
@@ -110,19 +112,19 @@ def portable(wheel: Path) -> None:
 def first_picture(wheel: Path, folder: Path) -> Path:
     """Install into an empty environment and try a trace; gives its Python. Both are timed."""
     python = environment(folder / "new")
-    begin = time.monotonic()
+    start = time.monotonic()
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     output_of([*pip, "--no-cache-dir", wheel], folder=folder)
-    installed = time.monotonic()
+    after_install = time.monotonic()
     command = python.parent / "ssdlab"
     output_of([command, "try", TRACE, "--no-open", "--out", "tried"], folder=folder)
     end = time.monotonic()
     if "<svg" not in (folder / "tried/report.html").read_text(encoding="utf-8"):
         raise Refused("the page of `ssdlab try` has no picture")
-    took = f"install {installed - begin:.1f} s, `ssdlab try` {end - installed:.1f} s"
-    say(f"from pip install to the first picture: {end - begin:.1f} s ({took})")
-    if end - begin > MOST_SECONDS:
-        raise Refused(f"the first picture took more than {MOST_SECONDS:.0f} s: {took}")
+    durations = f"install {after_install - start:.1f} s, `ssdlab try` {end - after_install:.1f} s"
+    say(f"from pip install to the first picture: {end - start:.1f} s ({durations})")
+    if end - start > MOST_SECONDS:
+        raise Refused(f"the first picture took more than {MOST_SECONDS:.0f} s: {durations}")
     return python
 
 
@@ -136,9 +138,9 @@ def used(python: Path, folder: Path) -> None:
     sys.path.insert(0, str(ROOT / "tests/py"))
     from documents import Scratch, blocks
 
-    walked = folder / "walked"
-    walked.mkdir()
-    scratch = Scratch(walked, ROOT, python)
+    directory = folder / "walked"
+    directory.mkdir()
+    scratch = Scratch(directory, ROOT, python)
     block = None
     try:
         for block in blocks(PAGE.read_text(encoding="utf-8")):
@@ -152,11 +154,11 @@ def lab_used(python: Path, wheel: Path, folder: Path) -> None:
     """Without the lab `ssdlab reproduce` says what is missing; with it, it reproduces a paper."""
     say("install the lab and reproduce a part of a paper")
     command: list[str | Path] = [python.parent / "ssdlab", *LAB_COMMAND]
-    refused = subprocess.run(
+    process = subprocess.run(
         command, cwd=folder, env=outside(), capture_output=True, text=True, check=False
     )
-    if refused.returncode != 2 or "pip install ssdlab-lab==" not in refused.stderr:
-        raise Refused(f"without the lab: exit code {refused.returncode}: {refused.stderr}")
+    if process.returncode != 2 or "pip install ssdlab-lab==" not in process.stderr:
+        raise Refused(f"without the lab: exit code {process.returncode}: {process.stderr}")
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     output_of([*pip, wheel], folder=folder)
     output_of(command, folder=folder)

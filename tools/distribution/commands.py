@@ -22,20 +22,22 @@ def say(text: str) -> None:
     sys.stderr.write(f"dist: {text}\n")
 
 
-def outside(more: Mapping[str, str] | None = None) -> dict[str, str]:
+def outside(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment of a new user: no virtual environment, no make, no Python paths."""
-    ours = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "PYO3_PYTHON", "RUSTFLAGS")
-    kept = {k: v for k, v in os.environ.items() if k not in ours and not k.startswith("MAKE")}
-    inside = str(ROOT / ".venv")
-    folders = [f for f in kept["PATH"].split(os.pathsep) if not f.startswith(inside)]
-    return kept | {"PATH": os.pathsep.join(folders), "PYTHONUTF8": "1"} | dict(more or {})
+    removed = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "PYO3_PYTHON", "RUSTFLAGS")
+    inherited = {
+        k: v for k, v in os.environ.items() if k not in removed and not k.startswith("MAKE")
+    }
+    prefix = str(ROOT / ".venv")
+    folders = [f for f in inherited["PATH"].split(os.pathsep) if not f.startswith(prefix)]
+    return inherited | {"PATH": os.pathsep.join(folders), "PYTHONUTF8": "1"} | dict(extra or {})
 
 
 def output_of(
     command: list[str | Path], *, folder: Path = ROOT, env: Mapping[str, str] | None = None
 ) -> str:
     """What a command prints, without warnings; `Refused` with all of it if the command fails."""
-    done = subprocess.run(
+    process = subprocess.run(
         [str(word) for word in command],
         cwd=folder,
         env=outside() if env is None else dict(env),
@@ -44,11 +46,11 @@ def output_of(
         text=True,
         check=False,
     )
-    if done.returncode:
-        shown = " ".join(str(word) for word in command)
-        printed = (done.stdout + done.stderr).rstrip()
-        raise Refused(f"{shown}: exit code {done.returncode}\n{printed}")
-    return done.stdout
+    if process.returncode:
+        command_line = " ".join(str(word) for word in command)
+        output = (process.stdout + process.stderr).rstrip()
+        raise Refused(f"{command_line}: exit code {process.returncode}\n{output}")
+    return process.stdout
 
 
 def environment(folder: Path) -> Path:

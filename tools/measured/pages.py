@@ -59,10 +59,10 @@ def source_of(policy: Policy) -> str | None:
     """The head of the file in which the kernel decides it."""
     if policy.question.plug is None:
         return None
-    listed = ROOT / policy.question.plug / "mod.rs"
-    names = re.findall(r"^ +(\w+) [A-Z]\w*,$", listed.read_text(encoding="utf-8"), re.MULTILINE)
+    module = ROOT / policy.question.plug / "mod.rs"
+    names = re.findall(r"^ +(\w+) [A-Z]\w*,$", module.read_text(encoding="utf-8"), re.MULTILINE)
     for name in names:
-        file = listed.with_name(f"{name}.rs")
+        file = module.with_name(f"{name}.rs")
         if not file.exists():
             continue
         text = file.read_text(encoding="utf-8")
@@ -79,8 +79,8 @@ def head_of(file: str) -> list[str]:
     lines = re.match(r"(?://![^\n]*\n)+", (ROOT / file).read_text(encoding="utf-8"))
     assert lines, f"{file}: no head"
     text = re.sub(r"^//! ?", "", lines[0], flags=re.MULTILINE)
-    found = [part for block in text.split("\n\n") for part in PARTS.split(block)]
-    return [_plain(" ".join(part.split())) for part in found if part.strip()]
+    paragraphs = [part for block in text.split("\n\n") for part in PARTS.split(block)]
+    return [_plain(" ".join(part.split())) for part in paragraphs if part.strip()]
 
 
 def _plain(text: str) -> str:
@@ -92,16 +92,16 @@ def _plain(text: str) -> str:
 def ratios(policy: Policy, key: str, name: str = "") -> dict[str, Ratio | None]:
     """Of a policy to the default of its question, in the cells that are judged."""
     rows = kept()["questions"][policy.question.key]
-    mine, base = rows[policy.name], rows[name or baseline(policy)]
-    found: dict[str, Ratio | None] = {}
+    own_rows, base = rows[policy.name], rows[name or baseline(policy)]
+    ratio_of_cell: dict[str, Ratio | None] = {}
     for cell in cells():
-        one, other = mine[cell], base[cell]
-        if any("refused" in side or side["invalid"] for side in (one, other)):
+        own_row, base_row = own_rows[cell], base[cell]
+        if any("refused" in side or side["invalid"] for side in (own_row, base_row)):
             continue
-        if None in one[key] or None in other[key]:
+        if None in own_row[key] or None in base_row[key]:
             continue
-        found[cell] = paired_ratio(one[key], other[key])
-    return found
+        ratio_of_cell[cell] = paired_ratio(own_row[key], base_row[key])
+    return ratio_of_cell
 
 
 def drawn(question: Question) -> str:
@@ -130,33 +130,39 @@ def shown(ratio: Ratio | None) -> str:
 def bullet(policy: Policy, key: str) -> str:
     """One number: where the policy is lowest of all, and where it differs from the default."""
     question = policy.question
-    found = {cell: r for cell, r in ratios(policy, key).items() if r is not None}
+    known_ratios = {cell: r for cell, r in ratios(policy, key).items() if r is not None}
     name = f"**{METRICS[key][0].upper()}{METRICS[key][1:]}**"
-    if not found:
+    if not known_ratios:
         return f"- {name}: no cell is judged."
     parts = []
-    others = rivals(policy)
-    if others:
-        won = _wins(policy, key)
-        count = len(won) or "none"
-        parts.append(f"lowest of the {len(others) + 1} policies in {count}{_some(won)}")
+    rivals_of_policy = rivals(policy)
+    if rivals_of_policy:
+        cells_won = _wins(policy, key)
+        count = len(cells_won) or "none"
+        parts.append(
+            f"lowest of the {len(rivals_of_policy) + 1} policies in {count}{_some(cells_won)}"
+        )
     if policy.name != question.default:
-        parts += [f"compared with `{question.default}`, {one}" for one in [_compared(found)]]
-    return f"- {name}, of {len(found)} cells: {'; '.join(parts)}."
+        parts += [
+            f"compared with `{question.default}`, {text}" for text in [_compared(known_ratios)]
+        ]
+    return f"- {name}, of {len(known_ratios)} cells: {'; '.join(parts)}."
 
 
-def _compared(found: dict[str, Ratio]) -> str:
+def _compared(ratio_of_cell: dict[str, Ratio]) -> str:
     """In how many cells a number is lower and higher, and by how much at most."""
     parts = []
     for word, pick in (("lower", min), ("higher", max)):
-        side = {cell: r for cell, r in found.items() if r.order == word}
+        side = {cell: r for cell, r in ratio_of_cell.items() if r.order == word}
         if side:
-            most = pick(side, key=lambda cell: found[cell].ratio)
-            parts.append(f"{word} in {len(side)}, most in *{most}* ({_factor(side[most])})")
-    equal = sum(r.order == "equal" for r in found.values())
-    undecided = sum(r.order not in ("equal", "lower", "higher") for r in found.values())
+            extreme = pick(side, key=lambda cell: ratio_of_cell[cell].ratio)
+            parts.append(f"{word} in {len(side)}, most in *{extreme}* ({_factor(side[extreme])})")
+    equal = sum(r.order == "equal" for r in ratio_of_cell.values())
+    undecided_count = sum(
+        r.order not in ("equal", "lower", "higher") for r in ratio_of_cell.values()
+    )
     parts += [f"equal in {equal}"] * bool(equal)
-    parts += [f"indistinguishable in {undecided}"] * bool(undecided)
+    parts += [f"indistinguishable in {undecided_count}"] * bool(undecided_count)
     return ", ".join(parts)
 
 
@@ -169,12 +175,12 @@ def verdict(policy: Policy) -> str:
     """Compare a policy with its default in one sentence: by the kind of writes, and by the load."""
     if policy.name == policy.question.default:
         return "The default, with which the others are compared."
-    by_writes = {f"{one} writes": f"{one}," for one in WRITES}
-    told = [_grouped(policy, "waf", by_writes)]
+    by_writes = {f"{kind} writes": f"{kind}," for kind in WRITES}
+    statements = [_grouped(policy, "waf", by_writes)]
     if policy.question.key == "wear":
-        told.insert(0, _grouped(policy, WEAR, by_writes))
-    told += [_grouped(policy, key, LOAD_WORDS) for key in ("write_mean_ns", "read_mean_ns")]
-    agreed = "; ".join(one for one in told if one)
+        statements.insert(0, _grouped(policy, WEAR, by_writes))
+    statements += [_grouped(policy, key, LOAD_WORDS) for key in ("write_mean_ns", "read_mean_ns")]
+    agreed = "; ".join(statement for statement in statements if statement)
     return f"Compared with `{policy.question.default}`: {agreed or 'no group of cells agrees'}."
 
 
@@ -184,43 +190,57 @@ assert len(LOAD_WORDS) == len(LOADS)
 
 def _grouped(policy: Policy, key: str, groups: dict[str, str]) -> str:
     """Where a number is lower, higher or equal in all cells of a group."""
-    found = ratios(policy, key)
+    ratio_of_cell = ratios(policy, key)
     agreed: dict[str, list[str]] = {}
     for name, part in groups.items():
-        orders = {r.order for cell, r in found.items() if r is not None and part in cell}
+        orders = {r.order for cell, r in ratio_of_cell.items() if r is not None and part in cell}
         if len(orders) == 1:
             agreed.setdefault(orders.pop(), []).append(name)
     parts = []
     for order, word in (("lower", "lower"), ("higher", "higher"), ("equal", "the same")):
         if order in agreed:
-            where = agreed[order]
-            named = f"under all {len(groups)}" if len(where) > 2 else f"under {' and '.join(where)}"
-            parts.append(f"{word} {named}{' kinds of writes' * (len(where) > 2)}")
+            groups_of_order = agreed[order]
+            place = (
+                f"under all {len(groups)}"
+                if len(groups_of_order) > 2
+                else f"under {' and '.join(groups_of_order)}"
+            )
+            parts.append(f"{word} {place}{' kinds of writes' * (len(groups_of_order) > 2)}")
     return f"{METRICS[key]} is {' and '.join(parts)}" if parts else ""
 
 
 def rivals(policy: Policy) -> list[Policy]:
     """The others of its question on the same drive: none if it needs another one."""
-    of = [one for one in policies() if one.question == policy.question]
-    same = [one for one in of if baseline(one) == policy.question.default]
-    return [one for one in same if one != policy] if policy in same else []
+    policies_of_question = [
+        candidate for candidate in policies() if candidate.question == policy.question
+    ]
+    comparable = [
+        candidate
+        for candidate in policies_of_question
+        if baseline(candidate) == policy.question.default
+    ]
+    return (
+        [candidate for candidate in comparable if candidate != policy]
+        if policy in comparable
+        else []
+    )
 
 
 def _some(names: list[str]) -> str:
     """The first few cells, in brackets; nothing of none."""
-    more = "; ..." if len(names) > 3 else ""
-    return f" ({'; '.join(f'*{name}*' for name in names[:3])}{more})" if names else ""
+    ellipsis = "; ..." if len(names) > 3 else ""
+    return f" ({'; '.join(f'*{name}*' for name in names[:3])}{ellipsis})" if names else ""
 
 
 def _wins(policy: Policy, key: str) -> list[str]:
     """Cells in which no other policy is distinguishably lower, and at least one is higher."""
-    found = [ratios(policy, key, other.name) for other in rivals(policy)]
-    won = []
+    ratios_of_rivals = [ratios(policy, key, rival.name) for rival in rivals(policy)]
+    cells_won = []
     for cell in ratios(policy, key, policy.question.default):
-        orders = {one.order for rows in found if (one := rows.get(cell)) is not None}
+        orders = {ratio.order for rows in ratios_of_rivals if (ratio := rows.get(cell)) is not None}
         if "lower" in orders and "higher" not in orders:
-            won.append(cell)
-    return won
+            cells_won.append(cell)
+    return cells_won
 
 
 def _short(reason: str) -> str:
@@ -235,13 +255,16 @@ def not_judged(policy: Policy) -> list[str]:
     rows = kept()["questions"][policy.question.key]
     reasons: dict[str, list[str]] = {}
     for side in dict.fromkeys((policy.name, baseline(policy))):
-        for cell, one in rows[side].items():
-            reason = one.get("refused") or one["invalid"]
+        for cell, row in rows[side].items():
+            reason = row.get("refused") or row["invalid"]
             if reason:
                 text = f"`{side}`: {_short(reason)}"
                 reasons.setdefault(re.sub(r"\d[\d.,]*", "…", text), []).append(cell)
-    of = len(cells())
-    return [f"{text}, in {len(where)} of {of} cells" for text, where in sorted(reasons.items())]
+    count = len(cells())
+    return [
+        f"{text}, in {len(cells_of_reason)} of {count} cells"
+        for text, cells_of_reason in sorted(reasons.items())
+    ]
 
 
 def page(policy: Policy) -> str:
@@ -249,20 +272,20 @@ def page(policy: Policy) -> str:
     question, name = policy.question, policy.name
     lines = [f"# {name}: {question.title[0].lower()}{question.title[1:]}", ""]
     summary = policy.summary[0].upper() + policy.summary[1:].rstrip(".")
-    chosen = "The default of" if name == question.default else "A policy of"
+    role = "The default of" if name == question.default else "A policy of"
     key = f"`{question.key}`" if question.key != "wear" else "the table `wear`"
-    lines += [f"{_plain(summary)}. {chosen} {key} ({USUAL[question.key]}).", ""]
+    lines += [f"{_plain(summary)}. {role} {key} ({USUAL[question.key]}).", ""]
     lines += ["```toml", *_toml(question, name), "```", ""]
     if policy.parameters:
         lines += ["| parameter | default | meaning |", "|---|---|---|"]
-        for one in policy.parameters:
-            meaning = _plain(one["doc"]).replace("|", "\\|")
-            lines.append(f"| `{one['name']}` | `{one['default']}` | {meaning} |")
+        for parameter in policy.parameters:
+            description = _plain(parameter["doc"]).replace("|", "\\|")
+            lines.append(f"| `{parameter['name']}` | `{parameter['default']}` | {description} |")
         lines.append("")
     lines += ["## Source", ""]
     file = source_of(policy)
-    told = head_of(file) if file else [_plain(policy.source[0].upper() + policy.source[1:])]
-    for paragraph in told:
+    paragraphs = head_of(file) if file else [_plain(policy.source[0].upper() + policy.source[1:])]
+    for paragraph in paragraphs:
         lines += [paragraph if paragraph.endswith(".") else f"{paragraph}.", ""]
     if file:
         lines += [f"Code: [`{Path(file).name}`](../../{file}).", ""]
@@ -285,15 +308,15 @@ def _measured(policy: Policy) -> list[str]:
             "*Lowest*: no other policy is distinguishably lower, and at least one is higher.",
             "",
         ]
-    own = (question.key, name)
-    if own in SETTINGS:
+    identity = (question.key, name)
+    if identity in SETTINGS:
         keys = json.dumps(setting(question, name), ensure_ascii=False)
-        lines += [f"Run with `{keys}`: {SETTINGS[own][1]}.", ""]
-    if both := question.needs | NEEDS.get(own, {}):
-        shared = json.dumps(both, ensure_ascii=False)
-        lines += [f"Both sides run with `{shared}`, which it cannot do without.", ""]
-    if left := not_judged(policy):
-        lines += [f"Not judged: {'; '.join(left)}.", ""]
+        lines += [f"Run with `{keys}`: {SETTINGS[identity][1]}.", ""]
+    if shared_keys := question.needs | NEEDS.get(identity, {}):
+        shared_text = json.dumps(shared_keys, ensure_ascii=False)
+        lines += [f"Both sides run with `{shared_text}`, which it cannot do without.", ""]
+    if omissions := not_judged(policy):
+        lines += [f"Not judged: {'; '.join(omissions)}.", ""]
     picture = f"pictures/{Path(file_of(policy)).stem}.svg"
     lines += [f"![{_alt(policy)}]({picture})", ""]
     if name != question.default:
@@ -320,7 +343,10 @@ def _table(policy: Policy) -> list[str]:
     ]
     columns = [ratios(policy, key) for key in keys]
     judged = [cell for cell in cells() if any(cell in column for column in columns)]
-    lines += [f"| {c} | " + " | ".join(shown(one.get(c)) for one in columns) + " |" for c in judged]
+    lines += [
+        f"| {c} | " + " | ".join(shown(ratios_of_cell.get(c)) for ratios_of_cell in columns) + " |"
+        for c in judged
+    ]
     return [*lines, ""]
 
 
@@ -332,11 +358,14 @@ def picture(policy: Policy) -> str:
         rows = [cell for cell in cells() if any(cell in column for column in columns.values())]
         lines = [Line(c, [column.get(c) for column in columns.values()]) for c in rows]
         return forest(_alt(policy), f"ratio to {question.default}", list(columns), lines)
-    others = [one for one in policies() if one.question == question and one != policy]
+    rivals_drawn = [rival for rival in policies() if rival.question == question and rival != policy]
     key = drawn(question)
-    by_name = {one.name: ratios(one, key) for one in others}
+    by_name = {rival.name: ratios(rival, key) for rival in rivals_drawn}
     shown_cells = [cell for cell in cells() if cell.endswith("busy")]
-    lines = [Line(name, [found.get(c) for c in shown_cells]) for name, found in by_name.items()]
+    lines = [
+        Line(name, [ratio_of_cell.get(c) for c in shown_cells])
+        for name, ratio_of_cell in by_name.items()
+    ]
     panels = [c.removesuffix(", busy") for c in shown_cells]
     return forest(_alt(policy), f"{METRICS[key]}, ratio to {policy.name}", panels, lines)
 
@@ -373,10 +402,12 @@ def index() -> str:
         key = wear if question.key == "wear" else f"`{question.key}`"
         tables += [f"## {question.title}", "", f"{key}: {USUAL[question.key]}.", ""]
         tables += ["| policy | what it does |", "|---|---|"]
-        for one in policies():
-            if one.question == question:
-                default = " (default)" if one.name == question.default else ""
-                tables.append(f"| [{one.name}]({file_of(one)}){default} | {_plain(one.summary)} |")
+        for policy in policies():
+            if policy.question == question:
+                default = " (default)" if policy.name == question.default else ""
+                tables.append(
+                    f"| [{policy.name}]({file_of(policy)}){default} | {_plain(policy.summary)} |"
+                )
         tables.append("")
     text = re.sub(r"\(`Question`\s+has the others that are held\), ", "", paragraphs)
     text = re.sub(r" \(`NEEDS`\)|`SETTINGS`, ", "", text)
@@ -395,13 +426,15 @@ def texts() -> Iterator[tuple[Path, str]]:
 def stale() -> list[str]:
     """Files that are not what they should be, and pages of no policy."""
     expected = dict(texts())
-    there = {*FOLDER.glob("*.md"), *FOLDER.glob("pictures/*")}
-    wrong = {
+    existing = {*FOLDER.glob("*.md"), *FOLDER.glob("pictures/*")}
+    different = {
         path
         for path, text in expected.items()
-        if path not in there or path.read_text(encoding="utf-8") != text
+        if path not in existing or path.read_text(encoding="utf-8") != text
     }
-    return sorted(path.relative_to(ROOT).as_posix() for path in wrong | (there - set(expected)))
+    return sorted(
+        path.relative_to(ROOT).as_posix() for path in different | (existing - set(expected))
+    )
 
 
 def write_all() -> None:

@@ -29,9 +29,9 @@ class _Axis:
     """A logarithmic axis around 1, the same for all panels."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
-        found = [one for line in lines for one in line.ratios if one is not None]
-        far = max([math.log(1.25), *(abs(math.log(r.ratio)) * 1.1 for r in found)])
-        self.far = min(far, math.log(WIDEST))
+        known_ratios = [ratio for line in lines for ratio in line.ratios if ratio is not None]
+        extent = max([math.log(1.25), *(abs(math.log(r.ratio)) * 1.1 for r in known_ratios)])
+        self.far = min(extent, math.log(WIDEST))
 
     def at(self, ratio: float) -> float:
         """The place of a ratio within its panel."""
@@ -41,19 +41,19 @@ class _Axis:
     def ticks(self) -> list[float]:
         """Ratios that are written below."""
         steps = [0.1, 0.2, 0.5, 0.8, 1, 1.25, 2, 5, 10]
-        inside = [step for step in steps if abs(math.log(step)) <= self.far]
-        return inside if self.far < math.log(2.2) else [s for s in inside if s not in (0.8, 1.25)]
+        visible = [step for step in steps if abs(math.log(step)) <= self.far]
+        return visible if self.far < math.log(2.2) else [s for s in visible if s not in (0.8, 1.25)]
 
 
-def forest(title: str, what: str, panels: Sequence[str], lines: Sequence[Line]) -> str:
-    """The picture; `title` is for those who do not see it, `what` stands below."""
+def forest(title: str, quantity: str, panels: Sequence[str], lines: Sequence[Line]) -> str:
+    """The picture; `title` is for those who do not see it, `quantity` stands below."""
     axis = _Axis(lines)
-    wide = LEFT + len(panels) * (PANEL + GAP)
+    width = LEFT + len(panels) * (PANEL + GAP)
     high = TOP + len(lines) * ROW + BOTTOM
     parts = [
-        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {wide:.0f} {high:.0f}'"
-        f" width='{wide:.0f}' role='img'><title>{escape(title)}</title>",
-        f"<rect width='{wide:.0f}' height='{high:.0f}' fill='#fff'/>",
+        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width:.0f} {high:.0f}'"
+        f" width='{width:.0f}' role='img'><title>{escape(title)}</title>",
+        f"<rect width='{width:.0f}' height='{high:.0f}' fill='#fff'/>",
     ]
     for row, line in enumerate(lines):
         y = TOP + (row + 0.5) * ROW
@@ -61,8 +61,8 @@ def forest(title: str, what: str, panels: Sequence[str], lines: Sequence[Line]) 
     for number, name in enumerate(panels):
         x = LEFT + number * (PANEL + GAP)
         parts += _panel(axis, x, name, [line.ratios[number] for line in lines])
-    foot = f"{what}, with 95 % interval; blue: lower, orange: higher, grey: indistinguishable"
-    parts.append(_text(wide / 2, high - 6, foot))
+    foot = f"{quantity}, with 95 % interval; blue: lower, orange: higher, grey: indistinguishable"
+    parts.append(_text(width / 2, high - 6, foot))
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -75,10 +75,10 @@ def _panel(axis: _Axis, x: float, name: str, ratios: Sequence[Ratio | None]) -> 
         _text(x + PANEL / 2, 30, " ".join(words[half:])),
     ]
     for tick in axis.ticks():
-        at = x + axis.at(tick)
+        tick_x = x + axis.at(tick)
         colour = "#888" if tick == 1 else "#ddd"
-        parts.append(f"<path d='M{at:.1f} {TOP:.0f}V{bottom:.0f}' stroke='{colour}'/>")
-        parts.append(_text(at, bottom + 13, f"{tick:g}"))
+        parts.append(f"<path d='M{tick_x:.1f} {TOP:.0f}V{bottom:.0f}' stroke='{colour}'/>")
+        parts.append(_text(tick_x, bottom + 13, f"{tick:g}"))
     for row, ratio in enumerate(ratios):
         if ratio is not None:
             parts.append(_point(axis, x, TOP + (row + 0.5) * ROW, ratio))
@@ -89,10 +89,10 @@ def _point(axis: _Axis, x: float, y: float, ratio: Ratio) -> str:
     colour = COLOURS.get(ratio.order, UNTOLD)
     low, high = (ratio.ratio if end is None else end for end in (ratio.low, ratio.high))
     path = f"M{x + axis.at(low):.1f} {y:.0f}H{x + axis.at(high):.1f}"
-    at = x + axis.at(ratio.ratio)
+    point_x = x + axis.at(ratio.ratio)
     return (
         f"<path d='{path}' stroke='{colour}' stroke-width='1.5'/>"
-        f"<circle cx='{at:.1f}' cy='{y:.0f}' r='3' fill='{colour}'/>"
+        f"<circle cx='{point_x:.1f}' cy='{y:.0f}' r='3' fill='{colour}'/>"
     )
 
 

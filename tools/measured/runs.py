@@ -38,11 +38,11 @@ def policies() -> tuple[Policy, ...]:
 
 
 def _policies() -> Iterator[Policy]:
-    listed = json.loads(_core.registry())["policies"]
+    registry = json.loads(_core.registry())["policies"]
     for question in QUESTIONS:
-        for one in listed.get(question.key, ()):
-            facts = one["summary"], one["paper"], tuple(one["params"])
-            yield Policy(question, one["name"], *facts)
+        for entry in registry.get(question.key, ()):
+            facts = entry["summary"], entry["paper"], tuple(entry["params"])
+            yield Policy(question, entry["name"], *facts)
         for name, (summary, source) in question.words.items():
             yield Policy(question, name, summary, source)
 
@@ -57,27 +57,27 @@ def setting(question: Question, name: str) -> dict[str, object]:
 def baseline(policy: Policy) -> str:
     """Under which name the default that a policy is compared with is kept."""
     default = policy.question.default
-    own = (policy.question.key, policy.name) in NEEDS
-    return f"{default} for {policy.name}" if own else default
+    is_own = (policy.question.key, policy.name) in NEEDS
+    return f"{default} for {policy.name}" if is_own else default
 
 
 def rows(question: Question) -> dict[str, dict[str, object]]:
     """The name of every line of a question that is measured, and what it sets."""
-    found: dict[str, dict[str, object]] = {}
+    settings: dict[str, dict[str, object]] = {}
     for policy in policies():
         if policy.question != question:
             continue
         needs = question.needs | NEEDS.get((question.key, policy.name), {})
-        found[policy.name] = needs | setting(question, policy.name)
+        settings[policy.name] = needs | setting(question, policy.name)
         if baseline(policy) != question.default:
-            found[baseline(policy)] = needs | setting(question, question.default)
-    return found
+            settings[baseline(policy)] = needs | setting(question, question.default)
+    return settings
 
 
 def numbers(report: ssdlab.Report) -> dict[str, float | None]:
     """What is compared of a run, in six digits."""
     write, read, wear = report.latency.write, report.latency.read, report.wear
-    found = {
+    values = {
         "waf": report.waf.total,
         "write_mean_ns": write.mean,
         "write_p99_9_ns": write.p99_9,
@@ -85,13 +85,13 @@ def numbers(report: ssdlab.Report) -> dict[str, float | None]:
         "read_p99_9_ns": read.p99_9,
         "erase_spread": wear.erase_max / wear.erase_mean if wear.erase_mean else None,
     }
-    return {key: None if found[key] is None else float(f"{found[key]:.6g}") for key in METRICS}
+    return {key: None if values[key] is None else float(f"{values[key]:.6g}") for key in METRICS}
 
 
 def measured(keys: Mapping[str, object], cell: Mapping[str, object]) -> dict[str, object]:
     """All seeds of a line in a cell: a list for each number, and what invalidates them."""
-    found: dict[str, list[float | None]] = {key: [] for key in METRICS}
-    warned = ""
+    values_by_metric: dict[str, list[float | None]] = {key: [] for key in METRICS}
+    warning = ""
     for seed in SEEDS:
         try:
             report = ssdlab.run(
@@ -100,24 +100,24 @@ def measured(keys: Mapping[str, object], cell: Mapping[str, object]) -> dict[str
         except (ssdlab.ConfigError, ssdlab.RunError) as error:
             return {"refused": str(error)}
         for key, value in numbers(report).items():
-            found[key].append(value)
-        if report.invalidating and not warned:
-            warned = report.warnings[0]
-    return {**found, "invalid": warned}
+            values_by_metric[key].append(value)
+        if report.invalidating and not warning:
+            warning = report.warnings[0]
+    return {**values_by_metric, "invalid": warning}
 
 
 def measure(only: Sequence[str] = ()) -> None:
     """Run the whole grid, or some questions of it, and keep it."""
-    kept: dict[str, object] = {}
+    questions: dict[str, object] = {}
     if only:
-        kept = json.loads(KEPT.read_text(encoding="utf-8"))["questions"]
-    for question in (one for one in QUESTIONS if not only or one.key in only):
-        lines = kept[question.key] = {}
+        questions = json.loads(KEPT.read_text(encoding="utf-8"))["questions"]
+    for question in (candidate for candidate in QUESTIONS if not only or candidate.key in only):
+        lines = questions[question.key] = {}
         for name, keys in rows(question).items():
             lines[name] = {cell: measured(keys, sets) for cell, sets in cells().items()}
             sys.stderr.write(f"{question.key} {name}\n")
     head = {"ssdlab": ssdlab.__version__, "results": ssdlab.__results_version__}
-    write(head | {"seeds": list(SEEDS), "questions": kept})
+    write(head | {"seeds": list(SEEDS), "questions": questions})
 
 
 def write(values: Mapping[str, object]) -> None:

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def check_names(
-    parser: argparse.ArgumentParser, options: argparse.Namespace, known: Collection[str]
+    parser: argparse.ArgumentParser, options: argparse.Namespace, names_of_samples: Collection[str]
 ) -> None:
     """Exit if a sample is asked for that there is none of, or a change in a way it has not."""
     if options.what == "changed":
@@ -23,20 +23,20 @@ def check_names(
     if options.budget:
         parser.error("--budget: only of a change; a sample may be interrupted, and goes on")
     for name in options.names:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            words = f"; did you mean {near[0]}?" if near else ""
-            parser.error(f"{name}: no sample; expected {', '.join(known)}{words}")
+        if name not in names_of_samples:
+            matches = difflib.get_close_matches(name, names_of_samples, 1)
+            words = f"; did you mean {matches[0]}?" if matches else ""
+            parser.error(f"{name}: no sample; expected {', '.join(names_of_samples)}{words}")
 
 
 def git(*words: str) -> str:
     """What git says; exit if it fails."""
     command = ["git", "-C", str(ROOT), *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        print(f"git {' '.join(words)}: {done.stderr.strip()}", file=sys.stderr)
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    if process.returncode:
+        print(f"git {' '.join(words)}: {process.stderr.strip()}", file=sys.stderr)
         sys.exit(2)
-    return done.stdout
+    return process.stdout
 
 
 def fork_of(base: str, *sources: str) -> str:

@@ -30,9 +30,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 @pytest.hookimpl(hookwrapper=True)
 def pytest_fixture_setup(fixturedef: Any, request: Any) -> Iterator[None]:  # noqa: ANN401
     """What a fixture makes for several tests is used by all tests of the file."""
-    shared = fixturedef.scope != "function"
-    if shared:
+    is_shared = fixturedef.scope != "function"
+    if is_shared:
         _switch(request.node.nodeid.split("::")[0])
     yield
-    if shared:
+    if is_shared:
         _switch(os.environ.get("PYTEST_CURRENT_TEST", "").rsplit(" ", 1)[0])

@@ -59,27 +59,27 @@ def offset(starts: list[int], place: dict[str, int]) -> int:
     return starts[place["line"] - 1] + place["column"] - 1
 
 
-def mutants(root: Path, tool: str, crates: list[str], *more: str) -> list[Mutant]:
+def mutants(root: Path, tool: str, crates: list[str], *options: str) -> list[Mutant]:
     """All mutants of the crates, in the order of the sources."""
     packages = [word for crate in crates for word in ("-p", crate)]
-    command = [tool, "mutants", "--dir", str(root), "--list", "--json", *packages, *more]
+    command = [tool, "mutants", "--dir", str(root), "--list", "--json", *packages, *options]
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
+        process = subprocess.run(command, stdout=subprocess.PIPE, check=False)
     except FileNotFoundError:
         install = f"cargo install cargo-mutants --locked --version {VERSION}"
         print(f"{tool}: not found; `{install}` installs it", file=sys.stderr)
         sys.exit(2)
-    if done.returncode:
+    if process.returncode:
         print(f"`{' '.join(command)}` fails, see above", file=sys.stderr)
         sys.exit(2)
-    listed = json.loads(done.stdout or "[]")
-    found: list[Mutant] = []
+    entries = json.loads(process.stdout or "[]")
+    mutants_found: list[Mutant] = []
     texts: dict[str, tuple[str, list[int]]] = {}
-    seen: Counter[str] = Counter()
-    constants = sum(entry["function"] is None for entry in listed)
+    occurrences: Counter[str] = Counter()
+    constants = sum(entry["function"] is None for entry in entries)
     if constants:
         print(f"{constants} mutants of constants outside of functions are left out", flush=True)
-    for entry in listed:
+    for entry in entries:
         file = entry["file"]
         if file not in texts:
             text = (root / file).read_text(encoding="utf-8")
@@ -91,28 +91,31 @@ def mutants(root: Path, tool: str, crates: list[str], *more: str) -> list[Mutant
         span, function = entry["span"], entry["function"]
         if function is None:  # a type needs the value when it is compiled: no variable selects it
             continue
-        around = function["span"]
-        within = (offset(starts, around["start"]), offset(starts, around["end"]))
+        function_span = function["span"]
+        function_range = (
+            offset(starts, function_span["start"]),
+            offset(starts, function_span["end"]),
+        )
         line = text[starts[span["start"]["line"] - 1] :].split("\n", 1)[0].strip()
         change = f"{entry['genre']} -> {entry['replacement'] or 'nothing'}"
         name = f"{file}: {function['function_name']}: {change}: {line}"
-        seen[name] += 1
-        found.append(
+        occurrences[name] += 1
+        mutants_found.append(
             Mutant(
                 entry["package"],
                 file,
                 function["function_name"],
                 (offset(starts, span["start"]), offset(starts, span["end"])),
-                within,
+                function_range,
                 entry["replacement"],
-                name if seen[name] == 1 else f"{name} ({seen[name]})",
-                hashlib.sha256(text[slice(*within)].encode()).hexdigest()[:12],
+                name if occurrences[name] == 1 else f"{name} ({occurrences[name]})",
+                hashlib.sha256(text[slice(*function_range)].encode()).hexdigest()[:12],
             )
         )
-    return found
+    return mutants_found
 
 
-def drawn(found: list[Mutant], crate: str) -> list[Mutant]:
+def drawn(candidates: list[Mutant], crate: str) -> list[Mutant]:
     """The mutants of a crate in the order of the draw, with some to replace what cannot compile."""
-    ranked = sorted((m for m in found if m.crate == crate), key=lambda m: m.rank)
-    return ranked[: SAMPLE[crate] * 3 // 2]
+    by_rank = sorted((m for m in candidates if m.crate == crate), key=lambda m: m.rank)
+    return by_rank[: SAMPLE[crate] * 3 // 2]

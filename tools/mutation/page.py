@@ -59,39 +59,46 @@ def text() -> str:
     entries: dict[str, list[Entry]] = {area: [] for area in AREAS}
     for entry in {entry["name"]: entry for entry in entries_of(KEPT).values()}.values():
         entries[entry["area"]].append(entry)
-    known = {
+    reasons_by_name = {
         **reasons(FOLDER / "equivalent.txt"),
         **reasons(FOLDER / "equivalent_python.txt"),
     }
-    rows = [_row(area, entries[area], known) for area in AREAS]
-    named = [
+    rows = [_row(area, entries[area], reasons_by_name) for area in AREAS]
+    items = [
         f"- `{entry['name']}`\n"
         for area in AREAS
         for entry in entries[area]
-        if judged(entry, known) == "unexplained" and not is_stale(entry)
+        if judged(entry, reasons_by_name) == "unexplained" and not is_stale(entry)
     ]
-    return HEAD + "".join(rows) + ("\nOpen:\n\n" + "".join(named) if named else "")
+    return HEAD + "".join(rows) + ("\nOpen:\n\n" + "".join(items) if items else "")
 
 
-def _row(area: str, entries: list[Entry], known: dict[str, str]) -> str:
+def _row(area: str, entries: list[Entry], reasons_by_name: dict[str, str]) -> str:
     sample = AREAS[area][1]
     of_tests = [entry for entry in entries if entry["verdict"] != "unviable"]
-    today = [entry for entry in of_tests if not is_stale(entry)]
-    nothing = f"| {area} | {sample} | | | | | {sample} |"
+    current = [entry for entry in of_tests if not is_stale(entry)]
+    row_start = f"| {area} | {sample} | | | | | {sample} |"
     if not of_tests:
-        return f"{nothing} not judged |\n"
-    first = min(today or of_tests, key=lambda entry: (entry["date"], entry["commit"]))
-    when = f"{first['commit']} ({first['date']})"
-    if not today:
-        return f"{nothing} withdrawn: more than {STALE} % of the lines changed since {when} |\n"
+        return f"{row_start} not judged |\n"
+    first = min(current or of_tests, key=lambda entry: (entry["date"], entry["commit"]))
+    origin = f"{first['commit']} ({first['date']})"
+    if not current:
+        return f"{row_start} withdrawn: more than {STALE} % of the lines changed since {origin} |\n"
     count = dict.fromkeys(VERDICTS, 0)
-    for entry in today:
-        gone = entry["by"] and not witness(ROOT, area, entry["by"])
-        count["not run" if gone else judged(entry, known)] += 1
-    missing = max(0, sample - len(today)) + count["not run"] + count["undecided"]
-    caught = count["caught"] + count["hangs"]
-    cells = (sample, caught, count["hangs"], count["equivalent"], count["unexplained"], missing)
-    return f"| {area} | {' | '.join(map(str, cells))} | {when} |\n"
+    for entry in current:
+        is_gone = entry["by"] and not witness(ROOT, area, entry["by"])
+        count["not run" if is_gone else judged(entry, reasons_by_name)] += 1
+    missing_count = max(0, sample - len(current)) + count["not run"] + count["undecided"]
+    caught_count = count["caught"] + count["hangs"]
+    cells = (
+        sample,
+        caught_count,
+        count["hangs"],
+        count["equivalent"],
+        count["unexplained"],
+        missing_count,
+    )
+    return f"| {area} | {' | '.join(map(str, cells))} | {origin} |\n"
 
 
 def is_stale(entry: Entry) -> bool:
@@ -103,18 +110,18 @@ def is_stale(entry: Entry) -> bool:
 @cache
 def _changed_share(area: str, commit: str) -> float | None:
     """Percent of the lines of an area that were added or removed since; None without history."""
-    where = AREAS[area][0]
-    said = _git("diff", "--numstat", commit, "--", *where)
-    if said is None:
+    paths = AREAS[area][0]
+    output = _git("diff", "--numstat", commit, "--", *paths)
+    if output is None:
         print(f"{area}: no commit {commit} here, its age is not checked", file=sys.stderr)
         return None
-    numbers = [number for line in said.splitlines() for number in line.split("\t")[:2]]
-    files = (_git("ls-files", "--", *where) or "").splitlines()
+    numbers = [number for line in output.splitlines() for number in line.split("\t")[:2]]
+    files = (_git("ls-files", "--", *paths) or "").splitlines()
     lines = sum((ROOT / file).read_bytes().count(b"\n") for file in files)
     return 100 * sum(int(number) for number in numbers if number != "-") / max(1, lines)
 
 
 def _git(*words: str) -> str | None:
     command = ["git", "-C", str(ROOT), *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return None if done.returncode else done.stdout
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    return None if process.returncode else process.stdout

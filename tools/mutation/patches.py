@@ -16,13 +16,13 @@ HEAD = re.compile(
 
 def functions(text: str) -> list[tuple[int, int]]:
     """Where the functions of a formatted source begin and end; none with `const`."""
-    found = []
+    spans = []
     for head in HEAD.finditer(text):
-        begin = head.start() + len(head[1])
-        end = re.compile(rf"^{head[1]}\}}", re.MULTILINE).search(text, begin)
-        if end and body(text, (begin, end.end())):
-            found.append((begin, end.end()))
-    return found
+        start = head.start() + len(head[1])
+        end = re.compile(rf"^{head[1]}\}}", re.MULTILINE).search(text, start)
+        if end and body(text, (start, end.end())):
+            spans.append((start, end.end()))
+    return spans
 
 
 def as_mutants(
@@ -33,34 +33,38 @@ def as_mutants(
     Each hunk replaces text that stands once in its file.
     """
     changed: dict[tuple[str, tuple[int, int]], list[tuple[int, int, str]]] = {}
-    for file, old, new in hunks:
+    for file, old, replacement_text in hunks:
         text = (root / file).read_text(encoding="utf-8")
-        at = text.index(old)
-        head = _common(old, new)
-        tail = _common(old[head:][::-1], new[head:][::-1])
-        first, last = at + head, at + len(old) - tail
-        around = [(b, e) for b, e in functions(text) if b < first and last < e]
-        if not around:
+        start = text.index(old)
+        head = _common(old, replacement_text)
+        tail = _common(old[head:][::-1], replacement_text[head:][::-1])
+        first, last = start + head, start + len(old) - tail
+        enclosing = [(b, e) for b, e in functions(text) if b < first and last < e]
+        if not enclosing:
             return None
-        within = max(around)
-        changed.setdefault((file, within), []).append((first, last, new[head : len(new) - tail]))
-    found = []
-    for (file, within), edits in changed.items():
+        function_span = max(enclosing)
+        changed.setdefault((file, function_span), []).append(
+            (first, last, replacement_text[head : len(replacement_text) - tail])
+        )
+    mutants = []
+    for (file, function_span), edits in changed.items():
         text = (root / file).read_text(encoding="utf-8")
         edits.sort()
-        replacement, at = "", edits[0][0]
-        for first, last, new in edits:
-            if first < at:
+        replacement, start = "", edits[0][0]
+        for first, last, new_text in edits:
+            if first < start:
                 return None
-            replacement += text[at:first] + new
-            at = last
-        digest = hashlib.sha256((text[slice(*within)] + replacement).encode()).hexdigest()[:12]
-        span = (edits[0][0], at)
-        found.append(Mutant(crate, file, "", span, within, replacement, name, digest))
-    return found
+            replacement += text[start:first] + new_text
+            start = last
+        digest = hashlib.sha256((text[slice(*function_span)] + replacement).encode()).hexdigest()[
+            :12
+        ]
+        span = (edits[0][0], start)
+        mutants.append(Mutant(crate, file, "", span, function_span, replacement, name, digest))
+    return mutants
 
 
-def _common(one: str, other: str) -> int:
+def _common(first: str, second: str) -> int:
     """How many characters at the beginning are equal."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((index for index, (a, b) in pairs if a != b), min(len(first), len(second)))

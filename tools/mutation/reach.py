@@ -84,10 +84,10 @@ class Tests:
         }
         self._reached: dict[Path, Reached] = {}
         for path in sorted(files):
-            kept = self._kept(path)
-            reached = Reached(**json.loads(kept.read_text())) if kept.exists() else None
-            if reached and reached.is_of(root):
-                self._reached[path] = reached
+            cache = self._kept(path)
+            reach = Reached(**json.loads(cache.read_text())) if cache.exists() else None
+            if reach and reach.is_of(root):
+                self._reached[path] = reach
 
     def _kept(self, test: Path) -> Path:
         return self.work / "reach" / f"{test.stem}.json"
@@ -102,17 +102,17 @@ class Tests:
         None is measured after a time of the clock. Exit if one fails.
         """
         yield [*self._reached.values()]
-        rest = [path for path in self._words if path not in self._reached]
-        for test in sorted(rest, key=lambda path: (-self._words[path][module], path)):
+        remaining = [path for path in self._words if path not in self._reached]
+        for test in sorted(remaining, key=lambda path: (-self._words[path][module], path)):
             if time.monotonic() > until:
                 return
-            reached = self._reached[test] = _measure(self.root, self.work, test)
-            kept = self._kept(test)
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            aside = kept.with_suffix(".new")
-            aside.write_text(json.dumps(reached.__dict__), encoding="utf-8")
-            aside.replace(kept)
-            yield [reached]
+            reach = self._reached[test] = _measure(self.root, self.work, test)
+            cache = self._kept(test)
+            cache.parent.mkdir(parents=True, exist_ok=True)
+            temporary = cache.with_suffix(".new")
+            temporary.write_text(json.dumps(reach.__dict__), encoding="utf-8")
+            temporary.replace(cache)
+            yield [reach]
 
 
 def _measure(root: Path, work: Path, test: Path) -> Reached:
@@ -121,8 +121,8 @@ def _measure(root: Path, work: Path, test: Path) -> Reached:
     folder.mkdir(parents=True)
     rcfile = folder / "rc"
     rcfile.write_text(RCFILE.format(data=folder / "data"), encoding="utf-8")
-    started = "import coverage\ncoverage.process_startup()\n"
-    (folder / "sitecustomize.py").write_text(started, encoding="utf-8")
+    startup = "import coverage\ncoverage.process_startup()\n"
+    (folder / "sitecustomize.py").write_text(startup, encoding="utf-8")
     tools = Path(__file__).resolve().parents[1]
     environment = {
         "SSDLAB_COVERAGE": str(rcfile),
@@ -132,15 +132,15 @@ def _measure(root: Path, work: Path, test: Path) -> Reached:
     command = [sys.executable, "-m", "coverage", "run", f"--rcfile={rcfile}", "-m", "pytest"]
     command += ["-q", "-p", "mutation.contexts", "-m", "not slow", "-k", SPOILT]
     command += ["--durations=0", "--durations-min=0", "-vv", file]
-    done = bounded.run(command, root, environment, Limits(LONGEST_S), errors=subprocess.STDOUT)
+    result = bounded.run(command, root, environment, Limits(LONGEST_S), errors=subprocess.STDOUT)
     # 5: all of its tests are slow.
-    if done.code not in (0, 5):
-        sys.exit(f"without a mutant {file} fails:\n{done.output}")
+    if result.code not in (0, 5):
+        sys.exit(f"without a mutant {file} fails:\n{result.output}")
     seconds: dict[str, float] = defaultdict(float)
-    for took, name in re.findall(
-        r"^([\d.]+)s (?:call|setup|teardown) +(\S.*)$", done.output, flags=re.MULTILINE
+    for duration, name in re.findall(
+        r"^([\d.]+)s (?:call|setup|teardown) +(\S.*)$", result.output, flags=re.MULTILINE
     ):
-        seconds[name] += float(took)
+        seconds[name] += float(duration)
     print(f"{file}: {len(seconds)} tests, {sum(seconds.values()):.0f} s", flush=True)
     lines = _lines(root, folder)
     sources = {name: _digest(root / name) for name in [file, *sorted(lines)]}
@@ -150,48 +150,48 @@ def _measure(root: Path, work: Path, test: Path) -> Reached:
 def _lines(root: Path, folder: Path) -> dict[str, dict[str, list[str]]]:
     data = CoverageData(str(folder / "combined"))
     for part in folder.glob("data.*"):
-        other = CoverageData(str(part))
-        other.read()
-        data.update(other)
-    found: dict[str, dict[str, list[str]]] = {}
+        part_data = CoverageData(str(part))
+        part_data.read()
+        data.update(part_data)
+    lines_by_file: dict[str, dict[str, list[str]]] = {}
     for name in data.measured_files():
         path = Path(name)
         if path.is_relative_to(root):
             contexts = data.contexts_by_lineno(name)
-            found[path.relative_to(root).as_posix()] = {
+            lines_by_file[path.relative_to(root).as_posix()] = {
                 str(line): sorted(tests) for line, tests in contexts.items()
             }
-    return found
+    return lines_by_file
 
 
 def tests_of(
-    reached: list[Reached], file: str, lines: set[int], most_s: float
+    reaches: list[Reached], file: str, lines: set[int], most_s: float
 ) -> tuple[list[str], float]:
     """Tests that run one of the lines, the quickest file first, and how long they take.
 
     The first one runs whatever it takes, unless there is no time at all.
     """
     by_file: list[tuple[float, list[str]]] = []
-    seconds = {name: s for one in reached for name, s in one.seconds.items()}
-    for one in reached:
-        known = one.lines.get(file, {})
-        names = {name for line in lines for name in known.get(str(line), []) if name}
-        if one.file in names:
-            names = set(one.seconds) | names - {one.file}
-        chosen = sorted(names, key=lambda name: (seconds.get(name, 0.0), name))
-        if chosen:
-            by_file.append((sum(seconds.get(name, 0.0) for name in chosen), chosen))
-    ordered: list[str] = []
-    kept: list[str] = []
+    seconds = {name: s for reach in reaches for name, s in reach.seconds.items()}
+    for reach in reaches:
+        tests_by_line = reach.lines.get(file, {})
+        names = {name for line in lines for name in tests_by_line.get(str(line), []) if name}
+        if reach.file in names:
+            names = set(reach.seconds) | names - {reach.file}
+        selection = sorted(names, key=lambda name: (seconds.get(name, 0.0), name))
+        if selection:
+            by_file.append((sum(seconds.get(name, 0.0) for name in selection), selection))
+    ordered_names: list[str] = []
+    selected_names: list[str] = []
     total = 0.0
     # Of every file the quick tests first: a mutant that one of them catches costs little.
     for quick in (True, False):
-        for one_s, chosen in sorted(by_file):
-            half = len(chosen) if one_s < 5 else -(-len(chosen) // 2)
-            ordered += chosen[:half] if quick else chosen[half:]
-    for name in ordered:
-        took = seconds.get(name, 0.0)
-        if (not kept and most_s > 0) or total + took <= most_s:
-            kept.append(name)
-            total += took
-    return kept, total
+        for file_s, selection in sorted(by_file):
+            half = len(selection) if file_s < 5 else -(-len(selection) // 2)
+            ordered_names += selection[:half] if quick else selection[half:]
+    for name in ordered_names:
+        duration = seconds.get(name, 0.0)
+        if (not selected_names and most_s > 0) or total + duration <= most_s:
+            selected_names.append(name)
+            total += duration
+    return selected_names, total

@@ -37,16 +37,16 @@ class Mutant(Protocol):
 
 def reasons(path: Path) -> dict[str, str]:
     """Why mutants change nothing, by name, from a file that says so."""
-    found: dict[str, str] = {}
+    reasons_by_name: dict[str, str] = {}
     name = ""
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith("    "):
-            found[name] = f"{found.get(name, '')} {line.strip()}".strip()
+            reasons_by_name[name] = f"{reasons_by_name.get(name, '')} {line.strip()}".strip()
         elif line.startswith("  "):
             name += " " + line.strip()
         elif line and not line.startswith("#"):
             name = line
-    return found
+    return reasons_by_name
 
 
 # Of each area so many are judged before the others.
@@ -54,13 +54,13 @@ AT_FIRST = 20
 VERDICTS = ("caught", "hangs", "equivalent", "unexplained", "undecided", "not run")
 
 
-def judged(entry: Entry | None, known: Collection[str]) -> str:
+def judged(entry: Entry | None, explained: Collection[str]) -> str:
     """Which of VERDICTS an entry is."""
     if entry is None:
         return "not run"
     if entry["verdict"] not in {"survived", "quick"}:
         return entry["verdict"]
-    if entry["name"] in known:
+    if entry["name"] in explained:
         return "equivalent"
     return "unexplained" if entry["verdict"] == "survived" else "undecided"
 
@@ -73,15 +73,15 @@ def _whole_lines(path: Path) -> str:
 
 def entries_of(path: Path) -> dict[tuple[str, str], Entry]:
     """The results in a file, by name and digest: the last one of a mutant counts."""
-    found: dict[tuple[str, str], Entry] = {}
+    entries: dict[tuple[str, str], Entry] = {}
     for number, line in enumerate(_whole_lines(path).splitlines(), start=1):
         try:
             entry = json.loads(line)
         except ValueError:
             print(f"{path}:{number}: is no result in JSON: remove the line", file=sys.stderr)
             sys.exit(2)
-        found[entry["name"], entry.get("digest", "")] = entry
-    return found
+        entries[entry["name"], entry.get("digest", "")] = entry
+    return entries
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _git(root: Path, *words: str) -> str:
 
 
 class Results:
-    """What came out, in a file that grows; entries with `forgotten` verdicts do not count.
+    """What came out, in a file that grows; entries with `retried_verdicts` do not count.
 
     `witness` says what a test is, by area and name: a mutant whose test is another one by now, or
     is gone, has no result.
@@ -123,15 +123,15 @@ class Results:
     def __init__(
         self,
         path: Path,
-        forgotten: Collection[str] = (),
-        witness: Callable[[str, str], str] = lambda _area, by: by,
+        retried_verdicts: Collection[str] = (),
+        witness: Callable[[str, str], str] = lambda _area, test: test,
         origin: Origin | None = None,
     ) -> None:
         self.path = path
         self.witness = witness
         self.origin = origin
-        held = entries_of(path)
-        self.held = {key: e for key, e in held.items() if e["verdict"] not in forgotten}
+        entries = entries_of(path)
+        self.held = {key: e for key, e in entries.items() if e["verdict"] not in retried_verdicts}
 
     def forget(self, is_stale: Callable[[Entry], bool]) -> None:
         """Judge anew what is stale."""
@@ -144,51 +144,53 @@ class Results:
             return None
         return entry
 
-    def add(self, mutant: Mutant, verdict: str, by: str, spent_s: float) -> None:
+    def add(self, mutant: Mutant, verdict: str, test: str, spent_s: float) -> None:
         """Note a result."""
         entry = {"area": mutant.area, "name": mutant.name, "digest": mutant.digest}
-        entry |= {"verdict": verdict, "by": by, "test": by and self.witness(mutant.area, by)}
+        entry |= {"verdict": verdict, "by": test, "test": test and self.witness(mutant.area, test)}
         if self.origin:
             entry |= dataclasses.asdict(self.origin)
         self.held[mutant.name, mutant.digest] = entry
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if self.path.exists():
             os.truncate(self.path, len(_whole_lines(self.path).encode()))
-        with self.path.open("a", encoding="utf-8") as out:
-            out.write(json.dumps(entry) + "\n")
-        print(f"{verdict:10} {spent_s:6.1f} s  {mutant.name}  {by}", flush=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+        print(f"{verdict:10} {spent_s:6.1f} s  {mutant.name}  {test}", flush=True)
 
-    def tidy(self, chosen: Mapping[str, Sequence[Mutant]]) -> None:
+    def tidy(self, selection: Mapping[str, Sequence[Mutant]]) -> None:
         """Leave in the file the results of a sample, and those of areas that it has not."""
-        kept = [e for e in self.held.values() if e["area"] not in chosen]
-        kept += [e for mutants in chosen.values() for e in map(self.of, mutants) if e]
-        kept.sort(key=lambda entry: (entry["area"], entry["name"]))
-        text = "".join(json.dumps(entry) + "\n" for entry in kept)
-        aside = self.path.with_suffix(".new")
-        aside.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_text(text, encoding="utf-8")
-        aside.replace(self.path)
+        entries = [e for e in self.held.values() if e["area"] not in selection]
+        entries += [e for mutants in selection.values() for e in map(self.of, mutants) if e]
+        entries.sort(key=lambda entry: (entry["area"], entry["name"]))
+        text = "".join(json.dumps(entry) + "\n" for entry in entries)
+        temporary = self.path.with_suffix(".new")
+        temporary.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(self.path)
 
-    def table(self, chosen: Mapping[str, Sequence[Mutant]], known: Mapping[str, str]) -> int:
+    def table(
+        self, selection: Mapping[str, Sequence[Mutant]], reasons_by_name: Mapping[str, str]
+    ) -> int:
         """Print survivors and counts by group; the number of survivors that nothing explains.
 
-        `known` has the mutants that change nothing, by name. Undecided are those that only the
-        quick suites have met.
+        `reasons_by_name` has the mutants that change nothing, by name. Undecided are those that
+        only the quick suites have met.
         """
-        unexplained, counts = 0, []
-        for group, mutants in chosen.items():
+        unexplained_count, counts = 0, []
+        for group, mutants in selection.items():
             count = dict.fromkeys(VERDICTS, 0)
             for mutant in mutants:
-                verdict = judged(self.of(mutant), known)
+                verdict = judged(self.of(mutant), reasons_by_name)
                 count[verdict] += 1
                 if verdict in {"unexplained", "undecided"}:
                     words = "SURVIVES" if verdict == "unexplained" else "UNDECIDED"
                     print(words, *filter(None, [mutant.place]), mutant.name)
-            unexplained += count["unexplained"]
-            caught = count["caught"] + count["hangs"]
-            share = 100 * caught / max(1, caught + count["unexplained"])
-            words = ", ".join(f"{n} {what}" for what, n in count.items())
+            unexplained_count += count["unexplained"]
+            caught_count = count["caught"] + count["hangs"]
+            share = 100 * caught_count / max(1, caught_count + count["unexplained"])
+            words = ", ".join(f"{n} {verdict_name}" for verdict_name, n in count.items())
             total = f"{len(mutants)} mutants, {words}"
             counts.append(f"{group}: {total}; {share:.1f} % of those that count")
         print("\n".join(counts))
-        return unexplained
+        return unexplained_count

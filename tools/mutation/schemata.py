@@ -62,42 +62,42 @@ SKIPPED = re.compile(
 )
 
 
-def body(text: str, within: tuple[int, int]) -> tuple[int, int] | None:
-    """Offsets of the braces of the function at `within`; nothing if it has no body of its own."""
-    begin, end = within
-    covered = SKIPPED.sub(lambda m: " " * len(m.group()), text[begin:end])
+def body(text: str, span: tuple[int, int]) -> tuple[int, int] | None:
+    """Offsets of the braces of the function at `span`; nothing if it has no body of its own."""
+    start, end = span
+    code = SKIPPED.sub(lambda m: " " * len(m.group()), text[start:end])
     open_at: list[int] = []
     last = None
-    for match in re.finditer(r"[{}]", covered):
+    for match in re.finditer(r"[{}]", code):
         if match.group() == "{":
             open_at.append(match.start())
         elif open_at:
             last = (open_at.pop(), match.start())
-    if last is None or last[1] != len(covered.rstrip()) - 1:
+    if last is None or last[1] != len(code.rstrip()) - 1:
         return None
-    return begin + last[0], begin + last[1]
+    return start + last[0], start + last[1]
 
 
-def schema(text: str, numbered: Iterable[tuple[int, Mutant]]) -> tuple[str, list[int]]:
+def schema(text: str, mutants: Iterable[tuple[int, Mutant]]) -> tuple[str, list[int]]:
     """The text with all mutants that one build can hold, and the numbers of the others.
 
     What changes several functions has one number in all of them.
     """
     by_function: dict[tuple[int, int], list[tuple[int, Mutant]]] = {}
-    alone: list[int] = []
-    for number, mutant in numbered:
+    unschemable: list[int] = []
+    for number, mutant in mutants:
         by_function.setdefault(mutant.within, []).append((number, mutant))
-    inserted: list[tuple[int, str]] = []
-    for within, here in by_function.items():
-        braces = body(text, within)
-        if braces is None or re.search(r"\bconst\s+(unsafe\s+)?fn\b", text[within[0] : braces[0]]):
-            alone += [number for number, _ in here]
+    insertions: list[tuple[int, str]] = []
+    for span, mutants_of_function in by_function.items():
+        braces = body(text, span)
+        if braces is None or re.search(r"\bconst\s+(unsafe\s+)?fn\b", text[span[0] : braces[0]]):
+            unschemable += [number for number, _ in mutants_of_function]
             continue
         variants = ""
-        for number, mutant in here:
+        for number, mutant in mutants_of_function:
             first, last = mutant.span
             if not braces[0] < first <= last <= braces[1]:
-                alone.append(number)
+                unschemable.append(number)
                 continue
             changed = text[braces[0] + 1 : first] + mutant.replacement
             changed += text[last : braces[1]]
@@ -105,36 +105,36 @@ def schema(text: str, numbered: Iterable[tuple[int, Mutant]]) -> tuple[str, list
                 f"/*<{number}*/ if crate::selected_mutant::is({number}) {{ {changed}\n}} else /*>*/"
             )
         if variants:
-            inserted += [(braces[0] + 1, variants + " {"), (braces[1], "}")]
-    for at, what in sorted(inserted, reverse=True):
-        text = text[:at] + what + text[at:]
-    return text, alone
+            insertions += [(braces[0] + 1, variants + " {"), (braces[1], "}")]
+    for position, insertion in sorted(insertions, reverse=True):
+        text = text[:position] + insertion + text[position:]
+    return text, unschemable
 
 
 def number_at(text: str, line: int) -> int | None:
     """The mutant in whose body a line (from 1) of an instrumented text is."""
-    offset = sum(len(each) for each in text.splitlines(keepends=True)[: line - 1])
+    offset = sum(len(line_text) for line_text in text.splitlines(keepends=True)[: line - 1])
     ends = offset + len(text.splitlines()[line - 1])
-    begins = list(re.finditer(r"/\*<(\d+)\*/", text[:ends]))
-    if not begins or "/*>*/" in text[begins[-1].end() : offset]:
+    starts = list(re.finditer(r"/\*<(\d+)\*/", text[:ends]))
+    if not starts or "/*>*/" in text[starts[-1].end() : offset]:
         return None
-    return int(begins[-1].group(1))
+    return int(starts[-1].group(1))
 
 
-def instrument(tree: Path, numbered: Sequence[tuple[int, Mutant]]) -> list[int]:
+def instrument(tree: Path, mutants: Sequence[tuple[int, Mutant]]) -> list[int]:
     """Put the mutants into the sources of `tree`; returns the numbers of those left out."""
-    alone: list[int] = []
+    unschemable: list[int] = []
     by_file: dict[str, list[tuple[int, Mutant]]] = {}
-    for number, mutant in numbered:
+    for number, mutant in mutants:
         by_file.setdefault(mutant.file, []).append((number, mutant))
-    for file, here in by_file.items():
+    for file, mutants_of_file in by_file.items():
         path = tree / file
-        text, left_out = schema(path.read_text(encoding="utf-8"), here)
+        text, omitted = schema(path.read_text(encoding="utf-8"), mutants_of_file)
         path.write_text(text, encoding="utf-8")
-        alone += left_out
-    for crate in {mutant.crate for _, mutant in numbered}:
+        unschemable += omitted
+    for crate in {mutant.crate for _, mutant in mutants}:
         sources = tree / "crates" / crate / "src"
         (sources / "selected_mutant.rs").write_text(SELECTION, encoding="utf-8")
         with (sources / "lib.rs").open("a", encoding="utf-8") as lib:
             lib.write("\nmod selected_mutant;\n")
-    return alone
+    return unschemable

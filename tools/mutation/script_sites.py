@@ -49,8 +49,8 @@ COUNTERPARTS = {
 def _code(source: str) -> str:
     """The source with the texts of its templates blanked, but for what is inserted in them."""
 
-    def blank(found: re.Match[str]) -> str:
-        parts = re.split(r"(\$\{(?:[^{}]|\{[^{}]*\})*\})", found[0])
+    def blank(match_: re.Match[str]) -> str:
+        parts = re.split(r"(\$\{(?:[^{}]|\{[^{}]*\})*\})", match_[0])
         return "".join(
             part if part.startswith("${") else re.sub(r"[^\n]", " ", part) for part in parts
         )
@@ -62,14 +62,14 @@ def changes(source: str) -> Iterator[Change]:
     """Every mutant of a script."""
     code = _code(source)
     assert len(code) == len(source), "offsets stay"
-    for found in TOKEN.finditer(code):
-        if found["number"] is not None:
-            texts = ["1" if float(found[0]) == 0 else f"(2 * {found[0]})"]
+    for token in TOKEN.finditer(code):
+        if token["number"] is not None:
+            texts = ["1" if float(token[0]) == 0 else f"(2 * {token[0]})"]
         else:
-            texts = COUNTERPARTS.get(found["name"] or found["operator"] or "", [])
+            texts = COUNTERPARTS.get(token["name"] or token["operator"] or "", [])
         # Before a value a sign is no operation of two values.
-        if found[0] in ("-", "+") and re.search(r"[=(\[,:?&|!*/<>{]\s*$", code[: found.start()]):
+        if token[0] in ("-", "+") and re.search(r"[=(\[,:?&|!*/<>{]\s*$", code[: token.start()]):
             texts = [""]
-        line = source.count("\n", 0, found.start()) + 1
+        line = source.count("\n", 0, token.start()) + 1
         for text in texts:
-            yield Change(line, found.start(), found.end(), text, True)
+            yield Change(line, token.start(), token.end(), text, True)

@@ -95,11 +95,11 @@ class Suite:
         file = self.folder / (self.name if self.is_python else f"tests/suite/{self.name}.rs")
         return file.read_text(encoding="utf-8") if file.exists() else ""
 
-    def test(self, failed: str) -> str:
+    def test(self, test: str) -> str:
         """What a result says of a test of it that failed."""
         if not self.is_python:
-            return f"{self.name}: {failed.removeprefix(f'{self.name}::')}"
-        return failed if "::" in failed else self.name
+            return f"{self.name}: {test.removeprefix(f'{self.name}::')}"
+        return test if "::" in test else self.name
 
 
 def copy_sources(root: Path, tree: Path) -> None:
@@ -107,30 +107,35 @@ def copy_sources(root: Path, tree: Path) -> None:
     for name in COPIED:
         source = root / name
         if source.is_dir():
-            ignored = shutil.ignore_patterns("target")
-            shutil.copytree(source, tree / name, ignore=ignored, dirs_exist_ok=True)
+            ignore = shutil.ignore_patterns("target")
+            shutil.copytree(source, tree / name, ignore=ignore, dirs_exist_ok=True)
         elif source.exists():
             tree.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, tree / name)
     manifest = tree / "Cargo.toml"
     text = manifest.read_text(encoding="utf-8").replace('= "deny"', '= "allow"')
     lints = "[workspace.lints.rust]\n"
-    allowed = ["warnings", "arithmetic_overflow", "unconditional_panic", "overflowing_literals"]
-    more = "".join(f'{lint} = "allow"\n' for lint in allowed)
-    manifest.write_text(text.replace(lints, lints + more), encoding="utf-8")
+    lints_allowed = [
+        "warnings",
+        "arithmetic_overflow",
+        "unconditional_panic",
+        "overflowing_literals",
+    ]
+    extra = "".join(f'{lint} = "allow"\n' for lint in lints_allowed)
+    manifest.write_text(text.replace(lints, lints + extra), encoding="utf-8")
 
 
-def sync(fresh: Path, tree: Path) -> None:
-    """Make `tree` equal to `fresh`; files that are equal keep their times, so cargo builds less."""
-    wanted = {path.relative_to(fresh) for path in fresh.rglob("*") if path.is_file()}
+def sync(source: Path, tree: Path) -> None:
+    """Make `tree` equal to `source`; equal files keep their times, so cargo builds less."""
+    source_files = {path.relative_to(source) for path in source.rglob("*") if path.is_file()}
     for path in [path for path in tree.rglob("*") if path.is_file()]:
-        if path.relative_to(tree) not in wanted:
+        if path.relative_to(tree) not in source_files:
             path.unlink()
-    for path in sorted(wanted):
+    for path in sorted(source_files):
         target = tree / path
-        if not target.exists() or target.read_bytes() != (fresh / path).read_bytes():
+        if not target.exists() or target.read_bytes() != (source / path).read_bytes():
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(fresh / path, target)
+            shutil.copy(source / path, target)
 
 
 def cargo(
@@ -139,14 +144,16 @@ def cargo(
     """Run cargo; whether it succeeded, and its messages."""
     command = [os.environ.get("CARGO", "cargo"), *words, "--locked", "--message-format=json"]
     environment = QUICKLY | environment | {"CARGO_TARGET_DIR": str(target)}
-    ended = bounded.run(command, tree, environment, Limits(LONGEST_S))
-    return ended.code == 0, [json.loads(line) for line in ended.output.splitlines()]
+    result = bounded.run(command, tree, environment, Limits(LONGEST_S))
+    return result.code == 0, [json.loads(line) for line in result.output.splitlines()]
 
 
 def errors_of(messages: list[dict[str, object]]) -> str:
     """What the compiler says, in short."""
-    said = [m.get("message") for m in messages]
-    texts = [e["rendered"] for e in said if isinstance(e, dict) and e["level"] == "error"]
+    compiler_messages = [m.get("message") for m in messages]
+    texts = [
+        e["rendered"] for e in compiler_messages if isinstance(e, dict) and e["level"] == "error"
+    ]
     return "\n".join(texts[:5])
 
 
@@ -161,7 +168,7 @@ def _places(spans: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def guilty(tree: Path, messages: list[dict[str, object]]) -> set[int]:
     """The mutants in which the errors are."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for message in messages:
         error = message.get("message")
         if not isinstance(error, dict) or error.get("level") != "error":
@@ -172,95 +179,104 @@ def guilty(tree: Path, messages: list[dict[str, object]]) -> set[int]:
                 path.read_text(encoding="utf-8"), span["line_start"]
             )
             if number:
-                found.add(number)
+                numbers.add(number)
                 break
-    return found
+    return numbers
 
 
 def prepare(
-    root: Path, tree: Path, target: Path, numbered: Sequence[tuple[int, Mutant]]
+    root: Path, tree: Path, target: Path, mutants: Sequence[tuple[int, Mutant]]
 ) -> set[int]:
     """Sources with all mutants that compile together; returns the numbers of the others."""
     notes = tree.with_suffix(".alone.json")
-    known = set(json.loads(notes.read_text(encoding="utf-8"))) if notes.exists() else set()
-    left_out = {n for n, mutant in numbered if f"{mutant.name} {mutant.digest}" in known}
-    crates = sorted({mutant.crate for _, mutant in numbered})
+    unschemable = set(json.loads(notes.read_text(encoding="utf-8"))) if notes.exists() else set()
+    omitted = {n for n, mutant in mutants if f"{mutant.name} {mutant.digest}" in unschemable}
+    crates = sorted({mutant.crate for _, mutant in mutants})
     while True:
         with tempfile.TemporaryDirectory() as folder:
-            fresh = Path(folder)
-            copy_sources(root, fresh)
+            source = Path(folder)
+            copy_sources(root, source)
             # Until nothing more is left out: what is in several functions must be in none.
-            while alone := set(instrument(fresh, [p for p in numbered if p[0] not in left_out])):
-                left_out |= alone
-                copy_sources(root, fresh)
-            sync(fresh, tree)
+            while unschemable_now := set(
+                instrument(source, [p for p in mutants if p[0] not in omitted])
+            ):
+                omitted |= unschemable_now
+                copy_sources(root, source)
+            sync(source, tree)
         errors: set[int] = set()
         for crate in crates:
             ok, messages = cargo(tree, target, "check", "-p", crate, "--lib")
             if not ok:
-                found = guilty(tree, messages)
-                if not found:
+                culprits = guilty(tree, messages)
+                if not culprits:
                     raise SystemExit(f"the sources do not compile:\n{errors_of(messages)}")
-                errors |= found
+                errors |= culprits
         if not errors:
-            names = {f"{mutant.name} {mutant.digest}" for n, mutant in numbered if n in left_out}
+            names = {f"{mutant.name} {mutant.digest}" for n, mutant in mutants if n in omitted}
             notes.write_text(json.dumps(sorted(names)), encoding="utf-8")
-            return left_out
-        left_out |= errors
+            return omitted
+        omitted |= errors
 
 
 def suites(root: Path, tree: Path, target: Path, crate: str) -> list[Suite]:
     """The suites of a crate, and of the crates whose tests run it as well."""
     if crate == BINDINGS:
         return _python_suites(root, tree, target)
-    tested = [crate, *ALSO_TESTED_BY.get(crate, [])]
-    return [suite for one in tested for suite in binaries(tree, target, one, "--lib", "--tests")]
+    crates = [crate, *ALSO_TESTED_BY.get(crate, [])]
+    return [
+        suite
+        for crate_name in crates
+        for suite in binaries(tree, target, crate_name, "--lib", "--tests")
+    ]
 
 
-def binaries(tree: Path, target: Path, crate: str, *which: str) -> list[Suite]:
+def binaries(tree: Path, target: Path, crate: str, *options: str) -> list[Suite]:
     """The suites of a crate: its unit tests, and each file of its integration tests."""
-    ok, messages = cargo(tree, target, "test", "-p", crate, "--no-run", *which)
+    ok, messages = cargo(tree, target, "test", "-p", crate, "--no-run", *options)
     if not ok:
         raise SystemExit(f"the tests of {crate} do not compile:\n{errors_of(messages)}")
-    built: list[Suite] = []
+    suites_built: list[Suite] = []
     for message in messages:
-        binary, made_of = message.get("executable"), message.get("target")
-        if isinstance(binary, str) and isinstance(made_of, dict):
+        binary, target_of_message = message.get("executable"), message.get("target")
+        if isinstance(binary, str) and isinstance(target_of_message, dict):
             folder = tree / "crates" / crate
-            if made_of["name"] == INTEGRATION:
-                built += _files_of(binary, folder)
+            if target_of_message["name"] == INTEGRATION:
+                suites_built += _files_of(binary, folder)
             else:
-                built.append(Suite(str(made_of["name"]), [binary], folder))
-    return built
+                suites_built.append(Suite(str(target_of_message["name"]), [binary], folder))
+    return suites_built
 
 
 def _files_of(binary: str, folder: Path) -> list[Suite]:
     """The tests of a binary, a suite for each file."""
-    listed = bounded.run([binary, "--list", "--format=terse"], folder, {}, Limits(LONGEST_S))
+    listing = bounded.run([binary, "--list", "--format=terse"], folder, {}, Limits(LONGEST_S))
     tests: dict[str, list[str]] = {}
-    for test in re.findall(r"^(\S+): test$", listed.output, re.MULTILINE):
+    for test in re.findall(r"^(\S+): test$", listing.output, re.MULTILINE):
         tests.setdefault(test.partition("::")[0], []).append(test)
     # In full, since a filter such as `formats::` takes `binary_formats::` as well.
     return [Suite(file, [binary, "--exact", *names], folder) for file, names in tests.items()]
 
 
-def rebuilt(ready: Iterable[Suite], root: Path, tree: Path, target: Path) -> Iterator[Suite]:
+def rebuilt(suites_: Iterable[Suite], root: Path, tree: Path, target: Path) -> Iterator[Suite]:
     """Suites in another build, each built when its turn comes; they reach number 0.
 
     Most mutants are caught by the first.
     """
     of_python: dict[str, Suite] = {}
-    for known in ready:
-        if known.is_python:
-            of_python = of_python or {one.name: one for one in _python_suites(root, tree, target)}
-            suite = of_python[known.name]
+    for original in suites_:
+        if original.is_python:
+            of_python = of_python or {
+                python_suite.name: python_suite
+                for python_suite in _python_suites(root, tree, target)
+            }
+            suite = of_python[original.name]
         else:
-            crate = known.folder.name
-            is_unit = known.name == crate.replace("-", "_")
-            which = ["--lib"] if is_unit else ["--test", INTEGRATION]
-            built = binaries(tree, target, crate, *which)
-            suite = next(suite for suite in built if suite.name == known.name)
-        suite.cpu_s, suite.reaches = known.cpu_s, frozenset([0])
+            crate = original.folder.name
+            is_unit = original.name == crate.replace("-", "_")
+            options = ["--lib"] if is_unit else ["--test", INTEGRATION]
+            suites_built = binaries(tree, target, crate, *options)
+            suite = next(suite for suite in suites_built if suite.name == original.name)
+        suite.cpu_s, suite.reaches = original.cpu_s, frozenset([0])
         yield suite
 
 
@@ -271,29 +287,29 @@ def _python_suites(root: Path, tree: Path, target: Path) -> list[Suite]:
         raise SystemExit(f"{BINDINGS} does not build:\n{errors_of(messages)}")
     package = target / "package"
     shutil.rmtree(package, ignore_errors=True)
-    unwanted = shutil.ignore_patterns("__pycache__", "*.so")
-    shutil.copytree(root / "python", package, ignore=unwanted)
+    ignore = shutil.ignore_patterns("__pycache__", "*.so")
+    shutil.copytree(root / "python", package, ignore=ignore)
     shutil.copy(target / "release" / "lib_core.so", package / "ssdlab" / "_core.abi3.so")
     environment = {"PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
     pytest = [sys.executable, "-m", "pytest", "-qx", "-m", "not slow", "-p", "no:cacheprovider"]
-    found = {one.name for name in PYTHON_TESTS for one in (root / "tests/py").glob(f"{name}.py")}
-    files = [f"tests/py/{name}" for name in sorted(found - LONG_TESTS)]
+    names = {path.name for name in PYTHON_TESTS for path in (root / "tests/py").glob(f"{name}.py")}
+    files = [f"tests/py/{name}" for name in sorted(names - LONG_TESTS)]
     return [Suite(file, [*pytest, file], root, environment, None) for file in files]
 
 
-def run(suite: Suite, selected: str, cpu_s: float) -> tuple[str, float]:
+def run(suite: Suite, mutant: str, cpu_s: float) -> tuple[str, float]:
     """What failed first ("" if nothing, "(time)" if it does not end), and the processor time."""
     environment = suite.environment | {
-        "SSDLAB_MUTANT": selected,
+        "SSDLAB_MUTANT": mutant,
         "PROPTEST_MAX_SHRINK_ITERS": "0",
         "RUST_BACKTRACE": "0",
     }
     limits = Limits(LONGEST_S, cpu_s, suite.memory)
-    ended = bounded.run(suite.command, suite.folder, environment, limits, stop_at=FAILED)
-    if ended.stopped_by:
-        return ended.stopped_by[1] or ended.stopped_by[2], ended.cpu_s
-    fails = ended.code not in (0, NO_TEST)
-    return "(time)" if ended.hung else "(crash)" if fails else "", ended.cpu_s
+    result = bounded.run(suite.command, suite.folder, environment, limits, stop_at=FAILED)
+    if result.stopped_by:
+        return result.stopped_by[1] or result.stopped_by[2], result.cpu_s
+    fails = result.code not in (0, NO_TEST)
+    return "(time)" if result.hung else "(crash)" if fails else "", result.cpu_s
 
 
 def measure(suite: Suite, longest_s: float) -> str:
@@ -302,26 +318,26 @@ def measure(suite: Suite, longest_s: float) -> str:
     One that takes longer than `longest_s` is stopped there, and what it reaches is known in part.
     """
     with tempfile.TemporaryDirectory() as folder:
-        reached = Path(folder) / "reached"
-        failed, suite.cpu_s = run(suite, str(reached), longest_s)
-        lines = reached.read_text(encoding="utf-8").split() if reached.exists() else []
+        report = Path(folder) / "reached"
+        failure, suite.cpu_s = run(suite, str(report), longest_s)
+        lines = report.read_text(encoding="utf-8").split() if report.exists() else []
         suite.reaches = frozenset(int(line) for line in lines)
-    return failed
+    return failure
 
 
-def judge(ready: Iterable[Suite], number: int, longest_s: float) -> tuple[str, str, float]:
+def judge(suites_: Iterable[Suite], number: int, longest_s: float) -> tuple[str, str, float]:
     """Verdict on a mutant, the test that catches it, and the processor time that took.
 
     Suites that take longer than `longest_s` are left out: what survives the others is "quick".
     """
-    total, left_out = 0.0, False
-    for suite in ready:
+    total, has_omission = 0.0, False
+    for suite in suites_:
         if suite.cpu_s > longest_s:
-            left_out = True
+            has_omission = True
         elif number in suite.reaches:
-            most = max(LEAST_S, PATIENCE * suite.cpu_s)
-            failed, spent = run(suite, str(number), most)
-            total += spent
-            if failed:
-                return "hangs" if failed == "(time)" else "caught", suite.test(failed), total
-    return "quick" if left_out else "survived", "", total
+            limit_s = max(LEAST_S, PATIENCE * suite.cpu_s)
+            failure, cpu_s = run(suite, str(number), limit_s)
+            total += cpu_s
+            if failure:
+                return "hangs" if failure == "(time)" else "caught", suite.test(failure), total
+    return "quick" if has_omission else "survived", "", total

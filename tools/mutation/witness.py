@@ -15,15 +15,15 @@ from pathlib import Path
 from mutation.schemata import body
 
 
-def witness(root: Path, crate: str, by: str) -> str:
-    """A digest of the test that `by` names; "" if it is gone."""
-    if by.startswith("tests/py/"):
+def witness(root: Path, crate: str, test: str) -> str:
+    """A digest of the test that `test` names; "" if it is gone."""
+    if test.startswith("tests/py/"):
         # Of what hangs the files are known, and not the test.
-        parts = [one.partition("::") for one in ([by] if "::" in by else by.split())]
+        parts = [name.partition("::") for name in ([test] if "::" in test else test.split())]
         texts = [_python(root / file, test) for file, _, test in parts]
         text = "".join(texts) if all(texts) else ""
     else:
-        text = _rust(root, crate, by)
+        text = _rust(root, crate, test)
     return hashlib.sha256(text.encode()).hexdigest()[:12] if text else ""
 
 
@@ -36,30 +36,30 @@ def _python(path: Path, test: str) -> str:
     name = re.sub(r"\[.*", "", test, flags=re.DOTALL).rpartition("::")[2]
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef) and node.name == name:
-            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
     return "" if name else text
 
 
 @cache
-def _rust(root: Path, crate: str, by: str) -> str:
-    suite, _, test = by.partition(": ")
+def _rust(root: Path, crate: str, failed_test: str) -> str:
+    suite, _, test = failed_test.partition(": ")
     # A suite of another crate may have caught it: see `ALSO_TESTED_BY`.
     homes = [root / "crates" / crate, *sorted((root / "crates").iterdir())]
     files = [home / "tests" / "suite" / f"{suite}.rs" for home in homes]
-    found = [path for path in files if path.exists()][:1]
-    if not found:
-        named = [home for home in homes if home.name == suite.replace("_", "-")]
-        found = sorted(named[0].rglob("src/**/*.rs")) if named else []
-    texts = [path.read_text(encoding="utf-8") for path in found]
+    sources = [path for path in files if path.exists()][:1]
+    if not sources:
+        homes_of_suite = [home for home in homes if home.name == suite.replace("_", "-")]
+        sources = sorted(homes_of_suite[0].rglob("src/**/*.rs")) if homes_of_suite else []
+    texts = [path.read_text(encoding="utf-8") for path in sources]
     name = test.rpartition("::")[2]
     if not re.fullmatch(r"\w+", name):
         return "".join(texts)
     functions = [
-        text[at.start() : braces[1]]
+        text[match_.start() : braces[1]]
         for text in texts
-        for at in re.finditer(rf"\bfn {name}\b", text)
-        if (braces := body(text, (at.start(), _end(text, at.start()))))
+        for match_ in re.finditer(rf"\bfn {name}\b", text)
+        if (braces := body(text, (match_.start(), _end(text, match_.start()))))
     ]
     if functions or f"fn {name}" in "".join(texts):
         return "".join(functions)
@@ -67,12 +67,12 @@ def _rust(root: Path, crate: str, by: str) -> str:
     return "".join(texts) if any(re.search(rf"\b{name}\b", text) for text in texts) else ""
 
 
-def _end(text: str, begin: int) -> int:
+def _end(text: str, start: int) -> int:
     """Where a function ends: at the brace that stands as far left as its own line."""
-    indent = re.match(r"[ \t]*", text[text.rfind("\n", 0, begin) + 1 :])
+    indent = re.match(r"[ \t]*", text[text.rfind("\n", 0, start) + 1 :])
     assert indent
-    found = re.compile(rf"^{indent[0]}\}}", re.MULTILINE).search(text, begin)
-    one_line = text.find("\n", begin)
-    if text[begin:one_line].rstrip().endswith("}"):
-        return one_line
-    return found.end() if found else len(text)
+    closing = re.compile(rf"^{indent[0]}\}}", re.MULTILINE).search(text, start)
+    line_end = text.find("\n", start)
+    if text[start:line_end].rstrip().endswith("}"):
+        return line_end
+    return closing.end() if closing else len(text)

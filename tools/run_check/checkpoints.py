@@ -22,8 +22,10 @@ class Checkpoint:
 
     def has(self, pages: Counter[Plane], now: int) -> bool:
         """Tell whether so many pages on each plane had been programmed at `now`."""
-        ended = {plane: sum(end <= now for end in ends) for plane, ends in self.ends.items()}
-        return ended == {plane: count for plane, count in pages.items() if count > 0}
+        pages_by_plane = {
+            plane: sum(end <= now for end in ends) for plane, ends in self.ends.items()
+        }
+        return pages_by_plane == {plane: count for plane, count in pages.items() if count > 0}
 
 
 class Checkpoints:
@@ -71,11 +73,11 @@ class Checkpoints:
 
     def _of(self, op: Op, plane: Plane) -> Checkpoint:
         """Return the checkpoint to which an operation belongs."""
-        before = self.last_page.get(plane)
-        follows = before in ((op.block, op.page - 1), (op.block - 1, self.geometry.pages - 1))
+        previous = self.last_page.get(plane)
+        is_next = previous in ((op.block, op.page - 1), (op.block - 1, self.geometry.pages - 1))
         if plane not in self.at:
             self.at[plane] = self.firsts[-1]
-        elif before is not None and not follows:
+        elif previous is not None and not is_next:
             self.at[plane] += 1
             del self.last_page[plane]
         number = self.at[plane]
@@ -94,14 +96,14 @@ class Checkpoints:
 
         Several where the log leaves it open: one that is being written may have as many by then.
         """
-        begins = []
+        starts = []
         for number in range(len(self.all) - 1, -1, -1):
             checkpoint = self.all[number]
             if checkpoint.has(pages, now):
-                begins.append(checkpoint.begin)
+                starts.append(checkpoint.begin)
             if self._is_whole(number):
                 break
-        return begins
+        return starts
 
     def any_whole(self) -> bool:
         """Tell whether one was written to its end for certain."""

@@ -20,30 +20,30 @@ class Checks:
     def exactly(self, rule: str, path: str, expected: Any) -> None:  # noqa: ANN401 - any JSON
         """Expect this value, null included; floating-point numbers to nine digits."""
         self.findings.look(path)
-        found = self.report.get(path)
-        if not _equal(found, expected):
-            self.findings.add(rule, f"{REPORT}:{path}", expected, found)
+        actual = self.report.get(path)
+        if not _equal(actual, expected):
+            self.findings.add(rule, f"{REPORT}:{path}", expected, actual)
 
     def within(self, rule: str, path: str, low: float, high: float) -> None:
         """Expect a number from `low` to `high`, both included."""
         self.findings.look(path)
-        found = self.report.number(path)
-        if found is None or not low <= found <= high:
+        actual = self.report.number(path)
+        if actual is None or not low <= actual <= high:
             text = f"{low}" if low == high else f"{low} to {high}"
-            self.findings.add(rule, f"{REPORT}:{path}", text, found)
+            self.findings.add(rule, f"{REPORT}:{path}", text, actual)
 
     def number(self, path: str) -> int:
         """Return a count of the report that others follow from, 0 where there is none."""
         return self.report.whole(path, 0)
 
 
-def _equal(found: Any, expected: Any) -> bool:  # noqa: ANN401 - any JSON
-    if isinstance(expected, list) and isinstance(found, list):
-        pairs = zip(found, expected, strict=False)
-        return len(found) == len(expected) and all(_equal(a, b) for a, b in pairs)
-    if isinstance(expected, float) and isinstance(found, int | float):
-        return math.isclose(found, expected, rel_tol=1e-9, abs_tol=1e-9)
-    return type(found) is type(expected) and bool(found == expected)
+def _equal(actual: Any, expected: Any) -> bool:  # noqa: ANN401 - any JSON
+    if isinstance(expected, list) and isinstance(actual, list):
+        pairs = zip(actual, expected, strict=False)
+        return len(actual) == len(expected) and all(_equal(a, b) for a, b in pairs)
+    if isinstance(expected, float) and isinstance(actual, int | float):
+        return math.isclose(actual, expected, rel_tol=1e-9, abs_tol=1e-9)
+    return type(actual) is type(expected) and bool(actual == expected)
 
 
 def pattern(path: str) -> str:
@@ -52,9 +52,9 @@ def pattern(path: str) -> str:
     return re.sub(r"^(gc\.victims_by_policy|series)\..*", r"\1.*", path)
 
 
-def ratio(part: float, whole: float) -> float | None:
+def ratio(part: float, total: float) -> float | None:
     """Return a part of a whole, None of nothing."""
-    return part / whole if whole else None
+    return part / total if total else None
 
 
 @cache
@@ -95,21 +95,25 @@ def batches(values: list[int]) -> list[float]:
         return []
     # An odd batch at the end of 64 does not occur, so that joining loses none.
     return [
-        math.fsum(values[at : at + length]) / length
-        for at in range(0, len(values) - length + 1, length)
+        math.fsum(values[start : start + length]) / length
+        for start in range(0, len(values) - length + 1, length)
     ]
 
 
-def half_width(means: list[float]) -> float | None:
+def half_width(batch_means: list[float]) -> float | None:
     """Return half the 95 % interval of the mean of correlated batches, docs/statistics.md."""
-    n = len(means)
+    n = len(batch_means)
     if n < 10:
         return None
-    centre = math.fsum(means) / n
-    apart = [value - centre for value in means]
-    square = math.fsum(value * value for value in apart)
-    found = math.fsum(apart[i] * apart[i + 1] for i in range(n - 1)) / square if square else 0.0
-    r = max(0.0, found + (1 + 4 * found) / n)
+    centre = math.fsum(batch_means) / n
+    deviations = [value - centre for value in batch_means]
+    square = math.fsum(value * value for value in deviations)
+    correlation = (
+        math.fsum(deviations[i] * deviations[i + 1] for i in range(n - 1)) / square
+        if square
+        else 0.0
+    )
+    r = max(0.0, correlation + (1 + 4 * correlation) / n)
     effective = n * (1 - r) / (1 + r)
     if effective < 10:
         return None

@@ -35,9 +35,9 @@ class ClassNumbers:
         physical, user = (checks.number(f"device.{key}_pages") for key in ("physical", "user"))
         share = float(checks.number("separation.open_pages") / (physical - user))
         checks.exactly("separation", "separation.open_share_of_spare", share)
-        plain = not (self.operations.power.cuts or checks.number("device.bad_blocks"))
-        plain = plain and self.operations.history.units.planes == 1
-        if plain and self.requests.complete and not self.operations.failures.all:
+        is_plain = not (self.operations.power.cuts or checks.number("device.bad_blocks"))
+        is_plain = is_plain and self.operations.history.units.planes == 1
+        if is_plain and self.requests.complete and not self.operations.failures.all:
             self._open_pages()
         if self.report.get("separation.fdp") is not None and (folder / UNITS).exists():
             self._units(folder / UNITS)
@@ -45,20 +45,22 @@ class ClassNumbers:
     def _open_pages(self) -> None:
         """Blocks are open from their first program to their last."""
         history, pages = self.operations.history, self.operations.geometry.pages
-        left: Counter[int] = Counter()
+        free_pages: Counter[int] = Counter()
         for block, filled in enumerate(history.filled):
             unit = history.units.of(block)
-            left[unit] += pages - filled
+            free_pages[unit] += pages - filled
         size = history.units.planes * pages
-        total = sum(n for n in left.values() if 0 < n < size)
+        total = sum(n for n in free_pages.values() if 0 < n < size)
         # Blocks in which collection has not put its first page are open without a line here.
-        self.checks.within("separation", "separation.open_pages", total, total + size * len(left))
+        self.checks.within(
+            "separation", "separation.open_pages", total, total + size * len(free_pages)
+        )
 
     def _units(self, path: Path) -> None:
         counts: Counter[tuple[str, str]] = Counter()
         for line, fields in rows(path, UNIT_COLUMNS):
-            (at,) = numbers(UNITS, line, [fields[1]])
-            if at >= self.since:
+            (time,) = numbers(UNITS, line, [fields[1]])
+            if time >= self.since:
                 counts[fields[0], fields[2]] += 1
         checks, report = self.checks, self.report
         fdp = "separation.fdp"
@@ -68,7 +70,7 @@ class ClassNumbers:
             for event, key in EVENTS.items():
                 checks.exactly("units", f"{fdp}.{name}.{key}", counts[event, handle])
         for event, key in EVENTS.items():
-            total = sum(n for (of, _), n in counts.items() if of == event)
+            total = sum(n for (kind, _), n in counts.items() if kind == event)
             checks.exactly("units", f"{fdp}.units_{key}", total)
         if not self.requests.complete:
             return
@@ -84,14 +86,14 @@ class ClassNumbers:
         """What all handles were given, and what was copied to and from their units."""
         checks, report = self.checks, self.report
         host = (programs["host"] + programs["remap"]) * page
-        copied = (programs["gc"] + programs["wear"]) * page
+        copied_bytes = (programs["gc"] + programs["wear"]) * page
         checks.exactly("units", f"{fdp}.host_bytes_written", host)
-        for key, total in (("host_bytes", host), ("copied_bytes", copied)):
+        for key, total in (("host_bytes", host), ("copied_bytes", copied_bytes)):
             for name in names:
-                others = sum(report.whole(f"{fdp}.{n}.{key}") for n in names if n != name)
-                checks.exactly("units", f"{fdp}.{name}.{key}", total - others)
+                remaining = sum(report.whole(f"{fdp}.{n}.{key}") for n in names if n != name)
+                checks.exactly("units", f"{fdp}.{name}.{key}", total - remaining)
         reads = sum(self.operations.counts["read", cause] for cause in ("gc", "wear")) * page
         for name in names:
-            others = sum(report.whole(f"{fdp}.{n}.moved_bytes") for n in names if n != name)
-            low = max(0, copied - others)
-            checks.within("units", f"{fdp}.{name}.moved_bytes", low, max(low, reads - others))
+            remaining = sum(report.whole(f"{fdp}.{n}.moved_bytes") for n in names if n != name)
+            low = max(0, copied_bytes - remaining)
+            checks.within("units", f"{fdp}.{name}.moved_bytes", low, max(low, reads - remaining))

@@ -47,9 +47,9 @@ class Moments:
 
     def __init__(self, events: Sequence[tuple[int, int]]) -> None:
         """Take (time, size) pairs."""
-        ordered = sorted(events)
-        self.times = [at for at, _ in ordered]
-        self.sizes = [size for _, size in ordered]
+        sorted_events = sorted(events)
+        self.times = [time for time, _ in sorted_events]
+        self.sizes = [size for _, size in sorted_events]
         self.sums = [0]
         for size in self.sizes:
             self.sums.append(self.sums[-1] + size)
@@ -89,30 +89,32 @@ class Course:
         self.counted = {key: Before(steps) for key, steps in history.counted.items()}
         self.used, self.free = Before(history.used), Before(history.free)
         log = requests.log
-        ended = [
-            (kind, at, latency)
-            for (kind, *_), at, latency in zip(
+        completions = [
+            (kind, time, latency)
+            for (kind, *_), time, latency in zip(
                 log.groups, log.completions, log.latencies, strict=True
             )
         ]
         self.ended = {
-            kind: Moments([(at, latency) for of, at, latency in ended if of == kind])
+            kind: Moments(
+                [(time, latency) for operation, time, latency in completions if operation == kind]
+            )
             for kind in ("read", "write")
         }
         table = requests.table
-        arrived: dict[str, list[tuple[int, int]]] = {"read": [], "write": []}
-        inside = Steps()
+        arrivals: dict[str, list[tuple[int, int]]] = {"read": [], "write": []}
+        in_system = Steps()
         for number, arrival in enumerate(table["arrival"]):
             if arrival < 0:
                 continue
-            inside.add(arrival, 1)
+            in_system.add(arrival, 1)
             if table["completion"][number] >= 0:
-                inside.add(table["completion"][number], -1)
+                in_system.add(table["completion"][number], -1)
             kind = ("read", "write", "trim", "flush", "copy")[table["kind"][number]]
-            if kind in arrived and number >= requests.first_measured:
-                arrived[kind].append((arrival, table["pages"][number]))
-        self.arrived = {kind: Moments(events) for kind, events in arrived.items()}
-        self.inside = Before(inside)
+            if kind in arrivals and number >= requests.first_measured:
+                arrivals[kind].append((arrival, table["pages"][number]))
+        self.arrived = {kind: Moments(events) for kind, events in arrivals.items()}
+        self.inside = Before(in_system)
 
     def check(self, folder: Path) -> None:
         """Compare both files, and what is judged from them."""
@@ -124,65 +126,65 @@ class Course:
             self._quarters()
             self._warmup()
 
-    def _differs(self, file: str, line: int, what: str, expected: object, found: object) -> None:
+    def _differs(self, file: str, line: int, label: str, expected: object, actual: object) -> None:
         self.checks.findings.add(
-            file.partition(".")[0], f"{file}:{line}", f"{what} {expected}", found
+            file.partition(".")[0], f"{file}:{line}", f"{label} {expected}", actual
         )
 
     def _series(self, path: Path) -> None:
         interval = self.checks.number("config.metrics.interval_ns")
-        before = self.since
+        previous = self.since
         for line, fields in table(path, SERIES_COLUMNS):
             row = {name: int(text) for name, text in fields.items()}
-            at = row["time_ns"]
-            due = before - before % interval + interval
-            if at != due and not (at == self.end and at < due):
-                self._differs(SERIES, line, "time_ns", due, at)
-            for name, value in self._row(before, at).items():
+            time = row["time_ns"]
+            expected_time = previous - previous % interval + interval
+            if time != expected_time and not (time == self.end and time < expected_time):
+                self._differs(SERIES, line, "time_ns", expected_time, time)
+            for name, value in self._row(previous, time).items():
                 if not value - self._unsure(name) <= row[name] <= value:
                     self._differs(SERIES, line, name, value, row[name])
             if row["gc_active_pools"] > self.numbers.pools.count:
-                most = f"at most {self.numbers.pools.count}"
-                self._differs(SERIES, line, "gc_active_pools", most, row["gc_active_pools"])
-            before = at
-        if interval and not self.end - interval <= before <= self.end:
-            self._differs(SERIES, 0, "rows until", self.end, before)
+                limit = f"at most {self.numbers.pools.count}"
+                self._differs(SERIES, line, "gc_active_pools", limit, row["gc_active_pools"])
+            previous = time
+        if interval and not self.end - interval <= previous <= self.end:
+            self._differs(SERIES, 0, "rows until", self.end, previous)
 
     def _unsure(self, name: str) -> int:
         """How many operations at the start of the measurement may or may not count."""
         kinds = {"gc_programs": "program", "all_programs": "program", "erases": "erase"}
         kind = kinds.get(name)
-        return sum(n for (of, _), n in self.operations.unsure.items() if of == kind)
+        return sum(n for (operation, _), n in self.operations.unsure.items() if operation == kind)
 
-    def _row(self, before: int, at: int) -> dict[str, int]:
-        """The values that a row at `at` must have, after one at `before`."""
+    def _row(self, previous: int, time: int) -> dict[str, int]:
+        """The values that a row at `time` must have, after one at `previous`."""
         # The row at the end of the run is taken after its last instant.
-        now = at + 1 if at == self.end else at
-        then = before
+        end = time + 1 if time == self.end else time
+        start = previous
         row: dict[str, int] = {}
         cuts = bool(self.operations.power.cuts)
         if not cuts and not self.report.number("config.host.max_outstanding"):
-            row["pending_requests"] = self.inside.at(now)
+            row["pending_requests"] = self.inside.at(end)
             for kind, name in (("read", "host_pages_read"), ("write", "host_pages_written")):
-                row[name] = self.arrived[kind].total(0, now)
+                row[name] = self.arrived[kind].total(0, end)
         # The program of a copy-back that a cut ends has no line of its own.
         if not (cuts and self.operations.copies_back):
-            row["gc_programs"] = self.counted["gc"].at(now)
-            row["all_programs"] = self.counted["all"].at(now)
+            row["gc_programs"] = self.counted["gc"].at(end)
+            row["all_programs"] = self.counted["all"].at(end)
         if not self.numbers.in_superblocks:
-            row["erases"] = self.counted["erases"].at(now)
+            row["erases"] = self.counted["erases"].at(end)
         if not self.numbers.fails and not self.checks.number("device.bad_blocks"):
             # What a mount erases counts from the cut on, and is logged with its end.
-            if not any(mount.cut < now <= mount.end for mount in self.operations.power.mounts):
-                row["free_blocks"] = self.checks.number("device.blocks") + self.free.at(now)
+            if not any(mount.cut < end <= mount.end for mount in self.operations.power.mounts):
+                row["free_blocks"] = self.checks.number("device.blocks") + self.free.at(end)
             if not cuts:
-                row["used_pages"] = self.operations.history.programmed_at_first + self.used.at(now)
+                row["used_pages"] = self.operations.history.programmed_at_first + self.used.at(end)
         for kind in ("read", "write"):
-            ended = self.ended[kind]
-            row[f"host_{kind}s_completed"] = ended.count(0, now)
-            row[f"interval_{kind}s"] = ended.count(then, now)
-            row[f"interval_{kind}_sum_ns"] = ended.total(then, now)
-            row[f"interval_{kind}_max_ns"] = ended.most(then, now)
+            completions = self.ended[kind]
+            row[f"host_{kind}s_completed"] = completions.count(0, end)
+            row[f"interval_{kind}s"] = completions.count(start, end)
+            row[f"interval_{kind}_sum_ns"] = completions.total(start, end)
+            row[f"interval_{kind}_max_ns"] = completions.most(start, end)
         return row
 
     def _distributions(self, path: Path) -> None:
@@ -201,16 +203,16 @@ class Course:
         self._victims(rows.get("victim_invalid", []))
 
     def _buckets(self, name: str, rows: list[tuple[int, int, int, int]], values: list[int]) -> None:
-        reached = -1
+        previous_high = -1
         for line, low, high, count in rows:
-            if not reached < low <= high or high - low > low / 64:
-                what = f"{name} above {reached}, at most 1/64 wide, "
-                self._differs(DISTRIBUTIONS, line, what, "", (low, high))
-            inside = bisect_right(values, high) - bisect_left(values, low)
-            if inside != count:
-                what = f"{name} from {low} to {high}:"
-                self._differs(DISTRIBUTIONS, line, what, inside, count)
-            reached = high
+            if not previous_high < low <= high or high - low > low / 64:
+                label = f"{name} above {previous_high}, at most 1/64 wide, "
+                self._differs(DISTRIBUTIONS, line, label, "", (low, high))
+            expected_count = bisect_right(values, high) - bisect_left(values, low)
+            if expected_count != count:
+                label = f"{name} from {low} to {high}:"
+                self._differs(DISTRIBUTIONS, line, label, expected_count, count)
+            previous_high = high
         if sum(count for *_, count in rows) != len(values):
             total = sum(count for *_, count in rows)
             self._differs(DISTRIBUTIONS, 0, f"{name} in all", len(values), total)
@@ -227,113 +229,118 @@ class Course:
         checks.exactly("distributions", "device.erase_mean", float(total / blocks))
         variance = max(0, blocks * squares - total * total)
         checks.exactly("distributions", "device.erase_stddev", variance**0.5 / blocks)
-        within, touching = self.operations.erases_within, self.operations.erases_touching
-        if list(within) == list(touching) and not self.numbers.in_superblocks:
+        within_interval, touching_interval = (
+            self.operations.erases_within,
+            self.operations.erases_touching,
+        )
+        if list(within_interval) == list(touching_interval) and not self.numbers.in_superblocks:
             if self.numbers.fails or self.operations.history.units.planes > 1:
                 return
-            expected = Counter(within)
+            expected = Counter(within_interval)
             for line, low, _, count in rows:
                 if expected[low] != count:
-                    what = f"blocks with {low} erases"
-                    self._differs(DISTRIBUTIONS, line, what, expected[low], count)
+                    label = f"blocks with {low} erases"
+                    self._differs(DISTRIBUTIONS, line, label, expected[low], count)
 
     def _victims(self, rows: list[tuple[int, int, int, int]]) -> None:
         """Check the number of victims, and their mean against the one that the report prints."""
         checks = self.checks
-        chosen = sum(count for *_, count in rows)
-        checks.exactly("distributions", "gc.calls", chosen)
+        victim_count = sum(count for *_, count in rows)
+        checks.exactly("distributions", "gc.calls", victim_count)
         pages = self.numbers.geometry.pages * self.operations.history.units.planes
         path = "gc.mean_victim_invalid_ratio"
-        if chosen == 0:
+        if victim_count == 0:
             checks.exactly("victims", path, None)
             return
-        low, high = (sum(row[at] * row[3] for row in rows) / chosen / pages for at in (1, 2))
+        low, high = (
+            sum(row[column] * row[3] for row in rows) / victim_count / pages for column in (1, 2)
+        )
         checks.within("victims", path, low - 1e-9, high + 1e-9)
         if self.requests.first_measured == 0 and not self.operations.power.cuts:
             # What was read of the victims was valid when they were chosen.
-            unfinished = self.numbers.pools.count * pages
+            unfinished_pages = self.numbers.pools.count * pages
             read = self.operations.counts["read", "gc"]
-            most = 1 - max(0, read - unfinished) / (chosen * pages)
-            checks.within("victims", path, 0.0, most + 1e-9)
+            limit = 1 - max(0, read - unfinished_pages) / (victim_count * pages)
+            checks.within("victims", path, 0.0, limit + 1e-9)
 
     def _quarters(self) -> None:
         """Write amplification over the last two quarters of the host's writes.
 
         The report has it between points that it keeps, an eighth of a quarter apart at most.
         """
-        written = self.arrived["write"]
+        writes = self.arrived["write"]
         total = self.checks.number("host.pages_written")
         waits_outside = bool(self.checks.number("config.host.max_outstanding"))
         if total < 2000 or self.operations.power.cuts or self.requests.copies or waits_outside:
             return
-        times = [self._when(written, share) for share in (0.5, 0.75)]
-        programs = [self.counted["all"].at(at) for at in (*times, self.end + 1)]
-        pages = [written.total(0, at) for at in (*times, self.end + 1)]
-        for at, name in enumerate(("wa_first", "wa_second")):
-            steps = pages[at + 1] - pages[at]
+        times = [self._when(writes, share) for share in (0.5, 0.75)]
+        programs = [self.counted["all"].at(time) for time in (*times, self.end + 1)]
+        pages = [writes.total(0, time) for time in (*times, self.end + 1)]
+        for index, name in enumerate(("wa_first", "wa_second")):
+            steps = pages[index + 1] - pages[index]
             if steps == 0:
                 continue
-            value = (programs[at + 1] - programs[at]) / steps
+            value = (programs[index + 1] - programs[index]) / steps
             depth = self.checks.number("little.peak_in_system") * 16
             slack = value * 0.15 + 2 * depth / steps
             path = f"steady_state.{name}"
             self.checks.within("steady", path, value - slack, value + slack)
 
-    def _when(self, written: Moments, share: float) -> int:
+    def _when(self, writes: Moments, share: float) -> int:
         """When so much of what the host writes had arrived."""
-        target = written.sums[-1] * share
-        place = bisect_left(written.sums, target)
-        return written.times[min(place, len(written.times) - 1)]
+        target = writes.sums[-1] * share
+        place = bisect_left(writes.sums, target)
+        return writes.times[min(place, len(writes.times) - 1)]
 
     def _warmup(self) -> None:
         """Check the transient of a latency, if there is one, from the means of its batches."""
         checks, report = self.checks, self.report
-        found = report.number("warmup.recommended_requests")
+        recommended = report.number("warmup.recommended_requests")
         reason = str(report.get("warmup.reason"))
-        submitted, left_out = (checks.number(f"requests.{key}") for key in ("submitted", "warmup"))
+        requests, warmup = (checks.number(f"requests.{key}") for key in ("submitted", "warmup"))
         if report.get("trace_lines") is not None:
             checks.exactly("warmup", "warmup.recommended_requests", None)
             return
-        if found is not None:
-            low = left_out if "no transient" not in reason else 0
-            checks.within(
-                "warmup", "warmup.recommended_requests", low, left_out + submitted / 2 + 1
-            )
-        log, longest = self.requests.log, 0.0
+        if recommended is not None:
+            low = warmup if "no transient" not in reason else 0
+            checks.within("warmup", "warmup.recommended_requests", low, warmup + requests / 2 + 1)
+        log, longest_share = self.requests.log, 0.0
         for kind in ("write", "read"):
             latencies = [
-                n for (of, *_), n in zip(log.groups, log.latencies, strict=True) if of == kind
+                n
+                for (operation, *_), n in zip(log.groups, log.latencies, strict=True)
+                if operation == kind
             ]
             share = transient(batches(latencies))
             drifts = f"{kind} latency drifts" in reason
-            if share is None and found is not None:
+            if share is None and recommended is not None:
                 checks.exactly("warmup", "warmup.recommended_requests", None)
             elif share is not None and drifts:
                 checks.exactly("warmup", "warmup.reason", f"{kind} latency has settled")
             elif share:
-                longest = max(longest, share)
-        if longest and found is not None:
-            least = left_out + longest * submitted - 1
-            checks.within("warmup", "warmup.recommended_requests", least, left_out + submitted)
+                longest_share = max(longest_share, share)
+        if longest_share and recommended is not None:
+            minimum = warmup + longest_share * requests - 1
+            checks.within("warmup", "warmup.recommended_requests", minimum, warmup + requests)
 
 
-def transient(means: list[float]) -> float | None:
+def transient(batch_means: list[float]) -> float | None:
     """Return the share of a course that is its transient (MSER), None where it has not settled."""
-    n = len(means)
+    n = len(batch_means)
     if n < LEAST_MEANS:
         return 0.0
     best, skip = None, 0
     for d in range(n - 9):
-        rest = means[d:]
-        centre = sum(rest) / len(rest)
-        error = sum((value - centre) ** 2 for value in rest) / len(rest) ** 2
+        steady_part = batch_means[d:]
+        centre = sum(steady_part) / len(steady_part)
+        error = sum((value - centre) ** 2 for value in steady_part) / len(steady_part) ** 2
         if best is None or error < best * (1 - 1e-12):
             best, skip = error, d
     first = min(skip, n // 2)
-    rest = means[first:]
-    width = half_width(rest)
+    steady_part = batch_means[first:]
+    width = half_width(steady_part)
     if width is None:
         return None
-    if abs(sum(means) / n - sum(rest) / len(rest)) <= width:
+    if abs(sum(batch_means) / n - sum(steady_part) / len(steady_part)) <= width:
         return 0.0
     return None if skip > first else first / n

@@ -175,22 +175,25 @@ def expanded(text: str) -> list[str]:
         else:
             word += letter
     parts.append([word])
-    return ["".join(one) for one in product(*parts)]
+    return ["".join(choice) for choice in product(*parts)]
 
 
-def fields(by: dict[str, tuple[str, ...]]) -> dict[str, str]:
+def fields(texts_by_source: dict[str, tuple[str, ...]]) -> dict[str, str]:
     """Return how, or why not, for each field."""
-    found: dict[str, str] = {}
-    for what, texts in by.items():
+    sources: dict[str, str] = {}
+    for source, texts in texts_by_source.items():
         for text in texts:
             for field in expanded(text):
-                assert field not in found, field
-                found[field] = what
-    return found
+                assert field not in sources, field
+                sources[field] = source
+    return sources
 
 
 def print_table() -> None:
     """Print every field with what recomputes it, then the fields that nothing recomputes."""
-    for title, by in (("recomputed from", CHECKED), ("in no log, since", NOT_DERIVABLE)):
-        for field, what in fields(by).items():
-            print(f"{field}\t{title}: {what}")
+    for title, texts_by_source in (
+        ("recomputed from", CHECKED),
+        ("in no log, since", NOT_DERIVABLE),
+    ):
+        for field, source in fields(texts_by_source).items():
+            print(f"{field}\t{title}: {source}")

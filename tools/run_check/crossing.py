@@ -77,10 +77,10 @@ class Crossing:
         self.shares = report.get("config.remap.mode") == "share"
         fixed = report.get("config.interconnect.model") in ("none", "formula")
         retries = ("retry_probability", "retry_growth")
-        plain = not any(report.number(f"config.controller.{key}") for key in retries)
+        has_no_retries = not any(report.number(f"config.controller.{key}") for key in retries)
         serial = report.get("config.timing.model") == "serial"
-        known = fixed and plain and serial and self.path != "copyback"
-        self.times = Times(report) if known else None
+        is_computable = fixed and has_no_retries and serial and self.path != "copyback"
+        self.times = Times(report) if is_computable else None
         self.slots = report.get("config.controller.buffers") if self.path != "copyback" else None
         self.reads: dict[tuple[int, int], list[Read]] = defaultdict(list)
         self.held: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -89,13 +89,13 @@ class Crossing:
 
     def take(self, op: Op) -> None:
         """Account one operation, in order of start."""
-        took = op.end - op.start
+        duration = op.end - op.start
         while self.cuts and self.cuts[-1] < op.end:
             self.cuts.pop()
             self._lose_pages()
-        if self.times is not None and not op.cut and took not in self.times.allowed(op):
+        if self.times is not None and not op.cut and duration not in self.times.allowed(op):
             expected = f"{' or '.join(str(ns) for ns in sorted(self.times.allowed(op)))} ns"
-            self.findings.add("service-time", f"{OPS}:{op.line}", expected, took)
+            self.findings.add("service-time", f"{OPS}:{op.line}", expected, duration)
         if op.kind == "erase":
             return
         if op.start >= self.since:
@@ -141,27 +141,27 @@ class Crossing:
         for cause in WITH_HOST:
             self._compare(f"traversals.{cause}", host * self.counts[cause])
         if self.path != "copyback":
-            moved = sum(self.counts[cause] for cause in COPIES) - local
+            expected = sum(self.counts[cause] for cause in COPIES) - local
             for cause in COPIES:
                 self.findings.look(f"controller.traversals.{cause}")
-            found = sum(self.report.whole(f"controller.traversals.{cause}") for cause in COPIES)
-            if moved != found:
+            actual = sum(self.report.whole(f"controller.traversals.{cause}") for cause in COPIES)
+            if expected != actual:
                 place = f"{REPORT}:controller.traversals"
-                self.findings.add("traversals", place, f"{moved} of {', '.join(COPIES)}", found)
+                self.findings.add("traversals", place, f"{expected} of {', '.join(COPIES)}", actual)
         times = self.times
         if times is not None and times.local != times.copy["program"]:
             self._compare("pages_from_buffer", self.local)
 
     def _compare(self, key: str, expected: int) -> None:
         self.findings.look(f"controller.{key}")
-        found = self.report.whole(f"controller.{key}", 0)
-        if found != expected:
-            self.findings.add("traversals", f"{REPORT}:controller.{key}", expected, found)
+        actual = self.report.whole(f"controller.{key}", 0)
+        if actual != expected:
+            self.findings.add("traversals", f"{REPORT}:controller.{key}", expected, actual)
 
     def _lose_pages(self) -> None:
         """Pages that have been read, and not programmed, are in no buffer any more."""
-        for left in self.reads.values():
-            for read in left:
+        for remaining in self.reads.values():
+            for read in remaining:
                 self.held[read.channel] += [(read.start, 1), (read.end, -1)]
         self.reads.clear()
 
@@ -171,10 +171,10 @@ class Crossing:
             return
         self._lose_pages()
         for channel, changes in sorted(self.held.items()):
-            held = most = 0
+            occupied = peak = 0
             for _, change in sorted(changes):
-                held += change
-                most = max(most, held)
-            if most > self.slots:
+                occupied += change
+                peak = max(peak, occupied)
+            if peak > self.slots:
                 expected = f"at most {self.slots} pages in the buffers of channel {channel}"
-                self.findings.add("buffers", OPS, expected, most)
+                self.findings.add("buffers", OPS, expected, peak)

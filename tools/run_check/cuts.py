@@ -49,9 +49,9 @@ class Cuts:
 
     def other(self, lpn: int, sequence: int, address: int) -> int:
         """Return another page with the data of `address`, which is erased; -1: there is none."""
-        left = self.places.get((lpn, sequence), set())
-        left.discard(address)
-        return next(iter(left), -1)
+        addresses = self.places.get((lpn, sequence), set())
+        addresses.discard(address)
+        return next(iter(addresses), -1)
 
     def heed(self, op: Op) -> None:
         """Take the cuts before `op`."""
@@ -117,65 +117,65 @@ class Cuts:
     def _close(self, now: int) -> None:
         """Blocks that were open are closed: nothing is programmed into them before an erase."""
         pages = self.geometry.pages
-        for block, filled in enumerate(self.flash.filled):
-            if filled == 0:
+        for block, filled_pages in enumerate(self.flash.filled):
+            if filled_pages == 0:
                 continue
             self.flash.filled[block] = pages
             for address in range(block * pages, (block + 1) * pages):
-                if address % pages >= filled or self.ended_at[address] == LATE:
+                if address % pages >= filled_pages or self.ended_at[address] == LATE:
                     self.ended_at[address] = now
                     self.flash.lpn_of[address] = -1
 
     def _compare_reads(self, mount: Mount) -> None:
         """Of each block all programmed pages and one more; of covered ones the first and later."""
         pages = mount.reads.get("checkpoint")
-        begins: list[int | None] = [None]
+        starts: list[int | None] = [None]
         if pages is not None:
             # If it has read none of the log, the one that the run starts with.
-            begins = list(self.checkpoints.last(mount.cut, pages)) or [0]
-        if begins in ([None], [0]) and self.checkpoints.any_whole():
+            starts = list(self.checkpoints.last(mount.cut, pages)) or [0]
+        if starts in ([None], [0]) and self.checkpoints.any_whole():
             found_pages = "none" if pages is None else sum(pages.values())
             expected = "the pages of the last whole checkpoint"
             self.findings.add("mount-reads", f"{POWER}:{mount.line}", expected, found_pages)
             return
-        bounds = [self._bounds_of(begun) for begun in begins]
-        found = mount.reads.get("scan", Counter())
-        for where in bounds[0]:
-            low = min(each[where][0] for each in bounds)
-            high = max(each[where][1] for each in bounds)
-            if not low <= found[where] <= high:
-                expected = f"{low} to {high} pages read of plane {where}"
-                self.findings.add("mount-reads", f"{POWER}:{mount.line}", expected, found[where])
+        bounds = [self._bounds_of(start) for start in starts]
+        actual = mount.reads.get("scan", Counter())
+        for plane in bounds[0]:
+            low = min(bound[plane][0] for bound in bounds)
+            high = max(bound[plane][1] for bound in bounds)
+            if not low <= actual[plane] <= high:
+                expected = f"{low} to {high} pages read of plane {plane}"
+                self.findings.add("mount-reads", f"{POWER}:{mount.line}", expected, actual[plane])
 
-    def _bounds_of(self, begun: int | None) -> dict[Plane, tuple[int, int]]:
+    def _bounds_of(self, start: int | None) -> dict[Plane, tuple[int, int]]:
         """Return the least and most pages read of every plane."""
         bounds: dict[Plane, tuple[int, int]] = {}
         geometry, block = self.geometry, 0
         for channel in range(geometry.channels):
             for chip in range(geometry.chips):
                 for plane in range(geometry.planes):
-                    reads = [self._reads_of(block + i, begun) for i in range(geometry.blocks)]
-                    low, high = (sum(each) for each in zip(*reads, strict=True))
+                    reads = [self._reads_of(block + i, start) for i in range(geometry.blocks)]
+                    low, high = (sum(counts) for counts in zip(*reads, strict=True))
                     bounds[channel, chip, plane] = (low, high)
                     block += geometry.blocks
         return bounds
 
-    def _reads_of(self, block: int, begun: int | None) -> tuple[int, int]:
+    def _reads_of(self, block: int, start: int | None) -> tuple[int, int]:
         """Return the least and most pages read of a block: of one instant the order is unknown."""
-        pages, filled = self.geometry.pages, self.flash.filled[block]
+        pages, filled_pages = self.geometry.pages, self.flash.filled[block]
         if block in self.half_erased:
             return 1, 1
-        reads = min(filled + 1, pages)
-        if begun is None or self.erased_at[block] > begun:
+        reads = min(filled_pages + 1, pages)
+        if start is None or self.erased_at[block] > start:
             return reads, reads
         first = block * pages
-        ends = self.ended_at[first : first + filled]
-        covered = [
-            next((i for i, end in enumerate(ends) if end > begun - early), filled)
-            for early in (0, 1)
+        ends = self.ended_at[first : first + filled_pages]
+        offsets = [
+            next((i for i, end in enumerate(ends) if end > start - tolerance), filled_pages)
+            for tolerance in (0, 1)
         ]
         # Without any page covered one more is read as well.
-        counts = [reads - n + (n > 0) for n in covered]
+        counts = [reads - n + (n > 0) for n in offsets]
         return min(counts), max(counts)
 
     def finish(self, end: int) -> None:

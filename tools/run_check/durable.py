@@ -46,9 +46,9 @@ class Durable:
             and table["completion"][number] >= 0
         )
         arrivals = [arrival for arrival, _ in flushes]
-        soonest = [end for _, end in flushes] + [sys.maxsize]
-        for at in range(len(flushes) - 1, -1, -1):
-            soonest[at] = min(soonest[at], soonest[at + 1])
+        next_flush_ends = [end for _, end in flushes] + [sys.maxsize]
+        for index in range(len(flushes) - 1, -1, -1):
+            next_flush_ends[index] = min(next_flush_ends[index], next_flush_ends[index + 1])
         for number, kind in enumerate(table["kind"]):
             completion = table["completion"][number]
             if kind != write or completion < 0:
@@ -56,17 +56,17 @@ class Durable:
             if self.protected or not requests.buffered or table["asks"][number] & 1:
                 self.since[number] = completion
             else:
-                durable = soonest[bisect.bisect_left(arrivals, completion)]
+                durable = next_flush_ends[bisect.bisect_left(arrivals, completion)]
                 cut = bisect.bisect_left(power.cuts, completion)
                 if cut < len(power.cuts) and power.cuts[cut] < durable:
                     first = table["lpn"][number]
                     for lpn in range(first, first + table["pages"][number]):
-                        lost = max(power.cuts[cut], self.may_be_lost.get(lpn, -1))
-                        self.may_be_lost[lpn] = lost
+                        lost_at = max(power.cuts[cut], self.may_be_lost.get(lpn, -1))
+                        self.may_be_lost[lpn] = lost_at
                 elif durable < sys.maxsize:
                     self.since[number] = durable
         if not (requests.copies or (self.protected and requests.buffered)):
-            self.coming = sorted(((at, n) for n, at in self.since.items()), reverse=True)
+            self.coming = sorted(((time, n) for n, time in self.since.items()), reverse=True)
 
     def at(self, number: int, requests: Requests) -> int:
         """Return when the request becomes durable: others than writes when they complete."""
@@ -77,36 +77,36 @@ class Durable:
 
     def check(self, mount: Mount, flash: Flash) -> None:
         """Power is cut: what is durable is on `flash`."""
-        now, table = mount.cut, self.requests.table
-        while self.coming and self.coming[-1][0] <= now:
+        cut, table = mount.cut, self.requests.table
+        while self.coming and self.coming[-1][0] <= cut:
             since, number = self.coming.pop()
             first, arrival = table["lpn"][number], table["arrival"][number]
             for lpn in range(first, first + table["pages"][number]):
-                self._becomes(flash, lpn, number, (since, arrival, now))
+                self._becomes(flash, lpn, number, (since, arrival, cut))
         for lpn, (sequence, arrival, number) in self.newest.items():
             if flash.map["home"][lpn] >= 0 and flash.map["committed"][lpn] >= sequence:
                 continue
-            if not self.requests.trimmed(lpn, arrival, now):
-                self._report(lpn, number, now, f"sequence {flash.map['committed'][lpn]}")
+            if not self.requests.trimmed(lpn, arrival, cut):
+                self._report(lpn, number, cut, f"sequence {flash.map['committed'][lpn]}")
 
     def _becomes(self, flash: Flash, lpn: int, number: int, times: tuple[int, int, int]) -> None:
         """Note that page `lpn` of write `number` is durable."""
-        since, arrival, now = times
+        durable_since, arrival, cut = times
         flash.map.reach(lpn)
         end, sequence = flash.written.get((number, lpn), (sys.maxsize, -1))
-        if end > since:
+        if end > durable_since:
             # It has been replaced before it was programmed: then what is there is newer.
             sequence = flash.map["committed"][lpn]
-            by, admitted = flash.origin.get(sequence, (-1, -1))
-            newer = by > number or admitted >= self.requests.completion(number)
-            if not newer and not self.requests.trimmed(lpn, arrival, now):
+            writer, admission = flash.origin.get(sequence, (-1, -1))
+            is_newer = writer > number or admission >= self.requests.completion(number)
+            if not is_newer and not self.requests.trimmed(lpn, arrival, cut):
                 self._report(
-                    lpn, number, now, f"the program of request {by}" if by >= 0 else "none"
+                    lpn, number, cut, f"the program of request {writer}" if writer >= 0 else "none"
                 )
             return
         if sequence > self.newest.get(lpn, (-1,))[0]:
             self.newest[lpn] = (sequence, arrival, number)
 
-    def _report(self, lpn: int, number: int, now: int, found: str) -> None:
-        expected = f"LPN {lpn} of request {number}, durable at the cut at {now}"
-        self.findings.add("durable", POWER, expected, found)
+    def _report(self, lpn: int, number: int, cut: int, actual: str) -> None:
+        expected = f"LPN {lpn} of request {number}, durable at the cut at {cut}"
+        self.findings.add("durable", POWER, expected, actual)

@@ -27,11 +27,11 @@ COUNTERS = ("free_blocks", "used_pages", "pending_requests", "gc_active_pools")
 
 def lines_of(folder: Path, name: str) -> list[list[str]] | None:
     """Return header and rows of a table of the run, packed or not; None if it has none."""
-    plain, packed = folder / f"{name}.csv", folder / f"{name}.csv.zst"
+    plain, compressed = folder / f"{name}.csv", folder / f"{name}.csv.zst"
     if plain.exists():
         text = plain.read_text(encoding="utf-8")
-    elif packed.exists():
-        with packed.open("rb") as file:
+    elif compressed.exists():
+        with compressed.open("rb") as file:
             stream = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
             text = stream.read().decode()
     else:
@@ -58,23 +58,23 @@ class Exports:
             elif path.name == "perfetto.json.gz":
                 self._perfetto(json.loads(gzip.decompress(path.read_bytes())))
             elif path.suffix == ".csv":
-                found = lines_of(path.parent, name) or []
-                self._rows(path.name, lines_of(self.folder, name), found)
+                actual = lines_of(path.parent, name) or []
+                self._rows(path.name, lines_of(self.folder, name), actual)
             elif path.suffix == ".parquet" and importlib.util.find_spec("pyarrow"):
                 self._parquet(path, name)
             elif path.suffix == ".npz" and importlib.util.find_spec("numpy"):
                 self._npz(path, name)
 
-    def _differs(self, place: str, expected: object, found: object) -> None:
-        self.findings.add("export", f"{FOLDER}/{place}", expected, found)
+    def _differs(self, place: str, expected: object, actual: object) -> None:
+        self.findings.add("export", f"{FOLDER}/{place}", expected, actual)
 
-    def _rows(self, name: str, expected: list[list[str]] | None, found: list[list[str]]) -> None:
+    def _rows(self, name: str, expected: list[list[str]] | None, actual: list[list[str]]) -> None:
         if expected is None:
             self._differs(name, "a table of the run", "none")
             return
-        if len(expected) != len(found):
-            self._differs(f"{name}: lines", len(expected), len(found))
-        for line, (a, b) in enumerate(zip(expected, found, strict=False), 1):
+        if len(expected) != len(actual):
+            self._differs(f"{name}: lines", len(expected), len(actual))
+        for line, (a, b) in enumerate(zip(expected, actual, strict=False), 1):
             if a != b:
                 self._differs(f"{name}:{line}", a, b)
                 return
@@ -99,28 +99,28 @@ class Exports:
             return
         head, *rows = expected
         with np.load(path) as arrays:
-            found = {key: arrays[key].tolist() for key in arrays.files}
-        wanted: dict[str, list[Any]] = {}
+            actual = {key: arrays[key].tolist() for key in arrays.files}
+        columns: dict[str, list[Any]] = {}
         if name == "series":
-            for at, column in enumerate(head):
-                wanted[column] = [int(row[at]) for row in rows]
+            for index, column in enumerate(head):
+                columns[column] = [int(row[index]) for row in rows]
         else:
             for kind, *numbers in rows:
-                wanted.setdefault(kind, []).append([int(number) for number in numbers])
-        for key in sorted({*wanted, *found}):
-            if wanted.get(key) != found.get(key):
-                self._differs(f"{path.name}: {key}", wanted.get(key), found.get(key))
+                columns.setdefault(kind, []).append([int(number) for number in numbers])
+        for key in sorted({*columns, *actual}):
+            if columns.get(key) != actual.get(key):
+                self._differs(f"{path.name}: {key}", columns.get(key), actual.get(key))
 
     def _fio(self, values: dict[str, Any]) -> None:
         (job,) = values["jobs"]
         log = self.requests.log
         page = self.report.whole("device.page_bytes")
         span = self.report.whole("time.simulated")
-        every: list[int] = []
+        all_latencies: list[int] = []
         for kind in ("read", "write", "trim"):
             pairs = zip(log.groups, log.latencies, strict=True)
-            latencies = sorted(n for (of, *_), n in pairs if of == kind)
-            every += latencies
+            latencies = sorted(n for (group, *_), n in pairs if group == kind)
+            all_latencies += latencies
             verb = {"read": "read", "write": "written", "trim": "trimmed"}[kind]
             size = self.report.whole(f"host.pages_{verb}") * page
             part = job[kind]
@@ -139,51 +139,51 @@ class Exports:
             self._percentiles(f"fio.json: {kind}", latencies, part["clat_ns"].get("percentile", {}))
             if kind != "trim":
                 self._over_time(kind, part, page)
-        self._classes(job, sorted(every))
+        self._classes(job, sorted(all_latencies))
         self._number("fio.json: runtime", span // 1_000_000, job["job_runtime"])
 
-    def _number(self, place: str, expected: float, found: float) -> None:
-        if not math.isclose(found, expected, rel_tol=1e-9, abs_tol=1e-9):
-            self._differs(place, expected, found)
+    def _number(self, place: str, expected: float, actual: float) -> None:
+        if not math.isclose(actual, expected, rel_tol=1e-9, abs_tol=1e-9):
+            self._differs(place, expected, actual)
 
-    def _moments(self, place: str, values: list[int], found: dict[str, float]) -> None:
+    def _moments(self, place: str, values: list[int], actual: dict[str, float]) -> None:
         n = len(values)
         mean = sum(values) / n if n else 0.0
         spread = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / n) if n else 0.0
         expected = {"min": min(values, default=0), "max": max(values, default=0), "N": n}
         for key, value in (expected | {"mean": mean}).items():
-            self._number(f"{place}.{key}", value, found[key])
-        if not math.isclose(found["stddev"], spread, rel_tol=1e-6, abs_tol=1e-6):
-            self._differs(f"{place}.stddev", spread, found["stddev"])
+            self._number(f"{place}.{key}", value, actual[key])
+        if not math.isclose(actual["stddev"], spread, rel_tol=1e-6, abs_tol=1e-6):
+            self._differs(f"{place}.stddev", spread, actual["stddev"])
 
-    def _percentiles(self, place: str, values: list[int], found: dict[str, int]) -> None:
+    def _percentiles(self, place: str, values: list[int], actual: dict[str, int]) -> None:
         """A percentile is the end of its bucket: at the value or a little above it."""
         tens = (1, 5, *range(10, 100, 10), 95, 99, 99.5, 99.9, 99.95, 99.99)
-        known = [p for p in tens if len(values) * round(100 - p, 6) >= 1000]
-        if values and [f"{p:.6f}" for p in known] != [*found]:
-            self._differs(f"{place}: percentiles", known, [*found])
-        for text, end in found.items():
+        percentages = [p for p in tens if len(values) * round(100 - p, 6) >= 1000]
+        if values and [f"{p:.6f}" for p in percentages] != [*actual]:
+            self._differs(f"{place}: percentiles", percentages, [*actual])
+        for text, end in actual.items():
             millionths = round(float(text) * 10_000)
-            exact = values[max(1, -(-len(values) * millionths // 1_000_000)) - 1]
-            if not exact <= end <= min(exact * (1 + FIO_RESOLUTION) + 1, values[-1]):
-                self._differs(f"{place}.percentile.{text}", f"{exact} or a little more", end)
+            percentile = values[max(1, -(-len(values) * millionths // 1_000_000)) - 1]
+            if not percentile <= end <= min(percentile * (1 + FIO_RESOLUTION) + 1, values[-1]):
+                self._differs(f"{place}.percentile.{text}", f"{percentile} or a little more", end)
 
     def _over_time(self, kind: str, part: dict[str, Any], page: int) -> None:
         """Rates over the rows of the series."""
         rows = lines_of(self.folder, "series") or [[]]
         head, *rows = rows
-        before = self.report.whole("time.measured_from")
+        previous_ns = self.report.whole("time.measured_from")
         rates: list[float] = []
         counts: list[float] = []
-        done = 0
+        previous = 0
         name = "host_pages_read" if kind == "read" else "host_pages_written"
         for row in rows:
             values = dict(zip(head, map(int, row), strict=True))
-            seconds = (values["time_ns"] - before) / 1e9
+            seconds = (values["time_ns"] - previous_ns) / 1e9
             if seconds > 0:
-                rates.append((values[name] - done) * page / 1024 / seconds)
+                rates.append((values[name] - previous) * page / 1024 / seconds)
                 counts.append(values[f"interval_{kind}s"] / seconds)
-            before, done = values["time_ns"], values[name]
+            previous_ns, previous = values["time_ns"], values[name]
         for key, column, spread in (("bw", rates, "bw_dev"), ("iops", counts, "iops_stddev")):
             mean = sum(column) / len(column) if column else 0.0
             square = sum((v - mean) ** 2 for v in column) / max(1, len(column))
@@ -194,24 +194,24 @@ class Exports:
                 f"{key}_mean": mean,
                 spread: math.sqrt(square),
             }
-            for what, value in expected.items():
-                self._number(f"fio.json: {kind}.{what}", value, part[what])
+            for statistic, value in expected.items():
+                self._number(f"fio.json: {kind}.{statistic}", value, part[statistic])
 
     def _classes(self, job: dict[str, Any], values: list[int]) -> None:
         """Check the shares by class of latency; values may be a bucket off the edge of a class."""
-        below = 0
+        low = 0
         for unit, scale in CLASS_UNITS:
             for edge in EDGES:
                 end = edge * scale
                 share = job[f"latency_{unit}"][str(edge)]
-                near = [v for v in values if abs(v - end) <= end / 64]
-                before = [v for v in values if abs(v - below) <= below / 64]
-                count = sum(below <= v < end for v in values)
-                slack = 100 * (len(near) + len(before)) / max(1, len(values)) + 1e-6
+                near_end = [v for v in values if abs(v - end) <= end / 64]
+                near_low = [v for v in values if abs(v - low) <= low / 64]
+                count = sum(low <= v < end for v in values)
+                slack = 100 * (len(near_end) + len(near_low)) / max(1, len(values)) + 1e-6
                 expected = 100 * count / max(1, len(values))
                 if abs(share - expected) > slack:
                     self._differs(f"fio.json: latency_{unit}.{edge}", expected, share)
-                below = end
+                low = end
 
     def _perfetto(self, values: dict[str, Any]) -> None:
         """Operations, transfers, requests and counters, event by event."""
@@ -225,9 +225,9 @@ class Exports:
         transfers = [e for e in events if e["ph"] == "X" and e["tid"] in buses]
         transfers.sort(key=lambda event: (event["tid"], event["ts"]))
         self._matches("transfers", self._transfers(buses[0]), transfers)
-        for phase, at in (("b", "arrival"), ("e", "completion")):
-            found = [e for e in events if e["ph"] == phase]
-            self._matches(f"requests {phase}", self._requests(at), found)
+        for phase, column in (("b", "arrival"), ("e", "completion")):
+            actual = [e for e in events if e["ph"] == phase]
+            self._matches(f"requests {phase}", self._requests(column), actual)
         head, *rows = lines_of(self.folder, "series") or [[]]
         counters = [e for e in events if e["ph"] == "C"]
         expected = [
@@ -260,8 +260,8 @@ class Exports:
         """Yield the transfers of each bus in order; planes of one operation share a transfer."""
         head, *rows = lines_of(self.folder, "ops") or [[]]
         places = [head.index(name) for name in ("channel", "bus_start", "bus_end")]
-        found = {tuple(int(row[at]) for at in places) for row in rows if row[places[1]]}
-        for channel, start, end in sorted(found):
+        transfers = {tuple(int(row[index]) for index in places) for row in rows if row[places[1]]}
+        for channel, start, end in sorted(transfers):
             yield {
                 "pid": 3 + channel,
                 "tid": first + channel,
@@ -269,25 +269,25 @@ class Exports:
                 "dur": (end - start) / 1000,
             }
 
-    def _requests(self, at: str) -> Iterator[dict[str, Any]]:
+    def _requests(self, column: str) -> Iterator[dict[str, Any]]:
         head, *rows = lines_of(self.folder, "requests") or [[]]
         for row in rows:
             v = dict(zip(head, row, strict=True))
-            yield {"name": v["op"], "id": int(v["id"]), "ts": int(v[at]) / 1000}
+            yield {"name": v["op"], "id": int(v["id"]), "ts": int(v[column]) / 1000}
 
     def _matches(
-        self, what: str, expected: Iterator[dict[str, Any]], found: list[dict[str, Any]]
+        self, label: str, expected: Iterator[dict[str, Any]], actual: list[dict[str, Any]]
     ) -> None:
         count = 0
-        for count, wanted in enumerate(expected, 1):
-            event = found[count - 1] if count <= len(found) else {}
-            for key, value in wanted.items():
-                got = event.get(key)
-                same = got == value
-                if isinstance(value, float) and isinstance(got, int | float):
-                    same = abs(got - value) < 1e-4 + 1e-12 * abs(value)
-                if not same:
-                    self._differs(f"perfetto.json.gz: {what} {count}.{key}", value, got)
+        for count, expected_event in enumerate(expected, 1):
+            event = actual[count - 1] if count <= len(actual) else {}
+            for key, value in expected_event.items():
+                actual_value = event.get(key)
+                is_equal = actual_value == value
+                if isinstance(value, float) and isinstance(actual_value, int | float):
+                    is_equal = abs(actual_value - value) < 1e-4 + 1e-12 * abs(value)
+                if not is_equal:
+                    self._differs(f"perfetto.json.gz: {label} {count}.{key}", value, actual_value)
                     return
-        if count != len(found):
-            self._differs(f"perfetto.json.gz: {what}", count, len(found))
+        if count != len(actual):
+            self._differs(f"perfetto.json.gz: {label}", count, len(actual))

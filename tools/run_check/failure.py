@@ -49,7 +49,7 @@ class Failures:
 
     def is_missing(self, chip: int, since: int, until: int) -> bool:
         """Tell whether `chip` was missing at some time from `since` to `until`."""
-        return any(each.chip == chip and each.misses(since, until) for each in self.all)
+        return any(failure.chip == chip and failure.misses(since, until) for failure in self.all)
 
     def take(self, op: Op) -> None:
         """Nothing starts on a missing chip; a copy-back that has begun is two lines."""
@@ -62,10 +62,10 @@ class Failures:
         elif self.copies_back and op.cause in COPIES and op.kind == "program":
             start = self.reads.get((chip, op.start), op.start)
         if any(
-            each.chip == chip
-            and each.failed < start
-            and (each.replaced is None or each.replaced > start)
-            for each in self.all
+            failure.chip == chip
+            and failure.failed < start
+            and (failure.replaced is None or failure.replaced > start)
+            for failure in self.all
         ):
             place = f"{OPS}:{op.line}"
             self.findings.add("failed-chip", place, f"nothing on chip {chip}", op.kind)

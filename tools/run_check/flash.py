@@ -112,11 +112,11 @@ class Flash:
         """Start from state.csv."""
         address_of: dict[int, int] = {}
         for line, fields in rows(path, STATE_COLUMNS):
-            *where, lpn, sequence, valid = numbers(STATE, line, fields)
-            channel, chip, plane, block, page = where
+            *position, lpn, sequence, valid = numbers(STATE, line, fields)
+            channel, chip, plane, block, page = position
             place = f"{STATE}:{line}"
             if not self.geometry.holds(channel, chip, plane, block, page):
-                self.findings.add("geometry", place, "a page of the device", where)
+                self.findings.add("geometry", place, "a page of the device", position)
                 continue
             number = self.geometry.block_number(channel, chip, plane, block)
             if self.filled[number] != page:
@@ -199,8 +199,8 @@ class Flash:
             return
         born = self.map["born"][lpn]
         arrivals = self.requests.writes.get(lpn, [])
-        newer = bisect_left(arrivals, end) - bisect_right(arrivals, born)
-        if newer <= 0:
+        newer_count = bisect_left(arrivals, end) - bisect_right(arrivals, born)
+        if newer_count <= 0:
             self.switched[lpn] = (sequence, end)
 
     def _judge_copy(self, cause: str, end: int, lpn: int, sequence: int) -> None:
@@ -208,9 +208,9 @@ class Flash:
         newest, since = self.switched.get(lpn, (-1, -1))
         overtaking = self.map["started"][lpn] > sequence
         born = -1 if overtaking else self.map["born"][lpn]
-        trims = [at for at, _ in self.requests.trims.get(lpn, ()) if born <= at <= end]
-        replaced = newest > sequence and since < end
-        if replaced or (not overtaking and any(born < at < end for at in trims)):
+        trims = [trim for trim, _ in self.requests.trims.get(lpn, ()) if born <= trim <= end]
+        is_replaced = newest > sequence and since < end
+        if is_replaced or (not overtaking and any(born < trim < end for trim in trims)):
             self.stale[cause]["certain"] += 1
         elif trims or overtaking:
             self.stale[cause]["possible"] += 1
@@ -219,11 +219,11 @@ class Flash:
         """Tell whether a program that ended at `end` met the failure of its chip."""
         chip = self.failures.chip_of(address)
         return any(
-            each.chip == chip
-            and each.has_come
-            and each.failed < end
-            and (each.replaced is None or each.replaced >= end)
-            for each in self.failures.all
+            failure.chip == chip
+            and failure.has_come
+            and failure.failed < end
+            and (failure.replaced is None or failure.replaced >= end)
+            for failure in self.failures.all
         )
 
     def _program(self, op: Op, block: int) -> None:
@@ -253,10 +253,10 @@ class Flash:
             self.moving[op.line] = op.cause
         elif op.cause == "rebuild":
             self.rebuilds.add(op.line)
-            lost = self.lost.pop(op.lpn, -1)
+            lost_sequence = self.lost.pop(op.lpn, -1)
             # What was written without its chip has no line of its own: its sequence is greater.
-            if op.sequence < lost:
-                as_lost = f"LPN {op.lpn} as it was lost, sequence {lost}"
+            if op.sequence < lost_sequence:
+                as_lost = f"LPN {op.lpn} as it was lost, sequence {lost_sequence}"
                 self.findings.add("rebuild", f"{OPS}:{op.line}", as_lost, op.sequence)
         else:
             self._admit(op)
@@ -268,30 +268,30 @@ class Flash:
         if self.owners is not None:
             key = (-1, self.owners.source_of(op, {sequence for _, sequence in self.copies}))
         sources = self.copies.get(key)
-        found = "none"
+        actual = "none"
         if sources:
             end, _ = sources.pop(0)
             if not sources:
                 del self.copies[key]
             if end <= op.start:
                 return
-            found = f"one that ends at {end}"
+            actual = f"one that ends at {end}"
         expected = f"a {op.cause} read of LPN {op.lpn} sequence {op.sequence} by {op.start}"
-        self.findings.add("gc-copy", f"{OPS}:{op.line}", expected, found)
+        self.findings.add("gc-copy", f"{OPS}:{op.line}", expected, actual)
 
     def _admit(self, op: Op) -> None:
         """Note a program of host data; settle what depended on when it was admitted."""
         lpn, arrival = op.lpn, self.requests.arrival(op.request)
-        late = arrival
+        admission = arrival
         if self.cuts is not None:
             # It may have been admitted again after a mount.
-            late = max(arrival, self.cuts.mounted_at)
+            admission = max(arrival, self.cuts.mounted_at)
             self.written[op.request, lpn] = (op.end, op.sequence)
-            self.origin[op.sequence] = (op.request, late)
+            self.origin[op.sequence] = (op.request, admission)
         if op.cause == "parity" and op.sequence == self.map["started"][lpn]:
             self.twins.add((lpn, op.sequence))
         if op.sequence > self.map["started"][lpn]:
-            self.map["late"][lpn] = late
+            self.map["late"][lpn] = admission
             self.map["started"][lpn] = op.sequence
             self.map["born"][lpn] = arrival if arrival >= 0 else op.queued
             self.map["done"][lpn] = self.requests.completion(op.request)
@@ -300,11 +300,11 @@ class Flash:
             admitted = min(op.queued, arrival) if arrival >= 0 else op.queued
             if admitted <= suspect.time:
                 del self.suspects[lpn]
-        older = -1 < self.map["read"][lpn] < op.sequence
-        if older and self.requests.precedes(op.request, self.map["reader"][lpn]):
+        is_older = -1 < self.map["read"][lpn] < op.sequence
+        if is_older and self.requests.precedes(op.request, self.map["reader"][lpn]):
             place = f"{OPS}:{self.map['read_line'][lpn]}"
-            done = self.requests.completion(op.request)
-            expected = f"sequence {op.sequence} of LPN {lpn}, acknowledged at {done}"
+            completion = self.requests.completion(op.request)
+            expected = f"sequence {op.sequence} of LPN {lpn}, acknowledged at {completion}"
             self.findings.add("read-newest", place, expected, f"sequence {self.map['read'][lpn]}")
 
     def _read(self, op: Op, block: int) -> None:
@@ -315,13 +315,15 @@ class Flash:
             return
         if self.cuts is not None and not self.cuts.read(op, address):
             return
-        held = (self.lpn_of[address], self.sequence_of[address])
-        wanted = (op.lpn, op.sequence if op.sequence >= 0 else held[1])
+        content = (self.lpn_of[address], self.sequence_of[address])
+        expected_content = (op.lpn, op.sequence if op.sequence >= 0 else content[1])
         if op.cause in WITHOUT_LPN:
             return
         # Of a page with several owners any may be named.
-        if held[1] != wanted[1] or (self.owners is None and held != wanted):
-            self.findings.add("read-content", place, f"LPN, sequence {wanted}", held)
+        if content[1] != expected_content[1] or (
+            self.owners is None and content != expected_content
+        ):
+            self.findings.add("read-content", place, f"LPN, sequence {expected_content}", content)
         if op.cause in COPIES:
             key = (op.lpn if self.owners is None else -1, op.sequence)
             self.copies.setdefault(key, []).append((op.end, op.start))
@@ -338,17 +340,17 @@ class Flash:
     def _check_newest(self, op: Op) -> None:
         """No newer write committed before the read starts, none acknowledged before it arrived."""
         lpn = op.lpn
-        found = f"sequence {op.sequence}"
+        actual = f"sequence {op.sequence}"
         committed = self.map["committed"][lpn]
         if committed > op.sequence:
             expected = f"sequence {committed} of LPN {lpn}, committed before {op.start}"
-            self.findings.add("read-newest", f"{OPS}:{op.line}", expected, found)
+            self.findings.add("read-newest", f"{OPS}:{op.line}", expected, actual)
         elif op.sequence == self.map["started"][lpn]:
             born = self.map["late"][lpn]
             for trim, number in self.requests.trims.get(lpn, ()):
                 if born < trim and self.requests.precedes(number, op.request):
                     expected = f"nothing: LPN {lpn} was trimmed at {trim}"
-                    self.findings.add("read-newest", f"{OPS}:{op.line}", expected, found)
+                    self.findings.add("read-newest", f"{OPS}:{op.line}", expected, actual)
                     break
         self.map["read"][lpn], self.map["reader"][lpn] = op.sequence, op.request
         self.map["read_line"][lpn] = op.line
@@ -359,8 +361,8 @@ class Flash:
             self.cuts.erase(op, block)
         if op.start < self.busy_until[block]:
             expected = f"no operation on the block after {op.start}"
-            found = f"one until {self.busy_until[block]}"
-            self.findings.add("erase-in-flight", op.place, expected, found)
+            actual = f"one until {self.busy_until[block]}"
+            self.findings.add("erase-in-flight", op.place, expected, actual)
         first = block * self.geometry.pages
         if self.owners is not None:
             pages = range(first, first + self.filled[block])
@@ -370,13 +372,13 @@ class Flash:
         for address in range(first, first + self.filled[block]):
             lpn = self.lpn_of[address]
             self.lpn_of[address] = -1
-            other = -1
+            copy = -1
             if lpn >= 0 and self.cuts is not None:
-                other = self.cuts.other(lpn, self.sequence_of[address], address)
+                copy = self.cuts.other(lpn, self.sequence_of[address], address)
             if lpn < 0 or self.map["home"][lpn] != address:
                 continue
-            self.map["home"][lpn] = other
-            if other >= 0:
+            self.map["home"][lpn] = copy
+            if copy >= 0:
                 continue
             sequence, born = self.sequence_of[address], self.map["born"][lpn]
             dead = self.map["started"][lpn] > sequence
@@ -421,22 +423,22 @@ class Flash:
         claimed = report.number("device.valid_pages")
         if claimed is None:
             return
-        born, home = self.map["born"], self.map["home"]
+        birth, home = self.map["born"], self.map["home"]
         live = sum(1 for address in home if address >= 0)
-        unsure = self.parity.droppable(self.requests) + self.requests.trims_unknown(report)
-        unsure += len(self.twins)
+        uncertainty = self.parity.droppable(self.requests) + self.requests.trims_unknown(report)
+        uncertainty += len(self.twins)
         for lpn in self.requests.trims:
             if lpn < self.map.size and home[lpn] >= 0:
-                live -= self.requests.trimmed(lpn, born[lpn], sys.maxsize)
-                unsure += born[lpn] >= 0
-        if abs(live - claimed) > unsure:
-            found = f"{claimed} (allowed: {unsure})"
-            self.findings.add("valid-pages", f"{REPORT}:device.valid_pages", live, found)
+                live -= self.requests.trimmed(lpn, birth[lpn], sys.maxsize)
+                uncertainty += birth[lpn] >= 0
+        if abs(live - claimed) > uncertainty:
+            actual = f"{claimed} (allowed: {uncertainty})"
+            self.findings.add("valid-pages", f"{REPORT}:device.valid_pages", live, actual)
 
     def _leave_out_rebuilds(self, end: int) -> None:
         """Take away rebuilds that the end of the run leaves under way: their pages stay lost."""
         self.commit_all(end)
-        self.pending = [each for each in self.pending if each[1] not in self.rebuilds]
+        self.pending = [entry for entry in self.pending if entry[1] not in self.rebuilds]
         heapq.heapify(self.pending)
 
     def _find_lost(self) -> None:
@@ -444,19 +446,21 @@ class Flash:
         for lpn, arrival in enumerate(self.requests.last_write["arrival"]):
             if arrival < 0 or self.requests.trimmed(lpn, arrival, sys.maxsize):
                 continue
-            done = self.requests.last_completion(lpn)
+            completion = self.requests.last_completion(lpn)
             if self.cuts is not None and self.cuts.durable.may_be_lost.get(lpn, -1) >= arrival:
                 continue
             # What a write buffer keeps is written later.
-            until = sys.maxsize if self.requests.buffered else done
+            until = sys.maxsize if self.requests.buffered else completion
             if self.parity.may_be_missing(lpn, arrival, until, self.failures):
                 continue
-            known = lpn < self.map.size
-            born, done = (self.map["born"][lpn], self.map["done"][lpn]) if known else (-1, -1)
-            if born < 0 or (born < arrival and 0 <= done < arrival):
+            is_mapped = lpn < self.map.size
+            born, completion = (
+                (self.map["born"][lpn], self.map["done"][lpn]) if is_mapped else (-1, -1)
+            )
+            if born < 0 or (born < arrival and 0 <= completion < arrival):
                 expected = f"a program of LPN {lpn} for the write that arrived at {arrival}"
-                found = f"the newest one written at {born}" if born >= 0 else "none"
-                self.findings.add("lost-write", OPS, expected, found)
+                actual = f"the newest one written at {born}" if born >= 0 else "none"
+                self.findings.add("lost-write", OPS, expected, actual)
 
     def _clear_unprogrammed(self) -> None:
         """Clear suspects replaced by what an update did not program, as its chip was missing.
@@ -469,13 +473,13 @@ class Flash:
             if kind not in changes or not self.suspects:
                 continue
             arrival, first = table["arrival"][number], table["lpn"][number]
-            done = self.requests.completion(number)
+            completion = self.requests.completion(number)
             pages = range(first, first + table["pages"][number])
             for lpn in {*pages, *(self.parity.parity_of(page) for page in pages)}:
                 suspect = self.suspects.get(lpn)
                 if suspect is None or not suspect.born < arrival <= suspect.time:
                     continue
-                until = done if done >= 0 else suspect.time
+                until = completion if completion >= 0 else suspect.time
                 if self.parity.may_be_missing(lpn, arrival, until, self.failures):
                     del self.suspects[lpn]
 

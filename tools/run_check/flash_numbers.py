@@ -56,13 +56,13 @@ class FlashNumbers:
                 self._count(f"flash.erases_by_cause.{cause}", "erase", cause)
         by_cause = sum(self.checks.number(f"flash.erases_by_cause.{cause}") for cause in CAUSES)
         checks.exactly("flash-count", "flash.erases", by_cause)
-        for cause, (least, most) in self._retries().items():
-            checks.within("retries", f"flash.retries.{cause}", least, most)
+        for cause, (minimum, maximum) in self._retries().items():
+            checks.within("retries", f"flash.retries.{cause}", minimum, maximum)
         suspensions = self.operations.suspensions
         for cause in CAUSES:
-            most = suspensions.counts[cause]
-            least = most - suspensions.unsure[cause]
-            checks.within("suspension", f"flash.suspensions.{cause}", least, most)
+            maximum = suspensions.counts[cause]
+            minimum = maximum - suspensions.unsure[cause]
+            checks.within("suspension", f"flash.suspensions.{cause}", minimum, maximum)
         programs = {cause: checks.number(f"flash.programs.{cause}") for cause in CAUSES}
         checks.exactly("waf", "waf.total", ratio(sum(programs.values()), self.written))
         for cause, count in programs.items():
@@ -70,8 +70,8 @@ class FlashNumbers:
 
     def _count(self, path: str, kind: str, cause: str) -> None:
         count = self.operations.counts[kind, cause]
-        unsure = self.operations.unsure[kind, cause]
-        self.checks.within("flash-count", path, count - unsure, count)
+        uncertain = self.operations.unsure[kind, cause]
+        self.checks.within("flash-count", path, count - uncertain, count)
 
     def _retries(self) -> dict[str, tuple[int, int]]:
         """Count read retries, by how much longer than one read of the array the reads took.
@@ -79,18 +79,18 @@ class FlashNumbers:
         The retries of a read are drawn when it starts: of one that is cut off, any number.
         """
         report = self.report
-        named = ("retry_probability", "retry_growth")
-        if not any(report.number(f"config.controller.{key}") for key in named):
+        keys = ("retry_probability", "retry_growth")
+        if not any(report.number(f"config.controller.{key}") for key in keys):
             return dict.fromkeys(CAUSES, (0, 0))
         if report.get("config.timing.model") == "serial":
             return {}
         factor = report.number("config.controller.retry_factor") or 1.0
-        extra = math.floor(report.whole("config.timing.read_ns") * factor + 0.5)
+        extra_ns = math.floor(report.whole("config.timing.read_ns") * factor + 0.5)
         limit = report.whole("config.controller.retry_limit")
         counts = {}
         for cause in CAUSES:
-            least = self.operations.extra_read_ns[cause] // extra if extra else 0
-            counts[cause] = (least, least + limit * self.operations.cut_reads[cause])
+            retries = self.operations.extra_read_ns[cause] // extra_ns if extra_ns else 0
+            counts[cause] = (retries, retries + limit * self.operations.cut_reads[cause])
         return counts
 
     def _geometry(self) -> None:
@@ -102,8 +102,8 @@ class FlashNumbers:
         checks.exactly("device", "device.user_pages", self.report.get("config.device.user_pages"))
         seed = self.report.get("config.run.seed")
         checks.exactly("device", "provenance.seed", seed)
-        used = self.checks.number("device.used_pages")
-        checks.exactly("device", "device.used_ratio", float(used / physical))
+        used_pages = self.checks.number("device.used_pages")
+        checks.exactly("device", "device.used_ratio", float(used_pages / physical))
         bad = checks.number("wear.factory_bad_blocks") + checks.number("wear.worn_out_blocks")
         checks.exactly("device", "device.bad_blocks", bad)
 
@@ -115,20 +115,20 @@ class FlashNumbers:
         checks, history = self.checks, self.history
         if not self._is_free_of_trouble():
             return
-        used = Before(history.used)
+        used_pages = Before(history.used)
         first = history.programmed_at_first
         if not self.operations.power.cuts:
-            low = first + used.at(self.end)
-            high = first + used.at(self.end + 1)
+            low = first + used_pages.at(self.end)
+            high = first + used_pages.at(self.end + 1)
             checks.within("space", "device.used_pages", min(low, high), max(low, high))
-        free = Before(history.free)
+        free_blocks = Before(history.free)
         blocks = checks.number("device.blocks")
-        low, high = sorted(blocks + free.at(at) for at in (self.end, self.end + 1))
-        least = blocks + free.least(self.since, self.end)
+        low, high = sorted(blocks + free_blocks.at(time) for time in (self.end, self.end + 1))
+        lowest = blocks + free_blocks.least(self.since, self.end)
         checks.within("space", "device.free_blocks", low, high)
         # The logs lack a block that is opened at the instant of a cut, before its first program.
         slack = self.pools.count if self.operations.power.cuts else 0
-        checks.within("space", "device.lowest_free_blocks", least - slack, least)
+        checks.within("space", "device.lowest_free_blocks", lowest - slack, lowest)
 
     def _moves(self) -> None:
         """Copies that were read are programmed, dropped or under way; those programmed count."""
@@ -137,23 +137,26 @@ class FlashNumbers:
             return
         for cause in COPIES:
             programs, reads = counts["program", cause], counts["read", cause]
-            stale = checks.number(f"{cause}.pages_stale")
+            stale_pages = checks.number(f"{cause}.pages_stale")
             # A program that runs at the end of the run has not switched the map yet.
             running = self.operations.running(cause, self.end)
             checks.within(
-                "moves", f"{cause}.pages_moved", programs - stale - running, programs - stale
+                "moves",
+                f"{cause}.pages_moved",
+                programs - stale_pages - running,
+                programs - stale_pages,
             )
             judged = self.operations.flash.stale[cause]
             # Updates of groups commit later, and requests that wait outside are admitted later.
-            later = ("config.raid.group", "config.host.max_outstanding")
-            least = 0 if any(map(checks.number, later)) else judged["certain"]
-            most = judged["certain"] + judged["possible"]
-            checks.within("moves", f"{cause}.pages_stale", least, most)
-            left = reads - programs
-            dropped = checks.number(f"{cause}.pages_dropped")
-            flying = checks.number(f"{cause}.pages_in_flight")
-            checks.exactly("moves", f"{cause}.pages_dropped", left - flying)
-            checks.exactly("moves", f"{cause}.pages_in_flight", left - dropped)
+            keys = ("config.raid.group", "config.host.max_outstanding")
+            minimum = 0 if any(map(checks.number, keys)) else judged["certain"]
+            maximum = judged["certain"] + judged["possible"]
+            checks.within("moves", f"{cause}.pages_stale", minimum, maximum)
+            unfinished = reads - programs
+            dropped_pages = checks.number(f"{cause}.pages_dropped")
+            pages_in_flight = checks.number(f"{cause}.pages_in_flight")
+            checks.exactly("moves", f"{cause}.pages_dropped", unfinished - pages_in_flight)
+            checks.exactly("moves", f"{cause}.pages_in_flight", unfinished - dropped_pages)
 
     def _calls(self) -> None:
         """A call ends with the erase of its victim; calls at either end may or may not count."""
@@ -161,17 +164,17 @@ class FlashNumbers:
         unit = self.pools.planes if self.in_superblocks else 1
         calls = checks.number("gc.calls")
         slack = self.pools.count * (1 + len(self.operations.power.cuts)) + self._chips_failed()
-        erased = -(-counts["erase", "gc"] // unit)
-        checks.within("gc-calls", "gc.calls", erased - slack, erased + slack)
+        erased_units = -(-counts["erase", "gc"] // unit)
+        checks.within("gc-calls", "gc.calls", erased_units - slack, erased_units + slack)
         background = checks.number("gc.background")
         checks.exactly("gc-calls", "gc.foreground", calls - background)
         checks.exactly("gc-calls", "gc.background", calls - checks.number("gc.foreground"))
         victims = self.report.get("gc.victims_by_policy") or {}
         for name in victims:
-            others = sum(n for other, n in victims.items() if other != name)
-            checks.exactly("gc-calls", f"gc.victims_by_policy.{name}", calls - others)
-        erased = -(-counts["erase", "wear"] // unit)
-        checks.within("gc-calls", "wear.calls", erased - slack, erased + slack)
+            remaining = sum(n for policy, n in victims.items() if policy != name)
+            checks.exactly("gc-calls", f"gc.victims_by_policy.{name}", calls - remaining)
+        erased_units = -(-counts["erase", "wear"] // unit)
+        checks.within("gc-calls", "wear.calls", erased_units - slack, erased_units + slack)
 
     def _chips_failed(self) -> int:
         return len(self.operations.failures.all) * self.geometry.planes
@@ -190,22 +193,22 @@ class FlashNumbers:
         elif not crossing:
             # A victim whose first pages are dropped is chosen before its first operation is queued,
             # yet not before the job before it in its pool has ended.
-            lengths = [end - begun for _, end, begun, _ in times]
-            longest = [end - before for _, end, _, before in times]
-            low, high = sum(lengths) / len(lengths), sum(longest) / len(lengths)
+            lengths = [end - start for _, end, start, _ in times]
+            longest_times = [end - earliest for _, end, _, earliest in times]
+            low, high = sum(lengths) / len(lengths), sum(longest_times) / len(lengths)
             checks.within("jobs", "gc.job_time_mean", low - 1e-3, high + 1e-3)
-            checks.within("jobs", "gc.job_time_max", max(lengths), max(longest))
+            checks.within("jobs", "gc.job_time_max", max(lengths), max(longest_times))
 
     def _jobs_of_pools(self) -> list[tuple[int, int, int, int]]:
         """Start and end of the erase of each job of GC, when it was begun, and the one before."""
-        before: dict[int, int] = {}
-        found: list[tuple[int, int, int, int]] = []
-        for start, end, begun, block, cause in sorted(self.history.ended, key=lambda job: job[1]):
+        previous_ends: dict[int, int] = {}
+        jobs: list[tuple[int, int, int, int]] = []
+        for start, end, queued, block, cause in sorted(self.history.ended, key=lambda job: job[1]):
             pool = block // self.geometry.blocks // self.pools.planes
             if cause == "gc":
-                found.append((start, end, begun, min(begun, before.get(pool, 0))))
-            before[pool] = end
-        return found
+                jobs.append((start, end, queued, min(queued, previous_ends.get(pool, 0))))
+            previous_ends[pool] = end
+        return jobs
 
     def _verdict(self) -> None:
         checks = self.checks
@@ -217,13 +220,15 @@ class FlashNumbers:
             checks.exactly("verdict", "verdict.decided_by", "nobody")
             return
         greedy = self.report.number("gc.victims_by_policy.reserve-greedy") or 0
-        named = self.report.get("config.gc.victim.policy") == "reserve-greedy"
-        most = 1.0 if named else 1 - greedy / calls
-        checks.within("verdict", "verdict.policy_share", 0.0, most + 1e-9)
-        unmet = self.report.number("verdict.unmet_share") or 0.0
+        is_reserve = self.report.get("config.gc.victim.policy") == "reserve-greedy"
+        limit = 1.0 if is_reserve else 1 - greedy / calls
+        checks.within("verdict", "verdict.policy_share", 0.0, limit + 1e-9)
+        unmet_share = self.report.number("verdict.unmet_share") or 0.0
         # A victim that the policy named was its decision, or one for a demand that cannot be met.
-        checks.within("verdict", "verdict.unmet_share", most - (share or 0) - 1e-9, 1.0)
-        checks.within("verdict", "verdict.policy_share", most - unmet - 1e-9, 1 - 0 * unmet)
+        checks.within("verdict", "verdict.unmet_share", limit - (share or 0) - 1e-9, 1.0)
+        checks.within(
+            "verdict", "verdict.policy_share", limit - unmet_share - 1e-9, 1 - 0 * unmet_share
+        )
         decided = "policy" if (share or 0.0) >= HALF else "reserve"
         checks.exactly("verdict", "verdict.decided_by", decided)
 
@@ -249,52 +254,52 @@ class FlashNumbers:
 
     def _wear(self) -> None:
         checks = self.checks
-        least, most = self._life()
-        known = self._is_new() and not self.in_superblocks and not self.fails
-        if known and not checks.number("wear.factory_bad_blocks"):
-            _check_erases(checks, "wear", least, most)
+        minimum, maximum = self._life()
+        is_known = self._is_new() and not self.in_superblocks and not self.fails
+        if is_known and not checks.number("wear.factory_bad_blocks"):
+            _check_erases(checks, "wear", minimum, maximum)
         self._measured_erases()
         page = self.checks.number("device.page_bytes")
-        before = self._preconditioned()
-        if before is not None and self.requests.complete and not self.operations.power.cuts:
-            written = before + self.operations.programs_of_host
-            checks.exactly("wear", "wear.host_bytes_written", written * page)
+        preconditioned = self._preconditioned()
+        if preconditioned is not None and self.requests.complete and not self.operations.power.cuts:
+            total_written = preconditioned + self.operations.programs_of_host
+            checks.exactly("wear", "wear.host_bytes_written", total_written * page)
         endurance = checks.number("config.wear.endurance")
         programs = sum(self.checks.number(f"flash.programs.{cause}") for cause in CAUSES)
         expected = None
         if endurance and programs:
             blocks = checks.number("device.blocks")
-            good = blocks - checks.number("wear.factory_bad_blocks")
-            pages = checks.number("device.physical_pages") * good / blocks
+            good_blocks = blocks - checks.number("wear.factory_bad_blocks")
+            pages = checks.number("device.physical_pages") * good_blocks / blocks
             expected = pages * endurance * page * self.written / programs
         checks.exactly("wear", "wear.host_bytes_at_even_wear", expected)
         if self._is_new() and endurance and not self.report.number("config.wear.endurance_spread"):
-            worn = [sum(n >= endurance for n in erases) for erases in (least, most)]
+            worn_out = [sum(n >= endurance for n in erases) for erases in (minimum, maximum)]
             if not self.in_superblocks:
-                checks.within("wear", "wear.worn_out_blocks", *worn)
+                checks.within("wear", "wear.worn_out_blocks", *worn_out)
         elif not endurance:
             checks.exactly("wear", "wear.worn_out_blocks", 0)
         share = self.report.number("config.wear.factory_bad_blocks") or 0.0
-        untouched = self.history.touched.count(0)
+        untouched_blocks = self.history.touched.count(0)
         if share == 0.0:
             checks.exactly("wear", "wear.factory_bad_blocks", 0)
         elif not self.in_superblocks:
-            checks.within("wear", "wear.factory_bad_blocks", 0, untouched)
+            checks.within("wear", "wear.factory_bad_blocks", 0, untouched_blocks)
 
     def _life(self) -> tuple[list[int], list[int]]:
         """Erases of every block in the log: those that had ended for certain, and all."""
-        least, most = Counter[int](), Counter[int]()
+        minimum, maximum = Counter[int](), Counter[int]()
         for end, block in self.history.erased:
-            least[block] += end < self.end
-            most[block] += end <= self.end
+            minimum[block] += end < self.end
+            maximum[block] += end <= self.end
         blocks = range(self.geometry.all_blocks)
-        return [least[block] for block in blocks], [most[block] for block in blocks]
+        return [minimum[block] for block in blocks], [maximum[block] for block in blocks]
 
     def _measured_erases(self) -> None:
         if self.in_superblocks or self.fails:
             return
-        least, most = self.operations.erases_within, self.operations.erases_touching
-        _check_erases(self.checks, "device", list(least), list(most))
+        minimum, maximum = self.operations.erases_within, self.operations.erases_touching
+        _check_erases(self.checks, "device", list(minimum), list(maximum))
 
     def _lifetime(self) -> None:
         if self.report.get("lifetime") is None:
@@ -302,25 +307,29 @@ class FlashNumbers:
             return
         checks, report = self.checks, self.report
         page, user = checks.number("device.page_bytes"), checks.number("device.user_pages")
-        each = self.written * page
-        measured = each * 1e9 / self.report.whole("time.simulated") * DAY_S if each else None
+        bytes_per_run = self.written * page
+        measured = (
+            bytes_per_run * 1e9 / self.report.whole("time.simulated") * DAY_S
+            if bytes_per_run
+            else None
+        )
         daily = report.number("config.wear.daily_writes_bytes") or measured
         checks.exactly("lifetime", "lifetime.daily_writes", None if daily is None else float(daily))
         ends = self._all_ends() if self._can_extrapolate() else []
-        written = checks.number("wear.host_bytes_written")
-        for at, (total, days) in enumerate(
+        bytes_written = checks.number("wear.host_bytes_written")
+        for index, (total, days) in enumerate(
             (("first_block_bytes", "first_block_days"), ("bytes_written", "days"))
         ):
-            found = report.number(f"lifetime.{total}")
-            bytes_ = [written + end[at] * each for end in ends if end is not None]
-            if bytes_ and found is not None:
+            actual = report.number(f"lifetime.{total}")
+            bytes_ = [bytes_written + end[index] * bytes_per_run for end in ends if end is not None]
+            if bytes_ and actual is not None:
                 low, high = min(bytes_) * (1 - 1e-9), max(bytes_) * (1 + 1e-9)
                 checks.within("lifetime", f"lifetime.{total}", low, high)
-            elif found is not None:
-                checks.within("lifetime", f"lifetime.{total}", written, math.inf)
+            elif actual is not None:
+                checks.within("lifetime", f"lifetime.{total}", bytes_written, math.inf)
             elif ends and None not in ends:
                 checks.exactly("lifetime", f"lifetime.{total}", bytes_[0])
-            expected = None if found is None or daily is None else found / daily
+            expected = None if actual is None or daily is None else actual / daily
             checks.exactly("lifetime", f"lifetime.{days}", expected)
         total_bytes = report.number("lifetime.bytes_written")
         years = report.number("config.wear.warranty_years") or 5.0
@@ -339,16 +348,20 @@ class FlashNumbers:
 
     def _can_extrapolate(self) -> bool:
         report = self.report
-        plain = not report.number("config.wear.endurance_spread")
-        good = not self.checks.number("wear.factory_bad_blocks")
-        return self._is_new() and plain and good and not self.in_superblocks
+        is_plain = not report.number("config.wear.endurance_spread")
+        has_no_bad_blocks = not self.checks.number("wear.factory_bad_blocks")
+        return self._is_new() and is_plain and has_no_bad_blocks and not self.in_superblocks
 
     def _all_ends(self) -> list[tuple[float, float] | None]:
         """The ends of life, with and without the erases that may or may not count."""
         measured = (self.operations.erases_within, self.operations.erases_touching)
-        return [self._ends(list(of), lived) for of in measured for lived in self._life()]
+        return [
+            self._ends(list(erases_measured), erases)
+            for erases_measured in measured
+            for erases in self._life()
+        ]
 
-    def _ends(self, measured: list[int], lived: list[int]) -> tuple[float, float] | None:
+    def _ends(self, measured: list[int], erases: list[int]) -> tuple[float, float] | None:
         """How often the measurement can repeat until a first block, and a first pool, wear out.
 
         Each block of a pool is erased at the mean rate of the pool. A pool ends when it has lost
@@ -365,9 +378,9 @@ class FlashNumbers:
             total = sum(measured[block] for block in blocks)
             if total == 0:
                 continue
-            left = sorted(max(0, endurance - lived[block]) for block in blocks)
+            remaining = sorted(max(0, endurance - erases[block]) for block in blocks)
             rate = total / size
-            ends.append((left[0] / rate, left[min(spare, size - 1)] / rate))
+            ends.append((remaining[0] / rate, remaining[min(spare, size - 1)] / rate))
         if not ends:
             return None
         return min(end for end, _ in ends), min(end for _, end in ends)
@@ -375,26 +388,26 @@ class FlashNumbers:
     def _steady(self) -> None:
         """The rule at the head of `metrics/steady.rs`, from numbers of the report."""
         checks, report = self.checks, self.report
-        before = self._preconditioned()
-        if before is None or not self.requests.complete or self.operations.power.cuts:
+        preconditioned = self._preconditioned()
+        if preconditioned is None or not self.requests.complete or self.operations.power.cuts:
             return
-        before += sum(self.requests.pages_written()) - self.written
+        preconditioned += sum(self.requests.pages_written()) - self.written
         user, live = checks.number("device.user_pages"), checks.number("device.valid_pages")
         groups = checks.number("raid.groups") if report.get("raid") else 0
         spare = checks.number("device.physical_pages") - user - groups
-        first, second = (report.number(f"steady_state.wa_{at}") for at in ("first", "second"))
-        reached = (
+        first, second = (report.number(f"steady_state.wa_{index}") for index in ("first", "second"))
+        is_steady = (
             self.written > 0
             and report.get("verdict.decided_by") != "reserve"
-            and self.written + before >= user
-            and self.written + before - live >= live
+            and self.written + preconditioned >= user
+            and self.written + preconditioned - live >= live
             and self.written >= spare
             and checks.number("gc.calls") >= LEAST_CALLS
             and first is not None
             and second is not None
             and abs(first - second) <= TOLERANCE * second
         )
-        checks.exactly("steady", "steady_state.reached", reached)
+        checks.exactly("steady", "steady_state.reached", is_steady)
 
 
 class Pools:
@@ -409,16 +422,16 @@ class Pools:
         self.count = planes // self.planes
 
 
-def _check_erases(checks: Checks, part: str, least: list[int], most: list[int]) -> None:
+def _check_erases(checks: Checks, part: str, minimum: list[int], maximum: list[int]) -> None:
     """Compare `PART.erase_*` with the erases of blocks; some erases may or may not count."""
-    checks.within("erase-count", f"{part}.erase_min", min(least), min(most))
-    checks.within("erase-count", f"{part}.erase_max", max(least), max(most))
-    n = len(least)
-    low, high = sum(least) / n, sum(most) / n
+    checks.within("erase-count", f"{part}.erase_min", min(minimum), min(maximum))
+    checks.within("erase-count", f"{part}.erase_max", max(minimum), max(maximum))
+    n = len(minimum)
+    low, high = sum(minimum) / n, sum(maximum) / n
     checks.within("erase-count", f"{part}.erase_mean", low - 1e-9, high + 1e-9)
-    spreads = [_spread(least), _spread(most)]
-    slack = 1e-9 + math.sqrt(sum(b - a for a, b in zip(least, most, strict=True)) / n)
-    slack = 1e-9 if least == most else slack
+    spreads = [_spread(minimum), _spread(maximum)]
+    slack = 1e-9 + math.sqrt(sum(b - a for a, b in zip(minimum, maximum, strict=True)) / n)
+    slack = 1e-9 if minimum == maximum else slack
     low, high = max(0.0, min(spreads) - slack), max(spreads) + slack
     checks.within("erase-count", f"{part}.erase_stddev", low, high)
 

@@ -19,14 +19,14 @@ class Steps:
         """Start without a change."""
         self.changes: Counter[int] = Counter()
 
-    def add(self, at: int, change: int) -> None:
-        """Change by so much at `at` (ns)."""
-        self.changes[at] += change
+    def add(self, time: int, change: int) -> None:
+        """Change by so much at `time` (ns)."""
+        self.changes[time] += change
 
     def sums(self) -> tuple[list[int], list[int]]:
         """Return the instants in order, and the sum of the changes up to and including each."""
         times = sorted(self.changes)
-        return times, [0, *accumulate(self.changes[at] for at in times)]
+        return times, [0, *accumulate(self.changes[time] for time in times)]
 
 
 class Before:
@@ -55,8 +55,8 @@ class Units:
         self.planes = 1
         if report.get("config.alloc.erase_unit") == "superblock":
             planes = {"chip": geometry.planes, "channel": geometry.chips * geometry.planes}
-            every = geometry.channels * geometry.chips * geometry.planes
-            self.planes = planes.get(str(report.get("config.alloc.pool")), every)
+            unit_count = geometry.channels * geometry.chips * geometry.planes
+            self.planes = planes.get(str(report.get("config.alloc.pool")), unit_count)
             if report.get("config.alloc.pool") == "plane":
                 self.planes = 1
 
@@ -103,29 +103,29 @@ class History:
         self.filled[block] = max(self.filled[block], page + 1)
         self.programmed_at_first += 1
 
-    def _open(self, block: int, at: int) -> None:
+    def _open(self, block: int, time: int) -> None:
         unit = self.units.of(block)
         if self.begun[unit] == 0:
-            self.free.add(at, -1)
+            self.free.add(time, -1)
             self.erases[unit] = 0
         self.begun[unit] += 1
         self.touched[block] = 1
 
-    def take(self, op: Op, counted_at: int) -> None:
-        """Account one operation, in order of start, which the report counts at `counted_at`."""
-        if counted_at >= self.since and op.kind != "read":
-            self.counted["erases" if op.kind == "erase" else "all"].add(counted_at, 1)
+    def take(self, op: Op, time: int) -> None:
+        """Account one operation, in order of start, which the report counts at `time`."""
+        if time >= self.since and op.kind != "read":
+            self.counted["erases" if op.kind == "erase" else "all"].add(time, 1)
             if (op.kind, op.cause) == ("program", "gc"):
-                self.counted["gc"].add(counted_at, 1)
+                self.counted["gc"].add(time, 1)
         if op.cause == "metadata":
             return
         block = self.geometry.block_number(op.channel, op.chip, op.plane, op.block)
         if op.kind == "program":
             # The page of a copy-back is bound when its read starts.
             if self.filled[block] == 0:
-                self._open(block, counted_at)
+                self._open(block, time)
             self.filled[block] = op.page + 1
-            self.used.add(counted_at, 1)
+            self.used.add(time, 1)
         elif op.kind == "read" and op.cause in COPIES:
             self.jobs[block] = min(self.jobs.get(block, op.queued), op.queued)
         elif op.kind == "erase":
@@ -145,17 +145,17 @@ class History:
         self.erases[unit] += 1
         if self.erases[unit] >= self.units.planes or op.cause not in COPIES:
             self._is_erased(unit, op.end)
-        begun = min(self.jobs.pop(block, op.queued), op.queued)
+        start = min(self.jobs.pop(block, op.queued), op.queued)
         if op.cause in COPIES:
-            self.ended.append((op.start, op.end, begun, block, op.cause))
+            self.ended.append((op.start, op.end, start, block, op.cause))
 
-    def _is_erased(self, unit: int, at: int) -> None:
+    def _is_erased(self, unit: int, time: int) -> None:
         """Record the last erase of a unit, unless it still has pages."""
         if self.begun[unit] == 0 and unit in self.waiting:
-            self.free.add(at, 1)
-            self.used.add(at, -self.waiting.pop(unit))
+            self.free.add(time, 1)
+            self.used.add(time, -self.waiting.pop(unit))
 
-    def lose_power(self, at: int) -> None:
+    def lose_power(self, time: int) -> None:
         """Record a cut: no more blocks of a unit without pages are erased."""
         for unit in [*self.waiting]:
-            self._is_erased(unit, at)
+            self._is_erased(unit, time)

@@ -39,16 +39,16 @@ def check_stats(checks: Checks, path: str, latencies: Sequence[int]) -> None:
     """Compare the statistics at `path` with latencies in order of completion."""
     count = len(latencies)
     checks.exactly("latency", f"{path}.count", count)
-    ordered = sorted(latencies)
-    mean = sum(ordered) / count if count else None
+    sorted_latencies = sorted(latencies)
+    mean = sum(sorted_latencies) / count if count else None
     checks.exactly("latency", f"{path}.mean", mean)
-    checks.exactly("latency", f"{path}.min", ordered[0] if count else None)
-    checks.exactly("latency", f"{path}.max", ordered[-1] if count else None)
+    checks.exactly("latency", f"{path}.min", sorted_latencies[0] if count else None)
+    checks.exactly("latency", f"{path}.max", sorted_latencies[-1] if count else None)
     spread = None
     if count:
         # In integers: `count` times each distance from the mean.
-        total = sum(ordered)
-        squares = sum((count * value - total) ** 2 for value in ordered)
+        total = sum(sorted_latencies)
+        squares = sum((count * value - total) ** 2 for value in sorted_latencies)
         spread = math.sqrt(squares / count**3)
     checks.exactly("latency", f"{path}.stddev", spread)
     for name, millionths in PERCENTILES:
@@ -56,9 +56,9 @@ def check_stats(checks: Checks, path: str, latencies: Sequence[int]) -> None:
         if rank is None:
             checks.exactly("latency", f"{path}.{name}", None)
             continue
-        exact = ordered[rank - 1]
-        low, high = exact * (1 - RESOLUTION), exact * (1 + RESOLUTION)
-        low, high = max(low, ordered[0]), min(high, ordered[-1])
+        percentile = sorted_latencies[rank - 1]
+        low, high = percentile * (1 - RESOLUTION), percentile * (1 + RESOLUTION)
+        low, high = max(low, sorted_latencies[0]), min(high, sorted_latencies[-1])
         checks.within("latency", f"{path}.{name}", math.floor(low), math.ceil(high))
     check_interval(checks, path, latencies)
 
@@ -66,9 +66,9 @@ def check_stats(checks: Checks, path: str, latencies: Sequence[int]) -> None:
 def check_interval(checks: Checks, path: str, latencies: Sequence[int]) -> None:
     """Compare the interval of the mean with latencies in order of completion."""
     expected = half_width(batches(list(latencies)))
-    found = checks.report.number(f"{path}.ci95")
+    actual = checks.report.number(f"{path}.ci95")
     # The two integrations of Student's distribution agree to eight digits.
-    if expected is None or found is None:
+    if expected is None or actual is None:
         checks.exactly("latency", f"{path}.ci95", expected)
     else:
         slack = 1e-6 * expected + 1e-6
@@ -103,20 +103,22 @@ class HostNumbers:
         totals, checks = self.requests.totals, self.checks
         for kind in BY_OPERATION:
             checks.exactly("requests", f"requests.{kind}", totals[kind].count)
-        completed = sum(total.count for total in totals.values())
-        checks.exactly("requests", "requests.completed", completed)
-        asked = self.report.whole("config.workload.warmup_requests", 0)
+        completions = sum(total.count for total in totals.values())
+        checks.exactly("requests", "requests.completed", completions)
+        requested_warmup = self.report.whole("config.workload.warmup_requests", 0)
         share = self.report.get("config.workload.warmup_share")
         if share and self.requests.complete:
-            asked = math.floor(share * self.requests.count + 0.5)
+            requested_warmup = math.floor(share * self.requests.count + 0.5)
         # A run that ends within its warm-up counts no request, so its numbers do not tell.
-        is_warm = checks.number("requests.warmup") >= asked
+        is_warm = checks.number("requests.warmup") >= requested_warmup
         if is_warm and self.report.get("raid.failure.gone") in (None, []):
-            submitted = checks.number("requests.submitted")
-            checks.exactly("requests", "completed", submitted == completed)
+            submissions = checks.number("requests.submitted")
+            checks.exactly("requests", "completed", submissions == completions)
         if self.requests.complete:
-            checks.exactly("requests", "requests.submitted", completed)
-            checks.exactly("requests", "requests.warmup", min(asked, self.requests.count))
+            checks.exactly("requests", "requests.submitted", completions)
+            checks.exactly(
+                "requests", "requests.warmup", min(requested_warmup, self.requests.count)
+            )
             checks.exactly("requests", "host.pages_read", totals["read"].pages)
             checks.exactly("requests", "host.pages_written", totals["write"].pages)
 
@@ -131,8 +133,8 @@ class HostNumbers:
             if self.report.get("latency.by_volume") is None or kind == "copy":
                 continue
             for name, number in (("volume", volume), ("stream", stream)):
-                for each in BY_OPERATION:
-                    groups.setdefault(f"latency.by_{name}.{number}.{each}", [])
+                for operation in BY_OPERATION:
+                    groups.setdefault(f"latency.by_{name}.{number}.{operation}", [])
                 groups[f"latency.by_{name}.{number}.{kind}"].append(latency)
         for path, latencies in groups.items():
             check_stats(self.checks, path, latencies)
@@ -151,8 +153,8 @@ class HostNumbers:
         page = self.report.whole("config.device.page_bytes")
         self.checks.exactly("device", "device.page_bytes", page)
         for verb, pages in (("read", "pages_read"), ("write", "pages_written")):
-            moved = self.checks.number(f"host.{pages}") * page
-            rate = moved * SECOND / self.span if self.span else None
+            moved_bytes = self.checks.number(f"host.{pages}") * page
+            rate = moved_bytes * SECOND / self.span if self.span else None
             self.checks.exactly("rate", f"host.{verb}_bytes_per_s", rate)
         count = sum(total.count for total in self.requests.totals.values())
         throughput = count * SECOND / self.span if self.span else None
@@ -165,9 +167,9 @@ class HostNumbers:
         """Check both speeds, which divide by the wall-clock time: the report alone has it."""
         wall = self.report.number("time.wall")
         operations = sum(self.operations.counts.values())
-        for path, of in (("requests_per_s", count), ("flash_ops_per_s", operations)):
-            if wall and (of == count or self._whole_operations()):
-                self.checks.exactly("speed", f"speed.{path}", of * SECOND / wall)
+        for path, count_of_rate in (("requests_per_s", count), ("flash_ops_per_s", operations)):
+            if wall and (count_of_rate == count or self._whole_operations()):
+                self.checks.exactly("speed", f"speed.{path}", count_of_rate * SECOND / wall)
 
     def _whole_operations(self) -> bool:
         """Whether the log has exactly the operations that count."""
@@ -183,33 +185,39 @@ class HostNumbers:
         waits_outside = bool(self.report.number("config.host.max_outstanding"))
         if not self.requests.complete or self.cuts or waits_outside or not self.span:
             return
-        inside = self._inside()
-        lengths = (min(b, self.end) - max(a, self.since) for a, b in inside)
+        intervals = self._inside()
+        lengths = (min(b, self.end) - max(a, self.since) for a, b in intervals)
         total = sum(length for length in lengths if length > 0)
         self.checks.exactly("little", "little.mean_in_system", total / self.span)
-        arrivals, leaves = sorted(a for a, _ in inside), sorted(b for _, b in inside)
-        begun = [a for a in arrivals if a >= self.since]
-        least = max((self._within(arrivals, leaves, at, first=True) for at in begun), default=0)
-        most = max((self._within(arrivals, leaves, at, first=False) for at in begun), default=0)
-        self.checks.within("little", "little.peak_in_system", least, most)
+        arrivals, departures = sorted(a for a, _ in intervals), sorted(b for _, b in intervals)
+        measured_arrivals = [a for a in arrivals if a >= self.since]
+        minimum = max(
+            (self._within(arrivals, departures, time, first=True) for time in measured_arrivals),
+            default=0,
+        )
+        maximum = max(
+            (self._within(arrivals, departures, time, first=False) for time in measured_arrivals),
+            default=0,
+        )
+        self.checks.within("little", "little.peak_in_system", minimum, maximum)
 
     @staticmethod
-    def _within(arrivals: list[int], leaves: list[int], at: int, *, first: bool) -> int:
-        """Return how many are inside at `at`: after those that leave then, or before they do."""
-        gone = bisect_right(leaves, at) if first else bisect_left(leaves, at)
-        return bisect_right(arrivals, at) - gone
+    def _within(arrivals: list[int], departures: list[int], time: int, *, first: bool) -> int:
+        """Return how many are inside at `time`: after those that leave then, or before they do."""
+        departed = bisect_right(departures, time) if first else bisect_left(departures, time)
+        return bisect_right(arrivals, time) - departed
 
     def _time(self) -> None:
         completions = self.requests.log.completions
         last = max(completions, default=0)
         if not self.requests.complete:
             return
-        begun = [
+        starts = [
             self.requests.table["arrival"][number]
             for number in range(self.requests.first_measured, self.requests.table.size)
             if self.requests.table["arrival"][number] >= 0
         ]
-        first = min(begun, default=self.since)
+        first = min(starts, default=self.since)
         if self.checks.number("requests.warmup") == 0:
             self.checks.exactly("time", "time.measured_from", 0)
         elif not self.report.number("config.host.max_outstanding"):
@@ -224,8 +232,8 @@ class HostNumbers:
         else:
             # A cut at rest, before the buffer is empty, is followed by a mount that ends the run.
             mounted = max((mount.end for mount in self.operations.power.mounts), default=0)
-            ended = max(last, self.operations.ended_last, mounted)
-            self.checks.within("time", "time.simulated", last - self.since, ended - self.since)
+            last_end = max(last, self.operations.ended_last, mounted)
+            self.checks.within("time", "time.simulated", last - self.since, last_end - self.since)
 
     def _pages(self) -> None:
         """Replay what each LPN holds, in the order of admission."""
@@ -235,17 +243,17 @@ class HostNumbers:
         replay.run()
         checks = self.checks
         checks.exactly("host-pages", "host.pages_trimmed", replay.trimmed)
-        most = replay.unmapped + replay.overtaken
-        checks.within("host-pages", "host.unmapped_pages_read", replay.unmapped, most)
+        maximum = replay.unmapped + replay.overtaken
+        checks.within("host-pages", "host.unmapped_pages_read", replay.unmapped, maximum)
         if self.requests.first_measured == 0:
-            answered = self.operations.pages_fetched
-            unmapped = checks.number("host.unmapped_pages_read")
-            rest = self.requests.totals["read"].pages - unmapped - answered
-            checks.exactly("host-pages", "host.controller_pages_read", rest)
-        rewritten = self.operations.counts["read", "rmw"]
-        written = self.checks.number("host.pages_written")
+            fetched_pages = self.operations.pages_fetched
+            unmapped_pages = checks.number("host.unmapped_pages_read")
+            buffered_pages = self.requests.totals["read"].pages - unmapped_pages - fetched_pages
+            checks.exactly("host-pages", "host.controller_pages_read", buffered_pages)
+        rmw_pages = self.operations.counts["read", "rmw"]
+        pages_written = self.checks.number("host.pages_written")
         if not self.requests.buffered and self.requests.first_measured == 0:
-            checks.within("host-pages", "host.rmw", rewritten, written)
+            checks.within("host-pages", "host.rmw", rmw_pages, pages_written)
         self._buffer(replay)
 
     def _buffer(self, replay: Replay) -> None:
@@ -259,24 +267,24 @@ class HostNumbers:
         # A page that waits for room is dropped when its turn comes, and counts by what its LPN has
         # become: a TRIM that comes while a newer write waits drops both, and a page trimmed and
         # written again has been replaced by that write.
-        trimmed = min(fates["coalesced"], replay.both)
-        rewritten = sum(
+        trimmed_pages = min(fates["coalesced"], replay.both)
+        rewritten_pages = sum(
             page not in programmed and replay.fates[page] == "trimmed" for page in replay.rewritten
         )
-        for fate, fewer, more in (
-            ("coalesced", trimmed, rewritten),
-            ("trimmed", rewritten, trimmed),
+        for fate, slack_below, slack_above in (
+            ("coalesced", trimmed_pages, rewritten_pages),
+            ("trimmed", rewritten_pages, trimmed_pages),
         ):
-            low, high = fates[fate] - fewer, fates[fate] + more
+            low, high = fates[fate] - slack_below, fates[fate] + slack_above
             self.checks.within("write-buffer", f"write_buffer.pages_{fate}", low, high)
-        left = sum(fates.values()) - fates["evicted"]
-        others = left - self.checks.number("write_buffer.pages_trimmed")
-        self.checks.exactly("write-buffer", "write_buffer.pages_coalesced", others)
-        found = self.checks.number("host.controller_pages_read")
-        self.checks.exactly("write-buffer", "write_buffer.pages_read", found)
+        replaced_pages = sum(fates.values()) - fates["evicted"]
+        coalesced_pages = replaced_pages - self.checks.number("write_buffer.pages_trimmed")
+        self.checks.exactly("write-buffer", "write_buffer.pages_coalesced", coalesced_pages)
+        pages_read = self.checks.number("host.controller_pages_read")
+        self.checks.exactly("write-buffer", "write_buffer.pages_read", pages_read)
         self.checks.exactly("write-buffer", "write_buffer.pages_left", 0)
-        written = self.checks.number("host.pages_written")
-        self.checks.within("write-buffer", "write_buffer.pages_waited", 0, written)
+        pages_written = self.checks.number("host.pages_written")
+        self.checks.within("write-buffer", "write_buffer.pages_waited", 0, pages_written)
 
 
 class Replay:
@@ -319,12 +327,15 @@ class Replay:
             if measured and lpn not in self.mapped:
                 self.unmapped += 1
             elif measured:
-                self.overtaken += any(first <= at <= last for at, _ in trims)
+                self.overtaken += any(first <= time <= last for time, _ in trims)
         elif kind == "write":
             self._replace(lpn, "coalesced")
-            dropped, table = self.dropped.pop(lpn, None), self.requests.table
-            if dropped is not None and table["arrival"][number] <= table["completion"][dropped]:
-                self.rewritten.add((dropped, lpn))
+            dropping_request, table = self.dropped.pop(lpn, None), self.requests.table
+            if (
+                dropping_request is not None
+                and table["arrival"][number] <= table["completion"][dropping_request]
+            ):
+                self.rewritten.add((dropping_request, lpn))
             self.mapped.add(lpn)
             self.newest[lpn] = number
             self.fates[number, lpn] = "evicted"
@@ -333,10 +344,10 @@ class Replay:
             self.trimmed += measured and lpn in self.mapped
             self.mapped.discard(lpn)
 
-    def _replace(self, lpn: int, why: str) -> None:
-        before = self.newest.pop(lpn, None)
-        if before is not None:
-            if why == "trimmed":
-                self.both += self.fates.get((before, lpn)) == "evicted"
-                self.dropped[lpn] = before
-            self.fates[before, lpn] = why
+    def _replace(self, lpn: int, fate: str) -> None:
+        previous = self.newest.pop(lpn, None)
+        if previous is not None:
+            if fate == "trimmed":
+                self.both += self.fates.get((previous, lpn)) == "evicted"
+                self.dropped[lpn] = previous
+            self.fates[previous, lpn] = fate

@@ -74,12 +74,12 @@ class Findings:
         """Note that the value at `path` of report.json is compared."""
         self.compared.add(path)
 
-    def add(self, rule: str, place: str, expected: object, found: object) -> None:
+    def add(self, rule: str, place: str, expected: object, actual: object) -> None:
         """Record that `rule` is broken at `place` (file:line, or report.json:key)."""
         self.counts[rule] += 1
         self.places.add(place)
         if self.counts[rule] <= self.limit:
-            print(f"{rule} {place}: expected {expected}, found {found}")
+            print(f"{rule} {place}: expected {expected}, found {actual}")
 
 
 class Report:
@@ -230,9 +230,9 @@ def rows(
     """
     line = 1
     try:
-        with path.open("rb") as packed:
-            plain = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
-            reader = csv.reader(io.TextIOWrapper(plain, encoding="utf-8", newline=""))
+        with path.open("rb") as compressed:
+            stream = zstandard.ZstdDecompressor().stream_reader(compressed, read_across_frames=True)
+            reader = csv.reader(io.TextIOWrapper(stream, encoding="utf-8", newline=""))
             header = next(reader, [])
             missing = [name for name in columns if name not in header]
             if missing:
@@ -242,12 +242,12 @@ def rows(
             width = len(header)
             if optional:
                 order.append(header.index(optional) if optional in header else width)
-            in_order = order == list(range(width))
+            is_ordered = order == list(range(width))
             for line, fields in enumerate(reader, start=2):
                 if len(fields) != width:
                     message = f"{path.name}:{line}: {len(fields)} fields instead of {width}"
                     raise UnreadableError(message)
-                if not in_order:
+                if not is_ordered:
                     fields.append("")
                     fields = [fields[index] for index in order]
                 yield line, fields
@@ -284,7 +284,7 @@ class Table:
     def reach(self, index: int) -> None:
         """Make `index` valid in every column."""
         if index >= self.size:
-            more = max(index + 1 - self.size, self.size // 2, 1024)
+            growth = max(index + 1 - self.size, self.size // 2, 1024)
             for column in self.columns.values():
-                column.extend([-1] * more)
-            self.size += more
+                column.extend([-1] * growth)
+            self.size += growth

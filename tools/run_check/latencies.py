@@ -19,11 +19,11 @@ BUCKET = 0.01
 """Relative width of a histogram bucket: how far a reported percentile may be off."""
 
 
-def percentile_range(ordered: list[int], share: float) -> tuple[float, float]:
+def percentile_range(latencies: list[int], share: float) -> tuple[float, float]:
     """Return the values (ns) that may be printed for a percentile of sorted latencies."""
-    rank = share * len(ordered)
-    low = ordered[max(0, math.floor(rank) - 1)]
-    high = ordered[min(len(ordered) - 1, math.ceil(rank))]
+    rank = share * len(latencies)
+    low = latencies[max(0, math.floor(rank) - 1)]
+    high = latencies[min(len(latencies) - 1, math.ceil(rank))]
     return low * (1.0 - BUCKET) - 1.0, high * (1.0 + BUCKET) + 1.0
 
 
@@ -35,25 +35,25 @@ def check_latencies(report: Report, kind: str, totals: KindTotals, findings: Fin
         findings.add("latency-report", f"{REPORT}:{path}.count", totals.count, count)
     if totals.count == 0 or count == 0:
         return
-    ordered = sorted(totals.latencies)
-    mean = sum(ordered) / len(ordered)
-    squares = math.fsum((value - mean) ** 2 for value in ordered)
-    spread = math.sqrt(squares / len(ordered))
-    sample = math.sqrt(squares / max(1, len(ordered) - 1))
+    latencies = sorted(totals.latencies)
+    mean = sum(latencies) / len(latencies)
+    squares = math.fsum((value - mean) ** 2 for value in latencies)
+    spread = math.sqrt(squares / len(latencies))
+    sample = math.sqrt(squares / max(1, len(latencies) - 1))
     ranges = {
         "mean": (mean * (1 - 1e-6) - 1.0, mean * (1 + 1e-6) + 1.0),
-        "min": (ordered[0], ordered[0]),
-        "max": (ordered[-1], ordered[-1]),
+        "min": (latencies[0], latencies[0]),
+        "max": (latencies[-1], latencies[-1]),
     }
     optional = {"stddev": (spread * (1 - 1e-3) - 1.0, sample * (1 + 1e-3) + 1.0)}
-    optional |= {key: percentile_range(ordered, share) for key, share in PERCENTILES.items()}
+    optional |= {key: percentile_range(latencies, share) for key, share in PERCENTILES.items()}
     for key, (low, high) in (ranges | optional).items():
-        found = report.number(f"{path}.{key}")
-        if found is None and key in optional:
+        actual = report.number(f"{path}.{key}")
+        if actual is None and key in optional:
             continue
-        if found is None or not low <= found <= high:
+        if actual is None or not low <= actual <= high:
             expected = low if low == high else f"{low:.3f} to {high:.3f}"
-            findings.add("latency-report", f"{REPORT}:{path}.{key}", expected, found)
+            findings.add("latency-report", f"{REPORT}:{path}.{key}", expected, actual)
 
 
 def check_requests(report: Report, requests: Requests, findings: Findings) -> None:
@@ -70,25 +70,25 @@ def check_requests(report: Report, requests: Requests, findings: Findings) -> No
     else:
         counts = {"requests.completed": counts["requests.completed"]}
         pages = {}
-    trimmed = report.number("host.pages_trimmed") or 0
-    if trimmed > totals["trim"].pages and requests.complete:
+    trimmed_pages = report.number("host.pages_trimmed") or 0
+    if trimmed_pages > totals["trim"].pages and requests.complete:
         expected_trims = f"at most {totals['trim'].pages}: what was mapped of the pages trimmed"
-        findings.add("host-pages", f"{REPORT}:host.pages_trimmed", expected_trims, trimmed)
-    repeated = report.number("power.requests_repeated") or 0
+        findings.add("host-pages", f"{REPORT}:host.pages_trimmed", expected_trims, trimmed_pages)
+    repetitions = report.number("power.requests_repeated") or 0
     rules: tuple[tuple[str, dict[str, int]], ...]
     rules = (("request-count", counts), ("host-pages", pages))
     for rule, expected in rules:
         for path, value in expected.items():
-            found = report.number(path)
+            actual = report.number(path)
             # Requests that a cut has withdrawn may count in the pages again.
-            if found is not None and rule == "host-pages" and repeated and found > value:
+            if actual is not None and rule == "host-pages" and repetitions and actual > value:
                 continue
-            if found is not None and found != value:
-                findings.add(rule, f"{REPORT}:{path}", value, found)
+            if actual is not None and actual != value:
+                findings.add(rule, f"{REPORT}:{path}", value, actual)
     for kind in ("read", "write"):
         for part, total in zip(PARTS, totals[kind].parts, strict=True):
-            found = report.number(f"latency_parts.{kind}.{part}")
+            actual = report.number(f"latency_parts.{kind}.{part}")
             mean = total / max(1, totals[kind].count)
-            if found is not None and not math.isclose(found, mean, rel_tol=1e-6, abs_tol=1.0):
+            if actual is not None and not math.isclose(actual, mean, rel_tol=1e-6, abs_tol=1.0):
                 place = f"{REPORT}:latency_parts.{kind}.{part}"
-                findings.add("latency-parts-report", place, mean, found)
+                findings.add("latency-parts-report", place, mean, actual)

@@ -37,20 +37,24 @@ class Holder:
     line: int
 
 
-def overlaps(holders: dict[Any, Holder], key: object, fresh: Holder, start: int) -> int:
-    """Put `fresh` on its resource; return the line of a holder it collides with, 0 if none.
+def overlaps(holders: dict[Any, Holder], key: object, holder: Holder, start: int) -> int:
+    """Put `holder` on its resource; return the line of a holder it collides with, 0 if none.
 
     Equal times on another plane of the same chip are one multi-plane operation.
     """
     old = holders.get(key)
     if old is None or start >= old.end:
-        holders[key] = fresh
+        holders[key] = holder
         return 0
-    if old.chip == fresh.chip and old.interval == fresh.interval and not old.planes & fresh.planes:
-        old.planes |= fresh.planes
+    if (
+        old.chip == holder.chip
+        and old.interval == holder.interval
+        and not old.planes & holder.planes
+    ):
+        old.planes |= holder.planes
         return 0
-    if fresh.end > old.end:
-        holders[key] = fresh
+    if holder.end > old.end:
+        holders[key] = holder
     return old.line
 
 
@@ -83,12 +87,12 @@ class Occupancy:
         geometry = self.geometry
         depth = {"channel": 1, "chip": 2, "plane": 3}[geometry.busy_unit]
         key = (op.channel, op.chip, op.plane)[:depth]
-        fresh = Holder(op.chip, (op.kind, op.start, op.end), op.end, {op.plane}, op.line)
-        inside = self.suspensions.take(op, key)
-        other = overlaps(self.inside if inside else self.units, key, fresh, op.start)
-        if other:
+        holder = Holder(op.chip, (op.kind, op.start, op.end), op.end, {op.plane}, op.line)
+        is_inside = self.suspensions.take(op, key)
+        line = overlaps(self.inside if is_inside else self.units, key, holder, op.start)
+        if line:
             expected = f"{geometry.busy_unit} {key} free at {op.start}"
-            self.findings.add("unit-overlap", f"{OPS}:{op.line}", expected, f"line {other} on it")
+            self.findings.add("unit-overlap", f"{OPS}:{op.line}", expected, f"line {line} on it")
         self.chips[op.channel * geometry.chips + op.chip].add(op.start, op.end)
         self.channels[op.channel].add(op.start, op.end)
         self.operations[op.channel] += 1
@@ -97,16 +101,18 @@ class Occupancy:
             entry = (op.bus_start, op.bus_end, op.chip, op.start, op.end, op.plane, op.line)
             heapq.heappush(self.waiting[op.channel], entry)
 
-    def _flush(self, channel: int, before: int) -> None:
-        """Check the bus intervals that start before `before`: no later line can precede them."""
+    def _flush(self, channel: int, limit: int) -> None:
+        """Check the bus intervals that start before `limit`: no later line can precede them."""
         queue = self.waiting[channel]
-        while queue and queue[0][0] < before:
+        while queue and queue[0][0] < limit:
             bus_start, bus_end, chip, start, end, plane, line = heapq.heappop(queue)
-            fresh = Holder(chip, (start, end, bus_start, bus_end), bus_end, {plane}, line)
-            other = overlaps(self.buses, channel, fresh, bus_start)
-            if other:
+            holder = Holder(chip, (start, end, bus_start, bus_end), bus_end, {plane}, line)
+            other_line = overlaps(self.buses, channel, holder, bus_start)
+            if other_line:
                 expected = f"bus of channel {channel} free at {bus_start}"
-                self.findings.add("bus-overlap", f"{OPS}:{line}", expected, f"line {other} on it")
+                self.findings.add(
+                    "bus-overlap", f"{OPS}:{line}", expected, f"line {other_line} on it"
+                )
             self.transfers[channel].add(bus_start, bus_end)
 
     def finish(self, report: Report) -> None:
@@ -133,6 +139,6 @@ class Occupancy:
         if report.get(path) is None:
             return
         self.findings.look(f"{path}.{index}")
-        found = report.number(f"{path}.{index}")
-        if found is None or not busy - 1e-6 <= found <= busy + slack + 1e-6:
-            self.findings.add("utilisation", f"{REPORT}:{path}[{index}]", f"{busy:.9f}", found)
+        actual = report.number(f"{path}.{index}")
+        if actual is None or not busy - 1e-6 <= actual <= busy + slack + 1e-6:
+            self.findings.add("utilisation", f"{REPORT}:{path}[{index}]", f"{busy:.9f}", actual)

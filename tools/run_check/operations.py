@@ -105,11 +105,11 @@ class Operations:
         self.flash.expect_cuts(self.report, self.power)
         for line, fields in rows(folder / OPS, OP_COLUMNS, "outcome"):
             self.lines += 1
-            given = numbers(OPS, line, fields[2:-1])
+            values_of_fields = numbers(OPS, line, fields[2:-1])
             if fields[-1] not in OUTCOMES:
                 message = f"{OPS}:{line}: outcome {fields[-1]!r}"
                 raise UnreadableError(message)
-            values = (line, fields[0], fields[1], *given, fields[-1] == "cut")
+            values = (line, fields[0], fields[1], *values_of_fields, fields[-1] == "cut")
             op = Op._make(values)
             if self._sound(op):
                 self._take(op)
@@ -142,8 +142,8 @@ class Operations:
             self.findings.add("start-order", place, expected, op.start)
         self.last_start = max(self.last_start, op.start)
         if not 0 <= op.queued <= op.start <= op.end:
-            found = (op.queued, op.start, op.end)
-            self.findings.add("operation-times", place, "queued <= start <= end", found)
+            times = (op.queued, op.start, op.end)
+            self.findings.add("operation-times", place, "queued <= start <= end", times)
         for first, last in ((op.bus_start, op.bus_end), (op.array_start, op.array_end)):
             if (first, last) != (-1, -1) and not op.start <= first <= last <= op.end:
                 expected = f"a part of {op.start}..{op.end}"
@@ -151,10 +151,10 @@ class Operations:
         if op.request >= 0:
             self._check_request(op, place)
         self.power.take(op)
-        counted_at = self._counted_at(op)
-        if counted_at >= self.measured_from:
+        time = self._counted_at(op)
+        if time >= self.measured_from:
             self.counts[op.kind, op.cause] += 1
-            if counted_at == self.measured_from > 0:
+            if time == self.measured_from > 0:
                 self.unsure[op.kind, op.cause] += 1
             if op.kind == "read" and op.array_start >= 0:
                 if op.cut:
@@ -163,7 +163,7 @@ class Operations:
                     self.extra_read_ns[op.cause] += op.array_end - op.array_start - self.read_ns
         if self.flash.cuts is not None:
             self.flash.cuts.heed(op)
-        self.history.take(op, counted_at)
+        self.history.take(op, time)
         self._serve(op)
         self.occupancy.take(op)
         self.crossing.take(op)
@@ -198,9 +198,9 @@ class Operations:
             kind = REQUEST_KINDS[self.requests.table["kind"][op.request]]
             self.pages_fetched += kind == "read" and op.cause in ("host", "rmw")
 
-    def running(self, cause: str, at: int) -> int:
-        """Count the programs of copies for `cause` that end at `at` or later."""
-        return sum(end >= at for end in self.copies_end[cause])
+    def running(self, cause: str, time: int) -> int:
+        """Count the programs of copies for `cause` that end at `time` or later."""
+        return sum(end >= time for end in self.copies_end[cause])
 
     def _count_erase(self, op: Op) -> None:
         """Count an erase, of the run or of a mount, that ends."""
@@ -242,14 +242,14 @@ class Operations:
         table = self.requests.table
         first = table["lpn"][op.request]
         last = first + table["pages"][op.request] - 1
-        inside = first <= op.lpn <= last or self.parity.belongs(op, first, last)
-        if op.lpn >= 0 and not inside:
+        is_inside = first <= op.lpn <= last or self.parity.belongs(op, first, last)
+        if op.lpn >= 0 and not is_inside:
             self.findings.add("request-window", place, f"an LPN of {first}..{last}", op.lpn)
         arrival, completion = table["arrival"][op.request], table["completion"][op.request]
-        late = completion >= 0 and op.end > completion
+        is_late = completion >= 0 and op.end > completion
         # With a write buffer a page goes to flash, and its rest is read, after its write completed.
-        evicted = self.requests.buffered and (op.kind == "program" or op.cause == "rmw")
-        if op.queued < arrival or (late and not evicted):
+        is_evicted = self.requests.buffered and (op.kind == "program" or op.cause == "rmw")
+        if op.queued < arrival or (is_late and not is_evicted):
             expected = f"within {arrival}..{completion} of request {op.request}"
             self.findings.add("request-window", place, expected, (op.queued, op.end))
 
@@ -282,8 +282,8 @@ class Operations:
             return
         for cause in sorted({*CAUSES, *claimed} - {"total"}):
             place = f"{REPORT}:flash.{key}.{cause}"
-            beyond = self.counts[kind, cause] - claimed.get(cause, 0)
-            if not 0 <= beyond <= self.unsure[kind, cause]:
+            difference = self.counts[kind, cause] - claimed.get(cause, 0)
+            if not 0 <= difference <= self.unsure[kind, cause]:
                 self.findings.add(
                     "flash-count", place, self.counts[kind, cause], claimed.get(cause)
                 )
@@ -295,54 +295,54 @@ class Operations:
             self._compare_counts("erases", "erase")
         elif claimed not in range(total - self._unsure_erases(), total + 1):
             self.findings.add("flash-count", f"{REPORT}:flash.erases", total, claimed)
-        least, most = self.erases_within, self.erases_touching
+        low_counts, high_counts = self.erases_within, self.erases_touching
         if self.report.get("config.alloc.erase_unit") == "superblock":
             # Its erase counts when that of its last block has ended.
             blocks = self.geometry.blocks
-            open_ = {i % blocks for i, count in enumerate(least) if count < most[i]}
-            least = array("q", (n - (i % blocks in open_) for i, n in enumerate(most)))
+            open_ = {i % blocks for i, count in enumerate(low_counts) if count < high_counts[i]}
+            low_counts = array("q", (n - (i % blocks in open_) for i, n in enumerate(high_counts)))
         expected = {
-            "min": (min(least), min(most)),
-            "max": (max(least), max(most)),
-            "mean": (sum(least) / len(least), sum(most) / len(most)),
+            "min": (min(low_counts), min(high_counts)),
+            "max": (max(low_counts), max(high_counts)),
+            "mean": (sum(low_counts) / len(low_counts), sum(high_counts) / len(high_counts)),
         }
         for key, (low, high) in expected.items():
             path = f"device.erase_{key}"
-            found = self.report.number(path)
-            if found is not None and not low - 1e-6 <= found <= high + 1e-6:
+            actual = self.report.number(path)
+            if actual is not None and not low - 1e-6 <= actual <= high + 1e-6:
                 text = low if low == high else f"{low} to {high}"
-                self.findings.add("erase-count", f"{REPORT}:{path}", text, found)
+                self.findings.add("erase-count", f"{REPORT}:{path}", text, actual)
 
     def _unsure_erases(self) -> int:
         return sum(self.unsure["erase", cause] for cause in CAUSES)
 
     def _compare_waf(self) -> None:
-        written = self.requests.totals["write"].pages
+        pages_written = self.requests.totals["write"].pages
         if not self.requests.complete or self.power.cuts:
-            written = self.report.whole("host.pages_written", 0)
-        if written == 0:
+            pages_written = self.report.whole("host.pages_written", 0)
+        if pages_written == 0:
             return
         # The programs have been compared: those at the start of the measurement may count or not.
         programs = self.report.get("flash.programs") or {}
-        ratios = {cause: programs.get(cause, 0) / written for cause in CAUSES}
+        ratios = {cause: programs.get(cause, 0) / pages_written for cause in CAUSES}
         ratios["total"] = math.fsum(ratios.values())
         for key, value in ratios.items():
-            found = self.report.number(f"waf.{key}")
-            if found is None and value == 0.0:
+            actual = self.report.number(f"waf.{key}")
+            if actual is None and value == 0.0:
                 continue
-            if found is None or not math.isclose(found, value, rel_tol=1e-6, abs_tol=1e-9):
-                self.findings.add("waf", f"{REPORT}:waf.{key}", value, found)
+            if actual is None or not math.isclose(actual, value, rel_tol=1e-6, abs_tol=1e-9):
+                self.findings.add("waf", f"{REPORT}:waf.{key}", value, actual)
 
     def _compare_drops(self) -> None:
         """Copies read = programmed + dropped; reads before the measurement may count or not."""
         if not self.requests.complete:
             return
-        left = [start for sources in self.flash.copies.values() for _, start in sources]
-        left += self.flash.copies_lost
-        least = sum(1 for start in left if start >= self.measured_from)
-        fields = [f"{of}.pages_{fate}" for of in COPIES for fate in ("dropped", "in_flight")]
-        dropped = sum(self.report.whole(field, 0) for field in fields)
-        dropped += self.report.whole("power.copies_lost", 0)
-        if not least <= dropped <= len(left):
-            expected = f"{least} to {len(left)} copies that were read and not programmed"
-            self.findings.add("gc-balance", f"{REPORT}:gc.pages_dropped", expected, dropped)
+        unprogrammed = [start for sources in self.flash.copies.values() for _, start in sources]
+        unprogrammed += self.flash.copies_lost
+        minimum = sum(1 for start in unprogrammed if start >= self.measured_from)
+        fields = [f"{cause}.pages_{fate}" for cause in COPIES for fate in ("dropped", "in_flight")]
+        dropped_pages = sum(self.report.whole(field, 0) for field in fields)
+        dropped_pages += self.report.whole("power.copies_lost", 0)
+        if not minimum <= dropped_pages <= len(unprogrammed):
+            expected = f"{minimum} to {len(unprogrammed)} copies that were read and not programmed"
+            self.findings.add("gc-balance", f"{REPORT}:gc.pages_dropped", expected, dropped_pages)

@@ -54,8 +54,8 @@ class Owners:
         self.next = 0
         columns = ("op", "id", "lpn", "pages", "arrival", "completion", "sources")
         ends: dict[int, int] = {}
-        for line, (kind, *given, sources) in rows(folder / REQUESTS, columns):
-            number, lpn, pages, arrival, ends[number] = numbers(REQUESTS, line, given)
+        for line, (kind, *fields, sources) in rows(folder / REQUESTS, columns):
+            number, lpn, pages, arrival, ends[number] = numbers(REQUESTS, line, fields)
             pages_from = _pages_of(sources, line)
             if kind == "copy" and len(pages_from) != pages:
                 place = f"{REQUESTS}:{line}"
@@ -72,8 +72,8 @@ class Owners:
     def load(self, path: Path, address_of: dict[int, int]) -> None:
         """Start from state.csv; `address_of`: address by line."""
         for line, fields in rows(path, (*PLACE_COLUMNS, "lpn", "sequence", "valid", "owners")):
-            *given, owners = fields
-            *_, lpn, sequence, valid = numbers(STATE, line, given)
+            *numeric_fields, owners = fields
+            *_, lpn, sequence, valid = numbers(STATE, line, numeric_fields)
             if line not in address_of:
                 continue
             version = (-1, sequence)
@@ -87,9 +87,9 @@ class Owners:
                     self._set(owner, version, -1)
 
     def _set(self, lpn: int, version: Version | None, time: int) -> None:
-        before = self.newest.pop(lpn, None)
-        if before is not None:
-            self.holders[before] -= 1
+        previous = self.newest.pop(lpn, None)
+        if previous is not None:
+            self.holders[previous] -= 1
         if version is not None:
             self.newest[lpn] = version
             self.holders[version] += 1
@@ -111,9 +111,9 @@ class Owners:
                     self._set(page, None, arrival)
                 elif kind == "copy":
                     self._copy(number, page, sources[i], arrival)
-                    holds = self.newest.get(page) is not None
-                    self.copied += is_measured and holds
-                    self.late += not is_measured and holds and self.ends[number] >= self.since
+                    is_mapped = self.newest.get(page) is not None
+                    self.copied += is_measured and is_mapped
+                    self.late += not is_measured and is_mapped and self.ends[number] >= self.since
 
     def _copy(self, number: int, page: int, source: int, arrival: int) -> None:
         version = self.newest.get(source)
@@ -145,15 +145,15 @@ class Owners:
         first = max(0, bisect.bisect_right(times, arrival) - 1)
         # Several at the time of its arrival: each was the newest for a moment.
         first = min(first, max(0, bisect.bisect_left(times, arrival) - 1))
-        allowed = set(self.versions.get(op.lpn, [])[first:])
-        for version in list(allowed):
+        versions = set(self.versions.get(op.lpn, [])[first:])
+        for version in list(versions):
             while version in self.source:
                 version = self.source[version]
-                allowed.add(version)
-        found = self.of_sequence.get(sequence)
-        if self.complete and found not in allowed:
-            what = f"a version of LPN {op.lpn} in {sorted(v for v in allowed if v)}"
-            self.findings.add("read-owner", op.place, what, found)
+                versions.add(version)
+        actual = self.of_sequence.get(sequence)
+        if self.complete and actual not in versions:
+            expected = f"a version of LPN {op.lpn} in {sorted(v for v in versions if v)}"
+            self.findings.add("read-owner", op.place, expected, actual)
 
     def erase(self, op: Op, pages: dict[int, int]) -> None:
         """Pages, with their numbers, are erased: none is the last with a newest version."""
@@ -165,8 +165,8 @@ class Owners:
             places = self.places.get(version, set())
             places.discard(address)
             if self.complete and self._count(version) > 0 and not places:
-                what = f"a copy of the newest data of LPN {self._holding(version)}"
-                self.findings.add("erase-owned", op.place, what, "none")
+                expected = f"a copy of the newest data of LPN {self._holding(version)}"
+                self.findings.add("erase-owned", op.place, expected, "none")
 
     def _count(self, version: Version) -> int:
         """How many LPNs hold a version."""
@@ -174,26 +174,28 @@ class Owners:
 
     def _holding(self, version: Version) -> list[int]:
         """The LPNs that hold it."""
-        return [lpn for lpn, held in self.newest.items() if held == version]
+        return [lpn for lpn, version_of_lpn in self.newest.items() if version_of_lpn == version]
 
     def finish(self, report: Report) -> None:
         """Compare owners and counts with the report of a complete run."""
         self._admit(sys.maxsize)
         live = [version for version, count in self.holders.items() if count > 0]
-        lost = [version for version in live if not self.places.get(version)]
-        if lost:
-            self.findings.add("lost-owner", REPORT, "every newest version on flash", lost[:5])
-        shared = 0 if self.copies_pages else len(self.newest) - len(live)
+        lost_versions = [version for version in live if not self.places.get(version)]
+        if lost_versions:
+            self.findings.add(
+                "lost-owner", REPORT, "every newest version on flash", lost_versions[:5]
+            )
+        extra_owners = 0 if self.copies_pages else len(self.newest) - len(live)
         checks = {
             "device.valid_pages": len(live),
-            "remap.extra_owners": shared,
+            "remap.extra_owners": extra_owners,
             "remap.commands": self.commands,
         }
         for path, expected in checks.items():
             self.findings.look(path)
-            found = report.number(path)
-            if found != expected:
-                self.findings.add("owners", f"{REPORT}:{path}", expected, found)
+            actual = report.number(path)
+            if actual != expected:
+                self.findings.add("owners", f"{REPORT}:{path}", expected, actual)
         counts = Counter(count for count in self.holders.values() if count > 0)
         expected_counts = [counts[n] for n in range(1, max(counts, default=1) + 1)]
         self.findings.look("remap.pages_by_owners")
@@ -203,15 +205,15 @@ class Owners:
             self.findings.add("owners", place, expected_counts, found_counts)
         field = "remap.copied" if self.copies_pages else "remap.shared"
         self.findings.look(field)
-        answered = report.whole(field, 0)
+        answered_pages = report.whole(field, 0)
         # Some are replaced while they wait for their source, and copies of their own until they are
         # read.
         low = self.copied - report.whole("remap.waited", 0)
         if self.copies_pages:
             low = min(low, report.whole("flash.programs.remap", 0))
-        if not low <= answered <= self.copied + self.late:
+        if not low <= answered_pages <= self.copied + self.late:
             pages = f"{low} to {self.copied + self.late} pages"
-            self.findings.add("owners", f"{REPORT}:{field}", pages, answered)
+            self.findings.add("owners", f"{REPORT}:{field}", pages, answered_pages)
 
 
 def _pages_of(sources: str, line: int) -> list[int]:

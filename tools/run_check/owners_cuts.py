@@ -45,8 +45,8 @@ class OwnersUnderCuts(Owners):
         self.given: dict[tuple[int, int], Version] = {}
 
     def _current(self, lpn: int) -> Versions:
-        held = self.sets.get(lpn)
-        return held[-1][0] if held else NOTHING
+        history = self.sets.get(lpn)
+        return history[-1][0] if history else NOTHING
 
     def _set(self, lpn: int, version: Version | None, time: int) -> None:
         if version is not None:
@@ -54,17 +54,17 @@ class OwnersUnderCuts(Owners):
         self._put(lpn, frozenset([version]), time, FIRM)
 
     def _put(self, lpn: int, versions: Versions, time: int, number: int) -> None:
-        for held, change in ((self._current(lpn), -1), (versions, 1)):
-            if len(held) == 1:
-                self.certain.update({one: change for one in held if one is not None})
+        for current, change in ((self._current(lpn), -1), (versions, 1)):
+            if len(current) == 1:
+                self.certain.update({version: change for version in current if version is not None})
         self.times.setdefault(lpn, []).append(time)
         self.sets.setdefault(lpn, []).append((versions, number))
 
     def _admit(self, now: int) -> None:
         if self.again and now >= self.mounted_at:
-            again, self.again = self.again, []
+            repetitions, self.again = self.again, []
             self.repeated += AGAIN
-            for request in again:
+            for request in repetitions:
                 self._apply(request, self.mounted_at)
         while self.next < len(self.requests) and self.requests[self.next][1] <= now:
             request = self.requests[self.next]
@@ -87,28 +87,32 @@ class OwnersUnderCuts(Owners):
 
     def cut(self, mount: Mount, durable: Durable) -> None:
         """Power is cut: find what every LPN may hold now, and what is admitted again."""
-        now = mount.cut
-        self._admit(now)
+        cut = mount.cut
+        self._admit(cut)
         self.cuts += 1
-        completions = {each[0]: self.by_id.completion(each[0]) for each in self.applied}
-        for lpn in {lpn for each in self.applied for lpn in range(each[3], each[3] + each[4])}:
-            held = self.sets.get(lpn, [])
-            since: set[Version | None] = set()
-            for versions, number in reversed(held):
-                since |= versions
-                if number == FIRM or durable.at(number, self.by_id) <= now:
+        completions = {request[0]: self.by_id.completion(request[0]) for request in self.applied}
+        for lpn in {
+            lpn for request in self.applied for lpn in range(request[3], request[3] + request[4])
+        }:
+            history = self.sets.get(lpn, [])
+            candidates: set[Version | None] = set()
+            for versions, number in reversed(history):
+                candidates |= versions
+                if number == FIRM or durable.at(number, self.by_id) <= cut:
                     break
             else:
-                since.add(None)
-            self._put(lpn, frozenset(since), now, FIRM)
-        self.again = sorted(each for each in self.applied if not 0 <= completions[each[0]] <= now)
+                candidates.add(None)
+            self._put(lpn, frozenset(candidates), cut, FIRM)
+        self.again = sorted(
+            request for request in self.applied if not 0 <= completions[request[0]] <= cut
+        )
         self.applied, self.mounted_at = [], mount.end
         if durable.protected or not self.complete:
             return
         for version, owners in self.certain.items():
             if owners > 0 and not self.places.get(version):
                 lpns, request = self._holding(version), version[0] % AGAIN
-                expected = f"LPN {lpns} of request {request}, durable at the cut at {now}"
+                expected = f"LPN {lpns} of request {request}, durable at the cut at {cut}"
                 self.findings.add("durable", f"{POWER}:{mount.line}", expected, "none")
 
     def reads_for_copy(self, op: Op, sequence: int) -> None:
@@ -137,9 +141,11 @@ class OwnersUnderCuts(Owners):
             return op.sequence
         # It may be that of a copy that has arrived while the page was read.
         self._admit(op.start)
-        known = self.of_sequence.get(op.sequence)
-        held = [one for versions, _ in self.sets.get(op.lpn, []) for one in versions]
-        for version in [known] if known else reversed(held):
+        version_of_sequence = self.of_sequence.get(op.sequence)
+        candidates = [
+            candidate for versions, _ in self.sets.get(op.lpn, []) for candidate in versions
+        ]
+        for version in [version_of_sequence] if version_of_sequence else reversed(candidates):
             for sequence in sequences:
                 if version is not None and self.of_sequence.get(sequence) == version:
                     self.of_sequence[op.sequence] = version
@@ -151,11 +157,13 @@ class OwnersUnderCuts(Owners):
         self._admit(op.start)
         times = self.times.get(op.lpn, [])
         first = max(0, bisect.bisect_left(times, arrival) - 1)
-        allowed = {one for versions, _ in self.sets.get(op.lpn, [])[first:] for one in versions}
-        found = self.of_sequence.get(sequence)
-        if self.complete and (found is None or found not in allowed):
-            what = f"a version of LPN {op.lpn} in {sorted(v for v in allowed if v)}"
-            self.findings.add("read-owner", op.place, what, found)
+        candidates = {
+            candidate for versions, _ in self.sets.get(op.lpn, [])[first:] for candidate in versions
+        }
+        actual = self.of_sequence.get(sequence)
+        if self.complete and (actual is None or actual not in candidates):
+            expected = f"a version of LPN {op.lpn} in {sorted(v for v in candidates if v)}"
+            self.findings.add("read-owner", op.place, expected, actual)
 
     def _count(self, version: Version) -> int:
         """How many LPNs hold a version for certain."""
@@ -169,23 +177,25 @@ class OwnersUnderCuts(Owners):
         """Compare owners with the report, if it is known what every LPN holds."""
         self._admit(sys.maxsize)
         live = [version for version, count in self.certain.items() if count > 0]
-        lost = [version for version in live if not self.places.get(version)]
-        if lost:
-            self.findings.add("lost-owner", REPORT, "every newest version on flash", lost[:5])
-        held = [self._current(lpn) for lpn in self.sets]
-        open_ = sum(len(versions) > 1 for versions in held)
-        mapped = sum(versions != NOTHING for versions in held)
+        lost_versions = [version for version in live if not self.places.get(version)]
+        if lost_versions:
+            self.findings.add(
+                "lost-owner", REPORT, "every newest version on flash", lost_versions[:5]
+            )
+        current_versions = [self._current(lpn) for lpn in self.sets]
+        open_ = sum(len(versions) > 1 for versions in current_versions)
+        mapped_count = sum(versions != NOTHING for versions in current_versions)
         if self.copies_pages:
             # A page may have further owners since a cut, and how many is not in the logs.
             return
         # Of a page that collection had moved, a mount may leave some owners where they were.
         copies = [len(self.places.get(version, ())) for version in live if self.cuts]
-        twice = sum(count - 1 for count in copies if count > 1)
-        extra = mapped - open_ - len(live)
+        duplicates = sum(count - 1 for count in copies if count > 1)
+        extra_owners = mapped_count - open_ - len(live)
         for path, low, high in (
-            ("device.valid_pages", len(live) - open_, len(live) + open_ + twice),
-            ("remap.extra_owners", extra - open_ - twice, extra + open_),
+            ("device.valid_pages", len(live) - open_, len(live) + open_ + duplicates),
+            ("remap.extra_owners", extra_owners - open_ - duplicates, extra_owners + open_),
         ):
-            found = report.number(path) or 0
-            if not low <= found <= high:
-                self.findings.add("owners", f"{REPORT}:{path}", f"{low} to {high}", found)
+            actual = report.number(path) or 0
+            if not low <= actual <= high:
+                self.findings.add("owners", f"{REPORT}:{path}", f"{low} to {high}", actual)

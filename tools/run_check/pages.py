@@ -20,7 +20,11 @@ Curve: TypeAlias = "dict[str, Any]"
 Numbers: TypeAlias = "list[float | None]"
 UNITS = {
     **dict(zip(("ns", "µs", "ms", "s", "min", "h"), (1, 1e3, 1e6, 1e9, 6e10, 3.6e12), strict=True)),
-    **{f"{prefix}iB{per}": 1024.0**n for n, prefix in enumerate("KMGTP", 1) for per in ("", "/s")},
+    **{
+        f"{prefix}iB{suffix}": 1024.0**n
+        for n, prefix in enumerate("KMGTP", 1)
+        for suffix in ("", "/s")
+    },
     **dict(zip(("B", "B/s", "k", "M", "G", "%"), (1, 1, 1e3, 1e6, 1e9, 0.01), strict=True)),
 }
 """The units of printed numbers, in the units of report.json."""
@@ -76,22 +80,22 @@ class Page:
         self._bars(figures)
         self._lanes()
 
-    def _differs(self, what: str, expected: object, found: object) -> None:
-        self.findings.add("page", f"{PAGE}:{what}", expected, found)
+    def _differs(self, label: str, expected: object, actual: object) -> None:
+        self.findings.add("page", f"{PAGE}:{label}", expected, actual)
 
     def _numbers(self) -> None:
         """Check the value of each number by its key, and its text to three digits."""
         tag = r'<data data-key="([^"]*)" value="([^"]*)">([^<]*)</data>'
-        known = 0
+        count = 0
         for key, raw, text in re.findall(tag, self.text):
             name, value = unescape(key), json.loads(unescape(raw))
-            known += 1
+            count += 1
             if value != self.report.get(name):
                 self._differs(name, self.report.get(name), value)
             if isinstance(value, int | float) and not isinstance(value, bool):
                 self._printed(name, value, unescape(text))
-        if known < 100:
-            self._differs("numbers", "a hundred numbers at least", known)
+        if count < 100:
+            self._differs("numbers", "a hundred numbers at least", count)
 
     def _printed(self, name: str, value: float, text: str) -> None:
         match = re.fullmatch(r"(-?[\d,]*\.?\d+)(?:\s(\S+))?", text.replace("\u00a0", " "))
@@ -99,11 +103,11 @@ class Page:
             self._differs(name, f"{value} in a known unit", text)
             return
         scale = UNITS[match[2]] if match[2] else 1
-        printed = float(match[1].replace(",", "")) * scale
-        exact = isinstance(value, int) and match[2] is None
+        number = float(match[1].replace(",", "")) * scale
+        is_integer = isinstance(value, int) and match[2] is None
         digits = len(match[1].partition(".")[2])
-        slack = 0.0 if exact else max(abs(value) * SHOWN, 0.51 * scale * 10.0**-digits)
-        if abs(printed - value) > slack:
+        slack = 0.0 if is_integer else max(abs(value) * SHOWN, 0.51 * scale * 10.0**-digits)
+        if abs(number - value) > slack:
             self._differs(name, value, text)
 
     def _distributions(self, figures: dict[str, list[Curve]], requests: Requests) -> None:
@@ -128,13 +132,13 @@ class Page:
             # Where a curve begins it has two points at one place.
             if place == 0 or curve["x"][min(place + 1, len(curve["x"]) - 1)] == x:
                 continue
-            below = bisect_right(values, x) / len(values)
-            share = 1 - below if name.startswith("ccdf") else below
-            found = 0.0 if y is None else y
-            if abs(found - share) > DIGITS + 2 * DIGITS * share:
+            share_below = bisect_right(values, x) / len(values)
+            share = 1 - share_below if name.startswith("ccdf") else share_below
+            actual = 0.0 if y is None else y
+            if abs(actual - share) > DIGITS + 2 * DIGITS * share:
                 self._differs(f"{name} at {x}", share, y)
                 return
-            last = below
+            last = share_below
         if values and last < 1 and curve["x"][-1] < values[-1]:
             self._differs(f"{name} at its end", values[-1], curve["x"][-1])
 
@@ -163,9 +167,9 @@ class Page:
         ops = [op for op in ("read", "write") if any(c[f"interval_{op}s"])]
         physical = self.report.whole("device.physical_pages")
         programs, gc = rises(c["all_programs"]), rises(c["gc_programs"])
-        written = rises(c["host_pages_written"])
-        other = [a - b for a, b in zip(programs, gc, strict=True)]
-        found: dict[str, dict[str, Numbers]] = {
+        pages_written = rises(c["host_pages_written"])
+        other_programs = [a - b for a, b in zip(programs, gc, strict=True)]
+        curves: dict[str, dict[str, Numbers]] = {
             "latency-time": {
                 op: over(c[f"interval_{op}_sum_ns"], c[f"interval_{op}s"]) for op in ops
             },
@@ -177,24 +181,24 @@ class Page:
             "pending": {"pending": [*c["pending_requests"]]},
             "erases-time": {"erases": over(rises(c["erases"]), seconds)},
             "programs": {
-                "for the host and others": over(other, seconds),
+                "for the host and others": over(other_programs, seconds),
                 "by garbage collection": over(gc, seconds),
             },
         }
         if c["host_pages_written"][-1]:
-            found["waf"] = {
-                "within the sample period": over(programs, written),
+            curves["waf"] = {
+                "within the sample period": over(programs, pages_written),
                 "since the start": over(c["all_programs"], c["host_pages_written"]),
             }
-        return found
+        return curves
 
     def _curve(self, name: str, curve: Curve, times: list[float], expected: Numbers) -> None:
         if [*curve["x"]] != times:
             self._differs(f"{name}: times", times[:3], curve["x"][:3])
             return
-        for at, value, found in zip(times, expected, curve["y"], strict=True):
-            if not _near(found, value):
-                self._differs(f"{name} at {at:.0f}", value, found)
+        for time, value, actual in zip(times, expected, curve["y"], strict=True):
+            if not _near(actual, value):
+                self._differs(f"{name} at {time:.0f}", value, actual)
                 return
 
     def _bars(self, figures: dict[str, list[Curve]]) -> None:
@@ -203,39 +207,39 @@ class Page:
             shares = self.report.get(f"device.utilisation.{path}")
             for curve in figures.get(key, []):
                 if len(shares) == len(curve["y"]):
-                    for number, (value, found) in enumerate(zip(shares, curve["y"], strict=True)):
-                        if not _near(found, value):
-                            self._differs(f"{key}.{number}", value, found)
+                    for number, (value, actual) in enumerate(zip(shares, curve["y"], strict=True)):
+                        if not _near(actual, value):
+                            self._differs(f"{key}.{number}", value, actual)
         table = self._distribution()
         erases = table.get("erases", [])
         for curve in figures.get("erases", []):
-            drawn = {x: y for x, y in zip(curve["x"], curve["y"], strict=True) if y}
-            if len(drawn) == len(erases) and drawn != {low: n for low, _, n in erases}:
-                self._differs("erases", erases, drawn)
+            bars = {x: y for x, y in zip(curve["x"], curve["y"], strict=True) if y}
+            if len(bars) == len(erases) and bars != {low: n for low, _, n in erases}:
+                self._differs("erases", erases, bars)
         victims = table.get("victim_invalid", [])
         for curve in figures.get("victims", []):
-            chosen = sum(count for *_, count in victims)
+            total = sum(count for *_, count in victims)
             widths = [high - low + 1 for low, high, _ in victims]
-            shares = [n / chosen / w for (*_, n), w in zip(victims, widths, strict=True)]
-            for number, (value, found) in enumerate(zip(shares, curve["y"], strict=True)):
-                if not _near(found, value):
-                    self._differs(f"victims.{number}", value, found)
+            shares = [n / total / w for (*_, n), w in zip(victims, widths, strict=True)]
+            for number, (value, actual) in enumerate(zip(shares, curve["y"], strict=True)):
+                if not _near(actual, value):
+                    self._differs(f"victims.{number}", value, actual)
             pages = self.report.whole("config.device.pages_per_block")
             places = [(low + high) / 2 / pages for low, high, _ in victims]
-            single = self.report.get("config.alloc.erase_unit") != "superblock"
-            for number, (value, found) in enumerate(zip(places, curve["x"], strict=True)):
-                if single and not _near(found, value):
-                    self._differs(f"victims.{number}: invalid share", value, found)
+            is_single_block = self.report.get("config.alloc.erase_unit") != "superblock"
+            for number, (value, actual) in enumerate(zip(places, curve["x"], strict=True)):
+                if is_single_block and not _near(actual, value):
+                    self._differs(f"victims.{number}: invalid share", value, actual)
 
     def _distribution(self) -> dict[str, list[tuple[int, int, int]]]:
         path = self.folder / "distributions.csv"
-        found: dict[str, list[tuple[int, int, int]]] = {}
+        distributions: dict[str, list[tuple[int, int, int]]] = {}
         if path.exists():
             with path.open(encoding="utf-8", newline="") as file:
                 for row in csv.DictReader(file):
                     numbers = (int(row["low"]), int(row["high"]), int(row["count"]))
-                    found.setdefault(row["distribution"], []).append(numbers)
-        return found
+                    distributions.setdefault(row["distribution"], []).append(numbers)
+        return distributions
 
     def _lanes(self) -> None:
         """Check that the timeline has the first operations of the log."""
@@ -247,7 +251,7 @@ class Page:
         chips = self.report.whole("config.device.chips_per_channel")
         since = self.report.whole("time.measured_from")
         columns = ("op", "cause", "channel", "chip", "plane", "block", "page", "start", "end")
-        at, place = values["first"], 0
+        start_of_operation, place = values["first"], 0
         for line, fields in rows(self.folder / OPS, columns):
             kind, cause, channel, chip, plane, block, page, start, end = fields
             if int(start) < since:
@@ -256,17 +260,17 @@ class Page:
                 if len(flat) < 7 * 30_000:
                     self._differs(f"operations: {OPS}:{line}", start, "the end of the timeline")
                 return
-            lane, what, step, length, *where = flat[place : place + 7]
-            at += step
-            known = {"host": "host", "gc": "GC", "wear": "wear-levelling"}.get(cause, "other")
-            name = "erase" if kind == "erase" else f"{known} {kind}"
+            lane, kind_index, step, length, *position = flat[place : place + 7]
+            start_of_operation += step
+            cause_label = {"host": "host", "gc": "GC", "wear": "wear-levelling"}.get(cause, "other")
+            name = "erase" if kind == "erase" else f"{cause_label} {kind}"
             expected = (
                 *(int(channel) * chips + int(chip), name, int(start), int(end) - int(start)),
                 *(int(plane), int(block), int(page or -1)),
             )
-            found = (lane, kinds[what], at, length, *where)
-            if found != expected:
-                self._differs(f"operations: {OPS}:{line}", expected, found)
+            actual = (lane, kinds[kind_index], start_of_operation, length, *position)
+            if actual != expected:
+                self._differs(f"operations: {OPS}:{line}", expected, actual)
                 return
             place += 7
         if place != len(flat):
@@ -281,7 +285,7 @@ def _steps(x: dict[str, Any]) -> list[float]:
     return values
 
 
-def _near(found: float | None, value: float | None) -> bool:
-    if found is None or value is None:
-        return found is None and value is None
-    return math.isclose(found, value, rel_tol=DIGITS, abs_tol=1e-9)
+def _near(actual: float | None, value: float | None) -> bool:
+    if actual is None or value is None:
+        return actual is None and value is None
+    return math.isclose(actual, value, rel_tol=DIGITS, abs_tol=1e-9)

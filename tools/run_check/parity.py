@@ -25,11 +25,11 @@ class Update:
         "read_until",
     )
 
-    def __init__(self, line: int, begun: int) -> None:
-        """Start with its first operation, in line `line` of the log, at `begun`."""
+    def __init__(self, line: int, start: int) -> None:
+        """Start with its first operation, in line `line` of the log, at `start`."""
         self.line = line
-        self.begun = begun
-        self.end = begun
+        self.begun = start
+        self.end = start
         # When its programs were queued.
         self.queued = -1
         self.data: set[int] = set()
@@ -156,8 +156,8 @@ class Parity:
 
     def _reads_rest(self, op: Op) -> bool:
         """Tell whether it reads for a read of the host what the write buffer lacks."""
-        known = self.requests.buffered and self.requests.known(op.request)
-        return known and REQUEST_KINDS[self.requests.table["kind"][op.request]] == "read"
+        is_known = self.requests.buffered and self.requests.known(op.request)
+        return is_known and REQUEST_KINDS[self.requests.table["kind"][op.request]] == "read"
 
     def _update_of(self, op: Op, group: int) -> Update:
         """Return the update to which an operation of `group` belongs."""
@@ -175,11 +175,11 @@ class Parity:
 
     def _beside(self, op: Op, group: int, update: Update) -> None:
         """Check that an operation of an update waits for the computations under way."""
-        running = [one for one in self.computed[group] if one[1] > op.start]
+        running = [interval for interval in self.computed[group] if interval[1] > op.start]
         self.computed[group] = running
-        before = [end for start, end in running if start < update.begun or self.failures.all]
-        if before:
-            expected = f"no update of group {group} before {max(before)}"
+        earlier_ends = [end for start, end in running if start < update.begun or self.failures.all]
+        if earlier_ends:
+            expected = f"no update of group {group} before {max(earlier_ends)}"
             self.findings.add(
                 "parity-lock", f"{OPS}:{op.line}", expected, f"a {op.kind} at {op.start}"
             )
@@ -211,8 +211,8 @@ class Parity:
         parity = self.group - 1 - stripe % self.group
         member = lpn - group * (self.group - 1)
         member = parity if lpn >= self.user else member + (member >= parity)
-        striped = k * self.group + member
-        return striped % channels * chips + striped // channels
+        unit = k * self.group + member
+        return unit % channels * chips + unit // channels
 
     def may_be_missing(self, lpn: int, since: int, until: int, failures: Failures) -> bool:
         """Tell whether a write of `lpn` from `since` to `until` may have met a missing chip."""
@@ -225,39 +225,39 @@ class Parity:
         before its first operation starts, and what waited for a chip that failed is not logged.
         """
         times: dict[int, tuple[int, int]] = {}
-        before: dict[int, tuple[int, Update]] = {}
+        previous: dict[int, tuple[int, Update]] = {}
         for (number, group), update in self.updates.items():
-            last = before.get(group)
+            last = previous.get(group)
             times[number] = (last[1].end if last else 0, sys.maxsize)
             if last:
                 times[last[0]] = (times[last[0]][0], update.begun)
-            before[group] = (number, update)
+            previous[group] = (number, update)
         return times
 
     def finish(self, requests: Requests) -> None:
         """Check what an update has done in all, and where the pages of each group are."""
-        complete = requests.complete
-        between = self._between()
+        is_complete = requests.complete
+        times_between = self._between()
         for (request, group), update in self.updates.items():
             parity = self.user + group
             if requests.buffered:
-                times = between[request]
+                times = times_between[request]
             else:
                 times = (requests.arrival(request), requests.completion(request))
-            without = self.may_be_missing(parity, *times, self.failures)
-            if complete and update.parity != 1 and not (without and update.parity == 0):
-                who = "update" if requests.buffered else "request"
-                expected = f"1 program of the parity of group {group} for {who} {request}"
+            is_missing = self.may_be_missing(parity, *times, self.failures)
+            if is_complete and update.parity != 1 and not (is_missing and update.parity == 0):
+                origin = "update" if requests.buffered else "request"
+                expected = f"1 program of the parity of group {group} for {origin} {request}"
                 self.findings.add("parity-once", f"{OPS}:{update.line}", expected, update.parity)
-            if complete and not requests.buffered and times[1] < update.beside_until:
+            if is_complete and not requests.buffered and times[1] < update.beside_until:
                 expected = f"request {request} completed after reads of group {group} beside it"
                 line = f"{OPS}:{update.line}"
                 self.findings.add("parity-lock", line, expected, f"completion at {times[1]}")
-            most = self.group - 1
-            if len(update.data) > most:
-                expected = f"at most {most} pages of group {group}"
+            limit = self.group - 1
+            if len(update.data) > limit:
+                expected = f"at most {limit} pages of group {group}"
                 self.findings.add("parity-once", f"{OPS}:{update.line}", expected, update.data)
         for group, pages in self.chips.items():
-            trimmed = any(page in requests.trims for page in pages)
-            if complete and not trimmed and len(set(pages.values())) < len(pages):
+            is_trimmed = any(page in requests.trims for page in pages)
+            if is_complete and not is_trimmed and len(set(pages.values())) < len(pages):
                 self.findings.add("parity-chips", OPS, f"group {group} on different chips", pages)

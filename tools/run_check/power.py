@@ -84,9 +84,9 @@ class Power:
         elif not self.geometry.holds(channel, chip, plane, max(block, 0), 0):
             self.findings.add("geometry", place, "a plane of the device", values)
         elif event == "erase":
-            where = (channel, chip, plane, block)
+            position = (channel, chip, plane, block)
             times = (start, start, end, -1, -1, -1, -1)
-            last.erases.append(Op(line, "erase", "mount", *where, -1, -1, -1, -1, *times))
+            last.erases.append(Op(line, "erase", "mount", *position, -1, -1, -1, -1, *times))
         else:
             last.reads.setdefault(event, Counter())[channel, chip, plane] += pages
 
@@ -99,13 +99,13 @@ class Power:
                 )
             return
         place = f"{OPS}:{op.line}"
-        before = bisect.bisect_left(self.cuts, op.start + (not op.cut)) - 1
-        if before >= 0 and op.start < self.mounts[before].end:
-            mount = self.mounts[before]
+        index = bisect.bisect_left(self.cuts, op.start + (not op.cut)) - 1
+        if index >= 0 and op.start < self.mounts[index].end:
+            mount = self.mounts[index]
             expected = f"nothing from the cut at {mount.cut} until {mount.end}"
             self.findings.add("power-off", place, expected, f"{op.kind} at {op.start}")
-        following = before + 1
-        cut = self.cuts[following] if following < len(self.cuts) else None
+        next_index = index + 1
+        cut = self.cuts[next_index] if next_index < len(self.cuts) else None
         if op.cut and op.end != cut:
             self.findings.add("cut-off", place, f"its end at the cut at {cut}", op.end)
         elif cut is not None and not op.cut and op.end > cut:
@@ -114,12 +114,12 @@ class Power:
     def compare(self) -> None:
         """Compare cuts and mounts with the report."""
         since = self.report.whole("time.measured_from", 0)
-        logged = [mount for mount in self.mounts if mount.cut >= since and mount.end >= 0]
-        told = self.report.get("power.recoveries") or []
-        if len(logged) != len(told):
+        logged_mounts = [mount for mount in self.mounts if mount.cut >= since and mount.end >= 0]
+        recoveries = self.report.get("power.recoveries") or []
+        if len(logged_mounts) != len(recoveries):
             place = f"{REPORT}:power.recoveries"
-            self.findings.add("mounts", place, f"{len(logged)} mounts", len(told))
-        for number, (mount, recovery) in enumerate(zip(logged, told, strict=False)):
+            self.findings.add("mounts", place, f"{len(logged_mounts)} mounts", len(recoveries))
+        for number, (mount, recovery) in enumerate(zip(logged_mounts, recoveries, strict=False)):
             expected = {
                 "cut_at": mount.cut,
                 "time": mount.end - mount.cut,
@@ -133,6 +133,6 @@ class Power:
                     place = f"{REPORT}:power.recoveries.{number}.{key}"
                     self.findings.add("mounts", place, value, recovery.get(key))
         cuts = sum(mount.cut >= since for mount in self.mounts)
-        found = self.report.number("power.cuts")
-        if found != cuts:
-            self.findings.add("mounts", f"{REPORT}:power.cuts", cuts, found)
+        actual = self.report.number("power.cuts")
+        if actual != cuts:
+            self.findings.add("mounts", f"{REPORT}:power.cuts", cuts, actual)

@@ -31,8 +31,8 @@ class PowerNumbers:
         """Compare all of them."""
         if self.report.get("power") is None:
             return
-        told = self.report.get("power.recoveries")
-        if len(told) != len(self.mounts) or not self.requests.complete:
+        recoveries = self.report.get("power.recoveries")
+        if len(recoveries) != len(self.mounts) or not self.requests.complete:
             return
         for number, mount in enumerate(self.mounts):
             self._mount(f"power.recoveries.{number}", mount)
@@ -48,14 +48,14 @@ class PowerNumbers:
             checks.exactly("mounts", f"{path}.checkpoint_pages", mount.total("checkpoint"))
             checks.exactly("mounts", f"{path}.erases", len(mount.erases))
         self._time(path, mount)
-        inside = self._inside(mount.cut)
-        checks.within("mounts", f"{path}.requests", *(len(one) for one in inside))
-        torn = self.operations.torn.get(mount.cut, [])
+        requests_inside = self._inside(mount.cut)
+        checks.within("mounts", f"{path}.requests", *(len(numbers) for numbers in requests_inside))
+        torn_blocks = self.operations.torn.get(mount.cut, [])
         # What the mount erases it does not count.
-        erased = {(op.channel, op.chip, op.plane, op.block) for op in mount.erases}
-        left = sum(block not in erased for block in torn)
-        if torn or not self._is_second(mount):
-            checks.within("mounts", f"{path}.torn_pages", left, len(torn))
+        erased_blocks = {(op.channel, op.chip, op.plane, op.block) for op in mount.erases}
+        remaining = sum(block not in erased_blocks for block in torn_blocks)
+        if torn_blocks or not self._is_second(mount):
+            checks.within("mounts", f"{path}.torn_pages", remaining, len(torn_blocks))
         trims = sum(
             self.requests.table["kind"][number] == REQUEST_KINDS.index("trim")
             for number in range(self.requests.table.size)
@@ -66,14 +66,14 @@ class PowerNumbers:
         protected = self.report.get("config.power.buffer") == "protected"
         pages = self.checks.number("config.host.write_buffer_pages")
         # Pages that wait for room are saved, too.
-        pages += sum(self.requests.table["pages"][number] for number in inside[1])
+        pages += sum(self.requests.table["pages"][number] for number in requests_inside[1])
         checks.within("mounts", f"{path}.saved_pages", 0, pages if protected else 0)
         user = self.checks.number("device.user_pages")
         checks.within("mounts", f"{path}.mapped_pages", *self._mapped(mount, user))
 
     def _is_second(self, mount: Mount) -> bool:
         """Whether the cut of this mount interrupted another mount."""
-        return any(other.interrupted and other.end == mount.cut for other in self.mounts)
+        return any(mount_.interrupted and mount_.end == mount.cut for mount_ in self.mounts)
 
     def _time(self, path: str, mount: Mount) -> None:
         """Check the time of a mount: records, checkpoint, scan, comparisons and erases in turn."""
@@ -81,16 +81,16 @@ class PowerNumbers:
             self.checks.exactly("mount-time", f"{path}.time", mount.end - mount.cut)
             return
         records = self.report.whole(f"{path}.records")
-        saved = self.report.whole(f"{path}.saved_pages")
+        saved_pages = self.report.whole(f"{path}.saved_pages")
         line = self.report.whole("config.power.nvram_ns")
         planes = self.geometry.channels * self.geometry.chips * self.geometry.planes
-        evenly = -(-saved // planes)
-        every = Counter(dict.fromkeys(self._planes(), evenly))
+        evenly = -(-saved_pages // planes)
+        pages_of_planes = Counter(dict.fromkeys(self._planes(), evenly))
         fixed = sum(
             self._reads(pages)
             for pages in (
                 mount.reads.get("checkpoint", Counter()),
-                every,
+                pages_of_planes,
                 mount.reads.get("scan", Counter()),
                 mount.reads.get("compare", Counter()),
             )
@@ -127,11 +127,11 @@ class PowerNumbers:
         for plane, count in pages.items():
             units[self._unit(plane)] += count
             channels[plane[0]] += count
-        longest = max((count * (read + bus) for count in units.values()), default=0)
+        longest_ns = max((count * (read + bus) for count in units.values()), default=0)
         if serial:
-            return longest
-        shared = max((read + count * bus for count in channels.values() if count), default=0)
-        return max(longest, shared)
+            return longest_ns
+        bus_ns = max((read + count * bus for count in channels.values() if count), default=0)
+        return max(longest_ns, bus_ns)
 
     def _erases(self, mount: Mount) -> int:
         units: Counter[Plane] = Counter()
@@ -160,8 +160,8 @@ class PowerNumbers:
         """Bounds of the LPNs with data: those whose fate the cut leaves open count or not."""
         if self.requests.copies:
             return 0, user
-        mapped = set(self.operations.flash.mapped_at_first)
-        unsure: set[int] = set()
+        mapped_pages = set(self.operations.flash.mapped_at_first)
+        uncertain: set[int] = set()
         table, cuts = self.requests.table, self.operations.power.cuts
         for number in range(table.size):
             arrival, completion = table["arrival"][number], table["completion"][number]
@@ -171,20 +171,22 @@ class PowerNumbers:
             first = table["lpn"][number]
             pages = range(first, first + table["pages"][number])
             # What a cut meets is submitted again, after requests that follow it here.
-            met = bisect_left(cuts, arrival) < bisect_right(cuts, completion)
-            if met or completion < 0 or self.requests.buffered:
-                unsure.update(pages)
-            (mapped.update if kind == "write" else mapped.difference_update)(pages)
-        return len(mapped - unsure), len(mapped | unsure)
+            is_cut = bisect_left(cuts, arrival) < bisect_right(cuts, completion)
+            if is_cut or completion < 0 or self.requests.buffered:
+                uncertain.update(pages)
+            (mapped_pages.update if kind == "write" else mapped_pages.difference_update)(pages)
+        return len(mapped_pages - uncertain), len(mapped_pages | uncertain)
 
     def _totals(self) -> None:
         checks, table = self.checks, self.requests.table
         checks.exactly("mounts", "power.cuts", sum(m.cut >= self.since for m in self.mounts))
         count = len(self.mounts)
-        each = [self.report.whole(f"power.recoveries.{n}.requests") for n in range(count)]
-        pairs = zip(each, self.mounts, strict=True)
-        repeated = sum(number for number, mount in pairs if not mount.interrupted)
-        checks.within("mounts", "power.requests_repeated", repeated, sum(each))
+        requests_of_mounts = [
+            self.report.whole(f"power.recoveries.{n}.requests") for n in range(count)
+        ]
+        pairs = zip(requests_of_mounts, self.mounts, strict=True)
+        repetitions = sum(number for number, mount in pairs if not mount.interrupted)
+        checks.within("mounts", "power.requests_repeated", repetitions, sum(requests_of_mounts))
         kinds = (REQUEST_KINDS.index("read"), REQUEST_KINDS.index("write"))
         pages = []
         for side in (0, 1):
@@ -194,25 +196,25 @@ class PowerNumbers:
         checks.within("mounts", "power.pages_repeated", *pages)
         trims = self.requests.totals["trim"].count
         # A page of a copy whose source holds no data is unmapped, too.
-        most = trims + sum(each) + self.requests.totals["copy"].pages * (1 + count)
-        checks.within("records", "power.trim_records", 0, most)
-        checks.within("records", "power.trims_waited", 0, most)
+        maximum = trims + sum(requests_of_mounts) + self.requests.totals["copy"].pages * (1 + count)
+        checks.within("records", "power.trim_records", 0, maximum)
+        checks.within("records", "power.trims_waited", 0, maximum)
         nvram = self.checks.number("config.power.nvram_bytes")
         checks.within("records", "power.nvram_peak", 0, nvram or 2**63)
         self._records()
-        lost = [at for at in self.operations.flash.copies_lost if at >= self.since]
+        lost_copies = [time for time in self.operations.flash.copies_lost if time >= self.since]
         if not self.requests.copies and self.mounts:
-            checks.within("moves", "power.copies_lost", 0, len(lost))
-        whole = self._checkpoints()
-        checks.within("checkpoints", "power.checkpoints", *whole)
+            checks.within("moves", "power.copies_lost", 0, len(lost_copies))
+        bounds = self._checkpoints()
+        checks.within("checkpoints", "power.checkpoints", *bounds)
 
     def _records(self) -> None:
         """Records of TRIMs have 16 bytes each, those of owners 32."""
         for kind in ("live", "stale"):
             count = self.checks.number(f"power.{kind}_records")
-            most = OWNER_RECORD if self.requests.copies else TRIM_RECORD
+            largest = OWNER_RECORD if self.requests.copies else TRIM_RECORD
             path = f"power.{kind}_record_bytes"
-            self.checks.within("records", path, count * TRIM_RECORD, count * most)
+            self.checks.within("records", path, count * TRIM_RECORD, count * largest)
 
     def _checkpoints(self) -> tuple[int, int]:
         """A checkpoint ends once begun, unless a cut comes; the last may be under way."""
@@ -220,6 +222,6 @@ class PowerNumbers:
         if cuts is None:
             programs = self.operations.counts["program", "metadata"]
             return (0, programs) if programs else (0, 0)
-        every = cuts.checkpoints.all
+        all_checkpoints = cuts.checkpoints.all
         ended_by_cuts = len(self.mounts) + 1
-        return max(0, len(every) - ended_by_cuts), len(every)
+        return max(0, len(all_checkpoints) - ended_by_cuts), len(all_checkpoints)

@@ -31,22 +31,26 @@ class RaidNumbers:
         checks, counts = self.checks, self.operations.counts
         user = checks.number("device.user_pages")
         checks.exactly("raid", "raid.groups", user // (self.group - 1))
-        failed = self.operations.failures.all
-        if self.requests.complete and self.requests.first_measured == 0 and not failed:
+        failures = self.operations.failures.all
+        if self.requests.complete and self.requests.first_measured == 0 and not failures:
             parity = counts["program", "parity"]
-            for one in UPDATES:
-                others = sum(checks.number(f"raid.{other}") for other in UPDATES if other != one)
-                checks.exactly("raid", f"raid.{one}", parity - others)
+            for update in UPDATES:
+                remaining = sum(
+                    checks.number(f"raid.{other_update}")
+                    for other_update in UPDATES
+                    if other_update != update
+                )
+                checks.exactly("raid", f"raid.{update}", parity - remaining)
             self._computed()
         if self.requests.complete and self.requests.first_measured == 0:
             if not self.requests.buffered:
                 # What was neither without data, nor in the controller, nor read at home.
-                elsewhere = ("unmapped_pages_read", "controller_pages_read")
-                rest = checks.number("host.pages_read") - self.operations.pages_fetched
-                rest -= sum(checks.number(f"host.{key}") for key in elsewhere)
-                checks.exactly("raid", "raid.reconstructed_pages", rest)
-            away = self.operations.away
-            checks.within("raid", "raid.redirected", away, away)
+                keys = ("unmapped_pages_read", "controller_pages_read")
+                reconstructed = checks.number("host.pages_read") - self.operations.pages_fetched
+                reconstructed -= sum(checks.number(f"host.{key}") for key in keys)
+                checks.exactly("raid", "raid.reconstructed_pages", reconstructed)
+            redirected_pages = self.operations.away
+            checks.within("raid", "raid.redirected", redirected_pages, redirected_pages)
             self._reads()
         self._failure()
 
@@ -54,14 +58,14 @@ class RaidNumbers:
         """Check that updates of a part of a group read, unless the controller keeps the pages."""
         checks = self.checks
         read = self.operations.counts["read", "rmw"]
-        saved = checks.number("raid.reads_saved")
+        saved_reads = checks.number("raid.reads_saved")
         if not checks.number("config.raid.read_buffer_pages"):
             checks.exactly("raid", "raid.reads_saved", 0)
         updates = checks.number("raid.rmw")
         full = self.report.number("config.precondition.fill") == 1
         if full and not self.operations.failures.all and not self.requests.trims:
             # Read-modify-write reads the old data and the old parity: two pages at least.
-            checks.within("raid", "raid.rmw", 0, (read + saved) / 2)
+            checks.within("raid", "raid.rmw", 0, (read + saved_reads) / 2)
             checks.within("raid", "raid.reads_saved", max(0, 2 * updates - read), 2**62)
 
     def _computed(self) -> None:
@@ -73,41 +77,57 @@ class RaidNumbers:
     def _failure(self) -> None:
         path = "raid.failure"
         checks = self.checks
-        planned = self.report.get("config.raid.fail")
-        planned = [planned] if isinstance(planned, dict) else planned or []
-        come = sorted((at, one["chip"]) for one in planned if (at := _time_of(one)) <= self.end)
+        planned_failures = self.report.get("config.raid.fail")
+        planned_failures = (
+            [planned_failures] if isinstance(planned_failures, dict) else planned_failures or []
+        )
+        failures_so_far = sorted(
+            (time, entry["chip"])
+            for entry in planned_failures
+            if (time := _time_of(entry)) <= self.end
+        )
         if self.report.get(path) is None:
-            if come and come[0][0] < self.end:
-                checks.exactly("failure", path, f"chips {[chip for _, chip in come]}")
+            if failures_so_far and failures_so_far[0][0] < self.end:
+                checks.exactly("failure", path, f"chips {[chip for _, chip in failures_so_far]}")
             return
-        failed = self.operations.failures.all
-        count = len(failed)
-        checks.exactly("failure", f"{path}.chips", [chip for _, chip in come[:count]])
-        checks.exactly("failure", f"{path}.failed_at", [at for at, _ in come[:count]])
+        failures = self.operations.failures.all
+        count = len(failures)
+        checks.exactly("failure", f"{path}.chips", [chip for _, chip in failures_so_far[:count]])
         checks.exactly(
-            "failure", f"{path}.group_chips", [self._group_of(each.chip) for each in failed]
+            "failure", f"{path}.failed_at", [time for time, _ in failures_so_far[:count]]
+        )
+        checks.exactly(
+            "failure", f"{path}.group_chips", [self._group_of(failure.chip) for failure in failures]
         )
         spares = checks.number("config.raid.spares")
-        for number, each in enumerate(failed):
+        for number, failure in enumerate(failures):
             name = f"{path}.replaced_at.{number}"
-            if number < spares and each.replaced is not None:
-                busy = self.operations.busy_until.get(each.chip, each.failed)
+            if number < spares and failure.replaced is not None:
+                busy = self.operations.busy_until.get(failure.chip, failure.failed)
                 checks.within("failure", name, busy, max(busy, self.end))
             elif number >= spares:
                 checks.exactly("failure", name, None)
-        rebuilt = self.operations.counts["program", "rebuild"]
+        rebuilt_pages = self.operations.counts["program", "rebuild"]
         if self.requests.first_measured == 0:
-            done = checks.number(f"{path}.pages_rebuilt")
-            checks.within("failure", f"{path}.pages_rebuilt", max(0, rebuilt - 4096), rebuilt)
+            pages_rebuilt = checks.number(f"{path}.pages_rebuilt")
+            checks.within(
+                "failure", f"{path}.pages_rebuilt", max(0, rebuilt_pages - 4096), rebuilt_pages
+            )
             if count == 1:
-                lost, trims = self.operations.flash.lost_at_once, self.requests.trims.values()
-                gone = sum(at <= failed[0].failed for each in trims for at, _ in each)
+                lost_pages, trims = self.operations.flash.lost_at_once, self.requests.trims.values()
+                trimmed_pages = sum(
+                    time <= failures[0].failed
+                    for trims_of_page in trims
+                    for time, _ in trims_of_page
+                )
                 # A TRIM may take the parity of its group along.
-                low = max(0, lost - 2 * gone)
-                checks.within("failure", f"{path}.pages_lost", low, lost)
-            most = checks.number(f"{path}.pages_lost") - done
-            more = checks.number(f"{path}.pages_not_programmed")
-            checks.within("failure", f"{path}.pages_left", 0, max(0, most + more))
+                low = max(0, lost_pages - 2 * trimmed_pages)
+                checks.within("failure", f"{path}.pages_lost", low, lost_pages)
+            pages_left = checks.number(f"{path}.pages_lost") - pages_rebuilt
+            pages_not_programmed = checks.number(f"{path}.pages_not_programmed")
+            checks.within(
+                "failure", f"{path}.pages_left", 0, max(0, pages_left + pages_not_programmed)
+            )
         self._degraded(path)
 
     def _group_of(self, chip: int) -> list[int]:
@@ -120,20 +140,20 @@ class RaidNumbers:
 
     def _degraded(self, path: str) -> None:
         """Check how long one chip was missing, and the latencies of that time."""
-        failed = self.operations.failures.all
+        failures = self.operations.failures.all
         checks = self.checks
-        over = self.report.number(f"{path}.rebuilt_at")
-        if over is not None:
-            replaced = [each.replaced or self.end for each in failed]
-            checks.within("failure", f"{path}.rebuilt_at", max(replaced), self.end)
+        rebuilt_at = self.report.number(f"{path}.rebuilt_at")
+        if rebuilt_at is not None:
+            replacements = [failure.replaced or self.end for failure in failures]
+            checks.within("failure", f"{path}.rebuilt_at", max(replacements), self.end)
         last = max(self.requests.log.completions, default=self.since)
         if self.requests.complete and not self.requests.buffered:
-            after = max(0, self.end - last)
-            checks.exactly("failure", f"{path}.after_requests", after)
-        if len(failed) != 1 or not self.requests.complete:
+            requests_after = max(0, self.end - last)
+            checks.exactly("failure", f"{path}.after_requests", requests_after)
+        if len(failures) != 1 or not self.requests.complete:
             return
-        until = self.end if over is None else int(over)
-        since = max(failed[0].failed, self.since)
+        until = self.end if rebuilt_at is None else int(rebuilt_at)
+        since = max(failures[0].failed, self.since)
         checks.exactly("failure", f"{path}.degraded", max(0, until - since))
         log = self.requests.log
         first, last = bisect_left(log.completions, since), bisect_right(log.completions, until)
@@ -142,7 +162,9 @@ class RaidNumbers:
             return
         for kind in BY_OPERATION[:2]:
             rows = zip(log.groups[first:last], log.latencies[first:last], strict=True)
-            check_stats(checks, f"{path}.{kind}", [n for (of, *_), n in rows if of == kind])
+            check_stats(
+                checks, f"{path}.{kind}", [n for (operation, *_), n in rows if operation == kind]
+            )
 
 
 def _time_of(failure: dict[str, int]) -> int:

@@ -116,8 +116,15 @@ class Requests:
         self.table.reach(number)
         if self.table["arrival"][number] >= 0:
             self.findings.add("request-fields", place, "ids that differ", f"id {number} again")
-        asks = DURABILITY.index(durability)
-        record = (arrival, completion, lpn, max(pages, 0), REQUEST_KINDS.index(kind), asks)
+        durability_index = DURABILITY.index(durability)
+        record = (
+            arrival,
+            completion,
+            lpn,
+            max(pages, 0),
+            REQUEST_KINDS.index(kind),
+            durability_index,
+        )
         for column, value in zip(self.table.columns.values(), record, strict=True):
             column[number] = value
         if kind == "trim":
@@ -134,11 +141,11 @@ class Requests:
         if kind == "write" and pages > 0:
             self.last_write.reach(lpn + pages)
             newest = self.last_write["arrival"]
-            ended = self.last_write["completion"]
+            completions = self.last_write["completion"]
             for page in range(lpn, lpn + pages):
                 newest[page] = max(newest[page], arrival)
                 self.writes.setdefault(page, []).append(arrival)
-                ended[page] = max(ended[page], completion)
+                completions[page] = max(completions[page], completion)
         self.first_measured = first_measured
         if number >= first_measured:
             volume, stream = numbers(REQUESTS, line, fields[1:3])
@@ -147,9 +154,11 @@ class Requests:
 
     def _take_firmware(self, place: str, transfer: int) -> None:
         """Count a request, whose transfer time includes the firmware time."""
-        least = self.firmware[0.5] if len({*self.firmware.values()}) == 1 else 0
-        if transfer < least:
-            self.findings.add("firmware-time", place, f"transfer of at least {least} ns", transfer)
+        minimum = self.firmware[0.5] if len({*self.firmware.values()}) == 1 else 0
+        if transfer < minimum:
+            self.findings.add(
+                "firmware-time", place, f"transfer of at least {minimum} ns", transfer
+            )
         self.ended += 1
         for share, time in self.firmware.items():
             self.longer[share] += transfer >= time
@@ -157,9 +166,9 @@ class Requests:
     def _check_firmware(self) -> None:
         """Compare the shares of slow requests with the quantiles of the firmware time."""
         for share, time in self.firmware.items():
-            least = self.ended * share - 5 * math.sqrt(self.ended * share * (1 - share))
-            if time and self.longer[share] < least:
-                expected = f"at least {least:.0f} of {self.ended} with a transfer from {time} ns"
+            minimum = self.ended * share - 5 * math.sqrt(self.ended * share * (1 - share))
+            if time and self.longer[share] < minimum:
+                expected = f"at least {minimum:.0f} of {self.ended} with a transfer from {time} ns"
                 self.findings.add("firmware-time", REQUESTS, expected, self.longer[share])
 
     @staticmethod
@@ -174,12 +183,14 @@ class Requests:
         """Return how many pages trims may have unmapped that the log of a stopped run lacks."""
         if self.complete:
             return 0
-        begun = report.whole("requests.submitted", 0) + report.whole("requests.warmup", 0)
+        started_requests = report.whole("requests.submitted", 0) + report.whole(
+            "requests.warmup", 0
+        )
         trim = REQUEST_KINDS.index("trim")
         table = self.table
         sizes = [n for n, kind in zip(table["pages"], table["kind"], strict=True) if kind == trim]
         # A trim takes the parity of its groups away, too.
-        return 2 * max(0, begun - self.count) * max(sizes, default=0)
+        return 2 * max(0, started_requests - self.count) * max(sizes, default=0)
 
     def pages_written(self) -> list[int]:
         """Return the pages of every write, those of the warm-up included."""
@@ -198,13 +209,13 @@ class Requests:
         """Return the completion (ns) of a request, -1 where unknown."""
         return self.table["completion"][number] if self.known(number) else -1
 
-    def are_under_way(self, at: int, exempt: Set[int]) -> bool:
-        """Tell whether a page may be waiting at `at`, beside single-page requests in `exempt`."""
+    def are_under_way(self, time: int, excluded: Set[int]) -> bool:
+        """Tell whether a page may be waiting at `time`, beside single pages in `excluded`."""
         rows = zip(*(self.table[name] for name in ("arrival", "completion", "pages")), strict=True)
         waiting = (
-            0 <= first <= at and (last > at or last < 0)
+            0 <= first <= time and (last > time or last < 0)
             for number, (first, last, pages) in enumerate(rows)
-            if pages > 1 or number not in exempt
+            if pages > 1 or number not in excluded
         )
         # A buffered page, or a run that was stopped, may leave no request as evidence.
         return self.buffered or not self.complete or any(waiting)
@@ -214,16 +225,16 @@ class Requests:
 
         In the instant of a completion the smaller id was submitted first.
         """
-        done, arrival = self.completion(number), self.arrival(reader)
-        return 0 <= done < arrival or (0 <= done == arrival and number < reader)
+        completion, arrival = self.completion(number), self.arrival(reader)
+        return 0 <= completion < arrival or (0 <= completion == arrival and number < reader)
 
     def last_completion(self, lpn: int) -> int:
         """Return when the last write of `lpn` completed."""
         return self.last_write["completion"][lpn]
 
-    def trimmed(self, lpn: int, born: int, until: int) -> bool:
-        """Tell whether a trim that arrived in [born, until] killed what was written at `born`."""
-        return any(born <= arrival <= until for arrival, _ in self.trims.get(lpn, ()))
+    def trimmed(self, lpn: int, start: int, end: int) -> bool:
+        """Tell whether a trim that arrived in [start, end] killed what was written at `start`."""
+        return any(start <= arrival <= end for arrival, _ in self.trims.get(lpn, ()))
 
 
 def _first_measured(path: Path, warmup: int) -> int:

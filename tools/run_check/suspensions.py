@@ -92,51 +92,59 @@ class Suspensions:
         first, groups = outer.ops[0], outer.groups()
         place = f"{OPS}:{first.line}"
         free_at = start = first.array_start if first.array_start >= 0 else first.end
-        works: list[int] = []
+        work_times: list[int] = []
         for group in groups:
-            at = group[0].start - self.suspend_ns
-            if at < free_at or (group[0].queued > at and not self._may_wait(outer, at)):
+            suspension = group[0].start - self.suspend_ns
+            if suspension < free_at or (
+                group[0].queued > suspension and not self._may_wait(outer, suspension)
+            ):
                 expected = (
                     f"a read that was queued {self.suspend_ns} ns before, at {free_at} or later"
                 )
-                found = (group[0].queued, group[0].start)
-                self.findings.add("suspension", f"{OPS}:{group[0].line}", expected, found)
-            works.append(max(0, at - free_at))
+                actual = (group[0].queued, group[0].start)
+                self.findings.add("suspension", f"{OPS}:{group[0].line}", expected, actual)
+            work_times.append(max(0, suspension - free_at))
             free_at = group[-1].end + self.resume_ns
-            self._count(outer, at >= self.measured_from, at == self.measured_from > 0)
+            self._count(
+                outer, suspension >= self.measured_from, suspension == self.measured_from > 0
+            )
         # By the time that the unit is free, a read may have moved, or need no flash.
-        once = self.suspend_ns + self.resume_ns
-        others = max(0, self.limit - len(groups))
-        if first.cut or not once:
+        overhead = self.suspend_ns + self.resume_ns
+        remaining = max(0, self.limit - len(groups))
+        if first.cut or not overhead:
             # The log does not say how long the array worked before a cut. If suspending takes no
             # time, the reads do not show it either.
-            works.append(max(0, first.end - free_at))
-            most = sum(ns // once for ns in works) + (free_at <= first.end) if once else others
-            most = min(most, others) if first.end >= self.measured_from else 0
-            self._count(outer, most, most)
+            work_times.append(max(0, first.end - free_at))
+            maximum = (
+                sum(ns // overhead for ns in work_times) + (free_at <= first.end)
+                if overhead
+                else remaining
+            )
+            maximum = min(maximum, remaining) if first.end >= self.measured_from else 0
+            self._count(outer, maximum, maximum)
             if first.cut:
                 return
-        took = first.array_end - start
-        inside = sum(group[-1].end - group[0].start for group in groups)
-        whole = self.array_ns[first.kind] + inside + len(groups) * once
-        empty = max(0, took - whole) // once if once else 0
+        duration = first.array_end - start
+        inside_ns = sum(group[-1].end - group[0].start for group in groups)
+        expected_ns = self.array_ns[first.kind] + inside_ns + len(groups) * overhead
+        empty = max(0, duration - expected_ns) // overhead if overhead else 0
         self._count(outer, empty, empty if first.start <= self.measured_from > 0 else 0)
-        if took != whole + empty * once:
-            self.findings.add("suspension", place, f"{whole} ns of the array", took)
-        left = self.array_ns[first.kind] - sum(works)
-        if groups and once and not empty and left <= self.suspend_ns:
+        if duration != expected_ns + empty * overhead:
+            self.findings.add("suspension", place, f"{expected_ns} ns of the array", duration)
+        remaining_ns = self.array_ns[first.kind] - sum(work_times)
+        if groups and overhead and not empty and remaining_ns <= self.suspend_ns:
             expected = f"more than {self.suspend_ns} ns left when it is suspended"
-            self.findings.add("suspension", place, expected, left)
+            self.findings.add("suspension", place, expected, remaining_ns)
         if len(groups) + empty > self.limit:
             message = f"at most {self.limit} suspensions"
             self.findings.add("suspension", place, message, len(groups) + empty)
 
-    def _may_wait(self, outer: Suspended, at: int) -> bool:
-        """Tell whether a read may have suspended an operation at `at` and be gone."""
-        return self.requests.are_under_way(at, {op.request for op in outer.ops})
+    def _may_wait(self, outer: Suspended, time: int) -> bool:
+        """Tell whether a read may have suspended an operation at `time` and be gone."""
+        return self.requests.are_under_way(time, {op.request for op in outer.ops})
 
-    def _count(self, outer: Suspended, count: int, unsure: int) -> None:
+    def _count(self, outer: Suspended, count: int, uncertain: int) -> None:
         """Count suspensions of an operation and of those that run with it."""
         for op in outer.ops:
             self.counts[op.cause] += count
-            self.unsure[op.cause] += unsure
+            self.unsure[op.cause] += uncertain

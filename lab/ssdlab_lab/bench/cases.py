@@ -77,7 +77,7 @@ class Case:
 
     def settings(self) -> Mapping[str, Value]:
         """Return the config keys."""
-        filled = self.overwrite is not None
+        is_filled = self.overwrite is not None
         user = self.user
         if self.group:
             stripe = self.planes // self.group * (self.group - 1)
@@ -100,7 +100,7 @@ class Case:
             "host.queue_depth": self.depth,
             "gc.victim": "greedy",
             "gc.trigger": f'{{ policy = "free-blocks", soft = {self.soft} }}',
-            "precondition.fill": 1.0 if filled else 0.0,
+            "precondition.fill": 1.0 if is_filled else 0.0,
             "precondition.overwrite": self.overwrite or 0.0,
             "precondition.steady_state": "mean-field" if self.built else "none",
             "workload.kind": "uniform",
@@ -129,10 +129,10 @@ TIB_BLOCKS = 8 * BIG_BLOCKS
 """1 TiB of raw flash on as many planes."""
 
 
-def _small(name: str, what: str, pages: int, writes: int, warmup: int) -> Case:
+def _small(name: str, title: str, pages: int, writes: int, warmup: int) -> Case:
     return Case(
         name,
-        what,
+        title,
         chips=4,
         blocks=256,
         pages=pages,

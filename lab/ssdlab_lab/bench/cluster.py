@@ -71,25 +71,27 @@ def main() -> int:
 def _measured(workers: int, jobs: int) -> tuple[float, float]:
     """Seconds of this many runs, and of the processor in all processes."""
     config = load_config("greedy-8ch", set=SIZES)
-    ended: list[Ended] = []
-    began = []
+    results: list[Ended] = []
+    marks = []
 
     def planned() -> Iterator[Planned]:
         for number in range(jobs):
             if number == WARM:
-                began.append((time.monotonic(), _processor_s()))
+                marks.append((time.monotonic(), _processor_s()))
             yield Planned("run", load_config(config, seed=number), seed=number)
 
     with (
-        runner_of(f"local:{workers}", None) as made,
+        runner_of(f"local:{workers}", None) as workers_runner,
         mock.patch.object(runner, "execute_orders", slept),
     ):
-        Batch(planned(), lambda _, how: ended.append(how)).run(made, progress=False)
-        then_s, processor_s = began[0]
-        spent = time.monotonic() - then_s, _processor_s() - processor_s
-    assert len(ended) == jobs
-    assert all(one.how == "completed" for one in ended)
-    return spent[0] * jobs / (jobs - WARM), spent[1] * jobs / (jobs - WARM)
+        Batch(planned(), lambda _, result: results.append(result)).run(
+            workers_runner, progress=False
+        )
+        then_s, processor_s = marks[0]
+        elapsed = time.monotonic() - then_s, _processor_s() - processor_s
+    assert len(results) == jobs
+    assert all(result.how == "completed" for result in results)
+    return elapsed[0] * jobs / (jobs - WARM), elapsed[1] * jobs / (jobs - WARM)
 
 
 def _processor_s() -> float:
@@ -97,7 +99,7 @@ def _processor_s() -> float:
     import psutil  # type: ignore[import-untyped]
 
     family = [psutil.Process(), *psutil.Process().children(recursive=True)]
-    return float(sum(sum(one.cpu_times()[:2]) for one in family))
+    return float(sum(sum(process.cpu_times()[:2]) for process in family))
 
 
 if __name__ == "__main__":

@@ -37,23 +37,23 @@ def bench(only: str | None, path: Path, counted: bool, against: str | None, acce
         return _instructions(path, _wanted(only, instructions.COUNTED), accept)
     if against is not None:
         return _against(against, _wanted(only, instructions.COUNTED), path)
-    done: list[tuple[Case, Figures]] = []
+    results: list[tuple[Case, Figures]] = []
     complaints: list[str] = []
     for case in _wanted(only, CASES):
         figures = _median(case)
         complaints += _wrong_answers(case, figures, path, accept)
         history.append(path, case.name, asdict(figures))
-        done.append((case, figures))
-    Console().print(_table(done))
-    for case, figures in done:
+        results.append((case, figures))
+    Console().print(_table(results))
+    for case, figures in results:
         sys.stdout.write(f"{case.name}: {case.what}")
         if case.build_required_s is not None:
-            spent, most = figures.build_cpu_s, case.build_required_s
-            sys.stdout.write(f": {spent:.1f} s of the processor, required {most:g} s")
+            cpu_s, limit = figures.build_cpu_s, case.build_required_s
+            sys.stdout.write(f": {cpu_s:.1f} s of the processor, required {limit:g} s")
         sys.stdout.write("\n")
-    short = [case.name for case, figures in done if figures.writes_per_cpu_s < case.required]
+    short = [case.name for case, figures in results if figures.writes_per_cpu_s < case.required]
     complaints += [f"{name}: slower than required" for name in short]
-    slow = [case.name for case, figures in done if figures.build_cpu_s > _most_build_s(case)]
+    slow = [case.name for case, figures in results if figures.build_cpu_s > _most_build_s(case)]
     complaints += [f"{name}: built more slowly than required" for name in slow]
     for complaint in complaints:
         sys.stderr.write(complaint + "\n")
@@ -65,8 +65,8 @@ def _wanted(only: str | None, cases: Sequence[AnyCase]) -> list[AnyCase]:
     names = only.split(",") if only else [case.name for case in cases]
     unknown = set(names) - {case.name for case in cases}
     if unknown:
-        known = ", ".join(case.name for case in cases)
-        raise ConfigError([f"no case {', '.join(sorted(unknown))}; there are: {known}"])
+        available = ", ".join(case.name for case in cases)
+        raise ConfigError([f"no case {', '.join(sorted(unknown))}; there are: {available}"])
     return [case for case in cases if case.name in names]
 
 
@@ -79,8 +79,8 @@ def _median(case: Case) -> Figures:
     runs: list[Figures] = []
     for _ in range(case.repeats):
         command = [sys.executable, "-m", "ssdlab_lab.bench.measure", case.name]
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-        runs.append(Figures(**json.loads(done.stdout)))
+        process = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        runs.append(Figures(**json.loads(process.stdout)))
     if len({(run.programs, run.erases, run.digest) for run in runs}) > 1:
         message = f"{case.name}: the answer differs from run to run"
         raise RuntimeError(message)
@@ -102,13 +102,13 @@ def _wrong_answers(case: Case, figures: Figures, path: Path, accept: bool) -> It
     last = history.recorded(path, case.name)
     if last is None or accept:
         return
-    now = asdict(figures)
-    for what in ("programs", "erases", "digest"):
-        if last[what] != now[what]:
-            yield f"{case.name}: {what} {now[what]}, recorded {last[what]}; --accept if meant"
+    values = asdict(figures)
+    for key in ("programs", "erases", "digest"):
+        if last[key] != values[key]:
+            yield f"{case.name}: {key} {values[key]}, recorded {last[key]}; --accept if meant"
 
 
-def _table(done: Sequence[tuple[Case, Figures]]) -> Table:
+def _table(results: Sequence[tuple[Case, Figures]]) -> Table:
     table = Table(title="Host writes per second of the processor, and memory")
     for title in (
         "case",
@@ -121,7 +121,7 @@ def _table(done: Sequence[tuple[Case, Figures]]) -> Table:
         "peak RSS",
     ):
         table.add_column(title, justify="left" if title == "case" else "right")
-    for case, f in done:
+    for case, f in results:
         table.add_row(
             case.name,
             f"{case.required / 1e6:.1f} M",
@@ -140,24 +140,24 @@ def _instructions(path: Path, cases: Sequence[Counted], accept: bool) -> int:
     instructions.build()
     complaints: list[str] = []
     for case in cases:
-        now = instructions.count(case)
-        if now is None:
+        counts = instructions.count(case)
+        if counts is None:
             sys.stderr.write("valgrind not found: nothing counted\n")
             return 0
         key = f"instructions-{case.name}"
         last = history.recorded(path, key)
-        history.append(path, key, asdict(now))
-        sys.stdout.write(f"{case.what}: {_shown(now)}\n")
-        if case.most is not None and now.instructions > case.most * now.pages:
+        history.append(path, key, asdict(counts))
+        sys.stdout.write(f"{case.what}: {_shown(counts)}\n")
+        if case.most is not None and counts.instructions > case.most * counts.pages:
             complaints.append(f"{case.name}: more than {case.most} instructions per host page")
         if last is None or accept:
             continue
-        more = now.instructions / last["instructions"] - 1.0
-        sys.stdout.write(f"  {more:+.2%} against {last['instructions']} of {last['commit']}\n")
-        if last["answer"] != now.answer:
+        increase = counts.instructions / last["instructions"] - 1.0
+        sys.stdout.write(f"  {increase:+.2%} against {last['instructions']} of {last['commit']}\n")
+        if last["answer"] != counts.answer:
             complaints.append(f"{case.name}: the answer was {last['answer']}; --accept if meant")
-        if more > instructions.TOLERANCE:
-            complaints.append(f"{case.name}: {more:+.1%} instructions")
+        if increase > instructions.TOLERANCE:
+            complaints.append(f"{case.name}: {increase:+.1%} instructions")
     for complaint in complaints:
         sys.stderr.write(complaint + "\n")
     return 1 if complaints else 0
@@ -172,10 +172,10 @@ def _shown(count: instructions.Count) -> str:
 def _short(commit: str) -> str:
     """The abbreviation of a commit. Raises `ConfigError` if there is none of that name."""
     words = ["git", "rev-parse", "--short=12", "--verify", "--end-of-options", commit]
-    found = subprocess.run(words, check=False, capture_output=True, text=True)
-    if found.returncode:
+    process = subprocess.run(words, check=False, capture_output=True, text=True)
+    if process.returncode:
         raise ConfigError([f"--against {commit}: no commit of this checkout has that name"])
-    return found.stdout.strip()
+    return process.stdout.strip()
 
 
 def _against(commit: str, cases: Sequence[Counted], path: Path) -> int:
@@ -190,14 +190,16 @@ def _against(commit: str, cases: Sequence[Counted], path: Path) -> int:
     table = Table(title=f"Against {short}: instructions per host page, and processor time")
     for title in ("case", "before", "now", "ratio", "speed-up, by time", "answer"):
         table.add_column(title, justify="left" if title == "case" else "right")
-    found = pairs.pairs(short, cases)
-    for one in found:
-        before, now, ratio = "-", "-", "-"
-        if one.now is not None and one.before is not None:
-            before = f"{one.before.instructions / one.before.pages:.0f}"
-            now = f"{one.now.instructions / one.now.pages:.0f}"
-            ratio = f"{one.now.instructions / one.before.instructions:.3f}"
-        same = "the same" if one.same_answer else "differs"
-        table.add_row(one.case.what, before, now, ratio, f"{one.speedup:.2f}", same)
+    results = pairs.pairs(short, cases)
+    for result in results:
+        baseline, current, ratio = "-", "-", "-"
+        if result.now is not None and result.before is not None:
+            baseline = f"{result.before.instructions / result.before.pages:.0f}"
+            current = f"{result.now.instructions / result.now.pages:.0f}"
+            ratio = f"{result.now.instructions / result.before.instructions:.3f}"
+        comparison = "the same" if result.same_answer else "differs"
+        table.add_row(
+            result.case.what, baseline, current, ratio, f"{result.speedup:.2f}", comparison
+        )
     Console().print(table)
-    return 0 if all(one.same_answer for one in found) else 1
+    return 0 if all(result.same_answer for result in results) else 1

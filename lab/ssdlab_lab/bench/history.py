@@ -22,9 +22,9 @@ def recorded(path: Path, case: str) -> dict[str, Any] | None:
 
 def append(path: Path, case: str, figures: Mapping[str, object]) -> None:
     """Add a line with date, version and commit."""
-    now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
     line = {
-        "date": now,
+        "date": date,
         "version": __version__,
         "commit": _commit(),
         "case": case,
@@ -39,7 +39,7 @@ def _commit() -> str | None:
     """Return the commit of the working copy, with a + if it differs; None outside one."""
     command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
     try:
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        process = subprocess.run(command, check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError):
         return None
-    return done.stdout.strip()
+    return process.stdout.strip()

@@ -18,5 +18,5 @@ def in_turn(module: str, case: str, words: tuple[str, str]) -> list[tuple[Figure
 
 def _run(module: str, case: str, word: str) -> Figures:
     command = [sys.executable, "-m", module, "--one", case, word]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    return Figures(**json.loads(done.stdout))
+    process = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return Figures(**json.loads(process.stdout))

@@ -68,9 +68,9 @@ def _steady(name: str, amplification: float | None, writes: int, *, timed: bool 
         built=True,
         functional=not timed,
     )
-    at = "over-provisioning 28 %" if amplification is None else f"WA {amplification:g}"
+    condition = "over-provisioning 28 %" if amplification is None else f"WA {amplification:g}"
     time = "" if timed else ", without time"
-    return Counted(name, f"16 GiB, {at}{time}", case.settings(), writes // 2)
+    return Counted(name, f"16 GiB, {condition}{time}", case.settings(), writes // 2)
 
 
 def _replay() -> Counted:
@@ -99,9 +99,9 @@ COUNTED = (
 def build(sources: Path = Path(), target: Path | None = None) -> None:
     """Build the program that is counted, from these sources, into `target` or cargo's folder."""
     command = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "ssd-trace"]
-    own = {} if target is None else {"CARGO_TARGET_DIR": str(target.resolve())}
+    environment = {} if target is None else {"CARGO_TARGET_DIR": str(target.resolve())}
     command += ["--example", "bench_case"]
-    subprocess.run(command, check=True, cwd=sources, env=os.environ | own)
+    subprocess.run(command, check=True, cwd=sources, env=os.environ | environment)
 
 
 def words(case: Counted) -> list[str]:
@@ -116,13 +116,13 @@ def count(case: Counted, binary: Path = BINARY) -> Count | None:
     if valgrind is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
-        out = f"--callgrind-out-file={folder}/out"
+        option = f"--callgrind-out-file={folder}/out"
         toggle = "--toggle-collect=bench_case::counted*"
-        command = [valgrind, "--tool=callgrind", out, toggle, str(binary), *words(case)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-    found = re.search(r"Collected : (\d+)", done.stderr)
-    said = re.match(r"(\d+) pages, (\d+) operations", done.stdout)
-    if found is None or said is None:
-        message = f"valgrind reported no count: {done.stderr[-500:]}"
+        command = [valgrind, "--tool=callgrind", option, toggle, str(binary), *words(case)]
+        process = subprocess.run(command, check=True, capture_output=True, text=True)
+    collected = re.search(r"Collected : (\d+)", process.stderr)
+    totals = re.match(r"(\d+) pages, (\d+) operations", process.stdout)
+    if collected is None or totals is None:
+        message = f"valgrind reported no count: {process.stderr[-500:]}"
         raise RuntimeError(message)
-    return Count(int(found[1]), int(said[1]), int(said[2]), done.stdout.strip())
+    return Count(int(collected[1]), int(totals[1]), int(totals[2]), process.stdout.strip())

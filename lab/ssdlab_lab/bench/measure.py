@@ -47,15 +47,15 @@ def measure(case: Case) -> Figures:
     config = _core.load(sets=[(key, toml(value)) for key, value in case.settings().items()])
     clock: list[tuple[int, int]] = []
 
-    def progress(stage: str, done: int, total: int | None) -> None:
+    def progress(stage: str, completed: int, total: int | None) -> None:
         del total
         if stage == "workload":
-            clock.append((done, time.process_time_ns()))
+            clock.append((completed, time.process_time_ns()))
 
-    before = _peak_rss()
-    started, started_cpu = time.perf_counter(), time.process_time()
+    rss_before = _peak_rss()
+    start, started_cpu = time.perf_counter(), time.process_time()
     finished = _core.run(config, progress=progress)
-    wall, cpu = time.perf_counter() - started, time.process_time() - started_cpu
+    wall, cpu = time.perf_counter() - start, time.process_time() - started_cpu
     if finished.ending != "completed":
         message = f"{case.name}: {finished.ending}: {finished.message}"
         raise RuntimeError(message)
@@ -63,8 +63,8 @@ def measure(case: Case) -> Figures:
     seconds = report["time"]["cpu"] * 1e-9
     writes = float(case.writes)
     if case.warmup:
-        (first, since), (last, until) = next(c for c in clock if c[0] >= case.warmup), clock[-1]
-        writes, seconds = float(last - first), (until - since) * 1e-9
+        (first, start_ns), (last, end_ns) = next(c for c in clock if c[0] >= case.warmup), clock[-1]
+        writes, seconds = float(last - first), (end_ns - start_ns) * 1e-9
     flash = report["flash"]
     programs = sum(flash["programs"].values())
     operations = programs + sum(flash["reads"].values()) + flash["erases"]
@@ -76,7 +76,7 @@ def measure(case: Case) -> Figures:
         flash_ops_per_cpu_s=operations / measured * writes / seconds,
         amplification=report["waf"]["total"],
         bytes_per_page=report["speed"]["bytes_per_page"],
-        rss_bytes_per_page=(_peak_rss() - before) / case.physical,
+        rss_bytes_per_page=(_peak_rss() - rss_before) / case.physical,
         peak_rss_bytes=_peak_rss(),
         programs=programs,
         erases=flash["erases"],
@@ -118,5 +118,5 @@ def _peak_rss() -> int:
 
 
 if __name__ == "__main__":
-    [wanted] = sys.argv[1:]
-    sys.stdout.write(measure(next(case for case in CASES if case.name == wanted)).as_json() + "\n")
+    [name] = sys.argv[1:]
+    sys.stdout.write(measure(next(case for case in CASES if case.name == name)).as_json() + "\n")

@@ -45,35 +45,38 @@ def binary_of(commit: str) -> Path:
     (tree / PROGRAM).parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(PROGRAM, tree / PROGRAM)
     instructions.build(tree, FOLDER / "build")
-    built = FOLDER / f"{commit}.bin"
-    shutil.copy2(FOLDER / "build/release/examples/bench_case", built)
-    return built
+    binary = FOLDER / f"{commit}.bin"
+    shutil.copy2(FOLDER / "build/release/examples/bench_case", binary)
+    return binary
 
 
 def _run(binary: Path, case: Counted) -> tuple[float, str]:
     """Return the processor time of a run in seconds, and its answer."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [str(binary.resolve()), *instructions.words(case)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return spent, done.stdout.strip()
+    process = subprocess.run(command, check=True, capture_output=True, text=True)
+    end = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime
+    return cpu_s, process.stdout.strip()
 
 
-def pair(case: Counted, other: Path) -> Pair:
-    """Compare the program built from the current sources with `other`."""
+def pair(case: Counted, baseline: Path) -> Pair:
+    """Compare the program built from the current sources with `baseline`."""
     ratios: list[float] = []
     answers: set[str] = set()
     for _ in range(ROUNDS):
-        (now, answer), (before, answered) = _run(instructions.BINARY, case), _run(other, case)
-        ratios.append(before / now)
-        answers |= {answer, answered}
-    now_count, before_count = instructions.count(case), instructions.count(case, other)
+        (current_s, answer), (baseline_s, baseline_answer) = (
+            _run(instructions.BINARY, case),
+            _run(baseline, case),
+        )
+        ratios.append(baseline_s / current_s)
+        answers |= {answer, baseline_answer}
+    now_count, before_count = instructions.count(case), instructions.count(case, baseline)
     return Pair(case, now_count, before_count, statistics.median(ratios), len(answers) == 1)
 
 
 def pairs(commit: str, cases: Iterable[Counted]) -> list[Pair]:
     """Compare the current sources with `commit`, case by case."""
     instructions.build()
-    other = binary_of(commit)
-    return [pair(case, other) for case in cases]
+    baseline = binary_of(commit)
+    return [pair(case, baseline) for case in cases]

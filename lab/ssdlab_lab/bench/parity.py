@@ -73,23 +73,23 @@ class Cost:
 def cost(case: Case) -> Cost:
     """Compare `case` with and without parity; each run has its own process."""
     rounds = in_turn("ssdlab_lab.bench.parity", case.name, (str(GROUP), "0"))
-    ratios = [with_.flash_ops_per_cpu_s / without.flash_ops_per_cpu_s for with_, without in rounds]
-    more = [with_.bytes_per_page - without.bytes_per_page for with_, without in rounds]
+    ratios = [parity.flash_ops_per_cpu_s / plain.flash_ops_per_cpu_s for parity, plain in rounds]
+    extra = [parity.bytes_per_page - plain.bytes_per_page for parity, plain in rounds]
     return Cost(
-        statistics.median(with_.writes_per_cpu_s for with_, _ in rounds),
-        statistics.median(with_.flash_ops_per_cpu_s for with_, _ in rounds),
+        statistics.median(parity.writes_per_cpu_s for parity, _ in rounds),
+        statistics.median(parity.flash_ops_per_cpu_s for parity, _ in rounds),
         statistics.median(ratios),
-        statistics.median(more),
+        statistics.median(extra),
     )
 
 
-def _shortfalls(case: Case, found: Cost) -> Iterator[str]:
-    if found.share < SHARE:
-        yield f"{case.name}: {found.share:.3f} of the operations without parity, required {SHARE}"
-    if found.writes_per_cpu_s < WRITES_PER_CPU_S:
-        yield f"{case.name}: {found.writes_per_cpu_s:.0f} writes, required {WRITES_PER_CPU_S:.0f}"
-    if found.more_bytes_per_page > MORE_BYTES:
-        yield f"{case.name}: {found.more_bytes_per_page:.2f} B a page, allowed {MORE_BYTES}"
+def _shortfalls(case: Case, result: Cost) -> Iterator[str]:
+    if result.share < SHARE:
+        yield f"{case.name}: {result.share:.3f} of the operations without parity, required {SHARE}"
+    if result.writes_per_cpu_s < WRITES_PER_CPU_S:
+        yield f"{case.name}: {result.writes_per_cpu_s:.0f} writes, required {WRITES_PER_CPU_S:.0f}"
+    if result.more_bytes_per_page > MORE_BYTES:
+        yield f"{case.name}: {result.more_bytes_per_page:.2f} B a page, allowed {MORE_BYTES}"
 
 
 def main() -> int:
@@ -105,15 +105,15 @@ def main() -> int:
         return 0
     complaints: list[str] = []
     for case in CASES_OF_PARITY:
-        found = cost(case)
-        history.append(options.history, case.name, asdict(found))
+        result = cost(case)
+        history.append(options.history, case.name, asdict(result))
         sys.stdout.write(
-            f"{case.what}: {found.flash_ops_per_cpu_s / 1e6:.2f} M flash operations per second of"
-            f" the processor, {found.share:.3f} of those without parity;"
-            f" {found.writes_per_cpu_s / 1e6:.2f} M host writes;"
-            f" {found.more_bytes_per_page:.2f} B a page more\n"
+            f"{case.what}: {result.flash_ops_per_cpu_s / 1e6:.2f} M flash operations per second of"
+            f" the processor, {result.share:.3f} of those without parity;"
+            f" {result.writes_per_cpu_s / 1e6:.2f} M host writes;"
+            f" {result.more_bytes_per_page:.2f} B a page more\n"
         )
-        complaints += _shortfalls(case, found)
+        complaints += _shortfalls(case, result)
     for complaint in complaints:
         sys.stderr.write(complaint + "\n")
     return 1 if complaints else 0

@@ -121,11 +121,11 @@ def main() -> int:
         costs, share = [], []
         for _ in range(REPEATS):
             policy = case.make()
-            ours, expected = _run(case, case.core)
-            theirs, digest = _run(case, policy)
+            core_s, expected = _run(case, case.core)
+            policy_s, digest = _run(case, policy)
             code |= digest != expected
-            costs.append((theirs - ours) / max(policy.calls, 1) / 1e3)
-            share.append(theirs / ours)
+            costs.append((policy_s - core_s) / max(policy.calls, 1) / 1e3)
+            share.append(policy_s / core_s)
         sys.stdout.write(
             f"{case.what:<36} {policy.calls:>9,} questions  {statistics.median(costs):6.2f} us each"
             f"  run takes {statistics.median(share):.2f}x\n"

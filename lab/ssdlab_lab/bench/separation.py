@@ -50,9 +50,9 @@ def main() -> int:
         return 0
     rounds = in_turn("ssdlab_lab.bench.separation", SKEWED.name, (POLICY, "none"))
     share = statistics.median(
-        with_.writes_per_cpu_s / without.writes_per_cpu_s for with_, without in rounds
+        separated.writes_per_cpu_s / plain.writes_per_cpu_s for separated, plain in rounds
     )
-    writes = statistics.median(with_.writes_per_cpu_s for with_, _ in rounds)
+    writes = statistics.median(separated.writes_per_cpu_s for separated, _ in rounds)
     figures = {"writes_per_cpu_s": writes, "share": share}
     history.append(options.history, SKEWED.name, figures)
     sys.stdout.write(

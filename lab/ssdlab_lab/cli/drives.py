@@ -47,15 +47,15 @@ def drives_compare(
     """Simulate the measurements of drives and print the errors."""
     from ssdlab_lab.reproduce.drives import command, page  # need numpy, which is slow to import
 
-    done = command.compare(
+    result = command.compare(
         drive=drive or (), quick=quick, jobs=jobs, on=on, out=out, progress=not quiet
     )
-    text = "\n".join([*page.verdict(done), ""])
-    put_result(json_, quiet, lambda: page.to_json(done), lambda: text)
-    for one in () if quiet else done.of.values():
-        for warning in one.measured.warnings:
-            say(f"warning: {one.title}: {warning}")
-    end(done.folder, done.failures, done.interrupted, quiet)
+    text = "\n".join([*page.verdict(result), ""])
+    put_result(json_, quiet, lambda: page.to_json(result), lambda: text)
+    for compared_drive in () if quiet else result.of.values():
+        for warning in compared_drive.measured.warnings:
+            say(f"warning: {compared_drive.title}: {warning}")
+    end(result.folder, result.failures, result.interrupted, quiet)
 
 
 @app.command("scale")
@@ -109,7 +109,7 @@ def drives_scale(
     """Run drives at full size beside what `ssdlab try` predicts of them, and print the errors."""
     from ssdlab_lab.reproduce.scales import page, study  # need numpy, which is slow to import
 
-    done = study.compare(
+    result = study.compare(
         quick=quick,
         drives=drive or (),
         loads=load or (),
@@ -121,11 +121,11 @@ def drives_scale(
         out=out,
         progress=not quiet,
     )
-    if done.earlier is not None and not quiet:
-        say(done.earlier.remark)
-    text = "\n".join([*page.verdict(done), ""])
-    put_result(json_, quiet, lambda: page.to_json(done), lambda: text)
-    end(done.folder, done.failures, done.interrupted, quiet)
+    if result.earlier is not None and not quiet:
+        say(result.earlier.remark)
+    text = "\n".join([*page.verdict(result), ""])
+    put_result(json_, quiet, lambda: page.to_json(result), lambda: text)
+    end(result.folder, result.failures, result.interrupted, quiet)
 
 
 add_examples(app, EXAMPLES)

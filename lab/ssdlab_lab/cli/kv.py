@@ -81,15 +81,15 @@ def _bench_speed(
     from ssdlab_lab.kv import bench
 
     sizes = values or [100, 256, 1024, 4096]
-    cells, written, label = bench.measure(sizes, mebibytes, bloom, background, places, tell)
-    put(bench.table(cells, written, label))
+    cells, write_ratios, label = bench.measure(sizes, mebibytes, bloom, background, places, tell)
+    put(bench.table(cells, write_ratios, label))
     if record is not None:
         for cell in cells:
             line = {**asdict(cell), "leveldb_build": label}
             history.append(record, f"kv-{cell.name}-{cell.value_size}", line)
-        for one in written:
-            line = {**asdict(one), "leveldb_build": label}
-            history.append(record, f"kv-{one.names[0]}-{one.value_size}-written", line)
+        for row in write_ratios:
+            line = {**asdict(row), "leveldb_build": label}
+            history.append(record, f"kv-{row.names[0]}-{row.value_size}-written", line)
 
 
 @app.command("bench")

@@ -70,41 +70,43 @@ def reproduce_command(
     from ssdlab_lab.reproduce.studies import STUDIES
 
     names = None if workloads is None else workloads.split(",")
-    given = {
+    options = {
         "--workloads": workloads is not None,
         "--traces": traces is not None,
         "--readings": readings,
         "--on": on is not None,
     }
-    where: dict[str, Any] = {"jobs": jobs, "on": on, "out": out, "progress": not quiet}
+    context: dict[str, Any] = {"jobs": jobs, "on": on, "out": out, "progress": not quiet}
     if paper in STUDIES:
-        refused = ("--workloads", "--traces", "--readings")
-        _refuse(given, refused, f"{paper} accepts only {OF_STUDIES}")
-        _study(STUDIES[paper], {"quick": quick, **where}, json_, quiet)
+        unsupported = ("--workloads", "--traces", "--readings")
+        _refuse(options, unsupported, f"{paper} accepts only {OF_STUDIES}")
+        _study(STUDIES[paper], {"quick": quick, **context}, json_, quiet)
         return
     if paper == choices.NAME:
-        has = "remapcom has no recorded traces and no readings, and its runs are made here"
-        _refuse(given, ("--traces", "--readings", "--on"), has)
+        reason = "remapcom has no recorded traces and no readings, and its runs are made here"
+        _refuse(options, ("--traces", "--readings", "--on"), reason)
         _remapcom(quick, names, jobs, out, json_, quiet)
         return
-    done = reproduce(paper, quick=quick, workloads=names, traces=traces, readings=readings, **where)
-    put_result(json_, quiet, done.to_json, done.summary)
-    end(done.folder, done.failures, done.interrupted, quiet)
+    reproduction = reproduce(
+        paper, quick=quick, workloads=names, traces=traces, readings=readings, **context
+    )
+    put_result(json_, quiet, reproduction.to_json, reproduction.summary)
+    end(reproduction.folder, reproduction.failures, reproduction.interrupted, quiet)
 
 
-def _refuse(given: Mapping[str, bool], options: tuple[str, ...], why: str) -> None:
+def _refuse(is_set: Mapping[str, bool], options: tuple[str, ...], reason: str) -> None:
     """Raise `ConfigError` if one of the options is given."""
-    refused = [option for option in options if given[option]]
-    if refused:
-        raise ConfigError([f"{' and '.join(refused)}: {why}"])
+    unsupported = [option for option in options if is_set[option]]
+    if unsupported:
+        raise ConfigError([f"{' and '.join(unsupported)}: {reason}"])
 
 
-def _study(study: StudyEntry, how: Mapping[str, Any], json_: Form, quiet: bool) -> None:
+def _study(study: StudyEntry, options: Mapping[str, Any], json_: Form, quiet: bool) -> None:
     """Run a study and print its verdict, or its numbers."""
-    done = study.run(**how)
-    text = "\n".join([*study.verdict(done), ""])
-    put_result(json_, quiet, lambda: study.to_json(done), lambda: text)
-    end(done.folder, done.failures, done.interrupted, quiet)
+    result = study.run(**options)
+    text = "\n".join([*study.verdict(result), ""])
+    put_result(json_, quiet, lambda: study.to_json(result), lambda: text)
+    end(result.folder, result.failures, result.interrupted, quiet)
 
 
 def _remapcom(
@@ -118,11 +120,11 @@ def _remapcom(
     """The paper whose runs are simulations of the store."""
     from ssdlab_lab.reproduce.remapcom import command, page
 
-    done = command.reproduce(
+    outcome = command.reproduce(
         quick=quick, workloads=workloads, jobs=jobs, out=out, progress=not quiet
     )
-    put_result(json_, quiet, lambda: command.to_json(done), lambda: page.summary(done))
-    end(done.folder, done.failures, done.interrupted, quiet)
+    put_result(json_, quiet, lambda: command.to_json(outcome), lambda: page.summary(outcome))
+    end(outcome.folder, outcome.failures, outcome.interrupted, quiet)
 
 
 def papers() -> list[dict[str, str]]:

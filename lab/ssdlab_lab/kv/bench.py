@@ -106,9 +106,9 @@ def own(
     ) as db:
         for seed, name in enumerate(names, 1):
             wall, cpu = time.perf_counter(), time.process_time()
-            found = bench.run(db._store, name, seed)
+            digest = bench.run(db._store, name, seed)
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-            yield f"{name} {wall:.6f} {cpu:.6f} {found}"
+            yield f"{name} {wall:.6f} {cpu:.6f} {digest}"
         yield f"tables {sum(level.bytes_written for level in db.stats().levels)}"
 
 
@@ -122,26 +122,26 @@ def compiled(folder: Path, leveldb: Path | None = None) -> Path | None:
     compiler = shutil.which("c++")
     if compiler is None:
         return None
-    built: list[str] = []
+    flags: list[str] = []
     if leveldb is not None:
         lib = leveldb.absolute() / "lib"
         if not (lib / "libleveldb.a").exists():
             raise _core.KvError(f"{leveldb}: expected a folder made by tools/leveldb_release.sh")
-        built = [f"-I{leveldb.absolute() / 'include'}", f"-L{lib}", f"-Wl,-rpath,{lib}"]
-    libraries = ["-lleveldb", *(["-lcrc32c", "-lsnappy"] if built else []), "-lpthread", "-ldl"]
+        flags = [f"-I{leveldb.absolute() / 'include'}", f"-L{lib}", f"-Wl,-rpath,{lib}"]
+    libraries = ["-lleveldb", *(["-lcrc32c", "-lsnappy"] if flags else []), "-lpthread", "-ldl"]
     # `dladdr` finds the program's own functions only if they are exported.
-    command = [compiler, "-O2", "-DNDEBUG", "-std=c++17", "-rdynamic", *built]
+    command = [compiler, "-O2", "-DNDEBUG", "-std=c++17", "-rdynamic", *flags]
     command += ["-o", str(program), str(SOURCE), *libraries]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode != 0 and leveldb is not None:
-        raise _core.KvError(f"{leveldb}: cannot compile with it: {done.stderr.strip()}")
-    return program if done.returncode == 0 else None
+    process = subprocess.run(command, check=False, capture_output=True, text=True)
+    if process.returncode != 0 and leveldb is not None:
+        raise _core.KvError(f"{leveldb}: cannot compile with it: {process.stderr.strip()}")
+    return program if process.returncode == 0 else None
 
 
 def build(program: Path) -> str:
     """How the LevelDB in a compiled program was built, by the symbols that its code refers to."""
-    done = subprocess.run([program], check=True, capture_output=True, text=True)
-    version, code = done.stdout.strip().split(" ", 1)
+    process = subprocess.run([program], check=True, capture_output=True, text=True)
+    version, code = process.stdout.strip().split(" ", 1)
     library = Path(code) if Path(code).is_absolute() else program
     data = library.read_bytes()
     kind = "built with assertions" if b"__assert_fail" in data else "a release build"
@@ -151,14 +151,14 @@ def build(program: Path) -> str:
 
 def _run(command: Sequence[object], folder: Path) -> Runs:
     words = [str(c) for c in command]
-    done = subprocess.run(words, check=False, capture_output=True, text=True)
-    if done.returncode == INTERRUPTED:
+    process = subprocess.run(words, check=False, capture_output=True, text=True)
+    if process.returncode == INTERRUPTED:
         raise KeyboardInterrupt
-    if done.returncode != 0:
-        said = done.stderr.strip() or f"ended with {done.returncode}"
-        raise _core.KvError(f"{' '.join(words)}: {said}")
+    if process.returncode != 0:
+        message = process.stderr.strip() or f"ended with {process.returncode}"
+        raise _core.KvError(f"{' '.join(words)}: {message}")
     sides, tables = {}, 0
-    for line in done.stdout.splitlines():
+    for line in process.stdout.splitlines():
         name, *numbers = line.split()
         if name == "tables":
             tables = int(numbers[0])
@@ -191,7 +191,7 @@ def measure(
     Each size of values gets as many operations as give `mebibytes` MiB of values.
     """
     cells: list[Cell] = []
-    written: list[Written] = []
+    write_ratios: list[Written] = []
     folder, leveldb = places
     with tempfile.TemporaryDirectory(prefix="ssdlab-kv-", dir=folder) as place:
         program = compiled(Path(place), leveldb)
@@ -202,35 +202,36 @@ def measure(
             n = max((mebibytes << 20) // size, 1)
             for names in FILL_FIRST:
                 tell(f"{size} B: {', '.join(names)}")
-                where, what = Path(place, "store"), ",".join(names)
-                mine: list[object] = [
+                store, operations = Path(place, "store"), ",".join(names)
+                command: list[object] = [
                     sys.executable,
                     "-m",
                     "ssdlab_lab.kv.bench",
-                    where,
+                    store,
                     size,
                     n,
                     bloom,
-                    what,
+                    operations,
                 ]
-                mine.append(background)
-                ours = _run(mine, where)
+                command.append(background)
+                result = _run(command, store)
                 modes = ("threads", "inline") if program else ()
-                theirs = [
-                    _run([program, where, mode, size, n, bloom, what], where) for mode in modes
+                leveldb_results = [
+                    _run([program, store, mode, size, n, bloom, operations], store)
+                    for mode in modes
                 ]
                 user = n * (size + 16) * sum("fill" in x or "over" in x for x in names)
-                threads, inline = theirs if theirs else (None, None)
-                mine_share = ours.table_bytes / user
+                threads, inline = leveldb_results if leveldb_results else (None, None)
+                mine_share = result.table_bytes / user
                 shares = (_share(threads, user), _share(inline, user))
-                written.append(Written(names, size, mine_share, *shares))
-                for name, side in ours.sides.items():
-                    beside = (_side(threads, name), _side(inline, name))
-                    cells.append(Cell(name, size, n, side, *beside))
-    return cells, written, label
+                write_ratios.append(Written(names, size, mine_share, *shares))
+                for name, side in result.sides.items():
+                    leveldb_sides = (_side(threads, name), _side(inline, name))
+                    cells.append(Cell(name, size, n, side, *leveldb_sides))
+    return cells, write_ratios, label
 
 
-def table(cells: Sequence[Cell], written: Sequence[Written], label: str | None) -> str:
+def table(cells: Sequence[Cell], write_ratios: Sequence[Written], label: str | None) -> str:
     """As text: microseconds of processor time per operation, ratios, and bytes written."""
     head = ("workload", "value", "ours", "LevelDB", "ratio", "inline", "ratio")
     lines = [f"{head[0]:<14}{head[1]:>6}" + "".join(f"{h:>9}" for h in head[2:])]
@@ -244,18 +245,18 @@ def table(cells: Sequence[Cell], written: Sequence[Written], label: str | None) 
     if label is not None:
         lines.append(label)
     lines.append("\nbytes of tables for a byte of keys and values")
-    for one in written:
-        line = f"{', '.join(one.names)[:40]:<42}{one.value_size:>6}{one.ours:>9.3f}"
-        shares = (one.leveldb, one.inline)
+    for row in write_ratios:
+        line = f"{', '.join(row.names)[:40]:<42}{row.value_size:>6}{row.ours:>9.3f}"
+        shares = (row.leveldb, row.inline)
         lines.append(line + "".join(f"{share:>9.3f}" for share in shares if share is not None))
     return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
-    where, size, count, bits, names, when = sys.argv[1:]
-    chosen: Background = "steps" if when == "steps" else "eager"
+    place, size, count, bits, names, background = sys.argv[1:]
+    mode: Background = "steps" if background == "steps" else "eager"
     try:
-        for text in own(where, names.split(","), int(count), int(size), int(bits), chosen):
+        for text in own(place, names.split(","), int(count), int(size), int(bits), mode):
             sys.stdout.write(text + "\n")
     except KeyboardInterrupt:  # Whoever measures was interrupted too, and says so.
         sys.exit(INTERRUPTED)

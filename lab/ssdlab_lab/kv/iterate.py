@@ -125,36 +125,38 @@ def _answer(read: Read) -> list[Any]:
 
 def _spent(read: Read, times: int) -> float:
     forget = deque[Any](maxlen=0).extend
-    before = time.process_time()
+    start = time.process_time()
     for _ in range(times):
         read(forget)
-    return time.process_time() - before
+    return time.process_time() - start
 
 
 def _cell(
     sides: Sequence[Db], keys: Sequence[bytes], way: tuple[str, str, str], turns: int
 ) -> tuple[float, float | None, float | None]:
     """Nanoseconds per pair of both sides, and their ratio."""
-    span, direction, shown = way
-    options = {"reverse": direction == "reverse", **SHOWN[shown]}
+    span, direction, columns = way
+    options = {"reverse": direction == "reverse", **SHOWN[columns]}
     readers = [_reader(db, keys, span, options) for db in sides]
     answers = [_answer(read) for read in readers]
     pairs = len(answers[0])
     if any(answer != answers[0] for answer in answers):
-        raise KvError(f"{span}, {direction}, {shown}: plyvel reads something else")
+        raise KvError(f"{span}, {direction}, {columns}: plyvel reads something else")
     times = max(len(keys) // max(pairs, 1), 1)
-    spent: list[list[float]] = []
+    samples: list[list[float]] = []
     # The first turn begins like all others: after a read of the first side.
     _spent(readers[0], times)
     for _ in range(turns):
-        there = [_spent(read, times) for read in readers]
-        back = [_spent(read, times) for read in reversed(readers)][::-1]
-        both = zip(there, back, strict=True)
-        spent.append([sum(each) / (2 * times * pairs) * 1e9 for each in both])
-    mine, *other = (statistics.median(side) for side in zip(*spent, strict=True))
-    if not other:
-        return mine, None, None
-    return mine, other[0], statistics.median(a / b for a, b in spent)
+        first_pass = [_spent(read, times) for read in readers]
+        second_pass = [_spent(read, times) for read in reversed(readers)][::-1]
+        pairs_of_times = zip(first_pass, second_pass, strict=True)
+        samples.append(
+            [sum(times_of_reader) / (2 * times * pairs) * 1e9 for times_of_reader in pairs_of_times]
+        )
+    own_ns, *plyvel_ns = (statistics.median(side) for side in zip(*samples, strict=True))
+    if not plyvel_ns:
+        return own_ns, None, None
+    return own_ns, plyvel_ns[0], statistics.median(a / b for a, b in samples)
 
 
 def measure(
@@ -165,16 +167,16 @@ def measure(
     turns: int = 11,
 ) -> Iterator[Cell]:
     """All cells, one after the other, each of about this many pairs, read this many times."""
-    other = theirs()
-    if other is None:
+    plyvel = theirs()
+    if plyvel is None:
         tell(f"plyvel is left out: it is not installed ({install('plyvel')})")
-    modules = [ours] if other is None else [ours, other]
+    modules = [ours] if plyvel is None else [ours, plyvel]
     for (key, value), place in itertools.product(sizes, PLACES):
         tell(f"keys of {key} B, values of {value} B, in {place}")
         keys = _keys(key, min(pairs, BYTES // (key + value)))
-        with tempfile.TemporaryDirectory(prefix="ssdlab-kv-", dir=folder) as where:
+        with tempfile.TemporaryDirectory(prefix="ssdlab-kv-", dir=folder) as directory:
             sides = [
-                _filled(module, Path(where, str(i)), keys, value, place)
+                _filled(module, Path(directory, str(i)), keys, value, place)
                 for i, module in enumerate(modules)
             ]
             for way in itertools.product(SPANS, ("forward", "reverse"), SHOWN):
@@ -186,8 +188,8 @@ def measure(
 def table(cells: Sequence[Cell]) -> str:
     """As text: nanoseconds of processor time per pair, and ratios."""
     head = f"{'key':>4}{'value':>6} {'in':<7} {'span':<7} {'direction':<10}{'shown':<7}"
-    beside = cells[0].ratio is not None
-    lines = [head + f"{'ours':>8}" + (f"{'plyvel':>8}{'ratio':>7}" if beside else "")]
+    has_plyvel = cells[0].ratio is not None
+    lines = [head + f"{'ours':>8}" + (f"{'plyvel':>8}{'ratio':>7}" if has_plyvel else "")]
     for cell in cells:
         line = f"{cell.key:>4}{cell.value:>6} {cell.place:<7} {cell.span:<7} "
         line += f"{cell.direction:<10}{cell.shown:<7}{cell.ours_ns:>8.0f}"
@@ -197,8 +199,8 @@ def table(cells: Sequence[Cell]) -> str:
     ratios = [cell.ratio for cell in cells if cell.ratio is not None]
     if ratios:
         above = sum(ratio > 1 for ratio in ratios)
-        middle, most = statistics.median(ratios), max(ratios)
+        middle, top = statistics.median(ratios), max(ratios)
         lines.append(
-            f"\n{len(ratios)} cells: median ratio {middle:.2f}, at most {most:.2f}, {above} above 1"
+            f"\n{len(ratios)} cells: median ratio {middle:.2f}, at most {top:.2f}, {above} above 1"
         )
     return "\n".join(lines) + "\n"

@@ -72,20 +72,24 @@ class Row:
 def device_of(folder: Path) -> Path | None:
     """The statistics of the block device of a folder; None if it has none."""
     folder = folder.resolve()
-    found: tuple[int, str] | None = None
+    device: tuple[int, str] | None = None
     with Path("/proc/self/mountinfo").open(encoding="utf-8") as lines:
         for line in lines:
-            mount, _, rest = line.partition(" - ")
-            where = mount.split()[4].encode().decode("unicode_escape")
-            source = rest.split()[1]
-            inside = folder == Path(where) or Path(where) in folder.parents
-            if inside and source.startswith("/dev/") and (not found or len(where) >= found[0]):
-                found = (len(where), source)
-            elif inside and (not found or len(where) > found[0]):
-                found = (len(where), "")
-    if not found or not found[1]:
+            mount, _, filesystem = line.partition(" - ")
+            mountpoint = mount.split()[4].encode().decode("unicode_escape")
+            source = filesystem.split()[1]
+            is_inside = folder == Path(mountpoint) or Path(mountpoint) in folder.parents
+            if (
+                is_inside
+                and source.startswith("/dev/")
+                and (not device or len(mountpoint) >= device[0])
+            ):
+                device = (len(mountpoint), source)
+            elif is_inside and (not device or len(mountpoint) > device[0]):
+                device = (len(mountpoint), "")
+    if not device or not device[1]:
         return None
-    number = Path(found[1]).stat().st_rdev
+    number = Path(device[1]).stat().st_rdev
     stat = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}/stat")
     return stat if stat.exists() else None
 
@@ -160,12 +164,12 @@ def measure(
         tell(f"{folder}: on no block device of its own: bytes of the device are not counted")
     for size in sizes:
         n = max((mebibytes << 20) // size, 1)
-        for name, opened in _stores(mode, share, pages, bloom):
+        for name, open_store in _stores(mode, share, pages, bloom):
             tell(f"{size} B: {name}")
-            where = folder / "reuse-bench"
+            place = folder / "reuse-bench"
             os.sync()
-            before, wall, cpu = _written(device), time.perf_counter(), time.process_time()
-            db = opened(where)
+            start, wall, cpu = _written(device), time.perf_counter(), time.process_time()
+            db = open_store(place)
             try:
                 _write(db, n, size, seed=size)
                 stats = db.stats() if isinstance(db, store.DB) else None
@@ -173,26 +177,26 @@ def measure(
                 db.close()
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
             os.sync()
-            written = _written(device) - before if device is not None else None
+            device_bytes = _written(device) - start if device is not None else None
             reuse = stats.reuse if stats else ()
             tables = sum(level.bytes_written for level in stats.levels) if stats else None
-            length = sum(file.stat().st_size for file in where.iterdir())
+            length = sum(file.stat().st_size for file in place.iterdir())
             yield Row(
                 name,
                 size,
                 n,
                 wall,
                 cpu,
-                written,
+                device_bytes,
                 tables,
                 sum(level.bytes_shared for level in reuse),
                 sum(level.bytes_copied for level in reuse),
                 length,
                 reuse,
-                _content(where, bloom),
+                _content(place, bloom),
                 stats.why_copied if stats else None,
             )
-            shutil.rmtree(where)
+            shutil.rmtree(place)
             os.sync()
 
 
@@ -222,10 +226,10 @@ def table(rows: Sequence[Row]) -> str:
         if not any(level.output_blocks for level in row.reuse):
             continue
         line = f"{row.value_size:>6} {row.name:<10}"
-        for at, level in enumerate(row.reuse):
+        for level_number, level in enumerate(row.reuse):
             if level.output_blocks:
                 shares = _percent(level.output_share), _percent(level.input_share)
-                line += f"  {at}: {shares[0]} ({shares[1]})"
+                line += f"  {level_number}: {shares[0]} ({shares[1]})"
         lines.append(line)
     notes = sorted({row.note for row in rows if row.note})
     lines.extend(f"blocks are copied: {note}" for note in notes)

@@ -67,9 +67,9 @@ def greedy_threshold(rho: float, pages_per_block: int) -> tuple[int, float]:
     harmonic = 0.0
     for valid in range(pages_per_block, 0, -1):
         slope = 1.0 - mass / valid
-        need = mass * harmonic - (pages_per_block - valid)
-        if slope != 0.0 and 0.0 <= need / slope < 1.0 and valid < mass:
-            return valid, need / slope
+        shortage = mass * harmonic - (pages_per_block - valid)
+        if slope != 0.0 and 0.0 <= shortage / slope < 1.0 and valid < mass:
+            return valid, shortage / slope
         harmonic += 1.0 / valid
     return 0, 0.0
 
@@ -105,17 +105,17 @@ def _tail_of_choices(wear: float, pages_per_block: int, choices: float) -> list[
     Each solves c i (S_i - S_{i+1}) = 1 - S_i^d by Newton from S_i = 1 (convex, hence monotone).
     """
     tail: list[float] = []
-    above = 0.0
+    upper = 0.0
     for valid in range(pages_per_block, 0, -1):
         rate = wear * valid
         value = 1.0
         for _ in range(200):
             power = value ** (choices - 1.0)
-            step = (rate * (value - above) + power * value - 1.0) / (rate + choices * power)
+            step = (rate * (value - upper) + power * value - 1.0) / (rate + choices * power)
             value -= step
             if abs(step) < 1e-16:
                 break
-        above = value
+        upper = value
         tail.append(value)
     return tail
 
@@ -144,28 +144,28 @@ def d_choices(rho: float, pages_per_block: int, choices: float) -> float:
 def binomial(trials: int, probability: float) -> list[float]:
     """Return P(X = k), k = 0 .. n, of a binomial variable; exact at probability 0 and 1."""
     if probability in (0.0, 1.0):
-        certain = trials if probability == 1.0 else 0
-        return [1.0 if k == certain else 0.0 for k in range(trials + 1)]
-    yes, no = math.log(probability), math.log1p(-probability)
-    whole = math.lgamma(trials + 1)
+        outcome = trials if probability == 1.0 else 0
+        return [1.0 if k == outcome else 0.0 for k in range(trials + 1)]
+    log_success, log_failure = math.log(probability), math.log1p(-probability)
+    log_factorial = math.lgamma(trials + 1)
     return [
-        math.exp(whole - math.lgamma(k + 1) - math.lgamma(trials - k + 1) + k * yes
-                 + (trials - k) * no)
+        math.exp(log_factorial - math.lgamma(k + 1) - math.lgamma(trials - k + 1) + k * log_success
+                 + (trials - k) * log_failure)
         for k in range(trials + 1)
     ]  # fmt: skip
 
 
 def _windowed_mean_valid(wear: float, pages_per_block: int, window: float) -> float:
     """Return E[j] of the greedy victim in the window, for decay rate `wear` per page and turn."""
-    entering = binomial(pages_per_block, math.exp(-(1.0 - window) * wear))
+    probabilities = binomial(pages_per_block, math.exp(-(1.0 - window) * wear))
     budget = window * wear
-    at_least = 0.0
+    tail = 0.0
     for valid in range(pages_per_block, 0, -1):
-        at_least += entering[valid]
-        if at_least / valid >= budget:
-            below = math.fsum(i * entering[i] for i in range(valid))
-            return below + valid * at_least - budget * valid
-        budget -= at_least / valid
+        tail += probabilities[valid]
+        if tail / valid >= budget:
+            partial_mean = math.fsum(i * probabilities[i] for i in range(valid))
+            return partial_mean + valid * tail - budget * valid
+        budget -= tail / valid
     return 0.0
 
 

@@ -115,12 +115,12 @@ def priority_mean_waits(classes: Sequence[JobClass]) -> list[float]:
     """
     residual = _residual(classes)
     waits: list[float] = []
-    before = 0.0
+    load_before = 0.0
     for job in classes:
-        after = before + job.utilisation
-        _check_stable(after)
-        waits.append(residual / ((1.0 - before) * (1.0 - after)))
-        before = after
+        load_after = load_before + job.utilisation
+        _check_stable(load_after)
+        waits.append(residual / ((1.0 - load_before) * (1.0 - load_after)))
+        load_before = load_after
     return waits
 
 

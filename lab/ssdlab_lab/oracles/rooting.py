@@ -13,20 +13,20 @@ def bisect(function: Callable[[float], float], low: float, high: float) -> float
 
     `function` must not have the same sign at both ends. Bisection: slow, but it cannot fail.
     """
-    at_low = function(low)
-    at_high = function(high)
-    if at_low == 0.0:
+    value_low = function(low)
+    value_high = function(high)
+    if value_low == 0.0:
         return low
-    if at_high == 0.0:
+    if value_high == 0.0:
         return high
-    if (at_low > 0.0) == (at_high > 0.0):
-        message = f"no sign change in [{low}, {high}]: {at_low} and {at_high}"
+    if (value_low > 0.0) == (value_high > 0.0):
+        message = f"no sign change in [{low}, {high}]: {value_low} and {value_high}"
         raise ValueError(message)
     for _ in range(STEPS):
         middle = 0.5 * (low + high)
         if middle in (low, high):
             break
-        if (function(middle) > 0.0) == (at_low > 0.0):
+        if (function(middle) > 0.0) == (value_low > 0.0):
             low = middle
         else:
             high = middle

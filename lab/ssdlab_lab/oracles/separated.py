@@ -57,11 +57,11 @@ def zipf_rates(pages: int, theta: float, pools: int = 2000) -> tuple[Vector, Vec
     return np.diff(edges) / pages, sums / sums.sum()
 
 
-def _valid(wanted: Vector) -> Vector:
-    """The u in (0, 1) with (1-u)/u + ln u = `wanted`, which falls from infinity to 0."""
-    low, high = np.zeros_like(wanted), np.ones_like(wanted)
+def _valid(targets: Vector) -> Vector:
+    """The u in (0, 1) with (1-u)/u + ln u = `targets`, which falls from infinity to 0."""
+    low, high = np.zeros_like(targets), np.ones_like(targets)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        above = (1.0 - middle) / middle + np.log(middle) > wanted
-        low, high = np.where(above, middle, low), np.where(above, high, middle)
+        is_above = (1.0 - middle) / middle + np.log(middle) > targets
+        low, high = np.where(is_above, middle, low), np.where(is_above, high, middle)
     return np.clip((low + high) / 2, 1e-15, 1.0 - 1e-12)

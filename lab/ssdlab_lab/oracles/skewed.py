@@ -41,12 +41,12 @@ def fifo_independent(probabilities: ArrayLike, effective_pages: float) -> float:
         message = f"probabilities sum to {float(weights.sum())}, not to 1"
         raise ValueError(message)
     check_load(weights.size / effective_pages)
-    moving, sizes = np.unique(weights[weights > 0.0], return_counts=True)
-    still = weights.size - int(sizes.sum())
+    rates, sizes = np.unique(weights[weights > 0.0], return_counts=True)
+    immobile = weights.size - int(sizes.sum())
 
     def balance(x: float) -> float:
-        rewritten = moving / -np.expm1(-moving * (effective_pages * x))
-        return x * float(np.dot(sizes, rewritten)) + still / effective_pages - 1.0
+        valid_times = rates / -np.expm1(-rates * (effective_pages * x))
+        return x * float(np.dot(sizes, valid_times)) + immobile / effective_pages - 1.0
 
     return 1.0 / bisect(balance, 1e-12, 1.0)
 
@@ -119,26 +119,26 @@ def _falling_root(function: Callable[[float], float], start: float) -> float:
     For costly functions: brackets by factors, then the Illinois false position (ten evaluations).
     """
     low = high = start
-    at_low = at_high = function(start)
-    while at_low <= 0.0:
-        high, at_high = low, at_low
+    value_low = value_high = function(start)
+    while value_low <= 0.0:
+        high, value_high = low, value_low
         low /= 1.4
-        at_low = function(low)
-    while at_high > 0.0:
-        low, at_low = high, at_high
+        value_low = function(low)
+    while value_high > 0.0:
+        low, value_low = high, value_high
         high *= 1.4
-        at_high = function(high)
+        value_high = function(high)
     side = 0
     for _ in range(200):
-        guess = (low * at_high - high * at_low) / (at_high - at_low)
+        guess = (low * value_high - high * value_low) / (value_high - value_low)
         value = function(guess)
         if value > 0.0:
-            low, at_low = guess, value
-            at_high = 0.5 * at_high if side == 1 else at_high
+            low, value_low = guess, value
+            value_high = 0.5 * value_high if side == 1 else value_high
             side = 1
         else:
-            high, at_high = guess, value
-            at_low = 0.5 * at_low if side == -1 else at_low
+            high, value_high = guess, value
+            value_low = 0.5 * value_low if side == -1 else value_low
             side = -1
         if high - low < 1e-9 * high or abs(value) < 1e-9:
             return guess
@@ -187,7 +187,7 @@ class _Field:
     def sweep(self, gain: float, composition: Vector) -> _Sweep:
         """Follow blocks of this composition down to their collection."""
         pages = self.pages
-        new: Vector = np.zeros(pages + 1)
+        valid_counts: Vector = np.zeros(pages + 1)
         inflow = composition
         above = 0.0
         valid_sum = 0.0
@@ -195,37 +195,39 @@ class _Field:
             hot = np.arange(valid + 1, dtype=np.float64)
             rate_hot = gain * self.wear_hot * hot
             rate_cold = gain * self.wear_cold * (valid - hot)
-            leave = rate_hot + rate_cold
-            taken = self._taken(inflow, leave, above)
-            if math.isinf(taken):
-                new += np.convolve(inflow, self.fresh[pages - valid])
+            leave_rate = rate_hot + rate_cold
+            victim_rate = self._taken(inflow, leave_rate, above)
+            if math.isinf(victim_rate):
+                valid_counts += np.convolve(inflow, self.fresh[pages - valid])
                 break
-            occupied = inflow / (leave + taken) if taken > 0.0 or valid > 0 else inflow
-            if taken > 0.0:
-                new += np.convolve(occupied * taken, self.fresh[pages - valid])
-            mass = float(occupied.sum())
+            occupancy = (
+                inflow / (leave_rate + victim_rate) if victim_rate > 0.0 or valid > 0 else inflow
+            )
+            if victim_rate > 0.0:
+                valid_counts += np.convolve(occupancy * victim_rate, self.fresh[pages - valid])
+            mass = float(occupancy.sum())
             above += mass
             valid_sum += valid * mass
-            inflow = (occupied * rate_hot)[1:] + (occupied * rate_cold)[:-1]
-        return _Sweep(new, valid_sum)
+            inflow = (occupancy * rate_hot)[1:] + (occupancy * rate_cold)[:-1]
+        return _Sweep(valid_counts, valid_sum)
 
-    def _taken(self, inflow: Vector, leave: Vector, above: float) -> float:
+    def _taken(self, inflow: Vector, leave_rate: Vector, above: float) -> float:
         """Return phi of one level: the rate at which each of its blocks becomes victim.
 
         `above` is S_{j+1}, the share of blocks with more valid pages.
         """
         if math.isinf(self.choices):
-            return _taken_greedy(inflow, leave, 1.0 - above)
-        at_most = 1.0
-        if leave[0] > 0.0 and leave[-1] > 0.0:
-            at_most = min(1.0, above + float((inflow / leave).sum()))
+            return _taken_greedy(inflow, leave_rate, 1.0 - above)
+        upper = 1.0
+        if leave_rate[0] > 0.0 and leave_rate[-1] > 0.0:
+            upper = min(1.0, above + float((inflow / leave_rate).sum()))
         base = above**self.choices
 
         def surplus(tail: float) -> float:
             phi = _chord(tail, above, base, self.choices)
-            return tail - above - float((inflow / (leave + phi)).sum())
+            return tail - above - float((inflow / (leave_rate + phi)).sum())
 
-        tail = _root_rising(surplus, above, at_most)
+        tail = _root_rising(surplus, above, upper)
         return _chord(tail, above, base, self.choices)
 
 
@@ -237,15 +239,15 @@ def _chord(tail: float, above: float, base: float, choices: float) -> float:
     return (math.pow(tail, choices) - base) / width
 
 
-def _taken_greedy(inflow: Vector, leave: Vector, room: float) -> float:
+def _taken_greedy(inflow: Vector, leave_rate: Vector, room: float) -> float:
     """Return phi of one level under greedy: 0 above the threshold, infinite below it."""
     if room <= 1e-13:
         return math.inf
-    if leave[0] > 0.0 and float((inflow / leave).sum()) <= room:
+    if leave_rate[0] > 0.0 and float((inflow / leave_rate).sum()) <= room:
         return 0.0
     return bisect(
-        lambda phi: float((inflow / (leave + phi)).sum()) - room,
-        0.0 if leave[0] > 0.0 else 1e-300,
+        lambda phi: float((inflow / (leave_rate + phi)).sum()) - room,
+        0.0 if leave_rate[0] > 0.0 else 1e-300,
         float(inflow.sum()) / room + 1.0,
     )
 
@@ -255,14 +257,14 @@ def _root_rising(function: Callable[[float], float], low: float, high: float) ->
 
     Secant steps inside a bracket, bisection where they do not shrink it.
     """
-    at_high = function(high)
-    if at_high <= 0.0:
+    value_high = function(high)
+    if value_high <= 0.0:
         return high
-    at_low = function(low)
-    if at_low >= 0.0:
+    value_low = function(low)
+    if value_low >= 0.0:
         return low
     for _ in range(200):
-        guess = high - at_high * (high - low) / (at_high - at_low)
+        guess = high - value_high * (high - low) / (value_high - value_low)
         if not low < guess < high:
             guess = 0.5 * (low + high)
         value = function(guess)
@@ -270,16 +272,16 @@ def _root_rising(function: Callable[[float], float], low: float, high: float) ->
             return guess
         width = high - low
         if value > 0.0:
-            high, at_high = guess, value
+            high, value_high = guess, value
         else:
-            low, at_low = guess, value
+            low, value_low = guess, value
         if high - low > 0.5 * width:
             middle = 0.5 * (low + high)
             value = function(middle)
             if value > 0.0:
-                high, at_high = middle, value
+                high, value_high = middle, value
             else:
-                low, at_low = middle, value
+                low, value_low = middle, value
         if high - low < 1e-15:
             break
     return 0.5 * (low + high)
@@ -299,14 +301,14 @@ class _Mixer:
         """Replace the point by the best mix of the last images; sums stay 1, signs stay +."""
         self._points = [*self._points[-self.DEPTH :], self.point]
         self._images = [*self._images[-self.DEPTH :], image]
-        mixed = image
+        mixture = image
         if len(self._points) > 1:
             residues = np.array(self._images) - np.array(self._points)
             steps = np.diff(residues, axis=0)
             weights = np.linalg.lstsq(steps.T, residues[-1], rcond=1e-10)[0]
-            mixed = image - weights @ np.diff(np.array(self._images), axis=0)
-        if mixed.min() < -1e-12 or not np.all(np.isfinite(mixed)):
-            mixed = image
+            mixture = image - weights @ np.diff(np.array(self._images), axis=0)
+        if mixture.min() < -1e-12 or not np.all(np.isfinite(mixture)):
+            mixture = image
             self._points, self._images = [], []
-        mixed = np.maximum(mixed, 0.0)
-        self.point = mixed / mixed.sum()
+        mixture = np.maximum(mixture, 0.0)
+        self.point = mixture / mixture.sum()

@@ -102,33 +102,33 @@ class Common:
 class Progress:
     """What has been found so far, in a file."""
 
-    def __init__(self, file: Path, today: str) -> None:
+    def __init__(self, file: Path, date: str) -> None:
         self.file = file
         try:
             self.values: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            self.values = {"date": today, "ssdlab": _core.__version__, "found": {}}
+            self.values = {"date": date, "ssdlab": _core.__version__, "found": {}}
         if self.values.get("ssdlab") != _core.__version__:
             raise ConfigError([f"{file}: begun by another version of ssdlab; delete it"])
 
     def once(self, key: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - JSON
         """The result of `make`, unless it is already known."""
-        found = self.values["found"]
-        if key not in found:
-            found[key] = json.loads(json.dumps(make()))
+        results = self.values["found"]
+        if key not in results:
+            results[key] = json.loads(json.dumps(make()))
             text = json.dumps(self.values, indent=1) + "\n"
             outputs.write_all({self.file: outputs.text(text)}, force=True)
-            print(f"  {key}: {found[key]}", file=sys.stderr, flush=True)
-        return found[key]
+            print(f"  {key}: {results[key]}", file=sys.stderr, flush=True)
+        return results[key]
 
 
 def invalid(
-    name: str, set_: str, raw_bytes: int, live: float, written: Sequence[float], habits: Common
+    name: str, set_: str, raw_bytes: int, live: float, volumes: Sequence[float], habits: Common
 ) -> list[Shares]:
     """Shares of invalid blocks, percent, after the flash has been written this many times."""
     model = json.loads(_core.application(name.lower(), set_))
     share, size = (model["ops"][1][key] for key in ("share", "bytes"))
-    counts = [round(times * raw_bytes / (share * size)) for times in written]
+    counts = [round(times * raw_bytes / (share * size)) for times in volumes]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "requests.ssdtrace"
         generate(
@@ -144,77 +144,81 @@ def invalid(
                 "workload.table_skew": habits.table_skew,
             },
         )
-        every = Trace(file).requests(limit=max(counts))
-    found = []
+        requests = Trace(file).requests(limit=max(counts))
+    shares = []
     for count in counts:
         part = Requests(
-            **{key: getattr(every, key)[:count] for key in Requests.__dataclass_fields__}
+            **{key: getattr(requests, key)[:count] for key in Requests.__dataclass_fields__}
         )
-        both = shares_invalid(part, PLANES, BLOCK_PAGES, SHARES)
-        found.append((round(both[0] or 0.0, 2), round(both[1] or 0.0, 2)))
-    return found
+        percents = shares_invalid(part, PLANES, BLOCK_PAGES, SHARES)
+        shares.append((round(percents[0] or 0.0, 2), round(percents[1] or 0.0, 2)))
+    return shares
 
 
-def lifetimes(how: Readings, progress: Progress, jobs: int) -> dict[str, Lifetimes]:
+def lifetimes(readings: Readings, progress: Progress, jobs: int) -> dict[str, Lifetimes]:
     """The lifetimes of each workload, as close to table 1 as they get."""
-    names, flash = how.paper.workloads, how.paper.flash
+    names, flash = readings.paper.workloads, readings.paper.flash
     raw = flash.raw_bytes // LIFETIMES_DIVISOR
     table = {
-        name: tuple(published(TABLE_1[0]).row(TABLE_1[1], f"invalid_{at}", [name])[0] for at in at_)
+        name: tuple(
+            published(TABLE_1[0]).row(TABLE_1[1], f"invalid_{age}", [name])[0] for age in ages
+        )
         for name in names
-        for at_ in [("70", "90")]
+        for ages in [("70", "90")]
     }
     grid = [*product(names, JOURNAL_RUNS, TABLE_SKEWS, LIVE)]
 
-    def one(at: tuple[str, int, float, float]) -> list[Shares]:
-        name, run, skew, live = at
+    def one(point: tuple[str, int, float, float]) -> list[Shares]:
+        name, run, skew, live = point
         key = f"lifetimes, {name}, run {run}, skew {skew:g}, live {live:g}"
         common = Common(0.0, run, skew)
-        found = progress.once(
-            key, lambda: invalid(name, how.paper.name, raw, live, WRITTEN, common)
+        shares = progress.once(
+            key, lambda: invalid(name, readings.paper.name, raw, live, WRITTEN, common)
         )
-        return [tuple(both) for both in found]
+        return [tuple(pair) for pair in shares]
 
     with ThreadPoolExecutor(jobs) as pool:
-        made = dict(zip(grid, pool.map(one, grid), strict=True))
+        shares_by_point = dict(zip(grid, pool.map(one, grid), strict=True))
 
     def apart(name: str, shares: Shares) -> float:
-        wanted = table[name]
+        targets = table[name]
         return sum(
-            0.0 if want is None else abs(want - found)
-            for want, found in zip(wanted, shares, strict=True)
+            0.0 if target is None else abs(target - share)
+            for target, share in zip(targets, shares, strict=True)
         )
 
     def best(name: str, common: Common) -> float:
         """The live share that comes closest."""
-        at = WRITTEN.index(common.written)
+        index = WRITTEN.index(common.written)
         key = (name, common.journal_run, common.table_skew)
-        return min(LIVE, key=lambda live: apart(name, made[(*key, live)][at]))
+        return min(LIVE, key=lambda live: apart(name, shares_by_point[(*key, live)][index]))
 
     def shares(name: str, common: Common) -> Shares:
-        at = WRITTEN.index(common.written)
+        index = WRITTEN.index(common.written)
         live = best(name, common)
-        return made[(name, common.journal_run, common.table_skew, live)][at]
+        return shares_by_point[(name, common.journal_run, common.table_skew, live)][index]
 
-    every = [Common(*one) for one in product(WRITTEN, JOURNAL_RUNS, TABLE_SKEWS)]
-    chosen = min(every, key=lambda common: sum(apart(name, shares(name, common)) for name in names))
-    known = [name for name in names if table[name][0] is not None]
-    middle = sorted(best(name, chosen) for name in known)[len(known) // 2]
-    found = {}
+    candidates = [Common(*values) for values in product(WRITTEN, JOURNAL_RUNS, TABLE_SKEWS)]
+    habits = min(
+        candidates, key=lambda common: sum(apart(name, shares(name, common)) for name in names)
+    )
+    measured = [name for name in names if table[name][0] is not None]
+    middle = sorted(best(name, habits) for name in measured)[len(measured) // 2]
+    results = {}
     for name in names:
-        live = best(name, chosen) if name in known else middle
-        at = made[(name, chosen.journal_run, chosen.table_skew, live)]
-        here = at[WRITTEN.index(chosen.written)]
-        wanted = table[name]
-        found[name] = Lifetimes(
+        live = best(name, habits) if name in measured else middle
+        shares_by_volume = shares_by_point[(name, habits.journal_run, habits.table_skew, live)]
+        reached = shares_by_volume[WRITTEN.index(habits.written)]
+        targets = table[name]
+        results[name] = Lifetimes(
             live=live,
-            written=chosen.written,
-            journal_run=chosen.journal_run,
-            table_skew=chosen.table_skew,
-            invalid_70=(wanted[0], here[0]),
-            invalid_90=(wanted[1], here[1]),
+            written=habits.written,
+            journal_run=habits.journal_run,
+            table_skew=habits.table_skew,
+            invalid_70=(targets[0], reached[0]),
+            invalid_90=(targets[1], reached[1]),
         )
-    return found
+    return results
 
 
 def first_interval_us(name: str, set_: str, flash: Flash) -> float:
@@ -228,7 +232,7 @@ def first_interval_us(name: str, set_: str, flash: Flash) -> float:
 def search(
     run: Callable[[int, float], Measured],
     first: tuple[int, float],
-    wanted: tuple[float, float | None],
+    targets: tuple[float, float | None],
     floor_ms: float,
     longest_cycle: int | None,
 ) -> tuple[int, float, Measured]:
@@ -239,28 +243,30 @@ def search(
     proportion to the deviation of the longest latency.
     """
     cycle, us = first
-    tried: Tried = {}
+    trials: Tried = {}
     for _ in range(CYCLES_TRIED):
-        us = _interval(run, tried, cycle, us, wanted[0], floor_ms)
-        off = tried[(cycle, us)][1] / wanted[1] if wanted[1] and longest_cycle else 1.0
-        if abs(math.log(off)) < math.log(1 + NEAR_LONGEST):
+        us = _interval(run, trials, cycle, us, targets[0], floor_ms)
+        ratio = trials[(cycle, us)][1] / targets[1] if targets[1] and longest_cycle else 1.0
+        if abs(math.log(ratio)) < math.log(1 + NEAR_LONGEST):
             break
-        step = min(max(1 / off, 1 / FARTHEST), FARTHEST)
+        step = min(max(1 / ratio, 1 / FARTHEST), FARTHEST)
         cycle = max(min(round(cycle * step), longest_cycle or cycle), LEAST_CYCLE)
-        if any(cycle == other for other, _ in tried):
+        if any(cycle == trial_cycle for trial_cycle, _ in trials):
             break
 
-    def distance(found: Measured) -> float:
-        far = 4.0 * abs(math.log(found[0] / wanted[0]))
-        return far + (abs(math.log(found[1] / wanted[1])) if wanted[1] and longest_cycle else 0.0)
+    def distance(measured: Measured) -> float:
+        distance = 4.0 * abs(math.log(measured[0] / targets[0]))
+        return distance + (
+            abs(math.log(measured[1] / targets[1])) if targets[1] and longest_cycle else 0.0
+        )
 
-    (cycle, us), found = min(tried.items(), key=lambda one: distance(one[1]))
-    return cycle, us, found
+    (cycle, us), measured = min(trials.items(), key=lambda trial: distance(trial[1]))
+    return cycle, us, measured
 
 
 def _interval(
     run: Callable[[int, float], Measured],
-    tried: Tried,
+    trials: Tried,
     cycle: int,
     us: float,
     wanted_ms: float,
@@ -280,78 +286,88 @@ def _interval(
     high: tuple[float, float] | None = None
     for _ in range(TRIALS):
         us = float(f"{us:.4g}")
-        if (cycle, us) not in tried:
-            tried[(cycle, us)] = run(cycle, us)
-        mean = tried[(cycle, us)][0]
+        if (cycle, us) not in trials:
+            trials[(cycle, us)] = run(cycle, us)
+        mean = trials[(cycle, us)][0]
         if abs(mean / wanted_ms - 1) < NEAR_MEAN:
             break
-        at = (math.log(us), excess(mean))
-        if at[1] > aim:
-            low = at
+        point = (math.log(us), excess(mean))
+        if point[1] > aim:
+            low = point
         else:
-            high = at
+            high = point
         if low is None or high is None:
-            step = 1.6 if abs(at[1] - aim) > 1 else 1.2
-            us *= step if at[1] > aim else 1 / step
+            step = 1.6 if abs(point[1] - aim) > 1 else 1.2
+            us *= step if point[1] > aim else 1 / step
             continue
         share = (low[1] - aim) / (low[1] - high[1])
         us = math.exp(low[0] + min(max(share, 0.15), 0.85) * (high[0] - low[0]))
-    of_cycle = {at: found for (other, at), found in tried.items() if other == cycle}
-    return min(of_cycle, key=lambda at: abs(math.log(of_cycle[at][0] / wanted_ms)))
+    of_cycle = {
+        interval: measured
+        for (trial_cycle, interval), measured in trials.items()
+        if trial_cycle == cycle
+    }
+    return min(of_cycle, key=lambda interval: abs(math.log(of_cycle[interval][0] / wanted_ms)))
 
 
 def arrivals_of(
-    how: Readings,
+    readings: Readings,
     scheme: Scheme,
     scale: Scale,
     name: str,
-    lived: Lifetimes,
-    near: Arrivals | None,
-    of: Reading,
+    lives: Lifetimes,
+    neighbour: Arrivals | None,
+    reading: Reading,
 ) -> Arrivals:
     """The arrivals of a workload for which the baseline is as published.
 
-    The surges are those of `near`, found on another baseline: they belong to the workload, unless
-    the reading fixes their number. The longest latency is then not fitted.
+    The surges are those of `neighbour`, found on another baseline: they belong to the workload,
+    unless the reading fixes their number. The longest latency is then not fitted.
     """
-    flash, mean, longest = how.paper.flash, how.paper.load[1][name], how.longest.get(name)
+    flash, mean, longest = (
+        readings.paper.flash,
+        readings.paper.load[1][name],
+        readings.longest.get(name),
+    )
     assert mean is not None, "a workload without a published mean write"
 
     def run(cycle: int, us: float) -> Measured:
-        at = Arrivals(cycle, us, (mean, mean), (longest, 0.0))
-        workload = read_so(calibrated(name, how.paper, scale, lived, at), of)
-        found = []
+        trial = Arrivals(cycle, us, (mean, mean), (longest, 0.0))
+        workload = read_so(calibrated(name, readings.paper, scale, lives, trial), reading)
+        latencies = []
         for seed in SEEDS:
             cell = Cell(workload, scheme, seed)
             write = ssdlab.run(cell.config, progress=False).latency.write
             assert write.mean is not None, f"{cell.title}: no write"
             assert write.max is not None, "a mean without a longest"
-            found.append((write.mean / 1e6, write.max / 1e6))
-        middle = math.fsum(one for one, _ in found) / len(found)
-        most = math.exp(math.fsum(math.log(one) for _, one in found) / len(found))
-        return float(f"{middle:.5g}"), float(f"{most:.5g}")
+            latencies.append((write.mean / 1e6, write.max / 1e6))
+        middle = math.fsum(middle_ms for middle_ms, _ in latencies) / len(latencies)
+        longest_ms = math.exp(
+            math.fsum(math.log(longest) for _, longest in latencies) / len(latencies)
+        )
+        return float(f"{middle:.5g}"), float(f"{longest_ms:.5g}")
 
     requests = calibrated(
-        name, how.paper, scale, lived, Arrivals(1, 1.0, (mean, mean), (longest, 0.0))
+        name, readings.paper, scale, lives, Arrivals(1, 1.0, (mean, mean), (longest, 0.0))
     ).keys["workload.requests"]
     assert isinstance(requests, int), "a number of requests"
-    first = (FIRST_CYCLE, first_interval_us(name, how.paper.name, flash))
-    if near is not None:
-        cycle = near.cycle if of.phases is None else requests // of.phases
-        _, us, found = search(
-            run, (cycle, near.interval_us), (mean, None), flash.write_us / 1e3, None
+    first = (FIRST_CYCLE, first_interval_us(name, readings.paper.name, flash))
+    if neighbour is not None:
+        cycle = neighbour.cycle if reading.phases is None else requests // reading.phases
+        _, us, measured = search(
+            run, (cycle, neighbour.interval_us), (mean, None), flash.write_us / 1e3, None
         )
-        return Arrivals(cycle, us, (mean, found[0]), (longest, found[1]))
-    wanted = (mean, longest)
+        return Arrivals(cycle, us, (mean, measured[0]), (longest, measured[1]))
+    targets = (mean, longest)
     cap = None if name in STEADY else max(requests // CYCLES, LEAST_CYCLE)
-    cycle, us, found = search(run, first, wanted, flash.write_us / 1e3, cap)
-    return Arrivals(cycle, us, (mean, found[0]), (longest, found[1]))
+    cycle, us, measured = search(run, first, targets, flash.write_us / 1e3, cap)
+    return Arrivals(cycle, us, (mean, measured[0]), (longest, measured[1]))
 
 
 def calibrate(
-    how: Readings,
+    source: Readings,
     file: Path,
-    today: str,
+    date: str,
     jobs: int,
     readings: bool,
     full: bool,
@@ -362,48 +378,58 @@ def calibrate(
     Entries of `file` for this version and the same baseline are kept unless `anew` is set.
     """
     part = file.with_suffix(".part.json")
-    before = None if anew else _before(how, file)
-    progress = Progress(part, today if before is None else before.date)
-    lived = lifetimes(how, progress, jobs) if before is None else dict(before.lifetimes)
+    earlier = None if anew else _before(source, file)
+    progress = Progress(part, date if earlier is None else earlier.date)
+    lifetimes_by_name = (
+        lifetimes(source, progress, jobs) if earlier is None else dict(earlier.lifetimes)
+    )
     quick = Scale(quick=True)
     plan: list[tuple[Scale, Reading]] = [(quick, Reading(AS_RUN))]
-    plan += [(quick, one) for one in how.several if one.arrivals_of is None] if readings else []
+    plan += (
+        [(quick, reading) for reading in source.several if reading.arrivals_of is None]
+        if readings
+        else []
+    )
     plan += [(Scale(quick=False), Reading(AS_RUN))] if full else []
     entries: dict[str, Entry] = {}
     for scale, reading in plan:
-        scheme = baseline_of(how, reading, scale)
+        scheme = baseline_of(source, reading, scale)
         title = entry_name(scale.divisor, reading.name)
-        known = None if before is None else before.entries.get(title)
-        if known is not None and known.checked and known.device == device_of(scheme):
-            entries[title] = known
+        entry = None if earlier is None else earlier.entries.get(title)
+        if entry is not None and entry.checked and entry.device == device_of(scheme):
+            entries[title] = entry
             continue
 
-        def one(name: str, scheme: Scheme = scheme, scale: Scale = scale, of: Reading = reading,
-                title: str = title) -> Arrivals:  # fmt: skip
-            lives = lives_of(lived[name], of)
+        def one(name: str, scheme: Scheme = scheme, scale: Scale = scale,
+                reading: Reading = reading, title: str = title) -> Arrivals:  # fmt: skip
+            lives = lives_of(lifetimes_by_name[name], reading)
             first = entries.get(entry_name(quick.divisor, AS_RUN))
-            near = None if first is None else first.arrivals[name]
+            neighbour = None if first is None else first.arrivals[name]
             make = lambda: asdict(  # noqa: E731
-                arrivals_of(how, scheme, scale, name, lives, near, of)
+                arrivals_of(source, scheme, scale, name, lives, neighbour, reading)
             )
             return arrivals(progress.once(f"{title}, {name}", make))
 
         with ThreadPoolExecutor(jobs) as pool:
-            found = dict(zip(how.paper.workloads, pool.map(one, how.paper.workloads), strict=True))
-        entries[title] = Entry(device_of(scheme), found)
-    done = Calibration(how.paper.name, _core.__version__, progress.values["date"], lived, entries)
-    outputs.write_all({file: outputs.text(done.to_json())}, force=True)
+            by_workload = dict(
+                zip(source.paper.workloads, pool.map(one, source.paper.workloads), strict=True)
+            )
+        entries[title] = Entry(device_of(scheme), by_workload)
+    calibration = Calibration(
+        source.paper.name, _core.__version__, progress.values["date"], lifetimes_by_name, entries
+    )
+    outputs.write_all({file: outputs.text(calibration.to_json())}, force=True)
     part.unlink(missing_ok=True)
-    return done
+    return calibration
 
 
-def _before(how: Readings, file: Path) -> Calibration | None:
+def _before(readings: Readings, file: Path) -> Calibration | None:
     """The calibration in `file`, if it is of this version and has all workloads."""
     try:
-        found = parsed(how.paper.name, file.read_text(encoding="utf-8"))
+        calibration = parsed(readings.paper.name, file.read_text(encoding="utf-8"))
     except (OSError, ConfigError):
         return None
-    return found if {*how.paper.workloads} <= {*found.lifetimes} else None
+    return calibration if {*readings.paper.workloads} <= {*calibration.lifetimes} else None
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -415,15 +441,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--main", action="store_true", help="without the other readings")
     parser.add_argument("--anew", action="store_true", help="keep nothing that is in the file")
     parser.add_argument("--quick", action="store_true", help="the small device only")
-    said = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        paper = paper_of(said.paper)
-        how = READINGS[paper.name]
-        if not how.longest:
+        paper = paper_of(options.paper)
+        readings = READINGS[paper.name]
+        if not readings.longest:
             raise ConfigError([f"{paper.name}: it needs no calibration"])
-        today = datetime.now(timezone.utc).date().isoformat()
-        file = said.out or file_of(paper.name)
-        calibrate(how, file, today, said.jobs, not said.main, not said.quick, said.anew)
+        date = datetime.now(timezone.utc).date().isoformat()
+        file = options.out or file_of(paper.name)
+        calibrate(
+            readings, file, date, options.jobs, not options.main, not options.quick, options.anew
+        )
     except ConfigError as error:
         sys.exit(str(error))
     print(f"{file}: commit it before the proposed scheme is run")

@@ -77,7 +77,7 @@ class Entry:
     @property
     def checked(self) -> bool:
         """Whether all arrivals were found on this baseline."""
-        return all(one.mean_ms[1] is not None for one in self.arrivals.values())
+        return all(arrival.mean_ms[1] is not None for arrival in self.arrivals.values())
 
 
 @dataclass(frozen=True)
@@ -131,9 +131,9 @@ def device_of(baseline: Scheme) -> str:
     )
 
 
-def refused(paper: str, why: str) -> ConfigError:
+def refused(paper: str, reason: str) -> ConfigError:
     """The error that a calibration cannot be used, and the command that repeats it."""
-    return ConfigError([f"the calibration of {paper} {why}; make it anew: {command(paper)}"])
+    return ConfigError([f"the calibration of {paper} {reason}; make it anew: {command(paper)}"])
 
 
 def file_of(paper: str) -> Path:
@@ -146,21 +146,24 @@ def parsed(paper: str, text: str) -> Calibration:
     try:
         values: dict[str, Any] = json.loads(text)
         if values["format"] != FORMAT or values["ssdlab"] != _core.__version__:
-            made = f"ssdlab {values['ssdlab']}, format {values['format']}"
-            raise refused(paper, f"was made by {made}; this is {_core.__version__}, {FORMAT}")
+            version = f"ssdlab {values['ssdlab']}, format {values['format']}"
+            raise refused(paper, f"was made by {version}; this is {_core.__version__}, {FORMAT}")
         if values["paper"] != paper:
             raise refused(paper, f"is that of {values['paper']}")
         return Calibration(
             paper=paper,
             ssdlab=values["ssdlab"],
             date=values["date"],
-            lifetimes={name: _lifetimes(one) for name, one in values["lifetimes"].items()},
+            lifetimes={name: _lifetimes(entry) for name, entry in values["lifetimes"].items()},
             entries={
                 name: Entry(
-                    one["device"],
-                    {workload: arrivals(found) for workload, found in one["arrivals"].items()},
+                    entry["device"],
+                    {
+                        workload: arrivals(calibrated)
+                        for workload, calibrated in entry["arrivals"].items()
+                    },
                 )
-                for name, one in values["entries"].items()
+                for name, entry in values["entries"].items()
             },
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -168,14 +171,14 @@ def parsed(paper: str, text: str) -> Calibration:
 
 
 def _lifetimes(values: Mapping[str, Any]) -> Lifetimes:
-    both = {key: tuple(values[key]) for key in ("invalid_70", "invalid_90")}
-    return Lifetimes(**{**values, **both})
+    pairs = {key: tuple(values[key]) for key in ("invalid_70", "invalid_90")}
+    return Lifetimes(**{**values, **pairs})
 
 
 def arrivals(values: Mapping[str, Any]) -> Arrivals:
     """What was fixed for a workload on one baseline, from JSON."""
-    both = {key: tuple(values[key]) for key in ("mean_ms", "longest_ms")}
-    return Arrivals(**{**values, **both})
+    pairs = {key: tuple(values[key]) for key in ("mean_ms", "longest_ms")}
+    return Arrivals(**{**values, **pairs})
 
 
 @cache

@@ -44,13 +44,13 @@ def found(holds: bool | None, numbers: str) -> Finding:
     return Finding("holds" if holds else "does not hold", numbers)
 
 
-def least(values: Sequence[Number], which: int) -> bool | None:
+def least(values: Sequence[Number], index: int) -> bool | None:
     """Whether one of the values is below all others; None if one is missing or as small."""
-    mine, others = values[which], [*values[:which], *values[which + 1 :]]
-    if mine is None or None in others:
+    value, rivals = values[index], [*values[:index], *values[index + 1 :]]
+    if value is None or None in rivals:
         return None
-    nearest = min(other for other in others if other is not None)
-    return None if nearest == mine else nearest > mine
+    nearest = min(rival for rival in rivals if rival is not None)
+    return None if nearest == value else nearest > value
 
 
 def short(value: float, digits: int = 3) -> str:
@@ -76,13 +76,14 @@ def rank_correlation(xs: Sequence[float], ys: Sequence[float]) -> float | None:
     a, b = _ranks(xs), _ranks(ys)
     mean = (len(xs) + 1) / 2
     top = sum((x - mean) * (y - mean) for x, y in zip(a, b, strict=True))
-    below = sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b)
-    return top / below**0.5 if below > 0 else None
+    product = sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b)
+    return top / product**0.5 if product > 0 else None
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
     return [
-        sum(other < value for other in values) + (sum(other == value for other in values) + 1) / 2
+        sum(rank_value < value for rank_value in values)
+        + (sum(rank_value == value for rank_value in values) + 1) / 2
         for value in values
     ]
 
@@ -102,32 +103,32 @@ class Most:
 
 def most(kind: str, published: Sequence[Number], names: Sequence[str]) -> list[Most]:
     """The largest of the published gains of the workloads `names`; empty if there are none."""
-    known = [(gain, name) for gain, name in zip(published, names, strict=True) if gain is not None]
-    if not known:
+    gains = [(gain, name) for gain, name in zip(published, names, strict=True) if gain is not None]
+    if not gains:
         return []
-    percent, name = max(known, key=lambda one: one[0])
+    percent, name = max(gains, key=lambda gain: gain[0])
     return [Most(kind, name, percent)]
 
 
-def half_of(several: Sequence[Most], ours: Sequence[Number]) -> Finding:
+def half_of(claimed: Sequence[Most], ours: Sequence[Number]) -> Finding:
     """Whether the gain of each workload is at least half of the published one.
 
     Of the same workload, not of any: the largest of several gains is large by chance, too.
     """
-    numbers, holds = [], []
-    for one, gain in zip(several, ours, strict=True):
+    numbers, verdicts = [], []
+    for claim, gain in zip(claimed, ours, strict=True):
         if gain is not None:
             numbers.append(
-                f"{one.kind} of {one.workload} {short(gain)}, published {short(one.percent)}"
+                f"{claim.kind} of {claim.workload} {short(gain)}, published {short(claim.percent)}"
             )
-            holds.append(gain >= one.percent / 2)
-    verdict = all(holds) if len(holds) == len(several) or False in holds else None
-    return found(verdict if holds else None, "; ".join(numbers))
+            verdicts.append(gain >= claim.percent / 2)
+    verdict = all(verdicts) if len(verdicts) == len(claimed) or False in verdicts else None
+    return found(verdict if verdicts else None, "; ".join(numbers))
 
 
 def improved(
     values: Sequence[Number], names: Sequence[str], holds: Callable[[list[float]], bool]
 ) -> Finding:
     """A finding about a number of each workload; undecided without any."""
-    known = [value for value in values if value is not None]
-    return found(holds(known) if known else None, listed(names, values))
+    available = [value for value in values if value is not None]
+    return found(holds(available) if available else None, listed(names, values))

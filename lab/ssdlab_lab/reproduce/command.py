@@ -45,8 +45,8 @@ def paper_of(name: str) -> Paper:
     from ssdlab_lab.reproduce.studies import STUDIES  # which use this module
 
     names = [*PAPERS, REMAPCOM, *STUDIES]
-    near = get_close_matches(name, names, 1)
-    hint = f"; did you mean {near[0]}?" if near else ""
+    matches = get_close_matches(name, names, 1)
+    hint = f"; did you mean {matches[0]}?" if matches else ""
     raise ConfigError([f"{name}: no such paper or study{hint}; there are: {', '.join(names)}"])
 
 
@@ -78,25 +78,27 @@ def reproduce(
 
     Raises `ConfigError`, `WorkloadError` and `OutputError`.
     """
-    chosen = paper_of(paper)
+    selected = paper_of(paper)
     scale = Scale(quick=quick)
-    names = _named(chosen, workloads)
-    folder = folder_of(f"reproduce-{chosen.name}", quick, out)
-    recorded, notes = recorded_traces(names, traces, chosen.trace_files)
-    recorded, left_out = fitting(recorded, chosen.flash, scale)
-    cells = chosen.cells(scale, names, recorded)
-    plan = cells_by_reading(READINGS[chosen.name], scale, names) if readings else {}
-    known = check_folder(folder, Kept.of(chosen.name, quick, recorded))
-    several = dict.fromkeys([*cells, *(cell for of in plan.values() for cell in of)])
+    names = _named(selected, workloads)
+    folder = folder_of(f"reproduce-{selected.name}", quick, out)
+    recordings, notes = recorded_traces(names, traces, selected.trace_files)
+    recordings, omissions = fitting(recordings, selected.flash, scale)
+    cells = selected.cells(scale, names, recordings)
+    plan = cells_by_reading(READINGS[selected.name], scale, names) if readings else {}
+    digests = check_folder(folder, Kept.of(selected.name, quick, recordings))
+    unique_cells = dict.fromkeys(
+        [*cells, *(cell for reading_cells in plan.values() for cell in reading_cells)]
+    )
     with runner_of(on, jobs) as runner:
-        reports, failures, interrupted = run_cells([*several], folder, runner, progress)
-    notes += left_out
+        reports, failures, interrupted = run_cells([*unique_cells], folder, runner, progress)
+    notes += omissions
     main = Results(cells, reports)
-    done = replace(
-        _evaluated(chosen, scale, names, main, folder),
-        readings=read(READINGS[chosen.name], plan, reports, names, main) if plan else None,
+    reproduction = replace(
+        _evaluated(selected, scale, names, main, folder),
+        readings=read(READINGS[selected.name], plan, reports, names, main) if plan else None,
         notes=notes,
-        traces=known,
+        traces=digests,
         failures=failures,
         interrupted=interrupted,
     )
@@ -106,8 +108,14 @@ def reproduce(
         page,
     )
 
-    write_results(folder, done.to_json(), page(done), markdown(done), drawn(done))
-    return done
+    write_results(
+        folder,
+        reproduction.to_json(),
+        page(reproduction),
+        markdown(reproduction),
+        drawn(reproduction),
+    )
+    return reproduction
 
 
 def folder_of(name: str, quick: bool, out: str | Path | None) -> Path:
@@ -129,17 +137,21 @@ def _named(paper: Paper, workloads: Sequence[str] | None) -> tuple[str, ...]:
     """The requested workloads, in the paper's spelling and order."""
     if workloads is None:
         return paper.workloads
-    known = {name.lower(): name for name in paper.workloads}
+    names = {name.lower(): name for name in paper.workloads}
     workloads = [name.strip() for name in workloads]
-    unknown = [name for name in workloads if name.lower() not in known]
+    unknown = [name for name in workloads if name.lower() not in names]
     if unknown or not workloads:
-        near = [known[one] for name in unknown for one in get_close_matches(name.lower(), known, 1)]
-        hint = f"; did you mean {', '.join(near)}?" if near else ""
-        said = ", ".join(name or "(empty)" for name in unknown) or "none"
-        message = f"workloads: {said}: {paper.name} has {', '.join(paper.workloads)}{hint}"
+        matches = [
+            names[match_]
+            for name in unknown
+            for match_ in get_close_matches(name.lower(), names, 1)
+        ]
+        hint = f"; did you mean {', '.join(matches)}?" if matches else ""
+        unknown_names = ", ".join(name or "(empty)" for name in unknown) or "none"
+        message = f"workloads: {unknown_names}: {paper.name} has {', '.join(paper.workloads)}{hint}"
         raise ConfigError([message])
-    asked = {name.lower() for name in workloads}
-    return tuple(name for lower, name in known.items() if lower in asked)
+    requested = {name.lower() for name in workloads}
+    return tuple(name for lower, name in names.items() if lower in requested)
 
 
 def recorded_traces(
@@ -155,23 +167,23 @@ def recorded_traces(
     for name in names:
         if name in ENGINES:
             files[name].append(trace_file(folder, ENGINES[name]))
-    there = {
-        name: next(file for file in several if file.is_file())
-        for name, several in files.items()
-        if any(file.is_file() for file in several)
+    available = {
+        name: next(file for file in candidates if file.is_file())
+        for name, candidates in files.items()
+        if any(file.is_file() for file in candidates)
     }
-    if traces is not None and not there:
-        own = [file.name for name in names for file in files[name][:1]]
+    if traces is not None and not available:
+        filenames = [file.name for name in names for file in files[name][:1]]
         engines = [file.name for name in names for file in files[name][1:] if name in ENGINES]
-        expected = ", ".join([*own, *engines])
+        expected = ", ".join([*filenames, *engines])
         raise WorkloadError(f"{folder}: none of {expected} is there")
-    missing = [name for name in names if name not in there]
+    missing = [name for name in names if name not in available]
     notes = []
     if missing:
         notes.append(
             f"No recorded trace of {', '.join(missing)} in {folder}: synthetic requests only."
         )
-    return {name: Recording.of(file) for name, file in there.items()}, notes
+    return {name: Recording.of(file) for name, file in available.items()}, notes
 
 
 @dataclass(frozen=True)
@@ -184,54 +196,56 @@ class Kept:
     """SHA-256 of recorded traces, by workload."""
 
     @staticmethod
-    def of(paper: str, quick: bool, recorded: Mapping[str, Recording]) -> Kept:
+    def of(paper: str, quick: bool, recordings: Mapping[str, Recording]) -> Kept:
         """Those of what is to be run now. Raises `WorkloadError`."""
         try:
-            digests = {name: sha256(one.file.read_bytes()) for name, one in recorded.items()}
+            digests = {
+                name: sha256(recording.file.read_bytes()) for name, recording in recordings.items()
+            }
         except OSError as error:
             raise WorkloadError(f"{error.filename}: {error.strerror}") from error
-        return Kept(paper, quick, {name: one.hexdigest() for name, one in digests.items()})
+        return Kept(paper, quick, {name: digest.hexdigest() for name, digest in digests.items()})
 
-    def refused(self, held: Mapping[str, Any]) -> str | None:
-        """Why results with the values `held` cannot be resumed."""
-        if held["version"] != VERSION:
-            return f"of version {held['version']}, this is version {VERSION}"
-        if held["paper"] != self.paper:
-            return f"of {held['paper']}, not of {self.paper}"
-        if held["quick"] != self.quick:
-            return f"{'written with' if held['quick'] else 'written without'} --quick"
+    def refused(self, stored: Mapping[str, Any]) -> str | None:
+        """Why results with the values `stored` cannot be resumed."""
+        if stored["version"] != VERSION:
+            return f"of version {stored['version']}, this is version {VERSION}"
+        if stored["paper"] != self.paper:
+            return f"of {stored['paper']}, not of {self.paper}"
+        if stored["quick"] != self.quick:
+            return f"{'written with' if stored['quick'] else 'written without'} --quick"
         for name, digest in self.traces.items():
-            if held["traces"].get(name, digest) != digest:
+            if stored["traces"].get(name, digest) != digest:
                 return f"the recorded trace of {name} was a different one"
         return None
 
 
-def check_folder(folder: Path, now: Kept) -> dict[str, str]:
+def check_folder(folder: Path, current: Kept) -> dict[str, str]:
     """Create the folder, or refuse one whose results do not match.
 
     Returns the SHA-256 of all recorded traces whose runs are or will be in it, by workload.
     """
-    held, known = folder / JSON, dict(now.traces)
-    if held.exists():
+    file, digests = folder / JSON, dict(current.traces)
+    if file.exists():
         try:
-            values = json.loads(held.read_text(encoding="utf-8"))
-            refused = now.refused(values)
-            known = known if refused else {**values["traces"], **known}
+            values = json.loads(file.read_text(encoding="utf-8"))
+            reason = current.refused(values)
+            digests = digests if reason else {**values["traces"], **digests}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            message = f"{held}: not a reproduction; choose another --out"
+            message = f"{file}: not a reproduction; choose another --out"
             raise OutputError(message) from error
-        if refused is not None:
-            raise OutputError(f"{held}: {refused}; choose another --out")
+        if reason is not None:
+            raise OutputError(f"{file}: {reason}; choose another --out")
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputError(f"{folder}: contains other files; choose another --out")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if not held.exists():
-            begun = {"version": VERSION, **asdict(now), "completed": False}
-            outputs.write_all({held: outputs.text(json.dumps(begun) + "\n")})
+        if not file.exists():
+            head = {"version": VERSION, **asdict(current), "completed": False}
+            outputs.write_all({file: outputs.text(json.dumps(head) + "\n")})
     except OSError as error:
         raise OutputError(f"{folder}: cannot be created: {error.strerror or error}") from error
-    return known
+    return digests
 
 
 def run_cells(
@@ -239,18 +253,20 @@ def run_cells(
 ) -> tuple[dict[Cell, Report], dict[str, str], bool]:
     """The reports of all cells, failures, and whether it was interrupted; runs what is missing."""
     reports: dict[Cell, Report] = {}
-    missing: list[Planned] = []
+    pending: list[Planned] = []
     for cell in cells:
         report = cell.stored(folder)
         if report is not None:
             reports[cell] = report
         else:
-            missing.append(Planned(cell.title, cell.config, place=cell.folder, key=cell))
-    if not missing:
+            pending.append(Planned(cell.title, cell.config, place=cell.folder, key=cell))
+    if not pending:
         return reports, {}, False
-    done = run_into(missing, folder, runner, progress)
-    reports |= {one.key: report for one, report in done.reports.items() if report.completed}
-    return reports, dict(done.failures), done.interrupted
+    batch = run_into(pending, folder, runner, progress)
+    reports |= {
+        planned.key: report for planned, report in batch.reports.items() if report.completed
+    }
+    return reports, dict(batch.failures), batch.interrupted
 
 
 def _evaluated(
@@ -284,13 +300,13 @@ def _by_seed(paper: Paper, results: Results, names: Sequence[str]) -> tuple[Scor
     """The scores of single seeds, on synthetic requests; none if there is only one seed."""
     seeds = results.numbers("synthetic")
     compared = READINGS[paper.name].compared
-    several = [compared(results.only(seed), names) for seed in seeds if len(seeds) > 1]
-    return tuple(score(tables, "synthetic", paper.proposed) for tables in several)
+    tables_by_seed = [compared(results.only(seed), names) for seed in seeds if len(seeds) > 1]
+    return tuple(score(tables, "synthetic", paper.proposed) for tables in tables_by_seed)
 
 
 def _fill(results: Results, names: Sequence[str], scheme: str) -> dict[str, dict[Source, str]]:
     """Host writes and live data of the device under the paper's scheme."""
-    said: dict[str, dict[Source, str]] = {}
+    texts: dict[str, dict[Source, str]] = {}
     for name in names:
         for source in results.sources:
             report = results.get(name, source, scheme)
@@ -298,11 +314,11 @@ def _fill(results: Results, names: Sequence[str], scheme: str) -> dict[str, dict
                 continue
             pages = report.device.physical_pages
             written, live = report.host.pages_written / pages, report.device.valid_pages / pages
-            said.setdefault(name, {})[source] = (
+            texts.setdefault(name, {})[source] = (
                 f"host writes {written:.2f} times the raw capacity, {100 * live:.0f} % of the"
                 " flash live at the end"
             )
             stretched = report.config["workload.time_scale"]
             if stretched != 1:
-                said[name][source] += f"; arrival times stretched by a factor of {stretched:g}"
-    return said
+                texts[name][source] += f"; arrival times stretched by a factor of {stretched:g}"
+    return texts

@@ -58,8 +58,10 @@ class Cell:
     @property
     def title(self) -> str:
         """Its name in messages."""
-        of = f" ({self.reading})" if self.reading else ""
-        return f"{self.workload.name} ({self.workload.source}), {self.scheme.name}{of}, {self.seed}"
+        note = f" ({self.reading})" if self.reading else ""
+        return (
+            f"{self.workload.name} ({self.workload.source}), {self.scheme.name}{note}, {self.seed}"
+        )
 
     @property
     def folder(self) -> Path:
@@ -84,11 +86,11 @@ class Cell:
         """
         try:
             report = Report.read(folder / self.folder)
-            same = report.json["config"] == json.loads(json.dumps(self.config.values))
-            made_by = report.provenance.results
+            is_same = report.json["config"] == json.loads(json.dumps(self.config.values))
+            origin = report.provenance.results
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None  # damaged: run again
-        return report if same and report.completed and made_by == RESULTS else None
+        return report if is_same and report.completed and origin == RESULTS else None
 
 
 class Results:
@@ -111,19 +113,23 @@ class Results:
 
     def numbers(self, source: Source) -> tuple[int, ...]:
         """The seeds of the runs from one source."""
-        return tuple(sorted({seed for _, of, _, seed in self._reports if of == source}))
+        return tuple(
+            sorted({seed for _, seed_source, _, seed in self._reports if seed_source == source})
+        )
 
     def only(self, seed: int) -> Results:
         """The reports of one seed, as if it were the only one."""
-        found = Results([], {})
-        found._reports = {
+        results = Results([], {})
+        results._reports = {
             (*key[:3], 1): report for key, report in self._reports.items() if key[3] == seed
         }
-        found.sources, found.workloads = self.sources, self.workloads
-        return found
+        results.sources, results.workloads = self.sources, self.workloads
+        return results
 
     def seeds(self, workload: str, source: Source, scheme: str) -> Iterator[Report]:
         """All repetitions, by seed."""
-        for (name, of, how, _), report in sorted(self._reports.items(), key=lambda one: one[0][3]):
-            if (name, of, how) == (workload, source, scheme):
+        for (name, report_source, scheme_name, _), report in sorted(
+            self._reports.items(), key=lambda entry: entry[0][3]
+        ):
+            if (name, report_source, scheme_name) == (workload, source, scheme):
                 yield report

@@ -37,7 +37,7 @@ def decided_lead(decided: Decided) -> str:
     """Introduction to the table of decisions."""
     sibling = (
         " *sibling paper*: a paper of the same group says so of the same machinery;"
-        if any(one.basis == "sibling paper" for one in decided.decisions)
+        if any(decision.basis == "sibling paper" for decision in decided.decisions)
         else ""
     )
     return (
@@ -47,8 +47,11 @@ def decided_lead(decided: Decided) -> str:
 
 
 def _decisions(paper: Paper) -> list[tuple[str, list[str]]]:
-    several = paper.decided.decisions if paper.decided else ()
-    return [(one.question, [one.choice, one.basis, one.why]) for one in several]
+    decisions = paper.decided.decisions if paper.decided else ()
+    return [
+        (decision.question, [decision.choice, decision.basis, decision.why])
+        for decision in decisions
+    ]
 
 
 def decisions_markdown(paper: Paper) -> list[str]:
@@ -64,9 +67,9 @@ def _decided_section(paper: Paper) -> list[Section]:
         return []
     lead = prose(decided_lead(paper.decided).replace("*", ""))
     items = "".join(
-        f"<li><p><strong>{prose(one.question)}</strong>: {prose(one.choice)}"
-        f' <em>({prose(one.basis)})</em></p><p class="note">{prose(one.why)}</p></li>'
-        for one in paper.decided.decisions
+        f"<li><p><strong>{prose(decision.question)}</strong>: {prose(decision.choice)}"
+        f' <em>({prose(decision.basis)})</em></p><p class="note">{prose(decision.why)}</p></li>'
+        for decision in paper.decided.decisions
     )
     return [Section("decided", DECIDED, f"<p>{lead}</p><ul>{items}</ul>")]
 
@@ -88,45 +91,46 @@ def _verdict(row: Row, column: int, value: Number) -> str:
     return "" if word is None else f" ({word})"
 
 
-def _claims(done: Reproduction) -> list[tuple[str, list[str]]]:
+def _claims(reproduction: Reproduction) -> list[tuple[str, list[str]]]:
     """Lines of the checklist."""
     return [
         (
-            one.claim.text,
+            judged.claim.text,
             [
-                one.claim.where,
-                one.claim.metric,
+                judged.claim.where,
+                judged.claim.metric,
                 *(
-                    f"{found.verdict}: {found.numbers}" if found.numbers else found.verdict
-                    for source in done.scores
-                    for found in [one.findings[source]]
+                    f"{finding.verdict}: {finding.numbers}" if finding.numbers else finding.verdict
+                    for source in reproduction.scores
+                    for finding in [judged.findings[source]]
                 ),
             ],
         )
-        for one in done.claims
+        for judged in reproduction.claims
     ]
 
 
-def _checklist(done: Reproduction) -> str:
+def _checklist(reproduction: Reproduction) -> str:
     """The claims with their verdicts, in words."""
     items = []
-    for one in done.claims:
+    for judged in reproduction.claims:
         verdicts = "".join(
-            f'<p><strong class="{"" if found.verdict == "holds" else "bad"}">{source}:'
-            f" {found.verdict}</strong> {prose(found.numbers)}</p>"
-            for source, found in one.findings.items()
+            f'<p><strong class="{"" if finding.verdict == "holds" else "bad"}">{source}:'
+            f" {finding.verdict}</strong> {prose(finding.numbers)}</p>"
+            for source, finding in judged.findings.items()
         )
         items.append(
-            f"<li><p>{prose(one.claim.text)} <em>({prose(one.claim.where)})</em></p>{verdicts}"
-            f'<p class="note">{prose(one.claim.metric)}</p></li>'
+            f"<li><p>{prose(judged.claim.text)} <em>({prose(judged.claim.where)})</em></p>"
+            f"{verdicts}"
+            f'<p class="note">{prose(judged.claim.metric)}</p></li>'
         )
     return f'<ol id="checklist">{"".join(items)}</ol>'
 
 
-def _fill(done: Reproduction) -> list[tuple[str, list[str]]]:
+def _fill(reproduction: Reproduction) -> list[tuple[str, list[str]]]:
     return [
-        (name, [by_source.get(source, "–") for source in done.scores])
-        for name, by_source in done.fill.items()
+        (name, [by_source.get(source, "–") for source in reproduction.scores])
+        for name, by_source in reproduction.fill.items()
     ]
 
 
@@ -142,108 +146,124 @@ def _table_markdown(table: Table, sources: Sequence[Source]) -> list[str]:
     return [*lines, table.note, ""] if table.note else lines
 
 
-def _reading_tables(done: Reproduction) -> Sequence[Table]:
-    return () if done.readings is None else done.readings.tables
+def _reading_tables(reproduction: Reproduction) -> Sequence[Table]:
+    return () if reproduction.readings is None else reproduction.readings.tables
 
 
-def _readings(done: Reproduction, read: Read) -> str:
-    tables = (_table_html(table, [*done.scores]) for table in read.tables)
+def _readings(reproduction: Reproduction, read: Read) -> str:
+    tables = (_table_html(table, [*reproduction.scores]) for table in read.tables)
     return readings_html(read) + "".join(tables)
 
 
-def _drawn(done: Reproduction) -> dict[str, Picture]:
-    return pictures(done.paper.name, done.tables, [*done.scores])
+def _drawn(reproduction: Reproduction) -> dict[str, Picture]:
+    return pictures(reproduction.paper.name, reproduction.tables, [*reproduction.scores])
 
 
-def drawn(done: Reproduction) -> dict[str, str]:
+def drawn(reproduction: Reproduction) -> dict[str, str]:
     """The files of the pictures, which the Markdown shows."""
-    return files_of(_drawn(done))
+    return files_of(_drawn(reproduction))
 
 
-def _of_gains(shown: dict[str, Picture]) -> list[Picture]:
-    return [one for key, one in shown.items() if key.startswith("gains ")]
+def _of_gains(all_pictures: dict[str, Picture]) -> list[Picture]:
+    return [picture for key, picture in all_pictures.items() if key.startswith("gains ")]
 
 
-def _of_tables(shown: dict[str, Picture]) -> list[Picture]:
-    return [one for key, one in shown.items() if not key.startswith("gains ")]
+def _of_tables(all_pictures: dict[str, Picture]) -> list[Picture]:
+    return [picture for key, picture in all_pictures.items() if not key.startswith("gains ")]
 
 
-def page(done: Reproduction) -> str:
+def page(reproduction: Reproduction) -> str:
     """The page of a reproduction."""
-    sources, shown = [*done.scores], _drawn(done)
-    texts = [*done.paper.notes.split("\n\n"), done.paper.setting, *done.provenance()]
+    sources, drawings = [*reproduction.scores], _drawn(reproduction)
+    texts = [
+        *reproduction.paper.notes.split("\n\n"),
+        reproduction.paper.setting,
+        *reproduction.provenance(),
+    ]
     paragraphs = "".join(f"<p>{prose(text)}</p>" for text in texts)
-    tables = "".join(_table_html(table, sources) for table in done.tables)
-    fill = [(name, [prose(cell) for cell in line]) for name, line in _fill(done)]
-    gains = "".join(f"<figure>{one.svg}</figure>" for one in _of_gains(shown))
+    tables = "".join(_table_html(table, sources) for table in reproduction.tables)
+    fill = [(name, [prose(cell) for cell in line]) for name, line in _fill(reproduction)]
+    gains = "".join(f"<figure>{picture.svg}</figure>" for picture in _of_gains(drawings))
     plots = "".join(
-        f"<figure>{one.svg}<figcaption>{prose(one.title)}</figcaption></figure>"
-        for one in _of_tables(shown)
+        f"<figure>{picture.svg}<figcaption>{prose(picture.title)}</figcaption></figure>"
+        for picture in _of_tables(drawings)
     )
-    score = warnings_box(done.remarks()) + score_html(done.scores, done.by_seed) + gains
+    score = (
+        warnings_box(reproduction.remarks())
+        + score_html(reproduction.scores, reproduction.by_seed)
+        + gains
+    )
     sections = [
         Section("score", TITLE, score),
-        *_decided_section(done.paper),
+        *_decided_section(reproduction.paper),
         *([Section("plots", PLOTS, f'<div class="figures">{plots}</div>')] if plots else []),
-        Section("detail", DETAILS, details_html(done.scores)),
-        Section("claims", "What the paper claims", _checklist(done)),
+        Section("detail", DETAILS, details_html(reproduction.scores)),
+        Section("claims", "What the paper claims", _checklist(reproduction)),
         *(
             []
-            if done.readings is None
-            else [Section("readings", "Other readings", _readings(done, done.readings))]
+            if reproduction.readings is None
+            else [
+                Section(
+                    "readings", "Other readings", _readings(reproduction, reproduction.readings)
+                )
+            ]
         ),
         Section("tables", "Tables: published and ours", tables),
-        Section("figures", "Figures", figures(done.figures)),
+        Section("figures", "Figures", figures(reproduction.figures)),
         Section(
             "setting",
             "Setting",
             paragraphs + html_table(["workload", *sources], fill, "Host writes and live data"),
         ),
     ]
-    lead = f'<p class="lead">{escape(done.paper.title)} · ssdlab {escape(described())}</p>'
-    return document(f"{done.paper.name}, reproduced", lead, sections)
+    lead = f'<p class="lead">{escape(reproduction.paper.title)} · ssdlab {escape(described())}</p>'
+    return document(f"{reproduction.paper.name}, reproduced", lead, sections)
 
 
-def markdown(done: Reproduction) -> str:
+def markdown(reproduction: Reproduction) -> str:
     """The same as Markdown, with the pictures and without the figures over time."""
-    sources, shown = [*done.scores], _drawn(done)
+    sources, drawings = [*reproduction.scores], _drawn(reproduction)
     lines = [
-        f"<!-- Written by `ssdlab reproduce {done.paper.name}`. -->",
+        f"<!-- Written by `ssdlab reproduce {reproduction.paper.name}`. -->",
         "",
-        f"# {done.paper.name}, reproduced",
+        f"# {reproduction.paper.name}, reproduced",
         "",
-        f"{done.paper.title}.",
+        f"{reproduction.paper.title}.",
         "",
-        *score_markdown(done.scores),
-        *seeds_markdown(done.by_seed),
-        *(line for one in _of_gains(shown) for line in markdown_of(one)),
+        *score_markdown(reproduction.scores),
+        *seeds_markdown(reproduction.by_seed),
+        *(line for picture in _of_gains(drawings) for line in markdown_of(picture)),
         f"## {DECISIONS}",
         "",
-        *decisions_markdown(done.paper),
-        *done.paper.notes.strip().splitlines(),
+        *decisions_markdown(reproduction.paper),
+        *reproduction.paper.notes.strip().splitlines(),
         "",
-        *([f"## {PLOTS}", ""] if _of_tables(shown) else []),
-        *(line for one in _of_tables(shown) for line in markdown_of(one)),
+        *([f"## {PLOTS}", ""] if _of_tables(drawings) else []),
+        *(line for picture in _of_tables(drawings) for line in markdown_of(picture)),
         f"# {APPENDIX}",
         "",
-        *(text for one in done.provenance() for text in (one, "")),
-        done.paper.setting,
+        *(text for paragraph in reproduction.provenance() for text in (paragraph, "")),
+        reproduction.paper.setting,
         "",
-        *(text for one in done.remarks() for text in (one, "")),
-        *details_markdown(done.scores),
+        *(text for paragraph in reproduction.remarks() for text in (paragraph, "")),
+        *details_markdown(reproduction.scores),
         "## Claims",
         "",
-        *markdown_table(["claim", "where", "metric", *sources], _claims(done)),
-        *([] if done.readings is None else readings_markdown(done.readings)),
-        *(line for table in _reading_tables(done) for line in _table_markdown(table, sources)),
+        *markdown_table(["claim", "where", "metric", *sources], _claims(reproduction)),
+        *([] if reproduction.readings is None else readings_markdown(reproduction.readings)),
+        *(
+            line
+            for table in _reading_tables(reproduction)
+            for line in _table_markdown(table, sources)
+        ),
         "## Tables",
         "",
     ]
-    for table in done.tables:
+    for table in reproduction.tables:
         lines += _table_markdown(table, sources)
     lines += [
         "## Host writes and live data",
         "",
-        *markdown_table(["workload", *sources], _fill(done)),
+        *markdown_table(["workload", *sources], _fill(reproduction)),
     ]
     return "\n".join(lines).rstrip() + "\n"

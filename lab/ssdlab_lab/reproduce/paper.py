@@ -176,20 +176,22 @@ def fitting(
 ) -> tuple[dict[str, Recording], list[str]]:
     """The recorded traces that a device of this scale can hold, and a remark about all of them."""
     raw = flash.raw_bytes / scale.divisor
-    kept = {name: one for name, one in traces.items() if one.touched_bytes <= MOST_LIVE * raw}
+    fitting_traces = {
+        name: trace for name, trace in traces.items() if trace.touched_bytes <= MOST_LIVE * raw
+    }
     notes = [
-        f"Recorded requests of {name} are omitted: they touch {one.touched_bytes / GIB:.2f} GiB,"
+        f"Recorded requests of {name} are omitted: they touch {trace.touched_bytes / GIB:.2f} GiB,"
         f" but at most {100 * MOST_LIVE:.0f} % of the flash, {MOST_LIVE * raw / GIB:.2f} GiB, may"
         " be live."
-        for name, one in traces.items()
-        if name not in kept
+        for name, trace in traces.items()
+        if name not in fitting_traces
     ]
     notes += [
         f"The recorded requests of {name} come from its engine, {ENGINES[name]}."
-        for name, one in kept.items()
-        if name in ENGINES and one.file.name == trace_file(Path(), ENGINES[name]).name
+        for name, trace in fitting_traces.items()
+        if name in ENGINES and trace.file.name == trace_file(Path(), ENGINES[name]).name
     ]
-    return kept, notes
+    return fitting_traces, notes
 
 
 @dataclass(frozen=True)
@@ -244,18 +246,18 @@ class Published:
 
     def __init__(self, paper: str) -> None:
         self.values: dict[str, Any] = json.loads(_core.published(paper))
-        tables = [one for one in self.values.values() if isinstance(one, dict)]
-        lists = [one[key] for one in tables for key in NAMES if key in one]
+        tables = [table for table in self.values.values() if isinstance(table, dict)]
+        lists = [table[key] for table in tables for key in NAMES if key in table]
         self._columns: list[str] = max(lists, key=len)
         """Workloads of the tables that do not name theirs."""
 
     def row(self, table: str, key: str, workloads: Sequence[str]) -> tuple[Number, ...]:
         """Numbers of the line `key` of a table, for each of `workloads`; None where it has none."""
-        at = self.values
+        values = self.values
         for part in table.split("."):
-            at = at[part]
-        names = next((at[key] for key in NAMES if key in at), self._columns)
-        by_name = dict(zip(names, at[key], strict=True))
+            values = values[part]
+        names = next((values[key] for key in NAMES if key in values), self._columns)
+        by_name = dict(zip(names, values[key], strict=True))
         return tuple(by_name.get(name) for name in workloads)
 
     def lists(self, table: str, key: str, workloads: Sequence[str]) -> list[tuple[Number, ...]]:
@@ -290,7 +292,9 @@ def _interval(duration_us: float) -> dict[str, object]:
     return {"metrics.interval": f"{max(default_ms, round(duration_us / 1e3 / MOST_INTERVALS))} ms"}
 
 
-def calibrated(name: str, paper: Paper, scale: Scale, lives: Lifetimes, at: Arrivals) -> Workload:
+def calibrated(
+    name: str, paper: Paper, scale: Scale, lives: Lifetimes, arrivals: Arrivals
+) -> Workload:
     """Synthetic requests as they were fixed; every seed of a run draws others."""
     model = json.loads(_core.application(name.lower(), paper.name))
     write = model["ops"][1]
@@ -302,11 +306,11 @@ def calibrated(name: str, paper: Paper, scale: Scale, lives: Lifetimes, at: Arri
         "workload.kind": f"app:{name.lower()}",
         "workload.set": paper.name,
         "workload.requests": requests,
-        "workload.cycle": at.cycle,
+        "workload.cycle": arrivals.cycle,
         "workload.journal_run": lives.journal_run,
         "workload.table_skew": lives.table_skew,
-        "workload.arrival.interval": f"{round(at.interval_us * 1000)} ns",
-        **_interval(requests * at.interval_us),
+        "workload.arrival.interval": f"{round(arrivals.interval_us * 1000)} ns",
+        **_interval(requests * arrivals.interval_us),
     }
     return Workload(name, "synthetic", keys)
 
@@ -316,8 +320,8 @@ def recorded(name: str, trace: Recording, flash: Flash, scale: Scale) -> Workloa
 
     Its pages are renumbered from 0 and are in the volume, which is written before.
     """
-    wanted = OVERWRITE * flash.raw_bytes / scale.divisor
-    loops, stretch = math.ceil(wanted / trace.written_bytes), trace.time_scale(flash)
+    target_bytes = OVERWRITE * flash.raw_bytes / scale.divisor
+    loops, stretch = math.ceil(target_bytes / trace.written_bytes), trace.time_scale(flash)
     keys: dict[str, object] = {
         "precondition.fill": LIVE / (1 - SPARE),
         "workload.trace": str(trace.file),

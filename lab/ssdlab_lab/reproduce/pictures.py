@@ -63,11 +63,11 @@ class Log:
         """At most nine round values."""
         decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         for steps in ((1, 1.1, 1.2, 1.5, 2, 3, 4, 5, 7), (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1,)):
-            found = [s * 10.0**d for d in decades for s in steps if s * 10.0**d <= self.high]
-            found = [value for value in found if value >= self.low]
-            if 2 <= len(found) <= 9:
-                return found
-        return found[:: math.ceil(len(found) / 9)] if len(found) > 9 else found
+            values = [s * 10.0**d for d in decades for s in steps if s * 10.0**d <= self.high]
+            values = [value for value in values if value >= self.low]
+            if 2 <= len(values) <= 9:
+                return values
+        return values[:: math.ceil(len(values) / 9)] if len(values) > 9 else values
 
 
 def _tick(value: float) -> str:
@@ -76,10 +76,10 @@ def _tick(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def text(x: float, y: float, words: str, anchor: str = "middle", more: str = "") -> str:
-    """A text at a position; `more`: further attributes."""
+def text(x: float, y: float, words: str, anchor: str = "middle", style: str = "") -> str:
+    """A text at a position; `style`: further attributes."""
     return (
-        f"<text x='{x:.1f}' y='{y:.1f}' text-anchor='{anchor}' {FONT}{more}>{escape(words)}</text>"
+        f"<text x='{x:.1f}' y='{y:.1f}' text-anchor='{anchor}' {FONT}{style}>{escape(words)}</text>"
     )
 
 
@@ -88,9 +88,9 @@ def line(x: float, y: float, x2: float, y2: float, style: str) -> str:
     return f"<line x1='{x:.1f}' y1='{y:.1f}' x2='{x2:.1f}' y2='{y2:.1f}' {style}/>"
 
 
-def mark(x: float, y: float, shape: str, colour: str, filled: bool) -> str:
+def mark(x: float, y: float, shape: str, colour: str, is_filled: bool) -> str:
     """A point of a shape of `SHAPES`."""
-    paint = f"fill='{colour if filled else 'white'}' stroke='{colour}' stroke-width='1.5'"
+    paint = f"fill='{colour if is_filled else 'white'}' stroke='{colour}' stroke-width='1.5'"
     if shape == "circle":
         return f"<circle cx='{x:.1f}' cy='{y:.1f}' r='4.5' {paint}/>"
     corners = {
@@ -102,11 +102,11 @@ def mark(x: float, y: float, shape: str, colour: str, filled: bool) -> str:
     return f"<polygon points='{points}' {paint}/>"
 
 
-def whole(title: str, parts: Sequence[str], high: float = HIGH, wide: float = WIDE) -> str:
+def whole(title: str, parts: Sequence[str], high: float = HIGH, full_width: float = WIDE) -> str:
     """The picture made of `parts`."""
-    head = f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {wide:.0f} {high:.0f}'"
-    ground = f"<rect width='{wide:.0f}' height='{high:.0f}' fill='white'/>"
-    width = f" width='{wide:.0f}' role='img'><title>{escape(title)}</title>"
+    head = f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {full_width:.0f} {high:.0f}'"
+    ground = f"<rect width='{full_width:.0f}' height='{high:.0f}' fill='white'/>"
+    width = f" width='{full_width:.0f}' role='img'><title>{escape(title)}</title>"
     return head + width + ground + "\n".join(parts) + "</svg>\n"
 
 
@@ -129,46 +129,48 @@ def scatter(paper: str, tables: Sequence[Table], source: Source) -> Picture | No
     if not gains:
         return None
     title = f"Gains of {paper}, {source} requests: published (right) and here (up)"
-    values = [1 / BAND, BAND, *(one.published for one in gains), *(one.ours for one in gains)]
+    values = [1 / BAND, BAND, *(gain.published for gain in gains), *(gain.ours for gain in gains)]
     x, y = Log(values, LEFT, WIDE - RIGHT), Log(values, HIGH - BOTTOM, TOP)
     parts = [_wedge(x, y), *frame(x, y), *_places(x, y)]
-    measures = list(dict.fromkeys(one.measure for one in gains))
-    names = list(dict.fromkeys(one.workload for one in gains))
-    parts += [_point(x, y, one, measures, names) for one in gains]
-    below = HIGH - BOTTOM + 34
+    measures = list(dict.fromkeys(gain.measure for gain in gains))
+    names = list(dict.fromkeys(gain.workload for gain in gains))
+    parts += [_point(x, y, gain, measures, names) for gain in gains]
+    legend_y = HIGH - BOTTOM + 34
     rows, of_names = -(-len(measures) // 2), -(-len(names) // NAMES)
-    parts += [*_measures(measures, below), *_names(names, below + LINE * rows)]
-    high = below + LINE * (rows + of_names)
+    parts += [*_measures(measures, legend_y), *_names(names, legend_y + LINE * rows)]
+    high = legend_y + LINE * (rows + of_names)
     parts.append(text(LEFT + 4, TOP + 14, "here, times faster", "start"))
     parts.append(text(WIDE - RIGHT - 4, HIGH - BOTTOM - 6, "published, times faster", "end"))
     return Picture(f"{paper}-gains-{source}", title, whole(title, parts, high))
 
 
-def _point(x: Log, y: Log, one: Gain, measures: Sequence[str], names: Sequence[str]) -> str:
-    shape = SHAPES[measures.index(one.measure) % len(SHAPES)]
-    colour = COLOURS[names.index(one.workload) % len(COLOURS)]
-    filled = names.index(one.workload) < len(COLOURS)
-    return mark(x.at(one.published), y.at(one.ours), shape, colour, filled)
+def _point(x: Log, y: Log, gain: Gain, measures: Sequence[str], names: Sequence[str]) -> str:
+    shape = SHAPES[measures.index(gain.measure) % len(SHAPES)]
+    colour = COLOURS[names.index(gain.workload) % len(COLOURS)]
+    is_filled = names.index(gain.workload) < len(COLOURS)
+    return mark(x.at(gain.published), y.at(gain.ours), shape, colour, is_filled)
 
 
 def _places(x: Log, y: Log) -> Iterator[str]:
     """No change, and as published."""
-    dark = "stroke='#666'"
-    yield line(x.at(x.low), y.at(1), x.at(x.high), y.at(1), dark)
-    yield line(x.at(1), y.at(y.low), x.at(1), y.at(y.high), dark)
-    yield line(x.at(x.low), y.at(y.low), x.at(x.high), y.at(y.high), f"{dark} stroke-dasharray='4'")
+    style = "stroke='#666'"
+    yield line(x.at(x.low), y.at(1), x.at(x.high), y.at(1), style)
+    yield line(x.at(1), y.at(y.low), x.at(1), y.at(y.high), style)
+    yield line(
+        x.at(x.low), y.at(y.low), x.at(x.high), y.at(y.high), f"{style} stroke-dasharray='4'"
+    )
 
 
 def _wedge(x: Log, y: Log) -> str:
     """The area in which a gain is near the published one."""
     parts = []
     for end in (x.low, x.high):
-        begin = BAND if end > 1 else 1 / BAND
-        if (end > 1) != (end > begin):
+        start = BAND if end > 1 else 1 / BAND
+        if (end > 1) != (end > start):
             continue
-        corners = [(begin, begin ** (1 / FACTOR)), (begin, begin**FACTOR)]
-        most = min(end**FACTOR, y.high) if end > 1 else max(end**FACTOR, y.low)
-        corners += [(most ** (1 / FACTOR), most), (end, most), (end, end ** (1 / FACTOR))]
+        corners = [(start, start ** (1 / FACTOR)), (start, start**FACTOR)]
+        extreme = min(end**FACTOR, y.high) if end > 1 else max(end**FACTOR, y.low)
+        corners += [(extreme ** (1 / FACTOR), extreme), (end, extreme), (end, end ** (1 / FACTOR))]
         points = " ".join(f"{x.at(a):.1f},{y.at(b):.1f}" for a, b in corners)
         parts.append(f"<polygon points='{points}' fill='#e7f2e7'/>")
     left, right = x.at(1 / BAND), x.at(BAND)
@@ -177,81 +179,86 @@ def _wedge(x: Log, y: Log) -> str:
     return "".join(parts) + f"<rect {band} fill='#e7f2e7'/>"
 
 
-def _measures(measures: Sequence[str], below: float) -> Iterator[str]:
-    for at, name in enumerate(measures):
-        across = (WIDE - LEFT - RIGHT) / min(len(measures), 2)
-        place = LEFT + across * (at % 2)
-        down = below + LINE * (at // 2)
-        yield mark(place, down, SHAPES[at % len(SHAPES)], "#555", filled=False)
-        yield text(place + 10, down + 4, name, "start")
+def _measures(measures: Sequence[str], top: float) -> Iterator[str]:
+    for index, name in enumerate(measures):
+        spacing = (WIDE - LEFT - RIGHT) / min(len(measures), 2)
+        place = LEFT + spacing * (index % 2)
+        line_y = top + LINE * (index // 2)
+        yield mark(place, line_y, SHAPES[index % len(SHAPES)], "#555", is_filled=False)
+        yield text(place + 10, line_y + 4, name, "start")
 
 
-def _names(names: Sequence[str], below: float) -> Iterator[str]:
-    each = min(len(names), NAMES)
-    across = (WIDE - LEFT - RIGHT) / each
-    for at, name in enumerate(names):
-        place, down = LEFT + across * (at % each), below + LINE * (at // each)
-        filled = at < len(COLOURS)
-        yield mark(place, down, "circle", COLOURS[at % len(COLOURS)], filled)
-        yield text(place + 8, down + 4, name, "start")
+def _names(names: Sequence[str], top: float) -> Iterator[str]:
+    columns = min(len(names), NAMES)
+    spacing = (WIDE - LEFT - RIGHT) / columns
+    for index, name in enumerate(names):
+        place, line_y = LEFT + spacing * (index % columns), top + LINE * (index // columns)
+        is_filled = index < len(COLOURS)
+        yield mark(place, line_y, "circle", COLOURS[index % len(COLOURS)], is_filled)
+        yield text(place + 8, line_y + 4, name, "start")
 
 
 def latencies(paper: str, table: Table, source: Source) -> Picture | None:
     """The latencies of a table by workload: published hollow, ours filled."""
     rows = [row for row in table.rows if row.neutral is None and any(_real(row.published))]
-    both = [
+    pairs = [
         *(_real(row.published) for row in rows),
         *(_real(row.ours.get(source, ())) for row in rows),
     ]
-    values = [value for line in both for value in line if value]
-    shown = [
-        at for at in range(len(table.columns)) if any(at < len(line) and line[at] for line in both)
+    values = [value for line in pairs for value in line if value]
+    indices = [
+        index
+        for index in range(len(table.columns))
+        if any(index < len(line) and line[index] for line in pairs)
     ]
-    if not table.kind or not values or not shown:
+    if not table.kind or not values or not indices:
         return None
     title = f"{table.title}, {table.unit}: published (hollow) and here (full), {source} requests"
     y = Log(values, HIGH - BOTTOM, TOP)
     parts = [*frame(None, y)]
-    across = (WIDE - LEFT - RIGHT) / len(shown)
-    for place, at in enumerate(shown):
-        middle = LEFT + across * (place + 0.5)
-        parts.append(text(middle, HIGH - BOTTOM + 16, table.columns[at]))
+    spacing = (WIDE - LEFT - RIGHT) / len(indices)
+    for place, index in enumerate(indices):
+        middle = LEFT + spacing * (place + 0.5)
+        parts.append(text(middle, HIGH - BOTTOM + 16, table.columns[index]))
         for scheme, row in enumerate(rows):
-            x = middle + (scheme - (len(rows) - 1) / 2) * min(18.0, across / (len(rows) + 1))
-            parts += _pair(x, y, row, at, source, COLOURS[scheme % len(COLOURS)])
+            x = middle + (scheme - (len(rows) - 1) / 2) * min(18.0, spacing / (len(rows) + 1))
+            parts += _pair(x, y, row, index, source, COLOURS[scheme % len(COLOURS)])
     step = (WIDE - LEFT - RIGHT) / len(rows)
     for scheme, row in enumerate(rows):
-        at_legend = LEFT + step * scheme
+        legend_x = LEFT + step * scheme
         colour = COLOURS[scheme % len(COLOURS)]
-        parts.append(mark(at_legend, HIGH - 18, "circle", colour, filled=True))
-        parts.append(text(at_legend + 8, HIGH - 14, row.label, "start"))
+        parts.append(mark(legend_x, HIGH - 18, "circle", colour, is_filled=True))
+        parts.append(text(legend_x + 8, HIGH - 14, row.label, "start"))
     parts.append(text(LEFT + 4, TOP + 14, table.unit, "start"))
     return Picture(f"{paper}-{table.key}-{source}", title, whole(title, parts))
 
 
-def _pair(x: float, y: Log, row: Row, at: int, source: Source, colour: str) -> Iterator[str]:
-    ours = _real(row.ours.get(source, ()))
-    said, here = _real(row.published)[at], ours[at] if ours else None
-    if said and here:
-        yield line(x, y.at(said), x, y.at(here), f"stroke='{colour}'")
-    if said:
-        yield mark(x, y.at(said), "circle", colour, filled=False)
-    if here:
-        yield mark(x, y.at(here), "circle", colour, filled=True)
+def _pair(x: float, y: Log, row: Row, index: int, source: Source, colour: str) -> Iterator[str]:
+    simulated = _real(row.ours.get(source, ()))
+    published_value, simulated_value = (
+        _real(row.published)[index],
+        simulated[index] if simulated else None,
+    )
+    if published_value and simulated_value:
+        yield line(x, y.at(published_value), x, y.at(simulated_value), f"stroke='{colour}'")
+    if published_value:
+        yield mark(x, y.at(published_value), "circle", colour, is_filled=False)
+    if simulated_value:
+        yield mark(x, y.at(simulated_value), "circle", colour, is_filled=True)
 
 
 def _real(values: Sequence[Number]) -> list[Number]:
-    return [None if one is None or math.isnan(one) or one <= 0 else one for one in values]
+    return [None if value is None or math.isnan(value) or value <= 0 else value for value in values]
 
 
 def pictures(paper: str, tables: Sequence[Table], sources: Sequence[Source]) -> dict[str, Picture]:
     """All pictures by key: `gains SOURCE` and the keys of the tables (synthetic requests)."""
-    found: dict[str, Picture | None] = {
+    drawings: dict[str, Picture | None] = {
         f"gains {source}": scatter(paper, tables, source) for source in sources
     }
     if "synthetic" in sources:
-        found |= {table.key: latencies(paper, table, "synthetic") for table in tables}
-    return {key: one for key, one in found.items() if one is not None}
+        drawings |= {table.key: latencies(paper, table, "synthetic") for table in tables}
+    return {key: picture for key, picture in drawings.items() if picture is not None}
 
 
 def markdown_of(picture: Picture) -> list[str]:
@@ -259,20 +266,20 @@ def markdown_of(picture: Picture) -> list[str]:
     return [f"![{picture.title}]({FOLDER}/{picture.name}.svg)", ""]
 
 
-def files_of(several: Mapping[str, Picture]) -> dict[str, str]:
+def files_of(drawings: Mapping[str, Picture]) -> dict[str, str]:
     """Names of the files within the folder of the page, and their contents."""
-    return {f"{FOLDER}/{one.name}.svg": one.svg for one in several.values()}
+    return {f"{FOLDER}/{picture.name}.svg": picture.svg for picture in drawings.values()}
 
 
 def heat(
-    box: tuple[float, float, float, float], ratio: float | None, more: str = ""
+    box: tuple[float, float, float, float], ratio: float | None, style: str = ""
 ) -> Iterator[str]:
     """A cell of a heat map (x, y, width, height) with a ratio, blue below 1 and orange above.
 
-    `more`: further attributes of its number.
+    `style`: further attributes of its number.
     """
-    x, y, wide, high = box
-    frame = f"x='{x:.1f}' y='{y:.1f}' width='{wide}' height='{high}' stroke='#ddd'"
+    x, y, width, high = box
+    frame = f"x='{x:.1f}' y='{y:.1f}' width='{width}' height='{high}' stroke='#ddd'"
     if ratio is None:
         yield f"<rect {frame} fill='white'/>"
         return
@@ -280,4 +287,4 @@ def heat(
     tone = LOWER if ratio < 1 else HIGHER
     yield f"<rect {frame} fill='rgba({tone},{0.75 * strength:.2f})'/>"
     value = f"{ratio:.2f}" if ratio < 9.995 else f"{ratio:.0f}"
-    yield text(x + wide / 2, y + 15, value, more=more)
+    yield text(x + width / 2, y + 15, value, style=style)

@@ -96,11 +96,11 @@ INTERVALS_US = {"uniform": 160, "Zipf": 165, "MongoDB": 290, "RocksDB": 200}
 """Mean time between requests."""
 
 
-def _us(of: Callable[[Report], float | None]) -> Callable[[Report], float | None]:
+def _us(quantity: Callable[[Report], float | None]) -> Callable[[Report], float | None]:
     """A time of a report in microseconds."""
 
     def measure(report: Report) -> float | None:
-        ns = of(report)
+        ns = quantity(report)
         return None if ns is None else ns / 1e3
 
     return measure
@@ -132,13 +132,13 @@ class Beyond(Study[tuple[str, str, str, int]]):
 
     def values(self, order: str, workload: str, line: str, measure: str) -> dict[int, float]:
         """A measure by seed, for the existing runs."""
-        found = {}
+        values = {}
         for seed in seeds(self.quick):
             report = self.reports.get((order, workload, line, seed))
             value = None if report is None else MEASURES[measure](report)
             if value is not None:
-                found[seed] = value
-        return found
+                values[seed] = value
+        return values
 
     def mean(self, order: str, workload: str, line: str, measure: str) -> Estimate | None:
         """The mean of a measure over seeds."""
@@ -147,12 +147,14 @@ class Beyond(Study[tuple[str, str, str, int]]):
 
     def ratio(self, order: str, workload: str, line: str) -> Ratio | None:
         """p99.9 of reads over that of the same drive without collection, seed by seed."""
-        mine = self.values(order, workload, line, READ_TAIL)
+        scheme = self.values(order, workload, line, READ_TAIL)
         base = self.values(order, workload, FLOOR, READ_TAIL)
-        both = [seed for seed in mine if seed in base]
-        if len(both) < 2:
+        common_seeds = [seed for seed in scheme if seed in base]
+        if len(common_seeds) < 2:
             return None
-        return paired_ratio([mine[seed] for seed in both], [base[seed] for seed in both])
+        return paired_ratio(
+            [scheme[seed] for seed in common_seeds], [base[seed] for seed in common_seeds]
+        )
 
     def is_reached(self, order: str, workload: str) -> bool | None:
         """Whether the target is reached; None if the interval is open or runs are missing."""
@@ -225,22 +227,22 @@ def raid_beyond(
         for line in LINES
         for seed in seeds(quick)
     }
-    done = made(Beyond, lambda _: cells, quick=quick, jobs=jobs, on=on, out=out, progress=progress)
-    write_results(done.folder, to_json(done), page(done), markdown(done))
-    return done
+    study = made(Beyond, lambda _: cells, quick=quick, jobs=jobs, on=on, out=out, progress=progress)
+    write_results(study.folder, to_json(study), page(study), markdown(study))
+    return study
 
 
-def verdict(done: Beyond) -> list[str]:
+def verdict(study: Beyond) -> list[str]:
     """The outcome, in words."""
     lines = []
-    for order, what in ORDERS.items():
-        by = {name: done.is_reached(order, name) for name in WORKLOADS}
+    for order, title in ORDERS.items():
+        results = {name: study.is_reached(order, name) for name in WORKLOADS}
         parts = [
-            f"{words} on {_listed([name for name, is_ in by.items() if is_ is answer])}"
+            f"{words} on {_listed([name for name, reached in results.items() if reached is answer])}"
             for words, answer in (("reached", True), ("missed", False), ("left open", None))
-            if answer in by.values()
+            if answer in results.values()
         ]
-        lines.append(f"{what}. At most {AIM:g} times is {', '.join(parts)}.")
+        lines.append(f"{title}. At most {AIM:g} times is {', '.join(parts)}.")
     return lines
 
 
@@ -248,33 +250,35 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-def _number(of: Estimate | None) -> str:
+def _number(value: Estimate | None) -> str:
     """A mean and the half width of its interval."""
-    if of is None:
+    if value is None:
         return "–"
-    digits = 2 if of.mean < 10 else 0
-    width = "" if of.ci95 is None else f" ± {of.ci95:,.{digits}f}"
-    return f"{of.mean:,.{digits}f}{width}"
+    digits = 2 if value.mean < 10 else 0
+    width = "" if value.ci95 is None else f" ± {value.ci95:,.{digits}f}"
+    return f"{value.mean:,.{digits}f}{width}"
 
 
-def _ratio(of: Ratio | None) -> str:
+def _ratio(ratio: Ratio | None) -> str:
     """A ratio and its interval."""
-    if of is None:
+    if ratio is None:
         return "–"
-    ends = "" if of.low is None or of.high is None else f" ({of.low:.2f} to {of.high:.2f})"
-    return f"{of.ratio:.2f}{ends}"
+    ends = (
+        "" if ratio.low is None or ratio.high is None else f" ({ratio.low:.2f} to {ratio.high:.2f})"
+    )
+    return f"{ratio.ratio:.2f}{ends}"
 
 
 HEADS = ("", *MEASURES, "p99.9 of reads over that without collection")
 
 
-def _rows(done: Beyond, order: str, workload: str) -> list[tuple[str, list[str]]]:
+def _rows(study: Beyond, order: str, workload: str) -> list[tuple[str, list[str]]]:
     return [
         (
             line,
             [
-                *(_number(done.mean(order, workload, line, measure)) for measure in MEASURES),
-                _ratio(done.ratio(order, workload, line)),
+                *(_number(study.mean(order, workload, line, measure)) for measure in MEASURES),
+                _ratio(study.ratio(order, workload, line)),
             ],
         )
         for line in LINES
@@ -288,32 +292,32 @@ SHORT = {
 """Columns of the Markdown page that hold several measures."""
 
 
-def _short(done: Beyond, order: str, workload: str, line: str) -> list[str]:
+def _short(study: Beyond, order: str, workload: str, line: str) -> list[str]:
     """A row of the Markdown page."""
 
     def mean(measure: str, digits: int = 0) -> str:
-        of = done.mean(order, workload, line, measure)
-        return "–" if of is None else f"{of.mean:,.{digits}f}"
+        value = study.mean(order, workload, line, measure)
+        return "–" if value is None else f"{value.mean:,.{digits}f}"
 
-    times = ["/".join(map(mean, several)) for several in SHORT.values()]
-    ratio = "1" if line == FLOOR else _ratio(done.ratio(order, workload, line))
+    times = ["/".join(map(mean, measures)) for measures in SHORT.values()]
+    ratio = "1" if line == FLOOR else _ratio(study.ratio(order, workload, line))
     return [*times, mean("WAF", 2), mean("reads computed"), ratio]
 
 
-def page(done: Beyond) -> str:
+def page(study: Beyond) -> str:
     """The page as HTML."""
-    texts = "".join(f"<p>{prose(text)}</p>" for text in verdict(done))
-    sections = [Section("reached", "Outcome", texts + warnings_box(done.remarks()))]
-    for order, what in ORDERS.items():
+    texts = "".join(f"<p>{prose(text)}</p>" for text in verdict(study))
+    sections = [Section("reached", "Outcome", texts + warnings_box(study.remarks()))]
+    for order, title in ORDERS.items():
         tables = "".join(
-            html_table(list(HEADS), _rows(done, order, name), name) for name in WORKLOADS
+            html_table(list(HEADS), _rows(study, order, name), name) for name in WORKLOADS
         )
-        sections.append(Section(order, what, tables))
+        sections.append(Section(order, title, tables))
     lead = f'<p class="lead">{TITLE} · ssdlab {escape(described())}</p>'
     return document(TITLE, lead, sections)
 
 
-def to_json(done: Beyond) -> str:
+def to_json(study: Beyond) -> str:
     """The text of reproduction.json."""
     runs: list[dict[str, Any]] = [
         {
@@ -323,9 +327,9 @@ def to_json(done: Beyond) -> str:
             "seed": seed,
             **{name: measure(report) for name, measure in MEASURES.items()},
         }
-        for (order, workload, line, seed), report in done.reports.items()
+        for (order, workload, line, seed), report in study.reports.items()
     ]
-    return json_of(done, verdict(done), runs)
+    return json_of(study, verdict(study), runs)
 
 
 _ARRIVALS = ", ".join(f"{us} us ({name})" for name, us in INTERVALS_US.items())
@@ -368,20 +372,24 @@ LEFT = (
 )
 
 
-def markdown(done: Beyond) -> str:
+def markdown(study: Beyond) -> str:
     """The page as Markdown."""
     lines = ["<!-- Written by `ssdlab reproduce raid-beyond`. -->", "", f"# {TITLE}", ""]
-    lines += [text for one in (*ABOUT, *verdict(done), *done.remarks()) for text in (one, "")]
+    lines += [
+        text
+        for paragraph in (*ABOUT, *verdict(study), *study.remarks())
+        for text in (paragraph, "")
+    ]
     heads = ("workload, line", *SHORT, "WAF", "reads computed", "ratio")
-    for order, what in ORDERS.items():
-        lines += [f"## {what}", ""]
+    for order, title in ORDERS.items():
+        lines += [f"## {title}", ""]
         if order == READS_FIRST:
             lines += [AFTERWARDS, ""]
         lines += [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
         for name in WORKLOADS:
             for line in LINES:
-                lines.append(f"| {name}, {line} | {' | '.join(_short(done, order, name, line))} |")
+                lines.append(f"| {name}, {line} | {' | '.join(_short(study, order, name, line))} |")
         lines.append("")
     lines += ["## What is left", ""]
-    lines += [text for one in LEFT for text in (one, "")]
+    lines += [text for paragraph in LEFT for text in (paragraph, "")]
     return "\n".join(lines).rstrip() + "\n"

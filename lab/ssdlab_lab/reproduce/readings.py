@@ -74,10 +74,12 @@ class Evidence:
         report = self.readings[reading].get(workload, SYNTHETIC, scheme)
         return None if report is None else measure(report)
 
-    def better(self, reading: str, workload: str, scheme: str, base: str, of: Measure) -> Number:
+    def better(
+        self, reading: str, workload: str, scheme: str, base: str, measure: Measure
+    ) -> Number:
         """Improvement of `scheme` over `base` under a reading, percent."""
         return percent_better(
-            self.at(reading, workload, scheme, of), self.at(reading, workload, base, of)
+            self.at(reading, workload, scheme, measure), self.at(reading, workload, base, measure)
         )
 
 
@@ -119,18 +121,25 @@ class Readings:
     if the requests are not calibrated."""
 
 
-def schemes_of(how: Readings, reading: Reading, scale: Scale) -> list[Scheme]:
+def schemes_of(readings: Readings, reading: Reading, scale: Scale) -> list[Scheme]:
     """The schemes of one reading."""
     keys = {**reading.keys, **(reading.device(scale) if reading.device else {})}
     return [
         replace(scheme, keys={**scheme.keys, **keys, **reading.of.get(scheme.name, {})})
-        for scheme in (*how.schemes(scale), *(reading.further(scale) if reading.further else ()))
+        for scheme in (
+            *readings.schemes(scale),
+            *(reading.further(scale) if reading.further else ()),
+        )
     ]
 
 
-def baseline_of(how: Readings, reading: Reading, scale: Scale) -> Scheme:
+def baseline_of(readings: Readings, reading: Reading, scale: Scale) -> Scheme:
     """The scheme of one reading on which its arrivals are calibrated."""
-    return next(one for one in schemes_of(how, reading, scale) if one.name == how.paper.load[0])
+    return next(
+        scheme
+        for scheme in schemes_of(readings, reading, scale)
+        if scheme.name == readings.paper.load[0]
+    )
 
 
 def lives_of(lives: Lifetimes, reading: Reading) -> Lifetimes:
@@ -140,57 +149,66 @@ def lives_of(lives: Lifetimes, reading: Reading) -> Lifetimes:
 
 def read_so(workload: Workload, reading: Reading) -> Workload:
     """The requests of a workload under a reading."""
-    filled = {"precondition.fill": workload.keys["workload.span"]} if reading.filled else {}
-    return replace(workload, keys={**workload.keys, **filled, **reading.requests})
+    precondition = {"precondition.fill": workload.keys["workload.span"]} if reading.filled else {}
+    return replace(workload, keys={**workload.keys, **precondition, **reading.requests})
 
 
-def requests_of(how: Readings, reading: Reading, scale: Scale, name: str) -> Workload:
+def requests_of(readings: Readings, reading: Reading, scale: Scale, name: str) -> Workload:
     """The calibrated requests of a workload under a reading.
 
     Raises `ConfigError` if they were calibrated for another device or version.
     """
-    of = reading.arrivals_of or reading.name
-    found = calibration_of(how.paper.name)
-    known = (
+    source = reading.arrivals_of or reading.name
+    calibration = calibration_of(readings.paper.name)
+    source_reading = (
         reading
-        if of == reading.name
-        else next((one for one in how.several if one.name == of), Reading(of))
+        if source == reading.name
+        else next(
+            (candidate for candidate in readings.several if candidate.name == source),
+            Reading(source),
+        )
     )
-    base = baseline_of(how, known, scale)
-    lives, at = found.keys(base, scale.divisor, of, name)
-    at = replace(at, interval_us=at.interval_us / reading.load)
-    return calibrated(name, how.paper, scale, lives_of(lives, reading), at)
+    base = baseline_of(readings, source_reading, scale)
+    lives, arrivals = calibration.keys(base, scale.divisor, source, name)
+    arrivals = replace(arrivals, interval_us=arrivals.interval_us / reading.load)
+    return calibrated(name, readings.paper, scale, lives_of(lives, reading), arrivals)
 
 
-def cells_of(how: Readings, reading: Reading, scale: Scale, names: Sequence[str]) -> list[Cell]:
+def cells_of(
+    readings: Readings, reading: Reading, scale: Scale, names: Sequence[str]
+) -> list[Cell]:
     """The runs of one reading."""
-    schemes = schemes_of(how, reading, scale)
+    schemes = schemes_of(readings, reading, scale)
     cells = []
     for name in names:
-        if how.longest:
-            made = requests_of(how, reading, scale, name)
+        if readings.longest:
+            base = requests_of(readings, reading, scale, name)
         else:
-            assert how.requests is not None, "requests that are neither calibrated nor its own"
+            assert readings.requests is not None, "requests that are neither calibrated nor its own"
             assert reading.load == 1.0, "requests with arrivals of their own"
             assert reading.live is None, "a volume of its own"
-            made = how.requests(name, scale)
-        workload = read_so(made, reading)
+            base = readings.requests(name, scale)
+        workload = read_so(base, reading)
         cells += [Cell(workload, scheme, reading=reading.name) for scheme in schemes]
     return cells
 
 
-def cells_by_reading(how: Readings, main: Scale, names: Sequence[str]) -> dict[str, list[Cell]]:
+def cells_by_reading(
+    readings: Readings, main: Scale, names: Sequence[str]
+) -> dict[str, list[Cell]]:
     """The runs of all readings, by name: on the small device, whatever that of the main runs.
 
     If it is the same one, the reading of the main runs is not run again.
     """
     scale = Scale(quick=True)
-    further = next((one.further for one in how.several if one.further), None)
-    first = cells_of(how, Reading(AS_RUN, further=further), scale, names)
+    further = next((reading.further for reading in readings.several if reading.further), None)
+    first = cells_of(readings, Reading(AS_RUN, further=further), scale, names)
     if main == scale:
         first = [replace(cell, reading="") for cell in first]
-    others = {one.name: cells_of(how, one, scale, names) for one in how.several}
-    return {AS_RUN: first, **others}
+    variants = {
+        reading.name: cells_of(readings, reading, scale, names) for reading in readings.several
+    }
+    return {AS_RUN: first, **variants}
 
 
 @dataclass(frozen=True)
@@ -236,24 +254,25 @@ class Read:
     calibrated: bool = False
     """Arrivals are calibrated on the baseline of each reading."""
 
-    def under(self, at: int, verdict: Verdict) -> list[str]:
+    def under(self, index: int, verdict: Verdict) -> list[str]:
         """Names of the readings under which a claim, by its index, has that verdict."""
-        return [one.name for one in self.outcomes if one.verdicts[at] == verdict]
+        return [outcome.name for outcome in self.outcomes if outcome.verdicts[index] == verdict]
 
-    def differing(self, one: Outcome) -> Iterator[tuple[int, Verdict]]:
+    def differing(self, outcome: Outcome) -> Iterator[tuple[int, Verdict]]:
         """Indices and verdicts of the claims that a reading decides differently from the first."""
-        for at, (verdict, before) in enumerate(
-            zip(one.verdicts, self.outcomes[0].verdicts, strict=True)
+        for index, (verdict, first_verdict) in enumerate(
+            zip(outcome.verdicts, self.outcomes[0].verdicts, strict=True)
         ):
-            if verdict != before:
-                yield at, verdict
+            if verdict != first_verdict:
+                yield index, verdict
 
     def summary(self) -> list[str]:
         """A line of text for each reading."""
         return [
-            f"{one.name}: {one.score.ours.direction} of {one.score.ours.cells} with the published"
-            f" direction, {one.score.ours.near} within a factor of two of its logarithm"
-            for one in self.outcomes
+            f"{outcome.name}: {outcome.score.ours.direction} of {outcome.score.ours.cells} with the"
+            f" published direction, {outcome.score.ours.near} within a factor of two of its"
+            " logarithm"
+            for outcome in self.outcomes
         ]
 
     def to_json(self) -> dict[str, Any]:
@@ -262,25 +281,25 @@ class Read:
         return {
             "divided_by": self.divisor,
             "readings": [
-                {**asdict(one), "verdicts": dict(zip(texts, one.verdicts, strict=True))}
-                for one in self.outcomes
+                {**asdict(outcome), "verdicts": dict(zip(texts, outcome.verdicts, strict=True))}
+                for outcome in self.outcomes
             ],
             "tables": [asdict(table) for table in self.tables],
             "explanations": [
                 {
                     "claim": claim,
-                    "why": one.explanation.why,
-                    "metric": one.explanation.metric,
-                    "finding": asdict(one.finding),
+                    "why": explained.explanation.why,
+                    "metric": explained.explanation.metric,
+                    "finding": asdict(explained.finding),
                 }
-                for claim, several in self.explained.items()
-                for one in several
+                for claim, explanations in self.explained.items()
+                for explained in explanations
             ],
         }
 
 
 def read(
-    how: Readings,
+    readings: Readings,
     plan: Mapping[str, Sequence[Cell]],
     reports: Mapping[Cell, Report],
     names: Sequence[str],
@@ -288,38 +307,45 @@ def read(
 ) -> Read:
     """Judge the readings `plan` and explain the claims that do not hold in the `main` runs."""
     results = {name: Results(cells, reports) for name, cells in plan.items()}
-    claims = how.claims(names)
+    claims = readings.claims(names)
     outcomes = tuple(
-        _outcome(how, name, cells, results[name], names, claims) for name, cells in plan.items()
+        _outcome(readings, name, cells, results[name], names, claims)
+        for name, cells in plan.items()
     )
     evidence, explained = Evidence(names, main, results), {}
-    for claim in how.paper.claims(names):
+    for claim in readings.paper.claims(names):
         verdict = claim.judge(main, SYNTHETIC).verdict
-        known = [one for one in how.explanations if claim.text.startswith(one.claim)]
-        if verdict == "does not hold" or (verdict != "holds" and known):
-            explained[claim.text] = tuple(Explained(one, one.judge(evidence)) for one in known)
-    tables = () if how.tables is None else tuple(how.tables(results, names))
-    divisor, calibrated = Scale(quick=True).divisor, bool(how.longest)
+        explanations = [
+            explanation
+            for explanation in readings.explanations
+            if claim.text.startswith(explanation.claim)
+        ]
+        if verdict == "does not hold" or (verdict != "holds" and explanations):
+            explained[claim.text] = tuple(
+                Explained(explanation, explanation.judge(evidence)) for explanation in explanations
+            )
+    tables = () if readings.tables is None else tuple(readings.tables(results, names))
+    divisor, calibrated = Scale(quick=True).divisor, bool(readings.longest)
     return Read(outcomes, tuple(claims), explained, divisor, tables, calibrated)
 
 
 def _outcome(
-    how: Readings,
+    readings: Readings,
     name: str,
     cells: Sequence[Cell],
     results: Results,
     names: Sequence[str],
     claims: Sequence[Claim],
 ) -> Outcome:
-    tables = how.compared(results, names)
-    scheme, published = how.paper.load
-    mean_write, over = mean_ms("write"), []
-    for one in names:
-        report, wanted = results.get(one, SYNTHETIC, scheme), published.get(one)
-        found = None if report is None else mean_write(report)
-        over.append(None if found is None or not wanted else found / wanted)
-    proposed = [results.get(one, SYNTHETIC, how.paper.proposed) for one in names]
-    table = next(one for one in tables if one.key == how.mean_write)
+    tables = readings.compared(results, names)
+    scheme, published = readings.paper.load
+    mean_write, ratios = mean_ms("write"), []
+    for workload in names:
+        report, target = results.get(workload, SYNTHETIC, scheme), published.get(workload)
+        mean = None if report is None else mean_write(report)
+        ratios.append(None if mean is None or not target else mean / target)
+    reports = [results.get(workload, SYNTHETIC, readings.paper.proposed) for workload in names]
+    table = next(table for table in tables if table.key == readings.mean_write)
     gains = gains_of(table, SYNTHETIC)
     return Outcome(
         name=name,
@@ -328,10 +354,10 @@ def _outcome(
             results.get(cell.workload.name, SYNTHETIC, cell.scheme.name) is not None
             for cell in cells
         ),
-        score=score(tables, SYNTHETIC, how.paper.proposed),
-        published=geometric_mean([one.published for one in gains]),
-        ours=geometric_mean([one.ours for one in gains]),
-        baseline=geometric_mean(over),
-        waf=geometric_mean([None if one is None else one.waf.total for one in proposed]),
+        score=score(tables, SYNTHETIC, readings.paper.proposed),
+        published=geometric_mean([gain.published for gain in gains]),
+        ours=geometric_mean([gain.ours for gain in gains]),
+        baseline=geometric_mean(ratios),
+        waf=geometric_mean([None if report is None else report.waf.total for report in reports]),
         verdicts=tuple(claim.judge(results, SYNTHETIC).verdict for claim in claims),
     )

@@ -53,61 +53,66 @@ def _lead(read: Read) -> str:
 
 def _effects(read: Read) -> list[str]:
     """Which readings matter, in words."""
-    first, *others = read.outcomes
-    gone = [one.name for one in others if one.ours is not None and one.ours < EFFECT]
-    same = [
-        one.name
-        for one in others
-        if one.verdicts == first.verdicts and _agreements(one) == _agreements(first)
+    first, *rest = read.outcomes
+    without_effect = [
+        outcome.name for outcome in rest if outcome.ours is not None and outcome.ours < EFFECT
+    ]
+    unchanged = [
+        outcome.name
+        for outcome in rest
+        if outcome.verdicts == first.verdicts and _agreements(outcome) == _agreements(first)
     ]
     centre = (
         "As run, the proposed scheme reduces the mean write latency by a factor of"
         f" {number(first.ours)} relative to its fastest baseline (published:"
         f" {number(first.published)}). Readings with a factor below {number(EFFECT)}:"
-        f" {_list(gone)}."
+        f" {_list(without_effect)}."
     )
-    return [centre, f"Readings that change no verdict and no count of agreements: {_list(same)}."]
+    return [
+        centre,
+        f"Readings that change no verdict and no count of agreements: {_list(unchanged)}.",
+    ]
 
 
-def _agreements(one: Outcome) -> tuple[int, int | None]:
-    return one.score.ours.direction, one.score.ours.near
+def _agreements(outcome: Outcome) -> tuple[int, int | None]:
+    return outcome.score.ours.direction, outcome.score.ours.near
 
 
 def _list(names: Sequence[str]) -> str:
     return "; ".join(names) or "none"
 
 
-def _name(one: Outcome) -> str:
-    missing = "" if one.made == one.runs else f" ({one.made} of {one.runs} runs)"
-    return one.name + missing
+def _name(outcome: Outcome) -> str:
+    suffix = "" if outcome.made == outcome.runs else f" ({outcome.made} of {outcome.runs} runs)"
+    return outcome.name + suffix
 
 
 def _rows(read: Read) -> Rows:
     """A line for each reading."""
     return [
         (
-            _name(one),
+            _name(outcome),
             [
-                f"{one.score.ours.direction}/{one.score.ours.cells}",
-                f"{one.score.ours.near}/{one.score.ours.cells}",
-                "–" if one.score.correlation is None else f"{one.score.correlation:.2f}",
-                *map(number, (one.published, one.ours, one.baseline, one.waf)),
-                str(one.verdicts.count("holds")),
-                str(one.verdicts.count("does not hold")),
-                str(sum(1 for _ in read.differing(one))),
-                *([number(_longest(one))] if read.calibrated else []),
+                f"{outcome.score.ours.direction}/{outcome.score.ours.cells}",
+                f"{outcome.score.ours.near}/{outcome.score.ours.cells}",
+                "–" if outcome.score.correlation is None else f"{outcome.score.correlation:.2f}",
+                *map(number, (outcome.published, outcome.ours, outcome.baseline, outcome.waf)),
+                str(outcome.verdicts.count("holds")),
+                str(outcome.verdicts.count("does not hold")),
+                str(sum(1 for _ in read.differing(outcome))),
+                *([number(_longest(outcome))] if read.calibrated else []),
             ],
         )
-        for one in read.outcomes
+        for outcome in read.outcomes
     ]
 
 
-def _longest(one: Outcome) -> Number:
+def _longest(outcome: Outcome) -> Number:
     """How far the longest latencies of the baselines are from the published ones."""
     kinds = [
-        found.typical
-        for found in one.score.errors
-        if (found.schemes, found.kind) == ("baselines", "longest")
+        errors.typical
+        for errors in outcome.score.errors
+        if (errors.schemes, errors.kind) == ("baselines", "longest")
     ]
     return kinds[0] if kinds else None
 
@@ -119,37 +124,37 @@ def heads(read: Read) -> tuple[str, ...]:
 
 def _by_claim(read: Read) -> Rows:
     """A line for each claim that some reading decides differently from the first."""
-    changed = {at for one in read.outcomes for at, _ in read.differing(one)}
+    changed = {index for outcome in read.outcomes for index, _ in read.differing(outcome)}
     return [
         (
             claim.text,
             [
-                read.outcomes[0].verdicts[at],
-                _names(read, at, read.under(at, "holds")),
-                _names(read, at, read.under(at, "does not hold")),
+                read.outcomes[0].verdicts[index],
+                _names(read, index, read.under(index, "holds")),
+                _names(read, index, read.under(index, "does not hold")),
             ],
         )
-        for at, claim in enumerate(read.claims)
-        if at in changed
+        for index, claim in enumerate(read.claims)
+        if index in changed
     ]
 
 
-def _names(read: Read, at: int, names: Sequence[str]) -> str:
+def _names(read: Read, index: int, names: Sequence[str]) -> str:
     """The readings of a verdict, abbreviated if they are nearly all."""
-    decided = [one for one in read.outcomes if one.verdicts[at] != "undecided"]
-    others = [one.name for one in decided if one.name not in names]
-    if 0 < len(others) < len(names) and len(decided) > 4:
+    decided = [outcome for outcome in read.outcomes if outcome.verdicts[index] != "undecided"]
+    remaining = [outcome.name for outcome in decided if outcome.name not in names]
+    if 0 < len(remaining) < len(names) and len(decided) > 4:
         undecided = len(decided) < len(read.outcomes)
         return "all others with a verdict" if undecided else "all others"
     return _list(names)
 
 
-def _why(one: Explained) -> tuple[str, str]:
+def _why(explained: Explained) -> tuple[str, str]:
     """The mechanism, and the outcome of its test."""
     outcome = {"holds": "Test passed", "does not hold": "Test failed", "undecided": "Not tested"}
-    numbers = f": {one.finding.numbers}" if one.finding.numbers else ""
-    tested = f"{outcome[one.finding.verdict]}{numbers} ({one.explanation.metric})."
-    return one.explanation.why, tested
+    numbers = f": {explained.finding.numbers}" if explained.finding.numbers else ""
+    result = f"{outcome[explained.finding.verdict]}{numbers} ({explained.explanation.metric})."
+    return explained.explanation.why, result
 
 
 def readings_html(read: Read) -> str:
@@ -163,16 +168,16 @@ def readings_html(read: Read) -> str:
     changed = _by_claim(read)
     if changed:
         parts.append(f"<h3>{CHANGED}</h3><ul>")
-        for claim, (first, holds, fails) in changed:
-            text = f"{AS_RUN}: {first}; holds under: {holds}; does not hold under: {fails}"
+        for claim, (first, holding, failing) in changed:
+            text = f"{AS_RUN}: {first}; holds under: {holding}; does not hold under: {failing}"
             parts.append(f'<li>{prose(claim)} <p class="note">{prose(text)}</p></li>')
         parts.append("</ul>")
-    for claim, several in read.explained.items():
+    for claim, explanations in read.explained.items():
         parts.append(f"<h3>Why not: {prose(claim)}</h3>")
-        for one in several:
-            why, tested = _why(one)
-            parts.append(f'<p>{prose(why)}</p><p class="note">{prose(tested)}</p>')
-        parts += [] if several else [f"<p>{NO_CAUSE}</p>"]
+        for explained in explanations:
+            reason, result = _why(explained)
+            parts.append(f'<p>{prose(reason)}</p><p class="note">{prose(result)}</p>')
+        parts += [] if explanations else [f"<p>{NO_CAUSE}</p>"]
     return "".join(parts)
 
 
@@ -184,14 +189,18 @@ def markdown_table(head: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]
 
 def readings_markdown(read: Read) -> list[str]:
     """The lines of the Markdown page."""
-    texts = [text for one in (_lead(read), *_effects(read)) for text in (one, "")]
+    texts = [text for paragraph in (_lead(read), *_effects(read)) for text in (paragraph, "")]
     lines = ["## Other readings", "", *texts, *markdown_table(heads(read), _rows(read))]
     claims = _by_claim(read)
     if claims:
         lines += [f"### {CHANGED}", ""]
         lines += markdown_table(CLAIM_HEADS, claims)
     lines += ["### Why claims do not hold", ""] if read.explained else []
-    for claim, several in read.explained.items():
-        texts = [text for one in several for text in _why(one)] or [NO_CAUSE]
-        lines += [f"**{claim}** {texts[0]}", "", *(text for one in texts[1:] for text in (one, ""))]
+    for claim, explanations in read.explained.items():
+        texts = [text for explained in explanations for text in _why(explained)] or [NO_CAUSE]
+        lines += [
+            f"**{claim}** {texts[0]}",
+            "",
+            *(text for paragraph in texts[1:] for text in (paragraph, "")),
+        ]
     return lines

@@ -67,7 +67,7 @@ def volume_of(report: Report) -> Volume:
     with tempfile.TemporaryDirectory() as folder:
         if work.get("msr"):
             files = sorted(Path(work["msr"]).glob(f"{work['kind'].removeprefix('msr:')}.csv*"))
-            trace, how = Trace(files[0]), {"workload.sort": True}
+            trace, settings = Trace(files[0]), {"workload.sort": True}
         else:
             file = Path(folder) / "volume.ssdtrace"
             keys = ("pattern", "shrink", "seed", "span")
@@ -78,8 +78,8 @@ def volume_of(report: Report) -> Volume:
                 requests=work["requests"],
                 set={f"workload.{key}": work[key] for key in keys if key in work},
             )
-            trace, how = Trace(file), {}
-        return _volume(trace.requests(limit=MOST_RECORDED, set=how), work.get("shrink", 1))
+            trace, settings = Trace(file), {}
+        return _volume(trace.requests(limit=MOST_RECORDED, set=settings), work.get("shrink", 1))
 
 
 def _volume(requests: Requests, times: int) -> Volume:
@@ -95,8 +95,8 @@ def _volume(requests: Requests, times: int) -> Volume:
 
 
 @contextmanager
-def _trace_of(report: Report, most: int | None = None) -> Iterator[Trace]:
-    """The first `most` requests of a run again; of a recorded trace, those of one pass."""
+def _trace_of(report: Report, limit: int | None = None) -> Iterator[Trace]:
+    """The first `limit` requests of a run again; of a recorded trace, those of one pass."""
     values = report.config.values
     work, device = values["workload"], values["device"]
     if work["kind"] == "trace":
@@ -108,7 +108,7 @@ def _trace_of(report: Report, most: int | None = None) -> Iterator[Trace]:
             work["kind"],
             file,
             bytes=device["user_pages"] * device["page_bytes"],
-            requests=min(work["requests"], most or work["requests"]),
+            requests=min(work["requests"], limit or work["requests"]),
             seed=work.get("seed", values["run"]["seed"]),
             set={f"workload.{key}": work[key] for key in HABITS if key in work},
         )
@@ -125,8 +125,8 @@ def requests_of(report: Report) -> Requests:
 def mix_of(report: Report) -> Mix:
     """Statistics of the requests of a run."""
     with _trace_of(report, SAMPLE) as trace:
-        made = report.config["workload.kind"] != "trace"
-        return Mix(trace.info(), _journal(report, trace.requests()) if made else None)
+        is_generated = report.config["workload.kind"] != "trace"
+        return Mix(trace.info(), _journal(report, trace.requests()) if is_generated else None)
 
 
 def _journal(report: Report, requests: Requests) -> float | None:
@@ -180,16 +180,16 @@ def sequential_mean_kib(op: str) -> Measure:
 
 
 def _of(info: Info, op: str) -> OpInfo:
-    one: OpInfo = getattr(info.ops, op)
-    return one
+    info_of_op: OpInfo = getattr(info.ops, op)
+    return info_of_op
 
 
-def share_percent(op: str, of: Sequence[str]) -> Measure:
-    """The share of the requests of an operation among those of the operations `of`."""
+def share_percent(op: str, ops: Sequence[str]) -> Measure:
+    """The share of the requests of an operation among those of the operations `ops`."""
 
     def measure(report: Report) -> Number:
-        all_ = sum(getattr(report.requests, one) for one in of)
-        return 100.0 * float(getattr(report.requests, op)) / all_ if all_ else None
+        total = sum(getattr(report.requests, kind) for kind in ops)
+        return 100.0 * float(getattr(report.requests, op)) / total if total else None
 
     return measure
 
@@ -202,24 +202,24 @@ MIX_NOTE = (
 )
 
 
-def table_3(made: Measured, paper: str, scheme: str) -> list[Table]:
+def table_3(measured: Measured, paper: str, scheme: str) -> list[Table]:
     """Mix and sizes, as two papers print them in their table 3."""
-    names = made.workloads
-    both = ("read", "write")
+    names = measured.workloads
+    ops = ("read", "write")
 
     def rows(*lines: tuple[str, str, Measure]) -> tuple[Row, ...]:
         table = "table3_traces"
         return tuple(
-            made.row(label, scheme, measure, published(paper).row(table, key, names))
+            measured.row(label, scheme, measure, published(paper).row(table, key, names))
             for label, key, measure in lines
         )
 
     mix = rows(
-        *((f"{op}s", f"{op}_percent", share_percent(op, both)) for op in both),
+        *((f"{op}s", f"{op}_percent", share_percent(op, ops)) for op in ops),
         ("sequential", "sequential_percent", sequential_percent()),
         ("random", "random_percent", random_percent),
     )
-    sizes = rows(*((f"{op}s", f"mean_{op}_kib", mean_kib(op)) for op in both))
+    sizes = rows(*((f"{op}s", f"mean_{op}_kib", mean_kib(op)) for op in ops))
     return [
         Table("table3", "Table 3: requests", "%", names, mix, MIX_NOTE),
         Table("table3-sizes", "Table 3: mean sizes", "KiB", names, sizes),
@@ -244,31 +244,32 @@ def shares_invalid(
     if not len(block):
         return [None for _ in shares]
     counts = np.bincount(block, weights=invalid)
-    used = np.bincount(block) > 0
+    is_used = np.bincount(block) > 0
     return [
-        100.0 * float(np.mean(counts[used] >= share * pages_per_block - 1e-9)) for share in shares
+        100.0 * float(np.mean(counts[is_used] >= share * pages_per_block - 1e-9))
+        for share in shares
     ]
 
 
 def _pages(requests: Requests) -> tuple[Integers, npt.NDArray[np.bool_]]:
     """Pages that are written or trimmed, in order, and whether each is written."""
-    kept = (requests.op == WRITE) | (requests.op == TRIM)
-    sector = requests.sector[kept].astype(np.int64)
-    sectors = requests.sectors[kept].astype(np.int64)
-    write = requests.op[kept] == WRITE
+    is_kept = (requests.op == WRITE) | (requests.op == TRIM)
+    sector = requests.sector[is_kept].astype(np.int64)
+    sectors = requests.sectors[is_kept].astype(np.int64)
+    write = requests.op[is_kept] == WRITE
     # A page written in part is written; one trimmed in part stays.
     first = np.where(write, sector // SECTORS, -(-sector // SECTORS))
     end = np.where(write, -(-(sector + sectors) // SECTORS), (sector + sectors) // SECTORS)
     counts = np.maximum(end - first, 0)
     starts = np.cumsum(counts) - counts
-    within = np.arange(int(counts.sum()), dtype=np.int64) - np.repeat(starts, counts)
-    return np.repeat(first, counts) + within, np.repeat(write, counts)
+    offsets = np.arange(int(counts.sum()), dtype=np.int64) - np.repeat(starts, counts)
+    return np.repeat(first, counts) + offsets, np.repeat(write, counts)
 
 
 def _blocks(plane: Integers, planes: int, pages_per_block: int) -> Integers:
     """The block of each write: planes fill their blocks in order."""
     block = np.empty(len(plane), np.int64)
-    for one in range(planes):
-        at = np.flatnonzero(plane == one)
-        block[at] = (np.arange(len(at)) // pages_per_block) * planes + one
+    for index in range(planes):
+        positions = np.flatnonzero(plane == index)
+        block[positions] = (np.arange(len(positions)) // pages_per_block) * planes + index
     return block

@@ -33,17 +33,17 @@ def number_of(cell: str) -> Number:
 def rescored(paper: Paper, page: str) -> str:
     """The page with its score recomputed. Raises `ValueError` if its tables are not the paper's."""
     cells = paper.cells(Scale(quick=False), paper.workloads, {})
-    shown = [source for source in SOURCES if f", {source} | " in page]
+    sources = [source for source in SOURCES if f", {source} | " in page]
     tables = [
-        _filled(table, shown, page) for table in paper.tables(Results(cells, {}), paper.workloads)
+        _filled(table, sources, page) for table in paper.tables(Results(cells, {}), paper.workloads)
     ]
     for table in tables:
         head = f"### {table.title}\n\n"
         start = page.index(head) + len(head)
         end = page.index("\n\n", start) + 2
-        lines = markdown_table([table.unit, *table.columns], [*lines_of(table, shown)])
+        lines = markdown_table([table.unit, *table.columns], [*lines_of(table, sources)])
         page = page[:start] + "\n".join(lines) + "\n" + page[end:]
-    scores = {source: score(tables, source, paper.proposed) for source in shown}
+    scores = {source: score(tables, source, paper.proposed) for source in sources}
     if f"\n{paper.title}.\n\n" not in page or f"## {DECISIONS}\n\n" not in page:
         raise ValueError(f"the page is not one of {paper.name} with a section {DECISIONS!r}")
     page = _between(
@@ -59,9 +59,9 @@ def rescored(paper: Paper, page: str) -> str:
 
 def _between(page: str, start: str, ends: Sequence[str], lines: Sequence[str]) -> str:
     """The page with `lines` between `start` and the first of `ends`."""
-    at = page.index(start) + len(start)
-    end = min(found for one in ends if (found := page.find(one, at)) >= 0)
-    return page[:at] + "\n".join(lines) + "\n" + page[end:]
+    start_index = page.index(start) + len(start)
+    end = min(index for marker in ends if (index := page.find(marker, start_index)) >= 0)
+    return page[:start_index] + "\n".join(lines) + "\n" + page[end:]
 
 
 def _filled(table: Table, sources: Sequence[Source], page: str) -> Table:
@@ -73,10 +73,10 @@ def _filled(table: Table, sources: Sequence[Source], page: str) -> Table:
         label: tuple(map(number_of, cells))
         for label, *cells in (line[2:-2].split(" | ") for line in text.splitlines()[2:])
     }
-    none = (None,) * len(table.columns)
+    blanks = (None,) * len(table.columns)
 
     def filled(row: Row) -> Row:
-        ours = {source: printed.get(f"{row.label}, {source}", none) for source in sources}
+        ours = {source: printed.get(f"{row.label}, {source}", blanks) for source in sources}
         if any(len(values) != len(table.columns) for values in ours.values()):
             raise ValueError(f"table {table.title!r} of the page has other columns")
         return replace(row, ours=ours)

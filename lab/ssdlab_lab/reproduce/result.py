@@ -46,23 +46,25 @@ def first_remarks(
     """What is missing in results, then `notes`."""
     return [
         *([] if intervals else [NO_INTERVALS]),
-        *(f"{title} could not finish: {why}" for title, why in by_reason(failures).items()),
+        *(f"{title} could not finish: {reason}" for title, reason in by_reason(failures).items()),
         *([INTERRUPTED] if interrupted else []),
         *notes,
     ]
 
 
-def score_lines(source: Source, found: Score) -> list[str]:
+def score_lines(source: Source, score: Score) -> list[str]:
     """The score of one source in words: one line for ours, one for each trivial prediction."""
 
-    def line(name: str, one: Count) -> str:
-        near = "" if one.near is None else f", {one.near} within a factor of two of its logarithm"
-        return f"    {name}: {one.direction} with the published direction{near}"
+    def line(name: str, count: Count) -> str:
+        near = (
+            "" if count.near is None else f", {count.near} within a factor of two of its logarithm"
+        )
+        return f"    {name}: {count.direction} with the published direction{near}"
 
     return [
-        f"{source}: {found.ours.cells} published gains",
-        line("here", found.ours),
-        *(line(name, one) for name, one in found.trivial.items()),
+        f"{source}: {score.ours.cells} published gains",
+        line("here", score.ours),
+        *(line(name, count) for name, count in score.trivial.items()),
     ]
 
 
@@ -103,8 +105,8 @@ class Reproduction:
     def remarks(self) -> list[str]:
         """What a reader should know before using the numbers."""
         quick = [QUICK] if self.quick else []
-        several = len(self.by_seed) > 1
-        return first_remarks(self.failures, self.interrupted, [*quick, *self.notes], several)
+        has_intervals = len(self.by_seed) > 1
+        return first_remarks(self.failures, self.interrupted, [*quick, *self.notes], has_intervals)
 
     def provenance(self) -> list[str]:
         """Seeds, version and commit, command and calibration."""
@@ -112,13 +114,13 @@ class Reproduction:
         readings = " --readings" if self.readings else ""
         command = f"`ssdlab reproduce {self.paper.name}{quick}{readings}`"
         seeds = f"seeds 1 to {len(self.by_seed)}" if len(self.by_seed) > 1 else "seed 1"
-        said = [f"{command}, synthetic requests with {seeds}, ssdlab {described()}."]
+        texts = [f"{command}, synthetic requests with {seeds}, ssdlab {described()}."]
         if self.calibration is not None:
-            said.append(
+            texts.append(
                 f"Requests as fixed on {self.calibration.date} (`{command_of(self.paper.name)}`),"
                 " before the proposed scheme was run on them."
             )
-        return said
+        return texts
 
     def summary(self) -> str:
         """The scores and the claims, as text."""
@@ -126,12 +128,14 @@ class Reproduction:
         for source, one_score in self.scores.items():
             lines += ["", *score_lines(source, one_score)]
         if len(self.by_seed) > 1:
-            near = [one.ours.near or 0 for one in self.by_seed]
+            near = [score.ours.near or 0 for score in self.by_seed]
             lines.append(f"    {len(near)} seeds one by one: {min(near)} to {max(near)} near")
         lines.append("")
-        for one in self.claims:
-            found = "; ".join(f"{source}: {made.verdict}" for source, made in one.findings.items())
-            lines += [one.claim.text, f"    {found}"]
+        for judged in self.claims:
+            findings = "; ".join(
+                f"{source}: {finding.verdict}" for source, finding in judged.findings.items()
+            )
+            lines += [judged.claim.text, f"    {findings}"]
         if self.readings is not None:
             lines += ["", *self.readings.summary()]
         return "\n".join([*lines, *self.remarks(), ""])
@@ -146,19 +150,21 @@ class Reproduction:
             "quick": self.quick,
             "traces": dict(self.traces),
             "completed": not self.interrupted and not self.failures,
-            "by_seed": [asdict(one) for one in self.by_seed],
+            "by_seed": [asdict(score) for score in self.by_seed],
             "calibrated": None if self.calibration is None else self.calibration.date,
-            "scores": {source: asdict(one) for source, one in self.scores.items()},
+            "scores": {source: asdict(score) for source, score in self.scores.items()},
             "tables": [asdict(table) for table in self.tables],
             "figures": [_curves(figure) for figure in self.figures],
             "claims": [
                 {
-                    "text": one.claim.text,
-                    "where": one.claim.where,
-                    "metric": one.claim.metric,
-                    "findings": {source: asdict(made) for source, made in one.findings.items()},
+                    "text": judged.claim.text,
+                    "where": judged.claim.where,
+                    "metric": judged.claim.metric,
+                    "findings": {
+                        source: asdict(finding) for source, finding in judged.findings.items()
+                    },
                 }
-                for one in self.claims
+                for judged in self.claims
             ],
             "fill": {name: dict(by_source) for name, by_source in self.fill.items()},
             **({} if self.readings is None else {"other_readings": self.readings.to_json()}),
@@ -176,10 +182,10 @@ def _curves(figure: Figure) -> dict[str, Any]:
     axes = {"x": asdict(figure.x), "y": asdict(figure.y), "caption": figure.caption}
     curves = [
         {
-            "name": one.name,
-            "x": one.x.tolist(),
-            "y": [None if isnan(y) else y for y in one.y.tolist()],
+            "name": curve.name,
+            "x": curve.x.tolist(),
+            "y": [None if isnan(y) else y for y in curve.y.tolist()],
         }
-        for one in figure.curves
+        for curve in figure.curves
     ]
     return {**values, **axes, "curves": curves}

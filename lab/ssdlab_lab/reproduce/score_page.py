@@ -54,96 +54,125 @@ class Grid:
 
 def grids(scores: Mapping[Source, Score]) -> list[Grid]:
     """The tables of the section, for all sources that have published gains."""
-    scored = {source: one for source, one in scores.items() if one.ours.cells}
-    if not scored:
+    scores_with_cells = {source: score for source, score in scores.items() if score.ours.cells}
+    if not scores_with_cells:
         return []
-    first = next(iter(scored.values()))
-    heads = tuple(f"{source} requests" for source in scored)
+    first = next(iter(scores_with_cells.values()))
+    heads = tuple(f"{source} requests" for source in scores_with_cells)
     outcomes = [
-        (name, [f"{one.met[name].here} of {one.met[name].published}" for one in scored.values()])
+        (
+            name,
+            [
+                f"{score.met[name].here} of {score.met[name].published}"
+                for score in scores_with_cells.values()
+            ],
+        )
         for name in first.met
     ]
-    titles = dict.fromkeys(measure.title for one in scored.values() for measure in one.measures)
-    by_table = [(title, [_measure(one, title) for one in scored.values()]) for title in titles]
-    several = [
+    titles = dict.fromkeys(
+        measure.title for score in scores_with_cells.values() for measure in score.measures
+    )
+    by_table = [
+        (title, [_measure(score, title) for score in scores_with_cells.values()])
+        for title in titles
+    ]
+    candidates = [
         Grid(
-            "", HEADS, [row for source, one in scored.items() for row in _predictions(source, one)]
+            "",
+            HEADS,
+            [
+                row
+                for source, score in scores_with_cells.items()
+                for row in _predictions(source, score)
+            ],
         ),
         Grid(MET, (MET_HEAD, *heads), outcomes, detail=True),
         Grid(BY_TABLE, ("table", *heads), by_table, detail=True),
         Grid(
             ORDER,
             ORDER_HEADS,
-            [row for both in scored.items() for row in _orders(*both)],
+            [
+                row
+                for source_and_score in scores_with_cells.items()
+                for row in _orders(*source_and_score)
+            ],
             detail=True,
         ),
-        Grid(ERRORS, ERROR_HEADS, [row for both in scored.items() for row in _errors(*both)]),
+        Grid(
+            ERRORS,
+            ERROR_HEADS,
+            [
+                row
+                for source_and_score in scores_with_cells.items()
+                for row in _errors(*source_and_score)
+            ],
+        ),
     ]
-    return [grid for grid in several if grid.rows]
+    return [grid for grid in candidates if grid.rows]
 
 
-def _predictions(source: Source, one: Score) -> list[tuple[str, list[str]]]:
-    rows = [(f"**here, {source} requests**", _count(one.ours, one.correlation))]
-    return [*rows, *((name, _count(count, None)) for name, count in one.trivial.items())]
+def _predictions(source: Source, score: Score) -> list[tuple[str, list[str]]]:
+    rows = [(f"**here, {source} requests**", _count(score.ours, score.correlation))]
+    return [*rows, *((name, _count(count, None)) for name, count in score.trivial.items())]
 
 
-def _count(one: Count, correlation: Number) -> list[str]:
-    near = "–" if one.near is None else f"{one.near} of {one.cells}"
-    return [f"{one.direction} of {one.cells}", near, number(one.error), _rho(correlation)]
+def _count(count: Count, correlation: Number) -> list[str]:
+    near = "–" if count.near is None else f"{count.near} of {count.cells}"
+    return [f"{count.direction} of {count.cells}", near, number(count.error), _rho(correlation)]
 
 
 def _rho(value: Number) -> str:
     return "–" if value is None else f"{value:.2f}".replace("-", "−")
 
 
-def _measure(one: Score, title: str) -> str:
-    for measure in one.measures:
+def _measure(score: Score, title: str) -> str:
+    for measure in score.measures:
         if measure.title == title:
-            cells, found = measure.count.cells, measure.count
+            cells, count = measure.count.cells, measure.count
             rho = _rho(measure.correlation)
-            return f"{found.direction} of {cells}, {found.near} of {cells}, {rho}"
+            return f"{count.direction} of {cells}, {count.near} of {cells}, {rho}"
     return "–"
 
 
-def _orders(source: Source, one: Score) -> list[tuple[str, list[str]]]:
-    named: tuple[tuple[str, Order], ...] = (
-        ("proposed scheme and a baseline", one.with_proposed),
-        ("two baselines", one.among_baselines),
+def _orders(source: Source, score: Score) -> list[tuple[str, list[str]]]:
+    orders: tuple[tuple[str, Order], ...] = (
+        ("proposed scheme and a baseline", score.with_proposed),
+        ("two baselines", score.among_baselines),
     )
     return [
         (
             f"{name}, {source} requests",
             [
-                str(found.pairs),
-                str(found.agree),
-                "–" if found.first is None else str(found.first),
-                str(found.tied),
+                str(order.pairs),
+                str(order.agree),
+                "–" if order.first is None else str(order.first),
+                str(order.tied),
             ],
         )
-        for name, found in named
-        if found.pairs
+        for name, order in orders
+        if order.pairs
     ]
 
 
-def _errors(source: Source, one: Score) -> list[tuple[str, list[str]]]:
+def _errors(source: Source, score: Score) -> list[tuple[str, list[str]]]:
     return [
         (
-            f"{found.schemes}, {found.kind}, {source} requests",
-            [str(found.cells), *map(number, (found.centre, found.typical, found.largest))],
+            f"{errors.schemes}, {errors.kind}, {source} requests",
+            [str(errors.cells), *map(number, (errors.centre, errors.typical, errors.largest))],
         )
-        for found in one.errors
-        if found.cells
+        for errors in score.errors
+        if errors.cells
     ]
 
 
-def seeds(several: Sequence[Score]) -> Grid:
+def seeds(scores: Sequence[Score]) -> Grid:
     """The scores of single seeds."""
-    lines = [("direction", [float(one.ours.direction) for one in several])]
-    lines.append(("near", [float(one.ours.near or 0) for one in several]))
-    lines.append(("error of the gains, factor", [one.ours.error or 1.0 for one in several]))
-    known = [one.correlation for one in several if one.correlation is not None]
-    lines.append(("rank correlation", known))
-    cells = several[0].ours.cells
+    lines = [("direction", [float(score.ours.direction) for score in scores])]
+    lines.append(("near", [float(score.ours.near or 0) for score in scores]))
+    lines.append(("error of the gains, factor", [score.ours.error or 1.0 for score in scores]))
+    correlations = [score.correlation for score in scores if score.correlation is not None]
+    lines.append(("rank correlation", correlations))
+    cells = scores[0].ours.cells
     rows = [
         (
             f"{name} of {cells}" if name in ("direction", "near") else name,
@@ -155,18 +184,18 @@ def seeds(several: Sequence[Score]) -> Grid:
         )
         for name, values in lines
     ]
-    heads = (f"{len(several)} seeds", "mean", "half the 95 % interval", "least and most")
+    heads = (f"{len(scores)} seeds", "mean", "half the 95 % interval", "least and most")
     return Grid(SEEDS, heads, rows)
 
 
-def _html(several: Sequence[Grid]) -> str:
+def _html(tables: Sequence[Grid]) -> str:
     return "".join(
         html_table(
             list(grid.head),
             [(label.replace("*", ""), [prose(cell) for cell in line]) for label, line in grid.rows],
             grid.title or TITLE,
         )
-        for grid in several
+        for grid in tables
     )
 
 
@@ -174,8 +203,8 @@ def score_html(scores: Mapping[Source, Score], by_seed: Sequence[Score] = ()) ->
     """The section of the page."""
     shown = [grid for grid in grids(scores) if not grid.detail]
     shown[1:1] = [seeds(by_seed)] if len(by_seed) > 1 else []
-    said = "".join(f"<p>{prose(one)}</p>" for one in verdicts(scores))
-    return f"{said}<p>{prose(LEAD.replace('*', ''))}</p>" + _html(shown)
+    texts = "".join(f"<p>{prose(text)}</p>" for text in verdicts(scores))
+    return f"{texts}<p>{prose(LEAD.replace('*', ''))}</p>" + _html(shown)
 
 
 def details_html(scores: Mapping[Source, Score]) -> str:
@@ -185,30 +214,30 @@ def details_html(scores: Mapping[Source, Score]) -> str:
 
 def verdicts(scores: Mapping[Source, Score]) -> list[str]:
     """Whether each source does better than predictions that need no simulator, in words."""
-    said = []
-    for source, one in scores.items():
-        if not one.ours.cells:
+    texts = []
+    for source, score in scores.items():
+        if not score.ours.cells:
             continue
-        direction = max(simple.direction for simple in one.trivial.values())
-        near = max(simple.near or 0 for simple in one.trivial.values())
-        better = one.ours.direction > direction, (one.ours.near or 0) > near
-        how = {
+        direction = max(simple.direction for simple in score.trivial.values())
+        near = max(simple.near or 0 for simple in score.trivial.values())
+        better = score.ours.direction > direction, (score.ours.near or 0) > near
+        comparisons = {
             (True, True): "The simulator predicts both direction and size better.",
             (True, False): "The simulator predicts the direction better, but not the size.",
             (False, True): "The simulator predicts the size better, but not the direction.",
             (False, False): "The simulator predicts neither better.",
         }[better]
-        said.append(
-            f"On {source} requests {one.ours.direction} of {one.ours.cells} gains have the"
-            f" published direction and {one.ours.near} are near; the best predictions without a"
-            f" simulator have {direction} and {near}. {how}"
+        texts.append(
+            f"On {source} requests {score.ours.direction} of {score.ours.cells} gains have the"
+            f" published direction and {score.ours.near} are near; the best predictions without a"
+            f" simulator have {direction} and {near}. {comparisons}"
         )
-    return said
+    return texts
 
 
-def _markdown(several: Sequence[Grid]) -> list[str]:
+def _markdown(tables: Sequence[Grid]) -> list[str]:
     lines = []
-    for grid in several:
+    for grid in tables:
         lines += [f"### {grid.title}", ""] if grid.title else []
         lines += markdown_table(grid.head, grid.rows)
     return lines
@@ -217,8 +246,8 @@ def _markdown(several: Sequence[Grid]) -> list[str]:
 def score_markdown(scores: Mapping[Source, Score]) -> list[str]:
     """The first lines of the Markdown page."""
     shown = [grid for grid in grids(scores) if not grid.detail]
-    said = [text for one in verdicts(scores) for text in (one, "")]
-    return [f"## {TITLE}", "", *said, LEAD, "", *_markdown(shown)]
+    texts = [text for paragraph in verdicts(scores) for text in (paragraph, "")]
+    return [f"## {TITLE}", "", *texts, LEAD, "", *_markdown(shown)]
 
 
 def seeds_markdown(by_seed: Sequence[Score]) -> list[str]:
@@ -228,5 +257,5 @@ def seeds_markdown(by_seed: Sequence[Score]) -> list[str]:
 
 def details_markdown(scores: Mapping[Source, Score]) -> list[str]:
     """The lines of the appendix."""
-    several = [grid for grid in grids(scores) if grid.detail]
-    return [f"## {DETAILS}", "", *_markdown(several)]
+    tables = [grid for grid in grids(scores) if grid.detail]
+    return [f"## {DETAILS}", "", *_markdown(tables)]

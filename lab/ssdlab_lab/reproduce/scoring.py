@@ -59,14 +59,14 @@ def as_factor(improvement: Number, neutral: float | None) -> Number:
 
 def verdict(published: Number, ours: Number, neutral: float | None) -> str | None:
     """A word for one improvement; None if it cannot be compared."""
-    known = as_factor(published, neutral), as_factor(ours, neutral)
-    if known[0] is None or known[1] is None:
+    factors = as_factor(published, neutral), as_factor(ours, neutral)
+    if factors[0] is None or factors[1] is None:
         return None
-    if is_near(known[0], known[1]):
+    if is_near(factors[0], factors[1]):
         return "near"
-    if change(known[0]) == change(known[1]):
+    if change(factors[0]) == change(factors[1]):
         return "same direction"
-    return "no change" if change(known[1]) == 0 else "other direction"
+    return "no change" if change(factors[1]) == 0 else "other direction"
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,12 @@ class Count:
 
 def count(gains: Sequence[Gain], predicted: Callable[[Gain], float]) -> Count:
     """The score of a prediction of each gain."""
-    both = [(one.published, predicted(one)) for one in gains]
+    pairs = [(gain.published, predicted(gain)) for gain in gains]
     return Count(
-        cells=len(both),
-        direction=sum(change(published) == change(guess) for published, guess in both),
-        near=sum(is_near(published, guess) for published, guess in both),
-        error=typical(guess / published for published, guess in both),
+        cells=len(pairs),
+        direction=sum(change(published) == change(guess) for published, guess in pairs),
+        near=sum(is_near(published, guess) for published, guess in pairs),
+        error=typical(guess / published for published, guess in pairs),
     )
 
 
@@ -122,10 +122,10 @@ def trivial(gains: Sequence[Gain]) -> dict[str, Count]:
     *Always better* has no amount. *All alike* is the geometric mean of the published gains, which
     nobody can know beforehand.
     """
-    mean = centre(one.published for one in gains) or 1.0
-    better = sum(change(one.published) == 1 for one in gains)
+    mean = centre(gain.published for gain in gains) or 1.0
+    improvements = sum(change(gain.published) == 1 for gain in gains)
     return {
-        "always better": Count(len(gains), better, None, None),
+        "always better": Count(len(gains), improvements, None, None),
         "no change": count(gains, lambda _: 1.0),
         "all alike": count(gains, lambda _: mean),
     }
@@ -144,8 +144,8 @@ def met(gains: Sequence[Gain]) -> dict[str, Met]:
     """How many of the published gains, cells without change and losses are confirmed here."""
     return {
         name: Met(
-            sum(change(one.published) == kind for one in gains),
-            sum(change(one.published) == kind == change(one.ours) for one in gains),
+            sum(change(gain.published) == kind for gain in gains),
+            sum(change(gain.published) == kind == change(gain.ours) for gain in gains),
         )
         for kind, name in CHANGES.items()
     }
@@ -153,7 +153,7 @@ def met(gains: Sequence[Gain]) -> dict[str, Met]:
 
 def correlation(gains: Sequence[Gain]) -> Number:
     """Spearman's rank correlation of the gains; None with fewer than three or without variation."""
-    return rank_correlation([one.published for one in gains], [one.ours for one in gains])
+    return rank_correlation([gain.published for gain in gains], [gain.ours for gain in gains])
 
 
 @dataclass(frozen=True)
@@ -178,19 +178,23 @@ Latencies: TypeAlias = "Mapping[str, Sequence[Number]]"
 def order(published: Latencies, ours: Latencies, proposed: str, with_proposed: bool) -> Order:
     """Order of the pairs with the proposed scheme, or of the baselines among themselves."""
     pairs = agree = tied = first = 0
-    for one, two in combinations(published, 2):
-        if (proposed in (one, two)) != with_proposed:
+    for first_scheme, second_scheme in combinations(published, 2):
+        if (proposed in (first_scheme, second_scheme)) != with_proposed:
             continue
         # The gain of the second over the first: the proposed scheme is the second.
-        base, scheme = (two, one) if one == proposed else (one, two)
+        base, scheme = (
+            (second_scheme, first_scheme)
+            if first_scheme == proposed
+            else (first_scheme, second_scheme)
+        )
         columns = published[base], published[scheme], ours[base], ours[scheme]
         for a, b, c, d in zip(*columns, strict=True):
             if a and b and c and d:
-                said = change(a / b)
+                sign = change(a / b)
                 pairs += 1
-                agree += said == change(c / d)
-                tied += said == 0
-                first += said == 1
+                agree += sign == change(c / d)
+                tied += sign == 0
+                first += sign == 1
     return Order(pairs, agree, tied, first if with_proposed else None)
 
 
@@ -249,10 +253,10 @@ def gains_of(table: Table, source: Source) -> list[Gain]:
         Gain(table.title, workload, published, ours)
         for row in table.rows
         if row.neutral is not None
-        for workload, *both in zip(
+        for workload, *numbers in zip(
             table.columns, row.published, row.ours.get(source, ()), strict=False
         )
-        for published, ours in [[as_factor(one, row.neutral) for one in both]]
+        for published, ours in [[as_factor(number, row.neutral) for number in numbers]]
         if published is not None and ours is not None
     ]
 
@@ -260,13 +264,13 @@ def gains_of(table: Table, source: Source) -> list[Gain]:
 def score(tables: Sequence[Table], source: Source, proposed: str) -> Score:
     """The score of all tables with published gains or latencies."""
     by_table = [(table.title, gains_of(table, source)) for table in tables]
-    gains = [gain for _, several in by_table for gain in several]
+    gains = [gain for _, group in by_table for gain in group]
     latencies = [(table, _latencies(table, source)) for table in tables if table.kind]
     orders = [
-        [order(*both, proposed, with_proposed) for _, both in latencies]
+        [order(*latency_pair, proposed, with_proposed) for _, latency_pair in latencies]
         for with_proposed in (True, False)
     ]
-    found = []
+    errors_by_kind = []
     for name in ("baselines", "proposed"):
         for kind in dict.fromkeys(table.kind for table, _ in latencies):
             pairs = [
@@ -276,41 +280,43 @@ def score(tables: Sequence[Table], source: Source, proposed: str) -> Score:
                 if table.kind == kind and (scheme == proposed) == (name == "proposed")
                 for pair in zip(published[scheme], ours[scheme], strict=True)
             ]
-            found.append(errors(name, kind, pairs))
+            errors_by_kind.append(errors(name, kind, pairs))
     return Score(
-        ours=count(gains, lambda one: one.ours),
+        ours=count(gains, lambda gain: gain.ours),
         correlation=correlation(gains),
         trivial=trivial(gains),
         met=met(gains),
         measures=tuple(
-            Measure(title, count(several, lambda one: one.ours), correlation(several))
-            for title, several in by_table
-            if several
+            Measure(title, count(group, lambda gain: gain.ours), correlation(group))
+            for title, group in by_table
+            if group
         ),
         with_proposed=_sum(orders[0], with_proposed=True),
         among_baselines=_sum(orders[1], with_proposed=False),
-        errors=tuple(found),
+        errors=tuple(errors_by_kind),
     )
 
 
 def _latencies(table: Table, source: Source) -> tuple[Latencies, Latencies]:
     """Published and measured latencies by scheme, of the schemes that have published ones."""
     rows = [row for row in table.rows if row.neutral is None and any(_known(row))]
-    none = (None,) * len(table.columns)
+    blanks = (None,) * len(table.columns)
     return (
         {row.label: _known(row) for row in rows},
-        {row.label: row.ours.get(source, none) for row in rows},
+        {row.label: row.ours.get(source, blanks) for row in rows},
     )
 
 
 def _known(row: Row) -> tuple[Number, ...]:
-    return tuple(None if one is None or math.isnan(one) else one for one in row.published)
+    return tuple(
+        None if number is None or math.isnan(number) else number for number in row.published
+    )
 
 
 def _sum(orders: Sequence[Order], with_proposed: bool) -> Order:
     return Order(
-        pairs=sum(one.pairs for one in orders),
-        agree=sum(one.agree for one in orders),
-        tied=sum(one.tied for one in orders),
-        first=sum(one.first or 0 for one in orders) if with_proposed else None,
+        pairs=sum(count.pairs for count in orders),
+        agree=sum(count.agree for count in orders),
+        tied=sum(count.tied for count in orders),
+        first=sum(count.first or 0 for count in orders) if with_proposed else None,
     )

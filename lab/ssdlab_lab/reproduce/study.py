@@ -39,8 +39,8 @@ class Study(Generic[Key]):
     def remarks(self) -> list[str]:
         """What a reader should know before using the numbers."""
         quick = [self.smaller] if self.quick else []
-        missing = first_remarks(self.failures, self.interrupted, quick)
-        return [text for text in missing if text != NO_INTERVALS]
+        remarks = first_remarks(self.failures, self.interrupted, quick)
+        return [text for text in remarks if text != NO_INTERVALS]
 
 
 Some = TypeVar("Some", bound=Study[Any])
@@ -66,26 +66,26 @@ def made(
     check_folder(folder, Kept.of(kind.name, quick, {}))
     cells = plan(folder)
     with runner_of(on, jobs) as runner:
-        asked = [cell for cell, key in cells.items() if is_asked(key)]
-        reports, failures, interrupted = run_cells(asked, folder, runner, progress)
-    for cell in cells.keys() - asked:
+        selected = [cell for cell, key in cells.items() if is_asked(key)]
+        reports, failures, interrupted = run_cells(selected, folder, runner, progress)
+    for cell in cells.keys() - selected:
         if (report := cell.stored(folder)) is not None:
             reports[cell] = report
     by_key = {key: reports[cell] for cell, key in cells.items() if cell in reports}
     return kind(by_key, quick, failures, interrupted, folder)
 
 
-def json_of(done: Study[Any], verdict: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> str:
+def json_of(study: Study[Any], verdict: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> str:
     """The text of reproduction.json."""
     values = {
         "version": VERSION,
-        "paper": done.name,
-        "quick": done.quick,
+        "paper": study.name,
+        "quick": study.quick,
         "traces": {},
         "ssdlab": described(),
-        "completed": not done.interrupted and not done.failures,
+        "completed": not study.interrupted and not study.failures,
         "verdict": list(verdict),
-        "failures": dict(done.failures),
+        "failures": dict(study.failures),
         "runs": list(runs),
     }
     return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
@@ -95,5 +95,5 @@ def table_of(heads: Sequence[str], rows: Rows) -> Iterator[str]:
     """The lines of a table in Markdown."""
     yield f"| {' | '.join(heads)} |"
     yield "|---" * len(heads) + "|"
-    yield from (f"| {name} | {' | '.join(found)} |" for name, found in rows)
+    yield from (f"| {name} | {' | '.join(values)} |" for name, values in rows)
     yield ""

@@ -92,16 +92,16 @@ STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
 def mean_of(values: Sequence[Number]) -> Number:
     """Arithmetic mean of the existing values; None if there are none."""
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
+    available = [value for value in values if value is not None]
+    return math.fsum(available) / len(available) if available else None
 
 
 def half_width(values: Sequence[Number]) -> Number:
     """Half the 95 % interval of the mean; None with fewer than two values."""
-    known = [value for value in values if value is not None]
-    if not 2 <= len(known) <= len(STUDENT) + 1:
+    available = [value for value in values if value is not None]
+    if not 2 <= len(available) <= len(STUDENT) + 1:
         return None
-    return STUDENT[len(known) - 2] * statistics.stdev(known) / math.sqrt(len(known))
+    return STUDENT[len(available) - 2] * statistics.stdev(available) / math.sqrt(len(available))
 
 
 def geometric_mean(values: Sequence[Number]) -> Number:
@@ -121,7 +121,7 @@ class Measured:
         """For every source, a value for each workload: the mean over the seeds."""
         return {
             source: tuple(
-                mean_of([measure(one) for one in self.results.seeds(name, source, scheme)])
+                mean_of([measure(report) for report in self.results.seeds(name, source, scheme)])
                 for name in self.workloads
             )
             for source in self.results.sources
@@ -140,18 +140,21 @@ class Measured:
         bases: Sequence[str],
         measure: Measure,
         published: Sequence[Number] = (),
-        how: Callable[[Number, Number], Number] = percent_better,
+        improvement: Callable[[Number, Number], Number] = percent_better,
     ) -> Row:
         """The improvement of `scheme` over the best of `bases` in each column."""
-        mine, theirs = self.of(scheme, measure), [self.of(base, measure) for base in bases]
+        own_values, base_values = (
+            self.of(scheme, measure),
+            [self.of(base, measure) for base in bases],
+        )
         ours = {
             source: tuple(
-                how(value, _least([base[source][i] for base in theirs]))
+                improvement(value, _least([base[source][i] for base in base_values]))
                 for i, value in enumerate(values)
             )
-            for source, values in mine.items()
+            for source, values in own_values.items()
         }
-        return Row(label, self._padded(published), ours, how(1.0, 1.0))
+        return Row(label, self._padded(published), ours, improvement(1.0, 1.0))
 
     def half_width(
         self,
@@ -159,18 +162,26 @@ class Measured:
         scheme: str,
         bases: Sequence[str],
         measure: Measure,
-        how: Callable[[Number, Number], Number] = percent_better,
+        improvement: Callable[[Number, Number], Number] = percent_better,
     ) -> Row:
         """Half the 95 % interval, over the seeds, of the result of `better`."""
         ours: dict[Source, tuple[Number, ...]] = {}
         for source in self.results.sources:
-            several = [
+            improvements_of_seeds = [
                 improvements(
-                    self.results.only(seed), source, self.workloads, scheme, bases, measure, how
+                    self.results.only(seed),
+                    source,
+                    self.workloads,
+                    scheme,
+                    bases,
+                    measure,
+                    improvement,
                 )
                 for seed in self.results.numbers(source)
             ]
-            ours[source] = tuple(half_width(column) for column in zip(*several, strict=True))
+            ours[source] = tuple(
+                half_width(column) for column in zip(*improvements_of_seeds, strict=True)
+            )
         return Row(label, self._padded(()), ours)
 
     def _padded(self, published: Sequence[Number]) -> tuple[Number, ...]:
@@ -178,8 +189,8 @@ class Measured:
 
 
 def _least(values: Sequence[Number]) -> Number:
-    known = [value for value in values if value is not None]
-    return min(known) if known else None
+    available = [value for value in values if value is not None]
+    return min(available) if available else None
 
 
 def improvements(
@@ -189,8 +200,8 @@ def improvements(
     scheme: str,
     bases: Sequence[str],
     measure: Measure,
-    how: Callable[[Number, Number], Number] = percent_better,
+    improvement: Callable[[Number, Number], Number] = percent_better,
 ) -> list[Number]:
     """The result of `Measured.better` for the workloads `names` from one source."""
-    row = Measured(results, names).better("", scheme, bases, measure, how=how)
+    row = Measured(results, names).better("", scheme, bases, measure, improvement=improvement)
     return list(row.ours.get(source, ()))

@@ -111,40 +111,45 @@ def published(name: str, set_: str) -> dict[str, Numbers] | None:
     except _core.WorkloadError:
         return None
     return {
-        op: Numbers(one["share"], one["sequential"], one["bytes"] / 1024)
-        for op, one in zip(OPS, model["ops"], strict=True)
-        if one["share"] > 0
+        op: Numbers(entry["share"], entry["sequential"], entry["bytes"] / 1024)
+        for op, entry in zip(OPS, model["ops"], strict=True)
+        if entry["share"] > 0
     }
 
 
 def measured(info: Info) -> dict[str, Numbers]:
     """The same numbers, measured in a trace."""
-    found = {}
+    numbers = {}
     for op in OPS:
-        one = getattr(info.ops, op)
-        if one.requests:
-            found[op] = Numbers(one.request_share, one.sequential_share, one.size.mean / 1024)
-    return found
+        statistics_of_op = getattr(info.ops, op)
+        if statistics_of_op.requests:
+            numbers[op] = Numbers(
+                statistics_of_op.request_share,
+                statistics_of_op.sequential_share,
+                statistics_of_op.size.mean / 1024,
+            )
+    return numbers
 
 
-def misses(wanted: Numbers, found: Numbers) -> bool:
+def misses(expected: Numbers, actual: Numbers) -> bool:
     """Whether the synthetic requests are outside the bounds."""
-    shares = (found.share - wanted.share, found.sequential - wanted.sequential)
-    return max(map(abs, shares)) > SHARE_BOUND or abs(found.kib / wanted.kib - 1) > SIZE_BOUND
+    shares = (actual.share - expected.share, actual.sequential - expected.sequential)
+    return max(map(abs, shares)) > SHARE_BOUND or abs(actual.kib / expected.kib - 1) > SIZE_BOUND
 
 
-def _cells(*all_: Numbers | None) -> str:
+def _cells(*columns: Numbers | None) -> str:
     cells = []
     for key, factor, digits in (("share", 100, 2), ("sequential", 100, 2), ("kib", 1, 2)):
         cells += [
-            "–" if one is None else f"{getattr(one, key) * factor:.{digits}f}" for one in all_
+            "–" if numbers is None else f"{getattr(numbers, key) * factor:.{digits}f}"
+            for numbers in columns
         ]
     return " | ".join(cells)
 
 
 def statistics(folder: Path) -> tuple[list[str], int, int]:
     """Lines of the tables, how many are compared, and how many of them miss."""
-    recorded = {
+    numbers_of_traces = {
         name: measured(ssdlab.Trace(f"traces/{name}.trace.zst").info()) for name in RECORDED
     }
     lines: list[str] = []
@@ -159,18 +164,20 @@ def statistics(folder: Path) -> tuple[list[str], int, int]:
             "|---|---|---|---|---|---|---|---|---|---|---|",
         ]
         for name in APPLICATIONS:
-            wanted = published(name, set_)
-            if wanted is None:
+            numbers_of_ops = published(name, set_)
+            if numbers_of_ops is None:
                 continue
-            out = folder / f"{name}-{set_}.ssdtrace"
+            file = folder / f"{name}-{set_}.ssdtrace"
             values = {"workload.set": set_}
-            ssdlab.generate(f"app:{name}", out, bytes=SIZE_BYTES, requests=REQUESTS, set=values)
-            found = measured(ssdlab.Trace(out).info())
-            for op, numbers in wanted.items():
-                bad = misses(numbers, found[op])
+            ssdlab.generate(f"app:{name}", file, bytes=SIZE_BYTES, requests=REQUESTS, set=values)
+            measured_numbers = measured(ssdlab.Trace(file).info())
+            for op, numbers in numbers_of_ops.items():
+                bad = misses(numbers, measured_numbers[op])
                 compared, failed = compared + 1, failed + bad
-                shown = _cells(numbers, found[op], recorded.get(name, {}).get(op))
-                lines.append(f"| {name} | {op}{' **misses**' if bad else ''} | {shown} |")
+                cells = _cells(
+                    numbers, measured_numbers[op], numbers_of_traces.get(name, {}).get(op)
+                )
+                lines.append(f"| {name} | {op}{' **misses**' if bad else ''} | {cells} |")
         lines.append("")
     return lines, compared, failed
 
@@ -194,41 +201,41 @@ def policies() -> tuple[list[str], list[str]]:
     heads = ("WAF", "p50", "p99")
     columns = " | ".join(f"{head} recorded | synthetic | ratio" for head in heads)
     lines = [f"| application | policy | {columns} |", "|---" * 11 + "|"]
-    outside = []
+    exceptions = []
     for name in REPLAYED:
         trace = f"traces/{name}.trace.zst"
         info = ssdlab.Trace(trace).info()
         warmup = info.requests // 10
         common = {**_device(info.footprint.pages_touched), "workload.warmup_requests": warmup}
-        recorded = {"workload.trace": trace, "workload.fit": "compact"}
+        trace_keys = {"workload.trace": trace, "workload.fit": "compact"}
         for policy in POLICIES:
             common["gc.victim"] = policy
-            one = ssdlab.run(set={**common, **recorded}, progress=False)
+            replayed = ssdlab.run(set={**common, **trace_keys}, progress=False)
             # Without discards of what is never used, which the replay leaves out.
-            requests = warmup + sum(getattr(one.requests, op) for op in (*OPS, "flush"))
-            like = {
+            requests = warmup + sum(getattr(replayed.requests, op) for op in (*OPS, "flush"))
+            model_keys = {
                 "workload.kind": "app:mysql",
                 "workload.like": trace,
                 "workload.requests": requests,
             }
-            two = ssdlab.run(set={**common, **like}, progress=False)
+            generated = ssdlab.run(set={**common, **model_keys}, progress=False)
             pairs = [
-                (one.waf.total, two.waf.total),
-                (_ms(one.latency.write.p50), _ms(two.latency.write.p50)),
-                (_ms(one.latency.write.p99), _ms(two.latency.write.p99)),
+                (replayed.waf.total, generated.waf.total),
+                (_ms(replayed.latency.write.p50), _ms(generated.latency.write.p50)),
+                (_ms(replayed.latency.write.p99), _ms(generated.latency.write.p99)),
             ]
             cells = [f"{short(a)} | {short(b)} | {b / a:.2f}" for a, b in pairs if a and b]
             lines.append(f"| {name} | {policy} | {' | '.join(cells)} |")
             waf, like_waf = pairs[0]
             if waf and like_waf and abs(like_waf / waf - 1) > WAF_BOUND:
-                outside.append(f"{name} under {policy}")
-    return [*lines, ""], outside
+                exceptions.append(f"{name} under {policy}")
+    return [*lines, ""], exceptions
 
 
-def policy_head(outside: Sequence[str]) -> str:
+def policy_head(exceptions: Sequence[str]) -> str:
     """The text above the table of policies."""
-    listed = f" except for {', '.join(outside)} (cause unknown)" if outside else ""
-    return POLICY_HEAD.format(except_=listed)
+    suffix = f" except for {', '.join(exceptions)} (cause unknown)" if exceptions else ""
+    return POLICY_HEAD.format(except_=suffix)
 
 
 def _ms(ns: float | None) -> float:
@@ -239,25 +246,25 @@ def page() -> tuple[str, int]:
     """The page, and how many lines of it miss their bounds."""
     with tempfile.TemporaryDirectory() as folder:
         lines, compared, failed = statistics(Path(folder))
-        others = [
+        remaining = [
             *synthetic.volumes(Path(folder)),
             *synthetic.patterns(Path(folder)),
             *synthetic.keys(),
             *synthetic.jobs(Path(folder)),
         ]
     head = HEAD.format(requests=REQUESTS, size=SIZE_BYTES >> 30, lines=compared, failed=failed)
-    table, outside = policies()
-    return "\n".join([head, *lines, policy_head(outside), *table, *others]), failed
+    table, exceptions = policies()
+    return "\n".join([head, *lines, policy_head(exceptions), *table, *remaining]), failed
 
 
 def main() -> None:
     """Write the page, or print it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", metavar="PAGE", type=Path, help="file to write")
-    said = parser.parse_args()
+    options = parser.parse_args()
     text, failed = page()
-    if said.write:
-        said.write.write_text(text, encoding="utf-8")
+    if options.write:
+        options.write.write_text(text, encoding="utf-8")
     else:
         print(text)
     sys.exit(1 if failed else 0)

@@ -32,13 +32,13 @@ def quick_checks() -> Iterator[Check]:
 
 
 def _check(device: OnePool) -> Check:
-    what = f"{device.frontiers}, b = {device.pages}, OP {device.over_provisioning:.0%}"
+    label = f"{device.frontiers}, b = {device.pages}, OP {device.over_provisioning:.0%}"
 
     def judge(results: Sequence[Result]) -> list[Line]:
         check_policy_chose(results)
         values = [result.amplification for result in results]
-        return [estimated(what, greedy(device.rho, device.pages), values, BOUND)]
+        return [estimated(label, greedy(device.rho, device.pages), values, BOUND)]
 
-    built = {"precondition.steady_state": "mean-field"}
-    runs = [Run({**replace(device, seed=seed).uniform(0.0, MEASURED), **built}) for seed in SEEDS]
+    keys = {"precondition.steady_state": "mean-field"}
+    runs = [Run({**replace(device, seed=seed).uniform(0.0, MEASURED), **keys}) for seed in SEEDS]
     return Check("Steady state built directly", tuple(runs), judge)

@@ -112,12 +112,12 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     return mean, STUDENT_95[len(values) - 1] * spread
 
 
-def estimated(what: str, formula: float, values: Sequence[float], bound: float) -> Line:
+def estimated(label: str, formula: float, values: Sequence[float], bound: float) -> Line:
     """Return the line of a mean over independent runs; one run has no interval."""
     if len(values) == 1:
-        return Line(what, formula, values[0], bound)
+        return Line(label, formula, values[0], bound)
     mean, half = interval(values)
-    return Line(what, formula, mean, bound, half)
+    return Line(label, formula, mean, bound, half)
 
 
 def simulate(run: Run) -> Result:
@@ -161,9 +161,9 @@ def _requests(log: Path) -> tuple[Request, ...]:
     """Read a log of requests; needs the package zstandard, which `make test` installs."""
     import zstandard
 
-    with log.open("rb") as packed:
-        plain = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
-        rows = csv.DictReader(io.TextIOWrapper(plain, encoding="utf-8", newline=""))
+    with log.open("rb") as compressed:
+        stream = zstandard.ZstdDecompressor().stream_reader(compressed, read_across_frames=True)
+        rows = csv.DictReader(io.TextIOWrapper(stream, encoding="utf-8", newline=""))
         read = [
             Request(int(row["id"]), row["op"], int(row["arrival"]), int(row["completion"]))
             for row in rows

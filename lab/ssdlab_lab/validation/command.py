@@ -47,19 +47,19 @@ def validate(quick: bool, only: str, jobs: int | None, write: Path | None) -> in
 
     Raises `ConfigError` if no topic begins with `only`.
     """
-    started = time.monotonic()
-    everything = quick_checks() if quick else all_checks()
-    topics = dict.fromkeys(check.topic for check in everything)
-    checks = [check for check in everything if check.topic.startswith(only)]
+    start = time.monotonic()
+    available = quick_checks() if quick else all_checks()
+    topics = dict.fromkeys(check.topic for check in available)
+    checks = [check for check in available if check.topic.startswith(only)]
     if not checks:
         raise ConfigError([f"no topic begins with {only!r}; topics: {'; '.join(topics)}"])
     outcome = carry_out(checks, jobs or os.cpu_count() or 1, lambda text: put(f"{text}\n"))
-    failed = [line for line in outcome.lines if not line.ok]
+    failures = [line for line in outcome.lines if not line.ok]
     if write is not None:
-        before = write.read_text(encoding="utf-8") if write.exists() else ""
-        write.write_text(markdown(outcome, topics, before), encoding="utf-8")
+        earlier = write.read_text(encoding="utf-8") if write.exists() else ""
+        write.write_text(markdown(outcome, topics, earlier), encoding="utf-8")
     put(
-        f"{len(outcome.lines)} lines, {len(failed)} outside their bounds,"
-        f" {time.monotonic() - started:.0f} s\n"
+        f"{len(outcome.lines)} lines, {len(failures)} outside their bounds,"
+        f" {time.monotonic() - start:.0f} s\n"
     )
-    return 1 if failed else 0
+    return 1 if failures else 0

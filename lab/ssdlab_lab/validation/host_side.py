@@ -55,9 +55,11 @@ def _idle_link() -> Check:
             "write": link + idle_program(DEVICE.command, bus, DEVICE.program),
         }
         for result, (op, expected) in zip(results, values.items(), strict=True):
-            for which in ("min", "max"):
-                found = result.report["latency"][op][which]
-                yield Line(f"{op} over a link of 550 MB/s, {which}, ns", expected, found, 0.0)
+            for statistic in ("min", "max"):
+                measured = result.report["latency"][op][statistic]
+                yield Line(
+                    f"{op} over a link of 550 MB/s, {statistic}, ns", expected, measured, 0.0
+                )
 
     return Check("Link: latency of an idle device", runs, judge)
 
@@ -80,10 +82,10 @@ def _saturated_link() -> Iterator[Check]:
         ) -> Iterator[Line]:
             host = results[0].report["host"]
             rate = (host["read_bytes_per_s"] or 0.0) + (host["write_bytes_per_s"] or 0.0)
-            what = f"{duplex} duplex, {read:.0%} reads, bytes/s"
+            label = f"{duplex} duplex, {read:.0%} reads, bytes/s"
             # With both directions of a full link active, either may have to wait, by chance.
             bound = CHANCE if directions > 1.0 else RATE
-            yield Line(what, directions * 100e6, rate, bound)
+            yield Line(label, directions * 100e6, rate, bound)
 
         yield Check("Link: throughput if the device is faster", (run,), judge)
 
@@ -99,9 +101,9 @@ def _buffered_latency() -> Check:
 
     def judge(results: Sequence[Result]) -> Iterator[Line]:
         expected = link_time(PAGE_BYTES, LINK_BYTES_PER_S) + WIDE.sram
-        for which in ("min", "max"):
-            found = results[0].report["latency"]["write"][which]
-            yield Line(f"write into a buffer with room, {which}, ns", expected, found, 0.0)
+        for statistic in ("min", "max"):
+            measured = results[0].report["latency"]["write"][statistic]
+            yield Line(f"write into a buffer with room, {statistic}, ns", expected, measured, 0.0)
 
     return Check("Write buffer: latency", (run,), judge)
 
@@ -118,16 +120,16 @@ def _buffered_rate() -> Check:
     def judge(results: Sequence[Result]) -> Iterator[Line]:
         transfer = WIDE.command + 2 * WIDE.sram + WIDE.transfer
         formula = 1e9 * program_rate(WIDE.channels, WIDE.chips, transfer, WIDE.program)
-        found = results[0].report["little"]["throughput"]
-        yield Line("sequential writes one at a time, pages/s", formula, found, RATE)
+        measured = results[0].report["little"]["throughput"]
+        yield Line("sequential writes one at a time, pages/s", formula, measured, RATE)
 
     return Check("Write buffer: all chips busy at queue depth 1", (run,), judge)
 
 
 def _coalescing() -> Check:
-    pages, kept = 4096, 1024
+    pages, buffered = 4096, 1024
     keys: Settings = {
-        "host.write_buffer_pages": 2 * kept,
+        "host.write_buffer_pages": 2 * buffered,
         "host.write_buffer_threshold": 0.5,
         "host.queue_depth": 1,
         "host.think_time": "100 us",
@@ -137,9 +139,9 @@ def _coalescing() -> Check:
 
     def judge(results: Sequence[Result]) -> Iterator[Line]:
         report = results[0].report
-        found = report["write_buffer"]["pages_coalesced"] / report["host"]["pages_written"]
-        what = f"uniform writes, {kept} of {pages} pages kept, pages replaced per page written"
-        yield Line(what, buffer_hit_ratio(pages, kept), found, CHANCE)
+        measured = report["write_buffer"]["pages_coalesced"] / report["host"]["pages_written"]
+        label = f"uniform writes, {buffered} of {pages} pages kept, pages replaced per page written"
+        yield Line(label, buffer_hit_ratio(pages, buffered), measured, CHANCE)
 
     return Check("Write buffer: coalescing", (run,), judge)
 
@@ -156,8 +158,8 @@ def _retries() -> Check:
 
     def judge(results: Sequence[Result]) -> Iterator[Line]:
         report, retries = results[0].report, mean_retries(probability, limit)
-        found = report["flash"]["retries"]["host"] / report["flash"]["reads"]["host"]
-        yield Line("retries per read, p = 0.3, at most 4", retries, found, CHANCE)
+        measured = report["flash"]["retries"]["host"] / report["flash"]["reads"]["host"]
+        yield Line("retries per read, p = 0.3, at most 4", retries, measured, CHANCE)
         bus = 2 * DEVICE.sram + DEVICE.transfer
         expected = idle_read(DEVICE.command, DEVICE.read, bus) + factor * DEVICE.read * retries
         mean = report["latency"]["read"]["mean"]

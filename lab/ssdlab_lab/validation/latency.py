@@ -39,9 +39,9 @@ def _idle(device: Timed) -> Iterator[Check]:
             }
             for result, (op, expected) in zip(results, values.items(), strict=True):
                 latency = result.report["latency"][op]
-                for which in ("min", "mean", "max"):
-                    what = f"{op}, {device.model}, busy unit {unit}, {which}, ns"
-                    yield Line(what, expected, latency[which], 0.0)
+                for statistic in ("min", "mean", "max"):
+                    label = f"{op}, {device.model}, busy unit {unit}, {statistic}, ns"
+                    yield Line(label, expected, latency[statistic], 0.0)
 
         yield Check("Latency of an idle device", runs, judge)
 
@@ -59,12 +59,15 @@ def _lindley(device: Timed, read: float, utilisation: float) -> Check:
         expected = lindley_completions(
             [request.arrival for request in log], [services[request.op] for request in log]
         )
-        equal = sum(request.completion == at for request, at in zip(log, expected, strict=True))
+        equal = sum(
+            request.completion == completion
+            for request, completion in zip(log, expected, strict=True)
+        )
         if results[0].report["host"]["controller_pages_read"]:
             message = "a read met a write on its way: take another seed"
             raise RuntimeError(message)
-        what = f"{device.model}, {read:.0%} reads, rho = {utilisation}, equal completions"
-        yield Line(what, LINDLEY_REQUESTS, equal, 0.0)
+        label = f"{device.model}, {read:.0%} reads, rho = {utilisation}, equal completions"
+        yield Line(label, LINDLEY_REQUESTS, equal, 0.0)
 
     return Check(
         "Completion times by Lindley's recursion, one chip, Poisson arrivals", (run,), judge

@@ -62,12 +62,12 @@ class OnePool:
         """Load of the effective blocks by the live pages that a victim may have."""
         return load(self.user - 1, self.effective, self.pages)
 
-    def shifted(self, more: int) -> OnePool:
-        """Return the device with `more` blocks, all of them behind the trigger."""
+    def shifted(self, extra: int) -> OnePool:
+        """Return the device with `extra` blocks, all of them behind the trigger."""
         return replace(
             self,
-            blocks=self.blocks + more,
-            soft=self.soft + more,
+            blocks=self.blocks + extra,
+            soft=self.soft + extra,
             user_pages_fixed=self.user,
         )
 

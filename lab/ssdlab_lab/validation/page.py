@@ -69,18 +69,18 @@ These rates are reached only if commands have priority over data on the bus.""",
 }
 
 
-def markdown(outcome: Outcome, topics: Iterable[str], before: str = "") -> str:
-    """Return the page: `topics` in this order, with those not in `outcome` taken from `before`."""
-    found = re.split(r"^## (.+)\n", before, flags=re.MULTILINE)[1:]
+def markdown(outcome: Outcome, topics: Iterable[str], earlier: str = "") -> str:
+    """Return the page: `topics` in this order, with those not in `outcome` taken from `earlier`."""
+    parts = re.split(r"^## (.+)\n", earlier, flags=re.MULTILINE)[1:]
     sections = {
-        topic: body.rstrip() + "\n" for topic, body in zip(found[::2], found[1::2], strict=True)
+        topic: body.rstrip() + "\n" for topic, body in zip(parts[::2], parts[1::2], strict=True)
     }
     sections |= {topic: _section(topic, table) for topic, table in outcome.tables.items()}
     order = [topic for topic in topics if topic in sections]
     body = "".join(f"\n## {topic}\n{sections[topic]}" for topic in order)
     verdicts = re.findall(r"\| (yes|\*\*no\*\*) \|$", body, flags=re.MULTILINE)
-    failed = len(verdicts) - verdicts.count("yes")
-    return HEAD.format(version=__version__, lines=len(verdicts), failed=failed) + body
+    failures = len(verdicts) - verdicts.count("yes")
+    return HEAD.format(version=__version__, lines=len(verdicts), failed=failures) + body
 
 
 def _section(topic: str, table: Iterable[Line]) -> str:

@@ -64,8 +64,8 @@ class Groups:
 
     def runs(self, pages: int, seeds: Sequence[int]) -> tuple[Run, ...]:
         """Return one run for each seed."""
-        seeded = [replace(self, chip=replace(self.chip, seed=seed)) for seed in seeds]
-        return tuple(Run(device.writes(pages)) for device in seeded)
+        devices = [replace(self, chip=replace(self.chip, seed=seed)) for seed in seeds]
+        return tuple(Run(device.writes(pages)) for device in devices)
 
     def __str__(self) -> str:
         chip = self.chip
@@ -80,9 +80,9 @@ def _touched(chip: OnePool, group: int) -> Iterator[Check]:
         def judge(results: Sequence[Result], pages: int = pages) -> list[Line]:
             raid = results[0].report["raid"]
             updates = raid["rmw"] + raid["rcw"] + raid["full"]
-            what = f"groups that a write of {pages} pages touches, g = {group}"
-            touched = updates / (MEASURED * device.user // pages)
-            return [Line(what, (pages + data - 1) / data, touched, BOUND)]
+            label = f"groups that a write of {pages} pages touches, g = {group}"
+            groups = updates / (MEASURED * device.user // pages)
+            return [Line(label, (pages + data - 1) / data, groups, BOUND)]
 
         yield Check(TOPIC, device.runs(pages, SEEDS[:1]), judge)
 
@@ -93,11 +93,11 @@ def _single_pages(chip: OnePool, group: int, seeds: Sequence[int]) -> Iterator[C
     yield _beside_hot_cold(Groups(group, chip), seeds)
 
 
-def _single(device: Groups, of_chip: float, seeds: Sequence[int]) -> Check:
+def _single(device: Groups, chip_amplification: float, seeds: Sequence[int]) -> Check:
     def judge(results: Sequence[Result]) -> list[Line]:
         check_policy_chose(results)
         values = [result.amplification for result in results]
-        return [estimated(f"single pages, {device}", 2 * of_chip, values, BOUND)]
+        return [estimated(f"single pages, {device}", 2 * chip_amplification, values, BOUND)]
 
     return Check(TOPIC, device.runs(1, seeds), judge)
 
@@ -108,7 +108,9 @@ def _beside_hot_cold(device: Groups, seeds: Sequence[int]) -> Check:
     # How often all pages of data are overwritten once: 2 U writes of a chip, half of them parity.
     warmup, measured = WARMUP * 2.0, MEASURED * 2.0
     chips = [replace(device.chip, seed=seed) for seed in seeds]
-    alone = tuple(Run(chip.workload("hot-cold", warmup, measured, **split)) for chip in chips)
+    reference_runs = tuple(
+        Run(chip.workload("hot-cold", warmup, measured, **split)) for chip in chips
+    )
 
     def judge(results: Sequence[Result]) -> list[Line]:
         check_policy_chose(results)
@@ -117,4 +119,4 @@ def _beside_hot_cold(device: Groups, seeds: Sequence[int]) -> Check:
         values = [result.amplification for result in groups]
         return [estimated(f"single pages, {device}", expected, values, BOUND)]
 
-    return Check(TOPIC, device.runs(1, seeds) + alone, judge)
+    return Check(TOPIC, device.runs(1, seeds) + reference_runs, judge)

@@ -60,14 +60,14 @@ def quick_checks() -> Iterator[Check]:
     yield _priority(400_000, QUICK)
 
 
-def _estimate(what: str, formula: float, values: Sequence[float], bins: float = 0.0) -> Line:
+def _estimate(title: str, formula: float, values: Sequence[float], bins: float = 0.0) -> Line:
     """Return a line whose bound is what chance (and the bins of a histogram) allows."""
     mean, half = interval(values)
     bound = SIGMAS * half / formula + bins
     if half > WIDEST * formula:
-        message = f"{what}: {half} around {mean} is too wide: simulate more requests"
+        message = f"{title}: {half} around {mean} is too wide: simulate more requests"
         raise RuntimeError(message)
-    return Line(what, formula, mean, bound, half)
+    return Line(title, formula, mean, bound, half)
 
 
 def _runs(device: Timed, length: Length, arrival: str, read: float) -> tuple[Run, ...]:
@@ -83,21 +83,21 @@ def _runs(device: Timed, length: Length, arrival: str, read: float) -> tuple[Run
 
 def _md1(device: Timed, utilisation: float, length: Length) -> Check:
     service = device.read_latency
-    between = round(service / utilisation)
-    load = service / between
+    spacing = round(service / utilisation)
+    load = service / spacing
 
     def judge(results: Sequence[Result]) -> Iterator[Line]:
         latencies = [result.report["latency"]["read"] for result in results]
-        what = f"M/D/1, {device.model}, rho = {utilisation}"
+        title = f"M/D/1, {device.model}, rho = {utilisation}"
         waits = [latency["mean"] - service for latency in latencies]
-        yield _estimate(f"{what}, mean wait, ns", md1_mean_wait(load, service), waits)
+        yield _estimate(f"{title}, mean wait, ns", md1_mean_wait(load, service), waits)
         for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99_9", 0.999)):
-            exact = service + md1_wait_percentile(load, service, share)
-            label = f"{what}, {name.replace('_', '.')} latency, ns"
+            percentile = service + md1_wait_percentile(load, service, share)
+            label = f"{title}, {name.replace('_', '.')} latency, ns"
             values = [float(latency[name]) for latency in latencies]
-            yield _estimate(label, exact, values, HISTOGRAM)
+            yield _estimate(label, percentile, values, HISTOGRAM)
 
-    runs = _runs(device, length, poisson(between), 1.0)
+    runs = _runs(device, length, poisson(spacing), 1.0)
     return Check("Poisson reads of one chip", runs, judge)
 
 
@@ -118,35 +118,35 @@ def _mean_waits(result: Result) -> tuple[float, float]:
 def _mixture(utilisation: float, length: Length) -> Check:
     read = 0.7
     mean = read * MIXED.read + (1.0 - read) * MIXED.program
-    between = round(mean / utilisation)
+    spacing = round(mean / utilisation)
     parts = ((read, float(MIXED.read)), (1.0 - read, float(MIXED.program)))
 
     def judge(results: Sequence[Result]) -> Iterator[Line]:
-        expected = mg1_mean_wait([JobClass.of_mixture(1.0 / between, parts)])
-        what = f"70 % reads of 60 us, 30 % writes of 700 us, rho = {utilisation}, mean wait of"
+        expected = mg1_mean_wait([JobClass.of_mixture(1.0 / spacing, parts)])
+        title = f"70 % reads of 60 us, 30 % writes of 700 us, rho = {utilisation}, mean wait of"
         waits = [_mean_waits(result) for result in results]
-        yield _estimate(f"{what} reads, ns", expected, [wait[0] for wait in waits])
-        yield _estimate(f"{what} writes, ns", expected, [wait[1] for wait in waits])
+        yield _estimate(f"{title} reads, ns", expected, [wait[0] for wait in waits])
+        yield _estimate(f"{title} writes, ns", expected, [wait[1] for wait in waits])
 
-    runs = _runs(MIXED, length, poisson(between), read)
+    runs = _runs(MIXED, length, poisson(spacing), read)
     return Check("Reads and writes in order of arrival (Pollaczek-Khinchine)", runs, judge)
 
 
-def _priority(between: int, length: Length) -> Check:
+def _priority(spacing: int, length: Length) -> Check:
     read = 5.0 / 6.0
     device = replace(MIXED, keys={"sched.order": "read-first"})
 
     def judge(results: Sequence[Result]) -> Iterator[Line]:
         classes = [
-            JobClass.of_fixed(read / between, MIXED.read),
-            JobClass.of_fixed((1.0 - read) / between, MIXED.program),
+            JobClass.of_fixed(read / spacing, MIXED.read),
+            JobClass.of_fixed((1.0 - read) / spacing, MIXED.program),
         ]
         expected = priority_mean_waits(classes)
         load = sum(job.utilisation for job in classes)
-        what = f"5/6 reads of 60 us first, 1/6 writes of 700 us, rho = {load:.3f}, mean wait of"
+        title = f"5/6 reads of 60 us first, 1/6 writes of 700 us, rho = {load:.3f}, mean wait of"
         waits = [_mean_waits(result) for result in results]
-        yield _estimate(f"{what} reads, ns", expected[0], [wait[0] for wait in waits])
-        yield _estimate(f"{what} writes, ns", expected[1], [wait[1] for wait in waits])
+        yield _estimate(f"{title} reads, ns", expected[0], [wait[0] for wait in waits])
+        yield _estimate(f"{title} writes, ns", expected[1], [wait[1] for wait in waits])
 
-    runs = _runs(device, length, poisson(between), read)
+    runs = _runs(device, length, poisson(spacing), read)
     return Check("Reads before writes (Cobham)", runs, judge)

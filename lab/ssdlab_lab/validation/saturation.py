@@ -54,13 +54,13 @@ def _saturated(device: Timed, read: float) -> Run:
     return Run(settings)
 
 
-def _rate(topic: str, what: str, device: Timed, read: float, pages_per_ns: float) -> Check:
+def _rate(topic: str, label: str, device: Timed, read: float, pages_per_ns: float) -> Check:
     def judge(results: Sequence[Result]) -> list[Line]:
         if results[0].report["gc"]["calls"]:
             message = "the device collected: it is too small for this check"
             raise RuntimeError(message)
         measured = results[0].report["little"]["throughput"]
-        return [Line(f"{what}, pages/s", 1e9 * pages_per_ns, measured, RATE)]
+        return [Line(f"{label}, pages/s", 1e9 * pages_per_ns, measured, RATE)]
 
     return Check(topic, (_saturated(device, read),), judge)
 
@@ -103,8 +103,8 @@ def _reads() -> Iterator[Check]:
             chips=chips,
         )
         rate = read_rate(channels, chips, device.command, device.read, device.transfer)
-        what = f"{channels} channels x {chips} chips"
-        yield _rate("Saturated reads, pipelined", what, device, 1.0, rate)
+        label = f"{channels} channels x {chips} chips"
+        yield _rate("Saturated reads, pipelined", label, device, 1.0, rate)
 
 
 def _serial() -> Iterator[Check]:
@@ -124,8 +124,8 @@ def _serial() -> Iterator[Check]:
             ("reads", 1.0, device.read_latency),
             ("programs", 0.0, device.program_latency),
         ):
-            what = f"{name}, busy unit {unit}"
-            yield _rate("Saturated, serial", what, device, read, serial_rate(units, time))
+            label = f"{name}, busy unit {unit}"
+            yield _rate("Saturated, serial", label, device, read, serial_rate(units, time))
 
 
 def _laws() -> Iterator[Check]:
@@ -134,27 +134,27 @@ def _laws() -> Iterator[Check]:
         keys: Settings = {"host.queue_depth": depth, "host.think_time": f"{think} ns"}
         run = Run(replace(machine, keys=keys).settings(requests=200_000, read=0.6))
         yield _closed_loop(run, depth, think)
-    opened = replace(machine, keys={"host.mode": "open"})
-    run = Run(opened.settings(requests=100_000, read=0.7, arrival=poisson(40_000)))
+    open_machine = replace(machine, keys={"host.mode": "open"})
+    run = Run(open_machine.settings(requests=100_000, read=0.7, arrival=poisson(40_000)))
     yield Check("Little's law", (run,), lambda results: [_little("open loop, Poisson", results[0])])
     yield from _utilisation()
 
 
-def _little(what: str, result: Result) -> Line:
+def _little(label: str, result: Result) -> Line:
     """Mean number in the device, by integral, against throughput times mean latency."""
-    little = result.report["little"]
-    formula = jobs_in_system(little["throughput"] * 1e-9, little["mean_response"])
-    return Line(f"mean number in system, {what}", formula, little["mean_in_system"], ROUNDING)
+    averages = result.report["little"]
+    formula = jobs_in_system(averages["throughput"] * 1e-9, averages["mean_response"])
+    return Line(f"mean number in system, {label}", formula, averages["mean_in_system"], ROUNDING)
 
 
 def _closed_loop(run: Run, depth: int, think: int) -> Check:
-    what = f"queue depth {depth}, think time {think} ns"
+    label = f"queue depth {depth}, think time {think} ns"
 
     def judge(results: Sequence[Result]) -> Iterator[Line]:
-        yield _little(what, results[0])
-        little = results[0].report["little"]
-        rate = 1e9 * closed_loop_throughput(depth, little["mean_response"], think)
-        yield Line(f"requests/s = QD / (R + Z), {what}", rate, little["throughput"], RATE)
+        yield _little(label, results[0])
+        averages = results[0].report["little"]
+        rate = 1e9 * closed_loop_throughput(depth, averages["mean_response"], think)
+        yield Line(f"requests/s = QD / (R + Z), {label}", rate, averages["throughput"], RATE)
 
     return Check("Little's law", (run,), judge)
 
@@ -174,17 +174,17 @@ def _utilisation() -> Iterator[Check]:
             elapsed = report["time"]["simulated"]
             flash = report["flash"]
             # A page that is copied crosses the SRAM in or out, a host page both.
-            saved = device.sram
+            transfer = device.sram
             services = (
                 (flash["reads"]["host"], device.read_latency),
-                (flash["reads"]["gc"], device.read_latency - saved),
+                (flash["reads"]["gc"], device.read_latency - transfer),
                 (flash["programs"]["host"], device.program_latency),
-                (flash["programs"]["gc"], device.program_latency - saved),
+                (flash["programs"]["gc"], device.program_latency - transfer),
                 (flash["erases"], device.command + device.erase),
             )
             formula = sum(busy_fraction(n / elapsed, service) for n, service in services)
-            what = f"{device.model}, reads, programs and {flash['erases']} erases"
+            label = f"{device.model}, reads, programs and {flash['erases']} erases"
             measured = report["device"]["utilisation"]["chip"][0]
-            return [Line(f"busy share of a chip, {what}", formula, measured, 1e-6)]
+            return [Line(f"busy share of a chip, {label}", formula, measured, 1e-6)]
 
         yield Check("Utilisation law", (run,), judge)

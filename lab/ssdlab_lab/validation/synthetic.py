@@ -108,7 +108,13 @@ def volumes(folder: Path) -> Iterator[str]:
             ),
             (f"{week['working_set_gb'][i]:.1f}", f"{end / 1e9:.1f}"),
         )
-        yield f"| {name} | " + " | ".join(f"{one} | {two}" for one, two in cells) + " |"
+        yield (
+            f"| {name} | "
+            + " | ".join(
+                f"{published_cell} | {measured_cell}" for published_cell, measured_cell in cells
+            )
+            + " |"
+        )
     heads = ("write share %", "mean write sectors", "mean read sectors", "updates %", "gap ms")
     yield ""
     yield "First million requests:"
@@ -134,7 +140,10 @@ def volumes(folder: Path) -> Iterator[str]:
             first["update"][i] * 100,
             first["mean_gap_ms"][i],
         )
-        rows = [f"{one:.1f} | {two:.1f}" for one, two in zip(published, measured, strict=True)]
+        rows = [
+            f"{published_value:.1f} | {measured_value:.1f}"
+            for published_value, measured_value in zip(published, measured, strict=True)
+        ]
         yield f"| {name} | " + " | ".join(rows) + " |"
     yield ""
 
@@ -159,11 +168,11 @@ def patterns(folder: Path) -> Iterator[str]:
     yield f"| key | stated | {' | '.join(names)} |"
     yield "|---" * (2 + len(names)) + "|"
     for key, measured in rows:
-        stated, in_time = keys[f"workload.{key}"], key.endswith("_ns")
+        setting, in_time = keys[f"workload.{key}"], key.endswith("_ns")
         unit = 1e3 if in_time else 1.0
         label = f"`workload.{key.removesuffix('_ns')}`" + (", us" if in_time else "")
         cells = [f"{(value or 0.0) / unit:.3g}" for value in map(measured, infos)]
-        yield f"| {label} | {stated / unit:.3g} | {' | '.join(cells)} |"
+        yield f"| {label} | {setting / unit:.3g} | {' | '.join(cells)} |"
     yield ""
 
 
@@ -171,13 +180,13 @@ def _volume(
     name: str, requests: int, folder: Path, values: Mapping[str, object] | None = None
 ) -> tuple[Info, int]:
     """Statistics of a stand-in, and the end of its addresses."""
-    out = folder / f"{name}-{requests}.ssdtrace"
-    ssdlab.generate(f"msr:{name}", out, bytes=20 << 30, requests=requests, set=values)
-    trace = ssdlab.Trace(out)
+    file = folder / f"{name}-{requests}.ssdtrace"
+    ssdlab.generate(f"msr:{name}", file, bytes=20 << 30, requests=requests, set=values)
+    trace = ssdlab.Trace(file)
     rows = trace.requests()
     end = int(np.max(rows.sector + rows.sectors)) * SECTOR_BYTES
     info = trace.info()
-    out.unlink()
+    file.unlink()
     return info, end
 
 
@@ -210,11 +219,11 @@ def keys() -> Iterator[str]:
             for share, word in zip(shares, ssdlab.KeyBatch.OPS, strict=True)
             if share > 0
         )
-        chosen = key[op != ssdlab.KeyBatch.OPS.index("insert")]
+        keys_chosen = key[op != ssdlab.KeyBatch.OPS.index("insert")]
         if choice == "latest":  # the newest is another one after each insert
             inserts = np.cumsum(op == ssdlab.KeyBatch.OPS.index("insert"))
-            chosen = (records + inserts - 1 - key.astype(np.int64))[op == 0]
-        hot = np.bincount(chosen).max() / len(chosen)
+            keys_chosen = (records + inserts - 1 - key.astype(np.int64))[op == 0]
+        hot = np.bincount(keys_chosen).max() / len(keys_chosen)
         yield (
             f"| ycsb:{name} | {choice} | {mixes[name]} | {mix} |"
             f" {hottest[choice] * 100:.3f} | {hot * 100:.3f} |"
@@ -235,16 +244,16 @@ class JobRequests:
         data = self.op != Requests.OPS.index("flush")
         op, start, length = self.op[data], self.start[data], self.length[data]
         counts = np.sort(np.unique(start // 4096, return_counts=True)[1])[::-1]
-        follows = 0
-        for one in (0, 1):
-            at = op == one
-            follows += int(np.sum(start[at][1:] == (start[at] + length[at])[:-1]))
+        sequential = 0
+        for kind in (0, 1):
+            is_kind = op == kind
+            sequential += int(np.sum(start[is_kind][1:] == (start[is_kind] + length[is_kind])[:-1]))
         n = len(op)
         return [
             f"{n:,}",
             f"{np.mean(op == 0) * 100:.1f}",
             f"{np.mean(length) / 1024:.2f}",
-            f"{follows / n * 100:.1f}",
+            f"{sequential / n * 100:.1f}",
             f"{len(counts):,}",
             f"{np.sum(counts[:16]) / n * 100:.2f}",
             f"{len(self.op) - n}",
@@ -262,20 +271,20 @@ def jobs(folder: Path) -> Iterator[str]:
     yield "| job | by | " + " | ".join(heads) + " |"
     yield "|---" * 9 + "|"
     for job in JOBS:
-        where = folder / "fio"
-        where.mkdir(exist_ok=True)
+        job_folder = folder / "fio"
+        job_folder.mkdir(exist_ok=True)
         options = job.replace(" ", "\n")
         text = f"[a]\nioengine=psync\nfilename=file\nsize=16m\n{options}\n"
-        (where / "a.fio").write_text(text, encoding="utf-8")
+        (job_folder / "a.fio").write_text(text, encoding="utf-8")
         if fio:
-            yield _row(job, "fio", _by_fio(fio, where))
-        yield _row(job, "ssdlab", _by_ssdlab(where))
-        shutil.rmtree(where)
+            yield _row(job, "fio", _by_fio(fio, job_folder))
+        yield _row(job, "ssdlab", _by_ssdlab(job_folder))
+        shutil.rmtree(job_folder)
     yield ""
 
 
-def _row(job: str, by: str, requests: JobRequests) -> str:
-    return f"| `{job}` | {by} | " + " | ".join(requests.shown()) + " |"
+def _row(job: str, generator: str, requests: JobRequests) -> str:
+    return f"| `{job}` | {generator} | " + " | ".join(requests.shown()) + " |"
 
 
 def _by_fio(fio: str, folder: Path) -> JobRequests:
@@ -283,13 +292,17 @@ def _by_fio(fio: str, folder: Path) -> JobRequests:
     subprocess.run(words, cwd=folder, check=True, capture_output=True)
     numbers = {"read": 0, "write": 1, "trim": 2, "sync": 3, "datasync": 3}
     rows = [line.split() for line in (folder / "log").read_text(encoding="utf-8").splitlines()]
-    kept = [(numbers[r[2]], int(r[3]), int(r[4])) for r in rows if len(r) == 5 and r[2] in numbers]
-    return JobRequests(*(np.array(column, dtype=np.int64) for column in zip(*kept, strict=True)))
+    requests = [
+        (numbers[r[2]], int(r[3]), int(r[4])) for r in rows if len(r) == 5 and r[2] in numbers
+    ]
+    return JobRequests(
+        *(np.array(column, dtype=np.int64) for column in zip(*requests, strict=True))
+    )
 
 
 def _by_ssdlab(folder: Path) -> JobRequests:
-    out = folder / "job.ssdtrace"
-    ssdlab.generate(str(folder / "a.fio"), out, bytes=FILE_BYTES)
-    rows = ssdlab.Trace(out).requests()
+    file = folder / "job.ssdtrace"
+    ssdlab.generate(str(folder / "a.fio"), file, bytes=FILE_BYTES)
+    rows = ssdlab.Trace(file).requests()
     bytes_ = [column.astype(np.int64) * SECTOR_BYTES for column in (rows.sector, rows.sectors)]
     return JobRequests(rows.op.astype(np.int64), *bytes_)

@@ -23,14 +23,14 @@ def _windowed(window: float) -> Formula:
     """Formula for a config window w: the simulator keeps ceil(w N), the formula s = w' N'."""
 
     def value(device: OnePool) -> float:
-        kept = math.ceil(round(window * device.blocks, 6))
-        return windowed_greedy(device.rho, device.pages, kept / device.effective)
+        window_blocks = math.ceil(round(window * device.blocks, 6))
+        return windowed_greedy(device.rho, device.pages, window_blocks / device.effective)
 
     return value
 
 
-def _choices(drawn: int) -> Formula:
-    return lambda device: d_choices(device.rho, device.pages, drawn)
+def _choices(candidates: int) -> Formula:
+    return lambda device: d_choices(device.rho, device.pages, candidates)
 
 
 POLICIES: dict[str, tuple[str, Formula]] = {
@@ -64,12 +64,12 @@ def quick_checks() -> Iterator[Check]:
 
 
 def _check(name: str, device: OnePool, formula: Formula, seeds: Sequence[int]) -> Check:
-    what = f"{name}, b = {device.pages}, OP {device.over_provisioning:.0%}, N' = {_short(device)}"
+    label = f"{name}, b = {device.pages}, OP {device.over_provisioning:.0%}, N' = {_short(device)}"
 
     def judge(results: Sequence[Result]) -> list[Line]:
         values = [result.amplification for result in results]
         check_policy_chose(results)
-        return [estimated(what, formula(device), values, BOUND)]
+        return [estimated(label, formula(device), values, BOUND)]
 
     runs = tuple(Run(replace(device, seed=seed).uniform(WARMUP, MEASURED)) for seed in seeds)
     topic = f"Uniform writes, frontiers {device.frontiers}"

@@ -76,19 +76,23 @@ def _skewed(blocks: int, seeds: Sequence[int]) -> Iterator[Check]:
 
 def _of_runs(
     topic: str,
-    what: str,
+    label: str,
     device: OnePool,
     seeds: Sequence[int],
     formula: Callable[[], float],
     workload: tuple[str, dict[str, float]],
 ) -> Check:
     kind, keys = workload
-    where = f"b = {device.pages}, OP {device.over_provisioning:.0%}, frontiers {device.frontiers}"
+    parameters = (
+        f"b = {device.pages}, OP {device.over_provisioning:.0%}, frontiers {device.frontiers}"
+    )
 
     def judge(results: Sequence[Result]) -> list[Line]:
         check_policy_chose(results)
         values = [result.amplification for result in results]
-        return [estimated(f"{what}, {where}", formula(), values, BOUNDS.get(device.victim, BOUND))]
+        return [
+            estimated(f"{label}, {parameters}", formula(), values, BOUNDS.get(device.victim, BOUND))
+        ]
 
     runs = tuple(
         Run(replace(device, seed=seed).workload(kind, WARMUP, MEASURED, **keys)) for seed in seeds
@@ -97,11 +101,11 @@ def _of_runs(
 
 
 def _hot_cold_fifo(device: OnePool, space: float, access: float, seeds: Sequence[int]) -> Check:
-    what = f"fifo, {access:.0%} of the writes to {space:.0%}"
+    label = f"fifo, {access:.0%} of the writes to {space:.0%}"
     keys = {"hot_space": space, "hot_access": access}
     return _of_runs(
         "Skewed writes, fifo",
-        what,
+        label,
         device,
         seeds,
         lambda: fifo_hot_cold(device.rho, space, access),
@@ -115,9 +119,9 @@ def _zipf(device: OnePool, theta: float, seeds: Sequence[int]) -> Check:
             zipf_probabilities(device.user, theta), device.effective * device.pages
         )
 
-    what = f"fifo, Zipf {theta}"
+    label = f"fifo, Zipf {theta}"
     topic = "Skewed writes, fifo"
-    return _of_runs(topic, what, device, seeds, formula, ("zipf", {"theta": theta}))
+    return _of_runs(topic, label, device, seeds, formula, ("zipf", {"theta": theta}))
 
 
 def _hot_cold_field(
@@ -148,14 +152,14 @@ def _sequential() -> Iterator[Check]:
     for frontiers in FRONTIERS:
         for victim in ("fifo", "greedy", "cost-benefit"):
             device = OnePool(300, 64, 0.07, frontiers, victim)
-            what = f"{victim}, frontiers {frontiers}"
+            label = f"{victim}, frontiers {frontiers}"
 
-            def judge(results: Sequence[Result], what: str = what) -> list[Line]:
+            def judge(results: Sequence[Result], label: str = label) -> list[Line]:
                 check_policy_chose(results)
-                copied = results[0].report["gc"]["pages_moved"]
+                copies = results[0].report["gc"]["pages_moved"]
                 return [
-                    Line(f"WA, {what}", 1.0, results[0].amplification, 0.0),
-                    Line(f"pages copied, {what}", 0.0, copied, 0.0),
+                    Line(f"WA, {label}", 1.0, results[0].amplification, 0.0),
+                    Line(f"pages copied, {label}", 0.0, copies, 0.0),
                 ]
 
             run = Run(device.workload("sequential", 0.0, 20.0))
@@ -169,9 +173,9 @@ def _shifted() -> Iterator[Check]:
     for frontiers in FRONTIERS:
         for pages in (32, 64):
             device = OnePool(500, pages, 0.15, frontiers, "fifo")
-            what = f"fifo, b = {pages}, frontiers {frontiers}"
+            label = f"fifo, b = {pages}, frontiers {frontiers}"
 
-            def judge(results: Sequence[Result], what: str = what) -> list[Line]:
+            def judge(results: Sequence[Result], label: str = label) -> list[Line]:
                 counts = [
                     (
                         result.report["flash"]["programs"]["gc"],
@@ -181,8 +185,8 @@ def _shifted() -> Iterator[Check]:
                 ]
                 (copies, erases), (copies_shifted, erases_shifted) = counts
                 return [
-                    Line(f"pages copied, {what}", copies, copies_shifted, 0.0),
-                    Line(f"blocks erased, {what}", erases, erases_shifted, 0.0),
+                    Line(f"pages copied, {label}", copies, copies_shifted, 0.0),
+                    Line(f"blocks erased, {label}", erases, erases_shifted, 0.0),
                 ]
 
             runs = (Run(device.uniform(1.0, 10.0)), Run(device.shifted(SHIFT).uniform(1.0, 10.0)))
@@ -201,11 +205,11 @@ def _trimmed() -> Iterator[Check]:
             half = 1.96 * math.sqrt(share * (1.0 - share) / report["device"]["user_pages"])
             host = report["host"]
             effective = host["pages_trimmed"] / (host["pages_trimmed"] + host["pages_written"])
-            what = f"live pages, {share:.0%} of the requests trim"
+            label = f"live pages, {share:.0%} of the requests trim"
             return [
-                Line(f"{what} any page: 1 - q", 1.0 - share, live, BOUND, half),
+                Line(f"{label} any page: 1 - q", 1.0 - share, live, BOUND, half),
                 Line(
-                    f"{what}; effective trims, {effective:.4f} of writes and effective trims: (1 -"
+                    f"{label}; effective trims, {effective:.4f} of writes and effective trims: (1 -"
                     " 2q) / (1 - q)",
                     trim_live_fraction(effective),
                     live,

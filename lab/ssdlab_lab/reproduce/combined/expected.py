@@ -27,73 +27,77 @@ class Expected:
 
 
 def _of(
-    done: Combined, line: str, measure: str, orders: tuple[str, ...], lives: tuple[float, ...]
+    study: Combined, line: str, measure: str, orders: tuple[str, ...], lives: tuple[float, ...]
 ) -> Iterator[tuple[str, float]]:
     """Ratios to the conventional line by setting, if they exist."""
     for order in orders:
         for live in lives:
-            ratio = done.ratio(Setting(order, live), line, measure)
+            ratio = study.ratio(Setting(order, live), line, measure)
             if ratio is not None:
                 yield f"{order} {100 * live:.0f} %", ratio.ratio
 
 
-def _floor_is_near(done: Combined) -> tuple[bool, str] | None:
-    found = dict(_of(done, FLOOR, WRITES, PATIENT, LIVE[:1]))
-    said = ", ".join(f"{where} {ratio:.2f}" for where, ratio in found.items())
-    return (min(found.values()) >= NEAR, said) if found else None
+def _floor_is_near(study: Combined) -> tuple[bool, str] | None:
+    ratios = dict(_of(study, FLOOR, WRITES, PATIENT, LIVE[:1]))
+    text = ", ".join(f"{place} {ratio:.2f}" for place, ratio in ratios.items())
+    return (min(ratios.values()) >= NEAR, text) if ratios else None
 
 
-def _amount_helps_most(done: Combined) -> tuple[bool, str] | None:
+def _amount_helps_most(study: Combined) -> tuple[bool, str] | None:
     order = next(iter(ORDERS))
-    verdicts, said = [], []
+    verdicts, texts = [], []
     for live in LIVE[:3]:
-        by = {
+        ratios = {
             line: ratio.ratio
             for line in CHANGES
-            if (ratio := done.ratio(Setting(order, live), line, WRITES)) is not None
+            if (ratio := study.ratio(Setting(order, live), line, WRITES)) is not None
         }
-        if by:
-            best = min(by, key=by.__getitem__)
+        if ratios:
+            best = min(ratios, key=ratios.__getitem__)
             verdicts.append(best == "as needed")
-            said.append(f"{100 * live:.0f} %: {best} {by[best]:.2f}")
-    return (all(verdicts), ", ".join(said)) if verdicts else None
+            texts.append(f"{100 * live:.0f} %: {best} {ratios[best]:.2f}")
+    return (all(verdicts), ", ".join(texts)) if verdicts else None
 
 
-def _path_in_turns(done: Combined) -> tuple[bool, str] | None:
-    by = {
+def _path_in_turns(study: Combined) -> tuple[bool, str] | None:
+    ratio_of_order = {
         order: sum(ratios) / len(ratios)
         for order in ORDERS
-        if (ratios := [ratio for _, ratio in _of(done, "selective", WRITES, (order,), LIVE[:3])])
+        if (ratios := [ratio for _, ratio in _of(study, "selective", WRITES, (order,), LIVE[:3])])
     }
-    said = ", ".join(f"{order} {ratio:.3f}" for order, ratio in by.items())
-    return (min(by, key=by.__getitem__) == "round robin", said) if len(by) > 1 else None
+    text = ", ".join(f"{order} {ratio:.3f}" for order, ratio in ratio_of_order.items())
+    return (
+        (min(ratio_of_order, key=ratio_of_order.__getitem__) == "round robin", text)
+        if len(ratio_of_order) > 1
+        else None
+    )
 
 
-def _blocking_never_helps(done: Combined) -> tuple[bool, str] | None:
-    found = {
-        f"{line}, {where}": ratio
+def _blocking_never_helps(study: Combined) -> tuple[bool, str] | None:
+    ratios = {
+        f"{line}, {place}": ratio
         for line, question in CHANGES.items()
         if question == "blocked"
-        for where, ratio in _of(done, line, READS, (*ORDERS,), LIVE)
+        for place, ratio in _of(study, line, READS, (*ORDERS,), LIVE)
     }
-    if not found:
+    if not ratios:
         return None
-    least = min(found, key=found.__getitem__)
-    return found[least] >= 1 / 1.03, f"lowest: {least} {found[least]:.2f}"
+    lowest = min(ratios, key=ratios.__getitem__)
+    return ratios[lowest] >= 1 / 1.03, f"lowest: {lowest} {ratios[lowest]:.2f}"
 
 
-def _together_reaches_the_floor(done: Combined) -> tuple[bool, str] | None:
+def _together_reaches_the_floor(study: Combined) -> tuple[bool, str] | None:
     order = next(iter(ORDERS))
     pairs = [
-        (live, one.ratio, floor.ratio)
+        (live, together.ratio, floor.ratio)
         for live in LIVE[:3]
-        if (one := done.ratio(Setting(order, live), TOGETHER, WRITES)) is not None
-        and (floor := done.ratio(Setting(order, live), FLOOR, WRITES)) is not None
+        if (together := study.ratio(Setting(order, live), TOGETHER, WRITES)) is not None
+        and (floor := study.ratio(Setting(order, live), FLOOR, WRITES)) is not None
     ]
-    said = ", ".join(
-        f"{100 * live:.0f} %: {one:.2f}, floor {floor:.2f}" for live, one, floor in pairs
+    text = ", ".join(
+        f"{100 * live:.0f} %: {together:.2f}, floor {floor:.2f}" for live, together, floor in pairs
     )
-    return (all(one <= 2 * floor for _, one, floor in pairs), said) if pairs else None
+    return (all(together <= 2 * floor for _, together, floor in pairs), text) if pairs else None
 
 
 EXPECTED = (

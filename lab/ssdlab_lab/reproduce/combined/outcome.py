@@ -40,16 +40,16 @@ RECORDED = 0.0
 """In place of a live share: the requests of a recorded trace, whose own pages are live."""
 
 
-def _ms(of: Callable[[Report], float | None]) -> Callable[[Report], float | None]:
+def _ms(quantity: Callable[[Report], float | None]) -> Callable[[Report], float | None]:
     def measure(report: Report) -> float | None:
-        ns = of(report)
+        ns = quantity(report)
         return None if ns is None else ns / 1e6
 
     return measure
 
 
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0
+def _share(part: float, total: float) -> float:
+    return part / total if total else 0.0
 
 
 MEASURES: dict[str, Callable[[Report], float | None]] = {
@@ -61,7 +61,9 @@ MEASURES: dict[str, Callable[[Report], float | None]] = {
     WAF: lambda report: report.waf.total,
     WEAR: lambda report: float(report.wear.erase_max),
     FOREGROUND: lambda report: _share(report.gc.foreground, report.gc.calls),
-    RESERVE: lambda report: 1.0 - (1.0 if (of := report.verdict.policy_share) is None else of),
+    RESERVE: lambda report: (
+        1.0 - (1.0 if (share := report.verdict.policy_share) is None else share)
+    ),
 }
 """The stored numbers of a run. Foreground: victims collected ahead of the host, over all; reserve:
 those that the policy did not choose."""
@@ -145,11 +147,15 @@ class Combined:
         are missing.
         """
         names = workloads or self.workloads
-        several = [
+        centres = [
             self.centre(setting, line, measure, names, seed, base or setting) for seed in self.seeds
         ]
-        known = [one for one in several if one is not None]
-        return paired_ratio(known, [1.0] * len(known)) if len(known) == len(several) else None
+        available = [centre for centre in centres if centre is not None]
+        return (
+            paired_ratio(available, [1.0] * len(available))
+            if len(available) == len(centres)
+            else None
+        )
 
     def centre(
         self,
@@ -163,29 +169,31 @@ class Combined:
         """The ratio for one seed; None while runs are missing, or without the measure."""
         logs = []
         for name in workloads:
-            both = Point(setting, name, line, seed), Point(base, name, BASE, seed)
-            if any(point not in self.values for point in both):
+            points = Point(setting, name, line, seed), Point(base, name, BASE, seed)
+            if any(point not in self.values for point in points):
                 return None
-            mine, theirs = (self.values[point].get(measure) for point in both)
-            if mine and theirs:
-                logs.append(math.log(mine / theirs))
+            value, base_value = (self.values[point].get(measure) for point in points)
+            if value and base_value:
+                logs.append(math.log(value / base_value))
         return math.exp(statistics.fmean(logs)) if logs else None
 
     def mean(self, setting: Setting, line: str, measure: str) -> float | None:
         """Arithmetic mean of a measure over workloads and seeds."""
-        found = [
+        values = [
             self.number(setting, name, line, seed, measure)
             for name in self.workloads
             for seed in self.seeds
         ]
-        known = [one for one in found if one is not None]
-        return statistics.fmean(known) if known else None
+        available = [value for value in values if value is not None]
+        return statistics.fmean(available) if available else None
 
     def recorded(self, order: str, workload: str, line: str, measure: str) -> float | None:
         """A measure over that of the conventional line on a recorded trace."""
         setting = Setting(order, RECORDED)
-        mine, base = (self.number(setting, workload, one, 1, measure) for one in (line, BASE))
-        return mine / base if mine and base else None
+        value, base = (
+            self.number(setting, workload, scheme, 1, measure) for scheme in (line, BASE)
+        )
+        return value / base if value and base else None
 
     def order_itself(self, order: str, live: float, measure: str) -> Ratio | None:
         """The conventional line under an order over the same under `USUAL`."""
@@ -217,37 +225,43 @@ def told(ratio: Ratio) -> Change:
     return change(ratio.ratio) if ratio.order in ("lower", "higher") else 0
 
 
-def chosen(done: Combined) -> dict[str, tuple[str, ...]]:
+def chosen(study: Combined) -> dict[str, tuple[str, ...]]:
     """For each order the answers that lower the p99.9 of writes, the best one to each question.
 
     Judged by the workloads of `CHOOSE`, over all live shares; an answer counts if the interval of
     its ratio is below 1. Orders without all runs are left out.
     """
-    names = [name for name in done.workloads if name in CHOOSE]
-    found = {}
+    names = [name for name in study.workloads if name in CHOOSE]
+    answers = {}
     for order in ORDERS:
-        by = {line: _over_lives(done, order, line, names) for line in CHANGES}
-        known = {line: ratio for line, ratio in by.items() if ratio is not None}
-        if len(known) < len(by):
+        ratios = {line: _over_lives(study, order, line, names) for line in CHANGES}
+        available = {line: ratio for line, ratio in ratios.items() if ratio is not None}
+        if len(available) < len(ratios):
             continue
-        better = {line: ratio.ratio for line, ratio in known.items() if ratio.order == "lower"}
+        better = {line: ratio.ratio for line, ratio in available.items() if ratio.order == "lower"}
         best = {
-            question: min(mine, key=mine.__getitem__)
+            question: min(candidates, key=candidates.__getitem__)
             for question in QUESTIONS
-            if (mine := {line: one for line, one in better.items() if CHANGES[line] == question})
+            if (
+                candidates := {
+                    line: ratio for line, ratio in better.items() if CHANGES[line] == question
+                }
+            )
         }
-        found[order] = tuple(best.values())
-    return found
+        answers[order] = tuple(best.values())
+    return answers
 
 
-def _over_lives(done: Combined, order: str, line: str, names: Sequence[str]) -> Ratio | None:
+def _over_lives(study: Combined, order: str, line: str, names: Sequence[str]) -> Ratio | None:
     """The ratio of the p99.9 of writes over all live shares, by seed."""
     by_seed: list[float] = []
-    for seed in done.seeds:
-        settings = [Setting(order, live) for live in done.lives]
-        several = [done.centre(at, line, WRITES, names, seed, at) for at in settings]
-        known = [one for one in several if one is not None]
-        if len(known) < len(several):
+    for seed in study.seeds:
+        settings = [Setting(order, live) for live in study.lives]
+        centres = [
+            study.centre(setting, line, WRITES, names, seed, setting) for setting in settings
+        ]
+        available = [centre for centre in centres if centre is not None]
+        if len(available) < len(centres):
             return None
-        by_seed.append(math.exp(statistics.fmean(map(math.log, known))))
+        by_seed.append(math.exp(statistics.fmean(map(math.log, available))))
     return paired_ratio(by_seed, [1.0] * len(by_seed))

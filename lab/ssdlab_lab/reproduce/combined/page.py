@@ -73,13 +73,13 @@ def _percent(live: float) -> str:
     return f"{100 * live:.0f} %"
 
 
-def _ratio(of: Ratio | None, ends: bool = False) -> str:
+def _ratio(ratio: Ratio | None, ends: bool = False) -> str:
     """A ratio; in brackets if its interval contains 1, or with the interval."""
-    if of is None:
+    if ratio is None:
         return "–"
-    if ends and of.low is not None and of.high is not None:
-        return f"{of.ratio:.2f} ({of.low:.2f} to {of.high:.2f})"
-    return f"{of.ratio:.2f}" if of.order in ("lower", "higher") else f"({of.ratio:.2f})"
+    if ends and ratio.low is not None and ratio.high is not None:
+        return f"{ratio.ratio:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
+    return f"{ratio.ratio:.2f}" if ratio.order in ("lower", "higher") else f"({ratio.ratio:.2f})"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -90,100 +90,115 @@ def _where(setting: Setting) -> str:
     return f"{setting.order}, {_percent(setting.live)} live"
 
 
-def effect(done: Combined, line: str, measure: str) -> str:
+def effect(study: Combined, line: str, measure: str) -> str:
     """Where a line lowers or raises a tail, in words."""
-    found = {one: ratio for one in done.settings() if (ratio := done.ratio(one, line, measure))}
+    ratios = {
+        setting: ratio
+        for setting in study.settings()
+        if (ratio := study.ratio(setting, line, measure))
+    }
     parts = []
-    for word, sign, far in (("lower", -1, min), ("higher", 1, max)):
-        those = {one: ratio.ratio for one, ratio in found.items() if told(ratio) == sign}
-        if those:
-            at = far(those, key=those.__getitem__)
-            parts.append(f"{word} in {len(those)} ({those[at]:.2f} at {_where(at)})")
+    for word, sign, extreme in (("lower", -1, min), ("higher", 1, max)):
+        significant = {
+            setting: ratio.ratio for setting, ratio in ratios.items() if told(ratio) == sign
+        }
+        if significant:
+            setting = extreme(significant, key=significant.__getitem__)
+            parts.append(
+                f"{word} in {len(significant)} ({significant[setting]:.2f} at {_where(setting)})"
+            )
     tail = measure.partition(",")[0]
-    said = _listed(parts) if parts else "no significant change"
-    return f"{tail} in {len(found)} settings: {said}"
+    summary = _listed(parts) if parts else "no significant change"
+    return f"{tail} in {len(ratios)} settings: {summary}"
 
 
-def _rooms(done: Combined, measure: str) -> str:
+def _rooms(study: Combined, measure: str) -> str:
     """Where nothing can help much, because the floor is near."""
-    without = [one for one in done.settings() if not done.has_room(one, measure)]
-    by = {order: [_percent(one.live) for one in without if one.order == order] for order in ORDERS}
-    return "; ".join(f"{order} at {_listed(lives)}" for order, lives in by.items() if lives)
+    crowded = [setting for setting in study.settings() if not study.has_room(setting, measure)]
+    lives_by_order = {
+        order: [_percent(setting.live) for setting in crowded if setting.order == order]
+        for order in ORDERS
+    }
+    return "; ".join(
+        f"{order} at {_listed(lives)}" for order, lives in lives_by_order.items() if lives
+    )
 
 
-def verdict(done: Combined) -> list[str]:
+def verdict(study: Combined) -> list[str]:
     """The outcome, in words."""
-    if done.interrupted or not done.together:
+    if study.interrupted or not study.together:
         return ["Runs are missing: no outcome."]
     lines = []
     for measure in (WRITES, READS):
-        what = measure.partition(",")[0].replace("p99.9", "tails (p99.9)")
-        rooms = _rooms(done, measure) or "nowhere"
+        quantity = measure.partition(",")[0].replace("p99.9", "tails (p99.9)")
+        rooms = _rooms(study, measure) or "nowhere"
         lines.append(
-            f"Over the synthetic workloads, little can be gained in {what} where a device that"
+            f"Over the synthetic workloads, little can be gained in {quantity} where a device that"
             f" never collects keeps {NEAR:g} of them: {rooms}."
         )
     for line in (*CHANGES, *PROPOSALS):
-        both = "; ".join(effect(done, line, measure) for measure in (WRITES, READS))
-        lines.append(f"{line}{OF_PAPER.get(line, '')}: {both}.")
-    return [*lines, *_together(done)]
+        effects = "; ".join(effect(study, line, measure) for measure in (WRITES, READS))
+        lines.append(f"{line}{OF_PAPER.get(line, '')}: {effects}.")
+    return [*lines, *_together(study)]
 
 
-def _together(done: Combined) -> Iterator[str]:
+def _together(study: Combined) -> Iterator[str]:
     """What was chosen for each order, and its effect on workloads for which it was not chosen."""
-    mine = [name for name in done.workloads if name in CHOOSE]
-    others = [name for name in done.workloads if name not in CHOOSE]
-    for order, answers in done.together.items():
+    selection = [name for name in study.workloads if name in CHOOSE]
+    remaining = [name for name in study.workloads if name not in CHOOSE]
+    for order, answers in study.together.items():
         if not answers:
             yield f"{order}: no answer lowers the p99.9 of writes over all live shares."
             continue
         parts = []
-        for live in done.lives:
+        for live in study.lives:
             setting = Setting(order, live)
-            one, floor = (done.ratio(setting, line, WRITES, others) for line in (TOGETHER, FLOOR))
-            parts.append(f"{_percent(live)}: {_ratio(one)}, floor {_ratio(floor)}")
+            together, floor = (
+                study.ratio(setting, line, WRITES, remaining) for line in (TOGETHER, FLOOR)
+            )
+            parts.append(f"{_percent(live)}: {_ratio(together)}, floor {_ratio(floor)}")
         yield (
-            f"{order}: chosen by {_listed(mine)}: {_listed(answers)}. Together on the other"
+            f"{order}: chosen by {_listed(selection)}: {_listed(answers)}. Together on the other"
             f" synthetic workloads, p99.9 of writes: {'; '.join(parts)}."
         )
 
 
-def orders(done: Combined) -> Grid:
+def orders(study: Combined) -> Grid:
     """The effect of the order alone on the conventional line."""
     rows = []
     for order in ORDERS:
         cells = []
-        for live in done.lives:
-            both = (done.order_itself(order, live, one) for one in (WRITES, READS))
-            cells.append(", ".join(map(_ratio, both)))
+        for live in study.lives:
+            ratios = (study.order_itself(order, live, measure) for measure in (WRITES, READS))
+            cells.append(", ".join(map(_ratio, ratios)))
         rows.append([order, *cells])
     return Grid(
         "The order itself",
-        ["conventional line", *map(_percent, done.lives)],
+        ["conventional line", *map(_percent, study.lives)],
         rows,
         f"p99.9 of writes and of reads over those under {USUAL}.",
     )
 
 
-def costs(done: Combined, order: str) -> Grid:
+def costs(study: Combined, order: str) -> Grid:
     """Write amplification and wear by live share."""
     rows = []
     for line in SHOWN:
         cells = []
-        for live in done.lives:
+        for live in study.lives:
             setting = Setting(order, live)
-            waf, wear = (done.ratio(setting, line, one) for one in (WAF, WEAR))
+            waf, wear = (study.ratio(setting, line, measure) for measure in (WAF, WEAR))
             cells.append(f"{_ratio(waf)}, {_ratio(wear)}")
         rows.append([line, *cells])
     base = [
-        f"{_number(done.mean(Setting(order, live), BASE, WAF))},"
-        f" {_number(done.mean(Setting(order, live), BASE, WEAR))}"
-        for live in done.lives
+        f"{_number(study.mean(Setting(order, live), BASE, WAF))},"
+        f" {_number(study.mean(Setting(order, live), BASE, WEAR))}"
+        for live in study.lives
     ]
     rows.insert(0, [f"{BASE}, itself", *base])
     return Grid(
         f"Write amplification and wear, {order}",
-        ["line", *map(_percent, done.lives)],
+        ["line", *map(_percent, study.lives)],
         rows,
         "Write amplification and the most erases of a block, over the conventional line; its own"
         " row has means over the workloads.",
@@ -194,71 +209,77 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}" if value < 100 else f"{value:,.0f}"
 
 
-def shares(done: Combined, order: str) -> Grid:
+def shares(study: Combined, order: str) -> Grid:
     """Foreground collection and decisions of the reserve by live share."""
     rows = []
     for line in (BASE, *SHOWN[:-1]):
         cells = []
-        for live in done.lives:
-            both = [done.mean(Setting(order, live), line, one) for one in (FOREGROUND, RESERVE)]
-            cells.append(", ".join("–" if one is None else f"{100 * one:.0f}" for one in both))
+        for live in study.lives:
+            means = [
+                study.mean(Setting(order, live), line, measure) for measure in (FOREGROUND, RESERVE)
+            ]
+            cells.append(
+                ", ".join("–" if share is None else f"{100 * share:.0f}" for share in means)
+            )
         rows.append([line, *cells])
     return Grid(
         f"Foreground collection, {order}",
-        ["line", *map(_percent, done.lives)],
+        ["line", *map(_percent, study.lives)],
         rows,
         "Victims collected ahead of the host, and victims that the policy did not decide, percent"
         " of all.",
     )
 
 
-def throughput(done: Combined) -> Grid:
+def throughput(study: Combined) -> Grid:
     """Requests per second of a closed loop."""
-    names = [name for name in SWEPT if name in done.workloads]
-    several = [(name, order) for name in names for order in SWEPT_ORDERS]
+    names = [name for name in SWEPT if name in study.workloads]
+    columns = [(name, order) for name in names for order in SWEPT_ORDERS]
     rows = [
         [
             line,
             *(
-                _ratio(done.ratio(Setting(order, SWEPT_LIVE, CLOSED), line, THROUGHPUT, [name]))
-                for name, order in several
+                _ratio(study.ratio(Setting(order, SWEPT_LIVE, CLOSED), line, THROUGHPUT, [name]))
+                for name, order in columns
             ),
         ]
         for line in SHOWN
     ]
     return Grid(
         f"Throughput of a closed loop, {_percent(SWEPT_LIVE)} live",
-        ["line", *(f"{name}, {order}" for name, order in several)],
+        ["line", *(f"{name}, {order}" for name, order in columns)],
         rows,
         f"Requests per second with {DEPTH} outstanding, over the conventional line: higher is"
         " better.",
     )
 
 
-def recorded(done: Combined, order: str, measure: str) -> Grid:
+def recorded(study: Combined, order: str, measure: str) -> Grid:
     """A tail on the recorded traces."""
-    points = [point for point in done.values if point.setting == Setting(order, RECORDED)]
+    points = [point for point in study.values if point.setting == Setting(order, RECORDED)]
     names = list(dict.fromkeys(point.workload for point in points))
     rows = []
     for line in SHOWN:
-        found = [done.recorded(order, name, line, measure) for name in names]
-        rows.append([line, *("–" if one is None else f"{one:.2f}" for one in found)])
+        ratios = [study.recorded(order, name, line, measure) for name in names]
+        rows.append([line, *("–" if ratio is None else f"{ratio:.2f}" for ratio in ratios)])
     return Grid(f"Recorded traces: {measure.partition(',')[0]}, {order}", ["line", *names], rows)
 
 
-def expectations(done: Combined) -> Grid:
+def expectations(study: Combined) -> Grid:
     """What was expected, and what came out."""
     rows = []
-    for one in EXPECTED:
-        found = one.judge(done)
-        came = (
-            ("–", "runs are missing") if found is None else ("yes" if found[0] else "no", found[1])
+    for expectation in EXPECTED:
+        judgement = expectation.judge(study)
+        cells = (
+            ("–", "runs are missing")
+            if judgement is None
+            else ("yes" if judgement[0] else "no", judgement[1])
         )
-        rows.append([one.text, *came])
+        rows.append([expectation.text, *cells])
     return Grid("Expected before the first run", ["expectation", "came out", "found"], rows)
 
 
-def details(done: Combined) -> list[Grid]:
+def details(study: Combined) -> list[Grid]:
     """Every measure of the main comparison with its interval, by order."""
     grids = []
     for measure in (*list(MEASURES)[:4], WAF):
@@ -267,19 +288,19 @@ def details(done: Combined) -> list[Grid]:
                 [
                     line,
                     *(
-                        _ratio(done.ratio(Setting(order, live), line, measure), ends=True)
-                        for live in done.lives
+                        _ratio(study.ratio(Setting(order, live), line, measure), ends=True)
+                        for live in study.lives
                     ),
                 ]
                 for line in SHOWN
             ]
             title = f"{measure.partition(',')[0]}, {order}"
-            grids.append(Grid(title, ["line", *map(_percent, done.lives)], rows))
+            grids.append(Grid(title, ["line", *map(_percent, study.lives)], rows))
     for order in ORDERS:
         if order != USUAL:
-            grids += [costs(done, order), shares(done, order)]
+            grids += [costs(study, order), shares(study, order)]
     for measure in (WRITES, READS):
-        grids += [recorded(done, order, measure) for order in ORDERS]
+        grids += [recorded(study, order, measure) for order in ORDERS]
     return [grid for grid in grids if len(grid.head) > 1]
 
 
@@ -300,9 +321,11 @@ CHOICES = (
     " 8 moves at once. The conventional line collects all blocks that are 70 % invalid, in list"
     " order, on all channels, when 70 % of the pages are used; copies cross the interconnect and"
     " the host may come between their steps. G(t) begins at 50 %.",
-    "Answers: " + "; ".join(f"{name}: {', '.join(of)}" for name, of in QUESTIONS.items()) + ".",
+    "Answers: "
+    + "; ".join(f"{name}: {', '.join(answers)}" for name, answers in QUESTIONS.items())
+    + ".",
     "Papers' own: "
-    + "; ".join(f"{name}: {', '.join(of)}" for name, of in PROPOSALS.items())
+    + "; ".join(f"{name}: {', '.join(answers)}" for name, answers in PROPOSALS.items())
     + "; noc-copyback: selective.",
     f"Synthetic requests have the statistics and surges of noc-copyback's reproduction; the host"
     f" writes the flash {WRITTEN:g} times, of which the first {100 * WARMUP:.0f} % are left out."
@@ -324,36 +347,36 @@ def _markdown(grid: Grid) -> Iterator[str]:
     yield ""
 
 
-def _front(done: Combined) -> list[Grid]:
-    several = [
-        orders(done),
-        costs(done, USUAL),
-        shares(done, USUAL),
-        throughput(done),
-        recorded(done, USUAL, WRITES),
-        expectations(done),
+def _front(study: Combined) -> list[Grid]:
+    candidates = [
+        orders(study),
+        costs(study, USUAL),
+        shares(study, USUAL),
+        throughput(study),
+        recorded(study, USUAL, WRITES),
+        expectations(study),
     ]
-    return [grid for grid in several if len(grid.head) > 1]
+    return [grid for grid in candidates if len(grid.head) > 1]
 
 
-def markdown(done: Combined) -> str:
+def markdown(study: Combined) -> str:
     """The page as Markdown."""
-    quick = " --quick" if done.quick else ""
+    quick = " --quick" if study.quick else ""
     command = f"ssdlab reproduce combined{quick}"
     lines = [f"<!-- Written by `{command}`. -->", "", f"# {TITLE}", ""]
-    lines += [text for one in INTRODUCTION for text in (one, "")]
-    lines += ["## Result", "", *(f"- {one}" for one in verdict(done)), ""]
-    lines += [text for one in NOTES for text in (one, "")]
-    lines += [text for one in done.remarks() for text in (one, "")]
-    for one in pictures(done):
-        lines += markdown_of(one)
+    lines += [text for paragraph in INTRODUCTION for text in (paragraph, "")]
+    lines += ["## Result", "", *(f"- {text}" for text in verdict(study)), ""]
+    lines += [text for paragraph in NOTES for text in (paragraph, "")]
+    lines += [text for paragraph in study.remarks() for text in (paragraph, "")]
+    for picture in pictures(study):
+        lines += markdown_of(picture)
     lines += ["## Costs, throughput, recorded traces", ""]
-    for grid in _front(done):
+    for grid in _front(study):
         lines += _markdown(grid)
     lines += ["# Appendix", "", f"`{command}`, ssdlab {described()}.", ""]
-    lines += [text for one in CHOICES for text in (one, "")]
+    lines += [text for paragraph in CHOICES for text in (paragraph, "")]
     lines += ["## All ratios", ""]
-    for grid in details(done):
+    for grid in details(study):
         lines += _markdown(grid)
     return "\n".join(lines).rstrip() + "\n"
 
@@ -377,31 +400,32 @@ def _html(grids: Sequence[Grid]) -> str:
     )
 
 
-def page(done: Combined) -> str:
+def page(study: Combined) -> str:
     """The page as HTML."""
-    said = "".join(f"<li>{prose(text)}</li>" for text in verdict(done))
+    items = "".join(f"<li>{prose(text)}</li>" for text in verdict(study))
     notes = "".join(f"<p>{prose(text)}</p>" for text in (*INTRODUCTION, *NOTES))
     drawings = "".join(
-        f"<figure><h3>{prose(one.title)}</h3>{one.svg}</figure>" for one in pictures(done)
+        f"<figure><h3>{prose(picture.title)}</h3>{picture.svg}</figure>"
+        for picture in pictures(study)
     )
     choices = "".join(f"<p>{prose(text)}</p>" for text in CHOICES)
     sections = [
-        Section("result", "Result", f"{notes}<ul>{said}</ul>" + warnings_box(done.remarks())),
+        Section("result", "Result", f"{notes}<ul>{items}</ul>" + warnings_box(study.remarks())),
         Section("pictures", "Tails", drawings),
-        Section("costs", "Costs, throughput, recorded traces", _html(_front(done))),
+        Section("costs", "Costs, throughput, recorded traces", _html(_front(study))),
         Section("choices", "What was fixed before", choices),
-        Section("details", "All tables", _html(details(done))),
+        Section("details", "All tables", _html(details(study))),
     ]
     lead = f'<p class="lead">{TITLE} · ssdlab {escape(described())}</p>'
     return document(TITLE, lead, sections)
 
 
-def drawn(done: Combined) -> dict[str, str]:
+def drawn(study: Combined) -> dict[str, str]:
     """The files of the pictures."""
-    return files_of({one.name: one for one in pictures(done)})
+    return files_of({picture.name: picture for picture in pictures(study)})
 
 
-def to_json(done: Combined) -> str:
+def to_json(study: Combined) -> str:
     """The text of reproduction.json."""
     runs: list[dict[str, Any]] = [
         {
@@ -412,23 +436,23 @@ def to_json(done: Combined) -> str:
             "seed": point.seed,
             **values,
         }
-        for point, values in done.values.items()
+        for point, values in study.values.items()
     ]
     values = {
         "version": VERSION,
         "paper": NAME,
-        "quick": done.quick,
-        "traces": dict(done.traces),
+        "quick": study.quick,
+        "traces": dict(study.traces),
         "ssdlab": described(),
-        "completed": not done.interrupted and not done.failures,
+        "completed": not study.interrupted and not study.failures,
         "fixed": DATE,
-        "together": {order: list(of) for order, of in done.together.items()},
+        "together": {order: list(answers) for order, answers in study.together.items()},
         "requests_per_second": {
-            f"{name}, {_percent(live)} live": rate for (name, live), rate in done.rates.items()
+            f"{name}, {_percent(live)} live": rate for (name, live), rate in study.rates.items()
         },
-        "verdict": verdict(done),
-        "notes": list(done.notes),
-        "failures": dict(done.failures),
+        "verdict": verdict(study),
+        "notes": list(study.notes),
+        "failures": dict(study.failures),
         "runs": runs,
     }
     return json.dumps(values, indent=2, ensure_ascii=False) + "\n"

@@ -80,9 +80,9 @@ def scheme_of(order: str, line: str, answers: Sequence[str], scale: Scale) -> Sc
     """The device with these answers."""
     keys: Keys = {**noc_copyback.FLASH.keys(scale), **DEVICE, **ORDERS[order]}
     for question in QUESTIONS.values():
-        asked = [answer for answer in question if answer in answers]
-        assert len(asked) <= 1, f"two answers to one question: {asked}"
-        keys |= question[asked[0] if asked else next(iter(question))]
+        matches = [answer for answer in question if answer in answers]
+        assert len(matches) <= 1, f"two answers to one question: {matches}"
+        keys |= question[matches[0] if matches else next(iter(question))]
     if line == FLOOR:
         blocks = noc_copyback.FLASH.blocks // scale.divisor * UNCOLLECTED
         keys |= {"device.blocks_per_plane": blocks, **AT_70}
@@ -92,16 +92,16 @@ def scheme_of(order: str, line: str, answers: Sequence[str], scale: Scale) -> Sc
 
 def workload_of(name: str, live: float, load: float, rate: float | None, scale: Scale) -> Workload:
     """Requests of an application: arrivals at `load` of `rate`, or a closed loop without one."""
-    known = calibration_of(noc_copyback.NAME)
-    lives = replace(known.lifetimes[name], live=live, written=WRITTEN)
-    cycle = known.entries[entry_name(QUICK, AS_RUN)].arrivals[name].cycle
+    calibration = calibration_of(noc_copyback.NAME)
+    lives = replace(calibration.lifetimes[name], live=live, written=WRITTEN)
+    cycle = calibration.entries[entry_name(QUICK, AS_RUN)].arrivals[name].cycle
     interval_us = 1.0 if rate is None else 1e6 / (rate * load)
-    at = Arrivals(cycle, interval_us, (None, None), (None, None))
-    made = calibrated(name, noc_copyback.PAPER, scale, lives, at)
-    requests = made.keys["workload.requests"]
+    arrivals = Arrivals(cycle, interval_us, (None, None), (None, None))
+    workload = calibrated(name, noc_copyback.PAPER, scale, lives, arrivals)
+    requests = workload.keys["workload.requests"]
     assert isinstance(requests, int), "a number of requests"
     keys = {
-        **made.keys,
+        **workload.keys,
         "workload.warmup_requests": round(requests * WARMUP),
         "metrics.interval": "0 s",
     }
@@ -147,16 +147,20 @@ class Study:
                 work = workload_of(name, live, CLOSED, None, self.scale)
                 scheme = scheme_of(USUAL, BASE, (), self.scale)
                 for seed in seeds:
-                    at = Point(Setting(USUAL, live, CLOSED), name, BASE, seed)
-                    points[at] = Cell(work, scheme, seed)
+                    key = Point(Setting(USUAL, live, CLOSED), name, BASE, seed)
+                    points[key] = Cell(work, scheme, seed)
         self.run("What the conventional line sustains", points)
         rates: dict[tuple[str, float], list[float]] = {}
         for point in points:
             rate = self.values.get(point, {}).get(THROUGHPUT)
             if rate is not None:
                 rates.setdefault((point.workload, point.setting.live), []).append(rate)
-        whole = {at: statistics.fmean(one) for at, one in rates.items() if len(one) == len(seeds)}
-        self.done = replace(self.done, rates=whole)
+        means = {
+            point: statistics.fmean(values)
+            for point, values in rates.items()
+            if len(values) == len(seeds)
+        }
+        self.done = replace(self.done, rates=means)
 
     def lines(
         self, setting: Setting, names: Sequence[str], lines: Sequence[str]
@@ -167,8 +171,8 @@ class Study:
             rate = self.done.rates.get((name, setting.live))
             if rate is None:
                 continue
-            arrives = None if setting.load == CLOSED else rate
-            work = workload_of(name, setting.live, setting.load, arrives, self.scale)
+            arrival_rate = None if setting.load == CLOSED else rate
+            work = workload_of(name, setting.live, setting.load, arrival_rate, self.scale)
             for line in lines:
                 answers = answers_of(line, self.done.together, setting.order)
                 scheme = scheme_of(setting.order, line, answers, self.scale)
@@ -178,12 +182,14 @@ class Study:
 
     def main(self) -> None:
         """Every line, then the answers chosen by them."""
-        several = [(name, live) for live in self.done.lives for name in self.done.workloads]
-        for at, (name, live) in enumerate(several):
+        combinations = [(name, live) for live in self.done.lives for name in self.done.workloads]
+        for index, (name, live) in enumerate(combinations):
             points: dict[Point, Cell] = {}
             for order in ORDERS:
                 points |= self.lines(Setting(order, live), [name], [*FIXED, FLOOR])
-            self.run(f"{name}, {100 * live:.0f} % live ({at + 1} of {len(several)})", points)
+            self.run(
+                f"{name}, {100 * live:.0f} % live ({index + 1} of {len(combinations)})", points
+            )
         self.done = replace(self.done, values=self.values)
         if not self.done.interrupted:
             self.done = replace(self.done, together=chosen(self.done))
@@ -208,12 +214,12 @@ class Study:
         """Recorded traces on a device that holds them all."""
         scale = Scale(quick=True, divide_by=RECORDED_DIVISOR)
         for name, trace in traces.items():
-            made = of_trace(name, trace, noc_copyback.FLASH, scale)
-            work = replace(made, keys={**made.keys, "metrics.interval": "0 s"})
+            workload = of_trace(name, trace, noc_copyback.FLASH, scale)
+            work = replace(workload, keys={**workload.keys, "metrics.interval": "0 s"})
             points: dict[Point, Cell] = {}
             for order in ORDERS:
-                more = [TOGETHER] if order in self.done.together else []
-                for line in (*FIXED, FLOOR, *more):
+                extra = [TOGETHER] if order in self.done.together else []
+                for line in (*FIXED, FLOOR, *extra):
                     answers = answers_of(line, self.done.together, order)
                     scheme = scheme_of(order, line, answers, scale)
                     points[Point(Setting(order, RECORDED), name, line, 1)] = Cell(work, scheme)
@@ -234,20 +240,20 @@ def combined(
     An interrupted run is resumed, as by `reproduce`, which raises the same exceptions.
     """
     folder = folder_of(NAME, quick, out)
-    recorded, notes = ({}, []) if quick else recorded_traces(RECORDED_NAMES, traces)
+    recordings, notes = ({}, []) if quick else recorded_traces(RECORDED_NAMES, traces)
     half = Scale(quick=True, divide_by=RECORDED_DIVISOR)
-    recorded, left_out = fitting(recorded, noc_copyback.FLASH, half)
-    known = check_folder(folder, Kept.of(NAME, quick, recorded))
-    begun = Combined({}, {}, {}, quick, [*notes, *left_out], known, {}, False, folder)
+    recordings, omissions = fitting(recordings, noc_copyback.FLASH, half)
+    digests = check_folder(folder, Kept.of(NAME, quick, recordings))
+    initial = Combined({}, {}, {}, quick, [*notes, *omissions], digests, {}, False, folder)
     scale = Scale(quick=True, divide_by=QUICK_DIVISOR if quick else DIVISOR)
     with runner_of(on, jobs) as runner:
-        study = Study(scale, folder, runner, progress, begun)
+        study = Study(scale, folder, runner, progress, initial)
         study.sustained()
         study.main()
         study.sweep()
-        study.recordings(recorded)
-    done = replace(study.done, values=study.values, failures=study.failures)
+        study.recordings(recordings)
+    outcome = replace(study.done, values=study.values, failures=study.failures)
     from ssdlab_lab.reproduce.combined.page import drawn, markdown, page, to_json
 
-    write_results(folder, to_json(done), page(done), markdown(done), drawn(done))
-    return done
+    write_results(folder, to_json(outcome), page(outcome), markdown(outcome), drawn(outcome))
+    return outcome

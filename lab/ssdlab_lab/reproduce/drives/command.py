@@ -32,24 +32,31 @@ def compare(
     written beside the file, where all commands find them. An interrupted run is resumed, as by
     `reproduce`, which raises the same exceptions.
     """
-    of = {one.name: one for one in map(drive_of, drive)} or drives()
+    drives_by_name = {selected.name: selected for selected in map(drive_of, drive)} or drives()
     if drive and out is None:
-        names = "-".join(one.config.name for one in of.values())
+        names = "-".join(selected.config.name for selected in drives_by_name.values())
         out = Path("runs") / f"drives-{names[:80]}{'-quick' * quick}"
 
     def plan(folder: Path) -> dict[Cell, Place]:
-        write_traces(of, quick, folder)
-        return {cell_of(of[place[0]], place, quick, folder): place for place in places(of, quick)}
-
-    made_ = made(Drives, plan, quick=quick, jobs=jobs, on=on, out=out, progress=progress)
-    done = replace(made_, of=of)
-    more = {ERRORS_FILE: errors.named_json(done)}
-    write_results(done.folder, page.to_json(done), page.page(done), page.markdown(done), more)
-    if not (quick or done.interrupted or done.failures):
-        own = [one for one in of.values() if not one.is_named]
-        texts = {
-            one: json.dumps(errors.machine_errors(done, one).json(), indent=2) + "\n" for one in own
+        write_traces(drives_by_name, quick, folder)
+        return {
+            cell_of(drives_by_name[place[0]], place, quick, folder): place
+            for place in places(drives_by_name, quick)
         }
-        beside = {errors_file(Path(one.name)): outputs.text(text) for one, text in texts.items()}
-        outputs.write_all(beside, force=True)
-    return done
+
+    result = made(Drives, plan, quick=quick, jobs=jobs, on=on, out=out, progress=progress)
+    study = replace(result, of=drives_by_name)
+    extra = {ERRORS_FILE: errors.named_json(study)}
+    write_results(study.folder, page.to_json(study), page.page(study), page.markdown(study), extra)
+    if not (quick or study.interrupted or study.failures):
+        own_drives = [selected for selected in drives_by_name.values() if not selected.is_named]
+        texts = {
+            selected: json.dumps(errors.machine_errors(study, selected).json(), indent=2) + "\n"
+            for selected in own_drives
+        }
+        error_files = {
+            errors_file(Path(file_name.name)): outputs.text(text)
+            for file_name, text in texts.items()
+        }
+        outputs.write_all(error_files, force=True)
+    return study

@@ -36,73 +36,75 @@ _NAMES = {
 }
 
 
-def lines(done: Drives, drive: Drive) -> list[Line]:
+def lines(study: Drives, drive: Drive) -> list[Line]:
     """All measured write amplifications of a drive."""
     return [
         Line(
-            _NAMES[one.workload].format(one.at * (100 if one.workload == UNIFORM else 1)),
-            one.waf,
-            done.waf((drive.name, one.workload, one.at)),
-            one.fitted,
+            _NAMES[point.workload].format(point.at * (100 if point.workload == UNIFORM else 1)),
+            point.waf,
+            study.waf((drive.name, point.workload, point.at)),
+            point.fitted,
         )
-        for one in drive.measured.wafs
+        for point in drive.measured.wafs
     ]
 
 
-def full_size(done: Drives, drive: Drive) -> float | None:
+def full_size(study: Drives, drive: Drive) -> float | None:
     """Write amplification of the run at full size."""
-    return done.waf((drive.name, FULL, 1.0))
+    return study.waf((drive.name, FULL, 1.0))
 
 
-def errors_of(done: Drives, drive: Drive) -> Errors:
+def errors_of(study: Drives, drive: Drive) -> Errors:
     """Errors of the predictions for a drive; fitted figures are left out."""
-    published, ours = drive.knee, done.knee(drive)
-    simulated = {one.rate: one for one in done.loads(drive)}
+    published, ours = drive.knee, study.knee(drive)
+    simulated = {load.rate: load for load in study.loads(drive)}
     loads = [load for load in drive.measured.below_knee if not load.fitted]
     return Errors(
-        uniform=_mean(done, drive, [UNIFORM]),
-        skewed=_mean(done, drive, [ZIPF, RANKS, ZONES]),
+        uniform=_mean(study, drive, [UNIFORM]),
+        skewed=_mean(study, drive, [ZIPF, RANKS, ZONES]),
         knee=None if published is None or ours is None else ours[0] / published[0] - 1,
         p50=_largest("p50", loads, simulated),
         p99=_largest("p99", loads, simulated),
-        residual=_residual(done, drive),
+        residual=_residual(study, drive),
     )
 
 
-def _residual(done: Drives, drive: Drive) -> float | None:
+def _residual(study: Drives, drive: Drive) -> float | None:
     """Mean absolute relative error under uniform writes if all were fitted; otherwise None."""
-    if not all(one.fitted for one in drive.measured.of(UNIFORM)):
+    if not all(point.fitted for point in drive.measured.of(UNIFORM)):
         return None
-    return _mean(done, drive, [UNIFORM], fitted=True)
+    return _mean(study, drive, [UNIFORM], fitted=True)
 
 
 def _mean(
-    done: Drives, drive: Drive, workloads: Sequence[str], *, fitted: bool = False
+    study: Drives, drive: Drive, workloads: Sequence[str], *, fitted: bool = False
 ) -> float | None:
     """Mean absolute relative error of write amplifications that were fitted, or that were not.
 
     None if one is missing.
     """
     wafs = drive.measured.wafs
-    points = [one for one in wafs if one.workload in workloads and one.fitted == fitted]
-    ours = [done.waf((drive.name, one.workload, one.at)) for one in points]
-    off = [abs(waf / one.waf - 1) for one, waf in zip(points, ours, strict=True) if waf is not None]
-    return fmean(off) if len(off) == len(points) > 0 else None
+    points = [point for point in wafs if point.workload in workloads and point.fitted == fitted]
+    ours = [study.waf((drive.name, point.workload, point.at)) for point in points]
+    deviations = [
+        abs(waf / point.waf - 1) for point, waf in zip(points, ours, strict=True) if waf is not None
+    ]
+    return fmean(deviations) if len(deviations) == len(points) > 0 else None
 
 
 def _largest(name: str, measured: Sequence[Load], simulated: Mapping[float, Load]) -> float | None:
     """Largest relative error of a percentile at several loads; None if one is missing."""
-    found = [(load, simulated[load.rate]) for load in measured if load.rate in simulated]
-    off = [getattr(ours, name) / getattr(load, name) - 1 for load, ours in found]
-    return max(off, key=abs) if len(off) == len(measured) > 0 else None
+    pairs = [(load, simulated[load.rate]) for load in measured if load.rate in simulated]
+    deviations = [getattr(ours, name) / getattr(load, name) - 1 for load, ours in pairs]
+    return max(deviations, key=abs) if len(deviations) == len(measured) > 0 else None
 
 
-def machine_errors(done: Drives, drive: Drive) -> MachineErrors:
+def machine_errors(study: Drives, drive: Drive) -> MachineErrors:
     """The errors of a drive, with the machine to which they belong."""
-    return MachineErrors(errors_of(done, drive), machine_digest(drive.config.values))
+    return MachineErrors(errors_of(study, drive), machine_digest(drive.config.values))
 
 
-def named_json(done: Drives) -> str:
+def named_json(study: Drives) -> str:
     """The text of the file with the errors of all drives in the package."""
-    values = {drive.name: machine_errors(done, drive).json() for drive in done.of.values()}
+    values = {drive.name: machine_errors(study, drive).json() for drive in study.of.values()}
     return json.dumps(values, indent=2) + "\n"

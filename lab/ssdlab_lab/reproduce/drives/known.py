@@ -42,18 +42,20 @@ class Drive:
     @property
     def fitted(self) -> float | None:
         """The fill of the point on which raw capacity is fitted; None unless it is exactly one."""
-        fills = [one.fill for one in self.measured.of(UNIFORM) if one.fitted]
+        fills = [point.fill for point in self.measured.of(UNIFORM) if point.fitted]
         return fills[0] if len(fills) == 1 else None
 
     @property
     def is_fitted(self) -> bool:
         """Whether its raw capacity follows from write amplifications."""
-        return "raw" not in self.published and any(one.fitted for one in self.measured.of(UNIFORM))
+        return "raw" not in self.published and any(
+            point.fitted for point in self.measured.of(UNIFORM)
+        )
 
     @property
     def uniform(self) -> dict[float, float]:
         """Write amplification of uniform writes by fill."""
-        return {one.fill: one.waf for one in self.measured.of(UNIFORM)}
+        return {point.fill: point.waf for point in self.measured.of(UNIFORM)}
 
     @property
     def loads(self) -> Sequence[Load]:
@@ -110,14 +112,14 @@ def drives() -> Mapping[str, Drive]:
     """All named drives, by the name of their preset."""
     presets = json.loads(_core.registry())["presets"]
     return {
-        one["name"]: Drive(
-            one["name"],
-            one["published"]["title"],
-            parse(f"{one['name'].removeprefix(DRIVE)}.csv", one["measured"]),
-            one["published"],
+        entry["name"]: Drive(
+            entry["name"],
+            entry["published"]["title"],
+            parse(f"{entry['name'].removeprefix(DRIVE)}.csv", entry["measured"]),
+            entry["published"],
         )
-        for one in presets
-        if one["measured"] is not None
+        for entry in presets
+        if entry["measured"] is not None
     }
 
 
@@ -127,19 +129,19 @@ def drive_of(name: str) -> Drive:
     Raises `ConfigError`.
     """
     if Path(name).suffix != ".toml":
-        known, given = drives(), argument(drive=name)
-        if name in preset_names() and name not in known:
-            names = ", ".join(one.removeprefix(DRIVE) for one in known)
-            raise ConfigError([f"{given}: it has no measurements; there are those of: {names}"])
-        return known[drive_preset(name, given, known)]
+        available, option = drives(), argument(drive=name)
+        if name in preset_names() and name not in available:
+            names = ", ".join(preset.removeprefix(DRIVE) for preset in available)
+            raise ConfigError([f"{option}: it has no measurements; there are those of: {names}"])
+        return available[drive_preset(name, option, available)]
     load_config(name)
     file = Path(name)
     text = file.read_text(encoding="utf-8")
-    beside = file.with_suffix(".csv")
-    if not beside.exists():
+    csv_file = file.with_suffix(".csv")
+    if not csv_file.exists():
         message = (
-            f"{argument(drive=name)}: {beside}: no such file; expected the measurements of the"
+            f"{argument(drive=name)}: {csv_file}: no such file; expected the measurements of the"
             " drive, as `ssdlab drives calibrate` reads them"
         )
         raise ConfigError([message])
-    return Drive(name, own_title(name, text) or file.stem, read(beside, 0), published(name, text))
+    return Drive(name, own_title(name, text) or file.stem, read(csv_file, 0), published(name, text))

@@ -113,16 +113,16 @@ OWN = (
 )
 
 
-def _percent(of: float | None, digits: int = 1) -> str:
-    return "–" if of is None else difference(of, digits)
+def _percent(value: float | None, digits: int = 1) -> str:
+    return "–" if value is None else difference(value, digits)
 
 
-def _plain(of: float | None) -> str:
-    return "–" if of is None else f"{100 * of:.1f} %"
+def _plain(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f} %"
 
 
-def _knee(of: tuple[float, float] | None) -> str:
-    return "–" if of is None else f"{of[0] - of[1]:,.0f} to {of[0] + of[1]:,.0f}"
+def _knee(knee: tuple[float, float] | None) -> str:
+    return "–" if knee is None else f"{knee[0] - knee[1]:,.0f} to {knee[0] + knee[1]:,.0f}"
 
 
 HEADS = (
@@ -138,56 +138,56 @@ HEADS = (
 )
 
 
-def overview(done: Drives) -> Rows:
+def overview(study: Drives) -> Rows:
     """Every drive in a line."""
     rows: Rows = []
-    for drive in done.of.values():
-        errors = errors_of(done, drive)
-        fitted = "raw capacity" if drive.is_fitted else "nothing"
-        fitted += "" if drive.fitted is None else f", {100 * drive.fitted:.4g} % used"
-        ours = done.knee(drive)
+    for drive in study.of.values():
+        errors = errors_of(study, drive)
+        fits = "raw capacity" if drive.is_fitted else "nothing"
+        fits += "" if drive.fitted is None else f", {100 * drive.fitted:.4g} % used"
+        ours = study.knee(drive)
         of_fit = None if errors.residual is None else f"{_plain(errors.residual)} (fitted)"
         uniform = of_fit or _plain(errors.uniform)
-        row = [fitted, uniform, _plain(errors.skewed), _knee(drive.knee)]
+        row = [fits, uniform, _plain(errors.skewed), _knee(drive.knee)]
         row += [_knee(ours), _percent(errors.knee), _percent(errors.p50), _percent(errors.p99)]
         rows.append((drive.title, row))
     return rows
 
 
-def facts(done: Drives, drive: Drive) -> list[str]:
+def facts(study: Drives, drive: Drive) -> list[str]:
     """What was fitted, what was decided, what was not known."""
     raw = (1 + drive.over_provisioning) * drive.user_gib
-    how = f"raw capacity {raw:,.0f} GiB for a user capacity of {drive.user_gib:,.0f} GiB"
+    capacities = f"raw capacity {raw:,.0f} GiB for a user capacity of {drive.user_gib:,.0f} GiB"
     if "raw" in drive.published:
-        first = f"Not fitted: {how}, {drive.published['raw']}."
+        first = f"Not fitted: {capacities}, {drive.published['raw']}."
     elif drive.fitted is None:
-        first = f"Fitted: {how}."
+        first = f"Fitted: {capacities}."
     else:
         waf = drive.uniform[drive.fitted]
-        at = f"a write amplification of {waf:g} with {100 * drive.fitted:.4g} % used"
-        first = f"Fitted: {how}, to {at}."
+        fill = f"a write amplification of {waf:g} with {100 * drive.fitted:.4g} % used"
+        first = f"Fitted: {capacities}, to {fill}."
     firmware = [drive.config[f"controller.firmware_p{part}_ns"] for part in (50, 99)]
     if firmware[0]:
-        of = " and ".join(f"{load.rate:,.0f}/s" for load in drive.loads if load.fitted)
+        rates = " and ".join(f"{load.rate:,.0f}/s" for load in drive.loads if load.fitted)
         times = on_page(f"median {duration(firmware[0])}, 99th percentile {duration(firmware[1])}")
-        first += f" Firmware: {times}" + (f", fitted at {of}." if of else ".")
+        first += f" Firmware: {times}" + (f", fitted at {rates}." if rates else ".")
     sources = f" Measurements: {'; '.join(drive.measured.sources)}." * bool(drive.measured.sources)
-    said = [f"`{drive.name}`. {first}{sources}"]
+    texts = [f"`{drive.name}`. {first}{sources}"]
     if drive.unknown:
-        said.append("Unknown: " + " ".join(drive.unknown))
-    whole = full_size(done, drive)
-    if whole is not None:
-        small = done.waf((drive.name, UNIFORM, 1.0))
-        beside = "" if small is None else f", against {small:.3f} for the smaller device"
+        texts.append("Unknown: " + " ".join(drive.unknown))
+    full_size_waf = full_size(study, drive)
+    if full_size_waf is not None:
+        small = study.waf((drive.name, UNIFORM, 1.0))
+        comparison = "" if small is None else f", against {small:.3f} for the smaller device"
         text = "Write amplification at full size, from the mean-field state and with all of it used"
-        said.append(f"{text}: {whole:.3f}{beside}.")
-    return said
+        texts.append(f"{text}: {full_size_waf:.3f}{comparison}.")
+    return texts
 
 
 LINE_HEADS = ("write amplification", "published", "simulated", "error")
 
 
-def line_rows(of: Sequence[Line]) -> Rows:
+def line_rows(lines_of_drive: Sequence[Line]) -> Rows:
     """Published and simulated write amplification."""
 
     def row(line: Line) -> tuple[str, list[str]]:
@@ -195,119 +195,128 @@ def line_rows(of: Sequence[Line]) -> Rows:
         error = _percent(line.error) + (" (fitted)" if line.fitted else "")
         return line.name, [f"{line.published:g}", ours, error]
 
-    return [row(line) for line in of]
+    return [row(line) for line in lines_of_drive]
 
 
 LOAD_HEADS = ("requests/s", "published p50", "p99", "simulated p50", "p99", "error p50", "p99")
 
 
-def shown(published: Sequence[Load], simulated: Sequence[Load]) -> list[float]:
+def shown(published: Sequence[Load], simulated_loads: Sequence[Load]) -> list[float]:
     """The loads in the table: those published, the lowest, and two on each side of the knee."""
-    rates = [load.rate for load in simulated]
-    over = [load.rate for load in simulated if load.p99 > KNEE_NS]
-    near = [rate for rate in rates if over and rate < over[0]][-2:] + over[:2]
-    return sorted({*(load.rate for load in published), *rates[:1], *near})
+    rates = [load.rate for load in simulated_loads]
+    over_knee = [load.rate for load in simulated_loads if load.p99 > KNEE_NS]
+    near_knee = [rate for rate in rates if over_knee and rate < over_knee[0]][-2:] + over_knee[:2]
+    return sorted({*(load.rate for load in published), *rates[:1], *near_knee})
 
 
-def load_rows(done: Drives, drive: Drive) -> Rows:
+def load_rows(study: Drives, drive: Drive) -> Rows:
     """Latencies of writes over load."""
-    theirs = {load.rate: load for load in drive.loads}
-    ours = {load.rate: load for load in done.loads(drive)}
+    published = {load.rate: load for load in drive.loads}
+    simulated = {load.rate: load for load in study.loads(drive)}
 
     def pair(load: Load | None) -> list[str]:
         return (
-            ["–", "–"] if load is None else [on_page(duration(one)) for one in (load.p50, load.p99)]
+            ["–", "–"]
+            if load is None
+            else [on_page(duration(percentile)) for percentile in (load.p50, load.p99)]
         )
 
     rows: Rows = []
-    for rate in shown(drive.loads, [*ours.values()]):
-        known, found = theirs.get(rate), ours.get(rate)
-        over = found is not None and found.p99 > KNEE_NS
-        row = [*pair(known), *(["beyond", "beyond"] if over else pair(found))]
-        if known is None or found is None or max(known.p99, found.p99) > KNEE_NS:
+    for rate in shown(drive.loads, [*simulated.values()]):
+        published_load, simulated_load = published.get(rate), simulated.get(rate)
+        is_over = simulated_load is not None and simulated_load.p99 > KNEE_NS
+        row = [*pair(published_load), *(["beyond", "beyond"] if is_over else pair(simulated_load))]
+        if (
+            published_load is None
+            or simulated_load is None
+            or max(published_load.p99, simulated_load.p99) > KNEE_NS
+        ):
             row += ["–", "–"]
         else:
-            off = (found.p50 / known.p50 - 1, found.p99 / known.p99 - 1)
-            mark = " (fitted)" * known.fitted
-            row += [_percent(one, 0) + mark for one in off]
+            deviations = (
+                simulated_load.p50 / published_load.p50 - 1,
+                simulated_load.p99 / published_load.p99 - 1,
+            )
+            mark = " (fitted)" * published_load.fitted
+            row += [_percent(deviation, 0) + mark for deviation in deviations]
         rows.append((f"{rate:,.0f}", row))
     return rows
 
 
-def verdict(done: Drives) -> list[str]:
+def verdict(study: Drives) -> list[str]:
     """The errors of each drive, in words."""
-    found = []
-    for one in done.of.values():
-        marks = [of.fitted for of in one.measured.wafs]
-        marks += [of.fitted for of in one.measured.below_knee]
-        errors = errors_of(done, one)
-        used_up = marks and all(marks) and one.knee is None and errors == Errors()
+    texts = []
+    for drive in study.of.values():
+        marks = [point.fitted for point in drive.measured.wafs]
+        marks += [load.fitted for load in drive.measured.below_knee]
+        errors = errors_of(study, drive)
+        is_all_fitted = marks and all(marks) and drive.knee is None and errors == Errors()
         none = "every measurement is fitted, so none is left to compare"
-        text = none if used_up else errors.text()
-        found.append(f"{one.title}: {text}.")
-    return found
+        text = none if is_all_fitted else errors.text()
+        texts.append(f"{drive.title}: {text}.")
+    return texts
 
 
-def _tables(done: Drives, drive: Drive) -> Iterator[tuple[str, tuple[str, ...], Rows]]:
+def _tables(study: Drives, drive: Drive) -> Iterator[tuple[str, tuple[str, ...], Rows]]:
     """Title, heads and rows."""
-    of = lines(done, drive)
-    if of:
-        yield "Write amplification", LINE_HEADS, line_rows(of)
+    waf_lines = lines(study, drive)
+    if waf_lines:
+        yield "Write amplification", LINE_HEADS, line_rows(waf_lines)
     if drive.loads:
-        yield "Latency of writes", LOAD_HEADS, load_rows(done, drive)
+        yield "Latency of writes", LOAD_HEADS, load_rows(study, drive)
 
 
-def page(done: Drives) -> str:
+def page(study: Drives) -> str:
     """The page as HTML."""
-    told = "".join(paragraph(text) for text in verdict(done))
-    first = html_table(list(HEADS), overview(done), "All drives")
-    sections = [Section("all", "Errors", warnings_box(done.remarks()) + told + first)]
-    for drive in done.of.values():
-        said = "".join(f"<p>{prose(text)}</p>" for text in facts(done, drive))
+    answer = "".join(paragraph(text) for text in verdict(study))
+    first = html_table(list(HEADS), overview(study), "All drives")
+    sections = [Section("all", "Errors", warnings_box(study.remarks()) + answer + first)]
+    for drive in study.of.values():
+        paragraphs = "".join(f"<p>{prose(text)}</p>" for text in facts(study, drive))
         tables = "".join(
-            html_table(list(heads), rows, title) for title, heads, rows in _tables(done, drive)
+            html_table(list(heads), rows, title) for title, heads, rows in _tables(study, drive)
         )
-        sections.append(Section(drive.config.name, drive.title, said + tables))
+        sections.append(Section(drive.config.name, drive.title, paragraphs + tables))
     texts = "".join(f"<p>{prose(text)}</p>" for text in (*ABOUT, NOT_MODELLED, MEMORY))
     sections.append(Section("how", "What was run, and what is not modelled", texts))
     sections.append(
         Section("own", "A drive of your own", "".join(f"<p>{prose(text)}</p>" for text in OWN))
     )
-    count = counted(len(done.of), "drive")
+    count = counted(len(study.of), "drive")
     lead = f'<p class="lead">{count} beside measurements · ssdlab {escape(described())}</p>'
     return document(choices.TITLE, lead, sections)
 
 
-def markdown(done: Drives) -> str:
+def markdown(study: Drives) -> str:
     """The page as Markdown."""
     text = ["<!-- Written by `ssdlab drives compare`. -->", "", f"# {choices.TITLE}", ""]
-    text += [line for one in (*ABOUT, *done.remarks()) for line in (one, "")]
-    text += table_of(HEADS, overview(done))
-    text += [line for one in (NOT_MODELLED, MEMORY) for line in (one, "")]
-    for drive in done.of.values():
+    text += [line for item in (*ABOUT, *study.remarks()) for line in (item, "")]
+    text += table_of(HEADS, overview(study))
+    text += [line for item in (NOT_MODELLED, MEMORY) for line in (item, "")]
+    for drive in study.of.values():
         text += [f"## {drive.title}", ""]
-        text += [line for one in facts(done, drive) for line in (one, "")]
-        for _, heads, rows in _tables(done, drive):
+        text += [line for item in facts(study, drive) for line in (item, "")]
+        for _, heads, rows in _tables(study, drive):
             text += table_of(heads, rows)
-    text += ["## A drive of your own", "", *(line for one in OWN for line in (one, ""))]
+    text += ["## A drive of your own", "", *(line for item in OWN for line in (item, ""))]
     text.append(f"`ssdlab drives compare`, ssdlab {described()}.")
     return "\n".join(text).rstrip() + "\n"
 
 
-def to_json(done: Drives) -> str:
+def to_json(study: Drives) -> str:
     """The text of reproduction.json."""
     runs: list[dict[str, Any]] = []
-    for (name, kind, at), report in done.reports.items():
+    for (name, kind, parameter), report in study.reports.items():
         write = report.latency.write
-        timed = report.config["run.mode"] == "timed"
+        is_timed = report.config["run.mode"] == "timed"
         runs.append(
             {
                 "drive": name,
                 "kind": kind,
-                "at": at,
+                "at": parameter,
                 "waf": report.waf.total,
-                "p50_ns": write.p50 if timed else None,
-                "p99_ns": write.p99 if timed else None,
+                "p50_ns": write.p50 if is_timed else None,
+                "p99_ns": write.p99 if is_timed else None,
             }
         )
-    return json_of(done, verdict(done), runs)
+    return json_of(study, verdict(study), runs)

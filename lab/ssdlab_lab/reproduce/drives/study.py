@@ -43,32 +43,32 @@ class Drives(Study[Place]):
 
     def loads(self, drive: Drive) -> list[Load]:
         """The loads that were run, in order."""
-        found = []
+        loads = []
         for rate in rates(drive, self.quick):
             report = self.reports.get((drive.name, LOAD, rate))
             latency = None if report is None else report.latency.write
             if latency is not None and latency.p50 is not None and latency.p99 is not None:
-                found.append(Load(rate, float(latency.p50), float(latency.p99)))
-        return found
+                loads.append(Load(rate, float(latency.p50), float(latency.p99)))
+        return loads
 
     def knee(self, drive: Drive) -> tuple[float, float] | None:
         """The simulated knee, as `knee_of` says; None if loads are missing."""
         loads = self.loads(drive)
-        whole = not self.quick and len(loads) == len(rates(drive, False))
-        return knee_of(loads) if whole else None
+        is_complete = not self.quick and len(loads) == len(rates(drive, False))
+        return knee_of(loads) if is_complete else None
 
 
 def rates(drive: Drive, quick: bool) -> list[float]:
     """The loads to run for a drive: around its knee, and the measured loads below it."""
-    below = [load.rate for load in drive.measured.below_knee]
+    rates_below = [load.rate for load in drive.measured.below_knee]
     if quick or drive.knee is None:
-        return sorted({*below, *([drive.loads[-1].rate] if drive.loads else [])})
+        return sorted({*rates_below, *([drive.loads[-1].rate] if drive.loads else [])})
     middle, steps = drive.knee[0], choices.AROUND
     low, high = (middle * (1 + steps[end] / 100) for end in (0, -1))
     if drive.busy is not None and not low < drive.busy < high:
         middle, steps = drive.busy, tuple(choices.AROUND_BUSY)
-    around = [middle * (1 + step / 100) for step in steps]
-    return sorted({*below, *(round(rate, -2) for rate in around)})
+    rates_around = [middle * (1 + step / 100) for step in steps]
+    return sorted({*rates_below, *(round(rate, -2) for rate in rates_around)})
 
 
 def smaller(drive: Drive, quick: bool) -> Keys:
@@ -87,46 +87,46 @@ def small_pages(drive: Drive, quick: bool, spare: float) -> int:
 
 def share(drive: Drive, quick: bool) -> float:
     """Of the drive, which that without time is."""
-    whole = float(drive.config["device.user_pages"])
-    return small_pages(drive, quick, drive.over_provisioning) / whole
+    user_pages = float(drive.config["device.user_pages"])
+    return small_pages(drive, quick, drive.over_provisioning) / user_pages
 
 
-def places(of: Mapping[str, Drive], quick: bool) -> Iterator[Place]:
+def places(drives_by_name: Mapping[str, Drive], quick: bool) -> Iterator[Place]:
     """All runs."""
-    for name, drive in of.items():
-        yield from ((name, one.workload, one.at) for one in drive.measured.wafs)
+    for name, drive in drives_by_name.items():
+        yield from ((name, point.workload, point.at) for point in drive.measured.wafs)
         yield from ((name, LOAD, rate) for rate in rates(drive, quick))
-    if not quick and choices.FULL in of:
+    if not quick and choices.FULL in drives_by_name:
         yield (choices.FULL, FULL, 1.0)
 
 
 def cell_of(drive: Drive, place: Place, quick: bool, folder: Path) -> Cell:
     """The run of a place."""
-    name, kind, at = place
-    title = f"{kind} {at:g}"
+    name, kind, parameter = place
+    title = f"{kind} {parameter:g}"
     if kind == LOAD:
-        keys, work = timed(drive, at, quick)
+        keys, work = timed(drive, parameter, quick)
     elif kind == FULL:
         keys, work = NO_TIME, lengths(drive.config["device.user_pages"], choices.FULL_WRITES)
     else:
-        spare = drive.spare_at(at) if kind == UNIFORM else drive.over_provisioning
-        little = quick or kind == RANKS
-        keys = {**NO_TIME, **FILLED, **smaller(drive, little), "device.over_provisioning": spare}
+        spare = drive.spare_at(parameter) if kind == UNIFORM else drive.over_provisioning
+        is_small = quick or kind == RANKS
+        keys = {**NO_TIME, **FILLED, **smaller(drive, is_small), "device.over_provisioning": spare}
         if kind in (ZONES, RANKS):
             work = trace_keys(drive, place, quick, folder)
         else:
             work = lengths(small_pages(drive, quick, spare), None)
         if kind == ZIPF:
-            work |= {"workload.kind": "zipf", "workload.theta": at}
+            work |= {"workload.kind": "zipf", "workload.theta": parameter}
     return Cell(Workload(title, "synthetic", work), Scheme(name, name, keys), choices.SEED)
 
 
 def lengths(pages: int, times: float | None) -> Keys:
     """Writes before the measurement and in it, the same with `times`."""
-    before, measured = (choices.BEFORE, choices.MEASURED) if times is None else (times, times)
+    warmup, measured = (choices.BEFORE, choices.MEASURED) if times is None else (times, times)
     return {
-        "workload.warmup_requests": int(before * pages),
-        "workload.requests": int((before + measured) * pages),
+        "workload.warmup_requests": int(warmup * pages),
+        "workload.requests": int((warmup + measured) * pages),
     }
 
 
@@ -134,7 +134,7 @@ def timed(drive: Drive, rate: float, quick: bool) -> tuple[Keys, Keys]:
     """Device and requests of a load."""
     scale = choices.QUICK_SCALE if quick else choices.SCALE
     pages = max(1, drive.config["device.pages_per_block"] // scale)
-    before, measured = choices.SECONDS_BEFORE, choices.SECONDS
+    warmup, measured = choices.SECONDS_BEFORE, choices.SECONDS
     device: Keys = {
         **with_blocks_of(pages, drive.config),
         "precondition.overwrite": choices.SETTLED,
@@ -144,15 +144,15 @@ def timed(drive: Drive, rate: float, quick: bool) -> tuple[Keys, Keys]:
         "host.mode": "open",
         "workload.read": choices.READS,
         "workload.arrival": {"kind": "poisson", "rate": f"{rate:.15g} per s"},
-        "workload.warmup_requests": round(rate * before),
-        "workload.requests": round(rate * (before + measured)),
+        "workload.warmup_requests": round(rate * warmup),
+        "workload.requests": round(rate * (warmup + measured)),
     }
 
 
 def trace_file(drive: Drive, place: Place, folder: Path) -> Path:
     """Where the writes of a place lie that no synthetic workload has."""
-    _, kind, at = place
-    words = f"{drive.config.name} {kind} {at:g}"
+    _, kind, parameter = place
+    words = f"{drive.config.name} {kind} {parameter:g}"
     return folder / "traces" / f"{words.replace(' ', '-')}.{writes.FORMAT}.gz"
 
 
@@ -173,19 +173,19 @@ def trace_keys(drive: Drive, place: Place, quick: bool, folder: Path) -> Keys:
     }
 
 
-def write_traces(of: Mapping[str, Drive], quick: bool, folder: Path) -> None:
+def write_traces(drives_by_name: Mapping[str, Drive], quick: bool, folder: Path) -> None:
     """Write the traces that are missing."""
-    for place in places(of, quick):
-        name, kind, at = place
-        drive = of[name]
+    for place in places(drives_by_name, quick):
+        name, kind, parameter = place
+        drive = drives_by_name[name]
         file = trace_file(drive, place, folder)
         if kind not in (ZONES, RANKS) or file.exists():
             continue
         size, parts = parts_of(drive, place, quick)
         count = (choices.BEFORE + choices.MEASURED) * parts
         if kind == RANKS:
-            which = writes.by_rank(at, parts, count, choices.SEED)
+            positions = writes.by_rank(parameter, parts, count, choices.SEED)
         else:
             length = round(choices.ZONE_BYTES * share(drive, quick) / size)
-            which = writes.parts(int(at), parts // length, length, count, choices.SEED)
-        writes.write(file, which, size)
+            positions = writes.parts(int(parameter), parts // length, length, count, choices.SEED)
+        writes.write(file, positions, size)

@@ -12,7 +12,7 @@ from pkgutil import iter_modules
 from ssdlab_lab.reproduce.paper import Paper
 from ssdlab_lab.reproduce.readings import Readings
 
-_FOLDERS = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
+_FOLDERS = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
 PAPERS: dict[str, Paper] = {folder.PAPER.name: folder.PAPER for folder in _FOLDERS}
 """By name."""
 READINGS: dict[str, Readings] = {folder.PAPER.name: folder.READINGS for folder in _FOLDERS}

@@ -32,28 +32,30 @@ def reproduce(
     names = _named(workloads, quick)
     folder = folder_of(f"reproduce-{choices.NAME}", quick, out)
     check_folder(folder, Kept.of(choices.NAME, quick, {}))
-    made = make(planned(quick, names), folder, quick, jobs, progress)
-    done = Outcome(made.numbers, names, quick, made.failures, made.interrupted, folder)
-    write_results(folder, to_json(done), page.page(done), page.markdown(done))
-    return done
+    results = make(planned(quick, names), folder, quick, jobs, progress)
+    outcome = Outcome(results.numbers, names, quick, results.failures, results.interrupted, folder)
+    write_results(folder, to_json(outcome), page.page(outcome), page.markdown(outcome))
+    return outcome
 
 
-def to_json(done: Outcome) -> str:
+def to_json(outcome: Outcome) -> str:
     """The text of reproduction.json."""
-    head = {"version": VERSION, "paper": choices.NAME, "quick": done.quick, "traces": {}}
-    values = {**head, "ssdlab": described(), **done.to_dict()}
+    head = {"version": VERSION, "paper": choices.NAME, "quick": outcome.quick, "traces": {}}
+    values = {**head, "ssdlab": described(), **outcome.to_dict()}
     return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
 
 
 def _named(workloads: Sequence[str] | None, quick: bool) -> tuple[str, ...]:
     if workloads is None:
         return choices.QUICK_WORKLOADS if quick else choices.WORKLOADS
-    asked = [name.strip().lower() for name in workloads]
-    unknown = [name for name in asked if name not in choices.WORKLOADS]
-    if unknown or not asked:
-        near = [one for name in unknown for one in get_close_matches(name, choices.WORKLOADS, 1)]
-        hint = f"; did you mean {', '.join(near)}?" if near else ""
-        said = ", ".join(name or "(empty)" for name in unknown) or "none"
-        known = ", ".join(choices.WORKLOADS)
-        raise ConfigError([f"workloads: {said}: {choices.NAME} has {known}{hint}"])
-    return tuple(name for name in choices.WORKLOADS if name in asked)
+    requested = [name.strip().lower() for name in workloads]
+    unknown = [name for name in requested if name not in choices.WORKLOADS]
+    if unknown or not requested:
+        matches = [
+            match_ for name in unknown for match_ in get_close_matches(name, choices.WORKLOADS, 1)
+        ]
+        hint = f"; did you mean {', '.join(matches)}?" if matches else ""
+        names = ", ".join(name or "(empty)" for name in unknown) or "none"
+        available = ", ".join(choices.WORKLOADS)
+        raise ConfigError([f"workloads: {names}: {choices.NAME} has {available}{hint}"])
+    return tuple(name for name in choices.WORKLOADS if name in requested)

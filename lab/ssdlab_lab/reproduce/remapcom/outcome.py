@@ -55,16 +55,16 @@ def without_log(numbers: Numbers) -> float | None:
 
 def used(numbers: Numbers) -> float | None:
     """Bytes of the file system's pages in use, per byte of live pairs."""
-    known = numbers["space"]["amplification"]
-    return None if known is None else float(known)
+    value = numbers["space"]["amplification"]
+    return None if value is None else float(value)
 
 
 def unchanged(level: int) -> Of:
     """Share of the data blocks written to a level that were unchanged, percent."""
 
     def share(numbers: Numbers) -> float | None:
-        known = numbers["levels"][level]["udb_share"]
-        return None if known is None else 100 * float(known)
+        value = numbers["levels"][level]["udb_share"]
+        return None if value is None else 100 * float(value)
 
     return share
 
@@ -80,35 +80,39 @@ class Outcome:
     interrupted: bool
     folder: Path
 
-    def values(self, run: tuple[str, int, str], of: Of, variation: str = "") -> Mapping[int, float]:
+    def values(
+        self, run: tuple[str, int, str], measure: Of, variation: str = ""
+    ) -> Mapping[int, float]:
         """A number of workload, size and line by seed, for the existing runs."""
-        found = {}
+        values = {}
         for seed in choices.QUICK_SEEDS if self.quick else choices.SEEDS:
             numbers = self.numbers.get(Run(*run, seed, variation))
-            value = None if numbers is None else of(numbers)
+            value = None if numbers is None else measure(numbers)
             if value is not None:
-                found[seed] = value
-        return found
+                values[seed] = value
+        return values
 
-    def mean(self, run: tuple[str, int, str], of: Of, variation: str = "") -> float | None:
+    def mean(self, run: tuple[str, int, str], measure: Of, variation: str = "") -> float | None:
         """Its mean over seeds."""
-        values = [*self.values(run, of, variation).values()]
+        values = [*self.values(run, measure, variation).values()]
         return statistics.fmean(values) if values else None
 
     def ratio(
-        self, run: tuple[str, int, str], of: Of, base: str = STOCK, variation: str = ""
+        self, run: tuple[str, int, str], measure: Of, base: str = STOCK, variation: str = ""
     ) -> Ratio | None:
         """The ratio of a number to that of another line by seed; no interval for one seed."""
         workload, size, _ = run
-        mine = self.values(run, of, variation)
+        scheme_values = self.values(run, measure, variation)
         # Pages per block do not affect stock, which is not run again for them.
-        theirs = self.values((workload, size, base), of, variation)
-        both = [seed for seed in mine if seed in theirs]
-        if not both or not all(theirs[seed] for seed in both):
+        base_values = self.values((workload, size, base), measure, variation)
+        seeds = [seed for seed in scheme_values if seed in base_values]
+        if not seeds or not all(base_values[seed] for seed in seeds):
             return None
-        if len(both) == 1:
-            return Ratio(1, mine[both[0]] / theirs[both[0]], None, None)
-        return paired_ratio([mine[seed] for seed in both], [theirs[seed] for seed in both])
+        if len(seeds) == 1:
+            return Ratio(1, scheme_values[seeds[0]] / base_values[seeds[0]], None, None)
+        return paired_ratio(
+            [scheme_values[seed] for seed in seeds], [base_values[seed] for seed in seeds]
+        )
 
     def gains(self) -> list[Gain]:
         """Published gains of operations per second over stock, with ours."""
@@ -123,15 +127,15 @@ class Outcome:
             for size, percent in zip(choices.SIZES, numbers, strict=True):
                 ours = self.ratio((workload, size, line), rate)
                 if ours is not None and percent is not None:
-                    said = f"{workload.upper()}, {size:,} B"
-                    yield Gain(f"{line} over stock", said, 1 + percent / 100, ours.ratio)
+                    workload_title = f"{workload.upper()}, {size:,} B"
+                    yield Gain(f"{line} over stock", workload_title, 1 + percent / 100, ours.ratio)
         for workload, percent in table["bde_full_mean"].items():
-            several = [self.ratio((workload, size, FULL), rate) for size in choices.SIZES]
-            known = [one.ratio for one in several if one is not None]
-            mean = centre(known) if len(known) == len(choices.SIZES) else None
+            ratios = [self.ratio((workload, size, FULL), rate) for size in choices.SIZES]
+            available = [ratio.ratio for ratio in ratios if ratio is not None]
+            mean = centre(available) if len(available) == len(choices.SIZES) else None
             if mean is not None:
-                said = f"{workload.upper()}, mean of sizes"
-                yield Gain(f"{FULL} over stock", said, 1 + percent / 100, mean)
+                workload_title = f"{workload.upper()}, mean of sizes"
+                yield Gain(f"{FULL} over stock", workload_title, 1 + percent / 100, mean)
 
     def shares(self) -> Iterator[tuple[str, int, float, float | None]]:
         """Line, level, published and measured share of unchanged blocks, percent."""
@@ -143,39 +147,41 @@ class Outcome:
 
     def aims(self) -> list[tuple[str, str]]:
         """The targets, and whether they were reached."""
-        far = [
-            abs(ours - said)
-            for _, level, said, ours in self.shares()
+        deviations = [
+            abs(ours - published_share)
+            for _, level, published_share, ours in self.shares()
             if ours is not None and level <= 3
         ]
         cut = self.ratio(("load", 4096, FULL), amplification)
         gain = self.ratio(("load", 4096, FULL), rate)
         low, high = AMPLIFICATION
-        less = None if cut is None else 100 * (1 - cut.ratio)
-        more = None if gain is None else 100 * (gain.ratio - 1)
+        reduction = None if cut is None else 100 * (1 - cut.ratio)
+        increase = None if gain is None else 100 * (gain.ratio - 1)
         return [
             (
                 f"shares of unchanged blocks on levels 1 to 3 within {POINTS:g} points",
                 "not measured"
-                if not far
-                else f"{sum(one <= POINTS for one in far)} of {len(far)}; the farthest is"
-                f" {max(far):.1f} points off",
+                if not deviations
+                else f"{sum(value <= POINTS for value in deviations)} of {len(deviations)}; the"
+                f" farthest is {max(deviations):.1f} points off",
             ),
             (
                 f"load of 4,096 B: write amplification {low:g} to {high:g} % lower",
                 "not measured"
-                if less is None
-                else f"{_met(low <= less <= high)}: {less:.1f} % lower",
+                if reduction is None
+                else f"{_met(low <= reduction <= high)}: {reduction:.1f} % lower",
             ),
             (
                 f"load of 4,096 B: at least {FASTER:g} % faster",
-                "not measured" if more is None else f"{_met(more >= FASTER)}: {more:+.1f} %",
+                "not measured"
+                if increase is None
+                else f"{_met(increase >= FASTER)}: {increase:+.1f} %",
             ),
         ]
 
     def remarks(self) -> list[str]:
         """What a reader should know before using the numbers."""
-        notes = [f"{title}: {why}" for title, why in self.failures.items()]
+        notes = [f"{title}: {reason}" for title, reason in self.failures.items()]
         if self.interrupted:
             notes.append("It was interrupted: runs are missing.")
         if self.quick:
@@ -190,10 +196,10 @@ class Outcome:
         return {
             "completed": not self.interrupted and not self.failures,
             "aims": dict(self.aims()),
-            "gains": [vars(one) for one in self.gains()],
+            "gains": [vars(gain) for gain in self.gains()],
             "shares": [
-                {"line": line, "level": level, "published": said, "ours": ours}
-                for line, level, said, ours in self.shares()
+                {"line": line, "level": level, "published": published_share, "ours": ours}
+                for line, level, published_share, ours in self.shares()
             ],
             "failures": dict(self.failures),
             "runs": [{**vars(run), **numbers} for run, numbers in sorted(self.numbers.items())],

@@ -39,39 +39,42 @@ class Table:
     note: str = ""
 
 
-def _number(of: float | None, digits: int = 2) -> str:
-    return "–" if of is None else f"{of:,.{digits}f}"
+def _number(value: float | None, digits: int = 2) -> str:
+    return "–" if value is None else f"{value:,.{digits}f}"
 
 
-def _percent(of: Ratio | None) -> str:
+def _percent(ratio: Ratio | None) -> str:
     """A ratio as a change, with its interval."""
-    if of is None:
+    if ratio is None:
         return "–"
-    said = f"{100 * (of.ratio - 1):+.1f} %"
-    if of.low is None or of.high is None:
-        return said
-    return f"{said} ({100 * (of.low - 1):+.1f} to {100 * (of.high - 1):+.1f})"
+    text = f"{100 * (ratio.ratio - 1):+.1f} %"
+    if ratio.low is None or ratio.high is None:
+        return text
+    return f"{text} ({100 * (ratio.low - 1):+.1f} to {100 * (ratio.high - 1):+.1f})"
 
 
-def _score(done: Outcome) -> Iterator[Table]:
-    gains = done.gains()
+def _score(outcome: Outcome) -> Iterator[Table]:
+    gains = outcome.gains()
     if not gains:
         return
-    rows = [("ssdlab", count(gains, lambda one: one.ours)), *trivial(gains).items()]
+    rows = [("ssdlab", count(gains, lambda gain: gain.ours)), *trivial(gains).items()]
     yield Table(
         "Score",
         ("prediction", "direction", "near", "typical error, factor"),
         tuple(
             (
                 name,
-                f"{one.direction} of {one.cells}",
-                "–" if one.near is None else f"{one.near} of {one.cells}",
-                _number(one.error),
+                f"{counts.direction} of {counts.cells}",
+                "–" if counts.near is None else f"{counts.near} of {counts.cells}",
+                _number(counts.error),
             )
-            for name, one in rows
+            for name, counts in rows
         ),
         f"Rank correlation of the gains: {_number(correlation(gains))}. Of published gains "
-        + ", ".join(f"{one.here} of {one.published} ({kind})" for kind, one in met(gains).items())
+        + ", ".join(
+            f"{agreement.here} of {agreement.published} ({kind})"
+            for kind, agreement in met(gains).items()
+        )
         + " come out here.",
     )
     yield Table(
@@ -79,20 +82,20 @@ def _score(done: Outcome) -> Iterator[Table]:
         ("gain", "published", "here", "verdict"),
         tuple(
             (
-                f"{one.measure}: {one.workload}",
-                f"{100 * (one.published - 1):+.1f} %",
-                f"{100 * (one.ours - 1):+.1f} %",
-                verdict(one.published, one.ours, 1.0) or "–",
+                f"{gain.measure}: {gain.workload}",
+                f"{100 * (gain.published - 1):+.1f} %",
+                f"{100 * (gain.ours - 1):+.1f} %",
+                verdict(gain.published, gain.ours, 1.0) or "–",
             )
-            for one in gains
+            for gain in gains
         ),
     )
 
 
-def _shares(done: Outcome) -> Table:
+def _shares(outcome: Outcome) -> Table:
     rows = tuple(
-        (f"{line}, level {level}", f"{said:g} %", "–" if ours is None else f"{ours:.1f} %")
-        for line, level, said, ours in done.shares()
+        (f"{line}, level {level}", f"{published:g} %", "–" if ours is None else f"{ours:.1f} %")
+        for line, level, published, ours in outcome.shares()
     )
     note = (
         f"Of the blocks that compactions wrote to a level, load of {choices.UDB_SIZE:,} B. A level"
@@ -101,7 +104,7 @@ def _shares(done: Outcome) -> Table:
     return Table("Unchanged data blocks", ("line", "published", "here"), rows, note)
 
 
-def _lines(done: Outcome, workload: str, sizes: Sequence[int]) -> Table:
+def _lines(outcome: Outcome, workload: str, sizes: Sequence[int]) -> Table:
     heads: dict[str, Of] = {
         "operations/s": rate,
         "WA": amplification,
@@ -112,36 +115,39 @@ def _lines(done: Outcome, workload: str, sizes: Sequence[int]) -> Table:
     for size in sizes:
         for line in choices.LINES:
             run = (workload, size, line)
-            cells = [_number(done.mean(run, of), 0 if of is rate else 2) for of in heads.values()]
-            over = [
-                "" if line == STOCK else _percent(done.ratio(run, rate)),
-                "" if line == STOCK else _percent(done.ratio(run, amplification)),
-                "" if line in (STOCK, ALIGNED) else _percent(done.ratio(run, rate, ALIGNED)),
+            cells = [
+                _number(outcome.mean(run, measure), 0 if measure is rate else 2)
+                for measure in heads.values()
             ]
-            rows.append((f"{size:,} B, {line}", *cells, *over))
+            ratios = [
+                "" if line == STOCK else _percent(outcome.ratio(run, rate)),
+                "" if line == STOCK else _percent(outcome.ratio(run, amplification)),
+                "" if line in (STOCK, ALIGNED) else _percent(outcome.ratio(run, rate, ALIGNED)),
+            ]
+            rows.append((f"{size:,} B, {line}", *cells, *ratios))
     head = ("", *heads, "speed over stock", "WA over stock", "speed over aligned")
     return Table(f"Workload {workload.upper()}", head, tuple(rows))
 
 
-def _varied(done: Outcome) -> Table:
+def _varied(outcome: Outcome) -> Table:
     rows = []
     for name in ("", *choices.VARIATIONS):
         for size in choices.VARIED_SIZES:
             full, seeds = ("load", size, FULL), choices.SEEDS[0]
-            mine = done.values(full, rate, name).get(seeds)
-            if mine is None:
+            full_rate = outcome.values(full, rate, name).get(seeds)
+            if full_rate is None:
                 continue
-            stock = done.values(("load", size, STOCK), rate, name).get(seeds)
+            stock = outcome.values(("load", size, STOCK), rate, name).get(seeds)
             wa = [
-                done.values(("load", size, line), amplification, name).get(seeds)
+                outcome.values(("load", size, line), amplification, name).get(seeds)
                 for line in choices.VARIED_LINES
             ]
-            share = done.values(full, unchanged(2), name).get(seeds)
+            share = outcome.values(full, unchanged(2), name).get(seeds)
             cells = (
                 _number(stock, 0),
-                _number(mine, 0),
-                "–" if stock is None else f"{100 * (mine / stock - 1):+.1f} %",
-                *(_number(one) for one in wa),
+                _number(full_rate, 0),
+                "–" if stock is None else f"{100 * (full_rate / stock - 1):+.1f} %",
+                *(_number(value) for value in wa),
                 "–" if share is None else f"{share:.0f} %",
             )
             rows.append((f"{size:,} B, {name or 'as chosen'}", *cells))
@@ -149,23 +155,23 @@ def _varied(done: Outcome) -> Table:
     return Table("Variations", head, tuple(rows), f"Seed {choices.SEEDS[0]}.")
 
 
-def _read(done: Outcome, workload: str) -> Table:
+def _read(outcome: Outcome, workload: str) -> Table:
     rows = []
     seed = choices.SEEDS[0]
     for size in choices.SIZES:
         for name in ("", *choices.READINGS):
             speeds = {
-                line: done.values((workload, size, line), rate, name).get(seed)
+                line: outcome.values((workload, size, line), rate, name).get(seed)
                 for line in choices.READ_LINES
             }
             stock = speeds[STOCK]
             gains = [
-                "–" if one is None or not stock else f"{100 * (one / stock - 1):+.1f} %"
-                for line, one in speeds.items()
+                "–" if speed is None or not stock else f"{100 * (speed / stock - 1):+.1f} %"
+                for line, speed in speeds.items()
                 if line != STOCK
             ]
-            if any(one is not None for one in speeds.values()):
-                cells = [_number(one, 0) for one in speeds.values()]
+            if any(speed is not None for speed in speeds.values()):
+                cells = [_number(speed, 0) for speed in speeds.values()]
                 rows.append((f"{size:,} B, {name or 'as chosen'}", *cells, *gains))
     head = ("", *(f"{line}/s" for line in choices.READ_LINES), "base over stock", "full over stock")
     return Table(
@@ -173,17 +179,24 @@ def _read(done: Outcome, workload: str) -> Table:
     )
 
 
-def tables(done: Outcome) -> list[Table]:
+def tables(outcome: Outcome) -> list[Table]:
     """All of them."""
-    made = [*_score(done)]
-    if "load" in done.workloads:
-        made += [_shares(done), _lines(done, "load", (*choices.SIZES, choices.PAGE_SIZE))]
-    made += [_lines(done, name, choices.SIZES) for name in done.workloads if name != "load"]
-    if not done.quick and "load" in done.workloads:
-        made.append(_varied(done))
-    if not done.quick:
-        made += [_read(done, name) for name in choices.READ_WORKLOADS if name in done.workloads]
-    return made
+    tables_of_page = [*_score(outcome)]
+    if "load" in outcome.workloads:
+        tables_of_page += [
+            _shares(outcome),
+            _lines(outcome, "load", (*choices.SIZES, choices.PAGE_SIZE)),
+        ]
+    tables_of_page += [
+        _lines(outcome, name, choices.SIZES) for name in outcome.workloads if name != "load"
+    ]
+    if not outcome.quick and "load" in outcome.workloads:
+        tables_of_page.append(_varied(outcome))
+    if not outcome.quick:
+        tables_of_page += [
+            _read(outcome, name) for name in choices.READ_WORKLOADS if name in outcome.workloads
+        ]
+    return tables_of_page
 
 
 ABOUT = (
@@ -222,45 +235,45 @@ LEFT = (
 )
 
 
-def page(done: Outcome) -> str:
+def page(outcome: Outcome) -> str:
     """The page as HTML."""
     aims = html_table(
         ["aim", "outcome"],
-        [(what, [prose(came)]) for what, came in done.aims()],
+        [(aim, [prose(result)]) for aim, result in outcome.aims()],
         "What was aimed at",
     )
-    sections = [Section("outcome", "Outcome", aims + warnings_box(done.remarks()))]
-    for number, one in enumerate(tables(done)):
-        rows = [(row[0], [prose(cell) for cell in row[1:]]) for row in one.rows]
-        note = f'<p class="fine">{prose(one.note)}</p>' if one.note else ""
-        body = html_table(list(one.head), rows, one.title) + note
-        sections.append(Section(f"table-{number}", one.title, body))
+    sections = [Section("outcome", "Outcome", aims + warnings_box(outcome.remarks()))]
+    for number, table in enumerate(tables(outcome)):
+        rows = [(row[0], [prose(cell) for cell in row[1:]]) for row in table.rows]
+        note = f'<p class="fine">{prose(table.note)}</p>' if table.note else ""
+        body = html_table(list(table.head), rows, table.title) + note
+        sections.append(Section(f"table-{number}", table.title, body))
     lead = f'<p class="lead">{escape(HEADING)} · ssdlab {escape(described())}</p>'
     return document(HEADING, lead, sections)
 
 
-def markdown(done: Outcome) -> str:
+def markdown(outcome: Outcome) -> str:
     """The page as Markdown."""
     lines = [f"<!-- Written by `ssdlab reproduce {choices.NAME}`. -->", "", f"# {HEADING}", ""]
-    lines += [text for one in ABOUT for text in (one, "")]
+    lines += [text for paragraph in ABOUT for text in (paragraph, "")]
     lines += ["| aim | outcome |", "|---|---|"]
-    lines += [f"| {what} | {came} |" for what, came in done.aims()]
-    lines += ["", *(text for one in done.remarks() for text in (one, ""))]
-    for one in tables(done):
-        lines += [f"## {one.title}", ""]
-        lines += [f"| {' | '.join(one.head)} |", "|---" * len(one.head) + "|"]
-        lines += [f"| {' | '.join(row)} |" for row in one.rows]
-        lines += ["", one.note, ""] if one.note else [""]
+    lines += [f"| {aim} | {result} |" for aim, result in outcome.aims()]
+    lines += ["", *(text for paragraph in outcome.remarks() for text in (paragraph, ""))]
+    for table in tables(outcome):
+        lines += [f"## {table.title}", ""]
+        lines += [f"| {' | '.join(table.head)} |", "|---" * len(table.head) + "|"]
+        lines += [f"| {' | '.join(row)} |" for row in table.rows]
+        lines += ["", table.note, ""] if table.note else [""]
     lines += ["## What differs, and why", ""]
-    lines += [text for one in LEFT for text in (one, "")]
+    lines += [text for paragraph in LEFT for text in (paragraph, "")]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def summary(done: Outcome) -> str:
+def summary(outcome: Outcome) -> str:
     """A few lines for the terminal."""
-    lines = [f"{what}: {came}" for what, came in done.aims()]
-    gains = done.gains()
+    lines = [f"{aim}: {result}" for aim, result in outcome.aims()]
+    gains = outcome.gains()
     if gains:
-        ours = count(gains, lambda one: one.ours)
+        ours = count(gains, lambda gain: gain.ours)
         lines.append(f"gains near the published ones: {ours.near} of {ours.cells}")
-    return "\n".join([*lines, *done.remarks(), ""])
+    return "\n".join([*lines, *outcome.remarks(), ""])

@@ -44,13 +44,13 @@ class Run:
         host, drive = choices.VARIATIONS.get(self.variation, ({}, {}))
         if choices.LINES[self.line] == "off":
             host = {name: value for name, value in host.items() if name != "store.pages_per_block"}
-        own = choices.host(self.workload, self.value_bytes, quick)
-        return {**own, **host}, {**choices.drive(quick), **drive}
+        base = choices.host(self.workload, self.value_bytes, quick)
+        return {**base, **host}, {**choices.drive(quick), **drive}
 
     def file(self, folder: Path, quick: bool) -> Path:
         """The file of its numbers; another version or other settings have another file."""
-        said = json.dumps([described(), self.title, *self.settings(quick)])
-        return folder / RUNS / f"{sha256(said.encode()).hexdigest()[:20]}.json"
+        identity = json.dumps([described(), self.title, *self.settings(quick)])
+        return folder / RUNS / f"{sha256(identity.encode()).hexdigest()[:20]}.json"
 
     def stored(self, folder: Path, quick: bool) -> Numbers | None:
         """Its numbers, if it has been executed."""
@@ -120,23 +120,25 @@ class Made:
 
 
 def make(
-    wanted: Sequence[Run], folder: Path, quick: bool, jobs: int | None, progress: bool
+    requested: Sequence[Run], folder: Path, quick: bool, jobs: int | None, progress: bool
 ) -> Made:
     """Execute the runs that `folder` does not have. Ctrl-C keeps those that have ended."""
-    numbers = {run: kept for run in wanted if (kept := run.stored(folder, quick)) is not None}
-    missing = [run for run in wanted if run not in numbers]
+    numbers = {
+        run: stored for run in requested if (stored := run.stored(folder, quick)) is not None
+    }
+    pending = [run for run in requested if run not in numbers]
     failures: dict[str, str] = {}
     (folder / RUNS).mkdir(parents=True, exist_ok=True)
 
-    def take(one: Planned, ended: Ended) -> None:
+    def take(plan: Planned, ended: Ended) -> None:
         if ended.how == "completed":
-            numbers[one.key] = one.key.stored(folder, quick)
+            numbers[plan.key] = plan.key.stored(folder, quick)
         elif ended.how == "failed":
-            failures[one.title] = ended.why
+            failures[plan.title] = ended.why
 
     drive = load_config(choices.NAME)
-    batch = Batch((Planned(run.title, drive, key=run) for run in missing), take)
-    batch.run(_Simulations(jobs or cores(), folder=folder, quick=quick), progress and bool(missing))
+    batch = Batch((Planned(run.title, drive, key=run) for run in pending), take)
+    batch.run(_Simulations(jobs or cores(), folder=folder, quick=quick), progress and bool(pending))
     return Made(numbers, failures, batch.interrupted)
 
 
@@ -151,21 +153,23 @@ class _Simulations(Threads):
         """Make a run."""
         run: Run = planned.key
         (settings, keys), update = run.settings(self.quick), work.callback(planned)
-        how: dict[str, Any] = {"remap": choices.LINES[run.line], "set": keys, "seed": run.seed}
+        options: dict[str, Any] = {"remap": choices.LINES[run.line], "set": keys, "seed": run.seed}
         try:
-            found = simulate(
+            simulation = simulate(
                 choices.NAME,
                 f"ycsb-{run.workload}",
                 settings=settings,
                 progress=lambda done: update("workload", done, None),
-                **how,
+                **options,
             )
         except KeyboardInterrupt:
             return Ended("interrupted")
         except RuntimeError as error:
             return Ended("failed", why=str(error))
-        if not found.completed:  # without an error it was stopped
-            return Ended("failed", why=found.error) if found.error else Ended("interrupted")
-        text = outputs.text(json.dumps(_numbers(found.report)) + "\n")
+        if not simulation.completed:  # without an error it was stopped
+            return (
+                Ended("failed", why=simulation.error) if simulation.error else Ended("interrupted")
+            )
+        text = outputs.text(json.dumps(_numbers(simulation.report)) + "\n")
         outputs.write_all({run.file(self.folder, self.quick): text}, force=True)
         return Ended("completed")

@@ -136,12 +136,12 @@ def sizes(quick: bool) -> tuple[str, ...]:
 
 def places(quick: bool) -> tuple[Place, ...]:
     """All runs, in the order of execution."""
-    in_order = dict.fromkeys((*KINDS, *drives()))
+    names = dict.fromkeys((*KINDS, *drives()))
     first = [load for load in LOADS if load.title in FIRST_LOADS]
     cases = dict.fromkeys(
         (drive, load, policy)
         for loads, policies in ((first, FIRST_POLICIES), (LOADS, POLICIES))
-        for drive in in_order
+        for drive in names
         for load in loads
         for policy in policies
     )

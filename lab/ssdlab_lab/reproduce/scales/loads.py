@@ -39,10 +39,13 @@ def stretched(requests: Requests, pages: int) -> tuple[Numbers, Numbers, npt.NDA
     np.add.at(changes, first[is_write], 1)
     np.add.at(changes, end[is_write], -1)
     # For each page how many of those below it are written.
-    below = np.concatenate(([0], np.cumsum(np.cumsum(changes)[:-1] > 0)))
-    begins, ends = below[first] * pages // below[-1], below[end] * pages // below[-1]
-    some = ends > begins
-    return begins[some], ends[some], is_write[some]
+    pages_below = np.concatenate(([0], np.cumsum(np.cumsum(changes)[:-1] > 0)))
+    starts, ends = (
+        pages_below[first] * pages // pages_below[-1],
+        pages_below[end] * pages // pages_below[-1],
+    )
+    is_nonempty = ends > starts
+    return starts[is_nonempty], ends[is_nonempty], is_write[is_nonempty]
 
 
 def write_trace(trace: Path, share: float, pages: int, file: Path) -> None:
@@ -50,12 +53,12 @@ def write_trace(trace: Path, share: float, pages: int, file: Path) -> None:
     requests = Trace(trace).requests()
     count = round(len(requests) * share)
     part = Requests(*(getattr(requests, name)[:count] for name in Requests.__dataclass_fields__))
-    begins, ends, is_write = stretched(part, pages)
+    starts, ends, is_write = stretched(part, pages)
     lines = "".join(
-        f"7,0 0 {i} {i * 1e-6:.6f} 0 Q {'W' if write else 'D'} {SECTORS * begin} +"
-        f" {SECTORS * (end - begin)}\n"
-        for i, (begin, end, write) in enumerate(
-            zip(begins.tolist(), ends.tolist(), is_write.tolist(), strict=True)
+        f"7,0 0 {i} {i * 1e-6:.6f} 0 Q {'W' if write else 'D'} {SECTORS * start} +"
+        f" {SECTORS * (end - start)}\n"
+        for i, (start, end, write) in enumerate(
+            zip(starts.tolist(), ends.tolist(), is_write.tolist(), strict=True)
         )
     )
     outputs.write_all({file: outputs.text(lines)}, force=True)
@@ -69,15 +72,15 @@ def zipf(theta: float, ranks: int, pages: int, count: int, seed: int) -> Numbers
     rng = np.random.default_rng(seed)
     weights = np.cumsum(np.arange(1, ranks + 1, dtype=np.float64) ** -theta)
     ends = np.arange(1, pages + 1, dtype=np.int64) * ranks // pages
-    drawn = np.searchsorted(weights[ends - 1], rng.random(count) * weights[-1], side="right")
-    shuffled: Numbers = rng.permutation(pages)[drawn]
-    return shuffled
+    draws = np.searchsorted(weights[ends - 1], rng.random(count) * weights[-1], side="right")
+    drawn_pages: Numbers = rng.permutation(pages)[draws]
+    return drawn_pages
 
 
 def write_zipf(theta: float, ranks: int, pages: int, count: int, seed: int, file: Path) -> None:
     """Write the pages of `zipf` as a trace."""
     sectors = (SECTORS * zipf(theta, ranks, pages, count, seed)).tolist()
     lines = "".join(
-        f"7,0 0 {i} {i * 1e-6:.6f} 0 Q W {at} + {SECTORS}\n" for i, at in enumerate(sectors)
+        f"7,0 0 {i} {i * 1e-6:.6f} 0 Q W {sector} + {SECTORS}\n" for i, sector in enumerate(sectors)
     )
     outputs.write_all({file: outputs.text(lines)}, force=True)

@@ -75,12 +75,12 @@ class Scales(Study[Place]):
     @cached_property
     def measured(self) -> dict[Place, float]:
         """Write amplification of all runs, with the decimals in their file."""
-        now = {
+        measured = {
             place: round(waf, DECIMALS)
             for place, report in self.reports.items()
             if (waf := report.waf.total) is not None
         }
-        return {**(self.earlier.measured if self.earlier else {}), **now}
+        return {**(self.earlier.measured if self.earlier else {}), **measured}
 
     def remarks(self) -> list[str]:
         """What a reader should know before using the numbers.
@@ -97,16 +97,16 @@ class Scales(Study[Place]):
         """The prediction of the trials of a footprint; None if one of them is missing."""
         place = Place(drive, load, size, policy, 1, SEEDS[0])
         values = [self.measured.get(place._replace(seed=seed)) for seed in SEEDS]
-        halved = self.measured.get(place._replace(pools=2))
-        known = tuple(value for value in values if value is not None)
-        if not halved or len(known) < len(values):
+        half_mean = self.measured.get(place._replace(pools=2))
+        means = tuple(value for value in values if value is not None)
+        if not half_mean or len(means) < len(values):
             return None
         keys = POLICIES[policy]
         separation = str(keys.get("alloc.separation", "none"))
         pool = pool_of(drive, policy, self.quick)
         return Predicted(
-            known,
-            halved,
+            means,
+            half_mean,
             beyond(str(keys["gc.victim"]), separation),
             residual(pool.unit_of_trial(FOOTPRINTS[size]), pool.unit),
         )
@@ -114,10 +114,10 @@ class Scales(Study[Place]):
     def compared(self, drive: str, load: Load, size: str) -> Iterator[Compared]:
         """The predictions of a footprint that have a run at full size."""
         for policy in POLICIES:
-            predicted = self.predicted(drive, load, size, policy)
+            prediction = self.predicted(drive, load, size, policy)
             full = self.full(drive, load, policy)
-            if predicted is not None and full is not None:
-                yield Compared(drive, load, size, policy, predicted, full)
+            if prediction is not None and full is not None:
+                yield Compared(drive, load, size, policy, prediction, full)
 
     def every(self) -> Iterator[Compared]:
         """All of them."""
@@ -133,12 +133,12 @@ class Scales(Study[Place]):
 
     def ranking(self, drive: str, load: Load, size: str) -> Ranking | None:
         """The prediction for these; None if there are fewer than two."""
-        predicted = {
+        predictions = {
             policy: prediction
             for policy in self.at_full_size(drive, load)
             if (prediction := self.predicted(drive, load, size, policy)) is not None
         }
-        return Ranking(predicted) if len(predicted) > 1 else None
+        return Ranking(predictions) if len(predictions) > 1 else None
 
     def gives_verdict(self, drive: str, load: Load, size: str) -> bool:
         """Whether `try` would name a policy there, or several."""
@@ -151,9 +151,9 @@ class Scales(Study[Place]):
     def winner(self, drive: str, load: Load, size: str) -> Winner | None:
         """Whether the policy that a footprint names is that of full size; None if not measured."""
         ranking, full = self.ranking(drive, load, size), self.at_full_size(drive, load)
-        compared = {case.policy for case in self.compared(drive, load, size)}
+        policies = {case.policy for case in self.compared(drive, load, size)}
         if ranking is None:
             return None
         if not self.gives_verdict(drive, load, size) or len(ranking.best) > 1:
             return "none"
-        return "same" if ranking.best[0] == min(compared, key=full.__getitem__) else "another"
+        return "same" if ranking.best[0] == min(policies, key=full.__getitem__) else "another"

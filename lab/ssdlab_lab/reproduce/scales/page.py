@@ -64,24 +64,26 @@ WHY = (
 )
 
 
-def compared_text(done: Scales) -> str:
+def compared_text(study: Scales) -> str:
     """Which loads and policies were run at full size on each drive."""
     first = {(load, policy) for load in FIRST_LOADS for policy in FIRST_POLICIES}
-    every = len(LOADS) * len(POLICIES)
+    combinations = len(LOADS) * len(POLICIES)
     by_extent: dict[str, list[str]] = {}
     for drive in drives():
-        made = {(load.title, policy) for load in LOADS for policy in done.at_full_size(drive, load)}
-        extent = f"{len(made)} of them"
-        if len(made) == every:
+        measured = {
+            (load.title, policy) for load in LOADS for policy in study.at_full_size(drive, load)
+        }
+        extent = f"{len(measured)} of them"
+        if len(measured) == combinations:
             extent = "all of them"
-        elif made == first:
-            extent = f"the {len(made)} named above"
-        elif not made:
+        elif measured == first:
+            extent = f"the {len(measured)} named above"
+        elif not measured:
             extent = "none of them"
         by_extent.setdefault(extent, []).append(drive.removeprefix(DRIVE))
     parts = (f"{extent} on {join_names(names)}" for extent, names in by_extent.items())
     return (
-        f"The study has {every} combinations of load and policy for each drive. Compared are"
+        f"The study has {combinations} combinations of load and policy for each drive. Compared are"
         f" {'; '.join(parts)}."
     )
 
@@ -99,13 +101,13 @@ HEADS = (
 )
 
 
-def overview(done: Scales) -> Rows:
+def overview(study: Scales) -> Rows:
     """Each drive and footprint in a line."""
     rows: Rows = []
     for drive in drives():
-        for size in sizes(done.quick):
-            compared = [case for load in LOADS for case in done.compared(drive, load, size)]
-            winners = [done.winner(drive, load, size) for load in LOADS]
+        for size in sizes(study.quick):
+            compared = [case for load in LOADS for case in study.compared(drive, load, size)]
+            winners = [study.winner(drive, load, size) for load in LOADS]
             rows.append((drive, [size, *_errors(compared), *_counts(winners)]))
     return rows
 
@@ -125,32 +127,32 @@ def _errors(compared: list[Compared]) -> list[str]:
 def _counts(winners: list[Any]) -> list[str]:
     if not any(winners):
         return ["–"] * 3
-    return [str(winners.count(which)) for which in ("same", "none", "another")]
+    return [str(winners.count(kind)) for kind in ("same", "none", "another")]
 
 
-def verdict(done: Scales) -> list[str]:
+def verdict(study: Scales) -> list[str]:
     """The outcome in words."""
-    compared = [*done.every()]
+    compared = [*study.every()]
     if not compared:
         return ["No prediction has a run at full size."]
-    wrong = [case for case in compared if not case.holds]
+    missed = [case for case in compared if not case.holds]
     winners = [
-        done.winner(drive, load, size)
+        study.winner(drive, load, size)
         for drive in drives()
         for load in LOADS
-        for size in sizes(done.quick)
+        for size in sizes(study.quick)
     ]
-    made = [which for which in winners if which is not None]
-    bare = sum(case.without_residual.holds for case in compared)
+    named = [winner for winner in winners if winner is not None]
+    unwidened = sum(case.without_residual.holds for case in compared)
     return [
-        f"{len(compared) - len(wrong)} of {len(compared)} predictions hold. Without the"
-        f" {RESIDUAL:.0%} by which the intervals of small blocks are widened, {bare} would.",
-        f"The winner is the same in {made.count('same')} of {len(made)} comparisons, none is named"
-        f" in {made.count('none')}, and another one in {made.count('another')}.",
+        f"{len(compared) - len(missed)} of {len(compared)} predictions hold. Without the"
+        f" {RESIDUAL:.0%} by which the intervals of small blocks are widened, {unwidened} would.",
+        f"The winner is the same in {named.count('same')} of {len(named)} comparisons, none is"
+        f" named in {named.count('none')}, and another one in {named.count('another')}.",
     ]
 
 
-def misses(done: Scales) -> Rows:
+def misses(study: Scales) -> Rows:
     """The predictions that do not hold."""
     return [
         (
@@ -162,10 +164,10 @@ def misses(done: Scales) -> Rows:
                 f"{case.full:.3f}",
                 _interval(case),
                 f"{case.error:+.1%}",
-                "yes" if done.gives_verdict(case.drive, case.load, case.size) else "no",
+                "yes" if study.gives_verdict(case.drive, case.load, case.size) else "no",
             ],
         )
-        for case in done.every()
+        for case in study.every()
         if not case.holds
     ]
 
@@ -179,27 +181,27 @@ def _interval(case: Compared) -> str:
     return f"{case.predicted.mean:.3f} ({low:.3f} to {high:.3f})"
 
 
-def heads(done: Scales) -> tuple[str, ...]:
+def heads(study: Scales) -> tuple[str, ...]:
     """The heads of the table of a drive."""
     return (
         "load",
         "policy",
         FULL,
-        *(cell for size in sizes(done.quick) for cell in (size, "error")),
+        *(cell for size in sizes(study.quick) for cell in (size, "error")),
     )
 
 
-def rows_of(done: Scales, drive: str) -> Rows:
+def rows_of(study: Scales, drive: str) -> Rows:
     """The write amplifications of a drive for which full size was run."""
     rows: Rows = []
     for load in LOADS:
         for policy in POLICIES:
-            full = done.full(drive, load, policy)
+            full = study.full(drive, load, policy)
             if full is None:
                 continue
             cells = [policy, f"{full:.3f}"]
-            for size in sizes(done.quick):
-                predicted = done.predicted(drive, load, size, policy)
+            for size in sizes(study.quick):
+                predicted = study.predicted(drive, load, size, policy)
                 if predicted is None:
                     cells += ["–", "–"]
                     continue
@@ -212,50 +214,50 @@ def rows_of(done: Scales, drive: str) -> Rows:
     return rows
 
 
-def page(done: Scales) -> str:
+def page(study: Scales) -> str:
     """The page as HTML."""
-    about = (*ABOUT, compared_text(done), *verdict(done))
-    texts = "".join(f"<p>{prose(text)}</p>" for text in about)
-    first = html_table(list(HEADS), overview(done), "All drives")
-    remarks = done.remarks()
+    paragraphs = (*ABOUT, compared_text(study), *verdict(study))
+    texts = "".join(f"<p>{prose(text)}</p>" for text in paragraphs)
+    first = html_table(list(HEADS), overview(study), "All drives")
+    remarks = study.remarks()
     box = warnings_box(remarks) * bool(remarks)
     sections = [Section("all", "Errors", texts + box + first)]
-    wrong = misses(done)
-    if wrong:
-        table = html_table(list(MISS_HEADS), wrong, "Predictions that do not hold")
-        why = "".join(f"<p>{prose(text)}</p>" for text in WHY)
-        sections.append(Section("misses", "Predictions that do not hold", why + table))
+    missed = misses(study)
+    if missed:
+        table = html_table(list(MISS_HEADS), missed, "Predictions that do not hold")
+        reasons = "".join(f"<p>{prose(text)}</p>" for text in WHY)
+        sections.append(Section("misses", "Predictions that do not hold", reasons + table))
     for drive in drives():
-        rows = rows_of(done, drive)
-        table = html_table(list(heads(done)), rows, drive) if rows else f"<p>{NOTHING}</p>"
+        rows = rows_of(study, drive)
+        table = html_table(list(heads(study)), rows, drive) if rows else f"<p>{NOTHING}</p>"
         sections.append(Section(drive.replace(":", "-"), drive, table))
     lead = f'<p class="lead">{TITLE} · ssdlab {escape(described())}</p>'
     return document(TITLE, lead, sections)
 
 
-def markdown(done: Scales) -> str:
+def markdown(study: Scales) -> str:
     """The page as Markdown."""
     text = ["<!-- Written by `ssdlab drives scale`. -->", "", f"# {TITLE}", ""]
-    about = (*ABOUT, compared_text(done), *done.remarks())
-    text += [line for part in about for line in (part, "")]
-    text += [*(f"- {part}" for part in verdict(done)), ""]
-    text += table_of(HEADS, overview(done))
-    wrong = misses(done)
-    if wrong:
+    texts = (*ABOUT, compared_text(study), *study.remarks())
+    text += [line for part in texts for line in (part, "")]
+    text += [*(f"- {part}" for part in verdict(study)), ""]
+    text += table_of(HEADS, overview(study))
+    missed = misses(study)
+    if missed:
         text += ["## Predictions that do not hold", ""]
         text += [line for part in WHY for line in (part, "")]
-        text += table_of(MISS_HEADS, wrong)
+        text += table_of(MISS_HEADS, missed)
     for drive in drives():
-        rows = rows_of(done, drive)
-        text += [f"## {drive}", "", *(table_of(heads(done), rows) if rows else (NOTHING, ""))]
+        rows = rows_of(study, drive)
+        text += [f"## {drive}", "", *(table_of(heads(study), rows) if rows else (NOTHING, ""))]
     text.append(f"`ssdlab drives scale`, ssdlab {described()}.")
     return "\n".join(text).rstrip() + "\n"
 
 
-def to_json(done: Scales) -> str:
+def to_json(study: Scales) -> str:
     """The text of reproduction.json."""
     runs: list[dict[str, Any]] = [
         {**place._asdict(), "load": place.load.title, "waf": waf}
-        for place, waf in done.measured.items()
+        for place, waf in study.measured.items()
     ]
-    return json_of(done, verdict(done), runs)
+    return json_of(study, verdict(study), runs)

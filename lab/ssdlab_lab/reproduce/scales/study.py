@@ -40,7 +40,7 @@ class Played:
 
     def keys(self, pages: int, phases: str) -> Keys:
         """The requests of a run."""
-        before, measured = (
+        warmup, measured = (
             math.ceil(times * pages / self.writes) for times in (choices.BEFORE, choices.MEASURED)
         )
         of_loop = self.requests if phases == "recorded" else self.writes
@@ -48,8 +48,8 @@ class Played:
             "workload.trace": str(self.file),
             "workload.format": FORMAT,
             "workload.phases": phases,
-            "workload.loops": before + measured,
-            "workload.warmup_requests": before * of_loop,
+            "workload.loops": warmup + measured,
+            "workload.warmup_requests": warmup * of_loop,
         }
 
 
@@ -71,11 +71,11 @@ class Files:
         """A recorded trace on this many pages."""
         file = self.folder / f"{name}-{pages}.trace"
         if not file.exists():
-            recorded = choices.recording(name)
-            if not recorded.exists():
-                raise WorkloadError(f"{recorded}: cannot open the trace: no such file")
+            recording = choices.recording(name)
+            if not recording.exists():
+                raise WorkloadError(f"{recording}: cannot open the trace: no such file")
             file.parent.mkdir(parents=True, exist_ok=True)
-            write_trace(recorded, choices.SHARES[name], pages, file)
+            write_trace(recording, choices.SHARES[name], pages, file)
         return file
 
     def zipf(self, ranks: int, pages: int) -> Path:
@@ -92,26 +92,26 @@ def requests_of(load: Load, pages: int, ranks: int, files: Files) -> Keys:
     """The keys of a load on so many pages; at full size there are `ranks` of them."""
     if load.phases:
         return played(files.trace(load.name, pages)).keys(pages, load.phases)
-    before = choices.BEFORE * pages
+    warmup = choices.BEFORE * pages
     if load.name == ZIPF and pages != ranks:
         return {
             "workload.trace": str(files.zipf(ranks, pages)),
             "workload.format": FORMAT,
-            "workload.warmup_requests": before,
+            "workload.warmup_requests": warmup,
         }
     return {
         **choices.SYNTHETIC[load.name],
-        "workload.requests": before + choices.MEASURED * pages,
-        "workload.warmup_requests": before,
+        "workload.requests": warmup + choices.MEASURED * pages,
+        "workload.warmup_requests": warmup,
     }
 
 
 def cell_of(place: Place, quick: bool, files: Files) -> Cell:
     """The run of a place. Writes the file of its load if it is missing."""
     pool = pool_of(place.drive, place.policy, quick)
-    whole = place.size == FULL
-    pages = pool.user_pages if whole else choices.FOOTPRINTS[place.size]
-    device = pool.full() if whole else pool.trial(pages, place.pools)
+    is_full = place.size == FULL
+    pages = pool.user_pages if is_full else choices.FOOTPRINTS[place.size]
+    device = pool.full() if is_full else pool.trial(pages, place.pools)
     empty = _empty(place)
     return replace(
         empty,
@@ -131,15 +131,15 @@ def _empty(place: Place) -> Cell:
     return Cell(Workload(place.load.title, source, {}), Scheme(name, place.drive), place.seed)
 
 
-def _matching(asked: Sequence[str], known: Sequence[str], noun: str) -> tuple[str, ...]:
+def _matching(requested: Sequence[str], available: Sequence[str], noun: str) -> tuple[str, ...]:
     """The requested names; all if there are none. Raises `ConfigError`."""
-    for name in asked:
-        if name not in known:
-            near = get_close_matches(name, known, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            message = f"--{noun} {name}: no such {noun}; there are: {', '.join(known)}{hint}"
+    for name in requested:
+        if name not in available:
+            matches = get_close_matches(name, available, 1)
+            hint = f"; did you mean {matches[0]}?" if matches else ""
+            message = f"--{noun} {name}: no such {noun}; there are: {', '.join(available)}{hint}"
             raise ConfigError([message])
-    return tuple(asked) or tuple(known)
+    return tuple(requested) or tuple(available)
 
 
 def compare(
@@ -168,11 +168,11 @@ def compare(
     of_policies = _matching(policies, [*POLICIES], "policy")
     of_sizes = _matching(sizes, [*choices.sizes(quick), FULL], "size")
     earlier = None if measured is None else table.read(Path(measured), quick)
-    known = {} if earlier is None else earlier.measured
+    measurements = {} if earlier is None else earlier.measured
 
     def is_asked(place: Place) -> bool:
         return (
-            place not in known
+            place not in measurements
             and place.drive in of_drives
             and place.load.title in of_loads
             and place.size in of_sizes
@@ -187,7 +187,7 @@ def compare(
             if is_asked(place) or (folder / _empty(place).folder / REPORT).exists()
         }
 
-    done = made(
+    study = made(
         Scales,
         plan,
         is_asked=is_asked,
@@ -197,8 +197,8 @@ def compare(
         out=out,
         progress=progress,
     )
-    done = replace(done, earlier=earlier)
-    numbers = outputs.text(table.text(done.measured, quick))
-    outputs.write_all({done.folder / table.FILE: numbers}, force=True)
-    write_results(done.folder, to_json(done), page(done), markdown(done))
-    return done
+    study = replace(study, earlier=earlier)
+    numbers = outputs.text(table.text(study.measured, quick))
+    outputs.write_all({study.folder / table.FILE: numbers}, force=True)
+    write_results(study.folder, to_json(study), page(study), markdown(study))
+    return study

@@ -49,14 +49,14 @@ def _configuration(drive: str, load: Load, policy: str, quick: bool) -> str:
     All runs are functional, so it leaves out the keys that matter only with time.
     """
     pool = pool_of(drive, policy, quick)
-    untimed = {**pool.drive.values, "run": {**pool.drive.values["run"], "mode": "functional"}}
+    configuration = {**pool.drive.values, "run": {**pool.drive.values["run"], "mode": "functional"}}
     trials = [
         pool.trial(choices.FOOTPRINTS[size], pools)
         for size in choices.sizes(quick)
         for pools in (1, 2)
     ]
     values = {
-        "drive": machine_digest(untimed),
+        "drive": machine_digest(configuration),
         "full": pool.full(),
         "trials": trials,
         "load": [load.title, *_writes_of(load)],
@@ -91,10 +91,10 @@ class Earlier(NamedTuple):
     @property
     def remark(self) -> str:
         """How many of its numbers are used."""
-        used = f"{len(self.measured)} numbers of earlier runs are those of {self.file.name}"
+        summary = f"{len(self.measured)} numbers of earlier runs are those of {self.file.name}"
         if not self.others:
-            return f"{used}."
-        return f"{used}; {counted(self.others, 'line')} of it are of other results or settings."
+            return f"{summary}."
+        return f"{summary}; {counted(self.others, 'line')} of it are of other results or settings."
 
 
 def read(file: Path, quick: bool) -> Earlier:
@@ -116,7 +116,7 @@ def read(file: Path, quick: bool) -> Earlier:
         raise ConfigError([message])
     measured: dict[Place, float] = {}
     seen: set[tuple[str, str, str]] = set()
-    others = 0
+    skipped = 0
     for number, row in enumerate(rows, 2):
         try:
             case, values = _line(row, cases)
@@ -126,12 +126,12 @@ def read(file: Path, quick: bool) -> Earlier:
             message = f"{file}:{number}: not a line of {FILE} as `ssdlab drives scale` writes it"
             raise ConfigError([f"{message}: {error}"]) from error
         seen.add(case)
-        made_by = row["results"], row["configuration"]
-        if values and made_by == _made_by(next(iter(values)), quick):
+        origin = row["results"], row["configuration"]
+        if values and origin == _made_by(next(iter(values)), quick):
             measured |= values
         else:
-            others += 1
-    return Earlier(file, measured, others)
+            skipped += 1
+    return Earlier(file, measured, skipped)
 
 
 def _line(
@@ -143,8 +143,8 @@ def _line(
     case = row["drive"], row["load"], row["policy"]
     texts = {place: row[column] for column, place in cases.get(case, {}).items()}
     values = {place: float(text) for place, text in texts.items() if text}
-    if impossible := [texts[place] for place, waf in values.items() if not 1 <= waf < math.inf]:
-        raise ValueError(f"{impossible[0]} is no write amplification")
+    if invalid := [texts[place] for place, waf in values.items() if not 1 <= waf < math.inf]:
+        raise ValueError(f"{invalid[0]} is no write amplification")
     return case, values
 
 
@@ -156,9 +156,9 @@ def _made_by(place: Place, quick: bool) -> tuple[str, str]:
 def text(measured: Mapping[Place, float], quick: bool) -> str:
     """The numbers as a file: a line for each drive, load and policy that has any."""
     cases = _cases(quick)
-    out = io.StringIO()
+    buffer = io.StringIO()
     columns = [*KEY_COLUMNS, *next(iter(cases.values()))]
-    lines = csv.DictWriter(out, columns, lineterminator="\n")
+    lines = csv.DictWriter(buffer, columns, lineterminator="\n")
     lines.writeheader()
     for case, places in _in_order(cases):
         values = {
@@ -169,7 +169,7 @@ def text(measured: Mapping[Place, float], quick: bool) -> str:
         if values:
             keys = (*case, *_made_by(next(iter(places.values())), quick))
             lines.writerow(dict(zip(KEY_COLUMNS, keys, strict=True)) | values)
-    return out.getvalue()
+    return buffer.getvalue()
 
 
 def _in_order(

@@ -147,8 +147,8 @@ class Played(NamedTuple):
         keys = {"device.fit": "trace", "device.page_size": "4 KiB"}
         pages = footprint_pages(load_config(PRESET, trace=file, set=keys))
         per_loop = info.updates.page_writes / pages
-        before, measured = (math.ceil(times / per_loop) for times in (BEFORE, MEASURED))
-        return Played(file, pages, info.requests, before, measured)
+        warmup, measured = (math.ceil(times / per_loop) for times in (BEFORE, MEASURED))
+        return Played(file, pages, info.requests, warmup, measured)
 
 
 class Published(NamedTuple):
@@ -214,8 +214,8 @@ def seeds(quick: bool) -> tuple[int, ...]:
 
 def lines(quick: bool) -> tuple[str, ...]:
     """The lines that are run: a small device cannot hold 10 or 24 blocks open."""
-    left_out = (ANY, BOUND, CHAIN) if quick else (ANY,)
-    return tuple(line for line in LINES if line not in left_out)
+    omitted = (ANY, BOUND, CHAIN) if quick else (ANY,)
+    return tuple(line for line in LINES if line not in omitted)
 
 
 def mark(quick: bool) -> str:
@@ -227,8 +227,8 @@ def shape(place: Place, quick: bool) -> tuple[int, int]:
     """Blocks of the device of a place, and pages of each."""
     if quick:
         return QUICK_BLOCKS, PAGES
-    known = {LARGE: (2048, 2048), LONGER: (BLOCKS, 2 * PAGES), FIO: (2048, 1024)}
-    return known.get(place.device, (BLOCKS, PAGES))
+    shapes = {LARGE: (2048, 2048), LONGER: (BLOCKS, 2 * PAGES), FIO: (2048, 1024)}
+    return shapes.get(place.device, (BLOCKS, PAGES))
 
 
 def user_pages(place: Place, quick: bool) -> int:
@@ -239,8 +239,8 @@ def user_pages(place: Place, quick: bool) -> int:
 
 def _of_shape(place: Place, quick: bool) -> Keys:
     blocks, pages = shape(place, quick)
-    opened = 1 + CLASSES.get(place.line, 6) // 2
-    extra = {OPENED: opened, LARGE: opened, LONGER: -3, FIO: -3}.get(place.device, 0)
+    open_blocks = 1 + CLASSES.get(place.line, 6) // 2
+    extra = {OPENED: open_blocks, LARGE: open_blocks, LONGER: -3, FIO: -3}.get(place.device, 0)
     return {
         "device.blocks_per_plane": blocks + extra,
         "device.pages_per_block": pages,
@@ -282,13 +282,13 @@ def scheme_of(place: Place, quick: bool, played: Mapping[str, Played]) -> Scheme
 def workload_of(place: Place, quick: bool, played: Mapping[str, Played]) -> Workload:
     """The writes of a place; `played` has the traces."""
     if place.workload in PLAYED:
-        of = played[place.workload]
+        replay = played[place.workload]
         of_trace: Keys = {
-            "workload.trace": str(of.file),
+            "workload.trace": str(replay.file),
             "workload.fit": "compact",
             "workload.whole_pages": True,
-            "workload.loops": of.before + of.measured,
-            "workload.warmup_requests": of.before * of.requests,
+            "workload.loops": replay.before + replay.measured,
+            "workload.warmup_requests": replay.before * replay.requests,
         }
         return Workload(place.workload, "recorded", of_trace)
     pages = user_pages(place, quick)
@@ -340,5 +340,5 @@ def closed_form(workload: str, spare: float, pages: int | None = None) -> float:
     if workload in HOT:
         share = HOT[workload] / 100
         return best_split([share, 1 - share], [1 - share, share], 1 + spare)
-    known = pages or int(BLOCKS * PAGES / (1 + spare))
-    return best_split(*zipf_rates(known, THETAS.get(workload, 0.0)), 1 + spare)
+    page_count = pages or int(BLOCKS * PAGES / (1 + spare))
+    return best_split(*zipf_rates(page_count, THETAS.get(workload, 0.0)), 1 + spare)

@@ -36,42 +36,46 @@ class Separations(Study[tuple[Place, int]]):
         return self._wafs.get(place)
 
     def _waf(self, place: Place) -> Estimate | None:
-        found = (self.reports.get((place, seed)) for seed in seeds(self.quick))
-        values = [report.waf.total for report in found if report is not None]
-        known = [value for value in values if value is not None]
-        return estimate(known) if len(known) > 1 else None
+        reports = (self.reports.get((place, seed)) for seed in seeds(self.quick))
+        values = [report.waf.total for report in reports if report is not None]
+        available = [value for value in values if value is not None]
+        return estimate(available) if len(available) > 1 else None
 
     def ends(self, place: Place) -> tuple[float, float] | None:
         """Its interval."""
-        of = self.waf(place)
-        width = 0.0 if of is None or of.ci95 is None else of.ci95
-        return None if of is None else (of.mean - width, of.mean + width)
+        waf = self.waf(place)
+        width = 0.0 if waf is None or waf.ci95 is None else waf.ci95
+        return None if waf is None else (waf.mean - width, waf.mean + width)
 
     def best(self, workload: str, victims: str, spare: float) -> str | None:
         """The line that wins, if any."""
         ends = {}
         for line in REAL:
-            found = self.ends(Place(workload, victims, spare, line))
-            if found is None:
+            interval = self.ends(Place(workload, victims, spare, line))
+            if interval is None:
                 return None
-            ends[line] = found
+            ends[line] = interval
         first = min(ends, key=lambda line: sum(ends[line]))
-        apart = all(ends[first][1] < low for line, (low, _) in ends.items() if line != first)
-        return first if apart else None
+        is_separate = all(ends[first][1] < low for line, (low, _) in ends.items() if line != first)
+        return first if is_separate else None
 
     def distance(self, place: Place) -> float | None:
         """Its write amplification divided by that of the mark."""
-        of, least = self.waf(place), self.waf(place._replace(line=mark(self.quick)))
-        return None if of is None or least is None else of.mean / least.mean
+        waf, mark_waf = self.waf(place), self.waf(place._replace(line=mark(self.quick)))
+        return None if waf is None or mark_waf is None else waf.mean / mark_waf.mean
 
     def beyond_the_mark(self) -> list[Place]:
         """Where a line lies below the mark, beyond the intervals."""
-        found = []
+        places = []
         for workload in workloads(self.quick):
             for victims in VICTIMS:
                 for spare in SPARES:
-                    least = self.ends(Place(workload, victims, spare, mark(self.quick)))
-                    every = (Place(workload, victims, spare, line) for line in REAL)
-                    of = ((place, self.ends(place)) for place in every)
-                    found += [p for p, ends in of if ends and least and ends[1] < least[0]]
-        return found
+                    mark_ends = self.ends(Place(workload, victims, spare, mark(self.quick)))
+                    candidates = (Place(workload, victims, spare, line) for line in REAL)
+                    ends_by_place = ((place, self.ends(place)) for place in candidates)
+                    places += [
+                        p
+                        for p, ends in ends_by_place
+                        if ends and mark_ends and ends[1] < mark_ends[0]
+                    ]
+        return places

@@ -49,84 +49,91 @@ TITLE = "Separation of pages: write amplification"
 CLOSED = "closed form, all rates apart"
 
 
-def verdict(done: Separations) -> list[str]:
+def verdict(study: Separations) -> list[str]:
     """Which lines win where, and whether the mark holds, in words."""
-    said = []
+    texts = []
     for victims in VICTIMS:
         wins: dict[str, list[str]] = {}
-        for workload in workloads(done.quick):
-            winner = done.best(workload, victims, USUAL) or "nobody alone"
+        for workload in workloads(study.quick):
+            winner = study.best(workload, victims, USUAL) or "nobody alone"
             wins.setdefault(winner, []).append(workload)
-        each = "; ".join(f"{line} on {', '.join(names)}" for line, names in wins.items())
-        said.append(f"Lowest with {victims} victims at {100 * USUAL:g} %: {each}.")
-    below = done.beyond_the_mark()
-    where = "; ".join(f"{p.line}, {p.workload}, {p.victims}, {100 * p.spare:g} %" for p in below)
-    name = mark(done.quick)
-    every = len(VICTIMS) * len(SPARES) * len(workloads(done.quick)) * len(REAL)
-    of = f"in {len(below)} of {every} places"
-    said.append(f"Below {name!r}, beyond the intervals: {of + ': ' + where if below else 'none'}.")
-    return said
+        winners = "; ".join(f"{line} on {', '.join(names)}" for line, names in wins.items())
+        texts.append(f"Lowest with {victims} victims at {100 * USUAL:g} %: {winners}.")
+    lower = study.beyond_the_mark()
+    places = "; ".join(f"{p.line}, {p.workload}, {p.victims}, {100 * p.spare:g} %" for p in lower)
+    name = mark(study.quick)
+    count = len(VICTIMS) * len(SPARES) * len(workloads(study.quick)) * len(REAL)
+    share = f"in {len(lower)} of {count} places"
+    texts.append(
+        f"Below {name!r}, beyond the intervals: {share + ': ' + places if lower else 'none'}."
+    )
+    return texts
 
 
-def _number(of: Estimate | None, digits: int = 3) -> str:
-    if of is None:
+def _number(estimate: Estimate | None, digits: int = 3) -> str:
+    if estimate is None:
         return "–"
-    width = "" if of.ci95 is None else f" ± {of.ci95:.{digits}f}"
-    return f"{of.mean:.{digits}f}{width}"
+    width = "" if estimate.ci95 is None else f" ± {estimate.ci95:.{digits}f}"
+    return f"{estimate.mean:.{digits}f}{width}"
 
 
-def _rows(done: Separations, victims: str, spare: float, names: Sequence[str]) -> Rows:
+def _rows(study: Separations, victims: str, spare: float, names: Sequence[str]) -> Rows:
     def found(line: str) -> list[str]:
-        return [_number(done.waf(Place(name, victims, spare, line))) for name in names]
+        return [_number(study.waf(Place(name, victims, spare, line))) for name in names]
 
-    rows = [(line, found(line)) for line in lines(done.quick)]
+    rows = [(line, found(line)) for line in lines(study.quick)]
     if names[0] in WORKLOADS:
         rows.append((CLOSED, [f"{closed_form(name, spare):.3f}" for name in names]))
     return rows
 
 
-def _bold(done: Separations, victims: str, spare: float, names: Sequence[str]) -> Rows:
+def _bold(study: Separations, victims: str, spare: float, names: Sequence[str]) -> Rows:
     """The same with the lines that win in bold, as Markdown."""
-    best = [done.best(name, victims, spare) for name in names]
+    best = [study.best(name, victims, spare) for name in names]
     return [
-        (line, [f"**{n}**" if line == of else n for n, of in zip(numbers, best, strict=True)])
-        for line, numbers in _rows(done, victims, spare, names)
+        (
+            line,
+            [f"**{n}**" if line == winner else n for n, winner in zip(numbers, best, strict=True)],
+        )
+        for line, numbers in _rows(study, victims, spare, names)
     ]
 
 
-def _wins(done: Separations, names: Sequence[str]) -> Rows:
+def _wins(study: Separations, names: Sequence[str]) -> Rows:
     """How often each line wins, and how far it is from the mark in the geometric mean."""
     rows = []
-    for line in lines(done.quick):
+    for line in lines(study.quick):
         cells = []
         for victims in VICTIMS:
             places = [Place(w, victims, s, line) for w in names for s in SPARES]
-            won = sum(done.best(p.workload, victims, p.spare) == line for p in places)
-            logs = [math.log(d) for p in places if (d := done.distance(p)) is not None]
+            wins = sum(study.best(p.workload, victims, p.spare) == line for p in places)
+            logs = [math.log(d) for p in places if (d := study.distance(p)) is not None]
             mean = f"{math.exp(sum(logs) / len(logs)):.2f}" if logs else "–"
-            cells += [f"{won} of {len(places)}" if line in REAL else "–", mean]
+            cells += [f"{wins} of {len(places)}" if line in REAL else "–", mean]
         rows.append((line, cells))
     return rows
 
 
-WIN_HEADS = ["line", *(f"{v}: {what}" for v in VICTIMS for what in ("wins", "over the mark"))]
+WIN_HEADS = ["line", *(f"{v}: {head}" for v in VICTIMS for head in ("wins", "over the mark"))]
 CELL_HEADS = ["line", "simulator", "published", "here", "off", "here, as is"]
 
 
-def _cells(done: Separations) -> Rows:
+def _cells(study: Separations) -> Rows:
     rows = []
     for place, published in CELLS.items():
-        of, plain = done.waf(place), done.waf(place._replace(device=""))
-        off = "–" if of is None else f"{100 * (of.mean / published.waf - 1):+.2f} %"
-        numbers = [f"{published.waf:.3f}", _number(of), off, _number(plain)]
+        estimate, reference = study.waf(place), study.waf(place._replace(device=""))
+        deviation = (
+            "–" if estimate is None else f"{100 * (estimate.mean / published.waf - 1):+.2f} %"
+        )
+        numbers = [f"{published.waf:.3f}", _number(estimate), deviation, _number(reference)]
         victims = "" if place.victims == VICTIMS[0] else f", {place.victims}"
         if place.spare not in (USUAL, FILLED):
             victims += f", {100 * place.spare:.3g} %"
         rows.append((f"{place.line}, {place.workload}{victims}", [published.simulator, *numbers]))
     workload, spare, optimal = OPTIMAL
     form = closed_form(workload, spare)
-    off = f"{100 * (form / optimal - 1):+.2f} %"
-    rows.append((CLOSED, ["SSD-iq, optimal", f"{optimal:.3f}", f"{form:.3f}", off, "–"]))
+    deviation = f"{100 * (form / optimal - 1):+.2f} %"
+    rows.append((CLOSED, ["SSD-iq, optimal", f"{optimal:.3f}", f"{form:.3f}", deviation, "–"]))
     return rows
 
 
@@ -198,42 +205,43 @@ WINS_SAID = (
 )
 
 
-def page(done: Separations) -> str:
+def page(study: Separations) -> str:
     """The page as HTML."""
-    texts = "".join(f"<p>{prose(text)}</p>" for text in (*ABOUT, *verdict(done)))
+    texts = "".join(f"<p>{prose(text)}</p>" for text in (*ABOUT, *verdict(study)))
     wins = "".join(
-        html_table(WIN_HEADS, _wins(done, names), f"{of}: {WINS_SAID}")
-        for of, names in groups(done.quick).items()
+        html_table(WIN_HEADS, _wins(study, names), f"{group}: {WINS_SAID}")
+        for group, names in groups(study.quick).items()
     )
-    sections = [Section("best", "Outcome", texts + warnings_box(done.remarks()) + wins)]
+    sections = [Section("best", "Outcome", texts + warnings_box(study.remarks()) + wins)]
     drawings = "".join(
-        f"<figure><h3>{prose(one.title)}</h3>{one.svg}</figure>" for one in pictures(done)
+        f"<figure><h3>{prose(picture.title)}</h3>{picture.svg}</figure>"
+        for picture in pictures(study)
     )
     sections.append(Section("pictures", "Beside host and copies apart", drawings))
     for victims in VICTIMS:
         tables = "".join(
             html_table(
                 ["", *names],
-                _rows(done, victims, spare, names),
-                f"{of}, over-provisioning {spare:.0%}",
+                _rows(study, victims, spare, names),
+                f"{group}, over-provisioning {spare:.0%}",
             )
-            for of, names in groups(done.quick).items()
+            for group, names in groups(study.quick).items()
             for spare in SPARES
         )
         sections.append(Section(victims, f"{victims} victims", tables))
-    said = "".join(f"<p>{prose(text)}</p>" for text in _cells_said())
-    cells = said + html_table(CELL_HEADS, _cells(done), "write amplification")
+    paragraphs = "".join(f"<p>{prose(text)}</p>" for text in _cells_said())
+    cells = paragraphs + html_table(CELL_HEADS, _cells(study), "write amplification")
     sections.append(Section("public", "Beside public simulators", cells))
     lead = f'<p class="lead">{TITLE} · ssdlab {escape(described())}</p>'
     return document(TITLE, lead, sections)
 
 
-def files(done: Separations) -> Mapping[str, str]:
+def files(study: Separations) -> Mapping[str, str]:
     """The files of the pictures."""
-    return files_of({one.name: one for one in pictures(done)})
+    return files_of({picture.name: picture for picture in pictures(study)})
 
 
-def to_json(done: Separations) -> str:
+def to_json(study: Separations) -> str:
     """The text of reproduction.json."""
     runs: list[dict[str, Any]] = [
         {
@@ -245,29 +253,29 @@ def to_json(done: Separations) -> str:
             "seed": seed,
             "waf": report.waf.total,
         }
-        for (place, seed), report in done.reports.items()
+        for (place, seed), report in study.reports.items()
     ]
-    return json_of(done, verdict(done), runs)
+    return json_of(study, verdict(study), runs)
 
 
-def markdown(done: Separations) -> str:
+def markdown(study: Separations) -> str:
     """The page as Markdown."""
     text = ["<!-- Written by `ssdlab reproduce separations`. -->", "", f"# {TITLE}", ""]
-    text += [line for one in (*ABOUT, *done.remarks()) for line in (one, "")]
-    text += [*(f"- {one}" for one in verdict(done)), "", WINS_SAID, ""]
-    for of, names in groups(done.quick).items():
-        text += [f"{of.capitalize()}:", "", *table_of(WIN_HEADS, _wins(done, names))]
+    text += [line for paragraph in (*ABOUT, *study.remarks()) for line in (paragraph, "")]
+    text += [*(f"- {text}" for text in verdict(study)), "", WINS_SAID, ""]
+    for group, names in groups(study.quick).items():
+        text += [f"{group.capitalize()}:", "", *table_of(WIN_HEADS, _wins(study, names))]
     text += [f"## Beside {APART}", ""]
-    for one in pictures(done):
-        text += markdown_of(one)
+    for picture in pictures(study):
+        text += markdown_of(picture)
     for victims in VICTIMS:
         text += [f"## {victims} victims", ""]
-        for of, names in groups(done.quick).items():
+        for group, names in groups(study.quick).items():
             for spare in SPARES:
-                text += [f"### {of.capitalize()}, over-provisioning {spare:.0%}", ""]
-                text += table_of(["line", *names], _bold(done, victims, spare, names))
+                text += [f"### {group.capitalize()}, over-provisioning {spare:.0%}", ""]
+                text += table_of(["line", *names], _bold(study, victims, spare, names))
     text += ["## Beside public simulators", ""]
-    text += [line for one in _cells_said() for line in (one, "")]
-    text += table_of(CELL_HEADS, _cells(done))
+    text += [line for paragraph in _cells_said() for line in (paragraph, "")]
+    text += table_of(CELL_HEADS, _cells(study))
     text.append(f"`ssdlab reproduce separations`, ssdlab {described()}.")
     return "\n".join(text).rstrip() + "\n"

@@ -50,9 +50,9 @@ def separations(
             cells |= {Cell(work, scheme, seed): (place, seed) for seed in seeds(quick)}
         return cells
 
-    done = made(Separations, plan, quick=quick, jobs=jobs, on=on, out=out, progress=progress)
-    write_results(done.folder, to_json(done), page(done), markdown(done), files(done))
-    return done
+    study = made(Separations, plan, quick=quick, jobs=jobs, on=on, out=out, progress=progress)
+    write_results(study.folder, to_json(study), page(study), markdown(study), files(study))
+    return study
 
 
 def traces_of(folder: Path) -> dict[str, Played]:

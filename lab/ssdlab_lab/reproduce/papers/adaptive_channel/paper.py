@@ -97,8 +97,8 @@ def _theta(pair: tuple[float, float]) -> str:
     return PROPOSED if pair == THETAS[1] else f"theta {pair[0]:g}, {pair[1]:g}"
 
 
-def _gmax(most: int) -> str:
-    return PROPOSED if most == GMAX[1] else f"Gmax {most}"
+def _gmax(gmax: int) -> str:
+    return PROPOSED if gmax == GMAX[1] else f"Gmax {gmax}"
 
 
 def schemes(scale: Scale) -> list[Scheme]:
@@ -110,7 +110,7 @@ def schemes(scale: Scale) -> list[Scheme]:
 def varied(scale: Scale) -> list[Scheme]:
     """The sensitivities: thresholds, Gmax, and pages of 8 KiB in half as many blocks."""
     size, rule = FLASH.keys(scale), "gc.concurrency"
-    made = [
+    swept = [
         Scheme(
             _theta(pair),
             PRESETS[PROPOSED],
@@ -118,21 +118,21 @@ def varied(scale: Scale) -> list[Scheme]:
         )
         for pair in (THETAS[0], THETAS[2])
     ]
-    made += [
-        Scheme(_gmax(most), PRESETS[PROPOSED], {**size, **CHOSEN, f"{rule}.gmax": most})
-        for most in (GMAX[0], GMAX[2])
+    swept += [
+        Scheme(_gmax(gmax), PRESETS[PROPOSED], {**size, **CHOSEN, f"{rule}.gmax": gmax})
+        for gmax in (GMAX[0], GMAX[2])
     ]
     blocks = FLASH.blocks // scale.divisor // 2
     large = {**size, **CHOSEN, **LARGE_PAGES, "device.blocks_per_plane": blocks}
-    made += [Scheme(name + LARGE, preset, large) for name, preset in PRESETS.items()]
-    return made
+    swept += [Scheme(name + LARGE, preset, large) for name, preset in PRESETS.items()]
+    return swept
 
 
 def requested(name: str, scale: Scale) -> Workload:
     """The calibrated requests of a workload."""
-    base = next(one for one in schemes(scale) if one.name == CONV_0)
-    found = calibration_of(NAME).keys(base, scale.divisor, AS_RUN, name)
-    return calibrated(name, PAPER, scale, *found)
+    base = next(scheme for scheme in schemes(scale) if scheme.name == CONV_0)
+    entry = calibration_of(NAME).keys(base, scale.divisor, AS_RUN, name)
+    return calibrated(name, PAPER, scale, *entry)
 
 
 def _cells(scale: Scale, names: Sequence[str], traces: Mapping[str, Recording]) -> list[Cell]:
@@ -156,53 +156,57 @@ def compared(results: Results, names: Sequence[str]) -> list[Table]:
     return _latencies(Measured(results, names), tuple(names), 6, "")
 
 
-def _latencies(made: Measured, columns: tuple[str, ...], number: int, note: str) -> list[Table]:
+def _latencies(measured: Measured, columns: tuple[str, ...], number: int, note: str) -> list[Table]:
     """Table 6, or table 9 with pages of 8 KiB."""
     pages = ", pages of 8 KiB" if note else ""
     tables = []
     for op in OPS:
-        for what, how in MEASURES:
-            measure, of = how(op), f"table{number}.{what}_{op}_ms"
+        for statistic, measure_of in MEASURES:
+            measure, key_of_paper = measure_of(op), f"table{number}.{statistic}_{op}_ms"
             rows = [
-                made.row(name, name + note, measure, published(NAME).row(of, line, columns))
+                measured.row(
+                    name, name + note, measure, published(NAME).row(key_of_paper, line, columns)
+                )
                 for name, line in ROWS.items()
             ]
-            gamma = published(NAME).row(of, "gamma", columns)
+            gamma = published(NAME).row(key_of_paper, "gamma", columns)
             bases = [base + note for base in BASELINES]
-            rows.append(made.better("gamma", PROPOSED + note, bases, measure, gamma, times_better))
+            rows.append(
+                measured.better("gamma", PROPOSED + note, bases, measure, gamma, times_better)
+            )
             rows += (
                 []
                 if note
-                else [made.half_width(HALF_WIDTH, PROPOSED, bases, measure, times_better)]
+                else [measured.half_width(HALF_WIDTH, PROPOSED, bases, measure, times_better)]
             )
-            title = f"Table {number}: {what} {op}{pages}"
-            key = f"table{number}-{what}-{op}"
-            tables.append(Table(key, title, "ms", columns, tuple(rows), kind=KINDS[how]))
+            title = f"Table {number}: {statistic} {op}{pages}"
+            key = f"table{number}-{statistic}-{op}"
+            tables.append(Table(key, title, "ms", columns, tuple(rows), kind=KINDS[measure_of]))
     return tables
 
 
 def _sensitivity(
-    made: Measured, columns: tuple[str, ...], number: int, labels: Sequence[str], title: str
+    measured: Measured, columns: tuple[str, ...], number: int, labels: Sequence[str], title: str
 ) -> list[Table]:
     """Tables 7 and 8: a line for each value of a parameter."""
     tables = []
     for op in OPS:
-        for what, how in MEASURES:
-            lines = published(NAME).lists(f"table{number}", f"{what}_{op}_ms", columns)
+        for statistic, measure_of in MEASURES:
+            lines = published(NAME).lists(f"table{number}", f"{statistic}_{op}_ms", columns)
             rows = tuple(
-                made.row(label, label, how(op), line)
+                measured.row(label, label, measure_of(op), line)
                 for label, line in zip(labels, lines, strict=True)
             )
-            heading = f"Table {number}: {what} {op}, {title}"
-            tables.append(Table(f"table{number}-{what}-{op}", heading, "ms", columns, rows))
+            heading = f"Table {number}: {statistic} {op}, {title}"
+            tables.append(Table(f"table{number}-{statistic}-{op}", heading, "ms", columns, rows))
     return tables
 
 
-def _used(made: Measured, columns: tuple[str, ...]) -> Table:
+def _used(measured: Measured, columns: tuple[str, ...]) -> Table:
     """Why values of Gmax may make no difference."""
     theta1, theta2 = THETAS[1]
-    rows = tuple(made.row(_gmax(most), _gmax(most), _most_used) for most in GMAX)
-    ends = (f"{100 * (theta1 + (theta2 - theta1) / most):.1f} % ({most})" for most in GMAX)
+    rows = tuple(measured.row(_gmax(gmax), _gmax(gmax), _most_used) for gmax in GMAX)
+    ends = (f"{100 * (theta1 + (theta2 - theta1) / gmax):.1f} % ({gmax})" for gmax in GMAX)
     note = (
         "Used space at the end of each sample period. A single channel may collect while used"
         " space is between theta1 and theta1 + (theta2 - theta1) / Gmax, which is"
@@ -224,9 +228,9 @@ def _calls(report: Report) -> Number:
 
 
 def _tables(results: Results, names: Sequence[str]) -> list[Table]:
-    made, columns = Measured(results, names), tuple(names)
-    of_one = Measured(results.only(1), names)  # sensitivities have one seed
-    calls = tuple(made.row(name, name, _calls) for name in PRESETS)
+    measured, columns = Measured(results, names), tuple(names)
+    single_seed = Measured(results.only(1), names)  # sensitivities have one seed
+    calls = tuple(measured.row(name, name, _calls) for name in PRESETS)
     journal = published(NAME).row("table3_file_types_percent", "journal", names)
     return [
         Table(
@@ -239,34 +243,34 @@ def _tables(results: Results, names: Sequence[str]) -> list[Table]:
             " (docs/workloads.md). The other rows of the table need file data, which block traces"
             " do not contain.",
         ),
-        *_requests(made, columns),
+        *_requests(measured, columns),
         *compared(results, names),
-        *_sensitivity(of_one, columns, 7, [_theta(pair) for pair in THETAS], "by thresholds"),
-        *_sensitivity(of_one, columns, 8, [_gmax(most) for most in GMAX], "by Gmax"),
-        _used(of_one, columns),
-        *_latencies(made, columns, 9, LARGE),
+        *_sensitivity(single_seed, columns, 7, [_theta(pair) for pair in THETAS], "by thresholds"),
+        *_sensitivity(single_seed, columns, 8, [_gmax(gmax) for gmax in GMAX], "by Gmax"),
+        _used(single_seed, columns),
+        *_latencies(measured, columns, 9, LARGE),
         Table("figure6b", "Figure 6b: GC executions", "calls", columns, calls),
     ]
 
 
-def _requests(made: Measured, columns: tuple[str, ...]) -> list[Table]:
+def _requests(measured: Measured, columns: tuple[str, ...]) -> list[Table]:
     """Tables 4 and 5: the properties of the requests."""
     mix, sizes = "table4_operations_percent", "table5_mean_size_kib"
     ops = {"read": "read", "write": "write", "trim": "delete"}
 
     def row(label: str, measure: Measure, table: str, key: str) -> Row:
-        return made.row(label, PROPOSED, measure, published(NAME).row(table, key, columns))
+        return measured.row(label, PROPOSED, measure, published(NAME).row(table, key, columns))
 
     shares = [row(f"{op}s", share_percent(op, tuple(ops)), mix, key) for op, key in ops.items()]
     shares.append(row("sequential", sequential_percent(), mix, "sequential"))
-    means = [row(f"{op}s", mean_kib(op), sizes, key) for op, key in ops.items()]
+    mean_sizes = [row(f"{op}s", mean_kib(op), sizes, key) for op, key in ops.items()]
     for op, key in ops.items():
         label, line = f"sequential {op}s", f"sequential_{key}"
         shares.append(row(label, sequential_percent(op), mix, line))
-        means.append(row(label, sequential_mean_kib(op), sizes, line))
+        mean_sizes.append(row(label, sequential_mean_kib(op), sizes, line))
     return [
         Table("table4", "Table 4: requests", "%", columns, tuple(shares), MIX_NOTE),
-        Table("table5", "Table 5: mean sizes", "KiB", columns, tuple(means)),
+        Table("table5", "Table 5: mean sizes", "KiB", columns, tuple(mean_sizes)),
     ]
 
 
@@ -275,7 +279,7 @@ def _journal(results: Results, published: tuple[Number, ...], names: Sequence[st
 
 
 def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
-    drawn: list[Figure] = []
+    figures: list[Figure] = []
     count, pages = Axis("per sample period", "count"), Axis("pages", "count")
     requests = [
         ("reads", PROPOSED, rise("host_reads_completed")),
@@ -284,7 +288,9 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
     for name in names:
         text = "Requests completed per sample period."
         title = "Figure 3: requests"
-        drawn.append(over_time(results, "figure3", title, text, count, name, "synthetic", requests))
+        figures.append(
+            over_time(results, "figure3", title, text, count, name, "synthetic", requests)
+        )
     load = "Host pages and copies per sample period; requests pending at its end."
     for key, name, schemes in (
         ("figure4", "Cassandra", (CONV_0, PROPOSED)),
@@ -298,7 +304,7 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
             ]
             title = f"Figure {key[-1]}: load under {scheme}"
             place = f"{key}-{PRESETS[scheme]}".replace(".", "_")
-            drawn.append(over_time(results, place, title, load, pages, name, "synthetic", parts))
+            figures.append(over_time(results, place, title, load, pages, name, "synthetic", parts))
     for name in names:
         for key, title, column, axis in (
             ("figure6a", "Figure 6a: empty blocks", gauge("free_blocks"), "blocks"),
@@ -306,10 +312,10 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
         ):
             curves = [(scheme, scheme, column) for scheme in PRESETS]
             text = "A block is empty only after its erase."
-            drawn.append(
+            figures.append(
                 over_time(results, key, title, text, Axis(axis, "count"), name, "synthetic", curves)
             )
-    return drawn
+    return figures
 
 
 def _gammas(
@@ -318,11 +324,11 @@ def _gammas(
     """Gamma of each measure ("mean read" ...), for every workload."""
     bases = [base + note for base in BASELINES]
     return {
-        f"{what} {op}": improvements(
-            results, source, names, PROPOSED + note, bases, how(op), times_better
+        f"{statistic} {op}": improvements(
+            results, source, names, PROPOSED + note, bases, measure_of(op), times_better
         )
         for op in OPS
-        for what, how in MEASURES
+        for statistic, measure_of in MEASURES
     }
 
 
@@ -335,7 +341,7 @@ def _least(names: Sequence[str]) -> float:
 
     The averages in the text do not follow from that table.
     """
-    keys = [f"table6.{what}_{op}_ms" for op in OPS for what, _ in MEASURES]
+    keys = [f"table6.{statistic}_{op}_ms" for op in OPS for statistic, _ in MEASURES]
     gammas = [gamma for key in keys for gamma in published(NAME).row(key, "gamma", names)]
     return math.sqrt(geometric_mean(gammas) or 1.0)
 
@@ -344,7 +350,7 @@ def _overall(names: Sequence[str]) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
         gammas = _gammas(results, source, names)
         centre = geometric_mean(_all(gammas))
-        parts = {what: geometric_mean(values) for what, values in gammas.items()}
+        parts = {statistic: geometric_mean(values) for statistic, values in gammas.items()}
         numbers = listed(["all", *parts], [centre, *parts.values()])
         return found(None if centre is None else centre >= _least(names), numbers)
 
@@ -353,9 +359,9 @@ def _overall(names: Sequence[str]) -> Judge:
 
 def _mongodb(results: Results, source: Source) -> Finding:
     gammas = _gammas(results, source, ["MongoDB"])
-    values = [values[0] for what, values in gammas.items() if what != "mean write"]
-    names = [what for what in gammas if what != "mean write"]
-    return improved(values, names, lambda known: max(known) < 1)
+    values = [values[0] for statistic, values in gammas.items() if statistic != "mean write"]
+    names = [statistic for statistic in gammas if statistic != "mean write"]
+    return improved(values, names, lambda available: max(available) < 1)
 
 
 def _strongest(names: Sequence[str]) -> Judge:
@@ -382,15 +388,15 @@ def _smooth(names: Sequence[str], sign: int) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
         ratios: list[Number] = []
         for name in names:
-            falls = {}
+            drops = {}
             for scheme in (PROPOSED, CONV_ALL, CONV_HALF):
                 series = series_of(results.get(name, source, scheme))
                 if series is not None:
-                    falls[scheme] = largest_drop(sign * series["free_blocks"])
-            mine = falls.pop(PROPOSED, None)
-            theirs = min(falls.values(), default=0.0)
-            ratios.append(mine / theirs if mine is not None and theirs > 0 else None)
-        return improved(ratios, names, lambda known: max(known) < 1)
+                    drops[scheme] = largest_drop(sign * series["free_blocks"])
+            drop = drops.pop(PROPOSED, None)
+            least_drop = min(drops.values(), default=0.0)
+            ratios.append(drop / least_drop if drop is not None and least_drop > 0 else None)
+        return improved(ratios, names, lambda available: max(available) < 1)
 
     return judge
 
@@ -401,15 +407,19 @@ def _slowest(names: Sequence[str]) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
         shares: list[Number] = []
         for name in names:
-            means = {}
+            mean_free = {}
             for scheme in PRESETS:
                 series = series_of(results.get(name, source, scheme))
                 if series is not None:
-                    means[scheme] = float(np.mean(series["free_blocks"]))
-            mine = means.pop(CONV_0, None)
-            most = max(means.values(), default=0.0)
-            shares.append(mine / most if mine is not None and most else None)
-        return improved(shares, names, lambda known: min(known) >= 1)
+                    mean_free[scheme] = float(np.mean(series["free_blocks"]))
+            mean_of_conventional = mean_free.pop(CONV_0, None)
+            largest = max(mean_free.values(), default=0.0)
+            shares.append(
+                mean_of_conventional / largest
+                if mean_of_conventional is not None and largest
+                else None
+            )
+        return improved(shares, names, lambda available: min(available) >= 1)
 
     return judge
 
@@ -418,14 +428,14 @@ def _chosen(labels: Sequence[str], names: Sequence[str]) -> Judge:
     """The published setting has the least geometric mean of latencies among its neighbours."""
 
     def judge(results: Results, source: Source) -> Finding:
-        made = Measured(results.only(1), names)  # as the neighbours
+        measured = Measured(results.only(1), names)  # as the neighbours
         centres = []
         for label in labels:
             values = [
                 value
                 for op in OPS
-                for _, how in MEASURES
-                for value in made.of(label, how(op)).get(source, ())
+                for _, measure_of in MEASURES
+                for value in measured.of(label, measure_of(op)).get(source, ())
             ]
             centres.append(geometric_mean(values))
         return found(least(centres, labels.index(PROPOSED)), listed(labels, centres) + " ms")
@@ -435,11 +445,14 @@ def _chosen(labels: Sequence[str], names: Sequence[str]) -> Judge:
 
 def _narrower(names: Sequence[str]) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
-        of = results.only(1)
-        both = [geometric_mean(_all(_gammas(of, source, names, note))) for note in ("", LARGE)]
-        small, large = both
+        first_results = results.only(1)
+        geometric_means = [
+            geometric_mean(_all(_gammas(first_results, source, names, note)))
+            for note in ("", LARGE)
+        ]
+        small, large = geometric_means
         holds = None if small is None or large is None else abs(large - 1) < abs(small - 1)
-        return found(holds, listed(["4 KiB", "8 KiB"], both))
+        return found(holds, listed(["4 KiB", "8 KiB"], geometric_means))
 
     return judge
 
@@ -493,7 +506,7 @@ def _claims(names: Sequence[str]) -> list[Claim]:
             "Gmax = 4 is the best trade-off.",
             "table 8",
             LOWEST,
-            _chosen([_gmax(most) for most in GMAX], names),
+            _chosen([_gmax(gmax) for gmax in GMAX], names),
         ),
         Claim(
             "With pages of 8 KiB the gap narrows.",

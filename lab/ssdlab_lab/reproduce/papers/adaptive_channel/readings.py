@@ -47,7 +47,7 @@ PHASES = 4
 
 
 def _gmax_only(scale: Scale) -> list[Scheme]:
-    return [one for one in varied(scale) if one.name.startswith("Gmax")]
+    return [scheme for scheme in varied(scale) if scheme.name.startswith("Gmax")]
 
 
 SEVERAL = (
@@ -70,32 +70,32 @@ def _most_used(report: Report | None) -> Number:
 def _rule(evidence: Evidence) -> Finding:
     """G(t) before rounding, at the largest used space of each workload."""
     low, high = THETAS[1]
-    used = [_most_used(evidence.main.get(name, SYNTHETIC, PROPOSED)) for name in evidence.names]
-    most = [None if one is None else max(GMAX) * (one - low) / (high - low) for one in used]
-    return improved(most, evidence.names, lambda known: max(known) <= 1)
+    shares = [_most_used(evidence.main.get(name, SYNTHETIC, PROPOSED)) for name in evidence.names]
+    gmax = [None if share is None else max(GMAX) * (share - low) / (high - low) for share in shares]
+    return improved(gmax, evidence.names, lambda values: max(values) <= 1)
 
 
 def _phased(evidence: Evidence) -> Finding:
     """As `_rule`, with long surges."""
     low, high = THETAS[1]
     phased = evidence.readings[PHASED]
-    used = [_most_used(phased.get(name, SYNTHETIC, PROPOSED)) for name in evidence.names]
-    most = [None if one is None else max(GMAX) * (one - low) / (high - low) for one in used]
-    return improved(most, evidence.names, lambda known: max(known) > 1)
+    shares = [_most_used(phased.get(name, SYNTHETIC, PROPOSED)) for name in evidence.names]
+    gmax = [None if share is None else max(GMAX) * (share - low) / (high - low) for share in shares]
+    return improved(gmax, evidence.names, lambda values: max(values) > 1)
 
 
 def _copies(evidence: Evidence) -> Finding:
     """Whether earlier collection copies more."""
     holds, numbers = [], []
     for name in evidence.names:
-        several = [
+        reports = [
             evidence.main.get(name, SYNTHETIC, scheme) for scheme in (CONV_0, PROPOSED, CONV_ALL)
         ]
-        wafs = [None if one is None else one.waf.total for one in several]
-        known = [one for one in wafs if one is not None]
-        if len(known) == len(several):
-            holds.append(known[0] >= known[1] >= known[2])
-            numbers.append(f"{name} {listed(('0', 'G(t)', '0.7'), known, 4)}")
+        wafs = [None if report is None else report.waf.total for report in reports]
+        available = [waf for waf in wafs if waf is not None]
+        if len(available) == len(reports):
+            holds.append(available[0] >= available[1] >= available[2])
+            numbers.append(f"{name} {listed(('0', 'G(t)', '0.7'), available, 4)}")
     return found(all(holds) if holds else None, "; ".join(numbers))
 
 

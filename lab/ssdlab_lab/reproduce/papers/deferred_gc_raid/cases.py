@@ -68,16 +68,16 @@ class Ran:
 def ran(preset: str, writes: Sequence[Write], keys: Mapping[str, object]) -> Ran:
     """The writes on the device of the figures."""
     with tempfile.TemporaryDirectory() as folder:
-        trace, out = Path(folder) / "writes.csv", Path(folder) / "run"
+        trace, output = Path(folder) / "writes.csv", Path(folder) / "run"
         # Windows file times: 100 ns, from a start that the reader subtracts.
         lines = [
-            f"{128166372003061629 + one.at_ns // 100},case,0,Write,{one.lpn * 4096},"
-            f"{one.pages * 4096},0\n"
-            for one in writes
+            f"{128166372003061629 + write.at_ns // 100},case,0,Write,{write.lpn * 4096},"
+            f"{write.pages * 4096},0\n"
+            for write in writes
         ]
         trace.write_text("".join(lines), encoding="utf-8")
         values = {**DEVICE, **keys, "workload.trace": str(trace), "workload.format": "msr"}
-        report = run(preset=preset, set=values, out=out, html=False, progress=False)
+        report = run(preset=preset, set=values, out=output, html=False, progress=False)
         return Ran(report, _lines(report, "ops"), _lines(report, "requests"))
 
 
@@ -94,10 +94,10 @@ def layout(preset: str, stripes: int) -> list[list[str]]:
     Found by writing every page alone and looking where it and its parity are programmed.
     """
     writes = [Write(lpn * APART_NS, lpn, 1) for lpn in range(stripes * DATA)]
-    done = ran(preset, writes, {"precondition.fill": 0.0})
-    user = done.report.device.user_pages
+    replay = ran(preset, writes, {"precondition.fill": 0.0})
+    user = replay.report.device.user_pages
     rows = [["" for _ in range(CHIPS)] for _ in range(stripes)]
-    for op in done.ops:
+    for op in replay.ops:
         if op["op"] != "program":
             continue
         lpn, chip = int(op["lpn"]), int(op["channel"])
@@ -124,18 +124,18 @@ class Operations:
 
 def operations(preset: str) -> list[Operations]:
     """Figure 3: page reads, programs and chips of each of the three writes."""
-    done = ran(preset, THREE, {})
-    found = []
-    for request in done.requests:
-        ops = [op for op in done.ops if op["request"] == request["id"]]
-        found.append(
+    replay = ran(preset, THREE, {})
+    operations_ = []
+    for request in replay.requests:
+        ops = [op for op in replay.ops if op["request"] == request["id"]]
+        operations_.append(
             Operations(
                 reads=sum(op["op"] == "read" for op in ops),
                 writes=sum(op["op"] == "program" for op in ops),
                 chips=tuple(sorted({int(op["channel"]) for op in ops})),
             )
         )
-    return found
+    return operations_
 
 
 AGEING = (0, 6, 12, 18)
@@ -158,14 +158,14 @@ def ending(preset: str) -> Ending:
     """Figures 3 and 5: the three writes at once, when chip 0 is about to reach its threshold."""
     start = APART_NS * len(AGEING)
     writes = [Write(i * APART_NS, lpn, 1) for i, lpn in enumerate(AGEING)]
-    writes += [Write(start, one.lpn, one.pages) for one in THREE]
-    done = ran(preset, writes, {})
-    last = done.requests[-len(THREE) :]
-    end = max(int(one["completion"]) for one in last)
-    erases = sum(op["op"] == "erase" and int(op["start"]) < end for op in done.ops)
-    redirected = raid("redirected")(done.report)
-    assert redirected is not None, "a device with parity"
-    return Ending(end - int(last[0]["arrival"]), erases, round(redirected))
+    writes += [Write(start, write.lpn, write.pages) for write in THREE]
+    replay = ran(preset, writes, {})
+    last = replay.requests[-len(THREE) :]
+    end = max(int(request["completion"]) for request in last)
+    erases = sum(op["op"] == "erase" and int(op["start"]) < end for op in replay.ops)
+    redirects = raid("redirected")(replay.report)
+    assert redirects is not None, "a device with parity"
+    return Ending(end - int(last[0]["arrival"]), erases, round(redirects))
 
 
 def slots_saved(baseline: Ending, redirected: Ending) -> float:

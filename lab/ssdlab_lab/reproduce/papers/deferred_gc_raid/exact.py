@@ -33,33 +33,44 @@ def _row(label: str, numbers: Sequence[float], ours: Sequence[float], source: So
 
 def _figure_1(preset: str, source: Source | None) -> Table:
     figure: list[list[str]] = published(NAME).values["figure1_layout"]["stripes"]
-    here = figure if source is None else cases.layout(preset, len(figure))
-    pairs = [pair for both in zip(figure, here, strict=True) for pair in zip(*both, strict=True)]
+    simulated = figure if source is None else cases.layout(preset, len(figure))
+    pairs = [pair for row in zip(figure, simulated, strict=True) for pair in zip(*row, strict=True)]
     kinds = (False, True)
     printed = [sum(page.startswith("P") == kind for page, _ in pairs) for kind in kinds]
-    found = [sum(a == b and a.startswith("P") == kind for a, b in pairs) for kind in kinds]
+    equal = [sum(a == b and a.startswith("P") == kind for a, b in pairs) for kind in kinds]
     note = (
         "Every page was written alone; where it and its parity were programmed is compared with"
         " the figure."
     )
     title = "Figure 1: pages on the chip of the figure"
-    rows = (_row("as printed", printed, found, source),)
+    rows = (_row("as printed", printed, equal, source),)
     return Table("figure1", title, "pages", ("data", "parity"), rows, note)
 
 
 def _figure_3(preset: str, source: Source | None) -> Table:
     figure = published(NAME).values["figure3_operations"]
     printed = [figure[name] for name in THREE]
-    here = [] if source is None else cases.operations(preset)
+    simulated = [] if source is None else cases.operations(preset)
     rows = (
-        _row("read", [one["reads"] for one in printed], [one.reads for one in here], source),
         _row(
-            "programmed", [one["writes"] for one in printed], [one.writes for one in here], source
+            "read",
+            [request["reads"] for request in printed],
+            [request.reads for request in simulated],
+            source,
+        ),
+        _row(
+            "programmed",
+            [request["writes"] for request in printed],
+            [request.writes for request in simulated],
+            source,
         ),
         _row(
             "chips as printed",
-            [len(one["chips"]) for one in printed],
-            [len({*a["chips"]} & {*b.chips}) for a, b in zip(printed, here, strict=bool(here))],
+            [len(request["chips"]) for request in printed],
+            [
+                len({*a["chips"]} & {*b.chips})
+                for a, b in zip(printed, simulated, strict=bool(simulated))
+            ],
             source,
         ),
     )
@@ -68,8 +79,8 @@ def _figure_3(preset: str, source: Source | None) -> Table:
 
 
 def _figure_5(presets: Sequence[str], source: Source | None) -> Table:
-    saved = [] if source is None else [cases.slots_saved(*map(cases.ending, presets))]
-    rows = (_row("slots", [value("figure5", "slots_saved_by_redirection")], saved, source),)
+    slots = [] if source is None else [cases.slots_saved(*map(cases.ending, presets))]
+    rows = (_row("slots", [value("figure5", "slots_saved_by_redirection")], slots, source),)
     note = "A slot is the time of one program; a block without valid pages is collected in two."
     title = "Figure 5: slots saved by redirection"
     return Table("figure5", title, "slots", ("slots",), rows, note)
@@ -81,8 +92,8 @@ def _section_4_4(source: Source | None) -> Table:
         *("base_mib_for_256_gib", "extra_mib_for_256_gib"),
     )
     printed = [value("mapping_overhead", key) for key in keys]
-    bits, base, extra = mapping_overhead(256 << 30, 64, 4096)
-    ours = (printed[0], bits, base / 2**20, extra / 2**20)
+    bits, base, overhead = mapping_overhead(256 << 30, 64, 4096)
+    ours = (printed[0], bits, base / 2**20, overhead / 2**20)
     return Table(
         "section44",
         "Section 4.4: mapping table of 256 GiB with 64 chips",

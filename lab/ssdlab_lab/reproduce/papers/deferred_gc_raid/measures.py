@@ -15,18 +15,18 @@ NAME = "deferred-gc-raid"
 
 
 def _counts(report: Report) -> list[tuple[str, int]]:
-    several = [(op, getattr(report.latency, op).count) for op in ("read", "write")]
-    return [(op, count) for op, count in several if count]
+    counts = [(op, getattr(report.latency, op).count) for op in ("read", "write")]
+    return [(op, count) for op, count in counts if count]
 
 
 def mean_ms(op: str) -> Measure:
     """Mean response time of reads, writes or both, milliseconds."""
 
     def of(report: Report) -> Number:
-        several = [(one, n) for one, n in _counts(report) if op in ("all", one)]
-        total = sum(n for _, n in several)
+        counts = [(kind, n) for kind, n in _counts(report) if op in ("all", kind)]
+        total = sum(n for _, n in counts)
         return (
-            sum(getattr(report.latency, one).mean * n for one, n in several) / total / 1e6
+            sum(getattr(report.latency, kind).mean * n for kind, n in counts) / total / 1e6
             if (total)
             else None
         )
@@ -41,7 +41,7 @@ def p99_ms(op: str) -> Measure:
         if op != "all":
             value = getattr(report.latency, op).p99
             return None if value is None else value / 1e6
-        return percentile_ms(report, [one for one, _ in _counts(report)], 0.99)
+        return percentile_ms(report, [kind for kind, _ in _counts(report)], 0.99)
 
     return of
 
@@ -55,8 +55,8 @@ def percentile_ms(report: Report, ops: Sequence[str], share: float) -> Number:
     table = np.concatenate(rows)
     table = table[np.argsort(table[:, 0], kind="stable")]
     counts = np.cumsum(table[:, 2])
-    at = int(np.searchsorted(counts, np.ceil(share * counts[-1])))
-    return float(table[at, 0] + table[at, 1]) / 2e6
+    index = int(np.searchsorted(counts, np.ceil(share * counts[-1])))
+    return float(table[index, 0] + table[index, 1]) / 2e6
 
 
 MEASURES: Mapping[str, Callable[[str], Measure]] = {"mean": mean_ms, "p99": p99_ms}
@@ -66,14 +66,14 @@ def part(*parts: str) -> Measure:
     """Share of some parts of the response time of reads and writes, percent."""
 
     def of(report: Report) -> Number:
-        some = whole = 0.0
+        part_sum = total = 0.0
         for op, count in _counts(report):
             means = getattr(report.latency_parts, op)
             if means is None:
                 return None
-            some += count * sum(getattr(means, name) for name in parts)
-            whole += count * getattr(report.latency, op).mean
-        return 100 * some / whole if whole else None
+            part_sum += count * sum(getattr(means, name) for name in parts)
+            total += count * getattr(report.latency, op).mean
+        return 100 * part_sum / total if total else None
 
     return of
 

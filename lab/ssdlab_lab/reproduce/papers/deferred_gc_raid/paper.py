@@ -87,13 +87,13 @@ def schemes(scale: Scale, group: int = GROUP) -> list[Scheme]:
 
 def stand_in(name: str, scale: Scale) -> Workload:
     """The synthetic trace of a volume, shrunk as the device is."""
-    whole = published_requests(name)
+    count = published_requests(name)
     keys = {
         **PATTERN,
         **WHOLE,
         "workload.kind": f"msr:{name}",
         # Each of its two phases is rounded down.
-        "workload.requests": whole // scale.divisor - 1 if scale.divisor > 1 else whole,
+        "workload.requests": count // scale.divisor - 1 if scale.divisor > 1 else count,
         "workload.seed": REQUESTS_SEED,
         **_interval(scale),
     }
@@ -126,11 +126,11 @@ def recorded(name: str, trace: Recording, scale: Scale) -> Workload:
 
 
 def _cells(scale: Scale, names: Sequence[str], traces: Mapping[str, Recording]) -> list[Cell]:
-    several = [stand_in(name, scale) for name in names]
+    workloads = [stand_in(name, scale) for name in names]
     if not scale.quick:
-        several += [recorded(name, trace, scale) for name, trace in traces.items()]
+        workloads += [recorded(name, trace, scale) for name, trace in traces.items()]
     cells = []
-    for workload in several:
+    for workload in workloads:
         for group in GROUPS:
             cells += [Cell(workload, scheme) for scheme in schemes(scale, group)]
     return cells
@@ -143,14 +143,14 @@ Filled: TypeAlias = "tuple[Number, ...]"
 
 def compared(results: Results, names: Sequence[str]) -> list[Table]:
     """Figures 8 and 9, and the averages that the text gives."""
-    made, columns = Measured(results, names), tuple(names)
+    measured, columns = Measured(results, names), tuple(names)
     tables = []
     for kind, words, figure in KINDS:
         for op in OPS:
             measure = MEASURES[kind](op)
-            rows = [made.row(scheme, scheme, measure) for scheme in PRESETS]
+            rows = [measured.row(scheme, scheme, measure) for scheme in PRESETS]
             numbers = reduction(kind, op).row(columns)
-            rows.append(made.better("reduction, %", DGC, [RAID], measure, numbers))
+            rows.append(measured.better("reduction, %", DGC, [RAID], measure, numbers))
             title = f"Figure {figure}: {words}, {'all' if op == 'all' else f'{op}s'}"
             key = f"figure{figure}-{op}"
             tables.append(Table(key, title, "ms", columns, tuple(rows)))
@@ -185,32 +185,37 @@ def gains(
 
 def average(values: Sequence[Number]) -> Number:
     """Mean of the values; None if one is missing."""
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known and len(known) == len(values) else None
+    available = [value for value in values if value is not None]
+    return sum(available) / len(available) if available and len(available) == len(values) else None
 
 
 def _tables(results: Results, names: Sequence[str]) -> list[Table]:
-    made, columns = Measured(results, names), tuple(names)
-    parts = tuple(made.row(label, RAID, part(*of)) for label, of in PARTS)
-    deferred = (
-        made.row("deferred GCs", DGC, raid("deferred_gcs")),
-        made.row("writes redirected, pages", DGC, raid("redirected")),
-        *(made.row(f"GC calls, {scheme}", scheme, _calls) for scheme in PRESETS),
-        *(made.row(f"pages moved per call, {one}", one, copies_per_call) for one in PRESETS),
+    measured, columns = Measured(results, names), tuple(names)
+    parts = tuple(
+        measured.row(label, RAID, part(*parts_of_latency)) for label, parts_of_latency in PARTS
+    )
+    counts = (
+        measured.row("deferred GCs", DGC, raid("deferred_gcs")),
+        measured.row("writes redirected, pages", DGC, raid("redirected")),
+        *(measured.row(f"GC calls, {scheme}", scheme, _calls) for scheme in PRESETS),
+        *(
+            measured.row(f"pages moved per call, {preset}", preset, copies_per_call)
+            for preset in PRESETS
+        ),
     )
     programs = tuple(
-        made.row(f"{label}, {scheme}", scheme, measure)
+        measured.row(f"{label}, {scheme}", scheme, measure)
         for label, measure in (("host and parity", host_programs), ("GC", gc_programs))
         for scheme in PRESETS
     )
     bars = "The paper shows bars without values."
     return [
-        _traces(made, columns),
+        _traces(measured, columns),
         Table("figure4", "Figure 4: response time by part, RAID-5", "%", columns, parts, bars),
         *compared(results, names),
-        Table("deferred", "Figure 8: deferred GCs", "count", columns, deferred, bars),
+        Table("deferred", "Figure 8: deferred GCs", "count", columns, counts, bars),
         Table("programs", "Section 4.5: page programs", "pages", columns, programs),
-        *_by_group(made, names),
+        *_by_group(measured, names),
         *exact.tables([*PRESETS.values()], _first_run(results)),
     ]
 
@@ -219,16 +224,20 @@ def _calls(report: Report) -> Number:
     return float(report.gc.calls)
 
 
-def _traces(made: Measured, columns: tuple[str, ...]) -> Table:
-    def row(label: str, key: str, of: Callable[[Volume], float]) -> Row:
+def _traces(measured: Measured, columns: tuple[str, ...]) -> Table:
+    def row(label: str, key: str, quantity: Callable[[Volume], float]) -> Row:
         numbers = published(NAME).row("table2_traces", key, columns)
-        return made.row(label, RAID, lambda report: of(volume_of(report)), numbers)
+        return measured.row(label, RAID, lambda report: quantity(volume_of(report)), numbers)
 
     rows = (
-        row("requests", "requests", lambda one: one.requests),
-        row("write ratio", "write_ratio", lambda one: one.write_share),
-        row("working set, GB", "working_set_gb", lambda one: one.range_bytes / 1e9),
-        row("unique write space, GB", "unique_write_space_gb", lambda one: one.unique_bytes / 1e9),
+        row("requests", "requests", lambda volume: volume.requests),
+        row("write ratio", "write_ratio", lambda volume: volume.write_share),
+        row("working set, GB", "working_set_gb", lambda volume: volume.range_bytes / 1e9),
+        row(
+            "unique write space, GB",
+            "unique_write_space_gb",
+            lambda volume: volume.unique_bytes / 1e9,
+        ),
     )
     note = (
         "The working set is read as the range of addresses. Counts and bytes of traces that were"
@@ -237,33 +246,33 @@ def _traces(made: Measured, columns: tuple[str, ...]) -> Table:
     return Table("table2", "Table 2: traces", "", columns, rows, note)
 
 
-def _by_group(made: Measured, names: Sequence[str]) -> list[Table]:
+def _by_group(measured: Measured, names: Sequence[str]) -> list[Table]:
     """Figures 10 and 11."""
-    results, mean = made.results, mean_ms("all")
+    results, mean = measured.results, mean_ms("all")
     columns = (*names, "average")
     rows, ratios = [], []
     for group in GROUPS:
         scheme = of_groups(DGC, group)
-        values = {s: (*v, average(v)) for s, v in made.of(scheme, mean).items()}
+        values = {s: (*v, average(v)) for s, v in measured.of(scheme, mean).items()}
         rows.append(Row(f"groups of {group}", (None,) * len(columns), values))
-        found_ = {s: gains(results, s, names, mean, group) for s in results.sources}
-        by_trace = {s: (*v, average(v)) for s, v in found_.items()}
+        group_gains = {s: gains(results, s, names, mean, group) for s in results.sources}
+        by_trace = {s: (*v, average(v)) for s, v in group_gains.items()}
         ratios.append(Row(f"groups of {group}, %", (None,) * len(columns), by_trace))
     ends = {source: fall(results, source, names) for source in results.sources}
     lost = {source: loss(results, source, names) for source in results.sources}
-    none: Filled = (None,) * len(names)
-    whole = set(names) == set(WORKLOADS)
+    blanks: Filled = (None,) * len(names)
+    is_complete = set(names) == set(WORKLOADS)
     numbers = [
-        value("sensitivity", key) if whole else None
+        value("sensitivity", key) if is_complete else None
         for key in (
             "mean_response_decrease_percent_4_to_16",
             "dgc_improvement_loss_percent_4_to_16",
         )
     ]
-    fell = {source: (*v, average(_known(v))) for source, v in ends.items()}
-    less = {source: (*v, average(_known(v))) for source, v in lost.items()}
-    rows.append(Row("decrease from 4 to 16, %", (*none, numbers[0]), fell))
-    ratios.append(Row("loss from 4 to 16, points", (*none, numbers[1]), less))
+    decreases = {source: (*v, average(_known(v))) for source, v in ends.items()}
+    losses_by_source = {source: (*v, average(_known(v))) for source, v in lost.items()}
+    rows.append(Row("decrease from 4 to 16, %", (*blanks, numbers[0]), decreases))
+    ratios.append(Row("loss from 4 to 16, points", (*blanks, numbers[1]), losses_by_source))
     title = "Figure 10: mean response of RAID-5 + DGC by chips of a group"
     second = "Figure 11: reduction of the mean response by chips of a group"
     note = (
@@ -303,14 +312,14 @@ def _first_run(results: Results) -> Source | None:
 
 
 def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
-    drawn: list[Figure] = []
+    plots: list[Figure] = []
     for name in names:
         for source in results.sources:
             if results.get(name, source, RAID) is not None:
                 text = "Chips reach their threshold where RAID-5 becomes slower."
-                drawn.append(figures.response(results, name, source, [*PRESETS], text))
-                drawn.append(figures.tail(results, name, source, [*PRESETS]))
-    return drawn
+                plots.append(figures.response(results, name, source, [*PRESETS], text))
+                plots.append(figures.tail(results, name, source, [*PRESETS]))
+    return plots
 
 
 # The claims of the paper.
@@ -318,12 +327,12 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
 
 def _everywhere(kind: str, names: Sequence[str]) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
-        numbers, least = [], []
+        numbers, available = [], []
         for op in OPS:
             values = gains(results, source, names, MEASURES[kind](op))
             numbers.append(f"{op}: {listed(names, values)}")
-            least += [value for value in values if value is not None]
-        return found(min(least) > 0 if least else None, "; ".join(numbers))
+            available += [value for value in values if value is not None]
+        return found(min(available) > 0 if available else None, "; ".join(numbers))
 
     return judge
 
@@ -332,14 +341,14 @@ def _amount(kind: str, names: Sequence[str]) -> Judge:
     """At least half of the published best and average, of all requests."""
 
     def judge(results: Results, source: Source) -> Finding:
-        known = reduction(kind, "all")
+        claimed = reduction(kind, "all")
         values = gains(results, source, names, MEASURES[kind]("all"))
         by_name, mean = dict(zip(names, values, strict=True)), average(values)
-        best = by_name.get(known.best_trace)
+        best = by_name.get(claimed.best_trace)
         if best is None or mean is None or {*names} != {*WORKLOADS}:
             return found(None, listed(names, values))
-        holds = best >= known.best / 2 and mean >= known.average / 2
-        return found(holds, f"{known.best_trace} {best:.1f}, average {mean:.1f}")
+        holds = best >= claimed.best / 2 and mean >= claimed.average / 2
+        return found(holds, f"{claimed.best_trace} {best:.1f}, average {mean:.1f}")
 
     return judge
 
@@ -348,7 +357,7 @@ def _ends(kind: str, names: Sequence[str]) -> Judge:
     """The best and the worst trace are those published."""
 
     def judge(results: Results, source: Source) -> Finding:
-        known = reduction(kind, "all")
+        claimed = reduction(kind, "all")
         values = gains(results, source, names, MEASURES[kind]("all"))
         ranked = sorted(
             (value, name) for name, value in zip(names, values, strict=True) if value is not None
@@ -357,7 +366,7 @@ def _ends(kind: str, names: Sequence[str]) -> Judge:
             return found(None, listed(names, values))
         ends = (ranked[-1][1], ranked[0][1])
         order = " > ".join(f"{name} {value:.1f}" for value, name in reversed(ranked))
-        return found(ends == (known.best_trace, known.worst_trace), order)
+        return found(ends == (claimed.best_trace, claimed.worst_trace), order)
 
     return judge
 
@@ -365,10 +374,10 @@ def _ends(kind: str, names: Sequence[str]) -> Judge:
 def _dominates(names: Sequence[str]) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
         shares = Measured(results, names).of(RAID, WAITING).get(source, ())
-        known = {
+        share_of_workload = {
             name: share for name, share in zip(names, shares, strict=False) if share is not None
         }
-        verdicts = [(share > 50) == (name != "wdev_0") for name, share in known.items()]
+        verdicts = [(share > 50) == (name != "wdev_0") for name, share in share_of_workload.items()]
         return found(all(verdicts) if verdicts else None, listed(names, shares))
 
     return judge
@@ -381,12 +390,12 @@ def _correlated(
 
     def judge(results: Results, source: Source) -> Finding:
         if ys is None:
-            against = gains(results, source, names, mean_ms("all"))
+            measured = gains(results, source, names, mean_ms("all"))
         else:
-            against = list(Measured(results, names).of(RAID, ys).get(source, ()))
+            measured = list(Measured(results, names).of(RAID, ys).get(source, ()))
         pairs = [
             (name, x, y)
-            for name, x, y in zip(names, xs(results, source), against, strict=True)
+            for name, x, y in zip(names, xs(results, source), measured, strict=True)
             if x is not None and y is not None
         ]
         rho = rank_correlation([x for _, x, _ in pairs], [y for _, _, y in pairs])
@@ -409,59 +418,65 @@ def _unique_of(names: Sequence[str]) -> Callable[[Results, Source], Sequence[Num
 
 def _larger_groups(names: Sequence[str]) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
-        falls, losses = fall(results, source, names), loss(results, source, names)
-        known = [
-            (a, b) for a, b in zip(falls, losses, strict=True) if a is not None and b is not None
+        decreases, losses = fall(results, source, names), loss(results, source, names)
+        pairs = [
+            (a, b)
+            for a, b in zip(decreases, losses, strict=True)
+            if a is not None and b is not None
         ]
-        if not known:
+        if not pairs:
             return found(None, "not run")
-        decrease = sum(a for a, _ in known) / len(known)
-        less = sum(b for _, b in known) / len(known)
-        numbers = f"decrease {decrease:.1f} %, loss {less:.1f} points"
-        return found(decrease > 0 and less > 0, numbers)
+        decrease = sum(a for a, _ in pairs) / len(pairs)
+        mean_loss = sum(b for _, b in pairs) / len(pairs)
+        numbers = f"decrease {decrease:.1f} %, loss {mean_loss:.1f} points"
+        return found(decrease > 0 and mean_loss > 0, numbers)
 
     return judge
 
 
 def _same_programs(names: Sequence[str]) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
-        base, mine = (Measured(results, names).of(one, host_programs)[source] for one in PRESETS)
-        known = [(a, b) for a, b in zip(base, mine, strict=True) if a is not None and b is not None]
-        more = [100 * (b / a - 1) for a, b in known if a]
-        text = f"largest difference {max(map(abs, more)):.3g} %" if more else ""
-        return found(all(a == b for a, b in known) if known else None, text)
+        base, programs = (
+            Measured(results, names).of(scheme, host_programs)[source] for scheme in PRESETS
+        )
+        pairs = [
+            (a, b) for a, b in zip(base, programs, strict=True) if a is not None and b is not None
+        ]
+        increases = [100 * (b / a - 1) for a, b in pairs if a]
+        text = f"largest difference {max(map(abs, increases)):.3g} %" if increases else ""
+        return found(all(a == b for a, b in pairs) if pairs else None, text)
 
     return judge
 
 
-def _sentence(said: str) -> str:
-    return f"{said[0].upper()}{said[1:]}."
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def compared_claims(names: Sequence[str]) -> list[Claim]:
     """The claims of figures 8 and 9, which other readings can change."""
-    reduced = "reduction by deferred GC, percent"
+    label = "reduction by deferred GC, percent"
     claims = []
     for kind, words, figure in KINDS:
-        every, best = reduction(kind, "all"), reduction(kind, "all")
+        claimed, best = reduction(kind, "all"), reduction(kind, "all")
         claims += [
             Claim(
                 f"The {words} improves in every trace.",
                 f"figure {figure}",
-                f"{reduced}, of all requests, writes and reads; holds if all are above 0",
+                f"{label}, of all requests, writes and reads; holds if all are above 0",
                 _everywhere(kind, names),
             ),
             Claim(
                 f"The {words} falls by up to {best.best} % ({best.best_trace}), by"
-                f" {every.average} % on average.",
+                f" {claimed.average} % on average.",
                 f"figure {figure}",
-                f"{reduced}, of all requests; holds if at least half of both",
+                f"{label}, of all requests; holds if at least half of both",
                 _amount(kind, names),
             ),
             Claim(
                 f"The {words} improves most in {best.best_trace}, least in {best.worst_trace}.",
                 f"figure {figure}",
-                f"{reduced}, of all requests, in order; holds if both ends are these",
+                f"{label}, of all requests, in order; holds if both ends are these",
                 _ends(kind, names),
             ),
         ]
@@ -469,32 +484,32 @@ def compared_claims(names: Sequence[str]) -> list[Claim]:
 
 
 def _claims(names: Sequence[str]) -> list[Claim]:
-    said = published(NAME).values["claims"]
+    texts = published(NAME).values["claims"]
     return [
         *compared_claims(names),
         Claim(
-            _sentence(said["components"]),
+            _sentence(texts["components"]),
             "section 3.3, figure 4",
             "percentage of T_GC and T_wait in the mean response of RAID-5; holds if above 50"
             " everywhere but in wdev_0, and not there",
             _dominates(names),
         ),
         Claim(
-            _sentence(said["deferred"]),
+            _sentence(texts["deferred"]),
             "section 5.2, figure 8",
             "Spearman's rank correlation of deferred GCs with the reduction of the mean response;"
             " holds from 0.5, does not hold at 0 or below",
             _correlated(names, _deferred_of(names), None),
         ),
         Claim(
-            _sentence(said["unique_space"]),
+            _sentence(texts["unique_space"]),
             "section 5.2",
             "rank correlation of the published unique write space with the pages moved per GC call"
             " of RAID-5; holds from 0.5, does not hold at 0 or below",
             _correlated(names, _unique_of(names), copies_per_call),
         ),
         Claim(
-            _sentence(said["group_size"]),
+            _sentence(texts["group_size"]),
             "section 5.4, figures 10 and 11",
             "average decrease of the mean response with deferred GC from groups of 4 to 16, and"
             " loss of its reduction; holds if both are above 0",

@@ -140,18 +140,25 @@ SEVERAL = (
 def _sensitivity(results: Mapping[str, Results], names: Sequence[str]) -> Table:
     """The effect of each parameter of the pattern on the gains."""
     lines = [("as in the sample", AS_RUN)]
-    lines += [(f"{what}: {value}", one.name) for what, value, one in PATTERNS]
+    lines += [(f"{parameter}: {value}", reading.name) for parameter, value, reading in PATTERNS]
     columns = ("mean", "change", "p99", "change", "T_GC of RAID-5", "T_wait of RAID-5")
     rows, first = [], None
     for label, reading in lines:
-        ran = results.get(reading)
-        if ran is None:
+        results_of_reading = results.get(reading)
+        if results_of_reading is None:
             continue
-        mean, p99 = (average(gains(ran, SYNTHETIC, names, MEASURES[k]("all"))) for k, *_ in KINDS)
+        mean, p99 = (
+            average(gains(results_of_reading, SYNTHETIC, names, MEASURES[k]("all")))
+            for k, *_ in KINDS
+        )
         first = first or (mean, p99)
         parts = [
-            average(list(Measured(ran, names).of(RAID, part(of)).get(SYNTHETIC, ())))
-            for of in ("gc_wait", "queue")
+            average(
+                list(
+                    Measured(results_of_reading, names).of(RAID, part(part_name)).get(SYNTHETIC, ())
+                )
+            )
+            for part_name in ("gc_wait", "queue")
         ]
         values = (mean, _less(mean, first[0]), p99, _less(p99, first[1]), *parts)
         rows.append(Row(label, (None,) * len(columns), {SYNTHETIC: values}))
@@ -170,17 +177,17 @@ def _less(value: Number, base: Number) -> Number:
 
 def _by_reading(results: Mapping[str, Results], names: Sequence[str]) -> list[Table]:
     """Reductions of each reading, by trace."""
-    several = []
+    tables = []
     for kind, words, _ in KINDS:
         rows = []
-        for reading, ran in results.items():
-            values = gains(ran, SYNTHETIC, names, MEASURES[kind]("all"))
+        for reading, results_of_reading in results.items():
+            values = gains(results_of_reading, SYNTHETIC, names, MEASURES[kind]("all"))
             ours = {SYNTHETIC: (*values, average(values))}
             rows.append(Row(reading, (None,) * (len(names) + 1), ours))
         title = f"Reduction of the {words} under each reading"
         table = Table(f"readings-{kind}", title, "%", (*names, "average"), tuple(rows))
-        several.append(table)
-    return [_sensitivity(results, names), *several]
+        tables.append(table)
+    return [_sensitivity(results, names), *tables]
 
 
 def _floor(evidence: Evidence) -> Finding:
@@ -188,41 +195,43 @@ def _floor(evidence: Evidence) -> Finding:
     p99 = MEASURES["p99"]("all")
     ratios: list[Number] = []
     for name in evidence.names:
-        least = evidence.at(NEVER, name, RAID, p99)
-        mine = evidence.at(AS_RUN, name, DGC, p99)
-        ratios.append(None if mine is None or not least else mine / least)
-    return improved(ratios, evidence.names, lambda known: max(known) <= 1.1)
+        lower_bound = evidence.at(NEVER, name, RAID, p99)
+        value = evidence.at(AS_RUN, name, DGC, p99)
+        ratios.append(None if value is None or not lower_bound else value / lower_bound)
+    return improved(ratios, evidence.names, lambda available: max(available) <= 1.1)
 
 
 def _reads_for_nothing(evidence: Evidence) -> Finding:
     """Decrease of the mean response with larger groups if reads are free."""
     mean = MEASURES["mean"]("all")
     small, large = (of_groups(DGC, group) for group in (GROUPS[0], GROUPS[-1]))
-    falls = [evidence.better(FREE_READS, name, large, small, mean) for name in evidence.names]
-    return improved(falls, evidence.names, lambda known: min(known) > 0)
+    decreases = [evidence.better(FREE_READS, name, large, small, mean) for name in evidence.names]
+    return improved(decreases, evidence.names, lambda available: min(available) > 0)
 
 
-def _operations(evidence: Evidence, group: int, of: Measure) -> list[Number]:
+def _operations(evidence: Evidence, group: int, measure: Measure) -> list[Number]:
     return list(
-        Measured(evidence.main, evidence.names).of(of_groups(DGC, group), of).get(SYNTHETIC, ())
+        Measured(evidence.main, evidence.names)
+        .of(of_groups(DGC, group), measure)
+        .get(SYNTHETIC, ())
     )
 
 
-def _per_page(of: Callable[[Report], int]) -> Measure:
+def _per_page(quantity: Callable[[Report], int]) -> Measure:
     """For each page that the host writes."""
-    return lambda report: of(report) / report.host.pages_written
+    return lambda report: quantity(report) / report.host.pages_written
 
 
 def _reads_grow(evidence: Evidence) -> Finding:
     numbers, holds = [], []
     parity = _per_page(lambda report: report.flash.programs.parity)
     reads = _per_page(lambda report: report.flash.reads.rmw)
-    for what, of, grows in (("parity programs", parity, False), ("reads", reads, True)):
-        small, large = (_operations(evidence, group, of) for group in (GROUPS[0], GROUPS[-1]))
+    for label, measure, grows in (("parity programs", parity, False), ("reads", reads, True)):
+        small, large = (_operations(evidence, group, measure) for group in (GROUPS[0], GROUPS[-1]))
         ratios = [b / a if a and b is not None else None for a, b in zip(small, large, strict=True)]
-        known = [ratio for ratio in ratios if ratio is not None]
-        numbers.append(f"{what}: {listed(evidence.names, ratios)}")
-        holds += [(ratio > 1) == grows for ratio in known]
+        available = [ratio for ratio in ratios if ratio is not None]
+        numbers.append(f"{label}: {listed(evidence.names, ratios)}")
+        holds += [(ratio > 1) == grows for ratio in available]
     return found(all(holds) if holds else None, "; ".join(numbers) if holds else "")
 
 

@@ -29,18 +29,21 @@ WORKLOADS = ("Cassandra", "MongoDB", "RocksDB")
 def main() -> None:
     """Print mean and longest latencies of both, and how far apart they are."""
     scale = Scale(quick=True)
-    bbgc = next(one for one in schemes(scale) if one.name == BBGC)
+    bbgc = next(scheme for scheme in schemes(scale) if scheme.name == BBGC)
     print("order, workload: PBGC over BBGC of mean reads, longest reads, mean writes, longest")
     for title, order in ORDERS.items():
         for name in WORKLOADS:
-            made = requested(name, scale)
-            both = []
+            workload = requested(name, scale)
+            times_by_scheme = []
             for keys in (PLANES, {}):
                 scheme = replace(bbgc, keys={**bbgc.keys, **keys, "sched.order": order})
-                found = ssdlab.run(Cell(made, scheme).config, progress=False).latency
-                times = (found.read.mean, found.read.max, found.write.mean, found.write.max)
-                both.append([time or 0.0 for time in times])
-            ratios = [f"{one / two:.2f}" for one, two in zip(*both, strict=True)]
+                latency = ssdlab.run(Cell(workload, scheme).config, progress=False).latency
+                times = (latency.read.mean, latency.read.max, latency.write.mean, latency.write.max)
+                times_by_scheme.append([time or 0.0 for time in times])
+            ratios = [
+                f"{numerator / denominator:.2f}"
+                for numerator, denominator in zip(*times_by_scheme, strict=True)
+            ]
             print(f"{title}, {name}: {', '.join(ratios)}", flush=True)
 
 

@@ -82,16 +82,18 @@ def schemes(scale: Scale) -> list[Scheme]:
 
 def requested(name: str, scale: Scale) -> Workload:
     """The calibrated requests of a workload."""
-    base = next(one for one in schemes(scale) if one.name == BBGC)
-    found = calibration_of(NAME).keys(base, scale.divisor, AS_RUN, name)
-    return calibrated(name, PAPER, scale, *found)
+    base = next(scheme for scheme in schemes(scale) if scheme.name == BBGC)
+    entry = calibration_of(NAME).keys(base, scale.divisor, AS_RUN, name)
+    return calibrated(name, PAPER, scale, *entry)
 
 
 def _cells(scale: Scale, names: Sequence[str], traces: Mapping[str, Recording]) -> list[Cell]:
     seeds = range(1, (QUICK_SEEDS if scale.quick else SEEDS) + 1)
-    made = [(requested(name, scale), seed) for name in names for seed in seeds]
-    made += [(recorded(name, trace, FLASH, scale), 1) for name, trace in traces.items()]
-    return [Cell(workload, scheme, seed) for workload, seed in made for scheme in schemes(scale)]
+    workloads = [(requested(name, scale), seed) for name in names for seed in seeds]
+    workloads += [(recorded(name, trace, FLASH, scale), 1) for name, trace in traces.items()]
+    return [
+        Cell(workload, scheme, seed) for workload, seed in workloads for scheme in schemes(scale)
+    ]
 
 
 def _calls(report: Report) -> Number:
@@ -103,15 +105,15 @@ def _waf(report: Report) -> Number:
 
 
 def _tables(results: Results, names: Sequence[str]) -> list[Table]:
-    made, columns = Measured(results, names), tuple(names)
+    measured, columns = Measured(results, names), tuple(names)
 
     def bars(key: str, title: str, unit: str, measure: Measure) -> Table:
-        rows = tuple(made.row(scheme, scheme, measure) for scheme in PRESETS)
+        rows = tuple(measured.row(scheme, scheme, measure) for scheme in PRESETS)
         return Table(key, title, unit, columns, rows, "The paper shows bars without values.")
 
     return [
         _table_1(results, names),
-        *table_3(made, NAME, BBGC),
+        *table_3(measured, NAME, BBGC),
         *compared(results, names),
         bars("figure7", "Figure 7: GC calls", "calls", _calls),
         bars("figure8", "Figure 8: write amplification", "WAF", _waf),
@@ -120,30 +122,30 @@ def _tables(results: Results, names: Sequence[str]) -> list[Table]:
 
 def compared(results: Results, names: Sequence[str]) -> list[Table]:
     """Tables 4 and 5."""
-    made, columns = Measured(results, names), tuple(names)
+    measured, columns = Measured(results, names), tuple(names)
     return [
-        *_latencies(made, columns, MEAN, "Table 4: mean latency", mean_ms),
-        *_latencies(made, columns, MAX, "Table 5: longest latency", max_ms),
+        *_latencies(measured, columns, MEAN, "Table 4: mean latency", mean_ms),
+        *_latencies(measured, columns, MAX, "Table 5: longest latency", max_ms),
     ]
 
 
 def _latencies(
-    made: Measured, columns: tuple[str, ...], table: str, title: str, how: Measures
+    measured: Measured, columns: tuple[str, ...], table: str, title: str, measure_of: Measures
 ) -> list[Table]:
     tables = []
     for op in OPS:
-        measure, of = how(op), f"{table}.{op}"
+        measure, key = measure_of(op), f"{table}.{op}"
         rows = [
-            made.row(scheme, scheme, measure, published(NAME).row(of, scheme.lower(), columns))
+            measured.row(scheme, scheme, measure, published(NAME).row(key, scheme.lower(), columns))
             for scheme in (BBGC, PROPOSED)
         ]
-        withdrawn = published(NAME).row(of, PBGC.lower(), columns)
+        withdrawn = published(NAME).row(key, PBGC.lower(), columns)
         rows.insert(0, Row(f"{PBGC} (results withdrawn)", withdrawn, {}))
-        numbers = published(NAME).row(of, "improvement_over_bbgc_percent", columns)
+        numbers = published(NAME).row(key, "improvement_over_bbgc_percent", columns)
         label = "improvement over BBGC, %"
-        rows.append(made.better(label, PROPOSED, [BBGC], measure, numbers))
-        rows.append(made.half_width(HALF_WIDTH, PROPOSED, [BBGC], measure))
-        name, kind = f"{title}, {op}s", KINDS[how]
+        rows.append(measured.better(label, PROPOSED, [BBGC], measure, numbers))
+        rows.append(measured.half_width(HALF_WIDTH, PROPOSED, [BBGC], measure))
+        name, kind = f"{title}, {op}s", KINDS[measure_of]
         tables.append(Table(f"{table[:6]}-{op}", name, "ms", columns, tuple(rows), kind=kind))
     return tables
 
@@ -159,7 +161,7 @@ def _table_1(results: Results, names: Sequence[str]) -> Table:
         Row(
             f"{percent} % invalid",
             published(NAME).row("table1_percent_of_blocks", f"invalid_{percent}", names),
-            {source: tuple(one[i] for one in lists) for source, lists in ours.items()},
+            {source: tuple(column[i] for column in lists) for source, lists in ours.items()},
         )
         for i, percent in enumerate((70, 90))
     ]
@@ -180,11 +182,13 @@ def _invalid(report: Report) -> list[Number]:
 
 def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
     schemes = (BBGC, PROPOSED)
-    used = [(scheme, scheme, gauge("used_pages")) for scheme in schemes]
+    columns_of_figure = [(scheme, scheme, gauge("used_pages")) for scheme in schemes]
     text = "Pages that are not erased, at the end of each sample period."
     axis = Axis("used pages", "count")
-    drawn = [
-        over_time(results, "figure5", "Figure 5: used space", text, axis, name, source, used)
+    figures = [
+        over_time(
+            results, "figure5", "Figure 5: used space", text, axis, name, source, columns_of_figure
+        )
         for name in names
         for source in results.sources
         if results.get(name, source, BBGC) is not None
@@ -196,7 +200,7 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
             ("pages moved by BBGC", BBGC, rise("gc_programs")),
             ("pages moved by the proposed scheme", PROPOSED, rise("gc_programs")),
         ]
-        drawn.append(
+        figures.append(
             over_time(
                 results,
                 "figure6",
@@ -208,7 +212,7 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
                 parts,
             )
         )
-    return drawn
+    return figures
 
 
 def _better(
@@ -226,13 +230,13 @@ def _largest(table: str, op: str, names: Sequence[str]) -> list[Most]:
     )
 
 
-def _up_to(how: Measures, several: Sequence[Most]) -> Judge:
+def _up_to(measure_of: Measures, claims: Sequence[Most]) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
         gains = [
-            _better(results, source, [one.workload], how(one.kind.removesuffix("s")))[0]
-            for one in several
+            _better(results, source, [claim.workload], measure_of(claim.kind.removesuffix("s")))[0]
+            for claim in claims
         ]
-        return half_of(several, gains)
+        return half_of(claims, gains)
 
     return judge
 
@@ -240,14 +244,14 @@ def _up_to(how: Measures, several: Sequence[Most]) -> Judge:
 def _fewer(measure: Measure, names: Sequence[str]) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
         values = _better(results, source, names, measure)
-        return improved(values, names, lambda known: min(known) > 0)
+        return improved(values, names, lambda available: min(available) > 0)
 
     return judge
 
 
 def _rocksdb(results: Results, source: Source) -> Finding:
     values = [value for op in OPS for value in _better(results, source, ["RocksDB"], mean_ms(op))]
-    return improved(values, OPS, lambda known: max(map(abs, known)) <= LITTLE)
+    return improved(values, OPS, lambda available: max(map(abs, available)) <= LITTLE)
 
 
 def _cassandra(results: Results, source: Source) -> Finding:
@@ -267,20 +271,26 @@ def _held(names: Sequence[str]) -> Judge:
 
     def judge(results: Results, source: Source) -> Finding:
         ratios: list[Number] = []
-        most: list[Number] = []
+        used_percents: list[Number] = []
         for name in names:
-            both = []
+            drops = []
             for scheme in (PROPOSED, BBGC):
                 series = series_of(results.get(name, source, scheme))
-                both.append(None if series is None else largest_drop(series["used_pages"]))
-            mine, theirs = both
-            ratios.append(None if mine is None or not theirs else mine / theirs)
+                drops.append(None if series is None else largest_drop(series["used_pages"]))
+            drop, base_drop = drops
+            ratios.append(None if drop is None or not base_drop else drop / base_drop)
             report = results.get(name, source, PROPOSED)
-            most.append(None if report is None else used_percent(report))
-        falls = [value for value in ratios if value is not None]
-        used = [value for value in most if value is not None]
-        holds = max(falls) <= 0.5 and max(used) <= HELD if falls and used else None
-        return found(holds, f"falls: {listed(names, ratios)}; used: {listed(names, most)} %")
+            used_percents.append(None if report is None else used_percent(report))
+        known_ratios = [value for value in ratios if value is not None]
+        known_percents = [value for value in used_percents if value is not None]
+        holds = (
+            max(known_ratios) <= 0.5 and max(known_percents) <= HELD
+            if known_ratios and known_percents
+            else None
+        )
+        return found(
+            holds, f"falls: {listed(names, ratios)}; used: {listed(names, used_percents)} %"
+        )
 
     return judge
 
@@ -289,26 +299,26 @@ def _table_1_claim(results: Results, source: Source) -> Finding:
     table = _table_1(results, results.workloads)
     values = [row.ours.get(source, ()) for row in table.rows]
     shares = [
-        100 * further / first if first and further is not None else None
-        for first, further in zip(*values, strict=True)
+        100 * later / first if first and later is not None else None
+        for first, later in zip(*values, strict=True)
     ]
-    return improved(shares, table.columns, lambda known: min(known) >= 50.0)
+    return improved(shares, table.columns, lambda available: min(available) >= 50.0)
 
 
 def _claims_up_to(names: Sequence[str]) -> list[Claim]:
     """The largest gains of tables 4 and 5, each of its own workload."""
     half = "over BBGC in percent; holds if at least half of the published one"
-    longest = [one for op in OPS for one in _largest(MAX, op, names)]
+    longest = [claim for op in OPS for claim in _largest(MAX, op, names)]
     return [
         *(
             Claim(
-                f"Mean {op} latency improves by up to {one}.",
+                f"Mean {op} latency improves by up to {claim}.",
                 "section 5.3, table 4",
                 f"improvement of that mean {half}",
-                _up_to(mean_ms, [one]),
+                _up_to(mean_ms, [claim]),
             )
             for op in OPS
-            for one in _largest(MEAN, op, names)
+            for claim in _largest(MEAN, op, names)
         ),
         Claim(
             "The longest read and write latencies improve: by at least 99.3 and 99.8 % in the"

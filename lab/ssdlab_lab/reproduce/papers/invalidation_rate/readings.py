@@ -63,49 +63,55 @@ SEVERAL = (
 
 def _published_write(_: Evidence) -> Finding:
     row = published(NAME).row(f"{MEAN}.write", "improvement_over_bbgc_percent", ["RocksDB"])
-    return improved(row, ["write"], lambda known: known[0] > LITTLE)
+    return improved(row, ["write"], lambda available: available[0] > LITTLE)
 
 
 def _seldom(evidence: Evidence) -> Finding:
     read = mean_ms("read")
-    values = [evidence.better(one, "RocksDB", PROPOSED, BBGC, read) for one in (AS_RUN, TENTH)]
-    return improved(values, (AS_RUN, TENTH), lambda known: min(known) > LITTLE)
+    values = [
+        evidence.better(reading, "RocksDB", PROPOSED, BBGC, read) for reading in (AS_RUN, TENTH)
+    ]
+    return improved(values, (AS_RUN, TENTH), lambda available: min(available) > LITTLE)
 
 
 def _amount(evidence: Evidence) -> Finding:
     """Whether the proposed scheme gains if the baseline stops as well."""
     write = mean_ms("write")
-    gains = [evidence.better(UNTIL, one, PROPOSED, BBGC, write) for one in evidence.names]
-    return improved(gains, evidence.names, lambda known: max(known) < QUARTER)
+    gains = [evidence.better(UNTIL, workload, PROPOSED, BBGC, write) for workload in evidence.names]
+    return improved(gains, evidence.names, lambda available: max(available) < QUARTER)
 
 
 def _only_in_turn(evidence: Evidence) -> Finding:
     """Whether RocksDB is unchanged when it takes turns, and no other workload improves much."""
     rocksdb = [evidence.better(IN_TURN, "RocksDB", PROPOSED, BBGC, mean_ms(op)) for op in OPS]
     write = mean_ms("write")
-    others = [evidence.better(IN_TURN, one, PROPOSED, BBGC, write) for one in evidence.names]
-    known = [value for value in (*rocksdb, *others) if value is not None]
-    holds = max(map(abs, known)) <= LITTLE if known and None not in rocksdb else None
-    numbers = f"RocksDB: {listed(OPS, rocksdb)}; writes: {listed(evidence.names, others)}"
+    gains = [
+        evidence.better(IN_TURN, workload, PROPOSED, BBGC, write) for workload in evidence.names
+    ]
+    available = [value for value in (*rocksdb, *gains) if value is not None]
+    holds = max(map(abs, available)) <= LITTLE if available and None not in rocksdb else None
+    numbers = f"RocksDB: {listed(OPS, rocksdb)}; writes: {listed(evidence.names, gains)}"
     return found(holds, numbers)
 
 
 def _cassandra(evidence: Evidence) -> Finding:
-    write, several = mean_ms("write"), (AS_RUN, IN_TURN)
-    values = [evidence.better(one, "Cassandra", PROPOSED, BBGC, write) for one in several]
+    write, readings = mean_ms("write"), (AS_RUN, IN_TURN)
+    values = [evidence.better(reading, "Cassandra", PROPOSED, BBGC, write) for reading in readings]
     before, after = values
     holds = None if before is None or after is None else before > 0 > after
-    return found(holds, listed(several, values))
+    return found(holds, listed(readings, values))
 
 
 def _runs_away(evidence: Evidence) -> Finding:
     """Largest used space of the proposed scheme, as run and with a victim in every plane."""
-    numbers, most = [], []
+    numbers, used_by_reading = [], []
     for reading in (AS_RUN, PER_PLANE):
-        used = [evidence.at(reading, one, PROPOSED, used_percent) for one in evidence.names]
-        numbers.append(f"{reading}: {listed(evidence.names, used)}")
-        most.append([value for value in used if value is not None])
-    alone, each = most
+        percents = [
+            evidence.at(reading, workload, PROPOSED, used_percent) for workload in evidence.names
+        ]
+        numbers.append(f"{reading}: {listed(evidence.names, percents)}")
+        used_by_reading.append([value for value in percents if value is not None])
+    alone, each = used_by_reading
     holds = max(alone) > HELD >= max(each) if alone and each else None
     return found(holds, "; ".join(numbers))
 
@@ -172,7 +178,7 @@ READINGS = Readings(
     compared=compared,
     mean_write="table4-write",
     # Table 1 depends on the requests alone.
-    claims=lambda names: [one for one in PAPER.claims(names) if "table 1" not in one.where],
+    claims=lambda names: [claim for claim in PAPER.claims(names) if "table 1" not in claim.where],
     several=SEVERAL,
     explanations=EXPLANATIONS,
     longest=dict(

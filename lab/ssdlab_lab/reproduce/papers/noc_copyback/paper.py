@@ -95,28 +95,28 @@ def schemes(scale: Scale, note: str = "", keys: Mapping[str, object] | None = No
 def variations(scale: Scale) -> dict[str, dict[str, object]]:
     """Geometries of the same capacity, by name."""
     blocks = FLASH.blocks // scale.divisor
-    wide: dict[str, dict[str, object]] = {
+    geometries: dict[str, dict[str, object]] = {
         f", {channels} channels": {
             "device.channels": channels,
             "device.blocks_per_plane": blocks * 8 // channels,
         }
         for channels in CHANNELS
     }
-    long: dict[str, dict[str, object]] = {
+    long_blocks: dict[str, dict[str, object]] = {
         f", {pages} pages": {
             "device.pages_per_block": pages,
             "device.blocks_per_plane": blocks * FLASH.pages // pages,
         }
         for pages in BLOCK_PAGES
     }
-    return {**wide, **long}
+    return {**geometries, **long_blocks}
 
 
 def requested(name: str, scale: Scale) -> Workload:
     """The calibrated requests of a workload."""
-    base = next(one for one in schemes(scale) if one.name == CONVENTIONAL)
-    found = calibration_of(NAME).keys(base, scale.divisor, AS_RUN, name)
-    return calibrated(name, PAPER, scale, *found)
+    base = next(scheme for scheme in schemes(scale) if scheme.name == CONVENTIONAL)
+    entry = calibration_of(NAME).keys(base, scale.divisor, AS_RUN, name)
+    return calibrated(name, PAPER, scale, *entry)
 
 
 def _cells(scale: Scale, names: Sequence[str], traces: Mapping[str, Recording]) -> list[Cell]:
@@ -139,50 +139,50 @@ def _cells(scale: Scale, names: Sequence[str], traces: Mapping[str, Recording]) 
 
 def compared(results: Results, names: Sequence[str]) -> list[Table]:
     """Tables 4 and 5."""
-    made, columns = Measured(results, names), tuple(names)
+    measured, columns = Measured(results, names), tuple(names)
     return [
-        *_latencies(made, columns, MEAN, "Table 4: mean latency", mean_ms),
-        *_latencies(made, columns, MAX, "Table 5: longest latency", max_ms),
+        *_latencies(measured, columns, MEAN, "Table 4: mean latency", mean_ms),
+        *_latencies(measured, columns, MAX, "Table 5: longest latency", max_ms),
     ]
 
 
 def _latencies(
-    made: Measured, columns: tuple[str, ...], table: str, title: str, how: Measures
+    measured: Measured, columns: tuple[str, ...], table: str, title: str, measure_of: Measures
 ) -> list[Table]:
     tables = []
     for op in OPS:
-        measure, of = how(op), f"{table}.{op}"
+        measure, key = measure_of(op), f"{table}.{op}"
         rows = [
-            made.row(scheme, scheme, measure, published(NAME).row(of, scheme.lower(), columns))
+            measured.row(scheme, scheme, measure, published(NAME).row(key, scheme.lower(), columns))
             for scheme in PRESETS
         ]
-        numbers = published(NAME).row(of, "improvement_percent", columns)
-        rows.append(made.better("improvement, %", PROPOSED, [CONVENTIONAL], measure, numbers))
-        rows.append(made.half_width(HALF_WIDTH, PROPOSED, [CONVENTIONAL], measure))
-        name, kind = f"{title}, {op}s", KINDS[how]
+        numbers = published(NAME).row(key, "improvement_percent", columns)
+        rows.append(measured.better("improvement, %", PROPOSED, [CONVENTIONAL], measure, numbers))
+        rows.append(measured.half_width(HALF_WIDTH, PROPOSED, [CONVENTIONAL], measure))
+        name, kind = f"{title}, {op}s", KINDS[measure_of]
         tables.append(Table(f"{table[:6]}-{op}", name, "ms", columns, tuple(rows), kind=kind))
     return tables
 
 
 def _over_trials(
-    what: Trials,
+    statistic: Trials,
     results: Results,
     name: str,
     source: Source,
     measure: Measure,
 ) -> Number:
     values = [measure(report) for report in results.seeds(name, source, PROPOSED)]
-    known = [value for value in values if value is not None]
-    return what(known) if len(known) > 1 else None
+    available = [value for value in values if value is not None]
+    return statistic(available) if len(available) > 1 else None
 
 
 def _table_6(results: Results, names: Sequence[str]) -> Table:
     table = "table6_standard_deviation_over_5_trials_ms"
 
-    def row(label: str, numbers: Sequence[Number], kind: Trials, of: Measure) -> Row:
+    def row(label: str, numbers: Sequence[Number], kind: Trials, measure: Measure) -> Row:
         ours = {
             source: tuple(
-                _times_1000(_over_trials(kind, results, name, source, of)) for name in names
+                _times_1000(_over_trials(kind, results, name, source, measure)) for name in names
             )
             for source in results.sources
         }
@@ -190,14 +190,16 @@ def _table_6(results: Results, names: Sequence[str]) -> Table:
 
     rows = []
     for op in OPS:
-        for what, how in (("mean", mean_ms), ("max", max_ms)):
+        for name, measure_of in (("mean", mean_ms), ("max", max_ms)):
             part = f"{table}.read" if op == "read" else table
-            numbers = published(NAME).row(part, f"{what}_{op}", names)
-            rows.append(row(f"{what} {op}", numbers, statistics.stdev, how(op)))
+            numbers = published(NAME).row(part, f"{name}_{op}", names)
+            rows.append(row(f"{name} {op}", numbers, statistics.stdev, measure_of(op)))
     for op in OPS:
-        for what, how in (("mean", mean_ms), ("max", max_ms)):
-            none = (None,) * len(names)
-            rows.append(row(f"{what} {op}, mean over seeds", none, statistics.mean, how(op)))
+        for name, measure_of in (("mean", mean_ms), ("max", max_ms)):
+            blanks = (None,) * len(names)
+            rows.append(
+                row(f"{name} {op}, mean over seeds", blanks, statistics.mean, measure_of(op))
+            )
     title = "Table 6: standard deviation over trials"
     return Table("table6", title, "us", tuple(names), tuple(rows))
 
@@ -211,11 +213,11 @@ def _moved(report: Report) -> Number:
 
 
 def _tables(results: Results, names: Sequence[str]) -> list[Table]:
-    made, columns = Measured(results, names), tuple(names)
-    copies = tuple(made.row(scheme, scheme, _moved) for scheme in PRESETS)
+    measured, columns = Measured(results, names), tuple(names)
+    copies = tuple(measured.row(scheme, scheme, _moved) for scheme in PRESETS)
     note = "The paper shows bars without values."
     return [
-        *table_3(made, NAME, CONVENTIONAL),
+        *table_3(measured, NAME, CONVENTIONAL),
         *compared(results, names),
         _table_6(results, names),
         Table("figure8", "Figure 8: copy-backs", "pages", columns, copies, note),
@@ -225,11 +227,11 @@ def _tables(results: Results, names: Sequence[str]) -> list[Table]:
 
 def _geometries(results: Results, names: Sequence[str]) -> Table:
     """The outlook of section 5, which the paper does not measure."""
-    varied = tuple(name for name in VARIED if name in names)
-    made = Measured(results.only(1), varied)  # the others have one seed
+    swept = tuple(name for name in VARIED if name in names)
+    measured = Measured(results.only(1), swept)  # the others have one seed
     notes = ["", *variations(Scale(quick=False))]
     rows = tuple(
-        made.better(
+        measured.better(
             note.removeprefix(", ") or "8 channels, 64 pages",
             PROPOSED + note,
             [CONVENTIONAL + note],
@@ -239,12 +241,12 @@ def _geometries(results: Results, names: Sequence[str]) -> Table:
     )
     title = "Section 5: improvement of the mean write in other geometries"
     return Table(
-        "geometries", title, "%", varied, rows, ("The paper states an expectation, without values.")
+        "geometries", title, "%", swept, rows, ("The paper states an expectation, without values.")
     )
 
 
 def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
-    drawn: list[Figure] = []
+    figures: list[Figure] = []
     accesses = [
         ("reads", PROPOSED, rise("host_reads_completed")),
         ("writes", PROPOSED, rise("host_writes_completed")),
@@ -257,20 +259,20 @@ def _figures(results: Results, names: Sequence[str]) -> list[Figure]:
     ]
     count = Axis("per sample period", "count")
     for name in names:
-        drawn.append(
+        figures.append(
             over_time(
                 results, "figure6", "Figures 6 and 9: host requests",
                 "Requests completed per sample period.", count, name, "synthetic", accesses,
             )
         )  # fmt: skip
-        drawn.append(
+        figures.append(
             over_time(
                 results, "figure7", "Figure 7: host, GC and pending",
                 "Requests and copies per sample period; requests pending at its end.",
                 count, name, "synthetic", load,
             )
         )  # fmt: skip
-    return drawn
+    return figures
 
 
 def _gains(
@@ -282,17 +284,19 @@ def _gains(
 
 def _largest(table: str, ops: Sequence[str], names: Sequence[str]) -> list[Most]:
     """The largest published gain of each operation."""
-    of = {op: published(NAME).row(f"{table}.{op}", "improvement_percent", names) for op in ops}
-    return [one for op in ops for one in most(f"{op}s", of[op], names)]
+    percents = {
+        op: published(NAME).row(f"{table}.{op}", "improvement_percent", names) for op in ops
+    }
+    return [claim for op in ops for claim in most(f"{op}s", percents[op], names)]
 
 
-def _up_to(how: Measures, several: Sequence[Most]) -> Judge:
+def _up_to(measure_of: Measures, claims: Sequence[Most]) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
         gains = [
-            _gains(results, source, [one.workload], how(one.kind.removesuffix("s")))[0]
-            for one in several
+            _gains(results, source, [claim.workload], measure_of(claim.kind.removesuffix("s")))[0]
+            for claim in claims
         ]
-        return half_of(several, gains)
+        return half_of(claims, gains)
 
     return judge
 
@@ -300,24 +304,28 @@ def _up_to(how: Measures, several: Sequence[Most]) -> Judge:
 def _everywhere(names: Sequence[str]) -> Judge:
     def judge(results: Results, source: Source) -> Finding:
         gains = {op: _gains(results, source, names, mean_ms(op)) for op in OPS}
-        known = [gain for of in gains.values() for gain in of if gain is not None]
+        available = [
+            gain for gains_of_op in gains.values() for gain in gains_of_op if gain is not None
+        ]
         numbers = "; ".join(f"{op}s: {listed(names, values)}" for op, values in gains.items())
-        return found(min(known) > 0 if known else None, numbers)
+        return found(min(available) > 0 if available else None, numbers)
 
     return judge
 
 
-def _irregular(how: Measures, names: Sequence[str]) -> Judge:
+def _irregular(measure_of: Measures, names: Sequence[str]) -> Judge:
     """Rank correlation of gain with peak-to-mean of the requests, without RocksDB."""
 
     def judge(results: Results, source: Source) -> Finding:
-        others = [name for name in names if name != "RocksDB"]
-        gains, peaks, kept = [], [], []
-        for name, gain in zip(others, _gains(results, source, others, how("write")), strict=True):
+        names_left = [name for name in names if name != "RocksDB"]
+        gains, peaks, rated = [], [], []
+        for name, gain in zip(
+            names_left, _gains(results, source, names_left, measure_of("write")), strict=True
+        ):
             series = series_of(results.get(name, source, PROPOSED))
             peak = None if series is None else peak_to_mean(series, "host_writes_completed", BIN_S)
             if gain is not None and peak is not None:
-                kept.append(name)
+                rated.append(name)
                 gains.append(gain)
                 peaks.append(peak)
         rho = rank_correlation(peaks, gains)
@@ -325,7 +333,7 @@ def _irregular(how: Measures, names: Sequence[str]) -> Judge:
             return found(None, "fewer than three workloads")
         verdict = True if rho >= 0.5 else False if rho <= 0 else None
         numbers = (
-            f"rho {rho:.2f}; peak to mean: {listed(kept, peaks)}; gain %: {listed(kept, gains)}"
+            f"rho {rho:.2f}; peak to mean: {listed(rated, peaks)}; gain %: {listed(rated, gains)}"
         )
         return found(verdict, numbers)
 
@@ -337,17 +345,17 @@ def _rocksdb_copies(names: Sequence[str]) -> Judge:
         row = Measured(results, names).row("", CONVENTIONAL, _copies_per_page)
         values = row.ours.get(source, ())
         by_name = dict(zip(names, values, strict=False))
-        mine = by_name.pop("RocksDB", None)
-        others = [value for value in by_name.values() if value is not None]
-        holds = None if mine is None or not others else mine <= min(others) / 2
+        rocksdb = by_name.pop("RocksDB", None)
+        remaining = [value for value in by_name.values() if value is not None]
+        holds = None if rocksdb is None or not remaining else rocksdb <= min(remaining) / 2
         return found(holds, listed(names, values) if values else "")
 
     return judge
 
 
 def _copies_per_page(report: Report) -> Number:
-    written = report.host.pages_written
-    return report.gc.pages_moved / written if written else None
+    pages_written = report.host.pages_written
+    return report.gc.pages_moved / pages_written if pages_written else None
 
 
 def _sqlite_mysql(results: Results, source: Source) -> Finding:
@@ -356,16 +364,16 @@ def _sqlite_mysql(results: Results, source: Source) -> Finding:
     gains = _gains(results, source, names, mean_ms("write"))
     if None in (*copies, *gains):
         return found(None, "one of them is missing")
-    more = (copies[0] or 0) > (copies[1] or 0)
+    has_more_copies = (copies[0] or 0) > (copies[1] or 0)
     numbers = f"copies: {listed(names, copies)}; gain %: {listed(names, gains)}"
-    return found(more and (gains[0] or 0) <= (gains[1] or 0), numbers)
+    return found(has_more_copies and (gains[0] or 0) <= (gains[1] or 0), numbers)
 
 
 def _cassandra(results: Results, source: Source) -> Finding:
-    both = [_gains(results, source, ["Cassandra"], mean_ms(op))[0] for op in OPS]
-    read, write = both
+    gains = [_gains(results, source, ["Cassandra"], mean_ms(op))[0] for op in OPS]
+    read, write = gains
     holds = None if read is None or write is None else write > read
-    return found(holds, listed(OPS, both))
+    return found(holds, listed(OPS, gains))
 
 
 def _deviations(names: Sequence[str]) -> Judge:
@@ -389,15 +397,19 @@ def _geometry(notes: Sequence[str], names: Sequence[str], grows: bool) -> Judge:
 
     def judge(results: Results, source: Source) -> Finding:
         numbers, verdicts = [], []
-        of = results.only(1)  # as the other geometries
+        first_results = results.only(1)  # as the other geometries
         for name in names:
             write = mean_ms("write")
-            gains = [gain for note in notes for gain in _gains(of, source, [name], write, note)]
-            known = [gain for gain in gains if gain is not None]
-            if len(known) == len(notes):
-                steps = itertools.pairwise(known)
+            gains = [
+                gain
+                for note in notes
+                for gain in _gains(first_results, source, [name], write, note)
+            ]
+            available = [gain for gain in gains if gain is not None]
+            if len(available) == len(notes):
+                steps = itertools.pairwise(available)
                 verdicts.append(all((b > a) == grows for a, b in steps))
-                numbers.append(f"{name}: {' → '.join(map(short, known))}")
+                numbers.append(f"{name}: {' → '.join(map(short, available))}")
         return found(all(verdicts) if verdicts else None, "; ".join(numbers) or "not run")
 
     return judge
@@ -406,19 +418,19 @@ def _geometry(notes: Sequence[str], names: Sequence[str], grows: bool) -> Judge:
 def _outlook(names: Sequence[str]) -> list[Claim]:
     """What section 5 expects of other geometries."""
     gain = "improvement of mean writes over the conventional scheme in percent"
-    varied = [name for name in VARIED if name in names]
+    swept = [name for name in VARIED if name in names]
     return [
         Claim(
             "With more channels the gain grows.",
             "section 5",
             f"{gain} with 4, 8 and 16 channels at the same capacity; holds if it rises",
-            _geometry([", 4 channels", "", ", 16 channels"], varied, grows=True),
+            _geometry([", 4 channels", "", ", 16 channels"], swept, grows=True),
         ),
         Claim(
             "With more pages in a block the gain shrinks.",
             "section 5",
             f"{gain} with 64, 128 and 256 pages per block; holds if it falls",
-            _geometry(["", ", 128 pages", ", 256 pages"], varied, grows=False),
+            _geometry(["", ", 128 pages", ", 256 pages"], swept, grows=False),
         ),
     ]
 
@@ -430,12 +442,12 @@ def _claims_up_to(names: Sequence[str]) -> list[Claim]:
     return [
         *(
             Claim(
-                f"Mean latency improves by up to {one}.",
+                f"Mean latency improves by up to {claim}.",
                 "section 4.3, table 4",
                 f"improvement of that mean {half}",
-                _up_to(mean_ms, [one]),
+                _up_to(mean_ms, [claim]),
             )
-            for one in mean
+            for claim in mean
         ),
         Claim(
             f"Peak latency improves by up to {' and '.join(map(str, longest))}.",

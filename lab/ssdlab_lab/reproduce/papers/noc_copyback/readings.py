@@ -69,22 +69,22 @@ def _longest_reads(evidence: Evidence) -> Finding:
     gains = [
         evidence.better(AS_RUN, name, PROPOSED, CONVENTIONAL, max_ms("read")) for name in names
     ]
-    return improved(gains, names, lambda known: max(known) <= LARGEST_READ + SLACK)
+    return improved(gains, names, lambda available: max(available) <= LARGEST_READ + SLACK)
 
 
 def _per_channel(evidence: Evidence) -> Finding:
     """Gain with the same number of requests for each channel."""
-    several = (FEW, AS_RUN, MANY)
-    gains = [_gain(evidence, one, "MySQL") for one in several]
-    return improved(gains, several, lambda known: max(known) <= 1.5 * min(known))
+    readings = (FEW, AS_RUN, MANY)
+    gains = [_gain(evidence, reading, "MySQL") for reading in readings]
+    return improved(gains, readings, lambda available: max(available) <= 1.5 * min(available))
 
 
 def _long_blocks(evidence: Evidence) -> Finding:
-    several = (AS_RUN, LONG)
-    gains = [_gain(evidence, one, "Dbench") for one in several]
-    known = [gain for gain in gains if gain is not None]
-    holds = max(known) <= 1.33 * min(known) if len(known) == len(several) else None
-    return found(holds, listed(several, gains))
+    readings = (AS_RUN, LONG)
+    gains = [_gain(evidence, reading, "Dbench") for reading in readings]
+    available = [gain for gain in gains if gain is not None]
+    holds = max(available) <= 1.33 * min(available) if len(available) == len(readings) else None
+    return found(holds, listed(readings, gains))
 
 
 EXPLANATIONS = (
