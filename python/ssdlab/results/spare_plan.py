@@ -17,6 +17,7 @@ from ssdlab.results.text import by_reason, first_screen, table, wrapped
 
 NAMES = {"waf": "WAF", "years": "years", "p99_9": "p99.9"}
 """What may be bounded, as it is printed."""
+NOTHING_TRIED = "no over-provisioning could be tried"
 ORDER = (
     f"WAF and years hold for both orders of updates ({' and '.join(ORDERS.values())}), p99.9 for"
     f" that which was recorded ({ORDERS['recorded']})."
@@ -227,7 +228,8 @@ class SparePlan:
             return f"no verdict: {self.doubt}"
         if self.answer is None:
             if not self.steps:
-                return "none: no over-provisioning could be tried"
+                why = "the search was interrupted" if self.interrupted else NOTHING_TRIED
+                return f"none: {why}"
             most = self.steps[-1].name
             return f"no over-provisioning up to {most} meets all bounds{self._instead()}"
         step, outcome = self.answer

@@ -24,6 +24,8 @@ from ssdlab.results.trial_answer import answer
 
 PACED = "--pace closed"
 """The remedy where the recorded arrivals overload the drive, or leave it idle."""
+INTERRUPTED = "interrupted"
+"""Why there is no latency where Ctrl-C, or SIGTERM, has ended the trial."""
 IDLE = 0.05
 """Share of the time below which the busiest chip or channel of a drive counts as idle."""
 NOTES = (
@@ -151,6 +153,7 @@ class Trial:
         *rows, (_, command) = self.rows(detailed=detailed)
         option = self._option(detailed)
         short = f"the same command with {option}" if option else ""
+        short = "the same command again, with --force" if self.interrupted else short
         head = f"{self.name} on {self.drive}"
         return first_screen(head, rows, command, short)
 
@@ -317,7 +320,7 @@ class Trial:
 
     def _option(self, detailed: bool) -> str:
         """The option with which the same command tells more; empty if there is none."""
-        if self.remedy:
+        if self.remedy or self.interrupted:
             return ""
         return PACED if PACED in self.latency_doubt else "" if detailed else "--details"
 
@@ -326,6 +329,8 @@ class Trial:
         if self.remedy:
             return self.remedy
         words = f"{shlex.quote(self.trace)}{drive_option(self.drive_name)}{self.options}"
+        if self.interrupted:
+            return f"ssdlab try {words}"
         if option := self._option(detailed):
             return f"ssdlab try {words} {option}" if self.policies else ""
         years = self.lifetime.endurance.years

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,7 +28,7 @@ from ssdlab.results.names import SUMMARY, TRIAL_JSON
 from ssdlab.results.prediction import LARGEST_SHARE, ORDERS, Predicted, Ranking
 from ssdlab.results.report import Report
 from ssdlab.results.text import counted
-from ssdlab.results.trial import PACED, Form, Spare, Trial, drive_option
+from ssdlab.results.trial import INTERRUPTED, PACED, Form, Spare, Trial, drive_option
 from ssdlab.running import scale, scarce, timed_doubts
 from ssdlab.running.compare_runs import Enough, check_seeds, repeated, run_into
 from ssdlab.running.making import Making
@@ -98,6 +99,9 @@ def run_trial(plan: Plan, runner: Runner, how: Making, seeds: int | None, budget
         return runs.trial(None)
     with draft(how.folder, how.force) as made:
         trial = runs.trial(made.path)
+        if trial.interrupted:
+            again = f" --out {shlex.quote(str(how.folder))} --force"
+            trial = replace(trial, options=f"{trial.options}{again}")
         made.settle(trial.completed)
         made.write(TRIAL_JSON, trial.to_json())
         made.write(SUMMARY, trial.summary())
@@ -143,9 +147,10 @@ class Runs:
     def trial(self, folder: Path | None) -> Trial:
         """All of them, with their files in `folder`."""
         trial = self.predicted(folder)
-        if not trial.interrupted and trial.verdict is None:
-            trial = replace(trial, latency_doubts=dict.fromkeys(trial.named, NO_VERDICT))
-        elif not trial.interrupted:
+        if trial.interrupted or trial.verdict is None:
+            doubt = INTERRUPTED if trial.interrupted else NO_VERDICT
+            trial = replace(trial, latency_doubts=dict.fromkeys(trial.named, doubt))
+        else:
             timed = self.timed(trial, trial.named, folder)
             trial = replace(
                 trial,
@@ -182,7 +187,7 @@ class Runs:
                         scale.residual(self.plan.device(policy).pages, scale.Pool.of(config).pages),
                     )
             rankings[phases] = Ranking(predicted)
-        missing = tuple(self._missing(rankings))
+        missing = (*self._missing(rankings), *self._once_run(rankings))
         # A policy wins under both orders, or under neither.
         shared = set.intersection(*({*ranking.predicted} for ranking in rankings.values()))
         rankings = {
@@ -306,10 +311,11 @@ class Runs:
             return withheld(TOO_SMALL)
         runs = repeated(planned, seeds)
         first = self._batch(runs[:1], folder, "time")
-        doubt = _overload(first)
-        if doubt or self.interrupted:
+        if doubt := _overload(first):
             return withheld(doubt)
         more = self._batch(runs[1:], folder, "time")
+        if self.interrupted:
+            return withheld(INTERRUPTED)
         failed = {**first.failures, **more.failures}
         if failed:
             return withheld(f"a run could not finish: {next(iter(failed.values()))}")
@@ -402,6 +408,16 @@ class Runs:
         elif any(policy == self._baseline for policy in missing):
             yield f"{self._baseline}: a run could not finish, and the others are compared with it"
 
+    def _once_run(self, rankings: Mapping[str, Ranking]) -> Iterator[str]:
+        """How many predictions have no interval between seeds because of an interrupt."""
+        every = [one for ranking in rankings.values() for one in ranking.predicted.values()]
+        few = sum(len(one.values) < self.fewest for one in every)
+        if self.interrupted and few:
+            yield (
+                f"{few} of {len(every)} predictions have fewer than {self.fewest} seeds, because"
+                " the trial was interrupted"
+            )
+
     @property
     def _baseline(self) -> str:
         return next(iter(self.plan.policies))
@@ -444,7 +460,7 @@ class Runs:
         done = run_into(planned, place, self.runner, self.progress, enough).comparison()
         self.failures |= done.failures
         self.interrupted = done.interrupted
-        return done
+        return _without_cut(done) if self.interrupted else done
 
     def _narrow_or_late(self, first: Mapping[str, Report]) -> Enough:
         """Whether write amplification is known well enough, or the time is over.
@@ -510,6 +526,20 @@ def extrapolation_doubts(
                 f" amplification by {percent(share)}: use a trace that touches about"
                 f" {size(touched * share / LARGEST_SHARE)} or more"
             )
+
+
+def _without_cut(done: Comparison) -> Comparison:
+    """The comparison without the runs that an interrupt has cut off."""
+    reports = {label: one for label, one in done.reports.items() if one.completed}
+    repetitions = {
+        label: {seed: one for seed, one in by_seed.items() if one.completed}
+        for label, by_seed in done.repetitions.items()
+    }
+    return replace(
+        done,
+        reports=reports,
+        repetitions={label: by_seed for label, by_seed in repetitions.items() if by_seed},
+    )
 
 
 def _joined(first: Comparison, rest: Comparison) -> Comparison:
