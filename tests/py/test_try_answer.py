@@ -187,7 +187,7 @@ def test_latency_has_its_interval_and_its_order_of_updates() -> None:
     done = a_trial(latency=timed(dict.fromkeys(CLEAR, by_seed)))
     assert row(done, "write p99.9") == "sepbit 1.05 ms +- 635 us, as one application"
     # With 0.2 ms between them the interval would be wider than the mean.
-    text = "sepbit 1.00 ms to 1.20 ms (2 seeds), as one application"
+    text = "sepbit undecided (1.00 ms to 1.20 ms in 2 seeds), as one application"
     assert row(a_trial(), "write p99.9") == text
     assert row(a_trial(), "read p99.9") == ""
 
@@ -316,15 +316,24 @@ def test_short_erases_that_decide_a_percentile_withhold_it(
 
 
 def test_a_percentile_that_is_bounded_reaches_up_to_the_next() -> None:
-    by_seed = {1: run(1e6, p99_99=3e6), 2: run(1.1e6, p99_99=2e6)}
+    by_seed = {1: run(1e6, p99_99=3e6), 2: run(1.1e6, p99_99=2.9e6)}
     done = a_trial(latency=timed(dict.fromkeys(CLEAR, by_seed)), latency_bounded=["sepbit"])
-    assert row(done, "write p99.9") == "sepbit 1.00 ms to 3.00 ms, as one application"
+    # From 1.05 ms - 12.706 * 0.05 ms to 2.95 ms + 12.706 * 0.05 ms.
+    ends = "415 us to 3.59 ms"
+    assert row(done, "write p99.9") == f"sepbit {ends}, as one application"
     text = (
-        "p99.9 of the drive with sepbit: at most the p99.99 of the timed runs, in which erases are"
-        " shorter"
+        f"p99.9 of the drive with sepbit: write {ends}: at most the p99.99 of the timed runs, in"
+        " which erases are shorter"
     )
     assert text in " ".join(line.strip() for line in done.details())
     assert done.json["latency_bounded"] == ["sepbit"]
+    assert [*done.bounded()] == [text]
+    # Where the p99.99 of two seeds is not decided, nor is the p99.9 of the drive.
+    by_seed = {1: run(1e6, p99_99=3e6), 2: run(1.01e6, p99_99=2e6)}
+    wide = a_trial(latency=timed(dict.fromkeys(CLEAR, by_seed)), latency_bounded=["sepbit"])
+    undecided = "undecided (1.00 ms to 3.00 ms in 2 seeds)"
+    assert row(wide, "write p99.9") == f"sepbit {undecided}, as one application"
+    assert f"with sepbit: write {undecided}: at most" in next(wide.bounded())
     # With fewer than ten requests beyond it, the p99.99 is not known, and the slowest is above it.
     few = a_trial(
         latency=timed({label: {1: run(1e6), 2: run(1e6)} for label in CLEAR}),
@@ -346,7 +355,7 @@ def test_short_erases_of_the_baseline_leave_the_winner_its_latency() -> None:
     """What is withheld on the screen is withheld in the details, on the page and in JSON."""
     doubt = "an erase takes 10.0 us, not 3.50 ms"
     done = a_trial(latency_doubts={"greedy": doubt})
-    assert row(done, "write p99.9").startswith("sepbit 1.00 ms to 1.20 ms")
+    assert row(done, "write p99.9").startswith("sepbit undecided (1.00 ms to 1.20 ms")
     details = done.details()
     assert "latencies of sepbit, fifo" in details
     assert f"  ! no latency with greedy: {doubt}" in details

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from ssdlab.config.resolve import DRIVE
-from ssdlab.display.numbers import duration, number, percent, ratio
+from ssdlab.display.numbers import number, percent, ratio
 from ssdlab.results.lifetime import Interval, Lifetime, years_text
 from ssdlab.results.prediction import ORDERS
+from ssdlab.results.tail import tail_text
 from ssdlab.results.text import by_reason, first_screen, table, wrapped
 
 NAMES = {"waf": "WAF", "years": "years", "p99_9": "p99.9"}
@@ -68,7 +69,7 @@ def _ends(text: Callable[[float], str]) -> Callable[[Interval], str]:
 _FORM: Mapping[str, Callable[[Interval], str]] = {
     "waf": _ends(ratio),
     "years": years_text,
-    "p99_9": _ends(duration),
+    "p99_9": tail_text,
 }
 
 

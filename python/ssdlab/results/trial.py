@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ssdlab.config.resolve import DRIVE
-from ssdlab.display.numbers import duration, number, percent, ratio
+from ssdlab.display.numbers import number, percent, ratio
 from ssdlab.display.words import listed
 from ssdlab.results.comparison import Comparison
-from ssdlab.results.intervals import estimate
 from ssdlab.results.lifetime import Interval, Lifetime, years_text
-from ssdlab.results.measures import LatencyStats
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking, Verdict, verdict
+from ssdlab.results.tail import Tail
 from ssdlab.results.text import by_reason, counted, first_screen, table, wrapped
 from ssdlab.results.trial_answer import answer
 
@@ -96,7 +95,7 @@ class Trial:
     """Policies whose latency on the drive the timed runs do not tell, and why."""
     latency_bounded: Collection[str] = ()
     """Policies whose p99.9 on the drive is between the p99.9 and the p99.99 of their timed runs,
-    since erases are shorter there."""
+    since erases are shorter there: see `Tail`."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Policies that the drive does not take, and why."""
     unpredicted: Mapping[str, str] = field(default_factory=dict)
@@ -197,21 +196,18 @@ class Trial:
         if self.timed_comparison is None:
             return ""
         label = self.named[0]
-        by_seed = self.timed_comparison.repetitions.get(label, {})
-        values = [getattr(run.latency, op).p99_9 for run in by_seed.values()]
-        if len(values) < 2 or None in values:
-            return ""
-        order = f"as {ORDERS['recorded']}"
-        if label in self.latency_bounded:
-            highest = max(most_p99_9(getattr(run.latency, op)) for run in by_seed.values())
-            return f"{label} {duration(min(values))} to {duration(highest)}, {order}"
-        known = estimate(values)
-        if known.is_wide:
-            # Two seeds that differ: the interval would say nothing.
-            each = f"{duration(min(values))} to {duration(max(values))} ({len(values)} seeds)"
-            return f"{label} {each}, {order}"
-        width = f" +- {duration(known.ci95)}" if known.ci95 else ""
-        return f"{label} {duration(known.mean)}{width}, {order}"
+        tail = self._tail(label, op)
+        return "" if tail is None else f"{label} {tail.text}, as {ORDERS['recorded']}"
+
+    def _tail(self, label: str, op: str) -> Tail | None:
+        """The p99.9 of a policy; None if it is not known."""
+        timed = self.timed_comparison
+        by_seed = {} if timed is None else timed.repetitions.get(label, {})
+        stats = [getattr(run.latency, op) for run in by_seed.values()]
+        if any(one.p99_9 is None for one in stats):
+            return None
+        bounded = label in self.latency_bounded
+        return Tail.of(([one] for one in stats), is_bounded=bounded)
 
     @property
     def latency_doubt(self) -> str:
@@ -404,11 +400,14 @@ class Trial:
 
     def bounded(self) -> Iterator[str]:
         """The policies with a p99.9 on the drive that their timed runs only bound."""
-        if labels := [label for label in self.named if label in self.latency_bounded]:
-            yield (
-                f"p99.9 of the drive with {', '.join(labels)}: at most the p99.99 of the timed"
-                " runs, in which erases are shorter"
-            )
+        for label in self.named:
+            tails = {op: self._tail(label, op) for op in ("write", "read")}
+            known = [f"{op} {tail.text}" for op, tail in tails.items() if tail is not None]
+            if known and label in self.latency_bounded:
+                yield (
+                    f"p99.9 of the drive with {label}: {', '.join(known)}: at most the p99.99 of"
+                    " the timed runs, in which erases are shorter"
+                )
 
     def set_aside(self) -> Iterator[str]:
         """The policies that are extrapolated too far to win, but cannot win anyway."""
@@ -506,10 +505,3 @@ def span(policy: Predicted) -> str:
     """The interval of a prediction."""
     interval = policy.interval
     return "-" if interval is None else f"{ratio(interval[0])} to {ratio(interval[1])}"
-
-
-def most_p99_9(trial: LatencyStats) -> float:
-    """The highest p99.9 that a drive may have where the runs of its trial bound it."""
-    most = trial.max if trial.p99_99 is None else trial.p99_99
-    assert most is not None, "a group with percentiles has a maximum"
-    return most

@@ -22,11 +22,11 @@ from ssdlab.display.argument import argument
 from ssdlab.display.numbers import size
 from ssdlab.errors import ConfigError, Interrupted
 from ssdlab.results.folder import draft, keep_with_page
-from ssdlab.results.intervals import estimate
 from ssdlab.results.lifetime import Interval
 from ssdlab.results.names import DRIVE_FILE, PLAN_JSON, SUMMARY
 from ssdlab.results.spare_plan import Bound, Outcome, SparePlan, Step
-from ssdlab.results.trial import Trial, most_p99_9
+from ssdlab.results.tail import Tail
+from ssdlab.results.trial import Trial
 from ssdlab.running import trial as trials
 from ssdlab.running import trial_plan
 from ssdlab.running.compare_runs import check_seeds
@@ -490,21 +490,8 @@ def _doubts(predicted: Trial, outcomes: Sequence[Outcome], touched: float) -> tu
 
 
 def _p99_9_of(timed: trials.Timed, policy: str) -> Interval | None:
-    """The 99.9th percentile of reads or of writes, the slower of them: its 95 % interval.
-
-    It reaches up to the highest that the drive may have. None for fewer than two seeds.
-    """
-    slowest: list[float] = []
-    highest = 0.0
+    """The 99.9th percentile of reads or of writes, the slower of them; None if it is not known."""
     by_seed = {} if timed.runs is None else timed.runs.repetitions.get(policy, {})
-    for report in by_seed.values():
-        both = report.latency.read, report.latency.write
-        known = [(op.p99_9, op) for op in both if op.p99_9 is not None]
-        slowest += [max(value for value, _ in known)] if known else []
-        if policy in timed.bounded:
-            highest = max([highest, *(most_p99_9(op) for _, op in known)])
-    if len(slowest) < 2:
-        return None
-    found = estimate(slowest)
-    width = found.ci95 or 0.0
-    return Interval(max(0.0, found.mean - width), max(highest, found.mean + width))
+    both = ((run.latency.read, run.latency.write) for run in by_seed.values())
+    tail = Tail.of(both, is_bounded=policy in timed.bounded)
+    return None if tail is None else tail.interval
