@@ -15,8 +15,9 @@ import time
 import types
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -28,8 +29,16 @@ from running import COMMAND, HANG_S, SMALL, SMALL_TOML, refused, ssdlab_command,
 from ssdlab.config.quantity import quantity
 from ssdlab.config.space import Space, drawn, grid
 from ssdlab.config.vary import Range, has_range, range_of, values_of
-from ssdlab.html.plot import Heat, Plot
-from ssdlab.html.points_plots import groups, heat, metric_figures, over_key, pareto
+from ssdlab.html.plot import Heat, Parallel, Plot, Stacked
+from ssdlab.html.points_plots import (
+    bars,
+    groups,
+    heat,
+    metric_figures,
+    over_key,
+    parallel,
+    pareto,
+)
 from ssdlab.html.svg import drawn as drawn_svg
 from ssdlab.html.sweep_page import sweep_page
 from ssdlab.policy import Victim, VictimView
@@ -588,7 +597,11 @@ def test_a_plot_has_the_points(done: Sweep) -> None:
             assert curve.low[i] < curve.y[i] < curve.high[i]
     assert "95 % confidence intervals" in plot.caption
     # The reserve decided where there is little room.
-    hollow = {row[OP] for row in done.rows if row["decided_by"] == "reserve"}
+    hollow = {
+        row[OP]
+        for row in done.rows
+        if row["decided_by"] == "reserve" or done.label(cast("int", row["point"])) in points.invalid
+    }
     assert plot.curves[0].dots is not None
     assert set(plot.curves[0].x[plot.curves[0].dots].tolist()) <= hollow
     assert ("Hollow" in plot.caption) == bool(hollow)
@@ -634,6 +647,45 @@ def test_the_front_has_what_nothing_beats() -> None:
     plot, front = pareto(points, points.metrics["waf"], points.metrics["write_p99_9_ns"])
     assert isinstance(plot, Plot)
     assert front == [0, 1], "the third point has more of both than the second, or than the first"
+
+
+def test_invalid_points_are_hollow_and_not_the_lowest() -> None:
+    settings = [(1.0, 1.0), (2.0, 1.0), (3.0, 1.0), (1.0, 2.0), (2.0, 2.0), (3.0, 2.0)]
+    plain = table_of(6, lambda i: {"x": settings[i][0], "y": settings[i][1], "policy": "a"})
+    why = "not in steady state: write more"
+    points = replace(plain, why_invalid=(why, *5 * [""]))
+    waf, x, y = points.metrics["waf"], *points.numeric
+    for metric in (waf, points.metrics["write_p99_9_ns"]):
+        plot = over_key(points, metric, x)
+        assert isinstance(plot, Plot)
+        first, second = plot.curves
+        assert [list(cast("Any", curve.dots)) for curve in (first, second)] == [
+            [True, False, False],
+            3 * [False],
+        ]
+        assert plot.caption.endswith(" Hollow: a warning invalidates the numbers.")
+        assert drawn_svg(plot).count('class="hollow"') == 1
+    one = heat(points, waf, x, y)
+    assert isinstance(one, Heat)
+    assert one.marked.tolist() == [[True, False, False], 3 * [False]]
+    assert "A circle marks a cell with a point where a warning invalidates" in one.caption
+    front, kept = pareto(points, waf, points.metrics["write_p99_9_ns"])
+    assert isinstance(front, Plot)
+    assert pareto(plain, waf, points.metrics["write_p99_9_ns"])[1][0] == 0
+    assert kept[0] != 0
+    assert "Hollow" in front.caption
+    lines = parallel(points, waf)
+    assert isinstance(lines, Parallel)
+    best = [name for name, _, tone in lines.lines if tone == 0]
+    assert len(best) == 1
+    assert not best[0].startswith("0: ")
+    assert [name for name, *_ in lines.lines if "(invalid)" in name] == ["0: 2.000 (invalid)"]
+    drawn = bars(points, waf)
+    assert isinstance(drawn, Stacked)
+    assert [label for label, _ in drawn.rows] == ["0 (invalid)", *"12345"]
+    # Without warnings nothing is.
+    for figure in (over_key(plain, waf, x), heat(plain, waf, x, y)):
+        assert "invalidates" not in cast("Plot", figure).caption
 
 
 def test_many_points_stay_small() -> None:

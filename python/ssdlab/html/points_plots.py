@@ -52,7 +52,7 @@ PADDING = 0.03
 BEST = 0.1
 """Share of the points that are highlighted among parallel axes."""
 
-RESERVE = " Hollow: the reserve decided, not the victim policy."
+INVALID, RESERVE = "a warning invalidates the numbers", "the reserve decided, not the victim policy"
 PERCENTILES = ("write_p99_9_ns", "read_p99_9_ns", "write_p99_ns", "read_p99_ns", "write_mean_ns")
 """What write amplification is weighed against, the first that there is."""
 UNITS: dict[Quantity, Unit] = {
@@ -64,7 +64,7 @@ UNITS: dict[Quantity, Unit] = {
 }
 KEY_UNITS: dict[KeyUnit, Unit] = {"ns": "ns", "bytes": "bytes"}
 Rows: TypeAlias = "list[tuple[float, Summary, bool]]"
-"""Value of the key on the x axis, summary, and whether the reserve decided."""
+"""Value of the key on the x axis, summary, and whether the point is drawn hollow."""
 
 
 def metric_axis(column: Column) -> Axis:
@@ -94,7 +94,7 @@ def place(*parts: str) -> str:
 def bars(points: Points, column: Column) -> Figure:
     """A metric at each of a few points, in whatever they differ."""
     known = [
-        (points.labels[i], one)
+        (points.labels[i] + " (invalid)" * points.is_invalid(i), one)
         for i in range(len(points.labels))
         if (one := points.summary(i, column.name)) is not None
     ]
@@ -109,6 +109,21 @@ def bars(points: Points, column: Column) -> Figure:
     ends = tuple((one.low, one.high) if one.high > one.low else None for _, one in known)
     rows = tuple((label, (one.mean,)) for label, one in known)
     return Stacked(key, head, text, (title,), rows, column.unit, ends)
+
+
+def is_hollow(points: Points, point: int) -> bool:
+    """Whether a point is drawn hollow: it is invalid, or the reserve decided."""
+    return points.is_invalid(point) or points.reserve_decided(point)
+
+
+def _why_hollow(points: Points) -> str:
+    """What hollow points are."""
+    every = range(len(points.labels))
+    return " or ".join(
+        text
+        for text, of in ((INVALID, points.is_invalid), (RESERVE, points.reserve_decided))
+        if any(map(of, every))
+    )
 
 
 @dataclass(frozen=True)
@@ -140,7 +155,7 @@ def groups(points: Points, keys: Sequence[Key], most: int = MOST_LINES) -> list[
 def _rows(points: Points, group: Group, x: Key, metric: str) -> Rows:
     column = points.column(x)
     found = [
-        (float(column[i] or 0), known, points.reserve_decided(i))
+        (float(column[i] or 0), known, is_hollow(points, i))
         for i in group.points
         if (known := points.summary(i, metric)) is not None
     ]
@@ -180,7 +195,7 @@ def over_key(points: Points, metric: Column, x: Key) -> Figure:
         return Missing(key, title, "No point has this number.")
     hollow = any(curve.dots is not None and bool(curve.dots.any()) for curve in curves)
     text = " ".join([f"{_title(metric)} over {x.name}.", *dict.fromkeys(notes)])
-    text += RESERVE if hollow else ""
+    text += f" Hollow: {_why_hollow(points)}." if hollow else ""
     axes = (padded(key_axis(x), (c.x for c in curves)), _up(metric_axis(metric), curves))
     return Plot(key, title, text, *axes, tuple(curves))
 
@@ -280,12 +295,14 @@ def heat(points: Points, metric: Column, x: Key, y: Key, group: Group | None = N
             at = rows[i], columns[i]
             total[at] += known.mean
             count[at] += 1
-            marked[at] |= points.reserve_decided(i)
+            marked[at] |= is_hollow(points, i)
     if not count.any():
         return Missing(key, title, "No point has this number.")
     cells = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
     text = f"{_title(metric)} by colour." if count.max() == 1 else "Means of the points in a cell."
-    text += " A circle marks cells in which the reserve decided." if marked.any() else ""
+    text += (
+        f" A circle marks a cell with a point where {_why_hollow(points)}." if marked.any() else ""
+    )
     named = x.name, y.name
     return Heat(key, title, text, across, up, *named, cells, metric.name, marked)
 
@@ -316,8 +333,9 @@ def parallel(points: Points, metric: Column, more: Sequence[Column] = ()) -> Fig
         return Missing(key, title, "No point has this number.")
     numbers = {i: value for value, i in known}
     ranked = [i for _, i in sorted(known)]
-    best = ranked[: max(1, round(BEST * len(ranked)))][: MOST_PARALLEL // 2]
-    rest = ranked[len(best) :]
+    most = min(max(1, round(BEST * len(ranked))), MOST_PARALLEL // 2)
+    best = [i for i in ranked if not points.is_invalid(i)][:most]
+    rest = [i for i in ranked if i not in best]
     every = max(1, -(-len(rest) // (MOST_PARALLEL - len(best))))
     drawn = [*rest[::every][::-1], *best[::-1]]
     axes, places = [], []
@@ -331,7 +349,8 @@ def parallel(points: Points, metric: Column, more: Sequence[Column] = ()) -> Fig
         places.append(at)
     lines = tuple(
         (
-            f"{points.labels[i]}: {on_page(shown(metric.name, numbers[i]))}",
+            f"{points.labels[i]}: {on_page(shown(metric.name, numbers[i]))}"
+            + " (invalid)" * points.is_invalid(i),
             tuple(at[i] for at in places),
             0 if i in best else TONES - 1,
         )
@@ -389,6 +408,8 @@ def _upright(
 def pareto(points: Points, across: Column, up: Column) -> tuple[Figure, list[int]]:
     """Points by two metrics to be minimised, and the front: those that no other beats in both.
 
+    Invalid points are drawn, but are not part of the front.
+
     The second return value is the front, ordered by the first metric.
     """
     title = f"{_title(up)} against {across.title}"
@@ -399,7 +420,7 @@ def pareto(points: Points, across: Column, up: Column) -> tuple[Figure, list[int
         if a is not None and b is not None:
             known.append((a.mean, b.mean, i))
     front: list[tuple[float, float, int]] = []
-    for row in sorted(known):
+    for row in sorted(row for row in known if not points.is_invalid(row[2])):
         if not front or row[1] < front[-1][1]:
             front.append(row)
     if len(known) < 2:
@@ -414,19 +435,19 @@ def pareto(points: Points, across: Column, up: Column) -> tuple[Figure, list[int
             TONES - 1,
             step=True,
         )
-    ]
+    ] * bool(front)
     for tone, group in enumerate(groups(points, points.named, TONES - 1)):
         inside = {*group.points}
         rows = [row for row in sorted(known) if row[2] in inside and row[2] in kept]
         if rows:
             curves.append(_cloud(points, group.name or "points", rows, tone))
     text = (
-        "Each mark is a point; less is better in both. No point is lower in both than those on the"
-        " line."
+        "Each mark is a point; less is better in both. No valid point is lower in both than those"
+        " on the line."
     )
     text += " Only some of the others are drawn." if left > 0 else ""
     hollow = any(curve.dots is not None and bool(curve.dots.any()) for curve in curves)
-    text += RESERVE if hollow else ""
+    text += f" Hollow: {_why_hollow(points)}." if hollow else ""
     x = padded(_spread_axis(across, known, 0), (curve.x for curve in curves))
     y = _up(_spread_axis(up, known, 1), curves)
     return Plot(key, title, text, x, y, tuple(curves)), [row[2] for row in front]
@@ -434,7 +455,7 @@ def pareto(points: Points, across: Column, up: Column) -> tuple[Figure, list[int
 
 def _cloud(points: Points, name: str, rows: Sequence[tuple[float, float, int]], tone: int) -> Curve:
     x, y = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
-    dots = np.array([points.reserve_decided(row[2]) for row in rows])
+    dots = np.array([is_hollow(points, row[2]) for row in rows])
     return Curve(name, x, y, tone, line=False, dots=dots)
 
 

@@ -111,6 +111,10 @@ class Points:
         found = zip(self.labels, self.why_invalid, strict=False)
         return {label: why for label, why in found if why}
 
+    def is_invalid(self, point: int) -> bool:
+        """Whether a warning invalidates half of the seeds of the point or more."""
+        return bool(self.why_invalid and self.why_invalid[point])
+
     @cached_property
     def valid(self) -> Points:
         """These points without those that `invalid` lists."""
