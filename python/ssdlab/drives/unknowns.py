@@ -35,6 +35,9 @@ SIZES = tuple(2.0**power for power in range(-4, 5))
 """Sizes of superblocks that are tried, in units of the preset's."""
 
 
+NONE_FITS = "none fits"
+
+
 @dataclass(frozen=True)
 class Unknown:
     """An unknown number of a drive: its fitted value, and the values that fit about as well."""
@@ -118,11 +121,15 @@ def capacity_span(spares: tuple[float, float]) -> str:
     return f"{1 + low:.4f} or more" if high >= fit.MOST else f"{1 + low:.4f} to {1 + high:.4f}"
 
 
-def capacity(spare: float, spares: tuple[float, float]) -> Unknown:
-    """The raw capacity as an unknown, with everything else as in the preset."""
+def capacity(spare: float, spares: tuple[float, float], *, explained: bool) -> Unknown:
+    """The raw capacity as an unknown, with everything else as in the preset.
+
+    `explained`: some raw capacity explains the measurements.
+    """
     low, high = spares
-    decided = (1 + high) / (1 + low) - 1 <= RANGE
-    return Unknown("raw capacity", f"{1 + spare:.4f} x user", capacity_span(spares), decided)
+    decided = explained and (1 + high) / (1 + low) - 1 <= RANGE
+    between = capacity_span(spares) if explained else NONE_FITS
+    return Unknown("raw capacity", f"{1 + spare:.4f} x user", between, decided)
 
 
 def of_pools(config: Config, shape: fit.Shape, spare: float, points: fit.Points) -> list[Unknown]:
@@ -169,7 +176,7 @@ def _profile(
         if shape.units > shape.kept and fit.miss(shape, fit.fitted(shape, points), points) <= bound:
             inside.append(one)
     if not inside:
-        return Unknown(name, value, "none fits", False)
+        return Unknown(name, value, NONE_FITS, False)
     between = f"{text(inside[0])} to {text(inside[-1])}"
     return Unknown(name, value, between, len(inside) < len(values) and inside[-1] <= 2 * inside[0])
 
