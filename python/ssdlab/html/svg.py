@@ -230,9 +230,13 @@ def _forest(figure: Forest) -> tuple[float, str]:
     room = (WIDTH - left - 6) / across
     body: list[str] = []
     tall = 52.0 + THIN * len(labels)
+    limits = [_limits([point for _, point in rows if point]) for _, rows in figure.panels]
+    if figure.shared:
+        lows, highs = zip(*limits, strict=True)
+        limits = [(min(lows), max(highs))] * count
     for i, (title, rows) in enumerate(figure.panels):
         top, start = tall * (i // across), left + room * (i % across) + 8
-        body += _panel(title, rows, start, start + room - 22, top)
+        body += _panel(title, rows, start, start + room - 22, top, limits[i])
         if i % across == 0:
             body += [
                 f'<text class="tick end" x="{left - 6:g}" y="{top + 36 + THIN * row:g}">'
@@ -242,17 +246,36 @@ def _forest(figure: Forest) -> tuple[float, str]:
     return tall * -(-len(figure.panels) // across), "".join(body)
 
 
+def _limits(known: Sequence[Point]) -> tuple[float, float]:
+    """The lowest and the highest ratio on the axis of a panel.
+
+    It has room for all ratios but those that are far away, and for the interval of the lowest. The
+    intervals of others end at its edges if they would squeeze the ratios together.
+    """
+    best = [point for point in known if point.state == "lowest"]
+    far = max([_far([point.ratio for point in known]), *(abs(p.ratio - 1) for p in best)])
+    near = [point for point in known if abs(point.ratio - 1) <= far]
+    means = [1.0, *(point.ratio for point in near)]
+    means += [end for point in best for end in (point.low, point.high) if end is not None]
+    ends = means + [end for point in near for end in (point.low, point.high) if end is not None]
+    least, most = min(means), max(means)
+    room = LONGEST * max(most - least, NEAR)
+    least, most = max(min(ends), least - room), min(max(ends), most + room)
+    apart = 0.08 * (most - least or 1.0)
+    return least - apart, most + apart
+
+
 def _panel(
-    title: str, rows: tuple[tuple[str, Point | None], ...], start: float, end: float, top: float
+    title: str,
+    rows: tuple[tuple[str, Point | None], ...],
+    start: float,
+    end: float,
+    top: float,
+    limits: tuple[float, float],
 ) -> Iterator[str]:
     """The ratios of one number, from `start` to `end`."""
-    known = [p for _, p in rows if p is not None]
-    far = _far([point.ratio for point in known])
-    near = [p for p in known if abs(p.ratio - 1) <= far]
-    ends = np.array([v for p in near for v in (p.ratio, p.low, p.high) if v is not None] + [1.0])
-    apart = 0.08 * (ends.max() - ends.min() or 1.0)
-    least, most = float(ends.min() - apart), float(ends.max() + apart)
-    axis = Axis("", "ratio", low=least, high=most)
+    least, most = limits
+    axis, ends = Axis("", "ratio", low=least, high=most), np.array(limits)
     x = Scale.over(axis, ends, start, end)
     foot = top + 26 + THIN * len(rows)
     yield f'<text class="legend" x="{start:g}" y="{top + 16:g}">{escape(title)}</text>'
@@ -273,16 +296,18 @@ def _panel(
         a, at, b = np.clip(x.at(np.array([low, point.ratio, high])), start, end)
         text = f"{label}: {point.ratio:.3f} [{low:.3f}, {high:.3f}]"
         yield f'<g class="point {point.state}"><title>{escape(text)}</title>'
-        # Intervals of others may reach as far.
         if not least <= point.ratio <= most:
             yield from _beyond(point.ratio, start if point.ratio < 1 else end, y)
             continue
-        yield (
-            f'<path class="line" d="M{a:.1f} {y:g}H{b:.1f}"/>'
-            f'<circle class="dot" cx="{at:.1f}" cy="{y:g}" r="4.5"/></g>'
-        )
+        yield f'<path class="line" d="M{a:.1f} {y:g}H{b:.1f}"/>'
+        for edge, is_cut in ((start, low < least), (end, high > most)):
+            way = -1 if edge == start else 1
+            yield f'<path class="dot" d="M{edge:.1f} {y:g}l{-5 * way} -3v6z"/>' * is_cut
+        yield f'<circle class="dot" cx="{at:.1f}" cy="{y:g}" r="4.5"/></g>'
 
 
+LONGEST = 0.5
+"""How far intervals may extend the axis beyond the ratios, as a share of their span."""
 FAR, NEAR = 4.0, 0.02
 """A ratio this many times as far from 1 as the next one would squeeze the others together, unless
 all lie within this distance of 1.
