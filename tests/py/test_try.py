@@ -184,7 +184,7 @@ def test_the_longest_first_screen_has_twelve_lines(drive: str, overloads: bool) 
     assert " ".join(" ".join(screen).split()).endswith(
         "--pace closed" if overloads else "--details"
     )
-    idle = "load        0.410 % busy: if the trace is of a slower machine, try --pace closed"
+    idle = "load        0.410 % busy; for the trace of a slower machine: --pace closed"
     assert (idle in screen) != overloads
     assert done.json["busy"] == (None if overloads else 0.0041)
 
@@ -481,7 +481,6 @@ def test_the_command_says_what_it_does_and_answers(trace: Path, tmp_path: Path) 
     again = ssdlab_command("try", trace, "--seeds", "2", "--out", "out", cwd=tmp_path)
     assert again.returncode == 2
     assert "--force" in again.stderr
-
 
 
 @pytest.mark.parametrize("batch", [0, 1])

@@ -245,7 +245,7 @@ def test_the_next_command_has_the_options_of_this_one() -> None:
     assert " ".join(plan.split()) in " ".join(done.summary().replace("\\\n", "").split())
     assert "--details" not in done.summary()
     lasting = replace(done, lifetime=replace(done.lifetime, daily_bytes=1.0))
-    assert row(lasting, "next", detailed=True) == ""
+    assert row(lasting, "next", detailed=True) == plan
     doubt = "it overloads: --pace closed"
     overloaded = replace(done, latency_doubts=dict.fromkeys(CLEAR, doubt))
     assert row(overloaded, "next", detailed=True) == f"{command} --pace closed"
@@ -256,6 +256,73 @@ def test_the_next_command_has_the_options_of_this_one() -> None:
     assert long.screen()[-1] == "next        the same command with --details"
     assert len(long.screen()) <= 12
     assert shlex.split(row(done, "next"))[2] == "t 1.csv"
+
+
+@pytest.mark.parametrize("detailed", [False, True])
+def test_every_first_screen_has_a_next_command(detailed: bool) -> None:
+    about = "ssdlab trace info 't 1.csv'"
+    unrated = Lifetime(Endurance(None, "unknown", None, "`waf`"), 2e12, 1.9e12, 1.9e12)
+    nothing = {order: Ranking({}) for order in ORDERS}
+    cases: list[dict[str, object]] = [
+        {"doubts": ("greedy has not settled",)},
+        {"doubts": ("no run could finish",), "rankings": nothing},
+        {"lifetime": unrated},
+        {"latency_doubts": dict.fromkeys(CLEAR, "a run could not finish")},
+    ]
+    for case in cases:
+        done = a_trial(about=about, **case)
+        found = row(done, "next", detailed=detailed)
+        try_, plan = (f"ssdlab {verb} 't 1.csv' --drive my.toml" for verb in ("try", "plan"))
+        assert found in (f"{try_} --details", about, f"{plan} --years 5")
+        assert ("--details" in found) is (bool(done.policies) and not detailed)
+        assert done.screen(detailed=detailed)[-1].startswith("next ")
+
+
+def test_an_extrapolation_that_is_too_long_leads_to_copies_of_the_trace() -> None:
+    def remedy(pages: int, interrupted: bool = False, share: float = 1.0, **share_of: float) -> str:
+        plan: Any = SimpleNamespace(
+            device=lambda _: SimpleNamespace(pages=pages),
+            drive=ssdlab.load_config("drive:samsung-pm9a3"),
+            drive_name="drive:samsung-pm9a3",
+            policies=["greedy"],
+            pages=28_672,
+            trace="t.csv",
+            given={},
+            invalidated=share,
+        )
+        runs = trial.Runs(plan, cast("Any", None), False, 2, 30.0, interrupted=interrupted)
+        return runs._remedy({"recorded": share_of, "independent": {}})
+
+    # 112 MiB where 128 MiB are needed: 4 * 0.0571 / 0.05 copies.
+    copies = "$(yes t.csv | head -n 5) --out t-5.ssdtrace"
+    command = f"ssdlab trace merge {copies} && ssdlab try t-5.ssdtrace --drive samsung-pm9a3"
+    assert remedy(47, fifo=0.02, sepbit=0.0571).startswith(command)
+    assert remedy(47) == ""
+    assert remedy(47, interrupted=True, sepbit=0.0571) == ""
+    assert remedy(47, share=0.05, sepbit=0.0571) == "ssdlab trace info t.csv"
+    assert "head -n" in remedy(12)
+
+
+def test_the_screen_of_a_slow_trace_is_whole() -> None:
+    """Every row has a text: the load and the years are short."""
+    label = "cost-benefit + fadac"
+    predicted = certain(**{"greedy": 4.6, label: 3.9, "fifo": 4.9})
+    slow = run(1e6)
+    slow.latency.read.p99_9 = 161e3
+    slow.device.utilisation = SimpleNamespace(chip=(3.6e-5,), channel=(1e-5,))
+    done = a_trial(
+        name="days30",
+        trace="days30.csv",
+        drive_name=DEFAULT_DRIVE,
+        drive="tlc-960gb (961 GB, 16 dies, 683 superblocks, OP 14.5 %)",
+        rankings={order: Ranking(predicted) for order in ORDERS},
+        form=Form(1, 1, 1, 1, 1, dict.fromkeys(predicted, Spare(None, None))),
+        latency=timed({one: {1: slow, 2: slow} for one in predicted}),
+        lifetime=Lifetime(Endurance(6954.0, "rated", 5.0), 1.1e12, 9.61e11, 1.1e8),
+    )
+    assert all(row(done, title) for title in ("load", "years", "read p99.9", "spare"))
+    assert "at <0.001 drive writes" in row(done, "years")
+    assert [line for line in done.screen() if line.endswith("...")] == []
 
 
 def test_years_name_the_figure_that_is_missing() -> None:

@@ -114,6 +114,8 @@ class Trial:
     """How often the trace is run; 0 if nothing was run, since it decides nothing."""
     remedy: str = ""
     """The command to run where the trace says too little; empty where it says enough."""
+    about: str = ""
+    """The command that shows what the trace does."""
     overwrites: float = math.inf
     """How often it writes a page that it touches, in the mean."""
 
@@ -250,7 +252,7 @@ class Trial:
             return ""
         if self.busy >= IDLE:
             return f"{percent(self.busy)} busy at the recorded times"
-        return f"{percent(self.busy)} busy: if the trace is of a slower machine, try {PACED}"
+        return f"{percent(self.busy)} busy; for the trace of a slower machine: {PACED}"
 
     def _amount(self) -> Interval | None:
         """Write amplification of the first policy of the screen, under both orders of updates."""
@@ -327,10 +329,13 @@ class Trial:
         words = f"{shlex.quote(self.trace)}{drive_option(self.drive_name)}{self.options}"
         if self.interrupted:
             return f"ssdlab try {words}"
-        if option := self._option(detailed):
-            return f"ssdlab try {words} {option}" if self.policies else ""
-        years = self.lifetime.endurance.years
-        return f"ssdlab plan {words} --years {years:g}" if PLAN in self._spare() else ""
+        option, years = self._option(detailed), self.lifetime.endurance.years
+        if option and self.policies:
+            return f"ssdlab try {words} {option}"
+        if self._spare() and years is not None:
+            return f"ssdlab plan {words} --years {years:g}"
+        # What the trace does is what is left to look at.
+        return self.about
 
     def facts(self) -> list[tuple[str, str]]:
         """What the answer rests on: titles and texts, the same in every form of the result."""

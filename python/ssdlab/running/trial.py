@@ -208,7 +208,8 @@ class Runs:
                 *missing,
                 *extrapolation_doubts(undecided, self.plan.touched),
             ),
-            remedy=self._remedy,
+            remedy=self._remedy(undecided),
+            about=scarce.shown(self.plan.trace, self.plan.given),
             unpredicted=self.unsettled,
             lifetime=self.plan.lifetime,
             refused=self.plan.refused,
@@ -246,16 +247,23 @@ class Runs:
         pool = scale.Pool.of(self.plan.drive)
         return scale.FEWEST_PAGES * pool.blocks / (1 + pool.over_provisioning)
 
-    @property
-    def _remedy(self) -> str:
-        """The command to run where the trace says too little; empty where it says enough."""
+    def _remedy(self, undecided: Mapping[str, Mapping[str, float]]) -> str:
+        """The command to run where the trace says too little; empty where it says enough.
+
+        `undecided`: the shares of the extrapolations that are too large, by order and policy.
+        """
         plan = self.plan
-        is_small = plan.device(self._baseline).pages < scale.FEWEST_PAGES
-        if not (self._scarce or is_small):
+        shares = [share for by_policy in undecided.values() for share in by_policy.values()]
+        if plan.device(self._baseline).pages < scale.FEWEST_PAGES:
+            factor = self._fewest_pages / plan.pages
+        elif shares and not self.interrupted:
+            factor = max(shares) / LARGEST_SHARE
+        elif self._scarce:
+            factor = None
+        else:
             return ""
-        factor = None if self._scarce else self._fewest_pages / plan.pages
         how = drive_option(plan.drive_name), self._effort
-        return scarce.remedy(plan.trace, plan.given, factor, *how)
+        return scarce.remedy(plan.trace, plan.given, None if self._scarce else factor, *how)
 
     def _further(
         self, folder: Path | None, first: Mapping[str, Report], lengths: Mapping[str, int]
