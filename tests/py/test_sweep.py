@@ -850,3 +850,25 @@ def test_the_page_of_a_long_sweep_is_written_while_it_runs(
     text = page.read_text(encoding="utf-8")
     assert "Running: " not in text
     assert 'http-equiv="refresh"' not in text
+
+
+def test_seeds_are_named_and_functional_runs_have_no_time() -> None:
+    tight: dict[str, Any] = {**SMALL, "run.mode": "functional", "device.over_provisioning": 0.08}
+    done = ssdlab.sweep(
+        "greedy-8ch", set=tight, vary={"run.seed": [1, 2, 3, 4]}, progress=False, html=False
+    )
+    assert done.points.labels == ("seed 1", "seed 2", "seed 3", "seed 4")
+    assert done.points.reserve_decided(0)
+    text = " ".join(done.summary().split())
+    assert "The reserve decided, not the victim policy, at all points." in text
+    assert "4 points, such as seed 1: the reserve decided" in text
+    assert "simulated time" not in done.summary()
+    assert "simulated_ns" not in done.points.metrics
+    assert "simulated time" not in sweep_page(done)
+    few = replace(done, outcomes=done.outcomes[:2])
+    policy = replace(
+        few.outcomes[1],
+        values=tuple("policy" if one == "reserve" else one for one in few.outcomes[1].values),
+    )
+    some = replace(few, outcomes=(few.outcomes[0], policy))
+    assert "in 1 of 2 points (seed 1)." in " ".join(some.summary().split())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ssdlab.config import memory
-from ssdlab.config.files import plain_name
+from ssdlab.config.files import plain_name, title_of_file
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import Config, ConfigLike, Source, set_text
 from ssdlab.display.argument import argument, keyed
@@ -95,9 +95,14 @@ class Asked:
 
     @property
     def name(self) -> str:
-        """The name of the fleet: that of its first trace, or of its stand-in."""
-        first = plain_name(self.traces[0]) if self.traces else str(self.stand_in).partition(":")[0]
-        return f"{first}-fleet"
+        """The name of the folder of the fleet: that of its first trace, or of its stand-in."""
+        return plain_name(self.title)
+
+    @property
+    def title(self) -> str:
+        """The name of the fleet in titles."""
+        first = self.traces[0] if self.traces else str(self.stand_in).partition(":")[0]
+        return f"{title_of_file(first)}-fleet"
 
     @property
     def base(self) -> Mapping[str, object]:
@@ -191,7 +196,7 @@ def run_fleet(asked: Asked, runner: Runner, how: Making) -> Fleet:
         stored.make(missing, stored.planned, runner, name=asked.name, left=left, progress=progress)
         found = ordered(stored.ended())
         names = tuple(one.name for one in drives)
-        done = Fleet(asked.name, names, tuple(volumes), found, identity, folder=how.folder)
+        done = Fleet(asked.title, names, tuple(volumes), found, identity, folder=how.folder)
         done = replace(done, interrupted=stored.interrupted and done.not_run > 0)
         if done.folder is not None:
             _write(done, done.folder, how.html)

@@ -18,6 +18,10 @@ Row: TypeAlias = "dict[str, Value]"
 """Numbers of one run, by column."""
 
 
+SIMULATED = "time.simulated"
+"""Key of the report with the simulated time, which is 0 in functional mode."""
+
+
 @dataclass(frozen=True)
 class Key:
     """A key that varies."""
@@ -148,12 +152,17 @@ class Points:
 
     @cached_property
     def metrics(self) -> dict[str, Column]:
-        """The columns in which some point has a number, by name."""
+        """The columns in which some point has a number, by name.
+
+        Without the simulated time, if the runs have none.
+        """
         every = [row for rows in self.runs for row in rows]
         return {
             one.name: one
             for one in columns()
-            if one.measured and any(isinstance(row.get(one.name), int | float) for row in every)
+            if one.measured
+            and any(isinstance(row.get(one.name), int | float) for row in every)
+            and (one.key != SIMULATED or any(row.get(one.name) for row in every))
         }
 
     @cached_property

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from ssdlab.config.endurance import raw_bytes
-from ssdlab.config.files import plain_name
+from ssdlab.config.files import title_of_file
 from ssdlab.config.given import typed
 from ssdlab.config.quantity import quantity
 from ssdlab.config.resolve import DEFAULT_DRIVE, Config, ConfigLike, load_config, options
@@ -393,7 +393,7 @@ class _Search:
     def _plan_of(self, steps: Iterable[Step]) -> SparePlan:
         plan = self.asked.trial
         return SparePlan(
-            name=plain_name(plan.trace),
+            name=title_of_file(plan.trace),
             trace=plan.trace,
             drive_name=plan.drive_name or DEFAULT_DRIVE,
             provision=self.asked.provision,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ssdlab.config.drives import is_changed, own_title, title_of
-from ssdlab.config.files import plain_name
+from ssdlab.config.files import title_of_file
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import (
     DEFAULT_DRIVE,
@@ -196,7 +196,7 @@ class Runs:
         }
         undecided = {phases: ranking.undecided for phases, ranking in rankings.items()}
         return Trial(
-            name=plain_name(self.plan.trace),
+            name=title_of_file(self.plan.trace),
             trace=self.plan.trace,
             drive_name=self.plan.drive_name,
             drive=_drive(self.plan),
