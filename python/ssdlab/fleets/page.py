@@ -38,6 +38,7 @@ POLICIES = {
     "order": "sched.order.policy",
 }
 """The keys of a drive that name its policies, beside its triggers."""
+NO_KEYS: Mapping[str, str] = {}
 LOG_FROM = 20.0
 """Largest over smallest value from which an axis is logarithmic."""
 
@@ -93,7 +94,7 @@ def what_ran(done: Fleet) -> Iterator[tuple[str, str]]:
         sized = "as configured" if held["size"] == "drive" else "as large as its volume"
         yield "volumes", f"{len(done.volumes):,} of {traces}; each drive is {sized}"
     for name, preset, file in held["drives"]:
-        ran, own = (_resolved(preset, file, keys) for keys in (sets, {}))
+        ran, own = (_resolved(preset, file, keys) for keys in (sets, NO_KEYS))
         values = ran or own
         base = str(values.get("preset", preset) or "")
         whose = [file[0] if file else "", base and f"preset {base}"]
@@ -114,7 +115,7 @@ def _resolved(
 ) -> dict[str, Any]:
     """The configuration of a drive; empty if it needs a key that is set, or a file that is gone."""
     try:
-        text = _core.load(preset, file and (file[0], file[1]), [*keys.items()])
+        text = _core.load(preset, None if file is None else (file[0], file[1]), [*keys.items()])
     except _core.ConfigError:
         return {}
     values: dict[str, Any] = json.loads(text)
