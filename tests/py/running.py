@@ -97,7 +97,8 @@ def ssdlab_command(
         # Other modules that the command imports stay: some do not bear to be imported twice.
         stack.callback(sys.modules.__setitem__, "__main__", sys.modules["__main__"])
         sys.modules["__main__"] = _main_module(words[0])
-        stack.callback(signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))
+        for number in (signal.SIGINT, signal.SIGTERM):
+            stack.callback(signal.signal, number, signal.getsignal(number))
         code: object = 0
         try:
             cli.main()

@@ -70,6 +70,23 @@ def test_the_preset_runs(tmp_path: Path) -> None:
     assert report.completed
 
 
+def test_raw_capacity_that_explains_nothing_is_not_decided(tmp_path: Path) -> None:
+    lines = ("0.5,1.2", "0.7,1.6", "0.9,2.6", "1,3.6")
+    done = calibrate(written(tmp_path, "fill,waf", *lines))
+    (warning,) = done.warnings
+    assert warning.startswith("no raw capacity explains the measurements: ")
+    capacity = done.unknowns[0]
+    assert (capacity.name, capacity.between, capacity.decided) == (
+        "raw capacity",
+        "none fits",
+        False,
+    )
+    assert capacity.verdict == "the data cannot decide"
+    assert "none explains the measurements" in done.summary()
+    assert "if the measurements are off" not in done.summary()
+    assert "cannot decide: raw capacity, " in done.file.read_text()
+
+
 def test_raw_capacity_that_is_not_decided_is_warned_of(tmp_path: Path) -> None:
     low = calibrate(written(tmp_path, "fill,waf", "0.1,1", "0.4,1.0"))
     assert "hardly decided" in low.warnings[0]

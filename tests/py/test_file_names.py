@@ -6,13 +6,16 @@ import re
 import shlex
 from html import unescape
 from pathlib import Path
+from typing import Any, cast
 from urllib.parse import unquote
 
 import pytest
 
 import ssdlab
 from running import ssdlab_command
-from ssdlab.config.files import plain_name
+from ssdlab.config.files import plain_name, title_of_file
+from ssdlab.fleets.fleet_runs import FleetRequest
+from ssdlab.running import spare_plan
 
 NAMES = ["trace (1).csv", "a#b.csv", '"x.csv', "it's 100% ü&<b>.csv"]
 OTHERS = [
@@ -123,3 +126,33 @@ def test_the_plain_name_of_a_file_names_a_run(name: str, tmp_path: Path) -> None
     config = ssdlab.load_config(set={"run.name": json.dumps(plain)})
     assert config.name == plain
     assert plain_name("mysql.trace.zst") == "mysql"
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("trace (1).csv", "trace (1)"),
+        ("a#b (1).csv.gz", "a#b (1)"),
+        ('"x.csv', '"x'),
+        (".csv", "csv"),
+    ],
+)
+def test_titles_have_the_name_of_the_file(name: str, title: str, tmp_path: Path) -> None:
+    assert title_of_file(name) == title
+    file = tmp_path / name.replace(".gz", "")
+    file.write_text(
+        "".join(f"{128166372003061629 + at},host,0,Write,0,4096,0\n" for at in range(9))
+    )
+    tried = ssdlab.try_trace(file, progress=False)
+    assert tried.screen()[0].startswith(f"{title} on tlc-960gb")
+    bound = spare_plan.bounds_of(None, None, 3)
+    asked = spare_plan.ask(file, bound, progress=False)
+    done = spare_plan._Search(asked, cast("Any", None), False, 2, 1.0)._plan_of([])
+    assert done.head.startswith(f"{title} on tlc-960gb")
+    assert FleetRequest([file], []).title == f"{title}-fleet"
+    # The folders have plain names.
+    assert re.fullmatch(r"[\w +-]+", FleetRequest([file], []).name)
+
+
+def test_a_title_has_no_mark_that_cannot_be_printed() -> None:
+    assert title_of_file("a\nb\x1b[1m.csv") == "a-b-[1m"

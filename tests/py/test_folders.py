@@ -31,6 +31,7 @@ from running import (
     ssdlab_command,
     ssdlab_process,
 )
+from ssdlab import cli
 from ssdlab.html.compare_page import comparison_page
 from ssdlab.results.folder import Draft
 from ssdlab.running import compare_runs, runner, simulate
@@ -265,3 +266,16 @@ def test_an_interrupt_that_no_verb_expects_is_reported(small: Path) -> None:
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, cwd=small, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
+def test_a_signal_that_is_sent_twice_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    stop = cli.Stop()
+    with pytest.raises(KeyboardInterrupt):
+        stop(signal.SIGTERM, None)
+    # As `timeout` does: its child, then the group, to which the child belongs.
+    stop(signal.SIGTERM, None)
+    now += 1
+    with pytest.raises(KeyboardInterrupt):
+        stop(signal.SIGINT, None)

@@ -149,6 +149,15 @@ def same(cells: list[str], values: list[Any]) -> bool:
     )
 
 
+def test_a_short_simulation_has_no_plots(report: dict[str, Any]) -> None:
+    made = copy.deepcopy(report)
+    made["course"]["rows"] = made["course"]["rows"][:1]
+    shown = page(Simulated(made))
+    assert "Over time" not in shown
+    assert "Operations over time" not in shown
+    assert "Over time" in page(Simulated(report))
+
+
 def test_tables_have_what_the_report_says(report: dict[str, Any]) -> None:
     report, draw = copy.deepcopy(report), random.Random(11)
     phases, total = report["phases"], report["total"]

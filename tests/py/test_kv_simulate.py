@@ -88,6 +88,22 @@ def test_the_parts_of_write_amplification_add_up(config: Path) -> None:
     assert "mean_ns" not in shown
 
 
+def test_what_was_run_has_every_setting_that_was_changed(config: Path) -> None:
+    settings = {**SMALL, "records": 200, "operations": 200}
+    keys: dict[str, object] = {"gc.victim": "fifo", "device.pages_per_block": 96}
+    found = kv.simulate(config, settings=settings, remap="full", set=keys, seed=7)
+    _, _, told = found.head.partition("; ")
+    of_file = {"device.channels = 4", "device.blocks_per_plane = 100"}
+    given = {"gc.victim.policy = fifo", "device.pages_per_block = 96", "run.seed = 7"}
+    store = {"store.reuse = retention", "records = 200"}
+    assert of_file | given | store | {"remap full", "remap.mode = share"} <= {*told.split(", ")}
+    assert "gc.reserve" not in told
+    assert told.replace(" ", "") in unescape(re.sub("<[^>]+>", "", page(found))).replace(" ", "")
+    preset = kv.simulate("remapcom", settings=settings)
+    names = {one.partition(" = ")[0] for one in preset.head.partition("; ")[2].split(", ")}
+    assert names == {*settings}
+
+
 def test_a_run_has_the_same_report_again_beside_other_runs(config: Path) -> None:
     digests: list[str] = []
 

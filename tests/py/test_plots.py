@@ -241,3 +241,39 @@ def test_a_ratio_far_from_the_others_is_an_arrow_with_its_number() -> None:
     # Texts below the axis keep apart.
     places = [float(at) for at in re.findall(r'class="tick middle" x="([\d.]+)"', far)]
     assert all(b - a > 20 for a, b in pairwise(places))
+
+
+def test_the_lowest_ratio_has_its_place_and_long_intervals_are_cut() -> None:
+    """Two panels with one scale, as on the page of `try`."""
+
+    def rows(lowest: Point, wide: Point) -> tuple[tuple[str, Point | None], ...]:
+        near = (("near", Point(1.001, 0.998, 1.004, "other")), ("level", None))
+        base = ("base", Point(1.0, None, None, "base"))
+        return (base, ("lowest", lowest), *near, ("wide", wide))
+
+    panels = (
+        ("one", rows(Point(0.85, 0.80, 0.9, "lowest"), Point(1.01, 0.99, 1.7, "other"))),
+        ("many", rows(Point(0.99, 0.98, 0.995, "lowest"), Point(1.002, 0.9, 1.1, "other"))),
+    )
+
+    def places(shared: bool) -> list[dict[str, tuple[float, float, float]]]:
+        text = draw(Forest("forest", "Compared", "", panels, shared))
+        found = re.findall(
+            r'<g class="point \w+"><title>(\w+): .*?M([\d.]+) [\d.]+H([\d.]+)"/>'
+            r'(?:<path class="dot"[^>]*>)*<circle class="dot" cx="([\d.]+)"',
+            text,
+        )
+        assert len(found) == 8, "no ratio is beyond the axis"
+        of = [(name, (float(a), float(at), float(b))) for name, a, b, at in found]
+        return [dict(of[:4]), dict(of[4:])]
+
+    one, many = places(shared=True)
+    per_ratio = (one["base"][1] - one["lowest"][1]) / 0.15
+    # The winner has its interval; that of the other is cut, with an arrow.
+    assert one["lowest"][0] == pytest.approx(one["base"][1] - 0.2 * per_ratio, abs=0.2)
+    assert one["wide"][2] < one["base"][1] + 0.5 * per_ratio
+    assert per_ratio > 400
+    # The same scale in both panels, and one of its own in each of them otherwise.
+    assert (many["base"][1] - many["lowest"][1]) / 0.01 == pytest.approx(per_ratio, rel=0.05)
+    own = places(shared=False)[1]
+    assert (own["base"][1] - own["lowest"][1]) / 0.01 > 2 * per_ratio

@@ -13,10 +13,10 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -28,9 +28,10 @@ from running import COMMAND, HANG_S, SMALL, SMALL_TOML, refused, ssdlab_command,
 from ssdlab.config.quantity import quantity
 from ssdlab.config.space import Space, draw_points, grid
 from ssdlab.config.vary import Range, has_range, range_of, values_of
-from ssdlab.html.plot import Heat, Plot
-from ssdlab.html.points_plots import groups, heat, metric_figures, over_key, pareto
-from ssdlab.html.svg import draw as draw_svg
+from ssdlab.html.plot import Plot
+from ssdlab.html.points_plots import (
+    over_key,
+)
 from ssdlab.html.sweep_page import sweep_page
 from ssdlab.policy import Victim, VictimView
 from ssdlab.results.answer import of_points
@@ -588,64 +589,14 @@ def test_a_plot_has_the_points(done: Sweep) -> None:
             assert curve.low[i] < curve.y[i] < curve.high[i]
     assert "95 % confidence intervals" in plot.caption
     # The reserve decided where there is little room.
-    hollow = {row[OP] for row in done.rows if row["decided_by"] == "reserve"}
+    hollow = {
+        row[OP]
+        for row in done.rows
+        if row["decided_by"] == "reserve" or done.label(cast("int", row["point"])) in points.invalid
+    }
     assert plot.curves[0].dots is not None
     assert set(plot.curves[0].x[plot.curves[0].dots].tolist()) <= hollow
     assert ("Hollow" in plot.caption) == bool(hollow)
-
-
-def table_of(count: int, more: Callable[[int], dict[str, Any]]) -> Points:
-    """Points of a made-up sweep: two keys with numbers, one with words."""
-    settings = [more(i) for i in range(count)]
-    names = ("x", "y", "policy")
-    runs = [
-        [
-            {
-                "waf": one["x"] + one["y"],
-                "write_p99_9_ns": 1e6 * (3 - one["x"]),
-                "decided_by": "policy",
-            }
-        ]
-        for one in settings
-    ]
-    columns = {name: [one[name] for one in settings] for name in names}
-    return Points.of([str(i) for i in range(count)], columns, runs)
-
-
-def test_two_keys_make_heat_maps() -> None:
-    points = table_of(
-        24, lambda i: {"x": 1.0 + i % 4, "y": 1.0 + i // 4 % 3, "policy": "ab"[i // 12]}
-    )
-    x, y = points.numeric
-    several = groups(points, points.named)
-    assert [one.name for one in several] == ["a", "b"]
-    one = heat(points, points.metrics["waf"], x, y, several[0])
-    assert isinstance(one, Heat)
-    assert one.cells.tolist() == [[2, 3, 4, 5], [3, 4, 5, 6], [4, 5, 6, 7]]
-    assert draw_svg(one).count("<title>") == 12
-    found = metric_figures(points, points.metrics["waf"])
-    assert [type(figure).__name__ for figure in found] == ["Plot", "Plot", "Heat", "Heat"]
-
-
-def test_the_front_has_what_nothing_beats() -> None:
-    points = table_of(
-        3, lambda i: {"x": [1.0, 2.0, 1.5][i], "y": [1.0, 1.0, 3.0][i], "policy": "a"}
-    )
-    plot, front = pareto(points, points.metrics["waf"], points.metrics["write_p99_9_ns"])
-    assert isinstance(plot, Plot)
-    assert front == [0, 1], "the third point has more of both than the second, or than the first"
-
-
-def test_many_points_stay_small() -> None:
-    points = table_of(
-        10_000,
-        lambda i: {"x": 1 + i * 7919 % 10_000 / 9999, "y": 1 + i / 9999, "policy": "abc"[i % 3]},
-    )
-    for figure in metric_figures(points, points.metrics["waf"]):
-        assert not isinstance(figure, str)
-        assert len(draw_svg(figure)) < 60_000  # type: ignore[arg-type]
-    plot, _ = pareto(points, points.metrics["waf"], points.metrics["write_p99_9_ns"])
-    assert len(draw_svg(plot)) < 120_000  # type: ignore[arg-type]
 
 
 class _Numbers:
@@ -798,3 +749,25 @@ def test_the_page_of_a_long_sweep_is_written_while_it_runs(
     text = page.read_text(encoding="utf-8")
     assert "Running: " not in text
     assert 'http-equiv="refresh"' not in text
+
+
+def test_seeds_are_named_and_functional_runs_have_no_time() -> None:
+    tight: dict[str, Any] = {**SMALL, "run.mode": "functional", "device.over_provisioning": 0.08}
+    done = ssdlab.sweep(
+        "greedy-8ch", set=tight, vary={"run.seed": [1, 2, 3, 4]}, progress=False, html=False
+    )
+    assert done.points.labels == ("seed 1", "seed 2", "seed 3", "seed 4")
+    assert done.points.reserve_decided(0)
+    text = " ".join(done.summary().split())
+    assert "The reserve decided, not the victim policy, at all points." in text
+    assert "4 points, such as seed 1: the reserve decided" in text
+    assert "simulated time" not in done.summary()
+    assert "simulated_ns" not in done.points.metrics
+    assert "simulated time" not in sweep_page(done)
+    few = replace(done, outcomes=done.outcomes[:2])
+    policy = replace(
+        few.outcomes[1],
+        values=tuple("policy" if one == "reserve" else one for one in few.outcomes[1].values),
+    )
+    some = replace(few, outcomes=(few.outcomes[0], policy))
+    assert "in 1 of 2 points (seed 1)." in " ".join(some.summary().split())

@@ -184,7 +184,7 @@ def test_the_longest_first_screen_has_twelve_lines(drive: str, overloads: bool) 
     assert " ".join(" ".join(screen).split()).endswith(
         "--pace closed" if overloads else "--details"
     )
-    idle = "load        0.410 % busy: if the trace is of a slower machine, try --pace closed"
+    idle = "load        0.410 % busy; for the trace of a slower machine: --pace closed"
     assert (idle in screen) != overloads
     assert done.json["busy"] == (None if overloads else 0.0041)
 
@@ -481,6 +481,78 @@ def test_the_command_says_what_it_does_and_answers(trace: Path, tmp_path: Path) 
     again = ssdlab_command("try", trace, "--seeds", "2", "--out", "out", cwd=tmp_path)
     assert again.returncode == 2
     assert "--force" in again.stderr
+
+
+@pytest.mark.parametrize("batch", [0, 1])
+def test_an_interrupt_within_a_timed_run_tells_nothing_of_the_drive(
+    batch: int, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timed: list[Sequence[Planned]] = []
+
+    def cut(planned: Sequence[Planned], *others: Any) -> Finished:  # noqa: ANN401
+        done = run_into(planned, *others)
+        if planned[0].config["run.mode"] == "timed":
+            timed.append(planned)
+            if len(timed) == batch + 1:
+                # What has piled up by then looks like an overload, and the run like an invalid one.
+                done.reports = {one: cut_off(report) for one, report in done.reports.items()}
+                done.interrupted = True
+        return done
+
+    def cut_off(report: Report) -> Report:
+        end = "the run ended after 10 requests, within its warm-up"
+        of: dict[str, Any] = {
+            "little": replace(report.little, peak_in_system=trial.DEEP),
+            "latency": replace(report.latency, write=replace(report.latency.write, p99=None)),
+        }
+        return replace(report, completed=False, warnings=(end,), invalidating=1, **of)
+
+    monkeypatch.setattr(trial, "run_into", cut)
+    out = tmp_path / "out"
+    with pytest.raises(ssdlab.Interrupted) as stopped:
+        ssdlab.try_trace(trace, policies=FEW, seeds=2, progress=False, out=out)
+    done = stopped.value.trial
+    assert done is not None
+    assert len(timed) == batch + 1
+    values = json.loads((out / "try.json").read_text())
+    assert values["latency_doubts"] == dict.fromkeys(done.named, "interrupted")
+    rows = dict(done.rows())
+    assert rows["answer"].startswith("no policy writes less than greedy")
+    assert rows["write p99.9"] == "none: interrupted"
+    assert rows["next"] == f"ssdlab try {trace} --seeds 2 --out {out} --force"
+    assert "overload" not in done.summary() + (out / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("first", "said"), [(True, "4 of 4 predictions have fewer than 2 seeds"), (False, "")]
+)
+def test_an_interrupt_between_seeds_leaves_no_verdict_on_one_of_them(
+    first: bool, said: str, trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut(planned: Sequence[Planned], *others: Any) -> Finished:  # noqa: ANN401
+        done = run_into(planned, *others)
+        seed = max(one.seed or 0 for one in planned)
+        if seed > 1:
+            wanted = 2 if first else seed
+            done.reports = {
+                one: replace(report, completed=one.seed != wanted)
+                for one, report in done.reports.items()
+            }
+            done.interrupted = True
+        return done
+
+    monkeypatch.setattr(trial, "run_into", cut)
+    with pytest.raises(ssdlab.Interrupted) as stopped:
+        ssdlab.try_trace(trace, policies=FEW, seeds=2 if first else 3, progress=False)
+    done = stopped.value.trial
+    assert done is not None
+    # Seeds that were cut off do not count.
+    wafs = [one for ranking in done.rankings.values() for one in ranking.predicted.values()]
+    assert {len(one.values) for one in wafs} == {1 if first else 2}
+    assert (done.verdict is None) is first
+    rows = dict(done.rows())
+    assert said in rows["answer"]
+    assert rows["write p99.9"] == "none: interrupted"
 
 
 WRONG = [

@@ -187,7 +187,7 @@ def test_latency_has_its_interval_and_its_order_of_updates() -> None:
     done = a_trial(latency=timed(dict.fromkeys(CLEAR, by_seed)))
     assert row(done, "write p99.9") == "sepbit 1.05 ms +- 635 us, as one application"
     # With 0.2 ms between them the interval would be wider than the mean.
-    text = "sepbit 1.00 ms to 1.20 ms (2 seeds), as one application"
+    text = "sepbit undecided (1.00 ms to 1.20 ms in 2 seeds), as one application"
     assert row(a_trial(), "write p99.9") == text
     assert row(a_trial(), "read p99.9") == ""
 
@@ -245,7 +245,7 @@ def test_the_next_command_has_the_options_of_this_one() -> None:
     assert " ".join(plan.split()) in " ".join(done.summary().replace("\\\n", "").split())
     assert "--details" not in done.summary()
     lasting = replace(done, lifetime=replace(done.lifetime, daily_bytes=1.0))
-    assert row(lasting, "next", detailed=True) == ""
+    assert row(lasting, "next", detailed=True) == plan
     doubt = "it overloads: --pace closed"
     overloaded = replace(done, latency_doubts=dict.fromkeys(CLEAR, doubt))
     assert row(overloaded, "next", detailed=True) == f"{command} --pace closed"
@@ -256,6 +256,73 @@ def test_the_next_command_has_the_options_of_this_one() -> None:
     assert long.screen()[-1] == "next        the same command with --details"
     assert len(long.screen()) <= 12
     assert shlex.split(row(done, "next"))[2] == "t 1.csv"
+
+
+@pytest.mark.parametrize("detailed", [False, True])
+def test_every_first_screen_has_a_next_command(detailed: bool) -> None:
+    about = "ssdlab trace info 't 1.csv'"
+    unrated = Lifetime(Endurance(None, "unknown", None, "`waf`"), 2e12, 1.9e12, 1.9e12)
+    nothing = {order: Ranking({}) for order in ORDERS}
+    cases: list[dict[str, object]] = [
+        {"doubts": ("greedy has not settled",)},
+        {"doubts": ("no run could finish",), "rankings": nothing},
+        {"lifetime": unrated},
+        {"latency_doubts": dict.fromkeys(CLEAR, "a run could not finish")},
+    ]
+    for case in cases:
+        done = a_trial(about=about, **case)
+        found = row(done, "next", detailed=detailed)
+        try_, plan = (f"ssdlab {verb} 't 1.csv' --drive my.toml" for verb in ("try", "plan"))
+        assert found in (f"{try_} --details", about, f"{plan} --years 5")
+        assert ("--details" in found) is (bool(done.policies) and not detailed)
+        assert done.screen(detailed=detailed)[-1].startswith("next ")
+
+
+def test_an_extrapolation_that_is_too_long_leads_to_copies_of_the_trace() -> None:
+    def remedy(pages: int, interrupted: bool = False, share: float = 1.0, **share_of: float) -> str:
+        plan: Any = SimpleNamespace(
+            device=lambda _: SimpleNamespace(pages=pages),
+            drive=ssdlab.load_config("drive:samsung-pm9a3"),
+            drive_name="drive:samsung-pm9a3",
+            policies=["greedy"],
+            pages=28_672,
+            trace="t.csv",
+            given={},
+            invalidated=share,
+        )
+        runs = trial.Runs(plan, cast("Any", None), False, 2, 30.0, interrupted=interrupted)
+        return runs._remedy({"recorded": share_of, "independent": {}})
+
+    # 112 MiB where 128 MiB are needed: 4 * 0.0571 / 0.05 copies.
+    copies = "$(yes t.csv | head -n 5) --out t-5.ssdtrace"
+    command = f"ssdlab trace merge {copies} && ssdlab try t-5.ssdtrace --drive samsung-pm9a3"
+    assert remedy(47, fifo=0.02, sepbit=0.0571).startswith(command)
+    assert remedy(47) == ""
+    assert remedy(47, interrupted=True, sepbit=0.0571) == ""
+    assert remedy(47, share=0.05, sepbit=0.0571) == "ssdlab trace info t.csv"
+    assert "head -n" in remedy(12)
+
+
+def test_the_screen_of_a_slow_trace_is_whole() -> None:
+    """Every row has a text: the load and the years are short."""
+    label = "cost-benefit + fadac"
+    predicted = certain(**{"greedy": 4.6, label: 3.9, "fifo": 4.9})
+    slow = run(1e6)
+    slow.latency.read.p99_9 = 161e3
+    slow.device.utilisation = SimpleNamespace(chip=(3.6e-5,), channel=(1e-5,))
+    done = a_trial(
+        name="days30",
+        trace="days30.csv",
+        drive_name=DEFAULT_DRIVE,
+        drive="tlc-960gb (961 GB, 16 dies, 683 superblocks, OP 14.5 %)",
+        rankings={order: Ranking(predicted) for order in ORDERS},
+        form=Form(1, 1, 1, 1, 1, dict.fromkeys(predicted, Spare(None, None))),
+        latency=timed({one: {1: slow, 2: slow} for one in predicted}),
+        lifetime=Lifetime(Endurance(6954.0, "rated", 5.0), 1.1e12, 9.61e11, 1.1e8),
+    )
+    assert all(row(done, title) for title in ("load", "years", "read p99.9", "spare"))
+    assert "at <0.001 drive writes" in row(done, "years")
+    assert [line for line in done.screen() if line.endswith("...")] == []
 
 
 def test_years_name_the_figure_that_is_missing() -> None:
@@ -316,15 +383,24 @@ def test_short_erases_that_decide_a_percentile_withhold_it(
 
 
 def test_a_percentile_that_is_bounded_reaches_up_to_the_next() -> None:
-    by_seed = {1: run(1e6, p99_99=3e6), 2: run(1.1e6, p99_99=2e6)}
+    by_seed = {1: run(1e6, p99_99=3e6), 2: run(1.1e6, p99_99=2.9e6)}
     done = a_trial(latency=timed(dict.fromkeys(CLEAR, by_seed)), latency_bounded=["sepbit"])
-    assert row(done, "write p99.9") == "sepbit 1.00 ms to 3.00 ms, as one application"
+    # From 1.05 ms - 12.706 * 0.05 ms to 2.95 ms + 12.706 * 0.05 ms.
+    ends = "415 us to 3.59 ms"
+    assert row(done, "write p99.9") == f"sepbit {ends}, as one application"
     text = (
-        "p99.9 of the drive with sepbit: at most the p99.99 of the timed runs, in which erases are"
-        " shorter"
+        f"p99.9 of the drive with sepbit: write {ends}: at most the p99.99 of the timed runs, in"
+        " which erases are shorter"
     )
     assert text in " ".join(line.strip() for line in done.details())
     assert done.json["latency_bounded"] == ["sepbit"]
+    assert [*done.bounded()] == [text]
+    # Where the p99.99 of two seeds is not decided, nor is the p99.9 of the drive.
+    by_seed = {1: run(1e6, p99_99=3e6), 2: run(1.01e6, p99_99=2e6)}
+    wide = a_trial(latency=timed(dict.fromkeys(CLEAR, by_seed)), latency_bounded=["sepbit"])
+    undecided = "undecided (1.00 ms to 3.00 ms in 2 seeds)"
+    assert row(wide, "write p99.9") == f"sepbit {undecided}, as one application"
+    assert f"with sepbit: write {undecided}: at most" in next(wide.bounded())
     # With fewer than ten requests beyond it, the p99.99 is not known, and the slowest is above it.
     few = a_trial(
         latency=timed({label: {1: run(1e6), 2: run(1e6)} for label in CLEAR}),
@@ -346,7 +422,7 @@ def test_short_erases_of_the_baseline_leave_the_winner_its_latency() -> None:
     """What is withheld on the screen is withheld in the details, on the page and in JSON."""
     doubt = "an erase takes 10.0 us, not 3.50 ms"
     done = a_trial(latency_doubts={"greedy": doubt})
-    assert row(done, "write p99.9").startswith("sepbit 1.00 ms to 1.20 ms")
+    assert row(done, "write p99.9").startswith("sepbit undecided (1.00 ms to 1.20 ms")
     details = done.details()
     assert "latencies of sepbit, fifo" in details
     assert f"  ! no latency with greedy: {doubt}" in details

@@ -238,7 +238,7 @@ def verdict(study: Beyond) -> list[str]:
     for order, title in ORDERS.items():
         results = {name: study.is_reached(order, name) for name in WORKLOADS}
         parts = [
-            f"{words} on {_listed([name for name, reached in results.items() if reached is answer])}"
+            f"{words} on {_listed([name for name in results if results[name] is answer])}"
             for words, answer in (("reached", True), ("missed", False), ("left open", None))
             if answer in results.values()
         ]

@@ -10,8 +10,10 @@ are shared.
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
+import time
 import traceback
 from typing import Annotated
 
@@ -53,9 +55,30 @@ def _options(
     """Options that precede the command."""
 
 
+ONE_SIGNAL_S = 0.5
+"""Time within which signals count as one: `timeout` signals its command, then the whole group."""
+
+
+class Stop:
+    """The handler of SIGINT and SIGTERM: raises `KeyboardInterrupt`, once for each signal."""
+
+    def __init__(self) -> None:
+        self.last = -math.inf
+
+    def __call__(self, *_: object) -> None:
+        """A signal has come."""
+        now = time.monotonic()
+        if now - self.last >= ONE_SIGNAL_S:
+            self.last = now
+            raise KeyboardInterrupt
+
+
 def main() -> None:
     """Run the command line of this process; `ssdlab_command` starts it."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    stop = Stop()
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not ignored
+        signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)
     code: object = 0
     try:
         with on_the_command_line():

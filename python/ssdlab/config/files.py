@@ -33,6 +33,12 @@ MOST_BYTES = 80
 """The most bytes of a name, which leaves room for a prefix."""
 
 
+def title_of_file(path: str | Path) -> str:
+    """The name of a file in titles: without endings, but with all its marks that can be printed."""
+    stem = Path(path).name.lstrip(".").partition(".")[0]
+    return "".join(mark if mark.isprintable() else "-" for mark in stem).strip() or "trace"
+
+
 def plain_name(path: str | Path) -> str:
     """The name of a file in results: without endings, valid for `run.name`."""
     stem = Path(path).name.lstrip(".").partition(".")[0]

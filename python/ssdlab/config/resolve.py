@@ -106,6 +106,32 @@ class Config:
         )
 
 
+def flat(values: Mapping[str, object], above: str = "") -> dict[str, object]:
+    """Values with dotted keys, given either so or as tables."""
+    found: dict[str, object] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            found |= flat(value, f"{above}{name}.")
+        else:
+            found[f"{above}{name}"] = value
+    return found
+
+
+NAMES = ("run.name", "run.drive", "preset")
+"""Keys of a resolved configuration that set nothing."""
+
+
+def changed(values: Mapping[str, object]) -> dict[str, object]:
+    """The keys of a resolved configuration that differ from its preset, or from the defaults."""
+    preset = values.get("preset")
+    usual = flat(load_config(None if preset is None else str(preset)).values)
+    return {
+        key: value
+        for key, value in flat(values).items()
+        if key not in NAMES and (key not in usual or usual[key] != value)
+    }
+
+
 def planes(device: Mapping[str, Any]) -> int:
     """All planes of a resolved `device`."""
     return int(device["channels"] * device["chips_per_channel"] * device["planes_per_chip"])

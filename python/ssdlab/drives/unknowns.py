@@ -35,6 +35,9 @@ SIZES = tuple(2.0**power for power in range(-4, 5))
 """Sizes of superblocks that are tried, in units of the preset's."""
 
 
+NONE_FITS = "none fits"
+
+
 @dataclass(frozen=True)
 class Unknown:
     """An unknown number of a drive: its fitted value, and the values that fit about as well."""
@@ -118,11 +121,15 @@ def capacity_span(spares: tuple[float, float]) -> str:
     return f"{1 + low:.4f} or more" if high >= fit.MOST else f"{1 + low:.4f} to {1 + high:.4f}"
 
 
-def capacity(spare: float, spares: tuple[float, float]) -> Unknown:
-    """The raw capacity as an unknown, with everything else as in the preset."""
+def capacity(spare: float, spares: tuple[float, float], *, explained: bool) -> Unknown:
+    """The raw capacity as an unknown, with everything else as in the preset.
+
+    `explained`: some raw capacity explains the measurements.
+    """
     low, high = spares
-    decided = (1 + high) / (1 + low) - 1 <= RANGE
-    return Unknown("raw capacity", f"{1 + spare:.4f} x user", capacity_span(spares), decided)
+    decided = explained and (1 + high) / (1 + low) - 1 <= RANGE
+    between = capacity_span(spares) if explained else NONE_FITS
+    return Unknown("raw capacity", f"{1 + spare:.4f} x user", between, decided)
 
 
 def pool_unknowns(
@@ -174,7 +181,7 @@ def _profile(
         ):
             plausible.append(candidate)
     if not plausible:
-        return Unknown(name, value, "none fits", False)
+        return Unknown(name, value, NONE_FITS, False)
     span = f"{text(plausible[0])} to {text(plausible[-1])}"
     return Unknown(
         name, value, span, len(plausible) < len(values) and plausible[-1] <= 2 * plausible[0]

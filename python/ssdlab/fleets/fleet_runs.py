@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ssdlab.config import memory
-from ssdlab.config.files import plain_name
+from ssdlab.config.files import plain_name, title_of_file
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import Config, ConfigLike, Source, set_text
 from ssdlab.display.argument import argument, key_argument
@@ -95,9 +95,14 @@ class FleetRequest:
 
     @property
     def name(self) -> str:
-        """The name of the fleet: that of its first trace, or of its stand-in."""
-        stem = plain_name(self.traces[0]) if self.traces else str(self.stand_in).partition(":")[0]
-        return f"{stem}-fleet"
+        """The name of the folder of the fleet: that of its first trace, or of its stand-in."""
+        return plain_name(self.title)
+
+    @property
+    def title(self) -> str:
+        """The name of the fleet in titles."""
+        stem = self.traces[0] if self.traces else str(self.stand_in).partition(":")[0]
+        return f"{title_of_file(stem)}-fleet"
 
     @property
     def base(self) -> Mapping[str, object]:
@@ -204,7 +209,7 @@ def run_fleet(request: FleetRequest, runner: Runner, options: Making) -> Fleet:
         outcomes = ordered(stored.ended())
         names = tuple(drive.name for drive in drives)
         result = Fleet(
-            request.name, names, tuple(volumes), outcomes, identity, folder=options.folder
+            request.title, names, tuple(volumes), outcomes, identity, folder=options.folder
         )
         result = replace(result, interrupted=stored.interrupted and result.not_run > 0)
         if result.folder is not None:

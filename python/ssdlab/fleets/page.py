@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from ssdlab import _core
+from ssdlab.config.resolve import changed, flat
 from ssdlab.display.form import unit as unit_of
 from ssdlab.display.numbers import on_page
 from ssdlab.fleets.answer import Row, ranks, rows_with, tables_of, text_of
 from ssdlab.fleets.findings import cumulative_shares
 from ssdlab.fleets.fleet import MEASURED, TITLES, UNSTEADY, Fleet, numbers
 from ssdlab.fleets.volumes import STATISTICS_OF
-from ssdlab.html.answer import paragraph
+from ssdlab.html.answer import answer_list, paragraph
 from ssdlab.html.page import Section, document, figures, table, warnings_box
 from ssdlab.html.plot import TONES, Axis, Curve, Figure, Plot, Unit
 from ssdlab.html.write import Picture, page_and_plots
@@ -28,6 +31,14 @@ MOST_STEPS = 160
 MOST_MARKS = 1500
 """Volumes of a scatter plot that are drawn, over all drives."""
 SHARES = ("gc_share", "write_share", "rewrite_share", "hot_write_share", "sequential_share")
+POLICIES = {
+    "victim": "gc.victim.policy",
+    "separation": "alloc.separation.policy",
+    "placement": "alloc.placement.policy",
+    "order": "sched.order.policy",
+}
+"""The keys of a drive that name its policies, beside its triggers."""
+NO_KEYS: Mapping[str, str] = {}
 LOG_FROM = 20.0
 """Largest over smallest value from which an axis is logarithmic."""
 
@@ -69,7 +80,49 @@ def fleet_page(fleet: Fleet) -> str:
         f'<p class="lead">{len(fleet.volumes):,} volumes on {drives}{state}'
         f" · all of them in {FLEET['csv']}</p>"
     )
-    return document(fleet.name, lead, sections)
+    return document(fleet.name, lead + answer_list(what_ran(fleet)), sections)
+
+
+def what_ran(fleet: Fleet) -> Iterator[tuple[str, str]]:
+    """What was run, as titles and texts: the volumes, each drive, and the keys that were set."""
+    held = fleet.identity
+    if not held:
+        return
+    sets, stand_in = held["set"], held["stand_in"]
+    if stand_in:
+        name, count, seed = stand_in
+        yield "volumes", f"{count:,} with the published statistics of {name}, seed {seed}"
+    else:
+        traces = ", ".join(Path(trace).name for trace, _ in held["traces"])
+        sized = "as configured" if held["size"] == "drive" else "as large as its volume"
+        yield "volumes", f"{len(fleet.volumes):,} of {traces}; each drive is {sized}"
+    for name, preset, file in held["drives"]:
+        ran, own = (_resolved(preset, file, keys) for keys in (sets, NO_KEYS))
+        values = ran or own
+        base = str(values.get("preset", preset) or "")
+        whose = [file[0] if file else "", base and f"preset {base}"]
+        known = flat(values)
+        policies = [f"{what} {known[key]}" for what, key in POLICIES.items() if key in known]
+        triggers = [str(one["policy"]) for one in values["gc"]["trigger"]] if values else []
+        policies += [f"trigger {' and '.join(triggers)}"] if triggers else []
+        shown = (*POLICIES.values(), "gc.trigger")
+        other = [f"{key} = {one}" for key, one in changed(own).items() if key not in shown]
+        parts = (", ".join(filter(None, each)) for each in (whose, policies, other if own else []))
+        yield name, "; ".join(filter(None, parts))
+    given = {**sets, **({} if held["seed"] is None else {"run.seed": held["seed"]})}
+    yield "settings", ", ".join(f"{key} = {value}" for key, value in given.items())
+
+
+def _resolved(
+    preset: str | None, file: list[str] | None, keys: Mapping[str, str]
+) -> dict[str, Any]:
+    """The configuration of a drive; empty if it needs a key that is set, or a file that is gone."""
+    try:
+        text = _core.load(preset, None if file is None else (file[0], file[1]), [*keys.items()])
+    except _core.ConfigError:
+        return {}
+    values: dict[str, Any] = json.loads(text)
+    return values
 
 
 def _table(title: str, heads: list[str], rows: list[list[str]]) -> str:

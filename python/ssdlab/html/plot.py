@@ -162,6 +162,8 @@ class Forest:
     caption: str
     panels: tuple[tuple[str, tuple[tuple[str, Point | None], ...]], ...]
     """The name of each number, and its rows of label and ratio."""
+    shared: bool = False
+    """Whether all panels have one scale."""
 
 
 @dataclass(frozen=True)

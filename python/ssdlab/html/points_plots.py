@@ -52,7 +52,7 @@ PADDING = 0.03
 BEST = 0.1
 """Share of the points that are highlighted among parallel axes."""
 
-RESERVE = " Hollow: the reserve decided, not the victim policy."
+INVALID, RESERVE = "a warning invalidates the numbers", "the reserve decided, not the victim policy"
 PERCENTILES = ("write_p99_9_ns", "read_p99_9_ns", "write_p99_ns", "read_p99_ns", "write_mean_ns")
 """What write amplification is weighed against, the first that there is."""
 UNITS: dict[Quantity, Unit] = {
@@ -64,7 +64,7 @@ UNITS: dict[Quantity, Unit] = {
 }
 KEY_UNITS: dict[KeyUnit, Unit] = {"ns": "ns", "bytes": "bytes"}
 Rows: TypeAlias = "list[tuple[float, Summary, bool]]"
-"""Value of the key on the x axis, summary, and whether the reserve decided."""
+"""Value of the key on the x axis, summary, and whether the point is drawn hollow."""
 
 
 def metric_axis(column: Column) -> Axis:
@@ -94,7 +94,7 @@ def place(*parts: str) -> str:
 def bars(points: Points, column: Column) -> Figure:
     """A metric at each of a few points, in whatever they differ."""
     summaries = [
-        (points.labels[i], summary)
+        (points.labels[i] + " (invalid)" * points.is_invalid(i), summary)
         for i in range(len(points.labels))
         if (summary := points.summary(i, column.name)) is not None
     ]
@@ -112,6 +112,21 @@ def bars(points: Points, column: Column) -> Figure:
     )
     rows = tuple((label, (summary.mean,)) for label, summary in summaries)
     return Stacked(key, head, text, (title,), rows, column.unit, ends)
+
+
+def is_hollow(points: Points, point: int) -> bool:
+    """Whether a point is drawn hollow: it is invalid, or the reserve decided."""
+    return points.is_invalid(point) or points.reserve_decided(point)
+
+
+def _why_hollow(points: Points) -> str:
+    """What hollow points are."""
+    every = range(len(points.labels))
+    return " or ".join(
+        text
+        for text, of in ((INVALID, points.is_invalid), (RESERVE, points.reserve_decided))
+        if any(map(of, every))
+    )
 
 
 @dataclass(frozen=True)
@@ -143,7 +158,7 @@ def groups(points: Points, keys: Sequence[Key], most_groups: int = MOST_LINES) -
 def _rows(points: Points, group: Group, x: Key, metric: str) -> Rows:
     column = points.column(x)
     rows = [
-        (float(column[i] or 0), summary, points.reserve_decided(i))
+        (float(column[i] or 0), summary, is_hollow(points, i))
         for i in group.points
         if (summary := points.summary(i, metric)) is not None
     ]
@@ -183,7 +198,7 @@ def over_key(points: Points, metric: Column, x: Key) -> Figure:
         return Missing(key, title, "No point has this number.")
     has_hollow = any(curve.dots is not None and bool(curve.dots.any()) for curve in curves)
     text = " ".join([f"{_title(metric)} over {x.name}.", *dict.fromkeys(notes)])
-    text += RESERVE if has_hollow else ""
+    text += f" Hollow: {_why_hollow(points)}." if has_hollow else ""
     axes = (pad(key_axis(x), (curve.x for curve in curves)), _pad_y(metric_axis(metric), curves))
     return Plot(key, title, text, *axes, tuple(curves))
 
@@ -285,12 +300,14 @@ def heat(points: Points, metric: Column, x: Key, y: Key, group: Group | None = N
             cell = rows[i], columns[i]
             total[cell] += summary.mean
             count[cell] += 1
-            marked[cell] |= points.reserve_decided(i)
+            marked[cell] |= is_hollow(points, i)
     if not count.any():
         return Missing(key, title, "No point has this number.")
     cells = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
     text = f"{_title(metric)} by colour." if count.max() == 1 else "Means of the points in a cell."
-    text += " A circle marks cells in which the reserve decided." if marked.any() else ""
+    text += (
+        f" A circle marks a cell with a point where {_why_hollow(points)}." if marked.any() else ""
+    )
     labels = x.name, y.name
     return Heat(key, title, text, x_names, y_names, *labels, cells, metric.name, marked)
 
@@ -323,8 +340,9 @@ def parallel(points: Points, metric: Column, extra_metrics: Sequence[Column] = (
         return Missing(key, title, "No point has this number.")
     numbers = {i: value for value, i in ranked_values}
     ranking = [i for _, i in sorted(ranked_values)]
-    best = ranking[: max(1, round(BEST * len(ranking)))][: MOST_PARALLEL // 2]
-    remaining = ranking[len(best) :]
+    most = min(max(1, round(BEST * len(ranking))), MOST_PARALLEL // 2)
+    best = [i for i in ranking if not points.is_invalid(i)][:most]
+    remaining = [i for i in ranking if i not in best]
     stride = max(1, -(-len(remaining) // (MOST_PARALLEL - len(best))))
     drawn_points = [*remaining[::stride][::-1], *best[::-1]]
     axes, positions_by_axis = [], []
@@ -341,7 +359,8 @@ def parallel(points: Points, metric: Column, extra_metrics: Sequence[Column] = (
         positions_by_axis.append(positions)
     lines = tuple(
         (
-            f"{points.labels[i]}: {on_page(format_value(metric.name, numbers[i]))}",
+            f"{points.labels[i]}: {on_page(format_value(metric.name, numbers[i]))}"
+            + " (invalid)" * points.is_invalid(i),
             tuple(positions[i] for positions in positions_by_axis),
             0 if i in best else TONES - 1,
         )
@@ -403,6 +422,8 @@ def _upright(
 def pareto(points: Points, x_column: Column, y_column: Column) -> tuple[Figure, list[int]]:
     """Points by two metrics to be minimised, and the front: those that no other beats in both.
 
+    Invalid points are drawn, but are not part of the front.
+
     The second return value is the front, ordered by the first metric.
     """
     title = f"{_title(y_column)} against {x_column.title}"
@@ -413,7 +434,7 @@ def pareto(points: Points, x_column: Column, y_column: Column) -> tuple[Figure, 
         if x_summary is not None and y_summary is not None:
             pairs.append((x_summary.mean, y_summary.mean, i))
     front: list[tuple[float, float, int]] = []
-    for row in sorted(pairs):
+    for row in sorted(row for row in pairs if not points.is_invalid(row[2])):
         if not front or row[1] < front[-1][1]:
             front.append(row)
     if len(pairs) < 2:
@@ -428,19 +449,19 @@ def pareto(points: Points, x_column: Column, y_column: Column) -> tuple[Figure, 
             TONES - 1,
             step=True,
         )
-    ]
+    ] * bool(front)
     for tone, group in enumerate(groups(points, points.named, TONES - 1)):
         members = {*group.points}
         rows = [row for row in sorted(pairs) if row[2] in members and row[2] in drawn_points]
         if rows:
             curves.append(_cloud(points, group.name or "points", rows, tone))
     text = (
-        "Each mark is a point; less is better in both. No point is lower in both than those on the"
-        " line."
+        "Each mark is a point; less is better in both. No valid point is lower in both than those"
+        " on the line."
     )
     text += " Only some of the others are drawn." if omitted > 0 else ""
     has_hollow = any(curve.dots is not None and bool(curve.dots.any()) for curve in curves)
-    text += RESERVE if has_hollow else ""
+    text += f" Hollow: {_why_hollow(points)}." if has_hollow else ""
     x = pad(_spread_axis(x_column, pairs, 0), (curve.x for curve in curves))
     y = _pad_y(_spread_axis(y_column, pairs, 1), curves)
     return Plot(key, title, text, x, y, tuple(curves)), [row[2] for row in front]
@@ -448,7 +469,7 @@ def pareto(points: Points, x_column: Column, y_column: Column) -> tuple[Figure, 
 
 def _cloud(points: Points, name: str, rows: Sequence[tuple[float, float, int]], tone: int) -> Curve:
     x, y = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
-    dots = np.array([points.reserve_decided(row[2]) for row in rows])
+    dots = np.array([is_hollow(points, row[2]) for row in rows])
     return Curve(name, x, y, tone, line=False, dots=dots)
 
 

@@ -232,9 +232,13 @@ def _forest(figure: Forest) -> tuple[float, str]:
     panel_width = (WIDTH - left - 6) / columns
     body: list[str] = []
     panel_height = 52.0 + THIN * len(labels)
+    limits = [_limits([point for _, point in rows if point]) for _, rows in figure.panels]
+    if figure.shared:
+        lows, highs = zip(*limits, strict=True)
+        limits = [(min(lows), max(highs))] * count
     for i, (title, rows) in enumerate(figure.panels):
         top, start = panel_height * (i // columns), left + panel_width * (i % columns) + 8
-        body += _panel(title, rows, start, start + panel_width - 22, top)
+        body += _panel(title, rows, start, start + panel_width - 22, top, limits[i])
         if i % columns == 0:
             body += [
                 f'<text class="tick end" x="{left - 6:g}" y="{top + 36 + THIN * row:g}">'
@@ -244,25 +248,38 @@ def _forest(figure: Forest) -> tuple[float, str]:
     return panel_height * -(-len(figure.panels) // columns), "".join(body)
 
 
+def _limits(points: Sequence[Point]) -> tuple[float, float]:
+    """The lowest and the highest ratio on the axis of a panel.
+
+    It has room for all ratios but those that are far away, and for the interval of the lowest. The
+    intervals of others end at its edges if they would squeeze the ratios together.
+    """
+    best = [point for point in points if point.state == "lowest"]
+    distances = [abs(point.ratio - 1) for point in best]
+    far_bound = max([_outlier_bound([point.ratio for point in points]), *distances])
+    near_points = [point for point in points if abs(point.ratio - 1) <= far_bound]
+    means = [1.0, *(point.ratio for point in near_points)]
+    means += [end for point in best for end in (point.low, point.high) if end is not None]
+    ends = [end for point in near_points for end in (point.low, point.high) if end is not None]
+    least, most = min(means), max(means)
+    room = LONGEST * max(most - least, NEAR)
+    least = max(min(means + ends), least - room)
+    most = min(max(means + ends), most + room)
+    margin = 0.08 * (most - least or 1.0)
+    return least - margin, most + margin
+
+
 def _panel(
-    title: str, rows: tuple[tuple[str, Point | None], ...], start: float, end: float, top: float
+    title: str,
+    rows: tuple[tuple[str, Point | None], ...],
+    start: float,
+    end: float,
+    top: float,
+    limits: tuple[float, float],
 ) -> Iterator[str]:
     """The ratios of one number, from `start` to `end`."""
-    points = [point for _, point in rows if point is not None]
-    far_bound = _outlier_bound([point.ratio for point in points])
-    near_points = [point for point in points if abs(point.ratio - 1) <= far_bound]
-    ends = np.array(
-        [
-            value
-            for point in near_points
-            for value in (point.ratio, point.low, point.high)
-            if value is not None
-        ]
-        + [1.0]
-    )
-    margin = 0.08 * (ends.max() - ends.min() or 1.0)
-    least, most = float(ends.min() - margin), float(ends.max() + margin)
-    axis = Axis("", "ratio", low=least, high=most)
+    least, most = limits
+    axis, ends = Axis("", "ratio", low=least, high=most), np.array(limits)
     x = Scale.over(axis, ends, start, end)
     foot = top + 26 + THIN * len(rows)
     yield f'<text class="legend" x="{start:g}" y="{top + 16:g}">{escape(title)}</text>'
@@ -284,16 +301,18 @@ def _panel(
         x_low, x_ratio, x_high = np.clip(x.at(np.array([low, point.ratio, high])), start, end)
         text = f"{label}: {point.ratio:.3f} [{low:.3f}, {high:.3f}]"
         yield f'<g class="point {point.state}"><title>{escape(text)}</title>'
-        # Intervals of others may reach as far.
         if not least <= point.ratio <= most:
             yield from _outlier_arrow(point.ratio, start if point.ratio < 1 else end, y)
             continue
-        yield (
-            f'<path class="line" d="M{x_low:.1f} {y:g}H{x_high:.1f}"/>'
-            f'<circle class="dot" cx="{x_ratio:.1f}" cy="{y:g}" r="4.5"/></g>'
-        )
+        yield f'<path class="line" d="M{x_low:.1f} {y:g}H{x_high:.1f}"/>'
+        for edge, is_cut in ((start, low < least), (end, high > most)):
+            way = -1 if edge == start else 1
+            yield f'<path class="dot" d="M{edge:.1f} {y:g}l{-5 * way} -3v6z"/>' * is_cut
+        yield f'<circle class="dot" cx="{x_ratio:.1f}" cy="{y:g}" r="4.5"/></g>'
 
 
+LONGEST = 0.5
+"""How far intervals may extend the axis beyond the ratios, as a share of their span."""
 FAR, NEAR = 4.0, 0.02
 """A ratio this many times as far from 1 as the next one would squeeze the others together, unless
 all lie within this distance of 1.

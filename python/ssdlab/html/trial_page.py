@@ -55,9 +55,11 @@ def _forest(trial: Trial) -> Forest:
         f"Write amplification of the drive over that with {trial.baseline}, with the interval of"
         " seeds and the size of blocks, for one application whose bursts grow with the drive and"
         " for many tenants whose bursts mix. Blue is lowest, grey the baseline and what may write"
-        " as little."
+        " as little. Arrows: beyond the axis."
     )
-    return Forest("waf-plot", f"Write amplification against {trial.baseline}", caption, panels)
+    return Forest(
+        "waf-plot", f"Write amplification against {trial.baseline}", caption, panels, True
+    )
 
 
 def _point(trial: Trial, ranking: Ranking, label: str) -> Point | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ssdlab import _core
-from ssdlab.config.resolve import ConfigLike, load_config
+from ssdlab.config.resolve import ConfigLike, changed, flat, load_config
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import duration, percent
 from ssdlab.errors import ConfigError, OutputError, WorkloadError, translate_errors
@@ -33,6 +33,8 @@ class Simulated:
 
     report: dict[str, Any]
     """The whole report; docs/simulate.md describes its parts."""
+    remap: Remap = "off"
+    """As it was asked for."""
 
     @property
     def completed(self) -> bool:
@@ -58,21 +60,26 @@ class Simulated:
 
     @property
     def head(self) -> str:
-        """What was run: the drive, the workload, and the settings that differ from the defaults."""
+        """What was run: the drive, the workload, and the settings.
+
+        Those of the drive that differ from its preset, those of the store from the defaults.
+        """
         config = self.report["drive"]["config"]
         phases = ", ".join(
             f"{phase['name']}, {phase['operations']:,} operations" for phase in self._phases
         )
-        default_settings = _flatten(defaults())
-        changed = [
-            f"{name} = {value}"
-            for name, value in _flatten(self.report["settings"]).items()
+        default_settings = flat(defaults())
+        store = {
+            name: value
+            for name, value in flat(self.report["settings"]).items()
             if default_settings.get(name) != value
-        ]
+        }
+        remap = [] if self.remap == "off" else [f"remap {self.remap}"]
+        settings = [f"{name} = {value}" for name, value in {**changed(config), **store}.items()]
         return "; ".join(
             [
                 f"{phases or 'nothing'} on {config.get('preset') or config['run']['name']}",
-                ", ".join(changed) or "settings: all defaults",
+                ", ".join([*remap, *settings]) or "settings: all defaults",
             ]
         )
 
@@ -177,17 +184,6 @@ def defaults() -> dict[str, Any]:
     return values
 
 
-def _flatten(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Settings with dotted names, given either so or as tables."""
-    flattened: dict[str, object] = {}
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            flattened |= _flatten(value, f"{prefix}{name}.")
-        else:
-            flattened[f"{prefix}{name}"] = value
-    return flattened
-
-
 def _nest(settings: Mapping[str, object]) -> dict[str, Any]:
     """Settings with dotted names as tables."""
     tables: dict[str, Any] = {}
@@ -239,7 +235,7 @@ def simulate(
     """
     if remap not in REMAPS:
         raise ConfigError([f"remap: found {remap!r}; expected one of {', '.join(REMAPS)}"])
-    settings = {**REMAPS[remap], **_flatten(settings or {})}
+    settings = {**REMAPS[remap], **flat(settings or {})}
     if remap != "off" and settings["store.pages_per_block"] == 0:
         message = f"store.pages_per_block: {remap!r} needs blocks that begin at pages: 1 or more"
         raise ConfigError([message])
@@ -272,7 +268,7 @@ def simulate(
             progress=progress,
             keep=folder / DATABASE if folder is not None and database else None,
         )
-    simulated = Simulated(json.loads(report))
+    simulated = Simulated(json.loads(report), remap)
     if folder is not None:
         from ssdlab.kv.simulation_page import page
 

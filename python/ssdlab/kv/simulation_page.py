@@ -29,11 +29,13 @@ SHORTER = ": choose a shorter one with the host setting `interval_ns`."
 
 
 def _course(report: dict[str, Any]) -> list[Figure]:
-    """Throughput, latency and stalls over time, and the background work below them."""
+    """Throughput, latency and stalls over time, and the background work below them.
+
+    Nothing if the simulation is shorter than two intervals.
+    """
     rows = np.array(report["course"]["rows"], dtype=float)
     if len(rows) < 2:
-        reason = f"The simulation is shorter than two intervals{SHORTER}"
-        return [Missing("throughput", "Operations over time", reason)]
+        return []
     start, operations, latency, longest, stalled, _, tail = rows.T
     width = start[1] - start[0]
     time = Axis("simulated time", "ns")
@@ -240,7 +242,7 @@ def page(simulation: Simulated) -> str:
             table(head, facts, "Phases of the workload")
             + "".join(_latencies(phase) for phase in phases),
         ),
-        Section("time", "Over time", figures(_course(report))),
+        Section("time", "Over time", figures(course) if (course := _course(report)) else ""),
         Section(
             "writes",
             "Write amplification",

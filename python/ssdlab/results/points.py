@@ -18,6 +18,10 @@ Row: TypeAlias = "dict[str, Value]"
 """Numbers of one run, by column."""
 
 
+SIMULATED = "time.simulated"
+"""Key of the report with the simulated time, which is 0 in functional mode."""
+
+
 @dataclass(frozen=True)
 class Key:
     """A key that varies."""
@@ -111,6 +115,10 @@ class Points:
         pairs = zip(self.labels, self.why_invalid, strict=False)
         return {label: warning for label, warning in pairs if warning}
 
+    def is_invalid(self, point: int) -> bool:
+        """Whether a warning invalidates half of the seeds of the point or more."""
+        return bool(self.why_invalid and self.why_invalid[point])
+
     @cached_property
     def valid(self) -> Points:
         """These points without those that `invalid` lists."""
@@ -144,13 +152,17 @@ class Points:
 
     @cached_property
     def metrics(self) -> dict[str, Column]:
-        """The columns in which some point has a number, by name."""
+        """The columns in which some point has a number, by name.
+
+        Without the simulated time, if the runs have none.
+        """
         all_rows = [row for rows in self.runs for row in rows]
         return {
             column.name: column
             for column in columns()
             if column.measured
             and any(isinstance(row.get(column.name), int | float) for row in all_rows)
+            and (column.key != SIMULATED or any(row.get(column.name) for row in all_rows))
         }
 
     @cached_property

@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from ssdlab.config.resolve import DRIVE
-from ssdlab.display.numbers import duration, number, percent, ratio
+from ssdlab.display.numbers import number, percent, ratio
 from ssdlab.results.lifetime import Interval, Lifetime, years_text
 from ssdlab.results.prediction import ORDERS
+from ssdlab.results.tail import tail_text
 from ssdlab.results.text import by_reason, first_screen, table, wrapped
 
 NAMES = {"waf": "WAF", "years": "years", "p99_9": "p99.9"}
 """What may be bounded, as it is printed."""
+NOTHING_TRIED = "no over-provisioning could be tried"
 ORDER = (
     f"WAF and years hold for both orders of updates ({' and '.join(ORDERS.values())}), p99.9 for"
     f" that which was recorded ({ORDERS['recorded']})."
@@ -67,7 +69,7 @@ def _ends(text: Callable[[float], str]) -> Callable[[Interval], str]:
 _FORM: Mapping[str, Callable[[Interval], str]] = {
     "waf": _ends(ratio),
     "years": years_text,
-    "p99_9": _ends(duration),
+    "p99_9": tail_text,
 }
 
 
@@ -231,7 +233,8 @@ class SparePlan:
             return f"no verdict: {self.doubt}"
         if self.answer is None:
             if not self.steps:
-                return "none: no over-provisioning could be tried"
+                why = "the search was interrupted" if self.interrupted else NOTHING_TRIED
+                return f"none: {why}"
             last_name = self.steps[-1].name
             return f"no over-provisioning up to {last_name} meets all bounds{self._instead()}"
         step, outcome = self.answer

@@ -260,10 +260,11 @@ class Sweep(Table):
         labels = self.points.labels
         reserve_points = [label for i, label in enumerate(labels) if self.points.reserve_decided(i)]
         if reserve_points:
-            lines.append(
-                f"The reserve decided, not the victim policy, in {len(reserve_points):,} of"
-                f" {counted(len(labels), 'point')}: {named(reserve_points)}."
-            )
+            where = f"in {len(reserve_points):,} of {counted(len(labels), 'point')}"
+            where += f" ({named(reserve_points)})"
+            if len(reserve_points) == len(labels):
+                where = "at all points"
+            lines.append(f"The reserve decided, not the victim policy, {where}.")
         if self.running:
             lines.append(f"Running: {len(self.outcomes):,} of {self.planned:,} runs have ended.")
         elif self.interrupted:
@@ -405,7 +406,8 @@ class Sweep(Table):
 def point_label(setting: Mapping[str, object]) -> str:
     """The name of a point with these values."""
     if len(setting) == 1:
-        return str(next(iter(setting.values())))
+        (key, value), *_ = setting.items()
+        return f"seed {value}" if key.rpartition(".")[2] == "seed" else str(value)
     names = [key.rpartition(".")[2] for key in setting]
     heads = [
         name if names.count(name) == 1 else key for key, name in zip(setting, names, strict=True)

@@ -12,18 +12,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ssdlab.config.resolve import DRIVE
-from ssdlab.display.numbers import duration, number, percent, ratio
+from ssdlab.display.numbers import number, percent, ratio
 from ssdlab.display.words import join_names
 from ssdlab.results.comparison import Comparison
-from ssdlab.results.intervals import estimate
 from ssdlab.results.lifetime import Interval, Lifetime, years_text
-from ssdlab.results.measures import LatencyStats
 from ssdlab.results.prediction import ORDERS, Predicted, Ranking, Verdict, verdict
+from ssdlab.results.tail import Tail
 from ssdlab.results.text import by_reason, counted, first_screen, table, wrapped
 from ssdlab.results.trial_answer import answer
 
 PACED = "--pace closed"
 """The remedy where the recorded arrivals overload the drive, or leave it idle."""
+INTERRUPTED = "interrupted"
+"""Why there is no latency where Ctrl-C, or SIGTERM, has ended the trial."""
 IDLE = 0.05
 """Share of the time below which the busiest chip or channel of a drive counts as idle."""
 NOTES = (
@@ -94,7 +95,7 @@ class Trial:
     """Policies whose latency on the drive the timed runs do not tell, and why."""
     latency_bounded: Collection[str] = ()
     """Policies whose p99.9 on the drive is between the p99.9 and the p99.99 of their timed runs,
-    since erases are shorter there."""
+    since erases are shorter there: see `Tail`."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Policies that the drive does not take, and why."""
     unpredicted: Mapping[str, str] = field(default_factory=dict)
@@ -113,6 +114,8 @@ class Trial:
     """How often the trace is run; 0 if nothing was run, since it decides nothing."""
     remedy: str = ""
     """The command to run where the trace says too little; empty where it says enough."""
+    about: str = ""
+    """The command that shows what the trace does."""
     overwrites: float = math.inf
     """How often it writes a page that it touches, in the mean."""
 
@@ -151,6 +154,7 @@ class Trial:
         *rows, (_, command) = self.rows(detailed=detailed)
         option = self._option(detailed)
         short = f"the same command with {option}" if option else ""
+        short = "the same command again, with --force" if self.interrupted else short
         head = f"{self.name} on {self.drive}"
         return first_screen(head, rows, command, short)
 
@@ -194,21 +198,18 @@ class Trial:
         if self.timed_comparison is None:
             return ""
         label = self.named[0]
-        by_seed = self.timed_comparison.repetitions.get(label, {})
-        values = [getattr(run.latency, op).p99_9 for run in by_seed.values()]
-        if len(values) < 2 or None in values:
-            return ""
-        order = f"as {ORDERS['recorded']}"
-        if label in self.latency_bounded:
-            highest = max(most_p99_9(getattr(run.latency, op)) for run in by_seed.values())
-            return f"{label} {duration(min(values))} to {duration(highest)}, {order}"
-        interval = estimate(values)
-        if interval.is_wide:
-            # Two seeds that differ: the interval would say nothing.
-            spread = f"{duration(min(values))} to {duration(max(values))} ({len(values)} seeds)"
-            return f"{label} {spread}, {order}"
-        width = f" +- {duration(interval.ci95)}" if interval.ci95 else ""
-        return f"{label} {duration(interval.mean)}{width}, {order}"
+        tail = self._tail(label, op)
+        return "" if tail is None else f"{label} {tail.text}, as {ORDERS['recorded']}"
+
+    def _tail(self, label: str, op: str) -> Tail | None:
+        """The p99.9 of a policy; None if it is not known."""
+        timed = self.timed_comparison
+        by_seed = {} if timed is None else timed.repetitions.get(label, {})
+        stats = [getattr(run.latency, op) for run in by_seed.values()]
+        if any(one.p99_9 is None for one in stats):
+            return None
+        bounded = label in self.latency_bounded
+        return Tail.of(([one] for one in stats), is_bounded=bounded)
 
     @property
     def latency_doubt(self) -> str:
@@ -251,7 +252,7 @@ class Trial:
             return ""
         if self.busy >= IDLE:
             return f"{percent(self.busy)} busy at the recorded times"
-        return f"{percent(self.busy)} busy: if the trace is of a slower machine, try {PACED}"
+        return f"{percent(self.busy)} busy; for the trace of a slower machine: {PACED}"
 
     def _amount(self) -> Interval | None:
         """Write amplification of the first policy of the screen, under both orders of updates."""
@@ -317,7 +318,7 @@ class Trial:
 
     def _option(self, detailed: bool) -> str:
         """The option with which the same command tells more; empty if there is none."""
-        if self.remedy:
+        if self.remedy or self.interrupted:
             return ""
         return PACED if PACED in self.latency_doubt else "" if detailed else "--details"
 
@@ -326,10 +327,15 @@ class Trial:
         if self.remedy:
             return self.remedy
         words = f"{shlex.quote(self.trace)}{drive_option(self.drive_name)}{self.options}"
-        if option := self._option(detailed):
-            return f"ssdlab try {words} {option}" if self.policies else ""
-        years = self.lifetime.endurance.years
-        return f"ssdlab plan {words} --years {years:g}" if PLAN in self._spare() else ""
+        if self.interrupted:
+            return f"ssdlab try {words}"
+        option, years = self._option(detailed), self.lifetime.endurance.years
+        if option and self.policies:
+            return f"ssdlab try {words} {option}"
+        if self._spare() and years is not None:
+            return f"ssdlab plan {words} --years {years:g}"
+        # What the trace does is what is left to look at.
+        return self.about
 
     def facts(self) -> list[tuple[str, str]]:
         """What the answer rests on: titles and texts, the same in every form of the result."""
@@ -401,11 +407,14 @@ class Trial:
 
     def bounded(self) -> Iterator[str]:
         """The policies with a p99.9 on the drive that their timed runs only bound."""
-        if labels := [label for label in self.named if label in self.latency_bounded]:
-            yield (
-                f"p99.9 of the drive with {', '.join(labels)}: at most the p99.99 of the timed"
-                " runs, in which erases are shorter"
-            )
+        for label in self.named:
+            tails = {op: self._tail(label, op) for op in ("write", "read")}
+            known = [f"{op} {tail.text}" for op, tail in tails.items() if tail is not None]
+            if known and label in self.latency_bounded:
+                yield (
+                    f"p99.9 of the drive with {label}: {', '.join(known)}: at most the p99.99 of"
+                    " the timed runs, in which erases are shorter"
+                )
 
     def set_aside(self) -> Iterator[str]:
         """The policies that are extrapolated too far to win, but cannot win anyway."""
@@ -503,10 +512,3 @@ def span(policy: Predicted) -> str:
     """The interval of a prediction."""
     interval = policy.interval
     return "-" if interval is None else f"{ratio(interval[0])} to {ratio(interval[1])}"
-
-
-def most_p99_9(trial: LatencyStats) -> float:
-    """The highest p99.9 that a drive may have where the runs of its trial bound it."""
-    highest = trial.max if trial.p99_99 is None else trial.p99_99
-    assert highest is not None, "a group with percentiles has a maximum"
-    return highest

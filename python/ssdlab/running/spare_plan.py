@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from ssdlab.config.endurance import raw_bytes
-from ssdlab.config.files import plain_name
+from ssdlab.config.files import title_of_file
 from ssdlab.config.given import typed
 from ssdlab.config.quantity import quantity
 from ssdlab.config.resolve import DEFAULT_DRIVE, Config, ConfigLike, load_config, options
@@ -22,11 +22,11 @@ from ssdlab.display.argument import argument
 from ssdlab.display.numbers import size
 from ssdlab.errors import ConfigError, Interrupted
 from ssdlab.results.folder import draft, keep_with_page
-from ssdlab.results.intervals import estimate
 from ssdlab.results.lifetime import Interval
 from ssdlab.results.names import DRIVE_FILE, PLAN_JSON, SUMMARY
 from ssdlab.results.spare_plan import Bound, Outcome, SparePlan, Step
-from ssdlab.results.trial import Trial, most_p99_9
+from ssdlab.results.tail import Tail
+from ssdlab.results.trial import Trial
 from ssdlab.running import trial as trials
 from ssdlab.running import trial_plan
 from ssdlab.running.compare_runs import check_seeds
@@ -395,7 +395,7 @@ class _Search:
     def _plan_of(self, steps: Iterable[Step]) -> SparePlan:
         plan = self.request.trial
         return SparePlan(
-            name=plain_name(plan.trace),
+            name=title_of_file(plan.trace),
             trace=plan.trace,
             drive_name=plan.drive_name or DEFAULT_DRIVE,
             provision=self.request.provision,
@@ -502,21 +502,8 @@ def _doubts(predicted: Trial, outcomes: Sequence[Outcome], touched: float) -> tu
 
 
 def _p99_9_of(timed: trials.Timed, policy: str) -> Interval | None:
-    """The 99.9th percentile of reads or of writes, the slower of them: its 95 % interval.
-
-    It reaches up to the highest that the drive may have. None for fewer than two seeds.
-    """
-    slowest: list[float] = []
-    highest = 0.0
+    """The 99.9th percentile of reads or of writes, the slower of them; None if it is not known."""
     by_seed = {} if timed.runs is None else timed.runs.repetitions.get(policy, {})
-    for report in by_seed.values():
-        statistics = report.latency.read, report.latency.write
-        percentiles = [(op.p99_9, op) for op in statistics if op.p99_9 is not None]
-        slowest += [max(value for value, _ in percentiles)] if percentiles else []
-        if policy in timed.bounded:
-            highest = max([highest, *(most_p99_9(op) for _, op in percentiles)])
-    if len(slowest) < 2:
-        return None
-    statistic = estimate(slowest)
-    width = statistic.ci95 or 0.0
-    return Interval(max(0.0, statistic.mean - width), max(highest, statistic.mean + width))
+    both = ((run.latency.read, run.latency.write) for run in by_seed.values())
+    tail = Tail.of(both, is_bounded=policy in timed.bounded)
+    return None if tail is None else tail.interval

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ssdlab.config.drives import is_changed, own_title, title_of
-from ssdlab.config.files import plain_name
+from ssdlab.config.files import title_of_file
 from ssdlab.config.given import typed
 from ssdlab.config.resolve import (
     DEFAULT_DRIVE,
@@ -27,7 +28,7 @@ from ssdlab.results.names import SUMMARY, TRIAL_JSON
 from ssdlab.results.prediction import LARGEST_SHARE, ORDERS, Predicted, Ranking
 from ssdlab.results.report import Report
 from ssdlab.results.text import counted
-from ssdlab.results.trial import PACED, Form, Spare, Trial, drive_option
+from ssdlab.results.trial import INTERRUPTED, PACED, Form, Spare, Trial, drive_option
 from ssdlab.running import scale, scarce, timed_doubts
 from ssdlab.running.compare_runs import Enough, check_seeds, repeat, run_into
 from ssdlab.running.making import Making
@@ -100,6 +101,9 @@ def run_trial(
         return runs.trial(None)
     with draft(making.folder, making.force) as staging:
         trial = runs.trial(staging.path)
+        if trial.interrupted:
+            again = f" --out {shlex.quote(str(making.folder))} --force"
+            trial = replace(trial, options=f"{trial.options}{again}")
         staging.settle(trial.completed)
         staging.write(TRIAL_JSON, trial.to_json())
         staging.write(SUMMARY, trial.summary())
@@ -145,9 +149,10 @@ class Runs:
     def trial(self, folder: Path | None) -> Trial:
         """All of them, with their files in `folder`."""
         trial = self.predicted(folder)
-        if not trial.interrupted and trial.verdict is None:
-            trial = replace(trial, latency_doubts=dict.fromkeys(trial.named, NO_VERDICT))
-        elif not trial.interrupted:
+        if trial.interrupted or trial.verdict is None:
+            doubt = INTERRUPTED if trial.interrupted else NO_VERDICT
+            trial = replace(trial, latency_doubts=dict.fromkeys(trial.named, doubt))
+        else:
             timed = self.timed(trial, trial.named, folder)
             trial = replace(
                 trial,
@@ -184,7 +189,7 @@ class Runs:
                         scale.residual(self.plan.device(policy).pages, scale.Pool.of(config).pages),
                     )
             rankings[phases] = Ranking(predicted)
-        missing = tuple(self._missing(rankings))
+        missing = (*self._missing(rankings), *self._once_run(rankings))
         # A policy wins under both orders, or under neither.
         shared = set.intersection(*({*ranking.predicted} for ranking in rankings.values()))
         rankings = {
@@ -193,7 +198,7 @@ class Runs:
         }
         undecided = {phases: ranking.undecided for phases, ranking in rankings.items()}
         return Trial(
-            name=plain_name(self.plan.trace),
+            name=title_of_file(self.plan.trace),
             trace=self.plan.trace,
             drive_name=self.plan.drive_name,
             drive=_drive(self.plan),
@@ -205,7 +210,8 @@ class Runs:
                 *missing,
                 *extrapolation_doubts(undecided, self.plan.touched),
             ),
-            remedy=self._remedy,
+            remedy=self._remedy(undecided),
+            about=scarce.info_command(self.plan.trace, self.plan.given),
             unpredicted=self.unsettled,
             lifetime=self.plan.lifetime,
             refused=self.plan.refused,
@@ -243,16 +249,24 @@ class Runs:
         pool = scale.Pool.of(self.plan.drive)
         return scale.FEWEST_PAGES * pool.blocks / (1 + pool.over_provisioning)
 
-    @property
-    def _remedy(self) -> str:
-        """The command to run where the trace says too little; empty where it says enough."""
+    def _remedy(self, undecided: Mapping[str, Mapping[str, float]]) -> str:
+        """The command to run where the trace says too little; empty where it says enough.
+
+        `undecided`: the shares of the extrapolations that are too large, by order and policy.
+        """
         plan = self.plan
-        is_small = plan.device(self._baseline).pages < scale.FEWEST_PAGES
-        if not (self._scarcity or is_small):
+        shares = [share for by_policy in undecided.values() for share in by_policy.values()]
+        factor: float | None
+        if self._scarcity:
+            factor = None
+        elif plan.device(self._baseline).pages < scale.FEWEST_PAGES:
+            factor = self._fewest_pages / plan.pages
+        elif shares and not self.interrupted:
+            factor = max(shares) / LARGEST_SHARE
+        else:
             return ""
-        factor = None if self._scarcity else self._fewest_pages / plan.pages
-        arguments = drive_option(plan.drive_name), self._effort
-        return scarce.remedy(plan.trace, plan.given, factor, *arguments)
+        drive = drive_option(plan.drive_name)
+        return scarce.remedy(plan.trace, plan.given, factor, drive, self._effort)
 
     def _further_runs(
         self, folder: Path | None, first: Mapping[str, Report], lengths: Mapping[str, int]
@@ -308,10 +322,11 @@ class Runs:
             return no_runs(TOO_SMALL)
         runs = repeat(planned, seeds)
         first = self._batch(runs[:1], folder, "time")
-        doubt = _overload(first)
-        if doubt or self.interrupted:
+        if doubt := _overload(first):
             return no_runs(doubt)
         further = self._batch(runs[1:], folder, "time")
+        if self.interrupted:
+            return no_runs(INTERRUPTED)
         failures = {**first.failures, **further.failures}
         if failures:
             return no_runs(f"a run could not finish: {next(iter(failures.values()))}")
@@ -404,6 +419,16 @@ class Runs:
         elif any(policy == self._baseline for policy in missing):
             yield f"{self._baseline}: a run could not finish, and the others are compared with it"
 
+    def _once_run(self, rankings: Mapping[str, Ranking]) -> Iterator[str]:
+        """How many predictions have no interval between seeds because of an interrupt."""
+        every = [one for ranking in rankings.values() for one in ranking.predicted.values()]
+        few = sum(len(one.values) < self.fewest for one in every)
+        if self.interrupted and few:
+            yield (
+                f"{few} of {len(every)} predictions have fewer than {self.fewest} seeds, because"
+                " the trial was interrupted"
+            )
+
     @property
     def _baseline(self) -> str:
         return next(iter(self.plan.policies))
@@ -446,7 +471,7 @@ class Runs:
         comparison = run_into(planned, subfolder, self.runner, self.progress, enough).comparison()
         self.failures |= comparison.failures
         self.interrupted = comparison.interrupted
-        return comparison
+        return _without_cut(comparison) if self.interrupted else comparison
 
     def _narrow_or_late(self, first: Mapping[str, Report]) -> Enough:
         """Whether write amplification is known well enough, or the time is over.
@@ -512,6 +537,20 @@ def extrapolation_doubts(
                 f" amplification by {percent(share)}: use a trace that touches about"
                 f" {size(touched * share / LARGEST_SHARE)} or more"
             )
+
+
+def _without_cut(comparison: Comparison) -> Comparison:
+    """The comparison without the runs that an interrupt has cut off."""
+    reports = {label: report for label, report in comparison.reports.items() if report.completed}
+    repetitions = {
+        label: {seed: report for seed, report in by_seed.items() if report.completed}
+        for label, by_seed in comparison.repetitions.items()
+    }
+    return replace(
+        comparison,
+        reports=reports,
+        repetitions={label: by_seed for label, by_seed in repetitions.items() if by_seed},
+    )
 
 
 def _join(first: Comparison, rest: Comparison) -> Comparison:
