@@ -58,11 +58,9 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 def run(*words: str, **options: object) -> str:
     """What a program prints that succeeds."""
-    process = subprocess.run(words, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
-    assert process.returncode == 0, (
-        f"{words}: {process.returncode}\n{process.stdout}{process.stderr}"
-    )
-    return str(process.stdout)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
+    assert done.returncode == 0, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return str(done.stdout)
 
 
 def mount(source: str, target: str, kind: str) -> None:

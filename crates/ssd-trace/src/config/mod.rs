@@ -29,6 +29,9 @@ use std::ops::{Deref, DerefMut};
 /// Requests in one arrival cycle of an application: about a second at a thousand requests per second.
 pub(crate) const CYCLE: u64 = 1024;
 
+/// Gaps below this are within a train, nanoseconds.
+pub(crate) const SHORT_GAP_NS: u64 = 1_000_000;
+
 /// Zipf exponent of the overwrites of an application's tables, as in YCSB.
 pub(crate) const TABLE_SKEW: f64 = 0.99;
 

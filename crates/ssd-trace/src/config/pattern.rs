@@ -1,7 +1,6 @@
 //! The keys of the pattern of a stand-in, which is the dependence between its requests.
 
-use super::{Pattern, PatternKeys, RunConfig, Workload};
-use crate::read::info::SHORT_NS;
+use super::{Pattern, PatternKeys, RunConfig, SHORT_GAP_NS, Workload};
 use libm::sqrt;
 use ssd_core::config::draft::Draft;
 
@@ -20,21 +19,21 @@ impl PatternKeys {
         }
     }
 
-    /// Returns the power of a uniform number by which a short gap is shorter than `SHORT_NS`; `None`: all are 0.
+    /// Returns the power of a uniform number by which a short gap is shorter than `SHORT_GAP_NS`; `None`: all are 0.
     pub(crate) fn short_gap_exponent(&self) -> Option<f64> {
-        (self.train_gap_ns > 0).then(|| SHORT_NS as f64 / self.train_gap_ns as f64 - 1.0)
+        (self.train_gap_ns > 0).then(|| SHORT_GAP_NS as f64 / self.train_gap_ns as f64 - 1.0)
     }
 
     /// Returns the mean square of short gaps, ns².
     pub(crate) fn short_gap_square(&self) -> f64 {
-        let limit = SHORT_NS as f64;
+        let limit = SHORT_GAP_NS as f64;
         self.short_gap_exponent().map_or(0.0, |power| limit * limit / (2.0 * power + 1.0))
     }
 
     /// Returns the coefficient of variation below which no gaps have these short ones: that of the shortest mean, at
-    /// which all long gaps are `SHORT_NS` long.
+    /// which all long gaps are `SHORT_GAP_NS` long.
     pub(crate) fn least_gap_cv(&self) -> f64 {
-        let (short, limit) = (self.short_gaps, SHORT_NS as f64);
+        let (short, limit) = (self.short_gaps, SHORT_GAP_NS as f64);
         let mean = short * self.train_gap_ns as f64 + (1.0 - short) * limit;
         let square = short * self.short_gap_square() + (1.0 - short) * limit * limit;
         sqrt((square / (mean * mean) - 1.0).max(0.0))

@@ -1,8 +1,7 @@
 //! Dependence between the requests of a stand-in: trains of arrivals, repeated sizes, and requests that return to
 //! recently written pages.
 
-use crate::config::PatternKeys;
-use crate::read::info::SHORT_NS;
+use crate::config::{PatternKeys, SHORT_GAP_NS};
 use libm::{pow, sqrt};
 use ssd_core::host::source::SourceError;
 use ssd_core::rng::Stream;
@@ -50,9 +49,9 @@ pub(super) struct Trains {
     random: Stream,
     /// Remaining requests of the current train.
     left: u64,
-    /// A short gap is `SHORT_NS` times a uniform number to the power of this exponent; `None`: all are 0.
+    /// A short gap is `SHORT_GAP_NS` times a uniform number to the power of this exponent; `None`: all are 0.
     exponent: Option<f64>,
-    /// Excess of a gap between trains over `SHORT_NS`, ns.
+    /// Excess of a gap between trains over `SHORT_GAP_NS`, ns.
     longer: Spread,
     /// Mean of the Poisson number of requests after the first of a train.
     further: Spread,
@@ -72,7 +71,7 @@ impl Gaps {
         if short.to_bits() == 0 && gap_cv.to_bits() == 1f64.to_bits() {
             return Ok(Gaps::Poisson(mean_ns));
         }
-        let limit = SHORT_NS as f64;
+        let limit = SHORT_GAP_NS as f64;
         let short_mean = keys.train_gap_ns as f64;
         let short_square = keys.short_gap_square();
         let long_mean = (mean_ns - short * short_mean) / (1.0 - short);
@@ -116,8 +115,9 @@ impl Trains {
         if self.left > 0 {
             self.left -= 1;
             let unit = random.unit();
-            let gap = self.exponent.map_or(0.0, |exponent| SHORT_NS as f64 * pow(unit, exponent));
-            return (gap.floor().min((SHORT_NS - 1) as f64), false);
+            let gap =
+                self.exponent.map_or(0.0, |exponent| SHORT_GAP_NS as f64 * pow(unit, exponent));
+            return (gap.floor().min((SHORT_GAP_NS - 1) as f64), false);
         }
         let mut mean = self.further.draw(random);
         loop {
@@ -127,7 +127,7 @@ impl Trains {
             }
             self.left += 1;
         }
-        ((SHORT_NS as f64 + self.longer.draw(random)).round(), true)
+        ((SHORT_GAP_NS as f64 + self.longer.draw(random)).round(), true)
     }
 }
 
@@ -173,7 +173,8 @@ mod tests {
         let (count, mut random) = (400_000, Stream::new(1, "unused"));
         let mut gaps = Gaps::new(keys, mean_ns, Stream::new(1, "pattern test")).unwrap();
         let all: Vec<f64> = (0..count).map(|_| gaps.next(&mut random).0).collect();
-        let short: Vec<f64> = all.iter().copied().filter(|&gap| gap < SHORT_NS as f64).collect();
+        let short: Vec<f64> =
+            all.iter().copied().filter(|&gap| gap < SHORT_GAP_NS as f64).collect();
         let mean_of = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let mean = mean_of(&all);
         let squares: Vec<f64> = all.iter().map(|gap| (gap - mean) * (gap - mean)).collect();
@@ -201,7 +202,8 @@ mod tests {
         for (short_gaps, train_gap_ns) in [(0.8, 0), (0.797, 48_200), (0.6, 600_000)] {
             let keys = PatternKeys { short_gaps, train_gap_ns, ..sample };
             let least = keys.least_gap_cv();
-            let shortest = short_gaps * train_gap_ns as f64 + (1.0 - short_gaps) * SHORT_NS as f64;
+            let shortest =
+                short_gaps * train_gap_ns as f64 + (1.0 - short_gaps) * SHORT_GAP_NS as f64;
             let accepts = |gap_cv: f64, mean_ns: f64| {
                 let keys = PatternKeys { gap_cv, ..keys };
                 Gaps::new(&keys, mean_ns, Stream::new(1, "pattern test")).is_ok()

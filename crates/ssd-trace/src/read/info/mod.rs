@@ -27,7 +27,6 @@ use ssd_core::host::request::{Op, Request, TimedRequest, flags};
 use ssd_core::host::source::SourceError;
 use ssd_core::units::SECTOR_BYTES;
 use std::ops::RangeInclusive;
-pub(crate) use trains::SHORT_NS;
 
 use crate::read::page_runs::RunCollector;
 use crate::read::worker::{Consumer, Worker};

@@ -1,6 +1,7 @@
 //! Arrivals: rate, bursts, idle periods.
 
 use super::shape::Distribution;
+use crate::config::SHORT_GAP_NS;
 use serde::Serialize;
 use ssd_core::host::source::SourceError;
 use ssd_core::metrics::histogram::Histogram;
@@ -8,7 +9,7 @@ use ssd_core::metrics::histogram::Histogram;
 /// Windows for the counts of arrivals, nanoseconds.
 const WINDOWS: [u64; 3] = [10_000_000, 100_000_000, 1_000_000_000];
 /// Thresholds of gaps, nanoseconds; gaps from the first threshold up are idle periods.
-const IDLE: [u64; 5] = [super::SHORT_NS, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000];
+const IDLE: [u64; 5] = [SHORT_GAP_NS, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000];
 
 /// Arrivals in windows of one length.
 #[derive(Clone, PartialEq, Debug, Serialize)]

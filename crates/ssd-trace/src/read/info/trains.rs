@@ -2,12 +2,10 @@
 
 use super::shape::Distribution;
 use super::{ADDRESSED, share};
+use crate::config::SHORT_GAP_NS;
 use serde::Serialize;
 use ssd_core::host::request::{Op, Request};
 use ssd_core::metrics::histogram::Histogram;
-
-/// Gaps below this are within a train, nanoseconds.
-pub(crate) const SHORT_NS: u64 = 1_000_000;
 
 /// Statistics of trains.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -75,7 +73,7 @@ impl Collector {
     pub(super) fn add(&mut self, gap: Option<u64>, request: &Request) {
         if let Some(gap) = gap {
             self.gaps.add(gap);
-            if gap < SHORT_NS {
+            if gap < SHORT_GAP_NS {
                 self.short.add(gap);
             } else {
                 self.end();
