@@ -17,8 +17,9 @@ use std::time::Duration;
 /// Most clients at a time.
 const MOST_CLIENTS: usize = 256;
 
-/// The longest time for a handshake. It keeps places for those who use the drive.
-const HANDSHAKE_MOST: Duration = Duration::from_secs(10);
+/// Looks of the server, of at least [`LOOK_EVERY`] each, in which a handshake has to be completed. It keeps places for
+/// those who use the drive. Time in which the server does nothing else, such as that of a fold, does not count.
+const HANDSHAKE_LOOKS: u32 = 200;
 
 /// The shortest time between folds of a log for which the disk has no more space.
 const FOLD_EVERY: Duration = Duration::from_secs(1);
@@ -30,8 +31,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 struct Client {
     socket: Socket,
     connection: Connection,
-    /// Wall time at which it connected.
-    connected: Duration,
+    /// Looks of the server in which it has not completed the handshake.
+    handshake_looks: u32,
     /// Wall time at which there was nothing to read from it.
     idle_at: Duration,
     /// The earliest wall time at which what was read last can have arrived.
@@ -55,7 +56,7 @@ struct Pending {
 pub struct Served {
     /// Clients that have come.
     pub clients: u64,
-    /// Clients that could not be understood; the reason for the last one.
+    /// Clients that could not be understood or did not complete the handshake; the reason for the last one.
     pub refused: (u64, Option<String>),
     /// Replies to requests that the drive has completed.
     pub replies: u64,
@@ -174,7 +175,7 @@ impl Server {
             let now = self.pace.elapsed();
             if last_look.is_none_or(|last| now.saturating_sub(last) >= LOOK_EVERY) {
                 (last_look, self.served.time) = (Some(now), now);
-                self.dismiss_silent(now);
+                self.dismiss_silent();
                 self.served.rate.look(now, self.served.replies);
                 self.rescale();
                 (self.served.scale, self.served.stops) = (self.pace.scale(), self.pace.stops());
@@ -186,15 +187,16 @@ impl Server {
     }
 
     /// Disconnect the clients whose handshake takes too long.
-    fn dismiss_silent(&mut self, now: Duration) {
+    fn dismiss_silent(&mut self) {
         let before = self.clients.len();
-        self.clients.retain(|_, Client { connection, connected, .. }| {
-            connection.has_chosen() || now.saturating_sub(*connected) < HANDSHAKE_MOST
+        self.clients.retain(|_, Client { connection, handshake_looks, .. }| {
+            *handshake_looks += 1;
+            connection.has_chosen() || *handshake_looks <= HANDSHAKE_LOOKS
         });
         let silent = before - self.clients.len();
         if silent > 0 {
             self.served.refused.0 += silent as u64;
-            let limit = HANDSHAKE_MOST.as_secs();
+            let limit = (HANDSHAKE_LOOKS * LOOK_EVERY).as_secs();
             self.served.refused.1 = Some(format!("the handshake took more than {limit} s"));
         }
     }
@@ -326,7 +328,8 @@ impl Server {
             // A client that leaves before it is accepted does not count.
             if let Ok(socket) = self.listener.accept() {
                 let connection = Connection::default();
-                let client = Client { socket, connection, connected: now, idle_at: now, came: now };
+                let client =
+                    Client { socket, connection, handshake_looks: 0, idle_at: now, came: now };
                 self.clients.insert(self.served.clients, client);
                 self.served.clients += 1;
             }

@@ -94,7 +94,7 @@ pub trait Audience {
 pub struct Summary {
     /// Clients that came.
     pub clients: u64,
-    /// Clients that could not be understood.
+    /// Clients that could not be understood or did not complete the handshake.
     pub clients_refused: u64,
     /// Why the last of these could not be.
     pub refused_because: Option<String>,

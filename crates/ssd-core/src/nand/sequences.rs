@@ -7,7 +7,7 @@ const PIECE: usize = 4096;
 ///
 /// Halves are allocated as zeros, so a half takes memory only where it has been other than 0: four bytes a page until
 /// 2^32 host pages have been admitted, and nothing for pages that were never programmed.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Debug)]
 pub(super) struct Sequences {
     low: Vec<u32>,
     high: Vec<u16>,

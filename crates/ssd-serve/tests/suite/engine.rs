@@ -437,7 +437,10 @@ fn a_log_holds_room_for_what_takes_its_place() {
     assert!(blocks(&path) >= generation, "{} bytes", blocks(&path));
     // No disk has this much space.
     let mut log = Log::create(&path, 1 << 60).expect("a log");
-    assert!(log.is_short());
+    assert!(log.is_short() && !log.has_room());
+    // There is space for marks.
+    log.hold_again();
+    assert!(log.is_short() && log.has_room());
     let write = Request::new(Op::Write, 0, 8);
     let refused = log.append(5, &write, &[0]).map_err(|error| error.kind());
     assert!(
