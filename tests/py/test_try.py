@@ -555,6 +555,40 @@ def test_an_interrupt_between_seeds_leaves_no_verdict_on_one_of_them(
     assert rows["write p99.9"] == "none: interrupted"
 
 
+def test_an_interrupt_before_anything_has_settled_leaves_no_verdict(
+    trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches: list[Sequence[Planned]] = []
+
+    def cut(planned: Sequence[Planned], *others: Any) -> Finished:  # noqa: ANN401
+        done = run_into(planned, *others)
+        batches.append(planned)
+        done.interrupted = len(batches) == 2
+        done.reports = {
+            one: replace(
+                report,
+                completed=not done.interrupted,
+                steady_state=replace(report.steady_state, reached=False),
+            )
+            for one, report in done.reports.items()
+        }
+        return done
+
+    monkeypatch.setattr(trial, "run_into", cut)
+    monkeypatch.setattr(trial_plan.Plan, "is_periodic", lambda *_: False)
+    with pytest.raises(ssdlab.Interrupted) as stopped:
+        ssdlab.try_trace(trace, policies=FEW, seeds=2, progress=False)
+    done = stopped.value.trial
+    assert done is not None
+    assert len(batches) == 2
+    assert done.verdict is None
+    assert not done.unpredicted
+    assert dict(done.rows())["answer"] == (
+        "no verdict: 4 of 4 predictions are missing, because the trial was interrupted"
+    )
+    assert "has not settled" not in done.summary()
+
+
 WRONG = [
     ([(0, "Read", 1), (1, "Read", 2)], [], "writes nothing"),
     ([(5, "Write", 1), (1, "Write", 2)], [], "--sort"),

@@ -146,7 +146,7 @@ class Trial:
         verdict, baseline = self.verdict, [self.baseline] if self.baseline else []
         if verdict is None:
             return tuple(baseline)
-        winners = verdict.common[:1] or [best[0] for best in verdict.winners.values()]
+        winners = verdict.common[:1] or [best[0] for best in verdict.winners.values() if best]
         return tuple(dict.fromkeys([*winners, *baseline]))
 
     def screen(self, *, detailed: bool = False) -> list[str]:

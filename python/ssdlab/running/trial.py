@@ -451,11 +451,16 @@ class Runs:
             }
             reports |= finished
             lengths |= {run.label: longer for run in runs}
-        self.unsettled = {
-            label: _unsettled_reason(report)
-            for label, report in reports.items()
-            if label not in settled and (report.completed or not self.interrupted)
-        }
+        # After an interrupt, runs that are missing might have settled.
+        self.unsettled = (
+            {}
+            if self.interrupted
+            else {
+                label: _unsettled_reason(report)
+                for label, report in reports.items()
+                if label not in settled
+            }
+        )
         return reports, {label: lengths[label] for label in lengths if label in settled}
 
     def _batch(
