@@ -260,7 +260,7 @@ class Runs:
         if self._scarcity:
             factor = None
         elif plan.device(self._baseline).pages < scale.FEWEST_PAGES:
-            factor = self._fewest_pages / plan.pages
+            factor = scarce.MARGIN * self._fewest_pages / plan.pages
         elif shares and not self.interrupted:
             factor = max(shares) / LARGEST_SHARE
         else:
