@@ -99,7 +99,8 @@ def test_invalid_points_are_hollow_and_not_the_lowest() -> None:
     assert "Coloured: the 1 valid one with the lowest" in lines.caption
     none = replace(points, why_invalid=tuple(6 * [why]))
     assert "Coloured" not in cast("Plot", parallel(none, waf)).caption
-    assert "line" not in cast("Plot", pareto(none, waf, points.metrics["write_p99_9_ns"])[0]).caption
+    front, _ = pareto(none, waf, points.metrics["write_p99_9_ns"])
+    assert "line" not in cast("Plot", front).caption
     # Without warnings nothing is.
     for figure in (over_key(plain, waf, x), heat(plain, waf, x, y)):
         assert "invalidates" not in cast("Plot", figure).caption

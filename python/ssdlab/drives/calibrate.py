@@ -143,7 +143,7 @@ class Calibration:
     @property
     def _is_explained(self) -> bool:
         """Whether some raw capacity explains the measurements."""
-        return _misfit(self.shape, self.spare, self.measured.points) is None
+        return _largest_misfit(self.shape, self.spare, self.measured.points) is None
 
     @property
     def _capacities(self) -> str:
@@ -295,7 +295,7 @@ def _fit_drive(
         keys["controller.firmware_p50"] = f"{firmware.p50} ns"
         keys["controller.firmware_p99"] = f"{firmware.p99} ns"
     config = _resize(base, config, round(spare, 6), keys)
-    explained = _misfit(shape, spare, points) is None
+    explained = _largest_misfit(shape, spare, points) is None
     unknown_list = [unknowns.capacity(spare, spares, explained=explained)]
     unknown_list += unknowns.pool_unknowns(config, shape, spare, points)
     buffer = f"{config['host.write_buffer_pages']:,} pages"
@@ -351,7 +351,7 @@ def _doubts(
     """Reasons why the fit may be weaker than it seems."""
     doubts = []
     fills = [fill for fill, _ in measured.points]
-    worst = _misfit(shape, spare, measured.points)
+    worst = _largest_misfit(shape, spare, measured.points)
     if worst is None and not unknowns.capacity(spare, spares, explained=True).decided:
         doubts.append(
             f"raw capacity is hardly decided: {capacity_span(spares)} times the user capacity fit"
@@ -372,7 +372,9 @@ def _doubts(
     return doubts
 
 
-def _misfit(shape: fit.Shape, spare: float, points: fit.Points) -> tuple[float, float] | None:
+def _largest_misfit(
+    shape: fit.Shape, spare: float, points: fit.Points
+) -> tuple[float, float] | None:
     """The fill with the largest residual, and the residual, if it is too large for the fit."""
     residuals = fit.residuals(shape, spare, points)
     worst = int(np.argmax(np.abs(residuals)))

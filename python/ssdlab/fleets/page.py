@@ -106,12 +106,12 @@ def what_ran(fleet: Fleet) -> Iterator[tuple[str, str]]:
         policies = [
             f"{what} {flat_values[key]}" for what, key in POLICIES.items() if key in flat_values
         ]
-        triggers = [str(one["policy"]) for one in values["gc"]["trigger"]] if values else []
+        triggers = [str(trigger["policy"]) for trigger in values["gc"]["trigger"]] if values else []
         policies += [f"trigger {' and '.join(triggers)}"] if triggers else []
         own = _resolved(preset, file, {})
         changed = changed_keys(own) if own else {}
         other = [f"{key} = {value}" for key, value in changed.items() if not _names_policy(key)]
-        parts = (", ".join(filter(None, each)) for each in (sources, policies, other))
+        parts = (", ".join(filter(None, words)) for words in (sources, policies, other))
         yield name, "; ".join(filter(None, parts))
     given = {**sets, **({} if identity["seed"] is None else {"run.seed": identity["seed"]})}
     yield "settings", ", ".join(f"{key} = {value}" for key, value in given.items())

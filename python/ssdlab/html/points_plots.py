@@ -282,9 +282,7 @@ def _summary_curve(name: str, row_groups: list[Rows], tone: int, percent: float 
         tone,
         np.array([float(np.percentile(group, percent)) for group in values]),
         np.array([float(np.percentile(group, 100 - percent)) for group in values]),
-        dots=np.array(
-            [2 * sum(hollow for *_, hollow in rows) > len(rows) for rows in row_groups]
-        ),
+        dots=np.array([2 * sum(hollow for *_, hollow in rows) > len(rows) for rows in row_groups]),
     )
 
 

@@ -75,7 +75,9 @@ class Simulated:
             if default_settings.get(name) != value
         }
         remap = [] if self.remap == "off" else [f"remap {self.remap}"]
-        settings = [f"{name} = {value}" for name, value in {**changed_keys(config), **store}.items()]
+        settings = [
+            f"{name} = {value}" for name, value in {**changed_keys(config), **store}.items()
+        ]
         return "; ".join(
             [
                 f"{phases or 'nothing'} on {config.get('preset') or config['run']['name']}",

@@ -30,10 +30,10 @@ class Tail:
         """
         lows, highs = [], []
         for groups in seeds:
-            known = [one for one in groups if one.p99_9 is not None]
-            if known:
-                lows.append(max(one.p99_9 or 0.0 for one in known))
-                highs.append(max(_most(one) for one in known) if is_bounded else lows[-1])
+            tails = [(stats.p99_9, stats) for stats in groups if stats.p99_9 is not None]
+            if tails:
+                lows.append(max(p99_9 for p99_9, _ in tails))
+                highs.append(max(_most(stats) for _, stats in tails) if is_bounded else lows[-1])
         if len(lows) < 2:
             return None
         return Tail(estimate(lows), estimate(highs), (*lows, *highs))
@@ -50,7 +50,7 @@ class Tail:
         From 0 if the p99.9 is undecided.
         """
         low = self.lowest.mean - (self.lowest.ci95 or 0.0)
-        high = max(one.mean + (one.ci95 or 0.0) for one in (self.lowest, self.highest))
+        high = max(end.mean + (end.ci95 or 0.0) for end in (self.lowest, self.highest))
         return Interval(0.0 if self.is_wide else low, high)
 
     @property
