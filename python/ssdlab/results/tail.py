@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ssdlab.display.numbers import duration
 from ssdlab.results.intervals import Estimate, estimate
-from ssdlab.results.lifetime import Interval
+from ssdlab.results.lifetime import Interval, span_text
 from ssdlab.results.measures import LatencyStats
 
 
@@ -60,17 +60,9 @@ class Tail:
         if self.is_wide:
             return f"undecided ({low} to {high} in {self.lowest.n} seeds)"
         if self.highest != self.lowest:
-            return tail_text(self.interval)
+            return span_text(self.interval, duration)
         width = self.lowest.ci95
         return duration(self.lowest.mean) + (f" +- {duration(width)}" if width else "")
-
-
-def tail_text(interval: Interval) -> str:
-    """The interval of a p99.9 in words."""
-    low, high = map(duration, interval)
-    if not interval.low:
-        return f"undecided, at most {high}"
-    return low if low == high else f"{low} to {high}"
 
 
 def _most(trial: LatencyStats) -> float:

@@ -475,13 +475,16 @@ class _Search:
             subfolder = None if folder is None else folder / f"latency-{i}"
             timed = runs.timed(predicted, [outcome.policy], subfolder, TIMED_SEEDS)
             doubt = timed.doubts.get(outcome.policy, "")
-            p99_9 = None if doubt else _p99_9_of(timed, outcome.policy)
-            if p99_9 is None:
+            tail = None if doubt else _tail_of(timed, outcome.policy)
+            if tail is None:
                 doubt = doubt or "too few requests for a p99.9"
                 outcomes[i] = replace(outcome, doubt=doubt)
             else:
-                outcomes[i] = replace(outcome, values={**outcome.values, "p99_9": p99_9})
-            if runs.interrupted or (limit and limit.verdict(p99_9) == "met"):
+                values = {**outcome.values, "p99_9": tail.interval}
+                outcomes[i] = replace(outcome, values=values, tail=tail)
+            if runs.interrupted or (
+                limit and limit.verdict(outcomes[i].values.get("p99_9")) == "met"
+            ):
                 break
         return outcomes
 
@@ -501,9 +504,8 @@ def _doubts(predicted: Trial, outcomes: Sequence[Outcome], touched: float) -> tu
     return tuple(dict.fromkeys((*predicted.doubts, *unsettled, *extrapolations)))
 
 
-def _p99_9_of(timed: trials.Timed, policy: str) -> Interval | None:
+def _tail_of(timed: trials.Timed, policy: str) -> Tail | None:
     """The 99.9th percentile of reads or of writes, the slower of them; None if it is not known."""
     by_seed = {} if timed.runs is None else timed.runs.repetitions.get(policy, {})
     both = ((run.latency.read, run.latency.write) for run in by_seed.values())
-    tail = Tail.of(both, is_bounded=policy in timed.bounded)
-    return None if tail is None else tail.interval
+    return Tail.of(both, is_bounded=policy in timed.bounded)
