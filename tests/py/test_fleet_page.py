@@ -11,7 +11,8 @@ from ssdlab.fleets.page import fleet_page
 
 def test_the_page_says_at_its_top_what_was_run() -> None:
     texts = {
-        "a.toml": 'preset = "greedy-8ch"\n[run]\nname = "first one"\n[gc]\nvictim = "fifo"\n',
+        "a.toml": 'preset = "greedy-8ch"\n[run]\nname = "first one"\n[gc]\nvictim = "fifo"\n'
+        'trigger = { policy = "free-blocks", soft = 9 }\n',
         "b.toml": '[timing]\nread = "77 us"\n[alloc]\nplacement = "round-robin"\n',
     }
     files = [
@@ -35,6 +36,7 @@ def test_the_page_says_at_its_top_what_was_run() -> None:
     assert "volumes 60 with the published statistics of alibaba, seed 3" in words
     # The policies are those that ran; the settings, those of the drive itself.
     assert "first one a.toml, preset greedy-8ch; victim cost-benefit, separation none" in words
+    assert re.search(r" first one a.toml, .*; gc.trigger.soft = 9 b b.toml; ", words)
     assert re.search(r" b b.toml; victim cost-benefit, .*; timing.read = 77 \S+ c ", words)
     assert "c preset greedy-8ch; victim cost-benefit" in words
     assert "settings gc.victim = cost-benefit, precondition.fill = 1, run.seed = 3" in words

@@ -143,11 +143,16 @@ def test_policies_have_the_widest_interval_of_both_orders_the_least_written_firs
     assert unclear > 5
 
 
+def tail_with(timed: Any, policy: str) -> Any:  # noqa: ANN401
+    """A p99.9 with the interval that is in place of the runs."""
+    return timed.runs[policy] and SimpleNamespace(interval=timed.runs[policy], is_wide=False)
+
+
 def test_latency_is_run_for_what_meets_the_rest_until_one_meets_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     draw, kinds = random.Random(6), set[str]()
-    monkeypatch.setattr(spare_plan, "_tail_of", lambda timed, policy: timed.runs[policy])
+    monkeypatch.setattr(spare_plan, "_tail_of", tail_with)
     for _ in range(CASES):
         bounds = [WAF, Bound("years", 5.0), Bound("p99_9", 4.0)]
         bounds = [one for one in bounds if draw.random() < 0.8]
@@ -187,8 +192,7 @@ def test_latency_is_run_for_what_meets_the_rest_until_one_meets_all(
             (policy,) = policies
             order.append(policy)
             known, doubt = answers[policy]
-            tail = known and SimpleNamespace(interval=known, is_wide=False)
-            return SimpleNamespace(runs={policy: tail}, doubts={policy: doubt} if doubt else {})
+            return SimpleNamespace(runs={policy: known}, doubts={policy: doubt} if doubt else {})
 
         search = search_of(0.1, (0.1,), *bounds)
         runs: Any = SimpleNamespace(timed=timed, interrupted=False)

@@ -119,8 +119,8 @@ def what_ran(fleet: Fleet) -> Iterator[tuple[str, str]]:
 
 def _names_policy(key: str) -> bool:
     """Whether a key of a file is among the policies that are named."""
-    keys = (*POLICIES.values(), "gc.trigger")
-    return key.startswith("gc.trigger.") or key in keys or f"{key}.policy" in keys
+    keys = (*POLICIES.values(), "gc.trigger.policy")
+    return key in keys or f"{key}.policy" in keys
 
 
 def _resolved(
