@@ -453,15 +453,17 @@ def pareto(points: Points, x_column: Column, y_column: Column) -> tuple[Figure, 
             step=True,
         )
     ] * bool(front)
+    in_clouds: list[int] = []
     for tone, group in enumerate(groups(points, points.named, TONES - 1)):
         members = {*group.points}
         rows = [row for row in sorted(pairs) if row[2] in members and row[2] in drawn_points]
         if rows:
             curves.append(_cloud(points, group.name or "points", rows, tone))
+            in_clouds += [row[2] for row in rows]
     text = "Each mark is a point; less is better in both."
     text += " No valid point is lower in both than those on the line." if front else ""
     text += " Only some of the others are drawn." if omitted > 0 else ""
-    hollow = _why_hollow(points, drawn_points)
+    hollow = _why_hollow(points, in_clouds)
     text += f" Hollow: {hollow}." if hollow else ""
     x = pad(_spread_axis(x_column, pairs, 0), (curve.x for curve in curves))
     y = _pad_y(_spread_axis(y_column, pairs, 1), curves)
