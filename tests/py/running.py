@@ -200,19 +200,28 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
 
 
 SIGNALLED_AT = """
-import os, sys, threading
+import os, sys, threading, time
 from ssdlab.display import progress
 from ssdlab.cli import main
+from ssdlab.running import signals
 
-stage, number, *words = sys.argv[1:]
+stage, number, times, *words = sys.argv[1:]
 sent = threading.Event()
+
+# However slow the machine is, a repeat is one; the first signal is handled before it comes.
+signals.ONE_SIGNAL_S = 60.0
+
+def send():
+    for _ in range(int(times)):
+        os.kill(os.getpid(), int(number))
+        time.sleep(0.1)
 
 def callback(self, label):
     def report(stage_now, done, total):
         if stage_now == stage and done > 0 and not sent.is_set():
             sent.set()
             # From another thread: it arrives while the simulator runs, not inside this function.
-            threading.Thread(target=os.kill, args=(os.getpid(), int(number))).start()
+            threading.Thread(target=send).start()
     return report
 
 progress._Lines.run = callback
@@ -222,15 +231,17 @@ main()
 
 
 def signalled_at(
-    stage: str, words: list[str], folder: Path, number: int = signal.SIGINT
+    stage: str, words: list[str], folder: Path, number: int = signal.SIGINT, times: int = 1
 ) -> subprocess.CompletedProcess[str]:
     """Run the command in `folder`; a signal comes when it first reports progress in `stage`.
+
+    `times`: how often it is sent at once.
 
     However fast the machine is: the signal waits for the progress, and `words` ask for a run that
     never ends by itself.
     """
     return subprocess.run(
-        [sys.executable, "-c", SIGNALLED_AT, stage, str(int(number)), *words],
+        [sys.executable, "-c", SIGNALLED_AT, stage, str(int(number)), str(times), *words],
         cwd=folder,
         capture_output=True,
         text=True,

@@ -82,7 +82,8 @@ def test_raw_capacity_that_explains_nothing_is_not_decided(tmp_path: Path) -> No
         False,
     )
     assert capacity.verdict == "the data cannot decide"
-    assert "none explains the measurements" in done.summary()
+    assert "no raw capacity explains the measurements" in done.summary()
+    assert "  # fitted: no raw capacity explains the measurements\n" in done.file.read_text()
     assert "if the measurements are off" not in done.summary()
     assert "cannot decide: raw capacity, " in done.file.read_text()
 
@@ -95,6 +96,9 @@ def test_raw_capacity_that_is_not_decided_is_warned_of(tmp_path: Path) -> None:
     assert [text.split(":")[0] for text in narrow.warnings] == ["all fills lie between 0.95 and 1"]
     bent = written(tmp_path, "fill,waf", "0.5,1.8", "1,3")
     assert any("no raw capacity" in text for text in calibrate(bent, force=True).warnings)
+    wild = written(tmp_path, "fill,waf", "0.5,1.1", "0.6,1.1", "0.9,1.15")
+    (warning,) = calibrate(wild, force=True).warnings
+    assert warning.startswith("no raw capacity explains"), "then none fits about as well"
     assert "# Warning: no raw capacity" in bent.with_suffix(".toml").read_text(encoding="utf-8")
 
 

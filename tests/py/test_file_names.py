@@ -154,5 +154,9 @@ def test_titles_have_the_name_of_the_file(name: str, title: str, tmp_path: Path)
     assert re.fullmatch(r"[\w +-]+", FleetRequest([file], []).name)
 
 
+def test_the_folder_of_a_fleet_is_told_from_that_of_a_run_of_its_trace() -> None:
+    assert FleetRequest([Path("long" * 30 + ".csv")], []).name == "long" * 20 + "-fleet"
+
+
 def test_a_title_has_no_mark_that_cannot_be_printed() -> None:
     assert title_of_file("a\nb\x1b[1m.csv") == "a-b-[1m"

@@ -90,11 +90,17 @@ def test_the_parts_of_write_amplification_add_up(config: Path) -> None:
 
 def test_what_was_run_has_every_setting_that_was_changed(config: Path) -> None:
     settings = {**SMALL, "records": 200, "operations": 200}
-    keys: dict[str, object] = {"gc.victim": "fifo", "device.pages_per_block": 96}
+    keys: dict[str, object] = {
+        "gc.victim": "fifo",
+        "device.pages_per_block": 96,
+        "timing.read": "77 us",
+        "wear.dynamic": False,
+    }
     found = kv.simulate(config, settings=settings, remap="full", set=keys, seed=7)
     _, _, told = found.head.partition("; ")
     of_file = {"device.channels = 4", "device.blocks_per_plane = 100"}
-    given = {"gc.victim.policy = fifo", "device.pages_per_block = 96", "run.seed = 7"}
+    given = {"gc.victim = fifo", "device.pages_per_block = 96", "run.seed = 7"}
+    given |= {"timing.read = 77 us", "wear.dynamic = false"}
     store = {"store.reuse = retention", "records = 200"}
     assert of_file | given | store | {"remap full", "remap.mode = share"} <= {*told.split(", ")}
     assert "gc.reserve" not in told

@@ -14,7 +14,6 @@ from ssdlab.config.endurance import Endurance
 from ssdlab.config.resolve import load_config
 from ssdlab.results.lifetime import Interval, Lifetime
 from ssdlab.results.spare_plan import Bound, Outcome, Step
-from ssdlab.results.tail import tail_text
 from ssdlab.running import spare_plan
 from ssdlab.running import trial as trials
 from test_verdict_twins import any_plan, verdict_of
@@ -144,11 +143,16 @@ def test_policies_have_the_widest_interval_of_both_orders_the_least_written_firs
     assert unclear > 5
 
 
+def tail_with(timed: Any, policy: str) -> Any:  # noqa: ANN401
+    """A p99.9 with the interval that is in place of the runs."""
+    return timed.runs[policy] and SimpleNamespace(interval=timed.runs[policy], is_wide=False)
+
+
 def test_latency_is_run_for_what_meets_the_rest_until_one_meets_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     draw, kinds = random.Random(6), set[str]()
-    monkeypatch.setattr(spare_plan, "_p99_9_of", lambda timed, policy: timed.runs[policy])
+    monkeypatch.setattr(spare_plan, "_tail_of", tail_with)
     for _ in range(CASES):
         bounds = [WAF, Bound("years", 5.0), Bound("p99_9", 4.0)]
         bounds = [one for one in bounds if draw.random() < 0.8]
@@ -258,10 +262,13 @@ def test_a_latency_is_the_slower_of_reads_and_writes_over_the_seeds() -> None:
             ends = (0.0 if wide else low), max(high, of_most + around)
             bounded = pytest.approx(ends, abs=0.01)
         for between, of in ((expected, []), (bounded, ["a"])):
-            found = spare_plan._p99_9_of(trials.Timed(runs, {}, of), "a")
-            assert found == between
-            assert found is None or ("undecided" in tail_text(found)) == (found.low == 0)
-            assert spare_plan._p99_9_of(trials.Timed(runs, {}, of), "b") is None
+            found = spare_plan._tail_of(trials.Timed(runs, {}, of), "a")
+            assert (found and found.interval) == between
+            if found is not None:
+                assert found.is_wide == (found.interval.low == 0)
+                text = Outcome("a", {"p99_9": found.interval}, tail=found).text("p99_9")
+                assert text.startswith("undecided (") == found.is_wide
+            assert spare_plan._tail_of(trials.Timed(runs, {}, of), "b") is None
         none += expected is None
     assert 10 < none < 2 * CASES / 3
     assert 10 < undecided < CASES - none

@@ -141,6 +141,19 @@ def test_a_second_signal_is_a_power_cut() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_a_repeat_of_the_first_signal_kills_no_server() -> None:
+    calls: list[str] = []
+
+    def stops() -> None:
+        calls.append("stops")
+        signal.raise_signal(signal.SIGTERM)
+
+    with handle_signals(stops) as signals:
+        signal.raise_signal(signal.SIGTERM)
+        assert signals.stop
+    assert calls == ["stops"]
+
+
 def test_a_server_that_stops_has_no_priority_over_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,9 +29,7 @@ from ssdlab.config.quantity import quantity
 from ssdlab.config.space import Space, draw_points, grid
 from ssdlab.config.vary import Range, has_range, range_of, values_of
 from ssdlab.html.plot import Plot
-from ssdlab.html.points_plots import (
-    over_key,
-)
+from ssdlab.html.points_plots import over_key
 from ssdlab.html.sweep_page import sweep_page
 from ssdlab.policy import Victim, VictimView
 from ssdlab.results.answer import of_points

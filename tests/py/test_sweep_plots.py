@@ -96,9 +96,32 @@ def test_invalid_points_are_hollow_and_not_the_lowest() -> None:
     drawn = bars(points, waf)
     assert isinstance(drawn, Stacked)
     assert [label for label, _ in drawn.rows] == ["0 (invalid)", *"12345"]
+    assert "Coloured: the 1 valid one with the lowest" in lines.caption
+    none = replace(points, why_invalid=tuple(6 * [why]))
+    assert "Coloured" not in cast("Plot", parallel(none, waf)).caption
+    front, _ = pareto(none, waf, points.metrics["write_p99_9_ns"])
+    assert "line" not in cast("Plot", front).caption
     # Without warnings nothing is.
     for figure in (over_key(plain, waf, x), heat(plain, waf, x, y)):
         assert "invalidates" not in cast("Plot", figure).caption
+
+
+def test_hollow_points_are_explained_by_those_that_are_drawn() -> None:
+    runs: list[list[dict[str, Any]]] = [
+        [{"waf": 2.0, "write_p99_9_ns": 1e6, "decided_by": "policy"}],
+        [{"waf": 3.0, "write_p99_9_ns": 2e6, "decided_by": "policy"}],
+        [{"waf": 4.0, "write_p99_9_ns": None, "decided_by": "reserve"}],
+    ]
+    plain = Points.of(["0", "1", "2"], {"x": [1.0, 2.0, 3.0]}, runs)
+    points = replace(plain, why_invalid=("write more", "", ""))
+    waf, latency = points.metrics["waf"], points.metrics["write_p99_9_ns"]
+    invalid = "a warning invalidates the numbers"
+    front, _ = pareto(points, waf, latency)
+    assert cast("Plot", front).caption.endswith(f" Hollow: {invalid}.")
+    over = over_key(points, latency, points.numeric[0])
+    assert cast("Plot", over).caption.endswith(f" Hollow: {invalid}.")
+    both = cast("Plot", over_key(points, waf, points.numeric[0])).caption
+    assert both.endswith(f" Hollow: {invalid} or the reserve decided, not the victim policy.")
 
 
 def test_many_points_stay_small() -> None:

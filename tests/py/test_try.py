@@ -6,6 +6,7 @@ import json
 import math
 import random
 import re
+import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 import ssdlab
-from running import ssdlab_command, too_wide
+from running import nothing_left, refused, signalled_at, ssdlab_command, too_wide
 from ssdlab.config.endurance import Endurance, endurance
 from ssdlab.config.resolve import DEFAULT_DRIVE
 from ssdlab.html import trial_page
@@ -483,6 +484,16 @@ def test_the_command_says_what_it_does_and_answers(trace: Path, tmp_path: Path) 
     assert "--force" in again.stderr
 
 
+def test_a_trial_that_timeout_ends_is_kept(trace: Path, tmp_path: Path) -> None:
+    # `timeout` signals its command, and then the group, to which the command belongs.
+    words = ["try", str(trace), "--out", "out", "--no-open"]
+    done = signalled_at("workload", words, tmp_path, signal.SIGTERM, times=2)
+    refused(done, 130, "interrupted: the completed part is kept", out_is_empty=False)
+    values = json.loads((tmp_path / "out/try.json").read_text())
+    assert values["completed"] is False
+    nothing_left(tmp_path, "out")
+
+
 @pytest.mark.parametrize("batch", [0, 1])
 def test_an_interrupt_within_a_timed_run_tells_nothing_of_the_drive(
     batch: int, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -524,10 +535,14 @@ def test_an_interrupt_within_a_timed_run_tells_nothing_of_the_drive(
 
 
 @pytest.mark.parametrize(
-    ("first", "said"), [(True, "4 of 4 predictions have fewer than 2 seeds"), (False, "")]
+    ("first", "answer"),
+    [
+        (True, "no verdict: 4 of 4 predictions have fewer than 2 seeds, because the trial was"),
+        (False, "no policy writes less than greedy"),
+    ],
 )
 def test_an_interrupt_between_seeds_leaves_no_verdict_on_one_of_them(
-    first: bool, said: str, trace: Path, monkeypatch: pytest.MonkeyPatch
+    first: bool, answer: str, trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def cut(planned: Sequence[Planned], *others: Any) -> Finished:  # noqa: ANN401
         done = run_into(planned, *others)
@@ -551,8 +566,42 @@ def test_an_interrupt_between_seeds_leaves_no_verdict_on_one_of_them(
     assert {len(one.values) for one in wafs} == {1 if first else 2}
     assert (done.verdict is None) is first
     rows = dict(done.rows())
-    assert said in rows["answer"]
+    assert rows["answer"].startswith(answer)
     assert rows["write p99.9"] == "none: interrupted"
+
+
+def test_an_interrupt_before_anything_has_settled_leaves_no_verdict(
+    trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches: list[Sequence[Planned]] = []
+
+    def cut(planned: Sequence[Planned], *others: Any) -> Finished:  # noqa: ANN401
+        done = run_into(planned, *others)
+        batches.append(planned)
+        done.interrupted = len(batches) == 2
+        done.reports = {
+            one: replace(
+                report,
+                completed=not done.interrupted,
+                steady_state=replace(report.steady_state, reached=False),
+            )
+            for one, report in done.reports.items()
+        }
+        return done
+
+    monkeypatch.setattr(trial, "run_into", cut)
+    monkeypatch.setattr(trial_plan.Plan, "is_periodic", lambda *_: False)
+    with pytest.raises(ssdlab.Interrupted) as stopped:
+        ssdlab.try_trace(trace, policies=FEW, seeds=2, progress=False)
+    done = stopped.value.trial
+    assert done is not None
+    assert len(batches) == 2
+    assert done.verdict is None
+    assert not done.unpredicted
+    assert dict(done.rows())["answer"] == (
+        "no verdict: 4 of 4 predictions are missing, because the trial was interrupted"
+    )
+    assert "has not settled" not in done.summary()
 
 
 WRONG = [

@@ -255,6 +255,12 @@ def test_the_next_command_has_the_options_of_this_one() -> None:
     )
     assert long.screen()[-1] == "next        the same command with --details"
     assert len(long.screen()) <= 12
+    stopped = replace(long, interrupted=True)
+    assert stopped.screen()[-1] == "next        the same command again"
+    again = replace(stopped, options=f"{long.options} --out t --force")
+    assert again.screen()[-1] == "next        the same command again, with --force"
+    other = replace(stopped, remedy=f"ssdlab try {'long/' * 20}t.csv --drive my.toml{long.options}")
+    assert "the same command" not in "\n".join(other.screen())
     assert shlex.split(row(done, "next"))[2] == "t 1.csv"
 
 
@@ -263,18 +269,18 @@ def test_every_first_screen_has_a_next_command(detailed: bool) -> None:
     about = "ssdlab trace info 't 1.csv'"
     unrated = Lifetime(Endurance(None, "unknown", None, "`waf`"), 2e12, 1.9e12, 1.9e12)
     nothing = {order: Ranking({}) for order in ORDERS}
-    cases: list[dict[str, object]] = [
-        {"doubts": ("greedy has not settled",)},
-        {"doubts": ("no run could finish",), "rankings": nothing},
-        {"lifetime": unrated},
-        {"latency_doubts": dict.fromkeys(CLEAR, "a run could not finish")},
+    details = "ssdlab try 't 1.csv' --drive my.toml --details"
+    plan = "ssdlab plan 't 1.csv' --drive my.toml --years 5"
+    # The trial, the command on its first screen, and that beside the details.
+    cases: list[tuple[dict[str, object], str, str]] = [
+        ({"doubts": ("greedy has not settled",)}, details, about),
+        ({"doubts": ("no run could finish",), "rankings": nothing}, about, about),
+        ({"lifetime": unrated}, details, about),
+        ({"latency_doubts": dict.fromkeys(CLEAR, "a run could not finish")}, details, plan),
     ]
-    for case in cases:
+    for case, short, beside in cases:
         done = a_trial(about=about, **case)
-        found = row(done, "next", detailed=detailed)
-        try_, plan = (f"ssdlab {verb} 't 1.csv' --drive my.toml" for verb in ("try", "plan"))
-        assert found in (f"{try_} --details", about, f"{plan} --years 5")
-        assert ("--details" in found) is (bool(done.policies) and not detailed)
+        assert row(done, "next", detailed=detailed) == (beside if detailed else short)
         assert done.screen(detailed=detailed)[-1].startswith("next ")
 
 
@@ -293,9 +299,9 @@ def test_an_extrapolation_that_is_too_long_leads_to_copies_of_the_trace() -> Non
         runs = trial.Runs(plan, cast("Any", None), False, 2, 30.0, interrupted=interrupted)
         return runs._remedy({"recorded": share_of, "independent": {}})
 
-    # 112 MiB where 128 MiB are needed: 4 * 0.0571 / 0.05 copies.
-    copies = "$(yes t.csv | head -n 5) --out t-5.ssdtrace"
-    command = f"ssdlab trace merge {copies} && ssdlab try t-5.ssdtrace --drive samsung-pm9a3"
+    # 112 MiB where 128 MiB are needed: 0.0571 / 0.05 copies.
+    copies = "$(yes t.csv | head -n 2) --out t-2.ssdtrace"
+    command = f"ssdlab trace merge {copies} && ssdlab try t-2.ssdtrace --drive samsung-pm9a3"
     assert remedy(47, fifo=0.02, sepbit=0.0571).startswith(command)
     assert remedy(47) == ""
     assert remedy(47, interrupted=True, sepbit=0.0571) == ""

@@ -10,10 +10,8 @@ are shared.
 
 from __future__ import annotations
 
-import math
 import signal
 import sys
-import time
 import traceback
 from typing import Annotated
 
@@ -25,6 +23,7 @@ from ssdlab.cli.pasting import adapt_commands
 from ssdlab.cli.terminal import discard, put, say
 from ssdlab.cli.verbs import Verbs
 from ssdlab.display.argument import on_the_command_line
+from ssdlab.running.signals import Repeats
 
 app = typer.Typer(
     name="ssdlab",
@@ -55,21 +54,15 @@ def _options(
     """Options that precede the command."""
 
 
-ONE_SIGNAL_S = 0.5
-"""Time within which signals count as one: `timeout` signals its command, then the whole group."""
-
-
 class Stop:
-    """The handler of SIGINT and SIGTERM: raises `KeyboardInterrupt`, once for each signal."""
+    """The handler of SIGINT and SIGTERM: raises `KeyboardInterrupt`, except for repeats."""
 
     def __init__(self) -> None:
-        self.last = -math.inf
+        self.repeats = Repeats()
 
-    def __call__(self, *_: object) -> None:
+    def __call__(self, number: int, _: object) -> None:
         """A signal has come."""
-        now = time.monotonic()
-        if now - self.last >= ONE_SIGNAL_S:
-            self.last = now
+        if not self.repeats.has(number):
             raise KeyboardInterrupt
 
 

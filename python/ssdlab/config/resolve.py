@@ -106,30 +106,38 @@ class Config:
         )
 
 
-def flat(values: Mapping[str, object], above: str = "") -> dict[str, object]:
+def flatten(values: Mapping[str, object], prefix: str = "") -> dict[str, object]:
     """Values with dotted keys, given either so or as tables."""
-    found: dict[str, object] = {}
+    flattened: dict[str, object] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
-            found |= flat(value, f"{above}{name}.")
+            flattened |= flatten(value, f"{prefix}{name}.")
         else:
-            found[f"{above}{name}"] = value
-    return found
+            flattened[f"{prefix}{name}"] = value
+    return flattened
 
 
-NAMES = ("run.name", "run.drive", "preset")
+NAMING_KEYS = ("run.name", "run.drive", "preset")
 """Keys of a resolved configuration that set nothing."""
 
 
-def changed(values: Mapping[str, object]) -> dict[str, object]:
-    """The keys of a resolved configuration that differ from its preset, or from the defaults."""
+def changed_keys(values: Mapping[str, object]) -> dict[str, str]:
+    """The keys of a resolved configuration that differ from its preset, or from the defaults.
+
+    Keys and values are as in `--set KEY=VALUE`.
+    """
     preset = values.get("preset")
-    usual = flat(load_config(None if preset is None else str(preset)).values)
+    defaults = _settings(load_config(None if preset is None else str(preset)).text)
     return {
-        key: value
-        for key, value in flat(values).items()
-        if key not in NAMES and (key not in usual or usual[key] != value)
+        key: set_text(value)
+        for key, value in _settings(json.dumps(values)).items()
+        if key not in NAMING_KEYS and (key not in defaults or defaults[key] != value)
     }
+
+
+def _settings(text: str) -> dict[str, object]:
+    """The keys of a resolved configuration (JSON), as a file sets them."""
+    return flatten(json.loads(_core.toml_json(_core.config_toml(text))))
 
 
 def planes(device: Mapping[str, Any]) -> int:

@@ -126,10 +126,10 @@ class Calibration:
             for unknown in self.unknowns
         ]
         text += ["", *table(["", "fitted", "fits as well", "verdict"], lines), ""]
-        off = f"if the measurements are off by {100 * ACCURACY:g} %"
+        accuracy = f" if the measurements are off by {100 * ACCURACY:g} %"
         text.append(
             f"raw capacity {1 + self.spare:.4f} times the user capacity (over-provisioning"
-            f" {self.spare:.4f});\n{self._between}{f' {off}' * self._is_explained}"
+            f" {self.spare:.4f});\n{self._capacities}{accuracy * self._is_explained}"
         )
         if self.program is not None:
             text.append(
@@ -143,14 +143,14 @@ class Calibration:
     @property
     def _is_explained(self) -> bool:
         """Whether some raw capacity explains the measurements."""
-        return _unexplained(self.shape, self.spare, self.measured.points) is None
+        return _largest_misfit(self.shape, self.spare, self.measured.points) is None
 
     @property
-    def _between(self) -> str:
+    def _capacities(self) -> str:
         """The raw capacities that fit about as well, in words."""
         if self._is_explained:
             return f"{capacity_span(self.spares)} times the user capacity"
-        return "none explains the measurements"
+        return "no raw capacity explains the measurements"
 
     def to_json(self) -> str:
         """The same as JSON."""
@@ -187,6 +187,7 @@ class Calibration:
     def toml(self) -> str:
         """The TOML file of the drive."""
         device = self.config.values["device"]
+        fitted = f"raw capacity {self._capacities}" if self._is_explained else self._capacities
         undecided = [unknown.name for unknown in self.unknowns if not unknown.decided]
         lines = [
             f"# {self.title}: fitted by `ssdlab drives calibrate`, ssdlab {described()}.",
@@ -198,7 +199,7 @@ class Calibration:
             "[device]",
             f"chips_per_channel = {device['chips_per_channel']}",
             f"blocks_per_plane = {device['blocks_per_plane']}  # fitted, with over_provisioning",
-            f"over_provisioning = {self.spare:.6f}  # fitted: raw capacity {self._between}",
+            f"over_provisioning = {self.spare:.6f}  # fitted: {fitted}",
         ]
         if self.program is not None:
             low, high = map(unknowns.rate, self.program.loads)
@@ -294,7 +295,7 @@ def _fit_drive(
         keys["controller.firmware_p50"] = f"{firmware.p50} ns"
         keys["controller.firmware_p99"] = f"{firmware.p99} ns"
     config = _resize(base, config, round(spare, 6), keys)
-    explained = _unexplained(shape, spare, points) is None
+    explained = _largest_misfit(shape, spare, points) is None
     unknown_list = [unknowns.capacity(spare, spares, explained=explained)]
     unknown_list += unknowns.pool_unknowns(config, shape, spare, points)
     buffer = f"{config['host.write_buffer_pages']:,} pages"
@@ -350,7 +351,8 @@ def _doubts(
     """Reasons why the fit may be weaker than it seems."""
     doubts = []
     fills = [fill for fill, _ in measured.points]
-    if not unknowns.capacity(spare, spares, explained=True).decided:
+    worst = _largest_misfit(shape, spare, measured.points)
+    if worst is None and not unknowns.capacity(spare, spares, explained=True).decided:
         doubts.append(
             f"raw capacity is hardly decided: {capacity_span(spares)} times the user capacity fit"
             " about as well; measure at higher fills"
@@ -360,7 +362,7 @@ def _doubts(
             f"all fills lie between {min(fills):g} and {max(fills):g}: how write amplification"
             " rises with the fill is not tested"
         )
-    if (worst := _unexplained(shape, spare, measured.points)) is not None:
+    if worst is not None:
         fill, residual = worst
         doubts.append(
             f"no raw capacity explains the measurements: {100 * math.expm1(residual):+.1f}"
@@ -370,7 +372,9 @@ def _doubts(
     return doubts
 
 
-def _unexplained(shape: fit.Shape, spare: float, points: fit.Points) -> tuple[float, float] | None:
+def _largest_misfit(
+    shape: fit.Shape, spare: float, points: fit.Points
+) -> tuple[float, float] | None:
     """The fill with the largest residual, and the residual, if it is too large for the fit."""
     residuals = fit.residuals(shape, spare, points)
     worst = int(np.argmax(np.abs(residuals)))

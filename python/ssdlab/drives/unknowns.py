@@ -36,6 +36,7 @@ SIZES = tuple(2.0**power for power in range(-4, 5))
 
 
 NONE_FITS = "none fits"
+"""What is in place of the values that fit about as well, where no value fits."""
 
 
 @dataclass(frozen=True)

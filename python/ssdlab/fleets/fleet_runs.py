@@ -19,7 +19,7 @@ from ssdlab.display.progress import display
 from ssdlab.errors import ConfigError, Interrupted
 from ssdlab.fleets.fleet import Fleet
 from ssdlab.fleets.stand_ins import StandIn, volume_of
-from ssdlab.fleets.volumes import READ_ONCE, Volume, volumes_of
+from ssdlab.fleets.volumes import FIT_KEYS, READ_ONCE, Volume, drive_keys, volumes_of
 from ssdlab.results import frames, outputs
 from ssdlab.results.names import FLEET, OUTCOMES, PAGE, SUMMARY
 from ssdlab.results.report import Report
@@ -96,13 +96,17 @@ class FleetRequest:
     @property
     def name(self) -> str:
         """The name of the folder of the fleet: that of its first trace, or of its stand-in."""
-        return plain_name(self.title)
+        return f"{plain_name(self._source)}-fleet"
 
     @property
     def title(self) -> str:
         """The name of the fleet in titles."""
-        stem = self.traces[0] if self.traces else str(self.stand_in).partition(":")[0]
-        return f"{title_of_file(stem)}-fleet"
+        return f"{title_of_file(self._source)}-fleet"
+
+    @property
+    def _source(self) -> str | Path:
+        """The first trace, or the stand-in."""
+        return self.traces[0] if self.traces else str(self.stand_in).partition(":")[0]
 
     @property
     def base(self) -> Mapping[str, object]:
@@ -113,7 +117,7 @@ class FleetRequest:
     @property
     def size_keys(self) -> dict[str, object]:
         """Keys that give a drive the requested size, overridden by those that are set."""
-        if self.stand_in or "device.fit" in self.sets or "workload.fit" in self.sets:
+        if self.stand_in or any(key in self.sets for key in FIT_KEYS):
             return {}
         return {"workload.fit": "compact"} if self.size == "drive" else {"device.fit": "trace"}
 
@@ -241,11 +245,7 @@ def _drives(
     drives: list[Drive] = []
     for config_like in configs:
         source = Source(config_like)
-        drive_sets = {
-            key: value for key, value in sets.items() if key.partition(".")[0] != "workload"
-        }
-        drive_sets.pop("device.fit", None)
-        config = source.load(drive_sets, seed=seed)
+        config = source.load(drive_keys(sets), seed=seed)
         for drive in drives:
             if drive.name == config.name or drive.config == config:
                 message = f"{argument(drives=config.name)}: given twice; drives of a fleet differ"

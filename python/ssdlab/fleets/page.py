@@ -12,19 +12,20 @@ from typing import Any
 import numpy as np
 
 from ssdlab import _core
-from ssdlab.config.resolve import changed, flat
+from ssdlab.config.resolve import changed_keys, flatten, set_text
 from ssdlab.display.form import unit as unit_of
 from ssdlab.display.numbers import on_page
 from ssdlab.fleets.answer import Row, ranks, rows_with, tables_of, text_of
 from ssdlab.fleets.findings import cumulative_shares
 from ssdlab.fleets.fleet import MEASURED, TITLES, UNSTEADY, Fleet, numbers
-from ssdlab.fleets.volumes import STATISTICS_OF
+from ssdlab.fleets.volumes import FIT_KEYS, STATISTICS_OF, drive_keys
 from ssdlab.html.answer import answer_list, paragraph
 from ssdlab.html.page import Section, document, figures, table, warnings_box
 from ssdlab.html.plot import TONES, Axis, Curve, Figure, Plot, Unit
 from ssdlab.html.write import Picture, page_and_plots
 from ssdlab.results import stored
 from ssdlab.results.names import FLEET
+from ssdlab.results.text import EXAMPLES, named
 
 MOST_STEPS = 160
 """Points of a distribution that are drawn."""
@@ -38,7 +39,6 @@ POLICIES = {
     "order": "sched.order.policy",
 }
 """The keys of a drive that name its policies, beside its triggers."""
-NO_KEYS: Mapping[str, str] = {}
 LOG_FROM = 20.0
 """Largest over smallest value from which an axis is logarithmic."""
 
@@ -85,40 +85,51 @@ def fleet_page(fleet: Fleet) -> str:
 
 def what_ran(fleet: Fleet) -> Iterator[tuple[str, str]]:
     """What was run, as titles and texts: the volumes, each drive, and the keys that were set."""
-    held = fleet.identity
-    if not held:
+    identity = fleet.identity
+    if not identity:
         return
-    sets, stand_in = held["set"], held["stand_in"]
+    sets, stand_in = identity["set"], identity["stand_in"]
     if stand_in:
         name, count, seed = stand_in
         yield "volumes", f"{count:,} with the published statistics of {name}, seed {seed}"
     else:
-        traces = ", ".join(Path(trace).name for trace, _ in held["traces"])
-        sized = "as configured" if held["size"] == "drive" else "as large as its volume"
-        yield "volumes", f"{len(fleet.volumes):,} of {traces}; each drive is {sized}"
-    for name, preset, file in held["drives"]:
-        ran, own = (_resolved(preset, file, keys) for keys in (sets, NO_KEYS))
-        values = ran or own
+        names = [Path(trace).name for trace, _ in identity["traces"]]
+        traces = ", ".join(names) if len(names) <= EXAMPLES else named(names, "trace")
+        size = "as configured" if identity["size"] == "drive" else "as large as its volume"
+        sized = "" if any(key in sets for key in FIT_KEYS) else f"; each drive is {size}"
+        yield "volumes", f"{len(fleet.volumes):,} of {traces}{sized}"
+    for name, preset, file in identity["drives"]:
+        values = _resolved(preset, file, drive_keys(sets))
         base = str(values.get("preset", preset) or "")
-        whose = [file[0] if file else "", base and f"preset {base}"]
-        known = flat(values)
-        policies = [f"{what} {known[key]}" for what, key in POLICIES.items() if key in known]
-        triggers = [str(one["policy"]) for one in values["gc"]["trigger"]] if values else []
+        sources = [file[0] if file else "", base and f"preset {base}"]
+        flat_values = flatten(values)
+        policies = [
+            f"{what} {flat_values[key]}" for what, key in POLICIES.items() if key in flat_values
+        ]
+        triggers = [str(trigger["policy"]) for trigger in values["gc"]["trigger"]] if values else []
         policies += [f"trigger {' and '.join(triggers)}"] if triggers else []
-        shown = (*POLICIES.values(), "gc.trigger")
-        other = [f"{key} = {one}" for key, one in changed(own).items() if key not in shown]
-        parts = (", ".join(filter(None, each)) for each in (whose, policies, other if own else []))
+        own = _resolved(preset, file, {})
+        changed = changed_keys(own) if own else {}
+        other = [f"{key} = {value}" for key, value in changed.items() if not _names_policy(key)]
+        parts = (", ".join(filter(None, words)) for words in (sources, policies, other))
         yield name, "; ".join(filter(None, parts))
-    given = {**sets, **({} if held["seed"] is None else {"run.seed": held["seed"]})}
+    given = {**sets, **({} if identity["seed"] is None else {"run.seed": identity["seed"]})}
     yield "settings", ", ".join(f"{key} = {value}" for key, value in given.items())
 
 
+def _names_policy(key: str) -> bool:
+    """Whether a key of a file is among the policies that are named."""
+    keys = (*POLICIES.values(), "gc.trigger.policy")
+    return key in keys or f"{key}.policy" in keys
+
+
 def _resolved(
-    preset: str | None, file: list[str] | None, keys: Mapping[str, str]
+    preset: str | None, file: list[str] | None, keys: Mapping[str, object]
 ) -> dict[str, Any]:
     """The configuration of a drive; empty if it needs a key that is set, or a file that is gone."""
+    texts = [(key, set_text(value)) for key, value in keys.items()]
     try:
-        text = _core.load(preset, None if file is None else (file[0], file[1]), [*keys.items()])
+        text = _core.load(preset, None if file is None else (file[0], file[1]), texts)
     except _core.ConfigError:
         return {}
     values: dict[str, Any] = json.loads(text)

@@ -44,6 +44,8 @@ READING = (
 )
 """Keys of `[workload]` that describe how a file is read: split volumes have been read already."""
 READ_ONCE = {f"workload.{key}" for key in (*READING, "dedup", "volume")}
+FIT_KEYS = ("device.fit", "workload.fit")
+"""Keys that say how a volume fits its drive; without them, the `size` of a fleet says so."""
 INDEX, STATISTICS = "volumes.json", "statistics.json"
 PAGE_BYTES = 4096
 """The page size in statistics of traces."""
@@ -85,6 +87,15 @@ STATISTICS_OF = {
     "peak_to_mean": "peak of arrivals to mean",
 }
 """The statistics of a volume by column, with their titles; docs/fleet.md defines them."""
+
+
+def drive_keys(sets: Mapping[str, object]) -> dict[str, object]:
+    """The keys of a fleet that change its drives; the others need a volume."""
+    return {
+        key: value
+        for key, value in sets.items()
+        if key.partition(".")[0] != "workload" and key not in FIT_KEYS
+    }
 
 
 def statistics_of(info: Info) -> dict[str, Value]:

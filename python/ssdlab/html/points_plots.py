@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -119,13 +119,12 @@ def is_hollow(points: Points, point: int) -> bool:
     return points.is_invalid(point) or points.reserve_decided(point)
 
 
-def _why_hollow(points: Points) -> str:
-    """What hollow points are."""
-    every = range(len(points.labels))
+def _why_hollow(points: Points, drawn: Collection[int]) -> str:
+    """What the hollow ones of the points `drawn` are; empty if none is hollow."""
     return " or ".join(
         text
         for text, of in ((INVALID, points.is_invalid), (RESERVE, points.reserve_decided))
-        if any(map(of, every))
+        if any(map(of, drawn))
     )
 
 
@@ -198,7 +197,10 @@ def over_key(points: Points, metric: Column, x: Key) -> Figure:
         return Missing(key, title, "No point has this number.")
     has_hollow = any(curve.dots is not None and bool(curve.dots.any()) for curve in curves)
     text = " ".join([f"{_title(metric)} over {x.name}.", *dict.fromkeys(notes)])
-    text += f" Hollow: {_why_hollow(points)}." if has_hollow else ""
+    drawn = [
+        i for group in groups_ for i in group.points if points.summary(i, metric.name) is not None
+    ]
+    text += f" Hollow: {_why_hollow(points, drawn)}." if has_hollow else ""
     axes = (pad(key_axis(x), (curve.x for curve in curves)), _pad_y(metric_axis(metric), curves))
     return Plot(key, title, text, *axes, tuple(curves))
 
@@ -234,7 +236,7 @@ def _line(name: str, rows: Rows, tone: int) -> Curve:
         tone,
         np.array(low) if has_band else None,
         np.array(high) if has_band else None,
-        dots=np.array([reserve for *_, reserve in rows]),
+        dots=np.array([hollow for *_, hollow in rows]),
     )
 
 
@@ -280,9 +282,7 @@ def _summary_curve(name: str, row_groups: list[Rows], tone: int, percent: float 
         tone,
         np.array([float(np.percentile(group, percent)) for group in values]),
         np.array([float(np.percentile(group, 100 - percent)) for group in values]),
-        dots=np.array(
-            [2 * sum(reserve for *_, reserve in rows) > len(rows) for rows in row_groups]
-        ),
+        dots=np.array([2 * sum(hollow for *_, hollow in rows) > len(rows) for rows in row_groups]),
     )
 
 
@@ -294,6 +294,7 @@ def heat(points: Points, metric: Column, x: Key, y: Key, group: Group | None = N
     (x_names, columns), (y_names, rows) = _cells_of(points, x), _cells_of(points, y)
     total, count = np.zeros((len(y_names), len(x_names))), np.zeros((len(y_names), len(x_names)))
     marked = np.zeros((len(y_names), len(x_names)), dtype=bool)
+    hollow: list[int] = []
     for i in group.points if group else range(len(points.labels)):
         summary = points.summary(i, metric.name)
         if summary is not None:
@@ -301,13 +302,13 @@ def heat(points: Points, metric: Column, x: Key, y: Key, group: Group | None = N
             total[cell] += summary.mean
             count[cell] += 1
             marked[cell] |= is_hollow(points, i)
+            hollow += [i] * is_hollow(points, i)
     if not count.any():
         return Missing(key, title, "No point has this number.")
     cells = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
     text = f"{_title(metric)} by colour." if count.max() == 1 else "Means of the points in a cell."
-    text += (
-        f" A circle marks a cell with a point where {_why_hollow(points)}." if marked.any() else ""
-    )
+    if hollow:
+        text += f" A circle marks a cell with a point where {_why_hollow(points, hollow)}."
     labels = x.name, y.name
     return Heat(key, title, text, x_names, y_names, *labels, cells, metric.name, marked)
 
@@ -327,7 +328,7 @@ def _cells_of(points: Points, key: Key) -> tuple[tuple[str, ...], list[int]]:
 
 
 def parallel(points: Points, metric: Column, extra_metrics: Sequence[Column] = ()) -> Figure:
-    """All keys and some metrics side by side, with the lowest points by `metric` highlighted."""
+    """All keys and some metrics side by side, the lowest valid points by `metric` coloured."""
     title = f"All keys: the lowest {metric.title}"
     keys = [*points.numeric, *points.named][:MOST_AXES]
     ranked_values = [
@@ -368,7 +369,9 @@ def parallel(points: Points, metric: Column, extra_metrics: Sequence[Column] = (
         if all(math.isfinite(positions[i]) for positions in positions_by_axis)
     )
     omitted = len(ranking) - len(lines)
-    text = f"Each line is a point. Coloured: the {len(best)} with the lowest {metric.title}."
+    valid = f" valid one{'s' * (len(best) != 1)}" if any(map(points.is_invalid, ranking)) else ""
+    text = "Each line is a point."
+    text += f" Coloured: the {len(best)}{valid} with the lowest {metric.title}." if best else ""
     text += f" {omitted:,} of the others are left out." if omitted else ""
     return Parallel(key, title, text, tuple(axes), lines)
 
@@ -450,18 +453,18 @@ def pareto(points: Points, x_column: Column, y_column: Column) -> tuple[Figure, 
             step=True,
         )
     ] * bool(front)
+    in_clouds: list[int] = []
     for tone, group in enumerate(groups(points, points.named, TONES - 1)):
         members = {*group.points}
         rows = [row for row in sorted(pairs) if row[2] in members and row[2] in drawn_points]
         if rows:
             curves.append(_cloud(points, group.name or "points", rows, tone))
-    text = (
-        "Each mark is a point; less is better in both. No valid point is lower in both than those"
-        " on the line."
-    )
+            in_clouds += [row[2] for row in rows]
+    text = "Each mark is a point; less is better in both."
+    text += " No valid point is lower in both than those on the line." if front else ""
     text += " Only some of the others are drawn." if omitted > 0 else ""
-    has_hollow = any(curve.dots is not None and bool(curve.dots.any()) for curve in curves)
-    text += f" Hollow: {_why_hollow(points)}." if has_hollow else ""
+    hollow = _why_hollow(points, in_clouds)
+    text += f" Hollow: {hollow}." if hollow else ""
     x = pad(_spread_axis(x_column, pairs, 0), (curve.x for curve in curves))
     y = _pad_y(_spread_axis(y_column, pairs, 1), curves)
     return Plot(key, title, text, x, y, tuple(curves)), [row[2] for row in front]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ssdlab import _core
-from ssdlab.config.resolve import ConfigLike, changed, flat, load_config
+from ssdlab.config.resolve import ConfigLike, changed_keys, flatten, load_config, set_text
 from ssdlab.display.argument import argument
 from ssdlab.display.numbers import duration, percent
 from ssdlab.errors import ConfigError, OutputError, WorkloadError, translate_errors
@@ -68,14 +68,16 @@ class Simulated:
         phases = ", ".join(
             f"{phase['name']}, {phase['operations']:,} operations" for phase in self._phases
         )
-        default_settings = flat(defaults())
+        default_settings = flatten(defaults())
         store = {
-            name: value
-            for name, value in flat(self.report["settings"]).items()
+            name: set_text(value)
+            for name, value in flatten(self.report["settings"]).items()
             if default_settings.get(name) != value
         }
         remap = [] if self.remap == "off" else [f"remap {self.remap}"]
-        settings = [f"{name} = {value}" for name, value in {**changed(config), **store}.items()]
+        settings = [
+            f"{name} = {value}" for name, value in {**changed_keys(config), **store}.items()
+        ]
         return "; ".join(
             [
                 f"{phases or 'nothing'} on {config.get('preset') or config['run']['name']}",
@@ -235,7 +237,7 @@ def simulate(
     """
     if remap not in REMAPS:
         raise ConfigError([f"remap: found {remap!r}; expected one of {', '.join(REMAPS)}"])
-    settings = {**REMAPS[remap], **flat(settings or {})}
+    settings = {**REMAPS[remap], **flatten(settings or {})}
     if remap != "off" and settings["store.pages_per_block"] == 0:
         message = f"store.pages_per_block: {remap!r} needs blocks that begin at pages: 1 or more"
         raise ConfigError([message])

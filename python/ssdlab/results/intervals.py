@@ -32,7 +32,7 @@ class Estimate:
 
     @property
     def is_wide(self) -> bool:
-        """Whether the interval is wider than the mean, so that it says nothing about it."""
+        """Whether half the interval is wider than the mean, so that it says nothing about it."""
         return self.ci95 is not None and self.ci95 > abs(self.mean)
 
 

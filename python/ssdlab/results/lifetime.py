@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -91,9 +92,11 @@ FAR = 100.0
 """Years beyond which lifetimes are not distinguished."""
 
 
+def span_text(interval: Interval, text: Callable[[float], str]) -> str:
+    """Both ends of an interval, or one if they have the same text."""
+    return " to ".join(dict.fromkeys(map(text, interval)))
+
+
 def years_text(years: Interval) -> str:
     """Years in words."""
-    if years.low > FAR:
-        return f"more than {FAR:g}"
-    ends = (f"more than {FAR:g}" if end > FAR else number(end) for end in years)
-    return " to ".join(dict.fromkeys(ends))
+    return span_text(years, lambda end: f"more than {FAR:g}" if end > FAR else number(end))

@@ -6,14 +6,15 @@ import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from ssdlab.config.resolve import DRIVE
-from ssdlab.display.numbers import number, percent, ratio
-from ssdlab.results.lifetime import Interval, Lifetime, years_text
+from ssdlab.display.numbers import duration, number, percent, ratio
+from ssdlab.results.lifetime import Interval, Lifetime, span_text, years_text
 from ssdlab.results.prediction import ORDERS
-from ssdlab.results.tail import tail_text
+from ssdlab.results.tail import Tail
 from ssdlab.results.text import by_reason, first_screen, table, wrapped
 
 NAMES = {"waf": "WAF", "years": "years", "p99_9": "p99.9"}
@@ -62,14 +63,10 @@ class Bound:
         return f"at most {_FORM[self.name](Interval(self.limit, self.limit))}"
 
 
-def _ends(text: Callable[[float], str]) -> Callable[[Interval], str]:
-    return lambda interval: " to ".join(dict.fromkeys(text(end) for end in interval))
-
-
 _FORM: Mapping[str, Callable[[Interval], str]] = {
-    "waf": _ends(ratio),
+    "waf": partial(span_text, text=ratio),
     "years": years_text,
-    "p99_9": tail_text,
+    "p99_9": partial(span_text, text=duration),
 }
 
 
@@ -82,9 +79,13 @@ class Outcome:
     """By bound; a latency only where the other bounds are met."""
     doubt: str = ""
     """Why its latency is not known, if it was run."""
+    tail: Tail | None = None
+    """The p99.9 of the runs, of which `values` has the interval."""
 
     def text(self, name: str) -> str:
         """A number in words."""
+        if name == "p99_9" and self.tail is not None and self.tail.is_wide:
+            return self.tail.text
         return _FORM[name](self.values[name]) if name in self.values else "-"
 
 

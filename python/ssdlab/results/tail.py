@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ssdlab.display.numbers import duration
 from ssdlab.results.intervals import Estimate, estimate
-from ssdlab.results.lifetime import Interval
+from ssdlab.results.lifetime import Interval, span_text
 from ssdlab.results.measures import LatencyStats
 
 
@@ -30,10 +30,10 @@ class Tail:
         """
         lows, highs = [], []
         for groups in seeds:
-            known = [one for one in groups if one.p99_9 is not None]
-            if known:
-                lows.append(max(one.p99_9 or 0.0 for one in known))
-                highs.append(max(_most(one) for one in known) if is_bounded else lows[-1])
+            tails = [(stats.p99_9, stats) for stats in groups if stats.p99_9 is not None]
+            if tails:
+                lows.append(max(p99_9 for p99_9, _ in tails))
+                highs.append(max(_most(stats) for _, stats in tails) if is_bounded else lows[-1])
         if len(lows) < 2:
             return None
         return Tail(estimate(lows), estimate(highs), (*lows, *highs))
@@ -50,7 +50,7 @@ class Tail:
         From 0 if the p99.9 is undecided.
         """
         low = self.lowest.mean - (self.lowest.ci95 or 0.0)
-        high = max(one.mean + (one.ci95 or 0.0) for one in (self.lowest, self.highest))
+        high = max(end.mean + (end.ci95 or 0.0) for end in (self.lowest, self.highest))
         return Interval(0.0 if self.is_wide else low, high)
 
     @property
@@ -60,17 +60,9 @@ class Tail:
         if self.is_wide:
             return f"undecided ({low} to {high} in {self.lowest.n} seeds)"
         if self.highest != self.lowest:
-            return tail_text(self.interval)
+            return span_text(self.interval, duration)
         width = self.lowest.ci95
         return duration(self.lowest.mean) + (f" +- {duration(width)}" if width else "")
-
-
-def tail_text(interval: Interval) -> str:
-    """The interval of a p99.9 in words."""
-    low, high = map(duration, interval)
-    if not interval.low:
-        return f"undecided, at most {high}"
-    return low if low == high else f"{low} to {high}"
 
 
 def _most(trial: LatencyStats) -> float:

@@ -146,7 +146,7 @@ class Trial:
         verdict, baseline = self.verdict, [self.baseline] if self.baseline else []
         if verdict is None:
             return tuple(baseline)
-        winners = verdict.common[:1] or [best[0] for best in verdict.winners.values()]
+        winners = verdict.common[:1] or [best[0] for best in verdict.winners.values() if best]
         return tuple(dict.fromkeys([*winners, *baseline]))
 
     def screen(self, *, detailed: bool = False) -> list[str]:
@@ -154,7 +154,9 @@ class Trial:
         *rows, (_, command) = self.rows(detailed=detailed)
         option = self._option(detailed)
         short = f"the same command with {option}" if option else ""
-        short = "the same command again, with --force" if self.interrupted else short
+        if self.interrupted and not self.remedy:
+            force = ", with --force" if self.options.endswith(" --force") else ""
+            short = f"the same command again{force}"
         head = f"{self.name} on {self.drive}"
         return first_screen(head, rows, command, short)
 

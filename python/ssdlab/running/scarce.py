@@ -18,8 +18,8 @@ fewer, the repetition of the trace does most of it, in an order that the trace d
 INFO_PAGE_BYTES = 4096
 """Bytes of a page in the statistics of a trace."""
 MARGIN = 4
-"""How many times the least size a larger trace should have: at the least size, blocks of 32 pages
-often change write amplification too much for a verdict."""
+"""How many times the least size of blocks larger ones should have: blocks of 32 pages often change
+write amplification too much for a verdict."""
 MOST_COPIES = 256
 """Most copies of a trace that are suggested."""
 PARTS = ("workload.volume", "workload.from", "workload.until")
@@ -102,10 +102,10 @@ def copies_command(
 ) -> str:
     """A command that tries copies of a trace, like many applications.
 
-    Together they touch more than `factor` times as much. `drive` and `effort` are as in
+    Together they touch at least `factor` times as much. `drive` and `effort` are as in
     `whole_file_command`.
     """
-    copies = math.ceil(MARGIN * factor)
+    copies = math.ceil(factor)
     if copies > MOST_COPIES or shlex.quote(trace) != trace or "workload.volume" in settings:
         return info_command(trace, settings)
     name = f"{trace.rpartition('/')[2].partition('.')[0]}-{copies}{EXTENSION}"

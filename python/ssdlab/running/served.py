@@ -8,6 +8,7 @@ import re
 import signal
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from ssdlab.errors import ConfigError, ServerError, translate_errors
 from ssdlab.running.fitted import fitted
 from ssdlab.running.served_page import LivePage
 from ssdlab.running.served_socket import StatusSocket, leave_summary
+from ssdlab.running.signals import ONE_SIGNAL_S, Repeats
 
 # Real-time priority, of 1 to 99: above all ordinary programs, below what the system needs.
 PRIORITY = 5
@@ -181,6 +183,7 @@ class Signals:
 def handle_signals(stops: Callable[[], object]) -> Iterator[Signals]:
     """Handle SIGUSR1, SIGINT and SIGTERM; the latter two call `stops`, and a second one kills.
 
+    A repeat of the first one is ignored: see `Repeats`.
     No handler raises: an exception would end whichever callback it meets.
     """
     signals = Signals()
@@ -191,11 +194,20 @@ def handle_signals(stops: Callable[[], object]) -> Iterator[Signals]:
     def request_status(_number: int, _frame: object) -> None:
         signals.status = True
 
-    def stop(_number: int, _frame: object) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
+    repeats = Repeats()
+
+    def stop(number: int, _frame: object) -> None:
+        if repeats.has(number):
+            return
+        if signals.stop:
             signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
         signals.stop = True
         stops()
+        # Repeats come meanwhile. Afterwards a signal kills even where no handler can run.
+        time.sleep(ONE_SIGNAL_S)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
 
     handlers = {signal.SIGINT: stop, signal.SIGTERM: stop, signal.SIGUSR1: request_status}
     previous = {number: signal.signal(number, handler) for number, handler in handlers.items()}

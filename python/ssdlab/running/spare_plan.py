@@ -55,7 +55,7 @@ NEAR = 1e-3
 
 
 @dataclass(frozen=True)
-class Asked:
+class PlanRequest:
     """What a plan is to find, before anything runs."""
 
     trial: trial_plan.Plan
@@ -190,7 +190,7 @@ def ask(
     policies: Mapping[str, Mapping[str, object]] | None = None,
     set: Mapping[str, object] | None = None,
     progress: bool = True,
-) -> Asked:
+) -> PlanRequest:
     """What `plan_drive` searches: the trace is read, nothing is simulated.
 
     Raises `ConfigError` for what the drive cannot have, and for bounds that lack a figure.
@@ -223,10 +223,10 @@ def ask(
 
 def _request_for(
     plan: trial_plan.Plan, bounds: tuple[Bound, ...], pages: int, provision: float
-) -> Asked:
+) -> PlanRequest:
     """What is searched on a drive with so many user pages. Raises `ConfigError`."""
     trial = _with_drive(plan, sized(plan.drive, pages, provision))
-    request = Asked(trial, bounds, provision, ())
+    request = PlanRequest(trial, bounds, provision, ())
     # What is too little for the reserve, or for the blocks that a policy holds open.
     refusals = [*itertools.takewhile(bool, (_refusal(request, step) for step in STEPS))]
     if len(refusals) == len(STEPS):
@@ -297,7 +297,7 @@ def _check_lifetime(plan: trial_plan.Plan) -> None:
         raise ConfigError([message])
 
 
-def _refusal(request: Asked, provision: float) -> Sequence[str]:
+def _refusal(request: PlanRequest, provision: float) -> Sequence[str]:
     """Why the drive cannot have an over-provisioning; empty if it can."""
     try:
         plan = request.trial_at(provision)
@@ -308,7 +308,7 @@ def _refusal(request: Asked, provision: float) -> Sequence[str]:
 
 
 def run_plan(
-    request: Asked, runner: Runner, making: Making, seeds: int | None, budget_s: float
+    request: PlanRequest, runner: Runner, making: Making, seeds: int | None, budget_s: float
 ) -> SparePlan:
     """Search, up to Ctrl-C."""
     search = _Search(request, runner, making.progress, seeds, budget_s)
@@ -332,7 +332,7 @@ def _page(result: SparePlan) -> str:
     return spare_page(result)
 
 
-def _drive_file(request: Asked, step: Step, policy: str) -> str:
+def _drive_file(request: PlanRequest, step: Step, policy: str) -> str:
     """The drive of the answer, for other commands."""
     plan = request.trial_at(step.provision)
     cycles = None if plan.contradiction else plan.endurance.cycles
@@ -344,7 +344,7 @@ def _drive_file(request: Asked, step: Step, policy: str) -> str:
 class _Search:
     """The search for the least over-provisioning."""
 
-    request: Asked
+    request: PlanRequest
     runner: Runner
     progress: bool
     seeds: int | None
@@ -475,13 +475,16 @@ class _Search:
             subfolder = None if folder is None else folder / f"latency-{i}"
             timed = runs.timed(predicted, [outcome.policy], subfolder, TIMED_SEEDS)
             doubt = timed.doubts.get(outcome.policy, "")
-            p99_9 = None if doubt else _p99_9_of(timed, outcome.policy)
-            if p99_9 is None:
+            tail = None if doubt else _tail_of(timed, outcome.policy)
+            if tail is None:
                 doubt = doubt or "too few requests for a p99.9"
                 outcomes[i] = replace(outcome, doubt=doubt)
             else:
-                outcomes[i] = replace(outcome, values={**outcome.values, "p99_9": p99_9})
-            if runs.interrupted or (limit and limit.verdict(p99_9) == "met"):
+                values = {**outcome.values, "p99_9": tail.interval}
+                outcomes[i] = replace(outcome, values=values, tail=tail)
+            if runs.interrupted or (
+                limit and limit.verdict(outcomes[i].values.get("p99_9")) == "met"
+            ):
                 break
         return outcomes
 
@@ -501,9 +504,8 @@ def _doubts(predicted: Trial, outcomes: Sequence[Outcome], touched: float) -> tu
     return tuple(dict.fromkeys((*predicted.doubts, *unsettled, *extrapolations)))
 
 
-def _p99_9_of(timed: trials.Timed, policy: str) -> Interval | None:
+def _tail_of(timed: trials.Timed, policy: str) -> Tail | None:
     """The 99.9th percentile of reads or of writes, the slower of them; None if it is not known."""
     by_seed = {} if timed.runs is None else timed.runs.repetitions.get(policy, {})
     both = ((run.latency.read, run.latency.write) for run in by_seed.values())
-    tail = Tail.of(both, is_bounded=policy in timed.bounded)
-    return None if tail is None else tail.interval
+    return Tail.of(both, is_bounded=policy in timed.bounded)

@@ -189,7 +189,7 @@ class Runs:
                         scale.residual(self.plan.device(policy).pages, scale.Pool.of(config).pages),
                     )
             rankings[phases] = Ranking(predicted)
-        missing = (*self._missing(rankings), *self._once_run(rankings))
+        missing = (*self._missing(rankings), *self._too_few_seeds(rankings))
         # A policy wins under both orders, or under neither.
         shared = set.intersection(*({*ranking.predicted} for ranking in rankings.values()))
         rankings = {
@@ -260,7 +260,7 @@ class Runs:
         if self._scarcity:
             factor = None
         elif plan.device(self._baseline).pages < scale.FEWEST_PAGES:
-            factor = self._fewest_pages / plan.pages
+            factor = scarce.MARGIN * self._fewest_pages / plan.pages
         elif shares and not self.interrupted:
             factor = max(shares) / LARGEST_SHARE
         else:
@@ -419,14 +419,16 @@ class Runs:
         elif any(policy == self._baseline for policy in missing):
             yield f"{self._baseline}: a run could not finish, and the others are compared with it"
 
-    def _once_run(self, rankings: Mapping[str, Ranking]) -> Iterator[str]:
-        """How many predictions have no interval between seeds because of an interrupt."""
-        every = [one for ranking in rankings.values() for one in ranking.predicted.values()]
-        few = sum(len(one.values) < self.fewest for one in every)
+    def _too_few_seeds(self, rankings: Mapping[str, Ranking]) -> Iterator[str]:
+        """How many predictions have too few seeds because of an interrupt."""
+        predictions = [
+            policy for ranking in rankings.values() for policy in ranking.predicted.values()
+        ]
+        few = sum(len(policy.values) < self.fewest for policy in predictions)
         if self.interrupted and few:
             yield (
-                f"{few} of {len(every)} predictions have fewer than {self.fewest} seeds, because"
-                " the trial was interrupted"
+                f"{few} of {len(predictions)} predictions have fewer than {self.fewest} seeds,"
+                " because the trial was interrupted"
             )
 
     @property
@@ -451,11 +453,16 @@ class Runs:
             }
             reports |= finished
             lengths |= {run.label: longer for run in runs}
-        self.unsettled = {
-            label: _unsettled_reason(report)
-            for label, report in reports.items()
-            if label not in settled and (report.completed or not self.interrupted)
-        }
+        # After an interrupt, runs that are missing might have settled.
+        self.unsettled = (
+            {}
+            if self.interrupted
+            else {
+                label: _unsettled_reason(report)
+                for label, report in reports.items()
+                if label not in settled
+            }
+        )
         return reports, {label: lengths[label] for label in lengths if label in settled}
 
     def _batch(
@@ -471,7 +478,7 @@ class Runs:
         comparison = run_into(planned, subfolder, self.runner, self.progress, enough).comparison()
         self.failures |= comparison.failures
         self.interrupted = comparison.interrupted
-        return _without_cut(comparison) if self.interrupted else comparison
+        return _keep_completed(comparison) if self.interrupted else comparison
 
     def _narrow_or_late(self, first: Mapping[str, Report]) -> Enough:
         """Whether write amplification is known well enough, or the time is over.
@@ -539,8 +546,8 @@ def extrapolation_doubts(
             )
 
 
-def _without_cut(comparison: Comparison) -> Comparison:
-    """The comparison without the runs that an interrupt has cut off."""
+def _keep_completed(comparison: Comparison) -> Comparison:
+    """The completed runs of a comparison: without those that an interrupt has cut off."""
     reports = {label: report for label, report in comparison.reports.items() if report.completed}
     repetitions = {
         label: {seed: report for seed, report in by_seed.items() if report.completed}
