@@ -22,7 +22,11 @@ def test_where_no_key_has_numbers_each_point_gets_a_bar() -> None:
         drawing: Any = done.plot("waf")
         [plot] = drawing.plots
         assert isinstance(plot, Stacked)
-        assert tuple(label for label, _ in plot.rows) == done.points.labels
+        labels = [
+            label + " (invalid)" * done.points.is_invalid(point)
+            for point, label in enumerate(done.points.labels)
+        ]
+        assert [label for label, _ in plot.rows] == labels
         values = [done.points.summary(i, "waf") for i in range(len(plot.rows))]
         assert [parts for _, parts in plot.rows] == [(one.mean,) for one in values if one]
         text = drawing._repr_svg_() or ""

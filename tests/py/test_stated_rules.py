@@ -622,7 +622,8 @@ def test_writers_wait_slowed_and_stopped() -> None:
     }
     parts = {"store": None, "total": None}
     total = {"write_amplification": parts, "pages_written": {}, "pages_copied": {}}
-    drive = {"config": {"run": {"name": "small"}}, "warnings": [], "invalidating": 0}
+    config = resolve.load_config("greedy-8ch").values
+    drive = {"config": config, "warnings": [], "invalidating": 0}
     report: dict[str, Any] = {
         "phases": [phase],
         "total": total,

@@ -52,7 +52,7 @@ def test_a_latency_with_so_wide_an_interval_has_its_seeds_on_the_first_screen() 
     firsts = {label: one[1] for label, one in by_seed.items()}
     done = replace(done, latency=Comparison(firsts, repetitions=by_seed), latency_doubts={})
     text = row(done, "write p99.9")
-    assert "200 us to 600 us (2 seeds), as one application" in text
+    assert "undecided (200 us to 600 us in 2 seeds), as one application" in text
     assert "+-" not in text
 
 

@@ -1,6 +1,6 @@
 //! Random clients: handshakes, requests and garbage, in pieces of any size.
 
-use crate::rig::{Temporary, completions, config};
+use crate::rig::{Temporary, config};
 use ssd_core::host::device::Device as _;
 use ssd_core::rng::Stream;
 use ssd_run::Unattended;
@@ -163,9 +163,12 @@ impl Session<'_> {
 
     /// Run to the next event, and answer what has completed.
     fn step(&mut self) {
-        let at = self.engine.next_event().expect("something is under way");
-        self.engine.run(at);
-        for completion in completions(self.engine) {
+        match self.engine.next_event() {
+            Some(at) => self.engine.run(at),
+            // What is left waits for the disk.
+            None => self.engine.settle().expect("the disk works"),
+        }
+        for completion in self.engine.completions().expect("the disk works") {
             let id = completion.id.0;
             let is_own = |pending: &Pending| (pending.first..pending.end).contains(&id);
             // Those of clients before this one have nobody who waits for them.
