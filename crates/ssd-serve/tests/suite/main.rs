@@ -3,6 +3,8 @@
 
 #[path = "../../../cases.rs"]
 mod cases;
+#[path = "../../../resident.rs"]
+mod resident;
 mod disk;
 mod engine;
 mod life;

@@ -1,6 +1,7 @@
 //! The protocol, byte by byte as in its specification, and with random bytes.
 
 use crate::cases::cases;
+use crate::rig;
 use proptest::prelude::*;
 use ssd_serve::nbd::handshake::{Chosen, Export, Handshake, Standing, State, greeting};
 use ssd_serve::nbd::reply::{Errno, Replies};
@@ -11,16 +12,11 @@ const STRUCTURED: Replies = Replies { structured: true };
 const SIMPLE: Replies = Replies { structured: false };
 
 fn export() -> Export {
-    Export {
-        name: "tiny".into(),
-        description: "a drive".into(),
-        bytes: 0x0102_0304_0506,
-        page_bytes: 4096,
-    }
+    rig::export(0x0102_0304_0506)
 }
 
 /// An option as a client sends it.
-fn option(number: u32, data: &[u8]) -> Vec<u8> {
+pub(crate) fn option(number: u32, data: &[u8]) -> Vec<u8> {
     let mut bytes = b"IHAVEOPT".to_vec();
     bytes.extend(number.to_be_bytes());
     bytes.extend((data.len() as u32).to_be_bytes());

@@ -5,6 +5,7 @@ use ssd_core::ftl::snapshot::DeviceSnapshot;
 use ssd_core::host::request::Completion;
 use ssd_run::Unattended;
 use ssd_serve::engine::{Engine, Mounted, Numbers};
+use ssd_serve::nbd::handshake::Export;
 use ssd_serve::state::{Folder, StateError, served};
 use ssd_trace::config::RunConfig;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,11 @@ pub(crate) fn config(sets: &[(&str, &str)]) -> RunConfig {
     let sets = sets.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let config = load(&Input { sets, ..Input::default() });
     config.unwrap_or_else(|errors| panic!("{errors:?}"))
+}
+
+/// The export of a small drive with this many bytes.
+pub(crate) fn export(bytes: u64) -> Export {
+    Export { name: "tiny".into(), description: "a drive".into(), bytes, page_bytes: 4096 }
 }
 
 /// The configuration under which a drive with a state is served.

@@ -1,11 +1,10 @@
 //! The server with clients on real sockets.
 
-use crate::rig::{Temporary, config, fold, open, with_state};
+use crate::rig::{Temporary, config, export, fold, open, with_state};
 use ssd_run::Unattended;
 use ssd_serve::engine::{Engine, Refusal};
 use ssd_serve::listener::Listener;
 use ssd_serve::log::Log;
-use ssd_serve::nbd::handshake::Export;
 use ssd_serve::pace::Scale;
 use ssd_serve::server::{Attendant, Served, Server};
 use ssd_serve::state::{Folder, StateError, new_drive, without_state};
@@ -64,12 +63,7 @@ fn with_idle_server(act: impl FnOnce(&Path, &AtomicBool) + Send) -> (Engine, Ser
     let path = folder.0.join("socket");
     let snapshot = new_drive(&config, &mut Unattended).expect("a new drive");
     let engine = without_state(&config, &snapshot, &folder.0).expect("a drive");
-    let export = Export {
-        name: "tiny".into(),
-        description: "a drive".into(),
-        bytes: engine.bytes(),
-        page_bytes: 4096,
-    };
+    let export = export(engine.bytes());
     let listener = Listener::unix(&path).expect("a socket");
     let (stop, idles) = (AtomicBool::new(false), AtomicBool::new(false));
     let server = Server::new(listener, export, engine, Scale::Fixed(1.0));
@@ -257,12 +251,7 @@ fn a_log_for_which_the_disk_has_no_room_is_folded() {
     let (stop, idles) = (AtomicBool::new(false), AtomicBool::new(false));
     let until = Until { stop: &stop, idles: &idles };
     let mut attendant = Folding { until, state, config, folds: 0 };
-    let export = Export {
-        name: "tiny".into(),
-        description: "a drive".into(),
-        bytes: engine.bytes(),
-        page_bytes: 4096,
-    };
+    let export = export(engine.bytes());
     let listener = Listener::unix(&path).expect("a socket");
     let server = Server::new(listener, export, engine, Scale::Fixed(1.0));
     std::thread::scope(|scope| {

@@ -1,6 +1,8 @@
 //! Random clients: handshakes, requests and garbage, in pieces of any size.
 
-use crate::rig::{Temporary, config};
+use crate::nbd::option;
+use crate::resident::resident_bytes;
+use crate::rig::{Temporary, config, export};
 use ssd_core::host::device::Device as _;
 use ssd_core::rng::Stream;
 use ssd_run::Unattended;
@@ -28,11 +30,6 @@ struct Script {
     is_structured: bool,
     /// Whether every byte follows the protocol.
     is_sound: bool,
-}
-
-fn option(number: u32, data: &[u8]) -> Vec<u8> {
-    let length = (data.len() as u32).to_be_bytes();
-    [b"IHAVEOPT".as_slice(), &number.to_be_bytes(), &length, data].concat()
 }
 
 impl Script {
@@ -194,12 +191,7 @@ fn storm(requests: u64, seed: u64) {
     let (folder, config) = (Temporary::new(), config(&[]));
     let snapshot = new_drive(&config, &mut Unattended).expect("a new drive");
     let mut engine = without_state(&config, &snapshot, &folder.0).expect("a drive");
-    let export = Export {
-        name: "tiny".into(),
-        description: "a drive".into(),
-        bytes: engine.bytes(),
-        page_bytes: 4096,
-    };
+    let export = export(engine.bytes());
     let mut random = Stream::new(seed, "storm");
     let mut sent = 0;
     while sent < requests {
@@ -238,12 +230,6 @@ fn any_client_is_answered_or_disconnected() {
 
 /// Bytes that the process may grow by, once what stays has been filled.
 const GROWTH: u64 = 64 << 20;
-
-fn resident_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
-}
 
 #[test]
 #[ignore = "ten million requests, minutes: part of `make test-all`"]

@@ -1,5 +1,6 @@
 //! Small files of all kinds, each with its right reading (`files/expected.txt`).
 
+use crate::resident::resident_bytes;
 use ssd_core::config::Word;
 use ssd_core::host::request::Op;
 use ssd_core::rng::Stream;
@@ -250,13 +251,6 @@ fn mutated(count: usize) {
 
 /// Maximum growth of memory while a million files are read, bytes; other tests run at the same time.
 const GROWTH: u64 = 256 << 20;
-
-/// Returns the bytes of this process in memory; `None` where the system does not report them.
-fn resident_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
-}
 
 #[test]
 fn changed_files_are_read_or_refused() {

@@ -4,6 +4,8 @@ mod apps;
 mod binary_formats;
 #[path = "../../../cases.rs"]
 mod cases;
+#[path = "../../../resident.rs"]
+mod resident;
 mod columnar;
 mod config;
 mod config_errors;
