@@ -230,7 +230,7 @@ def _split(
     is_single = trace.name.endswith((EXTENSION, f"{EXTENSION}.zst")) or "workload.volume" in keys
     numbers: list[str] = []
     if not is_single:
-        load_config(trace=trace, set=keys)  # what is wrong with the keys is told first
+        load_config(trace=trace, set=keys)  # errors in the keys come first
         report = show(trace.name) if show else None
         total = trace.stat().st_size
         if folder.exists():

@@ -150,7 +150,7 @@ def design_search(
     end = first_seed + requests.seeds
     seeds, test_seeds = range(first_seed, end), range(end, end + requests.test_seeds)
     design = replace(design, seeds=tuple(seeds), test_seeds=tuple(test_seeds))
-    design.first  # noqa: B018 - a configuration that is wrong by itself is told first
+    design.first  # noqa: B018 - errors in the configuration itself come first
     if all(values is not None for values in space.values()):
         return design
     explicit_keys = {
