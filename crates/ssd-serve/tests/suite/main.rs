@@ -3,13 +3,13 @@
 
 #[path = "../../../cases.rs"]
 mod cases;
-#[path = "../../../resident.rs"]
-mod resident;
 mod disk;
 mod engine;
 mod life;
 mod nbd;
 mod pace;
+#[path = "../../../resident.rs"]
+mod resident;
 mod rig;
 mod server;
 mod state;

@@ -4,8 +4,6 @@ mod apps;
 mod binary_formats;
 #[path = "../../../cases.rs"]
 mod cases;
-#[path = "../../../resident.rs"]
-mod resident;
 mod columnar;
 mod config;
 mod config_errors;
@@ -23,6 +21,8 @@ mod formats;
 mod kept;
 mod kept_files;
 mod keys;
+#[path = "../../../resident.rs"]
+mod resident;
 mod samples;
 mod stand_in_patterns;
 mod stand_ins;
