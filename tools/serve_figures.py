@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -159,35 +159,56 @@ def total_of(counts: Path) -> int:
 
 
 def measure_lateness() -> None:
-    """How late replies are."""
-    with serving("--state", "drive", sets=NEW) as server:
-        options = ("--rw=randrw", "--bs=4k", "--iodepth=8", "--rate_iops=1500", "--size=2G")
-        server.fio(*options, "--time_based", "--runtime=30")
-    lateness = server.summary["late"]
-    times = ", ".join(
-        f"{name} {lateness[f'{name}_ns'] / 1e3:.1f} us" for name in ("p50", "p99", "p999")
-    )
-    priority = "with" if server.summary["real_time"] else "without"
-    print(f"late, {priority} real-time priority: {times}; {lateness['replies']:,} replies")
+    """How late replies are, and a thread that only sleeps."""
+    late_ns = sorted(oversleep(1_000_000) for _ in range(10_000))
+    quantiles = (("p50", 5_000), ("p99", 9_900), ("p999", 9_990))
+    times = ", ".join(f"{name} {late_ns[index] / 1e3:.1f} us" for name, index in quantiles)
+    print(f"a thread that sleeps, with real-time priority if permitted: late by {times}")
+    for options in WAYS:
+        with serving(*options, sets=NEW) as server:
+            job = ("--rw=randrw", "--bs=4k", "--iodepth=8", "--rate_iops=1500", "--size=2G")
+            server.fio(*job, "--time_based", "--runtime=30")
+        lateness = server.summary["late"]
+        times = ", ".join(
+            f"{name} {lateness[f'{name}_ns'] / 1e3:.1f} us" for name in ("p50", "p99", "p999")
+        )
+        priority = "with" if server.summary["real_time"] else "without"
+        print(f"{' '.join(options) or 'no option'}: late, {priority} real-time priority: {times}")
+
+
+STATE = ("--state", "drive")
+WAYS: tuple[tuple[str, ...], ...] = ((), ("--poll",), STATE, (*STATE, "--poll"))
+
+
+def oversleep(ns: int) -> int:
+    """How much longer than `ns` a thread sleeps."""
+    with suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    start = time.monotonic_ns()
+    time.sleep(ns / 1e9)
+    late = time.monotonic_ns() - start - ns
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    return late
 
 
 def measure_scale() -> None:
-    """Percentiles that a client measures at a scale of 20, and those of the drive."""
-    scale = 20
-    with serving("--scale", str(scale)) as server:
-        log = f"--write_lat_log={server.folder / 'log'}"
-        job = ("--rw=randrw", "--bs=16k", "--iodepth=8", "--time_based", "--runtime=90")
-        server.fio(*job, log, "--log_avg_msec=0")
-        lines = (server.folder / "log_lat.1.log").read_text().splitlines()
-    rows = [[int(word) for word in line.split(",")[1:3]] for line in lines]
-    for direction, name in enumerate(("read", "write")):
-        times = sorted(ns / scale for ns, kind in rows if kind == direction)
-        drive = server.summary["report"]["latency"][name]
-        for percentile, share in PERCENTILES.items():
-            measured = times[int(share * len(times))] / 1e3
-            simulated = drive[percentile.replace(".", "_")] / 1e3
-            print(f"{name}, {percentile}: {measured:.1f} us measured / {scale},", end=" ")
-            print(f"{simulated:.1f} us simulated, {measured / simulated - 1:+.1%}")
+    """Percentiles that a client measures at a scale, and those of the drive."""
+    for scale, options in ((1, ()), (20, ()), (20, ("--poll",))):
+        with serving("--scale", str(scale), *options) as server:
+            log = f"--write_lat_log={server.folder / 'log'}"
+            job = ("--rw=randrw", "--bs=16k", "--iodepth=8", "--time_based", "--runtime=90")
+            server.fio(*job, log, "--log_avg_msec=0")
+            lines = (server.folder / "log_lat.1.log").read_text().splitlines()
+        rows = [[int(word) for word in line.split(",")[1:3]] for line in lines]
+        print(f"--scale {scale} {' '.join(options)}".rstrip())
+        for direction, name in enumerate(("read", "write")):
+            times = sorted(ns / scale for ns, kind in rows if kind == direction)
+            drive = server.summary["report"]["latency"][name]
+            for percentile, share in PERCENTILES.items():
+                measured = times[int(share * len(times))] / 1e3
+                simulated = drive[percentile.replace(".", "_")] / 1e3
+                print(f"  {name}, {percentile}: {measured:.1f} us measured / {scale},", end=" ")
+                print(f"{simulated:.1f} us simulated, {measured / simulated - 1:+.1%}")
 
 
 def measure_memory() -> None:

@@ -479,6 +479,8 @@ def serve(
     state: Path | str | None,
     record: Path | str | None,
     scale: float | None,
+    is_late_allowed: bool,
+    polls: bool,
     most_log: int,
     temporary: Path | str,
     commit: str | None,
@@ -489,9 +491,11 @@ def serve(
 ) -> str:
     """Serve a drive over NBD until Ctrl-C; the summary as JSON.
 
-    Without `scale` it follows lateness. Beyond `most_log` bytes the log of the state is folded.
-    `ready` is called with what was recovered, and `hear` with the summary so far when `asks`
-    returns true, all as JSON. Raises `ConfigError`, `OSError`, `StuckError`.
+    Without `scale` it follows lateness. With `is_late_allowed` the clock continues when the server
+    is behind; with `polls` the server polls shortly before an event. Beyond `most_log` bytes the
+    log of the state is folded. `ready` is called with what was recovered, and `hear` with the
+    summary so far when `asks` returns true, all as JSON. Raises `ConfigError`, `OSError`,
+    `StuckError`.
     """
 
 def served_why(

@@ -9,6 +9,7 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,10 @@ from urllib.request import Request, urlopen
 import pytest
 
 import ssdlab
-from nbd_client import FLUSH, FUA, NO_HOLE, TRIM, WRITE, ZEROES, RefusedError
+from nbd_client import FLUSH, FUA, NO_HOLE, READ, TRIM, WRITE, ZEROES, RefusedError
 from running import COMMAND, HANG_S, nothing_left, refused, ssdlab_command
 from served_drive import DRIVE, PAGE, UNIX, served
-from ssdlab.running.served import Address, handle_signals, serve_drive
+from ssdlab.running.served import Address, Pacing, handle_signals, serve_drive
 
 
 def test_what_was_flushed_survives_kill_9(tmp_path: Path) -> None:
@@ -125,6 +126,33 @@ def test_a_disk_without_space_for_the_log_is_named_before_the_drive_is_served(
     assert done.stdout == "", "a start that fails removes what it has created"
 
 
+@pytest.mark.parametrize(
+    ("options", "counts", "words"),
+    [
+        ((), (1, 0), "stopped the drive's clock"),
+        (("--behind", "late", "--poll"), (0, 1), "more than 1 ms behind"),
+    ],
+)
+def test_a_server_that_was_behind_says_so(
+    options: tuple[str, ...], counts: tuple[int, int], words: str, tmp_path: Path
+) -> None:
+    # A read takes some tens of microseconds, and at this scale as many milliseconds.
+    slowly = ("--scale", "500", "--state", "drive", *options)
+    with served(*UNIX, *slowly, cwd=tmp_path) as server:
+        client = server.client()
+        client.write(0, bytes(PAGE))
+        client.send(READ, 0, PAGE)
+        server.process.send_signal(signal.SIGSTOP)
+        time.sleep(1)
+        server.process.send_signal(signal.SIGCONT)
+        client.answer(PAGE)
+        text = server.stop()
+    assert words in text
+    summary = json.loads((tmp_path / "drive" / "summary.json").read_text())
+    assert tuple(min(1, summary[key]["count"]) for key in ("stops", "lags")) == counts
+    assert summary["lags" if counts[1] else "stops"]["ns"] > 1e6
+
+
 def test_a_second_signal_is_a_power_cut() -> None:
     before = signal.getsignal(signal.SIGINT)
     calls: list[str] = []
@@ -181,7 +209,7 @@ def test_a_server_that_stops_has_no_priority_over_others(
         Address(unix=tmp_path / "socket"),
         state=None,
         record=None,
-        scale=1.0,
+        pacing=Pacing(),
         most_log=1 << 20,
         ready=said.append,
         status=said.append,

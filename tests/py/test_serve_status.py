@@ -14,7 +14,7 @@ from nbd_client import FLUSH
 from running import refused, ssdlab_command
 from served_drive import PAGE, UNIX, Served, served
 from ssdlab.results.served import MEDIA, SMART_NAMES, UNIT, smart_text, why_text
-from ssdlab.running.served import Address, serve_drive
+from ssdlab.running.served import Address, Pacing, serve_drive
 
 PARTS = ("queue_ns", "chip_ns", "transfer_ns", "gc_wait_ns", "metadata_ns")
 
@@ -188,7 +188,7 @@ def test_a_recorded_session_leaves_the_workload_of_its_preset(
         Address(unix=tmp_path / "socket"),
         state=None,
         record=tmp_path / "rec",
-        scale=1.0,
+        pacing=Pacing(),
         most_log=1 << 20,
         ready=lambda _: None,
         status=lambda _: None,

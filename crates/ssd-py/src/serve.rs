@@ -4,7 +4,7 @@ use crate::bridge::Bridge;
 use crate::device::refused;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
-use ssd_serve::pace::Scale;
+use ssd_serve::pace::{Pacing, Scale};
 use ssd_serve::session::{Address, Audience, Order, Ready, Summary, serve as serve_drive};
 use ssd_serve::state::StateError;
 use ssd_serve::why::{Past, why};
@@ -87,12 +87,13 @@ pub(crate) fn served_why(
 /// Serve the drive of a resolved configuration (JSON) until Ctrl-C. Returns the summary as JSON. `ready` is called with
 /// what has been recovered, as JSON, when clients may connect. When `asks` returns true, `hear` is called with the
 /// summary so far, as JSON. `unix` is the path of a Unix socket, `tcp` an address and a port. Without `scale` the scale
-/// follows the lateness. Beyond `most_log` bytes the log of the state is folded. Raises `ConfigError` for what cannot
+/// follows the lateness. With `is_late_allowed` the clock continues when the server is behind; with `polls` the server
+/// polls shortly before an event. Beyond `most_log` bytes the log of the state is folded. Raises `ConfigError` for what cannot
 /// be served, `OSError` for a file, `StuckError` for a drive that fails.
 #[pyfunction]
 #[pyo3(signature = (
-    config, name, *, unix, tcp, state, record, scale, most_log, temporary, commit, ready, asks, hear,
-    progress
+    config, name, *, unix, tcp, state, record, scale, is_late_allowed, polls, most_log, temporary, commit,
+    ready, asks, hear, progress
 ))]
 #[expect(clippy::too_many_arguments, reason = "the options of a command")]
 pub(crate) fn serve(
@@ -104,6 +105,8 @@ pub(crate) fn serve(
     state: Option<PathBuf>,
     record: Option<PathBuf>,
     scale: Option<f64>,
+    is_late_allowed: bool,
+    polls: bool,
     most_log: u64,
     temporary: PathBuf,
     commit: Option<String>,
@@ -123,7 +126,8 @@ pub(crate) fn serve(
         _ => return Err(refused("--nbd: give one address".into())),
     };
     let scale = scale.map_or(Scale::Auto, Scale::Fixed);
-    let order = Order { address, state, record, scale, most_log, name, temporary, commit };
+    let pacing = Pacing { scale, is_late_allowed, polls };
+    let order = Order { address, state, record, pacing, most_log, name, temporary, commit };
     let mut bridge = Bridge::new(progress);
     let mut hearing = Hearing { ready, asks, hear, raised: None };
     let done = py.detach(|| serve_drive(&config, &order, &mut bridge, &mut hearing));

@@ -1,4 +1,7 @@
 //! The clock of the drive (simulated time is wall time divided by the scale), and how late replies are.
+//!
+//! A thread that sleeps until a certain time wakes late: some µs on most machines, 20 to 150 µs in a virtual machine
+//! whose host takes idle CPUs away.
 #![allow(clippy::disallowed_types, reason = "a served drive runs on wall time")]
 
 use serde::Serialize;
@@ -8,6 +11,9 @@ use std::time::{Duration, Instant};
 
 /// How far the server may be behind an event of the drive before its clock stops, wall time.
 const BEHIND: Duration = Duration::from_millis(1);
+
+/// For how long a server that polls does so before an event of the drive, wall time: longer than a thread oversleeps.
+const POLL: Duration = Duration::from_micros(200);
 
 /// The 99th percentile of lateness, in ns of the drive's time, up to which the latencies that clients measure are those
 /// of the drive.
@@ -22,7 +28,25 @@ pub enum Scale {
     Auto,
 }
 
-/// Stops of the clock because the server was behind.
+/// How the server keeps to the clock of the drive.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Pacing {
+    /// How wall time passes.
+    pub scale: Scale,
+    /// Whether the clock continues when the server is behind, so that replies are late.
+    pub is_late_allowed: bool,
+    /// Whether the server polls instead of sleeping shortly before an event of the drive.
+    pub polls: bool,
+}
+
+impl Default for Pacing {
+    /// Wall time passes as fast as that of the drive, whose clock stops when the server is behind.
+    fn default() -> Pacing {
+        Pacing { scale: Scale::Fixed(1.0), is_late_allowed: false, polls: false }
+    }
+}
+
+/// When the server was more than 1 ms behind: stops of the clock, or times in which replies were late.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize)]
 pub struct Stops {
     /// How often.
@@ -39,16 +63,51 @@ pub struct Pace {
     simulated: u64,
     /// Wall time passes this many times as fast as that of the drive.
     scale: f64,
+    pacing: Pacing,
     stops: Stops,
+    lags: Stops,
+    /// Since when the server has been behind.
+    behind_since: Option<Instant>,
 }
 
 impl Pace {
     /// Simulated time 0 is now.
     #[must_use]
-    pub fn start(scale: f64) -> Pace {
+    pub fn start(pacing: Pacing) -> Pace {
+        let scale = match pacing.scale {
+            Scale::Fixed(scale) => scale,
+            Scale::Auto => 1.0,
+        };
         assert!(scale > 0.0 && scale.is_finite(), "a scale of {scale}");
         let now = Instant::now();
-        Pace { started: now, wall: now, simulated: 0, scale, stops: Stops::default() }
+        Pace {
+            started: now,
+            wall: now,
+            simulated: 0,
+            scale,
+            pacing,
+            stops: Stops::default(),
+            lags: Stops::default(),
+            behind_since: None,
+        }
+    }
+
+    /// Whether the scale follows lateness.
+    #[must_use]
+    pub fn is_auto(&self) -> bool {
+        self.pacing.scale == Scale::Auto
+    }
+
+    /// For how long of the next `time` the server sleeps; then it polls.
+    #[must_use]
+    pub fn sleep(&self, time: Duration) -> Duration {
+        if self.pacing.polls { time.saturating_sub(POLL) } else { time }
+    }
+
+    /// Whether the server polls when it has to wait for this much longer.
+    #[must_use]
+    pub fn is_polling(&self, left: Duration) -> bool {
+        self.pacing.polls && !left.is_zero() && left <= POLL
     }
 
     /// Simulated time, ns.
@@ -82,17 +141,35 @@ impl Pace {
         before + since.as_nanos() as u64
     }
 
-    /// Stop the clock if the server is far behind the next event of the drive, which is due at `at`; the clock
-    /// continues from there. Returns how long it has stopped, ns of wall time.
-    pub fn hold(&mut self, at: u64) -> u64 {
-        let delay = self.late(at);
-        if delay <= BEHIND.as_nanos() as u64 {
+    /// Stop the clock if the server is far behind the next event of the drive, which is due at `next`; the clock
+    /// continues from there. Returns how long it has stopped, ns of wall time. If replies may be late, only note it.
+    pub fn hold(&mut self, next: Option<u64>) -> u64 {
+        let delay = next.map_or(0, |at| self.late(at));
+        let is_behind = delay > BEHIND.as_nanos() as u64;
+        if self.pacing.is_late_allowed {
+            self.note_lag(is_behind.then_some(Duration::from_nanos(delay)));
             return 0;
         }
+        let Some(at) = next.filter(|_| is_behind) else { return 0 };
         self.set(at);
         self.stops.count += 1;
         self.stops.ns += delay;
         delay
+    }
+
+    /// Note by how much the server is behind, if it is.
+    fn note_lag(&mut self, delay: Option<Duration>) {
+        match (self.behind_since, delay) {
+            (None, Some(delay)) => {
+                self.lags.count += 1;
+                self.behind_since = Instant::now().checked_sub(delay);
+            }
+            (Some(since), None) => {
+                self.lags.ns += since.elapsed().as_nanos() as u64;
+                self.behind_since = None;
+            }
+            _ => {}
+        }
     }
 
     /// Simulated time is `at` now.
@@ -116,6 +193,13 @@ impl Pace {
     #[must_use]
     pub fn stops(&self) -> Stops {
         self.stops
+    }
+
+    /// How often and for how long the server was behind while the clock continued.
+    #[must_use]
+    pub fn lags(&self) -> Stops {
+        let since = self.behind_since.map_or(0, |since| since.elapsed().as_nanos() as u64);
+        Stops { ns: self.lags.ns + since, ..self.lags }
     }
 }
 

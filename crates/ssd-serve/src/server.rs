@@ -4,7 +4,7 @@ use crate::connection::{Connection, Ticket};
 use crate::engine::{Engine, Numbers};
 use crate::listener::{Listener, Socket};
 use crate::nbd::handshake::Export;
-use crate::pace::{Lateness, Pace, Rate, Scale, Stops, scale_for};
+use crate::pace::{Lateness, Pace, Pacing, Rate, Stops, scale_for};
 use crate::state::StateError;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Timespec;
@@ -66,6 +66,8 @@ pub struct Served {
     pub scale: f64,
     /// When the clock stopped.
     pub stops: Stops,
+    /// When the server was behind although the clock continued.
+    pub lags: Stops,
     /// The longest pause for a fold of the log, ns of wall time.
     pub longest_fold: u64,
     /// Recent rate of replies, per second of wall time.
@@ -100,8 +102,6 @@ pub struct Server {
     export: Export,
     engine: Engine,
     pace: Pace,
-    /// The scale follows lateness.
-    is_auto: bool,
     /// How long the clock stopped before the replies that are about to be sent.
     hold_ns: u64,
     /// The size of the log beyond which it is folded.
@@ -120,17 +120,12 @@ pub struct Server {
 impl Server {
     /// A server of `engine`, which starts now.
     #[must_use]
-    pub fn new(listener: Listener, export: Export, engine: Engine, scale: Scale) -> Server {
-        let (is_auto, scale) = match scale {
-            Scale::Fixed(scale) => (false, scale),
-            Scale::Auto => (true, 1.0),
-        };
+    pub fn new(listener: Listener, export: Export, engine: Engine, pacing: Pacing) -> Server {
         Server {
             listener,
             export,
             engine,
-            pace: Pace::start(scale),
-            is_auto,
+            pace: Pace::start(pacing),
             hold_ns: 0,
             fold_at: u64::MAX,
             fold_from: Duration::MAX,
@@ -155,7 +150,7 @@ impl Server {
             self.fold_from = Duration::ZERO;
         }
         loop {
-            self.hold_ns = self.engine.next_event().map_or(0, |at| self.pace.hold(at));
+            self.hold_ns = self.pace.hold(self.engine.next_event());
             self.engine.run(self.pace.now());
             self.answer().map_err(ended)?;
             let is_full = self.engine.log_bytes() > self.fold_at
@@ -178,7 +173,8 @@ impl Server {
                 self.dismiss_silent();
                 self.served.rate.look(now, self.served.replies);
                 self.rescale();
-                (self.served.scale, self.served.stops) = (self.pace.scale(), self.pace.stops());
+                self.served.scale = self.pace.scale();
+                (self.served.stops, self.served.lags) = (self.pace.stops(), self.pace.lags());
                 if attendant.look(&self.engine, &self.served).is_break() {
                     return Ok((self.engine, self.served));
                 }
@@ -203,7 +199,7 @@ impl Server {
 
     /// Slow the drive down if replies are too late.
     fn rescale(&mut self) {
-        let p99 = self.served.lateness.p99_of_enough().filter(|_| self.is_auto);
+        let p99 = self.served.lateness.p99_of_enough().filter(|_| self.pace.is_auto());
         if let Some(scale) = p99.and_then(|p99| scale_for(p99, self.pace.scale())) {
             self.pace.rescale(scale);
             self.served.lateness = Lateness::default();
@@ -310,7 +306,14 @@ impl Server {
         let mut ready = self.poll(Duration::ZERO)?;
         let waits = !time.is_zero() && !ready.contains(&true);
         if waits {
-            ready = self.poll(time)?;
+            let end = self.pace.elapsed() + time;
+            ready = self.poll(self.pace.sleep(time))?;
+            while !ready.contains(&true)
+                && !self.engine.has_completions()
+                && self.pace.is_polling(end.saturating_sub(self.pace.elapsed()))
+            {
+                ready = self.poll(Duration::ZERO)?;
+            }
         }
         let now = self.pace.elapsed();
         let mut gone = Vec::new();

@@ -4,7 +4,7 @@ use crate::engine::Engine;
 use crate::life::{Life, Worn};
 use crate::listener::Listener;
 use crate::nbd::handshake::Export;
-use crate::pace::{Scale, Stops, VALID_NS};
+use crate::pace::{Pacing, Stops, VALID_NS};
 use crate::server::{Attendant, Served, Server};
 use crate::state::{Folder, StateError, new_drive, served, without_state};
 use crate::view::{Channel, Slow, Space};
@@ -38,8 +38,8 @@ pub struct Order {
     pub state: Option<PathBuf>,
     /// A new folder for what `ssdlab run` needs to run the session again.
     pub record: Option<PathBuf>,
-    /// How wall time passes.
-    pub scale: Scale,
+    /// How the server keeps to the clock of the drive.
+    pub pacing: Pacing,
     /// Bytes of the log of a state beyond which it is folded.
     pub most_log: u64,
     /// The name of the export.
@@ -108,6 +108,8 @@ pub struct Summary {
     pub scale: f64,
     /// Stops of the drive's clock because the server was behind.
     pub stops: Stops,
+    /// Times in which the server was behind although the clock continued.
+    pub lags: Stops,
     /// How late replies were sent, since the scale last changed.
     pub late: Late,
     /// How the log was folded.
@@ -162,6 +164,7 @@ impl Session<'_> {
             worn: engine.worn(),
             scale: served.scale,
             stops: served.stops,
+            lags: served.lags,
             requests: served.replies,
             folds: Folds {
                 count: self.earlier.len() as u64,
@@ -336,7 +339,7 @@ pub fn serve(
         bytes,
         page_bytes: config.device.page_bytes,
     };
-    let server = Server::new(listener, export, engine, order.scale);
+    let server = Server::new(listener, export, engine, order.pacing);
     let mut session = Session {
         config: &config,
         order,

@@ -37,13 +37,27 @@ class Address:
     tcp: str | None = None
 
 
+@dataclass(frozen=True)
+class Pacing:
+    """How the server keeps to the clock of the drive.
+
+    Wall time passes `scale` times as fast as that of the drive; without a scale, as much faster as
+    timely replies require. When the server is behind, the clock stops, or with `is_late_allowed`
+    replies are late. With `polls` the server polls instead of sleeping shortly before an event.
+    """
+
+    scale: float | None = 1.0
+    is_late_allowed: bool = False
+    polls: bool = False
+
+
 def serve_drive(
     config: Config,
     address: Address,
     *,
     state: Path | None,
     record: Path | None,
-    scale: float | None,
+    pacing: Pacing,
     most_log: int,
     ready: Callable[[dict[str, Any]], object],
     status: Callable[[dict[str, Any]], object],
@@ -53,12 +67,11 @@ def serve_drive(
 ) -> dict[str, Any]:
     """Serve the drive of `config` until Ctrl-C or SIGTERM. Returns the summary.
 
-    Without `scale`, the scale follows the lateness of replies. Beyond `most_log` bytes the log of
-    the state is folded. `ready` is called with what was recovered when clients may connect,
-    `status` with the summary so far after SIGUSR1, `stops` when no more clients are served and the
-    drive comes to rest; a second Ctrl-C then kills the process. With `page` the drive is shown on a
-    page, whose address `ready` gets. Raises `ConfigError` for what cannot be served, `ServerError`
-    for a drive that fails, `OutputError` for a file.
+    Beyond `most_log` bytes the log of the state is folded. `ready` is called with what was
+    recovered when clients may connect, `status` with the summary so far after SIGUSR1, `stops` when
+    no more clients are served and the drive comes to rest; a second Ctrl-C then kills the process.
+    With `page` the drive is shown on a page, whose address `ready` gets. Raises `ConfigError` for
+    what cannot be served, `ServerError` for a drive that fails, `OutputError` for a file.
     """
     if config["run.mode"] != "timed":
         message = 'run.mode: a served drive has time; say "timed", or leave the key out'
@@ -91,7 +104,9 @@ def serve_drive(
                 tcp=address.tcp,
                 state=state,
                 record=record,
-                scale=scale,
+                scale=pacing.scale,
+                is_late_allowed=pacing.is_late_allowed,
+                polls=pacing.polls,
                 most_log=most_log,
                 temporary=Path(tempfile.gettempdir()),
                 commit=_core.__commit__,

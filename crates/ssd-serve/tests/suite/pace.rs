@@ -1,18 +1,22 @@
 //! The clock of the drive.
 #![allow(clippy::disallowed_methods, reason = "a served drive runs on wall time")]
 
-use ssd_serve::pace::{Pace, Rate, VALID_NS, scale_for};
+use ssd_serve::pace::{Pace, Pacing, Rate, Scale, VALID_NS, scale_for};
 use std::thread::sleep;
 use std::time::Duration;
 
+fn at_scale(scale: f64) -> Pacing {
+    Pacing { scale: Scale::Fixed(scale), ..Pacing::default() }
+}
+
 #[test]
 fn a_clock_that_is_behind_goes_on_from_the_next_event() {
-    let mut pace = Pace::start(2.0);
-    assert_eq!(pace.hold(1_000_000_000), 0, "the event is yet to come");
+    let mut pace = Pace::start(at_scale(2.0));
+    assert_eq!(pace.hold(Some(1_000_000_000)), 0, "the event is yet to come");
     sleep(Duration::from_millis(20));
     let late = pace.late(1_000_000);
     assert!(late >= 18_000_000, "{late} ns");
-    let stopped = pace.hold(1_000_000);
+    let stopped = pace.hold(Some(1_000_000));
     assert!(stopped >= late);
     let now = pace.now();
     assert!((1_000_000..10_000_000).contains(&now), "{now} ns is not the time of the event");
@@ -23,8 +27,39 @@ fn a_clock_that_is_behind_goes_on_from_the_next_event() {
 }
 
 #[test]
+fn a_clock_may_continue_while_replies_are_late() {
+    let mut pace = Pace::start(Pacing { is_late_allowed: true, ..at_scale(1.0) });
+    sleep(Duration::from_millis(20));
+    for _ in 0..2 {
+        assert_eq!(pace.hold(Some(1_000_000)), 0);
+    }
+    assert!(pace.now() >= 20_000_000, "{} ns: the clock has stopped", pace.now());
+    sleep(Duration::from_millis(5));
+    let during = pace.lags();
+    assert_eq!(pace.hold(None), 0);
+    let lags = pace.lags();
+    assert_eq!((lags.count, pace.stops().count), (1, 0));
+    // It fell behind at 1 ms of the drive's time, which is 1 ms of wall time.
+    assert!(during.ns >= 23_000_000 && lags.ns >= during.ns, "{during:?}, {lags:?}");
+    sleep(Duration::from_millis(1));
+    assert_eq!(pace.lags(), lags, "it is behind no more");
+}
+
+#[test]
+fn a_server_that_polls_sleeps_until_shortly_before_an_event() {
+    let times = [0, 1, 199, 200, 201, 50_000].map(Duration::from_micros);
+    let sleeps = Pace::start(Pacing::default());
+    assert_eq!(times.map(|time| sleeps.sleep(time)), times);
+    assert!(!times.iter().any(|&left| sleeps.is_polling(left)));
+    let polls = Pace::start(Pacing { polls: true, ..Pacing::default() });
+    let rests = [0, 0, 0, 0, 1, 49_800].map(Duration::from_micros);
+    assert_eq!(times.map(|time| polls.sleep(time)), rests);
+    assert_eq!(times.map(|left| polls.is_polling(left)), [false, true, true, true, false, false]);
+}
+
+#[test]
 fn a_scale_changes_the_pace_and_not_the_time() {
-    let mut pace = Pace::start(0.001);
+    let mut pace = Pace::start(at_scale(0.001));
     sleep(Duration::from_millis(2));
     let before = pace.now();
     pace.rescale(1e6);

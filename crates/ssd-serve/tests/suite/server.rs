@@ -5,7 +5,7 @@ use ssd_run::Unattended;
 use ssd_serve::engine::{Engine, Refusal};
 use ssd_serve::listener::Listener;
 use ssd_serve::log::Log;
-use ssd_serve::pace::Scale;
+use ssd_serve::pace::Pacing;
 use ssd_serve::server::{Attendant, Served, Server};
 use ssd_serve::state::{Folder, StateError, new_drive, without_state};
 use ssd_trace::config::RunConfig;
@@ -66,7 +66,7 @@ fn with_idle_server(act: impl FnOnce(&Path, &AtomicBool) + Send) -> (Engine, Ser
     let export = export(engine.bytes());
     let listener = Listener::unix(&path).expect("a socket");
     let (stop, idles) = (AtomicBool::new(false), AtomicBool::new(false));
-    let server = Server::new(listener, export, engine, Scale::Fixed(1.0));
+    let server = Server::new(listener, export, engine, Pacing::default());
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let _stop = Stop(&stop);
@@ -253,7 +253,7 @@ fn a_log_for_which_the_disk_has_no_room_is_folded() {
     let mut attendant = Folding { until, state, config, folds: 0 };
     let export = export(engine.bytes());
     let listener = Listener::unix(&path).expect("a socket");
-    let server = Server::new(listener, export, engine, Scale::Fixed(1.0));
+    let server = Server::new(listener, export, engine, Pacing::default());
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let _stop = Stop(&stop);
