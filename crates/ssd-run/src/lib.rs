@@ -37,6 +37,7 @@ mod push;
 mod report;
 mod start;
 mod submission;
+mod table;
 mod workload;
 
 pub use caller::{Caller, ClockReading, RunLog, Stage, Unattended};

@@ -5,6 +5,7 @@
 //! completion. Fields are empty if the model has no such phase.
 
 use crate::caller::RunLog;
+use crate::table::Table;
 use ssd_core::ftl::reclaim::UnitRecord;
 use ssd_core::host::request::flags;
 use ssd_core::metrics::counters::Cause;
@@ -14,8 +15,6 @@ use ssd_core::sim::logs::requests::RequestRecord;
 use ssd_core::units::Nanos;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 const OPS: &str = "op,cause,channel,chip,plane,block,page,lpn,sequence,request,queued,start,end,\
@@ -25,41 +24,6 @@ const REQUESTS: &str = "id,volume,stream,op,lpn,pages,arrival,completion,queue,c
 const STATE: &str = "channel,chip,plane,block,page,lpn,sequence,valid,owners\n";
 const POWER: &str = "event,start,end,channel,chip,plane,block,pages,outcome\n";
 const UNITS: &str = "event,at,handle,data,channel,chip,plane,block,pages\n";
-const LEVEL: i32 = 3;
-
-/// One compressed CSV file.
-struct Table {
-    name: String,
-    encoder: zstd::Encoder<'static, File>,
-    line: String,
-}
-
-impl Table {
-    fn create(folder: &Path, name: &str, header: &str) -> Result<Table, String> {
-        let path = folder.join(name);
-        let name = path.display().to_string();
-        let open = || {
-            let mut encoder = zstd::Encoder::new(File::create_new(&path)?, LEVEL)?;
-            encoder.write_all(header.as_bytes())?;
-            Ok(encoder)
-        };
-        let encoder =
-            open().map_err(|e: std::io::Error| format!("{name}: cannot be written: {e}"))?;
-        Ok(Table { name, encoder, line: String::new() })
-    }
-
-    /// Write what `line` holds.
-    fn flush_line(&mut self) -> Result<(), String> {
-        let written = self.encoder.write_all(self.line.as_bytes());
-        self.line.clear();
-        written.map_err(|e| format!("{}: cannot be written: {e}", self.name))
-    }
-
-    fn finish(self) -> Result<(), String> {
-        let end = || self.encoder.finish()?.sync_all();
-        end().map_err(|e: std::io::Error| format!("{}: cannot be written: {e}", self.name))
-    }
-}
 
 /// Sorts operation records by start.
 ///
@@ -151,11 +115,11 @@ impl RunLog for Logs {
             let owners: Vec<String> = r.owners.iter().map(u32::to_string).collect();
             let owners = owners.join(";");
             let _ = writeln!(
-                table.line,
+                table.text,
                 "{},{},{},{},{},{},{},{valid},{owners}",
                 p.channel, p.chip, p.plane, p.block, p.page, r.lpn, r.sequence
             );
-            table.flush_line()?;
+            table.end_line()?;
         }
         table.finish()
     }
@@ -164,8 +128,8 @@ impl RunLog for Logs {
         let Some((table, _)) = &mut self.ops else { return Ok(()) };
         for record in records {
             self.order.take(record, |next| {
-                operation(&mut table.line, next);
-                table.flush_line()
+                operation(&mut table.text, next);
+                table.end_line()
             })?;
         }
         Ok(())
@@ -177,8 +141,8 @@ impl RunLog for Logs {
                 self.power = Some(Table::create(&self.folder, "power.csv.zst", POWER)?);
             }
             let Some(table) = &mut self.power else { return Ok(()) };
-            power_event(&mut table.line, record);
-            table.flush_line()?;
+            power_event(&mut table.text, record);
+            table.end_line()?;
         }
         Ok(())
     }
@@ -189,8 +153,8 @@ impl RunLog for Logs {
                 self.units = Some(Table::create(&self.folder, "units.csv.zst", UNITS)?);
             }
             let Some(table) = &mut self.units else { return Ok(()) };
-            reclaim_unit(&mut table.line, record);
-            table.flush_line()?;
+            reclaim_unit(&mut table.text, record);
+            table.end_line()?;
         }
         Ok(())
     }
@@ -198,31 +162,8 @@ impl RunLog for Logs {
     fn requests(&mut self, records: &[RequestRecord]) -> Result<(), String> {
         let Some(table) = &mut self.requests else { return Ok(()) };
         for r in records {
-            let q = &r.request;
-            let p = &r.parts;
-            let sources: Vec<String> =
-                r.sources.iter().map(|(lpn, pages)| format!("{lpn}+{pages}")).collect();
-            let _ = writeln!(
-                table.line,
-                "{},{},{},{},{},{},{},{},{},{},{},{},{},{:016x},{},{}",
-                r.id,
-                q.volume,
-                q.stream,
-                q.op.name(),
-                r.lpn,
-                r.pages,
-                r.arrival.0,
-                r.completion.0,
-                p.queue_ns,
-                p.chip_ns,
-                p.transfer_ns,
-                p.gc_wait_ns,
-                p.metadata_ns,
-                r.digest,
-                sources.join(";"),
-                durability(q.flags)
-            );
-            table.flush_line()?;
+            request(&mut table.text, r);
+            table.end_line()?;
         }
         Ok(())
     }
@@ -231,8 +172,8 @@ impl RunLog for Logs {
         let Logs { ops, requests, power, units, order, .. } = *self;
         if let Some((mut ops, state)) = ops {
             for record in order.waiting.values() {
-                operation(&mut ops.line, record);
-                ops.flush_line()?;
+                operation(&mut ops.text, record);
+                ops.end_line()?;
             }
             ops.finish()?;
             state.map_or(Ok(()), Table::finish)?;
@@ -243,34 +184,55 @@ impl RunLog for Logs {
     }
 }
 
+/// Append these numbers, each with a comma behind it.
+fn push_fields<const N: usize>(line: &mut String, numbers: [u64; N]) {
+    for number in numbers {
+        line.push_str(itoa::Buffer::new().format(number));
+        line.push(',');
+    }
+}
+
 fn operation(line: &mut String, r: &OpRecord) {
     let p = r.place;
-    let _ = write!(
-        line,
-        "{},{},{},{},{},{},",
-        r.op.name(),
-        r.cause.name(),
-        p.channel,
-        p.chip,
-        p.plane,
-        p.block
-    );
+    for name in [r.op.name(), r.cause.name()] {
+        line.push_str(name);
+        line.push(',');
+    }
+    push_fields(line, [p.channel, p.chip, p.plane, p.block].map(u64::from));
     if r.op == FlashOp::Erase {
         line.push_str(",,,");
     } else {
-        let _ = write!(line, "{},{},{},", p.page, r.lpn, r.sequence);
+        push_fields(line, [p.page.into(), r.lpn.into(), r.sequence]);
     }
-    if let Some(id) = r.request {
-        let _ = write!(line, "{id}");
+    match r.request {
+        Some(id) => push_fields(line, [id]),
+        None => line.push(','),
     }
-    let _ = write!(line, ",{},{},{}", r.queued.0, r.start.0, r.end.0);
+    push_fields(line, [r.queued.0, r.start.0, r.end.0]);
     for phase in [r.bus, r.array] {
         match phase {
-            Some((Nanos(from), Nanos(to))) => _ = write!(line, ",{from},{to}"),
+            Some((Nanos(from), Nanos(to))) => push_fields(line, [from, to]),
             None => line.push_str(",,"),
         }
     }
-    line.push_str(if r.cut_off { ",cut\n" } else { ",ended\n" });
+    line.push_str(if r.cut_off { "cut\n" } else { "ended\n" });
+}
+
+fn request(line: &mut String, r: &RequestRecord) {
+    let (q, p) = (&r.request, &r.parts);
+    push_fields(line, [r.id, q.volume.into(), q.stream.into()]);
+    line.push_str(q.op.name());
+    line.push(',');
+    push_fields(line, [r.lpn.into(), r.pages.into(), r.arrival.0, r.completion.0]);
+    push_fields(line, [p.queue_ns, p.chip_ns, p.transfer_ns, p.gc_wait_ns, p.metadata_ns]);
+    let _ = write!(line, "{:016x},", r.digest);
+    for (index, (lpn, pages)) in r.sources.iter().enumerate() {
+        let separator = if index == 0 { "" } else { ";" };
+        let _ = write!(line, "{separator}{lpn}+{pages}");
+    }
+    line.push(',');
+    line.push_str(durability(q.flags));
+    line.push('\n');
 }
 
 fn power_event(line: &mut String, r: &PowerRecord) {
