@@ -1,0 +1,147 @@
+"""The results of the study, and their differences from what is published."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+
+from ssdlab.results.report import Report
+from ssdlab_lab.reproduce.study import Study
+from ssdlab_lab.reproduce.suspension.choices import (
+    ALONE,
+    BAND,
+    EMULATOR,
+    FIFO,
+    FLASHES,
+    MEAN,
+    MORE_WRITE,
+    MOST_WRITE,
+    NAME,
+    OFF,
+    ON,
+    OVER_FIFO,
+    OVER_PRIORITY,
+    P50,
+    P99,
+    P99_99,
+    PAPER,
+    PAPER_PUBLISHED,
+    PRIORITY,
+    PUBLISHED,
+    QUICK,
+    READS,
+    SUSPENDED,
+    WRITES,
+    Place,
+    loads,
+    seeds,
+)
+
+Measure = Callable[[Report], float | None]
+CHANGE_OF_WRITES = "writes/s, change"
+READ_MEAN, WRITE_MEAN, WAF = MEAN, "write mean, us", "WAF"
+
+
+def _us(quantity: Measure) -> Measure:
+    def measure(report: Report) -> float | None:
+        ns = quantity(report)
+        return None if ns is None else ns / 1e3
+
+    return measure
+
+
+def _rate(count: Callable[[Report], int]) -> Measure:
+    """Requests per simulated second."""
+    return lambda report: count(report) / (report.time.simulated / 1e9)
+
+
+MEASURES: dict[str, Measure] = {
+    P50: _us(lambda report: report.latency.read.p50),
+    P99: _us(lambda report: report.latency.read.p99),
+    P99_99: _us(lambda report: report.latency.read.p99_99),
+    MEAN: _us(lambda report: report.latency.read.mean),
+    READS: _rate(lambda report: report.latency.read.count),
+    WRITES: _rate(lambda report: report.latency.write.count),
+    WRITE_MEAN: _us(lambda report: report.latency.write.mean),
+    WAF: lambda report: report.waf.total,
+}
+"""The stored numbers of a run."""
+
+
+class Suspensions(Study[Place]):
+    """The results, by run."""
+
+    name = NAME
+    smaller = QUICK
+
+    def mean(self, part: str, flash: str, load: float, line: str, measure: str) -> float | None:
+        """The mean of a measure over seeds; None while one is missing."""
+        values: list[float] = []
+        for seed in seeds(self.quick):
+            report = self.reports.get(Place(part, flash, load, line, seed))
+            value = None if report is None else MEASURES[measure](report)
+            if value is None:
+                return None
+            values.append(value)
+        return statistics.fmean(values)
+
+    def emulated(self, measure: str, line: str) -> float | None:
+        """A measure of the emulated drive."""
+        return self.mean(EMULATOR, "", 0.0, line, measure)
+
+    def change_of_writes(self) -> float | None:
+        """The change of writes per second that suspension causes on the emulated drive."""
+        return change(*(self.emulated(WRITES, line) for line in (ON, OFF)))
+
+    def changes(self, flash: str, load: float) -> Mapping[str, float | None]:
+        """The changes of mean latencies that suspension causes on the simulated drive."""
+
+        def mean(line: str, measure: str = READ_MEAN) -> float | None:
+            return self.mean(PAPER, flash, load, line, measure)
+
+        return {
+            OVER_PRIORITY: change(mean(SUSPENDED), mean(PRIORITY)),
+            OVER_FIFO: change(mean(SUSPENDED), mean(FIFO)),
+            MORE_WRITE: change(mean(SUSPENDED, WRITE_MEAN), mean(PRIORITY, WRITE_MEAN)),
+        }
+
+    def average(self, name: str) -> float | None:
+        """A change, on average over all flashes and loads."""
+        cells = [(flash, load) for flash in FLASHES for load in loads(self.quick)]
+        return mean_of([self.changes(flash, load)[name] for flash, load in cells])
+
+    def slowdown(self, flash: str, load: float, line: str) -> float | None:
+        """The mean latency of reads over that of the same reads without writes."""
+        value, alone = (self.mean(PAPER, flash, load, which, READ_MEAN) for which in (line, ALONE))
+        return None if value is None or not alone else value / alone
+
+    def agreements(self) -> dict[str, bool | None]:
+        """For every published number, whether the simulated one agrees; None: runs are missing."""
+        answers: dict[str, bool | None] = {}
+        for measure, lines in PUBLISHED.items():
+            for line, published in lines.items():
+                found = self.emulated(measure, line)
+                answers[f"{EMULATOR}, {measure}, {line}"] = agrees(found, published)
+        for name, published in PAPER_PUBLISHED.items():
+            answers[f"{PAPER}, {name}"] = agrees(self.average(name), published)
+        rise = self.average(MORE_WRITE)
+        answers[f"{PAPER}, {MORE_WRITE}"] = None if rise is None else rise < MOST_WRITE
+        return answers
+
+
+def change(value: float | None, base: float | None) -> float | None:
+    """The relative change from `base` to `value`."""
+    return None if value is None or not base else value / base - 1
+
+
+def mean_of(values: Sequence[float | None]) -> float | None:
+    """The mean; None if a value is missing."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known and len(known) == len(values) else None
+
+
+def agrees(found: float | None, published: float) -> bool | None:
+    """Whether the difference is within the band."""
+    error = change(found, published)
+    return None if error is None else math.fabs(error) <= BAND
