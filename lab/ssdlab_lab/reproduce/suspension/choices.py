@@ -80,9 +80,9 @@ EMULATED = (
     " the published p99, and frees 32 pages of the die, which take 6.4 ms to write. So 64 dies"
     " sustain about 32,900 writes a second, a quarter of which is 8,230.",
     "Expected before the first run: agreement without suspension, where a read waits for flash;"
-    " with it the median only, since by the emulator's own rules a read that suspends takes 40 us +"
-    " 10 us whatever its die does, so that a p99 of 140 us and a p99.99 of 2,671 us hold time of the"
-    " guest and of the emulator, which has none here.",
+    " with it the median only, since by the emulator's own rules a read that suspends takes 40 us"
+    " + 10 us whatever its die does, so that a p99 of 140 us and a p99.99 of 2,671 us hold time of"
+    " the guest and of the emulator, which has none here.",
 )
 """Where the keys of the emulated drive come from."""
 
@@ -111,6 +111,7 @@ def emulated(line: str, quick: bool) -> Scheme:
         "gc.victim": {"policy": "list-order", "ratio": 0.125},
         "gc.window": 4096,
         "sched.order": "gc-first",
+        "precondition.fill": 1.0,
         "metrics.interval": "0 s",
     }
     if line == ON:
