@@ -19,8 +19,10 @@ from ssdlab_lab.reproduce.raid_beyond import (
     FLOOR,
     LINES,
     MEASURES,
+    OPEN,
     ORDERS,
     READS_FIRST,
+    SUSPENDED,
     WORKLOADS,
     Beyond,
     markdown,
@@ -76,6 +78,7 @@ def test_the_verdict_follows_the_interval() -> None:
     assert all(words in text for text in verdict(done))
     text, html = markdown(done), page(done)
     assert "| uniform, both | 1/2/1 | 1/2/3 | 2.50 | 7 | 1.00 |" in text
+    assert "| uniform, both | 1/2/1 | 1/2/3 | 2.50 | 7 | 1.00 | 1.00 | 1.00 |" in text
     assert "4.99 (4.98 to 5.00)" in text
     for name in WORKLOADS:
         assert name in html
@@ -105,6 +108,9 @@ def test_lines_differ_only_in_their_rules() -> None:
         for line, of_line in keys.items():
             assert {k for k in of_line if of_line[k] != plain.get(k)} == set(LINES[line])
     assert scheme_of(FIFO, BOTH, False).keys["sched.order"] == "fifo"
+    opened, suspended = (dict(scheme_of(order, BOTH, False).keys) for order in (OPEN, SUSPENDED))
+    assert suspended.pop("timing.suspend") == "both"
+    assert suspended == opened
     assert workload_of("Zipf", False).keys["workload.arrival.interval"] == "165 us"
 
 
