@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 
 from ssdlab.results.report import Report
 from ssdlab_lab.reproduce.study import Study
 from ssdlab_lab.reproduce.suspension.choices import (
     ALONE,
     BAND,
+    COLLECTING,
     EMULATOR,
     FIFO,
     FLASHES,
@@ -86,13 +88,13 @@ class Suspensions(Study[Place]):
             values.append(value)
         return statistics.fmean(values)
 
-    def emulated(self, measure: str, line: str) -> float | None:
+    def emulated(self, part: str, measure: str, line: str) -> float | None:
         """A measure of the emulated drive."""
-        return self.mean(EMULATOR, "", 0.0, line, measure)
+        return self.mean(part, "", 0.0, line, measure)
 
-    def change_of_writes(self) -> float | None:
+    def change_of_writes(self, part: str) -> float | None:
         """The change of writes per second that suspension causes on the emulated drive."""
-        return change(*(self.emulated(WRITES, line) for line in (ON, OFF)))
+        return change(*(self.emulated(part, WRITES, line) for line in (ON, OFF)))
 
     def changes(self, flash: str, load: float) -> Mapping[str, float | None]:
         """The changes of mean latencies that suspension causes on the simulated drive."""
@@ -117,12 +119,12 @@ class Suspensions(Study[Place]):
         return None if value is None or not alone else value / alone
 
     def agreements(self) -> dict[str, bool | None]:
-        """For every published number, whether the simulated one agrees; None: runs are missing."""
+        """For every published number, whether the simulated one agrees; None: there is none."""
         answers: dict[str, bool | None] = {}
-        for measure, lines in PUBLISHED.items():
+        for part, (measure, lines) in product((EMULATOR, COLLECTING), PUBLISHED.items()):
             for line, published in lines.items():
-                found = self.emulated(measure, line)
-                answers[f"{EMULATOR}, {measure}, {line}"] = agrees(found, published)
+                found = self.emulated(part, measure, line)
+                answers[f"{part}, {measure}, {line}"] = agrees(found, published)
         for name, published in PAPER_PUBLISHED.items():
             answers[f"{PAPER}, {name}"] = agrees(self.average(name), published)
         rise = self.average(MORE_WRITE)

@@ -11,6 +11,7 @@ from ssdlab.versions import described
 from ssdlab_lab.reproduce.study import Rows, json_of, table_of
 from ssdlab_lab.reproduce.suspension.choices import (
     BAND,
+    COLLECTING,
     EMULATED,
     EMULATOR,
     EMULATOR_SOURCE,
@@ -22,6 +23,7 @@ from ssdlab_lab.reproduce.suspension.choices import (
     NAME,
     OFF,
     ON,
+    ONCE_COLLECTING,
     PAPER,
     PAPER_PUBLISHED,
     PAPER_SOURCE,
@@ -47,7 +49,8 @@ ABOUT = (
     " Two publications give numbers for it. This page repeats both as far as they are published,"
     f" and gives the error of each number. A number agrees within {100 * BAND:.0f} %. What is not"
     " published was chosen before the first run, in"
-    " `lab/ssdlab_lab/reproduce/suspension/choices.py`; nothing was changed after it.",
+    " `lab/ssdlab_lab/reproduce/suspension/choices.py`. One part was added after it, and is marked"
+    " as such.",
 )
 
 
@@ -61,18 +64,18 @@ def _percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:+.1f} %"
 
 
-def emulated(study: Suspensions) -> tuple[list[str], Rows]:
+def emulated(study: Suspensions, part: str) -> tuple[list[str], Rows]:
     """The emulated drive: published, simulated and error, without and with suspension."""
     heads = ["", *(f"{line}: {what}" for line in (OFF, ON) for what in WHAT)]
     rows: Rows = []
     for measure, lines in PUBLISHED.items():
         cells = []
         for line, published in lines.items():
-            found = study.emulated(measure, line)
+            found = study.emulated(part, measure, line)
             cells += [_number(published), _number(found), _percent(change(found, published))]
         rows.append((measure, cells))
     fewer = change(PUBLISHED[WRITES][ON], PUBLISHED[WRITES][OFF])
-    cells = ["", "", "", _percent(fewer), _percent(study.change_of_writes()), ""]
+    cells = ["", "", "", _percent(fewer), _percent(study.change_of_writes(part)), ""]
     rows.append((CHANGE_OF_WRITES, cells))
     return heads, rows
 
@@ -126,7 +129,7 @@ def verdict(study: Suspensions) -> list[str]:
     for words, answer in (
         (f"within {100 * BAND:.0f} % or within the published bound", True),
         ("not", False),
-        ("runs are missing", None),
+        ("no simulated number", None),
     ):
         names = [name for name, value in answers.items() if value is answer]
         if names:
@@ -141,7 +144,8 @@ FOUND: tuple[str, ...] = ()
 def _tables(study: Suspensions) -> dict[str, tuple[tuple[str, ...], list[tuple[list[str], Rows]]]]:
     """Texts and tables by title."""
     return {
-        f"The emulator: {EMULATOR_SOURCE}": (EMULATED, [emulated(study)]),
+        f"The emulator: {EMULATOR_SOURCE}": (EMULATED, [emulated(study, EMULATOR)]),
+        COLLECTING: ((ONCE_COLLECTING,), [emulated(study, COLLECTING)]),
         f"The simulation: {PAPER_SOURCE}": (SIMULATED, [averages(study), simulated(study)]),
     }
 
@@ -172,7 +176,7 @@ def page(study: Suspensions) -> str:
     for at, (title, (texts, tables)) in enumerate(_tables(study).items()):
         content = "".join(html_table(heads, rows, title) for heads, rows in tables)
         content += "".join(f"<p>{prose(text)}</p>" for text in texts)
-        sections.append(Section((EMULATOR, "simulated")[at].lower(), title, content))
+        sections.append(Section(f"table-{at}", title, content))
     lead = f'<p class="lead">{TITLE} · ssdlab {escape(described())}</p>'
     return document(TITLE, lead, sections)
 
