@@ -75,7 +75,10 @@ def test_the_verdict_follows_the_interval() -> None:
     reached = {name: done.is_reached(FIFO, name) for name in WORKLOADS}
     assert reached == {"uniform": True, "Zipf": False, "MongoDB": None, "RocksDB": True}
     words = "At most 2 times is reached on uniform and RocksDB, missed on Zipf, left open on"
-    assert all(words in text for text in verdict(done))
+    *of_both, of_plain = verdict(done)
+    assert len(of_both) == len(ORDERS)
+    assert all(words in text for text in of_both)
+    assert "without either rule. At most 2 times is reached on uniform, Zipf, " in of_plain
     text, html = markdown(done), page(done)
     assert "| uniform, both | 1/2/1 | 1/2/3 | 2.50 | 7 | 1.00 |" in text
     assert "| uniform, both | 1/2/1 | 1/2/3 | 2.50 | 7 | 1.00 | 1.00 | 1.00 |" in text
@@ -129,10 +132,12 @@ def test_the_quick_page(tmp_path: Path) -> None:
         for run in values["runs"]
     }
     assert len(tails) == 2 * len(ORDERS) * len(WORKLOADS) * len(LINES)
-    # What the rules are for: with reads first, even a short run shows it.
+    # What the rules and suspension are for: with reads first, even a short run shows it.
     for seed in (1, 2):
         both, plain = (tails[READS_FIRST, "uniform", line, seed] for line in (BOTH, "plain"))
         assert 10 * both < plain
+        opened, suspended = (tails[order, "uniform", "plain", seed] for order in (OPEN, SUSPENDED))
+        assert 2 * suspended < opened < plain
     collected = [run["WAF"] for run in values["runs"] if run["line"] == FLOOR]
     assert max(collected) <= 2.01, "the floor collects"
 
