@@ -410,9 +410,9 @@ LEFT = (
     " writes rises where the load is even.",
     "Suspension leaves neither rule anything to gain. In a drive whose collection closes nothing,"
     " the plain line has 5.9 to 6.7 times the p99.9 of reads without collection, about an erase,"
-    " and both rules have 1.00 to 1.14 times. With suspension the plain line is at 1.00 to 1.07. Both"
-    " rules are then at 1.02 to 1.30, and above the plain line on MongoDB and RocksDB, where a read"
-    " is computed although its own chip would have answered soon.",
+    " and both rules have 1.00 to 1.14 times. With suspension the plain line is at 1.00 to 1.07."
+    " Both rules are then at 1.02 to 1.30, and above the plain line on MongoDB and RocksDB; why"
+    " was not examined.",
 )
 
 

@@ -1,8 +1,6 @@
 """What is published of two evaluations of suspension, and what was chosen where it is not.
 
-All was fixed before the first run of this study, except the part `COLLECTING`. That was added after
-it, and fixed before its own first run: the first run had shown that the drive writes for more than
-a second before the first line can be collected, which the published numbers may not include.
+All was fixed before the first run of this study.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ OFF, ON = "off", "on"
 
 # ------------------------------------------------------------------------------------ the emulator
 
-EMULATOR, COLLECTING = "FEMU", "FEMU, once it collects"
+EMULATOR = "FEMU"
 EMULATOR_SOURCE = "FEMU, pull request 204, 2026-09-14 (https://github.com/MoatLab/FEMU/pull/204)"
 P50, P99, P99_99, MEAN = "read p50, us", "read p99, us", "read p99.99, us", "read mean, us"
 READS, WRITES = "reads/s", "writes/s"
@@ -41,9 +39,6 @@ PUBLISHED: dict[str, dict[str, float]] = {
 BLOCKS, QUICK_BLOCKS = 256, 32
 """Of each die, and pages of a block: the defaults of the emulator."""
 SECONDS, QUICK_SECONDS = 40, 2
-WARMUP, QUICK_WARMUP = 500_000, 10_000
-"""Requests left out of the part `COLLECTING`. No line can be collected before an eighth of the user
-space has been overwritten (419,430 pages; 6,553 of the small drive)."""
 JOB = """\
 [global]
 filename=/dev/nvme0n1
@@ -90,12 +85,6 @@ EMULATED = (
     " the guest and of the emulator, which has none here.",
 )
 """Where the keys of the emulated drive come from."""
-ONCE_COLLECTING = (
-    "Added after the first run: the same runs without their first 500,000 requests. After the"
-    " sequential pass no line has an invalid page, so the first line can be collected only when an"
-    " eighth of the user space (419,430 pages) has been overwritten. It is not published whether"
-    " the 40 s include that time."
-)
 
 
 def emulated(line: str, quick: bool) -> Scheme:
@@ -216,19 +205,11 @@ def requests(flash: str, load: float, line: str, quick: bool) -> Workload:
     return Workload(f"{flash}, load {load:g}", "synthetic", keys)
 
 
-def load_of(part: str, job: str, quick: bool) -> Workload:
-    """The load of the emulated drive, from the path of its job file."""
-    keys: Keys = {"workload.job": job}
-    if part == COLLECTING:
-        keys["workload.warmup_requests"] = QUICK_WARMUP if quick else WARMUP
-    return Workload(part, "synthetic", keys)
-
-
 class Place(NamedTuple):
     """What a run is of."""
 
     part: str
-    """`EMULATOR`, `COLLECTING` or `PAPER`."""
+    """`EMULATOR` or `PAPER`."""
     flash: str
     load: float
     line: str

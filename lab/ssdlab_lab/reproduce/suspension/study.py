@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from ssdlab_lab.reproduce.command import write_results
-from ssdlab_lab.reproduce.matrix import Cell
+from ssdlab_lab.reproduce.matrix import Cell, Workload
 from ssdlab_lab.reproduce.study import made
 from ssdlab_lab.reproduce.suspension.choices import (
-    COLLECTING,
     EMULATOR,
     FLASHES,
     JOB,
@@ -20,7 +19,6 @@ from ssdlab_lab.reproduce.suspension.choices import (
     SECONDS,
     Place,
     emulated,
-    load_of,
     loads,
     requests,
     seeds,
@@ -57,11 +55,9 @@ def cells(folder: Path, quick: bool) -> dict[Cell, Place]:
     """All runs; the job file of the emulated load is written into `folder`."""
     job = folder / JOB_FILE
     job.write_text(JOB.format(seconds=QUICK_SECONDS if quick else SECONDS), encoding="utf-8")
+    load = Workload(EMULATOR, "synthetic", {"workload.job": str(job)})
     runs = {
-        Cell(load_of(part, str(job), quick), emulated(line, quick), seed): Place(
-            part, "", 0.0, line, seed
-        )
-        for part in (EMULATOR, COLLECTING)
+        Cell(load, emulated(line, quick), seed): Place(EMULATOR, "", 0.0, line, seed)
         for line in (OFF, ON)
         for seed in seeds(quick)
     }
