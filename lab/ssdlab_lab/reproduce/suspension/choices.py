@@ -15,7 +15,8 @@ BAND = 0.1
 SEEDS, QUICK_SEEDS = (1, 2, 3), (1, 2)
 QUICK = (
     "Quick: an emulated drive of 1/64 for 2 s instead of 40 s, 20,000 requests instead of"
-    f" 200,000, one load instead of four, and {len(QUICK_SEEDS)} seeds instead of {len(SEEDS)}."
+    " 200,000, one load instead of four, a smaller device and one workload for the answers of the"
+    f" papers, and {len(QUICK_SEEDS)} seeds instead of {len(SEEDS)}."
 )
 Keys: TypeAlias = dict[str, object]
 
@@ -209,8 +210,9 @@ class Place(NamedTuple):
     """What a run is of."""
 
     part: str
-    """`EMULATOR` or `PAPER`."""
-    flash: str
+    """`EMULATOR`, `PAPER` or `SCHEMES`."""
+    case: str
+    """The flash of `PAPER`, the workload of `SCHEMES`."""
     load: float
     line: str
     seed: int

@@ -6,7 +6,9 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 
+from ssdlab.results.intervals import Ratio, paired_ratio
 from ssdlab.results.report import Report
+from ssdlab_lab.reproduce.combined.choices import LOAD
 from ssdlab_lab.reproduce.study import Study
 from ssdlab_lab.reproduce.suspension.choices import (
     ALONE,
@@ -37,11 +39,13 @@ from ssdlab_lab.reproduce.suspension.choices import (
     loads,
     seeds,
 )
+from ssdlab_lab.reproduce.suspension.schemes import SCHEMES, named, workloads
 
 Measure = Callable[[Report], float | None]
 CHANGE_OF_WRITES = "writes/s, change"
 READ_MEAN, WRITE_MEAN, WAF = MEAN, "write mean, us", "WAF"
 COLLECTIONS = "collections"
+READ_TAIL, WRITE_TAIL = "read p99.9, us", "write p99.9, us"
 
 
 def _us(quantity: Measure) -> Measure:
@@ -65,6 +69,8 @@ MEASURES: dict[str, Measure] = {
     READS: _rate(lambda report: report.latency.read.count),
     WRITES: _rate(lambda report: report.latency.write.count),
     WRITE_MEAN: _us(lambda report: report.latency.write.mean),
+    READ_TAIL: _us(lambda report: report.latency.read.p99_9),
+    WRITE_TAIL: _us(lambda report: report.latency.write.p99_9),
     WAF: lambda report: report.waf.total,
     COLLECTIONS: lambda report: float(report.gc.calls),
 }
@@ -117,6 +123,30 @@ class Suspensions(Study[Place]):
         """The mean latency of reads over that of the same reads without writes."""
         value, alone = (self.mean(PAPER, flash, load, which, READ_MEAN) for which in (line, ALONE))
         return None if value is None or not alone else value / alone
+
+    def ratio(
+        self, order: str, measure: str, line: tuple[str, str], base: tuple[str, str]
+    ) -> Ratio | None:
+        """A measure of a line over that of another on the same requests, with its interval.
+
+        Lines are given with the state of suspension. For each seed the geometric mean over the
+        workloads that have the measure; None while runs are missing.
+        """
+        by_seed = []
+        for seed in seeds(self.quick):
+            logs = []
+            for name in workloads(self.quick):
+                places = [
+                    Place(SCHEMES, name, LOAD, named(order, *one), seed) for one in (line, base)
+                ]
+                if any(place not in self.reports for place in places):
+                    return None
+                value, divisor = (MEASURES[measure](self.reports[place]) for place in places)
+                if value and divisor:
+                    logs.append(math.log(value / divisor))
+            if logs:
+                by_seed.append(math.exp(statistics.fmean(logs)))
+        return paired_ratio(by_seed, [1.0] * len(by_seed)) if by_seed else None
 
     def agreements(self) -> dict[str, bool | None]:
         """For every published number, whether the simulated one agrees; None: there is none."""

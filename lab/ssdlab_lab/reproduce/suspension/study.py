@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ssdlab_lab.reproduce.combined.choices import LOAD
 from ssdlab_lab.reproduce.command import write_results
 from ssdlab_lab.reproduce.matrix import Cell, Workload
 from ssdlab_lab.reproduce.study import made
+from ssdlab_lab.reproduce.suspension import schemes
 from ssdlab_lab.reproduce.suspension.choices import (
     EMULATOR,
     FLASHES,
@@ -26,6 +28,7 @@ from ssdlab_lab.reproduce.suspension.choices import (
 )
 from ssdlab_lab.reproduce.suspension.outcome import Suspensions
 from ssdlab_lab.reproduce.suspension.page import markdown, page, to_json
+from ssdlab_lab.reproduce.suspension.schemes import SCHEMES
 
 JOB_FILE = "load.fio"
 
@@ -38,7 +41,7 @@ def suspension(
     out: str | Path | None = None,
     progress: bool = True,
 ) -> Suspensions:
-    """Run both evaluations and write the tables into `out`.
+    """Run all parts and write the tables into `out`.
 
     An interrupted run is resumed, as by `reproduce`, which raises the same exceptions.
     """
@@ -67,6 +70,15 @@ def cells(folder: Path, quick: bool) -> dict[Cell, Place]:
                 work, scheme = requests(flash, rate, line, quick), simulated(flash, line)
                 runs |= {
                     Cell(work, scheme, seed): Place(PAPER, flash, rate, line, seed)
+                    for seed in seeds(quick)
+                }
+    for name in schemes.workloads(quick):
+        work = schemes.workload_of(name, quick)
+        for order, line in schemes.combinations():
+            for state in (OFF, ON):
+                scheme = schemes.scheme_of(order, line, state, quick)
+                runs |= {
+                    Cell(work, scheme, seed): Place(SCHEMES, name, LOAD, scheme.name, seed)
                     for seed in seeds(quick)
                 }
     return runs
