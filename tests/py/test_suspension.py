@@ -10,6 +10,7 @@ import pytest
 
 from running import refused, ssdlab_command
 from ssdlab.results.report import Report
+from ssdlab_lab.reproduce.combined.choices import FLOOR, LOAD
 from ssdlab_lab.reproduce.command import JSON, MARKDOWN, PAGE
 from ssdlab_lab.reproduce.suspension import Suspensions, to_json, verdict
 from ssdlab_lab.reproduce.suspension.choices import (
@@ -38,6 +39,7 @@ from ssdlab_lab.reproduce.suspension.choices import (
 )
 from ssdlab_lab.reproduce.suspension.outcome import COLLECTIONS, MEASURES, agrees
 from ssdlab_lab.reproduce.suspension.page import markdown, page
+from ssdlab_lab.reproduce.suspension.schemes import SCHEMES, combinations, named, workloads
 from ssdlab_lab.reproduce.suspension.study import JOB_FILE, cells
 
 
@@ -49,12 +51,17 @@ class Times:
     count: int
     p50: int = 51_000
     p99: int = 150_000
+    p99_9: int = 200_000
     p99_99: int | None = None
 
 
-def report(read_us: float, write_us: float, reads: int = 0, writes: int = 0) -> Report:
-    """A report of 40 s with these means."""
-    latency = SimpleNamespace(read=Times(read_us * 1e3, reads), write=Times(write_us * 1e3, writes))
+def report(
+    read_us: float, write_us: float, reads: int = 0, writes: int = 0, tail: int = 200_000
+) -> Report:
+    """A report of 40 s with these means, and this p99.9 of both operations."""
+    read, write = Times(read_us * 1e3, reads), Times(write_us * 1e3, writes)
+    read.p99_9 = write.p99_9 = tail
+    latency = SimpleNamespace(read=read, write=write)
     time, waf = SimpleNamespace(simulated=40_000_000_000), SimpleNamespace(total=2.0)
     gc = SimpleNamespace(calls=626)
     return cast("Report", SimpleNamespace(latency=latency, time=time, waf=waf, gc=gc))
@@ -71,6 +78,12 @@ def of() -> Suspensions:
             for load in LOADS:
                 for line, (read, write) in means.items():
                     reports[Place(PAPER, flash, load, line, seed)] = report(read, write)
+        for at, name in enumerate(workloads(False)):
+            for order, line in combinations(False):
+                for state, tail in ((OFF, 100_000), (ON, 50_000)):
+                    share = {("as needed", OFF): 0.5, (FLOOR, ON): 0.9}.get((line, state), 1.0)
+                    one = report(1, 1, tail=round((1 + at) * share * tail))
+                    reports[Place(SCHEMES, name, LOAD, named(order, line, state), seed)] = one
     return Suspensions(reports, False, {}, False, Path())
 
 
@@ -103,9 +116,13 @@ def test_the_page_has_published_simulated_and_error() -> None:
     assert "| reads, over read priority | -50.5 % | -50.0 % | -1.0 % |" in text
     assert "| MLC, 0.4 | 400 | 200 | 100 | 80.0 | 5.00 | 2.50 | 1.25 | -50.0 % |" in text
     assert "| collections |  | 626 |  |  | 626 |  |" in text
+    assert "| as needed | 0.50 | 1.00 | 0.50 | 1.00 |" in text
+    assert "| no collection | 1.00 | 0.90 | 1.00 | 0.90 |" in text
+    assert "| conventional, on over off |  | 0.50 |  | 0.50 |" in text
     assert all(text in html for text in (OVER_PRIORITY, "50.0", "1.25"))
     runs = json.loads(to_json(of()))["runs"]
-    assert len(runs) == len(seeds(False)) * (2 + len(FLASHES) * len(LOADS) * len(LINES))
+    schemes = 2 * len(workloads(False)) * len(list(combinations(False)))
+    assert len(runs) == len(seeds(False)) * (2 + len(FLASHES) * len(LOADS) * len(LINES) + schemes)
     assert set(runs[0]) == {*Place._fields, *MEASURES}
     assert runs[0][COLLECTIONS] == 626
 
@@ -114,6 +131,7 @@ def test_missing_runs_are_no_numbers() -> None:
     done = Suspensions({}, False, {}, True, Path())
     assert set(done.agreements().values()) == {None}
     assert "| reads/s | 766 | – | – | 16,378 | – | – |" in markdown(done)
+    assert "| as needed | – | – | – | – |" in markdown(done)
 
 
 def test_the_runs_differ_only_in_suspension_and_order(tmp_path: Path) -> None:
@@ -132,6 +150,13 @@ def test_the_runs_differ_only_in_suspension_and_order(tmp_path: Path) -> None:
     )
     assert suspended.pop("timing.suspend") == "both"
     assert suspended == priority
+    for order, line in combinations(False):
+        off, on = (
+            dict(by_place[Place(SCHEMES, "MySQL", LOAD, named(order, line, state), 1)].scheme.keys)
+            for state in (OFF, ON)
+        )
+        assert on.pop("timing.suspend") == "both"
+        assert on == off
     assert "numjobs=4" in (tmp_path / JOB_FILE).read_text(encoding="utf-8")
 
 
@@ -157,7 +182,7 @@ def test_the_quick_page(tmp_path: Path) -> None:
     values = json.loads((folder / JSON).read_text(encoding="utf-8"))
     assert values["completed"] is True
     means = {
-        (run["part"], run["flash"], run["line"], run["seed"]): run[MEAN] for run in values["runs"]
+        (run["part"], run["case"], run["line"], run["seed"]): run[MEAN] for run in values["runs"]
     }
     for seed in seeds(True):
         assert 10 * means[EMULATOR, "", ON, seed] < means[EMULATOR, "", OFF, seed]

@@ -14,8 +14,9 @@ BAND = 0.1
 """A simulated number agrees if it differs from the published one by at most this share."""
 SEEDS, QUICK_SEEDS = (1, 2, 3), (1, 2)
 QUICK = (
-    "Quick: an emulated drive of 1/64 for 2 s instead of 40 s, 20,000 requests instead of"
-    " 200,000, one load instead of four, a smaller device and one workload for the answers of the"
+    "Quick: an emulated drive of 1/64 for 2 s instead of 40 s, 20,000 requests instead of 200,000,"
+    " one load instead of four, a smaller device, one workload and one order for the answers of"
+    " the"
     f" papers, and {len(QUICK_SEEDS)} seeds instead of {len(SEEDS)}."
 )
 Keys: TypeAlias = dict[str, object]

@@ -7,7 +7,7 @@ from typing import Any
 
 from ssdlab.html.page import Section, document, prose, warnings_box
 from ssdlab.html.page import table as html_table
-from ssdlab.results.intervals import Ratio
+from ssdlab.results.intervals import UNDECIDED, Ratio
 from ssdlab.versions import described
 from ssdlab_lab.reproduce.combined.choices import BASE, LOAD, SWEPT_LIVE
 from ssdlab_lab.reproduce.study import Rows, json_of, table_of
@@ -46,7 +46,7 @@ from ssdlab_lab.reproduce.suspension.outcome import (
     change,
 )
 from ssdlab_lab.reproduce.suspension.schemes import LINES as LINES_OF_PAPERS
-from ssdlab_lab.reproduce.suspension.schemes import ORDERS
+from ssdlab_lab.reproduce.suspension.schemes import orders
 
 ABOUT = (
     "With `timing.suspend`, a read of the host interrupts the program or erase that its chip runs."
@@ -152,7 +152,7 @@ def _ratio(ratio: Ratio | None) -> str:
     """A ratio, in brackets if its interval contains 1."""
     if ratio is None:
         return "–"
-    return f"{ratio.ratio:.2f}" if ratio.order in ("lower", "higher") else f"({ratio.ratio:.2f})"
+    return f"({ratio.ratio:.2f})" if ratio.order == UNDECIDED else f"{ratio.ratio:.2f}"
 
 
 def verdict(study: Suspensions) -> list[str]:
@@ -176,11 +176,11 @@ LEFT = (
     " which can suspend nothing. So it is run in the pipelined model without the interconnect, and"
     f" without the answer `selective`. {100 * SWEPT_LIVE:.0f} % of the flash are live; requests"
     f" arrive at {LOAD:g} of the rate that the conventional line sustains without suspension,"
-    " oldest first. Numbers are p99.9 over that of the conventional line with the same suspension: the"
-    " geometric mean over six workloads, in brackets if the 95 % interval over three seeds contains"
-    " 1. The last row compares the conventional line with suspension and without. `no collection`"
-    " has six times the blocks: the most that an answer can gain. Fixed before its first run, in"
-    " `lab/ssdlab_lab/reproduce/suspension/schemes.py`.",
+    "oldest first. Numbers are p99.9 over that of the conventional line with the same suspension:"
+    " the geometric mean over six workloads, in brackets if the 95 % interval over three seeds"
+    " contains 1. The last row compares the conventional line with suspension and without. `no"
+    " collection` has six times the blocks: the most that an answer can gain. Fixed before its"
+    " first run, in `lab/ssdlab_lab/reproduce/suspension/schemes.py`.",
 )
 FOUND = (
     "The emulator with suspension: median, p99, mean and reads per second agree. That p99 does was"
@@ -228,7 +228,7 @@ def _tables(study: Suspensions) -> dict[str, tuple[tuple[str, ...], list[tuple[l
         f"The simulation: {PAPER_SOURCE}": (SIMULATED, [averages(study), simulated(study)]),
         "What suspension leaves to the answers of the papers": (
             LEFT,
-            [left(study, order) for order in ORDERS],
+            [left(study, order) for order in orders(study.quick)],
         ),
     }
 

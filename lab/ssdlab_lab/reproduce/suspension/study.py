@@ -74,7 +74,7 @@ def cells(folder: Path, quick: bool) -> dict[Cell, Place]:
                 }
     for name in schemes.workloads(quick):
         work = schemes.workload_of(name, quick)
-        for order, line in schemes.combinations():
+        for order, line in schemes.combinations(quick):
             for state in (OFF, ON):
                 scheme = schemes.scheme_of(order, line, state, quick)
                 runs |= {
