@@ -409,10 +409,10 @@ LEFT = (
     "Writes pay: under `rotating` a chip waits for its turn even at its reserve, and p99.9 of"
     " writes rises where the load is even.",
     "Suspension leaves neither rule anything to gain. In a drive whose collection closes nothing,"
-    " the plain line has 5.9 to 6.7 times the p99.9 of reads without collection, about an erase,"
-    " and both rules have 1.00 to 1.14 times. With suspension the plain line is at 1.00 to 1.07."
-    " Both rules are then at 1.02 to 1.30, and above the plain line on MongoDB and RocksDB; why"
-    " was not examined.",
+    " the plain line has 5.9 to 6.7 times the p99.9 of reads without collection (1.4 to 1.5 ms,"
+    " about an erase), and both rules have 1.00 to 1.14 times. With suspension the plain line is"
+    " at 1.00 to 1.07 (52 to 95 us). Both rules are then at 1.02 to 1.30, and above the plain line"
+    " on MongoDB and RocksDB; why was not examined.",
 )
 
 
