@@ -176,11 +176,12 @@ LEFT = (
     " which can suspend nothing. So it is run in the pipelined model without the interconnect, and"
     f" without the answer `selective`. {100 * SWEPT_LIVE:.0f} % of the flash are live; requests"
     f" arrive at {LOAD:g} of the rate that the conventional line sustains without suspension,"
-    "oldest first. Numbers are p99.9 over that of the conventional line with the same suspension:"
-    " the geometric mean over six workloads, in brackets if the 95 % interval over three seeds"
-    " contains 1. The last row compares the conventional line with suspension and without. `no"
-    " collection` has six times the blocks: the most that an answer can gain. Fixed before its"
-    " first run, in `lab/ssdlab_lab/reproduce/suspension/schemes.py`.",
+    " oldest first. Numbers are p99.9 over that of the conventional line with the same"
+    " suspension: the geometric mean over six workloads, of reads over the three that read, in"
+    " brackets if the 95 % interval over three seeds contains 1. The last row compares the"
+    " conventional line with suspension and without. `no collection` has six times the blocks: the"
+    " most that an answer can gain. Fixed before its first run, in"
+    " `lab/ssdlab_lab/reproduce/suspension/schemes.py`.",
 )
 FOUND = (
     "The emulator with suspension: median, p99, mean and reads per second agree. That p99 does was"
@@ -217,6 +218,12 @@ FOUND = (
     " halve the latency. With Poisson arrivals it does so at load 0.4 only; at 0.1 it lowers it by"
     " 7 %. A recorded trace has bursts, in which reads queue behind writes at a low mean load. The"
     " traces were not available, so that is untested.",
+    "What is left to the answers of the papers: with suspension, nothing that they gain for reads."
+    " Under collection first, `as needed` lowers p99.9 of reads to 0.04 without suspension and to"
+    " 1.00 with it, and even a drive that never collects is at 0.98. Under oldest first such a"
+    " drive is at 0.75, and no answer comes below 1.00. Closing a channel loses the gain of"
+    " suspension, since a read that is closed out suspends nothing: 144 and 107 times. For writes"
+    " suspension replaces no answer: their ratios with it and without it differ by at most 6 %.",
 )
 """What was found, in words."""
 
