@@ -119,6 +119,8 @@ papers: build ## make the papers' evaluations and write docs/papers; an hour
 	cp -r runs/combined/pictures docs/papers/
 	$(BIN)/ssdlab reproduce raid-beyond --out runs/raid-beyond
 	cp runs/raid-beyond/reproduction.md docs/papers/raid-beyond.md
+	$(BIN)/ssdlab reproduce suspension --out runs/suspension
+	cp runs/suspension/reproduction.md docs/papers/suspension.md
 	$(BIN)/ssdlab reproduce separations --out runs/separations
 	cp runs/separations/reproduction.md docs/separation.md
 	cp -r runs/separations/pictures docs/

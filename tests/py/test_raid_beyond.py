@@ -19,8 +19,10 @@ from ssdlab_lab.reproduce.raid_beyond import (
     FLOOR,
     LINES,
     MEASURES,
+    OPEN,
     ORDERS,
     READS_FIRST,
+    SUSPENDED,
     WORKLOADS,
     Beyond,
     markdown,
@@ -73,9 +75,13 @@ def test_the_verdict_follows_the_interval() -> None:
     reached = {name: done.is_reached(FIFO, name) for name in WORKLOADS}
     assert reached == {"uniform": True, "Zipf": False, "MongoDB": None, "RocksDB": True}
     words = "At most 2 times is reached on uniform and RocksDB, missed on Zipf, left open on"
-    assert all(words in text for text in verdict(done))
+    *of_both, of_plain = verdict(done)
+    assert len(of_both) == len(ORDERS)
+    assert all(words in text for text in of_both)
+    assert "without either rule. At most 2 times is reached on uniform, Zipf, " in of_plain
     text, html = markdown(done), page(done)
     assert "| uniform, both | 1/2/1 | 1/2/3 | 2.50 | 7 | 1.00 |" in text
+    assert "| uniform, both | 1/2/1 | 1/2/3 | 2.50 | 7 | 1.00 | 1.00 | 1.00 |" in text
     assert "4.99 (4.98 to 5.00)" in text
     for name in WORKLOADS:
         assert name in html
@@ -105,6 +111,9 @@ def test_lines_differ_only_in_their_rules() -> None:
         for line, of_line in keys.items():
             assert {k for k in of_line if of_line[k] != plain.get(k)} == set(LINES[line])
     assert scheme_of(FIFO, BOTH, False).keys["sched.order"] == "fifo"
+    opened, suspended = (dict(scheme_of(order, BOTH, False).keys) for order in (OPEN, SUSPENDED))
+    assert suspended.pop("timing.suspend") == "both"
+    assert suspended == opened
     assert workload_of("Zipf", False).keys["workload.arrival.interval"] == "165 us"
 
 
@@ -123,10 +132,12 @@ def test_the_quick_page(tmp_path: Path) -> None:
         for run in values["runs"]
     }
     assert len(tails) == 2 * len(ORDERS) * len(WORKLOADS) * len(LINES)
-    # What the rules are for: with reads first, even a short run shows it.
+    # What the rules and suspension are for: with reads first, even a short run shows it.
     for seed in (1, 2):
         both, plain = (tails[READS_FIRST, "uniform", line, seed] for line in (BOTH, "plain"))
         assert 10 * both < plain
+        opened, suspended = (tails[order, "uniform", "plain", seed] for order in (OPEN, SUSPENDED))
+        assert 2 * suspended < opened < plain
     collected = [run["WAF"] for run in values["runs"] if run["line"] == FLOOR]
     assert max(collected) <= 2.01, "the floor collects"
 

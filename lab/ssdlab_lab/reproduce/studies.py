@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from ssdlab_lab.reproduce import raid_beyond, separations
+from ssdlab_lab.reproduce import raid_beyond, separations, suspension
 from ssdlab_lab.reproduce.combined import choices, page, study
 from ssdlab_lab.reproduce.separations.page import TITLE as SEPARATIONS
+from ssdlab_lab.reproduce.suspension.choices import TITLE as SUSPENSION
 
 
 class Done(Protocol):
@@ -45,6 +46,9 @@ STUDIES = {
     ),
     "separations": StudyEntry(
         SEPARATIONS, separations.separations, separations.verdict, separations.to_json
+    ),
+    "suspension": StudyEntry(
+        SUSPENSION, suspension.suspension, suspension.verdict, suspension.to_json
     ),
 }
 """By name."""
