@@ -9,7 +9,7 @@ use ssd_core::host::device::Device as _;
 use ssd_core::metrics::Measurements;
 use ssd_core::metrics::counters::Cause;
 use ssd_core::metrics::distributions;
-use ssd_core::metrics::inputs::{DeviceState, Inputs, ReclaimState, RecordsKept, SeparationState};
+use ssd_core::metrics::inputs::{DeviceState, Inputs, ReclaimState, RecordCounts, SeparationState};
 use ssd_core::metrics::report::{Provenance, RESULTS_VERSION, ReclaimUnits, Report, TraceLines};
 use ssd_core::metrics::series::Series;
 use ssd_core::sim::ssd::Ssd;
@@ -123,7 +123,7 @@ struct End<'a> {
     /// See [`DeviceState::host_crosses`].
     host_crosses: Option<bool>,
     erases: &'a [u32],
-    records: Option<RecordsKept>,
+    records: Option<RecordCounts>,
     /// Busy time of channels and chips.
     busy: (&'a [u64], &'a [u64]),
     /// Wall-clock and processor time.

@@ -23,7 +23,7 @@ use ssd_core::ftl::gc::concurrency::ConcurrencyPolicy;
 use ssd_core::ftl::gc::trigger::TriggerPolicy;
 use ssd_core::ftl::gc::victim::VictimPolicy;
 use ssd_core::ftl::place::{Layout, PlacementPolicy};
-use ssd_core::ftl::plugs::{Fault, Outside, Plugs};
+use ssd_core::ftl::plugs::{Fault, Plugs, PolicyFactory};
 use ssd_core::ftl::separation::{Ground, SeparationPolicy};
 use ssd_core::nand::geometry::Geometry;
 use ssd_core::units::PoolId;
@@ -284,7 +284,7 @@ impl Policies {
     }
 }
 
-impl Outside for Policies {
+impl PolicyFactory for Policies {
     fn begin(&self) {
         let mut started: Vec<&Given> = Vec::new();
         if self.begun.swap(true, Ordering::Relaxed) {

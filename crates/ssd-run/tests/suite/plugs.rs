@@ -4,7 +4,7 @@ use crate::rig::{device, free_blocks, whole};
 use ssd_core::config::{HostMode, Mode};
 use ssd_core::ftl::blocks::BlockTable;
 use ssd_core::ftl::gc::victim::VictimPolicy;
-use ssd_core::ftl::plugs::{Fault, Outside, Plugs};
+use ssd_core::ftl::plugs::{Fault, Plugs, PolicyFactory};
 use ssd_core::host::request::{Op, TimedRequest};
 use ssd_core::host::source::{Source, SourceError};
 use ssd_core::rng::Stream;
@@ -61,7 +61,7 @@ struct Maker {
     then: Fault,
 }
 
-impl Outside for Maker {
+impl PolicyFactory for Maker {
     fn begin(&self) {
         self.begun.fetch_add(1, Ordering::Relaxed);
     }
