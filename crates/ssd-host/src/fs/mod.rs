@@ -22,7 +22,7 @@ pub use note::{CAUSES, Cause, Extent, Node, Noted, Streams};
 use meta::Layout;
 use note::Pin;
 use serde::{Deserialize, Serialize};
-use ssd_kv::vfs::{Appended, VFile, Vfs};
+use ssd_kv::vfs::{AppendOutcome, VFile, Vfs};
 use state::{Ahead, State};
 use std::any::Any;
 use std::io;
@@ -347,16 +347,16 @@ impl VFile for Handle {
         from: &dyn VFile,
         offset: u64,
         bytes: &[u8],
-    ) -> io::Result<Appended> {
+    ) -> io::Result<AppendOutcome> {
         let mut state = self.fs.state();
         if let Some(source) = (from as &dyn Any).downcast_ref::<Handle>()
             && Arc::ptr_eq(&source.fs.state, &self.fs.state)
             && state.share(self.file, source.file, offset, bytes)?
         {
-            return Ok(Appended::Shared);
+            return Ok(AppendOutcome::Shared);
         }
         state.append(self.file, bytes)?;
-        Ok(Appended::Copied)
+        Ok(AppendOutcome::Copied)
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {

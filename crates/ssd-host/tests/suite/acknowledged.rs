@@ -4,7 +4,7 @@
 use crate::device::{Drive, Pages, mount};
 use ssd_core::rng::Stream;
 use ssd_host::fs::{Fs, FsSettings, PAGE};
-use ssd_kv::vfs::{Appended, VFile, Vfs};
+use ssd_kv::vfs::{AppendOutcome, VFile, Vfs};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 
@@ -191,7 +191,7 @@ impl Run {
             contents.bytes.extend(vec![7; rest]);
             if let Ok(how) = handle.append_shared(&*reader, first as u64, &part) {
                 contents.bytes.extend(part);
-                self.done.shared += u64::from(how == Appended::Shared);
+                self.done.shared += u64::from(how == AppendOutcome::Shared);
             }
         }
     }
