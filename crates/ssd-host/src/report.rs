@@ -1,6 +1,6 @@
 //! A simulation from its settings to its report.
 
-use crate::executor::{HostError, Machine, PhaseMeasured};
+use crate::executor::{HostError, Machine, PhaseMeasurements};
 use crate::fs::{Cause, PAGE};
 use crate::settings::HostSettings;
 use crate::workload::{Workload, op_name};
@@ -117,7 +117,7 @@ fn own_programs(programs: impl Fn(DriveCause) -> u64) -> Vec<(String, u64)> {
     pairs.filter(|pair| pair.1 > 0).collect()
 }
 
-fn phase_report(phase: &PhaseMeasured) -> Value {
+fn phase_report(phase: &PhaseMeasurements) -> Value {
     let operations: u64 = phase.latencies.iter().map(Histogram::count).sum();
     let span = phase.end_ns - phase.start_ns;
     let latencies: Map<String, Value> = (KeyOp::ALL.iter().zip(&phase.latencies))

@@ -17,13 +17,13 @@ mod note;
 mod share;
 mod state;
 
-pub use note::{CAUSES, Cause, Extent, Node, Noted, Streams};
+pub use note::{CAUSES, Cause, Extent, Node, NotedRequest, Streams};
 
 use meta::Layout;
 use note::Pin;
 use serde::{Deserialize, Serialize};
 use ssd_kv::vfs::{AppendOutcome, VFile, Vfs};
-use state::{Ahead, State};
+use state::{ReadAhead, State};
 use std::any::Any;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -333,7 +333,7 @@ struct Handle {
     fs: Fs,
     file: u32,
     _pin: Pin,
-    ahead: Mutex<Ahead>,
+    ahead: Mutex<ReadAhead>,
     writes: bool,
 }
 

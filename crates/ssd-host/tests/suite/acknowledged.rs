@@ -31,7 +31,7 @@ type Names = BTreeMap<String, u64>;
 
 /// What a run has done.
 #[derive(Default, Debug)]
-struct Done {
+struct RunCounts {
     synced: u64,
     synced_by_others: u64,
     removed: u64,
@@ -52,7 +52,7 @@ struct Run {
     acknowledged: usize,
     promises: BTreeMap<usize, Promise>,
     now: u64,
-    done: Done,
+    done: RunCounts,
 }
 
 impl Run {
@@ -82,7 +82,7 @@ impl Run {
             acknowledged: 0,
             promises: BTreeMap::new(),
             now: 0,
-            done: Done::default(),
+            done: RunCounts::default(),
         }
     }
 

@@ -83,8 +83,16 @@ fn what_is_not_whole_or_not_on_the_drive_is_appended() {
     assert_eq!(new.append_shared(&*old, 0, &data).expect("room"), AppendOutcome::Copied, "dirty");
     old.sync().expect("a sync");
     let part = &data[100..PAGE + 100];
-    assert_eq!(new.append_shared(&*old, 100, part).expect("room"), AppendOutcome::Copied, "unaligned");
-    assert_eq!(new.append_shared(&*old, 0, &data[..99]).expect("room"), AppendOutcome::Copied, "odd");
+    assert_eq!(
+        new.append_shared(&*old, 100, part).expect("room"),
+        AppendOutcome::Copied,
+        "unaligned"
+    );
+    assert_eq!(
+        new.append_shared(&*old, 0, &data[..99]).expect("room"),
+        AppendOutcome::Copied,
+        "odd"
+    );
     assert_eq!(fs.counts().copied.iter().sum::<u64>(), 0);
     // Also of a removed file that is still open.
     let fs = Fs::format(1200, settings(true)).expect("a file system");

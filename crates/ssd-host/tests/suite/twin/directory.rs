@@ -1,6 +1,6 @@
 //! The twin's files as the store sees them.
 
-use super::files::{Ahead, Files};
+use super::files::{Files, ReadAhead};
 use ssd_host::fs::FsSettings;
 use ssd_kv::vfs::{AppendOutcome, VFile, Vfs};
 use std::any::Any;
@@ -14,7 +14,7 @@ struct Handle {
     directory: Directory,
     file: u64,
     _user: Arc<()>,
-    ahead: Mutex<Ahead>,
+    ahead: Mutex<ReadAhead>,
     writes: bool,
 }
 
