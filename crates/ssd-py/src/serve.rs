@@ -12,14 +12,14 @@ use ssd_trace::config::RunConfig;
 use std::path::PathBuf;
 
 /// What Python hears of a session and asks, and the first exception that it raised.
-struct Hearing {
+struct PyAudience {
     ready: Py<PyAny>,
     asks: Py<PyAny>,
     hear: Py<PyAny>,
     raised: Option<PyErr>,
 }
 
-impl Hearing {
+impl PyAudience {
     fn value<T>(&mut self, called: PyResult<T>) -> Option<T> {
         match called {
             Ok(value) => Some(value),
@@ -35,7 +35,7 @@ fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("a report is JSON")
 }
 
-impl Audience for Hearing {
+impl Audience for PyAudience {
     fn ready(&mut self, ready: &Ready) {
         let called = Python::attach(|py| self.ready.call1(py, (json(ready),)).map(drop));
         self.value(called);
@@ -129,7 +129,7 @@ pub(crate) fn serve(
     let pacing = Pacing { scale, is_late_allowed, polls };
     let order = Order { address, state, record, pacing, most_log, name, temporary, commit };
     let mut bridge = Bridge::new(progress);
-    let mut hearing = Hearing { ready, asks, hear, raised: None };
+    let mut hearing = PyAudience { ready, asks, hear, raised: None };
     let done = py.detach(|| serve_drive(&config, &order, &mut bridge, &mut hearing));
     if let Some(error) = hearing.raised {
         return Err(error);

@@ -5,7 +5,7 @@
 //! there is one and its answer can be checked by its type; otherwise it has its default. So a new hook reaches Python
 //! without an edit here; one that names blocks or pools needs a method that checks them.
 
-use super::{Given, Refusal, integer, shown};
+use super::{PyPolicy, Refusal, integer, shown};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyTuple};
 use ssd_core::ftl::blocks::BlockTable;
@@ -155,7 +155,7 @@ unchecked!(
 
 /// The answer of the object to `hook`, if it has a method of that name and has not failed.
 pub(super) fn ask<T: Answer>(
-    policy: &Given,
+    policy: &PyPolicy,
     rng: &Py<PyAny>,
     hook: &'static str,
     arguments: &[&dyn Argument],
@@ -267,5 +267,5 @@ pub(super) mod types {
 /// A wrapper around a Python object.
 pub(super) trait Object {
     /// The object, and its own random numbers.
-    fn object(&self) -> (&Given, &Py<PyAny>);
+    fn object(&self) -> (&PyPolicy, &Py<PyAny>);
 }

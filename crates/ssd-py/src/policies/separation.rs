@@ -1,7 +1,7 @@
 //! Separation policies in Python, and which answers are allowed.
 
 use super::hooks::{Object, asked};
-use super::{ClassView, Given, Refusal, integer, shown};
+use super::{ClassView, PyPolicy, Refusal, integer, shown};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use ssd_core::ftl::separation::{
@@ -11,14 +11,14 @@ use ssd_core::units::PoolId;
 
 /// A separation policy in Python.
 pub(super) struct Separation {
-    policy: Given,
+    policy: PyPolicy,
     rng: Py<PyAny>,
     classes: Classes,
 }
 
 impl Separation {
     /// A policy that has stated its number of classes; if that is not allowed, with two, which are never used.
-    pub(super) fn new(policy: Given, rng: Py<PyAny>, ground: &Ground) -> Separation {
+    pub(super) fn new(policy: PyPolicy, rng: Py<PyAny>, ground: &Ground) -> Separation {
         let answer = policy.ask(None, |py| {
             let number = |name: &'static str, least: u32, most: u32| {
                 let raised = |error| Refusal::Raised(name, error);
@@ -160,7 +160,7 @@ impl Separation {
 }
 
 impl Object for Separation {
-    fn object(&self) -> (&Given, &Py<PyAny>) {
+    fn object(&self) -> (&PyPolicy, &Py<PyAny>) {
         (&self.policy, &self.rng)
     }
 }
