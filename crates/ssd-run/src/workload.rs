@@ -150,14 +150,14 @@ fn check_handles(config: &RunConfig, facts: Option<&TraceFacts>) -> Result<(), S
     ))
 }
 
-type Opened = Result<OpenedSource, ssd_core::host::source::SourceError>;
+type OpenResult = Result<OpenedSource, ssd_core::host::source::SourceError>;
 
 /// Start the thread that opens the workload of `config`.
 fn start_reading(
     config: &RunConfig,
     traces: Option<Arc<Kept>>,
     reading: Arc<Reading>,
-) -> (JoinHandle<()>, Receiver<Opened>) {
+) -> (JoinHandle<()>, Receiver<OpenResult>) {
     let (page_bytes, user_pages) = (config.device.page_bytes, config.device.user_pages);
     let (seed, mut workload) = (config.workload_seed(), config.workload.clone());
     if config.host.mode == HostMode::Closed || config.run.mode == Mode::Functional {
