@@ -5,9 +5,9 @@ use crate::device::refused;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use ssd_serve::pace::{Pacing, Scale};
-use ssd_serve::session::{Address, Audience, Order, Ready, Summary, serve as serve_drive};
+use ssd_serve::session::{Address, Audience, Order, ReadyReport, Summary, serve as serve_drive};
 use ssd_serve::state::StateError;
-use ssd_serve::why::{Past, why};
+use ssd_serve::why::{ServedFolder, why};
 use ssd_trace::config::RunConfig;
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ fn json(value: &impl serde::Serialize) -> String {
 }
 
 impl Audience for PyAudience {
-    fn ready(&mut self, ready: &Ready) {
+    fn ready(&mut self, ready: &ReadyReport) {
         let called = Python::attach(|py| self.ready.call1(py, (json(ready),)).map(drop));
         self.value(called);
     }
@@ -76,8 +76,8 @@ pub(crate) fn served_why(
 ) -> PyResult<String> {
     let config: RunConfig = crate::parsed("config", config)?;
     let past = match generation {
-        Some(generation) => Past::State(folder, generation),
-        None => Past::Recording(folder),
+        Some(generation) => ServedFolder::State(folder, generation),
+        None => ServedFolder::Recording(folder),
     };
     let mut bridge = Bridge::new(progress);
     let report = py.detach(|| why(&config, &past, id, &mut bridge));
