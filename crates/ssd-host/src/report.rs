@@ -9,7 +9,7 @@ use ssd_core::metrics::counters::Cause as DriveCause;
 use ssd_core::metrics::histogram::Histogram;
 use ssd_kv::ReadOptions;
 use ssd_trace::config::RunConfig;
-use ssd_trace::keys::{KeyOp, Wanted};
+use ssd_trace::keys::{KeyOp, StreamParameters};
 
 /// Version of the form of the report.
 const VERSION: u32 = 1;
@@ -44,7 +44,7 @@ pub fn simulate(
     keep_going: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Outcome, HostError> {
     settings.check().map_err(HostError::Refused)?;
-    let parameters = Wanted {
+    let parameters = StreamParameters {
         records: settings.records,
         operations: settings.operations,
         value_bytes: Some(settings.value_bytes),
@@ -53,7 +53,7 @@ pub fn simulate(
     };
     let workload = match *origin {
         Origin::Named("mixgraph") => {
-            Workload::named("mixgraph", &Wanted { value_bytes: None, ..parameters })
+            Workload::named("mixgraph", &StreamParameters { value_bytes: None, ..parameters })
         }
         Origin::Named(name) => Workload::named(name, &parameters),
         Origin::Traced(name, text) => Workload::traced(name, text),

@@ -4,13 +4,13 @@
 use ssd_core::config::{BufferPower, Config, DataMode, PowerCut, RemapMode};
 use ssd_core::rng::Stream;
 use ssd_core::sim::ssd::Ssd;
-use ssd_host::executor::{RecordEntry, HostError, mounted};
+use ssd_host::executor::{HostError, RecordEntry, mounted};
 use ssd_host::settings::Reuse;
 use ssd_host::workload::{Values, Workload};
 use ssd_host::{HostSettings, Machine};
 use ssd_kv::vfs::MemoryVfs;
 use ssd_kv::{Db, Options, ReadOptions};
-use ssd_trace::keys::{KeyOp, Wanted};
+use ssd_trace::keys::{KeyOp, StreamParameters};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ fn workload(s: &HostSettings) -> Workload {
     if s.clients > 1 {
         return mixed_workload();
     }
-    let wanted = Wanted {
+    let wanted = StreamParameters {
         records: s.records,
         operations: s.operations,
         value_bytes: Some(s.value_bytes),

@@ -11,13 +11,13 @@ use ssd_core::host::request::Op;
 use ssd_core::metrics::histogram::Histogram;
 use ssd_core::nand::nvram::SHARE_BYTES;
 use ssd_core::rng::Stream;
-use ssd_host::executor::{RecordEntry, Interval};
+use ssd_host::executor::{Interval, RecordEntry};
 use ssd_host::fs::Cause;
 use ssd_host::fs::{FsSettings, Streams};
 use ssd_host::settings::Reuse;
 use ssd_host::workload::Workload;
 use ssd_host::{HostSettings, Machine};
-use ssd_trace::keys::{KeyOp, Wanted};
+use ssd_trace::keys::{KeyOp, StreamParameters};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -146,7 +146,8 @@ fn workload(case: &Case) -> Workload {
     if let Some(name) = case.workload {
         let (records, operations) = (s.records, s.operations);
         let value_bytes = Some(s.value_bytes);
-        let wanted = Wanted { records, operations, value_bytes, keys: None, seed: case.seed };
+        let wanted =
+            StreamParameters { records, operations, value_bytes, keys: None, seed: case.seed };
         return Workload::named(name, &wanted).expect("a workload");
     }
     let (mut random, mut text) = (Stream::new(case.seed, "operations"), String::new());

@@ -2,13 +2,13 @@
 
 use ssd_core::config::{Config, RemapMode};
 use ssd_core::metrics::histogram::Histogram;
-use ssd_host::executor::{RecordEntry, ChannelActivity};
+use ssd_host::executor::{ChannelActivity, RecordEntry};
 use ssd_host::fs::{CAUSES, Cause};
 use ssd_host::settings::Reuse;
 use ssd_host::workload::{Values, Workload};
 use ssd_host::{HostSettings, Machine};
 use ssd_kv::ReadOptions;
-use ssd_trace::keys::{KeyOp, Wanted};
+use ssd_trace::keys::{KeyOp, StreamParameters};
 use std::collections::BTreeMap;
 
 fn config(pages: u32) -> Config {
@@ -33,8 +33,8 @@ fn settings() -> HostSettings {
     s
 }
 
-fn wanted(s: &HostSettings) -> Wanted {
-    Wanted {
+fn wanted(s: &HostSettings) -> StreamParameters {
+    StreamParameters {
         records: s.records,
         operations: s.operations,
         value_bytes: Some(s.value_bytes),
