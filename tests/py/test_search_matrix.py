@@ -10,7 +10,7 @@ import search_proofs as proofs
 from ssdlab.results.intervals import paired_ratio
 from ssdlab.results.report import Report
 from ssdlab.results.search import Tried
-from ssdlab.running.making import Making
+from ssdlab.running.execution import Execution
 from ssdlab.running.runner import Threads, cores
 from ssdlab.running.simulate import run_loaded
 from ssdlab.searching.design import Case, SearchDesign
@@ -128,7 +128,7 @@ def test_the_best_cell_is_found_again(tmp_path: Path, monkeypatch: pytest.Monkey
             parallel=proofs.MATRIX_PARALLEL,
             sampler_seed=seed,
         )
-        done = run_search(design, how, Threads(2), Making(progress=False, html=False))
+        done = run_search(design, how, Threads(2), Execution(progress=False, html=False))
         assert done.best is not None
         tests = len(design.references) + 1
         searched = done.runs - tests * len(design.test) * len(design.test_seeds)

@@ -15,7 +15,7 @@ from ssdlab.results import outputs
 from ssdlab.results.report import Report
 from ssdlab.running.compare_runs import run_into
 from ssdlab.running.on import runner_of
-from ssdlab.running.runner import Planned, Runner
+from ssdlab.running.runner import PlannedRun, Runner
 from ssdlab_lab.reproduce.calibration import calibration_of
 from ssdlab_lab.reproduce.matrix import Cell, Results, Source
 from ssdlab_lab.reproduce.paper import (
@@ -253,13 +253,13 @@ def run_cells(
 ) -> tuple[dict[Cell, Report], dict[str, str], bool]:
     """The reports of all cells, failures, and whether it was interrupted; runs what is missing."""
     reports: dict[Cell, Report] = {}
-    pending: list[Planned] = []
+    pending: list[PlannedRun] = []
     for cell in cells:
         report = cell.stored(folder)
         if report is not None:
             reports[cell] = report
         else:
-            pending.append(Planned(cell.title, cell.config, place=cell.folder, key=cell))
+            pending.append(PlannedRun(cell.title, cell.config, place=cell.folder, key=cell))
     if not pending:
         return reports, {}, False
     batch = run_into(pending, folder, runner, progress)
