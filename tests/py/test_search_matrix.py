@@ -18,7 +18,13 @@ from ssdlab.searching.plan import Goals, Requests, design_search
 from ssdlab.searching.search import run_search, search_options
 from ssdlab.searching.trying import Runs
 from ssdlab_lab.reproduce.combined.choices import BASE, FIXED, ORDERS, QUICK_DIVISOR, TOGETHER
-from ssdlab_lab.reproduce.combined.outcome import USUAL, WRITES, Combined, Setting, numbers_of
+from ssdlab_lab.reproduce.combined.outcome import (
+    USUAL,
+    WRITES,
+    CombinedOutcome,
+    Setting,
+    numbers_of,
+)
 from ssdlab_lab.reproduce.combined.study import Study, answers_of, scheme_of, workload_of
 from ssdlab_lab.reproduce.command import run_cells
 from ssdlab_lab.reproduce.matrix import Cell, Workload
@@ -30,7 +36,7 @@ LIVE, LOAD = proofs.MATRIX_LIVE, 0.5
 
 def matrix(folder: Path) -> Study:
     """The quick matrix: its rates and its main comparison."""
-    empty = Combined({}, {}, {}, True, [], {}, {}, False, folder)
+    empty = CombinedOutcome({}, {}, {}, True, [], {}, {}, False, folder)
     study = Study(SCALE, folder, Threads(cores()), False, empty)
     study.sustained()
     study.main()

@@ -11,7 +11,7 @@ from ssdlab_lab.reproduce.combined import choices, page, study
 from ssdlab_lab.reproduce.separations.page import TITLE as SEPARATIONS
 
 
-class Done(Protocol):
+class StudyOutcome(Protocol):
     """The outcome of a study."""
 
     @property
@@ -31,7 +31,7 @@ class StudyEntry(NamedTuple):
     """A study by its parts."""
 
     title: str
-    run: Callable[..., Done]
+    run: Callable[..., StudyOutcome]
     """Takes `quick`, `jobs`, `on`, `out` and `progress`; raises what `reproduce` raises."""
     verdict: Callable[[Any], list[str]]
     """The lines that the command prints."""

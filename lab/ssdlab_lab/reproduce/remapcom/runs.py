@@ -111,7 +111,7 @@ def _numbers(report: Mapping[str, Any]) -> Numbers:
 
 
 @dataclass(frozen=True)
-class Made:
+class RunResults:
     """What came of the runs."""
 
     numbers: Mapping[Run, Numbers]
@@ -121,7 +121,7 @@ class Made:
 
 def make(
     requested: Sequence[Run], folder: Path, quick: bool, jobs: int | None, progress: bool
-) -> Made:
+) -> RunResults:
     """Execute the runs that `folder` does not have. Ctrl-C keeps those that have ended."""
     numbers = {
         run: stored for run in requested if (stored := run.stored(folder, quick)) is not None
@@ -139,7 +139,7 @@ def make(
     drive = load_config(choices.NAME)
     batch = Batch((PlannedRun(run.title, drive, key=run) for run in pending), take)
     batch.run(_Simulations(jobs or cores(), folder=folder, quick=quick), progress and bool(pending))
-    return Made(numbers, failures, batch.interrupted)
+    return RunResults(numbers, failures, batch.interrupted)
 
 
 @dataclass(frozen=True)
