@@ -223,7 +223,7 @@ def test_an_interrupt_while_runs_are_submitted_stops_those_that_have_begun(
 ) -> None:
     begun = threading.Event()
 
-    class Shown:
+    class ShownProgress:
         def run(self, label: str) -> Callable[[str, int, int | None], object]:
             del label
 
@@ -251,7 +251,7 @@ def test_an_interrupt_while_runs_are_submitted_stops_those_that_have_begun(
     planned = compare_runs.plan([small / "small.toml"], set=endless)
     done = compare_runs.FinishedRuns(planned)
     batch = Batch(planned, done.take)
-    batch.display = Shown()
+    batch.display = ShownProgress()
     runner.Threads(1).run(batch)
     assert batch.interrupted
     assert [report.completed for report in done.reports.values()] == [False]

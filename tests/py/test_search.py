@@ -378,7 +378,7 @@ def test_a_search_repeats_to_the_bit_with_any_number_of_threads() -> None:
     assert not same(first, searched(sampler_seed=1))
 
 
-class Stops(Threads):
+class StoppingThreads(Threads):
     """Stops as Ctrl-C does, after so many runs."""
 
     left = 0
@@ -387,9 +387,9 @@ class Stops(Threads):
         inner, end = work.next, work.end
 
         def following() -> PlannedRun | None:
-            if Stops.left <= 0:
+            if StoppingThreads.left <= 0:
                 work.interrupt()
-            Stops.left -= 1
+            StoppingThreads.left -= 1
             return inner()
 
         work.next, work.end = following, end  # type: ignore[method-assign]
@@ -405,8 +405,8 @@ def test_a_search_that_was_stopped_goes_on_as_if_it_had_not(
     in_part = Execution(out=tmp_path / "part", progress=False, html=False)
     in_whole = replace(in_part, out=tmp_path / "whole")
     whole = run_search(design, how, Threads(2), in_whole)
-    Stops.left = runs
-    part = run_search(design, how, Stops(1), in_part)
+    StoppingThreads.left = runs
+    part = run_search(design, how, StoppingThreads(1), in_part)
     assert part.interrupted
     assert len(part.trials) < 14
     again = run_search(design, how, Threads(2), in_part)

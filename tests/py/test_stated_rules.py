@@ -370,7 +370,7 @@ def test_a_sweep_knows_its_traces_by_their_size(tmp_path: Path) -> None:
 def test_a_part_of_a_line_that_could_not_be_written_goes_again(tmp_path: Path) -> None:
     place = tmp_path / "sweep"
 
-    class Full:
+    class FullFile:
         """A file on a disk with room for three more bytes."""
 
         def __init__(self, file: Any) -> None:  # noqa: ANN401 - a file
@@ -387,7 +387,7 @@ def test_a_part_of_a_line_that_could_not_be_written_goes_again(tmp_path: Path) -
 
     with Outcomes(place, {"ssdlab": "x"}, FORM) as lines:
         lines.write("first\n")
-        lines.file = Full(lines.file)  # type: ignore[assignment]
+        lines.file = FullFile(lines.file)  # type: ignore[assignment]
         with pytest.raises(OutputError, match="No space left on device; what is done is kept"):
             lines.write("second\n")
     assert (place / FORM.lines).read_text() == "first\n"

@@ -408,7 +408,7 @@ def test_a_restored_report_has_the_names_that_are_asked_for(store: Path, tmp_pat
 # ---------------------------------------------------------------- which run comes when
 
 
-class Slow:
+class SlowRunner:
     """A runner that makes its runs one after another, each a report of nothing."""
 
     local_jobs = 1
@@ -462,11 +462,11 @@ def test_runs_are_taken_ahead_only_where_that_has_no_effect(store: Path) -> None
             yield PlannedRun(str(seed), Config(config.text.replace('"seed":1', f'"seed":{seed}')))
 
     with Store(store) as opened:
-        inner = Slow(report)
+        inner = SlowRunner(report)
         work = Work(planned(range(5)), ahead=False)
         kept.CachingRunner(inner, opened).run(work)
         assert work.ended == inner.order == [*"01234"]
-        inner = Slow(report)
+        inner = SlowRunner(report)
         work = Work(planned(range(3, 100)), ahead=False)
         looked = kept._FilteredWork(work, made := kept.CachingRunner(inner, opened))
         first = looked.next()
@@ -485,7 +485,7 @@ def test_what_another_process_stores_meanwhile_is_taken(
     with Store(store) as mine, Store(store) as theirs:
         made = kept.CachingRunner(Threads(1), mine)
 
-        class Racing:
+        class RacingRunner:
             local_jobs = 1
 
             def run(self, work: runner.Work) -> None:
@@ -496,7 +496,7 @@ def test_what_another_process_stores_meanwhile_is_taken(
                 work.end(one, runner.execute_run(one, work))
                 assert work.next() is None
 
-        made.inner = Racing()
+        made.inner = RacingRunner()
         design = design_sweep("greedy-8ch", vary, sets=FEW, plugs=Plugs())
         done = run_sweep(design, made, Execution(progress=False))
     assert done.completed
@@ -508,12 +508,12 @@ def test_each_row_group_is_read_once_for_many_keys(
 ) -> None:
     read: list[Any] = []
 
-    class Counting(parquet.ParquetFile):  # type: ignore[misc]
+    class CountingFile(parquet.ParquetFile):  # type: ignore[misc]
         def read_row_group(self, *given: Any) -> Any:  # noqa: ANN401
             read.append(given)
             return super().read_row_group(*given)
 
-    counting = types.SimpleNamespace(ParquetFile=Counting)
+    counting = types.SimpleNamespace(ParquetFile=CountingFile)
     swept(store, {}, range(1, 141))
     with Store(store) as opened:
         monkeypatch.setattr(rows, "parquet", lambda: counting)
